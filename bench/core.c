@@ -18,7 +18,7 @@ static void acquire_and_release(struct fixture *f)
     (void)idle_step(f, idle_user(HF_EVENT_WANT, &f->a));
     (void)idle_listed(f, HF_EVENT_ENQUEUED, HF_REQUEST_ENQUEUE, 0);
     (void)idle_step(f, idle_user(HF_EVENT_RELEASE, &f->a));
-    (void)idle_step(f, idle_answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW));
+    (void)idle_step(f, idle_answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE));
 }
 
 int main(int arguments, char **words)

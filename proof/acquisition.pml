@@ -350,7 +350,7 @@ inline release(a)
     acq[a].phase = RELEASING
 }
 
-/* hf_acquisition_settle(): DONE when nothing of it can be, or appear, in the
+/* hf_acquisition_finish(): DONE when nothing of it can be, or appear, in the
  * queue; but for what goes with a session that is over. */
 inline settle(a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles (src/core/bundle.c): looked at when the step has ended. */
+/* Bundles (src/core/multi_lock.c): looked at when the step has ended. */
 
 #define IS_OVER(a) (acq[a].phase == IDLE || acq[a].phase == DONE)
 #define IS_HAD(a) (acq[a].phase == HELD || acq[a].phase == LOST)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A semaphore: clients with two acquisitions each, that are one to their owner
- * (src/core/bundle.c): a mutex, the gate, whose holder alone may enter the
+ * (src/core/multi_lock.c): a mutex, the gate, whose holder alone may enter the
  * queue of leases, once it has seen room there; it is let go with the lease.
  */
 #ifndef CLIENTS

@@ -14,11 +14,11 @@
 
 static const struct hf_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(WAITING)},
-    [STATE(WAITING)] = {"WAITING", TO(HELD) | TO(WITHDRAWING)},
+    [STATE(WAITING)] = {"WAITING", TO(HELD) | TO(GIVING_UP)},
     [STATE(HELD)] = {"HELD", TO(LOST) | TO(RELEASING)},
     [STATE(LOST)] = {"LOST", TO(RELEASING)},
     [STATE(RELEASING)] = {"RELEASING", TO(DONE)},
-    [STATE(WITHDRAWING)] = {"WITHDRAWING", TO(DONE)},
+    [STATE(GIVING_UP)] = {"GIVING_UP", TO(DONE)},
     [STATE(DONE)] = {"DONE", 0},
 };
 
@@ -129,9 +129,9 @@ void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a)
 static bool is_overdue(const struct hf_core *core,
                        const struct hf_acquisition *a)
 {
-    return a->state == STATE(WITHDRAWING) &&
+    return a->state == STATE(GIVING_UP) &&
            !hf_acquisition_waits_for_removal(a) &&
-           (core->now_ms >= a->tell_at_ms || core->session.closing);
+           (core->now_ms >= a->notify_at_ms || core->session.closing);
 }
 
 #define MAY_REMAIN "; its ticket may stay in the queue until the session ends"
@@ -150,11 +150,11 @@ static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
 }
 
 /* Tell the owner, if it is time. */
-static void tell(struct hf_core *core, struct hf_acquisition *a)
+static void notify(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->told || (a->ops->is_leaving(a) && !is_overdue(core, a)))
+    if (a->notified || (a->ops->is_leaving(a) && !is_overdue(core, a)))
         return;
-    a->told = true;
+    a->notified = true;
     hf_schedule_touch(core, &a->entry);
     if (a->state == STATE(RELEASING)) {
         if (a->status == HF_OK)
@@ -168,8 +168,8 @@ static void tell(struct hf_core *core, struct hf_acquisition *a)
 
 const char *hf_acquisition_text(const struct hf_acquisition *a)
 {
-    if (!a->untold)
-        return hf_text_of(a->story);
+    if (!a->message_missing)
+        return hf_text_of(a->message);
     return a->may_remain ? "there is no memory to say why" MAY_REMAIN
                          : "there is no memory to say why";
 }
@@ -177,11 +177,11 @@ const char *hf_acquisition_text(const struct hf_acquisition *a)
 void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
                              const char *text)
 {
-    a->untold = !hf_text_keep(&core->stories, &a->story, text);
+    a->message_missing = !hf_text_keep(&core->messages, &a->message, text);
 }
 
-void hf_acquisition_keep_story(struct hf_core *core, struct hf_acquisition *a,
-                               const struct hf_error *why)
+void hf_acquisition_keep_message(struct hf_core *core, struct hf_acquisition *a,
+                                 const struct hf_error *why)
 {
     a->status = why->status;
     hf_acquisition_set_text(core, a, why->text);
@@ -201,7 +201,7 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
 
     assert(a->state == STATE(HELD) && why[0] != '\0');
     hf_error_set(&loss, HF_ELOST, "%s", why);
-    hf_acquisition_keep_story(core, a, &loss);
+    hf_acquisition_keep_message(core, a, &loss);
     hf_acquisition_move(core, a, STATE(LOST));
     if (ticket != NULL && ticket_lives)
         hf_own_ticket_remove(core, ticket);
@@ -318,7 +318,7 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     hf_schedule_touch(core, &a->entry);
     if (a->ops->session_over != NULL)
         a->ops->session_over(core, a);
-    hf_acquisition_settle(core, a);
+    hf_acquisition_finish(core, a);
 }
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -350,13 +350,13 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
 
     assert(a->state == STATE(IDLE) && a->queue != NULL && a->payload != NULL);
     assert((a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST) ||
-           a->kind == HF_TICKET_MEMBER);
+           a->kind == HF_TICKET_PARTICIPANT);
     assert(a->ops->takes_tickets ||
            (!hf_acquisition_waits_for_removal(a) && a->not_before_ms == 0));
     assert(a->kind != HF_TICKET_LEASE ||
            (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
-    assert(a->kind != HF_TICKET_MEMBER ||
-           (a->limit > 0 && a->limit <= HF_MEMBERS_MAX &&
+    assert(a->kind != HF_TICKET_PARTICIPANT ||
+           (a->limit > 0 && a->limit <= HF_PARTICIPANTS_MAX &&
             a->ops->takes_tickets && hf_acquisition_is_of_user(a)));
     init(core, a);
     hf_acquisition_move(core, a, STATE(WAITING));
@@ -374,10 +374,10 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
 {
     if (!hf_acquisition_is_waiting(a))
         return;
-    a->tell_at_ms = hf_after_ms(core->now_ms, HF_REMOVAL_WAIT_MS);
-    hf_acquisition_keep_story(core, a, why);
+    a->notify_at_ms = hf_after_ms(core->now_ms, HF_REMOVAL_WAIT_MS);
+    hf_acquisition_keep_message(core, a, why);
     a->ops->leave(core, a);
-    hf_acquisition_move(core, a, STATE(WITHDRAWING));
+    hf_acquisition_move(core, a, STATE(GIVING_UP));
     if (a->owner->gave_up != NULL)
         a->owner->gave_up(core, a);
     hf_acquisition_pump(core, a);
@@ -396,12 +396,12 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
 
 /* Finish when nothing of it can be, or appear, in the queue, and the engine
  * has no request of it.  A FORGET on its way precedes FORGOTTEN. */
-void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
+void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->state != STATE(RELEASING) && a->state != STATE(WITHDRAWING))
+    if (a->state != STATE(RELEASING) && a->state != STATE(GIVING_UP))
         return;
-    tell(core, a);
-    if (!a->told || !a->ops->may_finish(a))
+    notify(core, a);
+    if (!a->notified || !a->ops->may_finish(a))
         return;
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);
@@ -413,7 +413,7 @@ void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_own_ticket *ticket = hf_acquisition_earlier(a), *next;
 
-    hf_text_drop(&core->stories, &a->story);
+    hf_text_drop(&core->messages, &a->message);
     hf_text_drop(&core->holders, &a->holder);
     for (; ticket != NULL; ticket = next) {
         next = ticket->next;
@@ -428,7 +428,7 @@ void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
                                  struct hf_error *why)
 {
-    if (a->kind == HF_TICKET_MEMBER)
+    if (a->kind == HF_TICKET_PARTICIPANT)
         hf_error_set(why, HF_EBUSY,
                      "%" PRIu32 " of %" PRIu32 " parties are there", a->ahead,
                      a->limit);
@@ -482,8 +482,8 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(!hf_acquisition_is_of_user(a) ||
            atomic_load(&a->user.valid) == (a->state == STATE(HELD)));
     assert(a->state != STATE(HELD) || a->session == core->session.number);
-    assert(!a->told || a->state >= STATE(RELEASING));
-    assert(a->kind != HF_TICKET_MEMBER || a->state != STATE(HELD) ||
+    assert(!a->notified || a->state >= STATE(RELEASING));
+    assert(a->kind != HF_TICKET_PARTICIPANT || a->state != STATE(HELD) ||
            a->stamp > a->token);
     assert(!hf_acquisition_is_waiting(a) || !core->session.closing);
 }

@@ -8,7 +8,7 @@
  *   HELD         admitted, the grant is valid
  *   LOST         the grant ended before its release
  *   RELEASING    released by its owner, some ticket not yet known to be gone
- *   WITHDRAWING  given up without a grant, some ticket not yet known to be gone
+ *   GIVING_UP  given up without a grant, some ticket not yet known to be gone
  *   DONE         nothing of it can be, or appear, in the queue
  */
 #ifndef HF_CORE_ACQUISITION_H
@@ -28,7 +28,7 @@
 #include "core/ticket.h"
 #include "core/tree.h"
 
-struct hf_bundle;
+struct hf_multi_lock;
 struct hf_cohort;
 struct hf_core;
 
@@ -46,7 +46,7 @@ struct hf_core;
 struct hf_acquisition;
 
 /* How an acquisition comes by its lock: by tickets of its own, by those of its
- * parts (bundle.h), or by that of its cohort (cohort.h). */
+ * children (multi_lock.h), or by that of its cohort (cohort.h). */
 struct hf_acquisition_ops {
     bool takes_tickets; /* of its own */
     /* It is wanted, and WAITING: enter it into the schedule and a list. */
@@ -74,9 +74,9 @@ struct hf_acquisition_ops {
                   const struct hf_acquisition **at);
 };
 
-/* Whoever has an acquisition: the user; a whole, of its parts; a cohort, of its
- * tickets.  .lost may only note and tell on, because LOST comes first; what the
- * others note is looked at when the step ends. */
+/* Whoever has an acquisition: the user; a whole, of its children; a cohort, of
+ * its tickets.  .lost may only note and tell on, because LOST comes first; what
+ * the others note is looked at when the step ends. */
 struct hf_acquisition_owner {
     void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
     void (*granted)(struct hf_core *core, struct hf_acquisition *a);
@@ -115,7 +115,7 @@ struct hf_acquisition_own {
 struct hf_acquisition_waiter {
     struct hf_cohort *cohort;      /* set before WANT, with .ops */
     struct hf_tree_node waiting;   /* WAITING: among the cohort's */
-    struct hf_acquisition *awaits; /* RELEASING, WITHDRAWING: the owner is told
+    struct hf_acquisition *awaits; /* RELEASING, GIVING_UP: the owner is told
                                       when this ticket has ended; NULL: now */
 };
 
@@ -161,21 +161,21 @@ struct hf_acquisition {
     const struct hf_acquisition_ops *ops;
     union {
         struct hf_acquisition_own own;
-        struct hf_bundle *multi_lock;
+        struct hf_multi_lock *multi_lock;
         struct hf_acquisition_waiter waiter;
     };
     /* Whose it is, which the core sets, and what that one needs. */
     const struct hf_acquisition_owner *owner;
     union {
         struct hf_acquisition_user user;
-        struct hf_acquisition *parent; /* a multi-lock, see bundle.h */
+        struct hf_acquisition *parent; /* a multi-lock, see multi_lock.h */
         struct hf_cohort *cohort;      /* it is the ticket of this one */
     };
 
     /* To be read with the effects. */
-    hf_status status;      /* ENDED, RELEASED */
-    struct hf_text *story; /* of hf_acquisition_text() */
-    bool untold;           /* there was no memory for it */
+    hf_status status;        /* ENDED, RELEASED */
+    struct hf_text *message; /* of hf_acquisition_text() */
+    bool message_missing;    /* there was no memory for it */
     bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
                         until the session ends; the text says so */
     uint64_t started_at_ms;
@@ -194,8 +194,8 @@ struct hf_acquisition {
     bool placeless;         /* its place is lost, and it has no other yet */
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t session;       /* HELD: number of the one that grants it */
-    bool told;              /* RELEASED or ENDED was queued, ... */
-    uint64_t tell_at_ms;    /* ... WITHDRAWING: at the latest then */
+    bool notified;          /* RELEASED or ENDED was queued, ... */
+    uint64_t notify_at_ms;  /* ... GIVING_UP: at the latest then */
     struct hf_schedule_entry entry;
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
@@ -228,7 +228,7 @@ enum hf_acquisition_state {
     HF_ACQUISITION_HELD,
     HF_ACQUISITION_LOST,
     HF_ACQUISITION_RELEASING,
-    HF_ACQUISITION_WITHDRAWING,
+    HF_ACQUISITION_GIVING_UP,
     HF_ACQUISITION_DONE
 };
 
@@ -236,7 +236,7 @@ enum hf_acquisition_state {
  * never wanted, or its core is no more. */
 void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a);
 
-/* ENDED, RELEASED, DOWNGRADED, if the status is not HF_OK: the story; LOST:
+/* ENDED, RELEASED, DOWNGRADED, if the status is not HF_OK: the message; LOST:
  * why; else "" or a failure that was tried again.  Valid until ${a} is freed or
  * the core is called again: copy it before the lock is given up. */
 const char *hf_acquisition_text(const struct hf_acquisition *a);
@@ -332,8 +332,8 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
 
 /* Set the status and the text to ${why}. */
-void hf_acquisition_keep_story(struct hf_core *core, struct hf_acquisition *a,
-                               const struct hf_error *why);
+void hf_acquisition_keep_message(struct hf_core *core, struct hf_acquisition *a,
+                                 const struct hf_error *why);
 
 /* Set .holder to ${payload}. */
 void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
@@ -365,9 +365,9 @@ void hf_acquisition_schedule(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state);
 
-/* After each change of what keeps a RELEASING or WITHDRAWING one: tell the
+/* After each change of what keeps a RELEASING or GIVING_UP one: tell the
  * owner if it is time, finish if nothing is left. */
-void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a);
 
 /* Has it ended, and has the engine nothing of it? */
 bool hf_acquisition_is_over(const struct hf_acquisition *a);

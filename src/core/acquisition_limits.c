@@ -32,18 +32,18 @@ static uint64_t limit_ms(const struct hf_core *core,
 /* What keeps it out of the queue: that of the session, if it has any, or why
  * the last enqueue was turned down, its own or that of the one whose turn it
  * is. */
-static const char *trouble_of(const struct hf_core *core,
-                              const struct hf_acquisition *a)
+static const char *connection_error_of(const struct hf_core *core,
+                                       const struct hf_acquisition *a)
 {
     const struct hf_acquisition *before;
 
     while (a->ops->takes_tickets &&
            (before = hf_enqueue_order_before(core, a)) != NULL)
         a = before;
-    if (core->session.trouble[0] == '\0' && a->ops->takes_tickets &&
+    if (core->session.connection_error[0] == '\0' && a->ops->takes_tickets &&
         a->own.enqueue_retry.tries > 0)
         return hf_acquisition_text(a);
-    return core->session.trouble;
+    return core->session.connection_error;
 }
 
 void hf_acquisition_explain_overdue(struct hf_core *core,
@@ -55,8 +55,8 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
     const struct hf_acquisition *at;
     bool placed = a->ops->place(core, a, &at);
     const struct hf_own_ticket *ticket = hf_acquisition_ticket(at);
-    const char *trouble = trouble_of(core, at);
-    const char *colon = trouble[0] != '\0' ? ": " : "";
+    const char *connection_error = connection_error_of(core, at);
+    const char *colon = connection_error[0] != '\0' ? ": " : "";
 
     if (!core->session.ever_connected)
         hf_session_never_connected(&core->session, core->config.place,
@@ -65,7 +65,7 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
         hf_error_set(why, HF_EUNREACHABLE,
                      "the engine gave no answer within %" PRIu64
                      " ms; the session is %s%s%s",
-                     waited_ms, state, colon, trouble);
+                     waited_ms, state, colon, connection_error);
     else if (ticket != NULL && ticket->state == HF_OWN_TICKET_LOOKING &&
              ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
         hf_error_set(why, HF_ETIMEDOUT,
@@ -76,8 +76,8 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
         hf_error_set(why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64
                      " ms; the session is %s%s%.300s",
-                     waited_ms, state, colon, trouble);
-    else if (a->kind == HF_TICKET_MEMBER && ticket->in.queued.blocking > 0)
+                     waited_ms, state, colon, connection_error);
+    else if (a->kind == HF_TICKET_PARTICIPANT && ticket->in.queued.blocking > 0)
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; %" PRIu32 " of %" PRIu32
                      " parties are there",
@@ -148,9 +148,9 @@ static uint64_t limit_at_ms(const struct hf_core *core,
 {
     if (hf_acquisition_is_waiting(a))
         return limit_ms(core, a);
-    if (a->state == STATE(WITHDRAWING) && !a->told &&
+    if (a->state == STATE(GIVING_UP) && !a->notified &&
         !hf_acquisition_waits_for_removal(a))
-        return a->tell_at_ms;
+        return a->notify_at_ms;
     return HF_FOREVER;
 }
 

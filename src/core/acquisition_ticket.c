@@ -60,13 +60,13 @@ static void forget_tickets(struct hf_core *core, struct hf_acquisition *a)
 }
 
 /* Are all answers in that tell of its tickets, and none of these in a queue? */
-static bool are_settled(const struct hf_acquisition *a)
+static bool are_finished(const struct hf_acquisition *a)
 {
     bool settled =
-        a->own.ticket == NULL || hf_own_ticket_is_settled(a->own.ticket);
+        a->own.ticket == NULL || hf_own_ticket_is_finished(a->own.ticket);
 
     FOR_EACH_EARLIER(a, ticket)
-    settled &= hf_own_ticket_is_settled(ticket);
+    settled &= hf_own_ticket_is_finished(ticket);
     return settled;
 }
 
@@ -147,7 +147,7 @@ static void try_again(struct hf_core *core, struct hf_acquisition *a,
 {
     uint64_t at_ms = core->now_ms;
 
-    hf_acquisition_keep_story(core, a, why); /* told if time runs out first */
+    hf_acquisition_keep_message(core, a, why); /* told if time runs out first */
     hf_enqueue_order_failed(core, a);
     /* A connection that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
@@ -169,7 +169,7 @@ static void unsure(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why)
 {
     /* Told if no time is left. */
-    hf_acquisition_keep_story(core, ticket->acquisition, why);
+    hf_acquisition_keep_message(core, ticket->acquisition, why);
 }
 
 static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -205,12 +205,12 @@ static void not_removed(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_acquisition *a = ticket->acquisition;
     bool concerns =
         ticket == a->own.ticket || hf_acquisition_waits_for_removal(a);
-    bool is_told =
+    bool is_notified =
         (a->state == STATE(RELEASING) && a->status == HF_OK) ||
-        (a->state == STATE(WITHDRAWING) && hf_acquisition_waits_for_removal(a));
+        (a->state == STATE(GIVING_UP) && hf_acquisition_waits_for_removal(a));
 
-    if (concerns && is_told && !a->told)
-        hf_acquisition_keep_story(core, a, why);
+    if (concerns && is_notified && !a->notified)
+        hf_acquisition_keep_message(core, a, why);
 }
 
 /* ------------------------------------------------------------- downgrade -- */
@@ -234,8 +234,8 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
-static void tell_downgrade(struct hf_core *core, struct hf_acquisition *a,
-                           hf_status status)
+static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
+                             hf_status status)
 {
     a->own.downgrading = false;
     a->user.downgrade_status = status;
@@ -249,7 +249,8 @@ static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
     if (!a->own.downgrading || a->state == STATE(HELD))
         return;
     hf_own_ticket_unask(core, a->own.ticket);
-    tell_downgrade(core, a, a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
+    notify_downgrade(core, a,
+                     a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
 }
 
 static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -258,10 +259,10 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_acquisition *a = ticket->acquisition;
 
     if (why != NULL)
-        hf_acquisition_keep_story(core, a, why);
+        hf_acquisition_keep_message(core, a, why);
     else
         a->kind = HF_TICKET_READ;
-    tell_downgrade(core, a, why != NULL ? why->status : HF_OK);
+    notify_downgrade(core, a, why != NULL ? why->status : HF_OK);
 }
 
 static const struct hf_ticket_owner ticket_owner = {
@@ -340,7 +341,7 @@ static void pump(struct hf_core *core, struct hf_acquisition *a)
     FOR_EACH_EARLIER(a, ticket)
     hf_own_ticket_pump(core, ticket);
     free_over(core, a);
-    hf_acquisition_settle(core, a);
+    hf_acquisition_finish(core, a);
 }
 
 /* --------------------------------------------------------------- the end -- */
@@ -382,7 +383,7 @@ bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
 
 static bool is_leaving(const struct hf_acquisition *a)
 {
-    if (a->state == STATE(WITHDRAWING) && !hf_acquisition_waits_for_removal(a))
+    if (a->state == STATE(GIVING_UP) && !hf_acquisition_waits_for_removal(a))
         return hf_acquisition_awaits_removal(a);
     if (a->status == HF_EDENIED)
         return false;
@@ -402,7 +403,7 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
     hf_error_set(&why, HF_ELOST,
                  "the engine did not confirm that this release removed the "
                  "ticket; somebody else may have been admitted before it");
-    hf_acquisition_keep_story(core, a, &why);
+    hf_acquisition_keep_message(core, a, &why);
     return HF_ELOST;
 }
 
@@ -458,7 +459,7 @@ const struct hf_acquisition_ops hf_acquisition_by_ticket = {
     .is_leaving = is_leaving,
     .may_remain = may_remain,
     .release_status = release_status,
-    .may_finish = are_settled,
+    .may_finish = are_finished,
     .finish = finish,
     .place = place,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As with a bundle, what the ticket and the members say in the midst of a step
+ * As with a bundle, what the ticket and the waiters say in the midst of a step
  * is only noted, and looked at when the step has ended.  The one exception is a
  * loss, which is passed on at once, for LOST comes first.
  */
@@ -72,7 +72,7 @@ static bool is_needed(const struct hf_cohort *cohort)
     return cohort->holder != NULL || cohort->first != NULL;
 }
 
-/* --------------------------------------------------------------- members -- */
+/* --------------------------------------------------------------- waiters -- */
 
 static void enlist(struct hf_core *core, struct hf_cohort *cohort)
 {
@@ -126,7 +126,7 @@ void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
     hf_later_add(&core->later, &cohort->later);
 }
 
-/* Set .ahead and .holder of member ${a}, which waits; false if they are not
+/* Set .ahead and .holder of waiter ${a}, which waits; false if they are not
  * known, for the ticket has no place. */
 static bool set_place(struct hf_core *core, struct hf_acquisition *a)
 {
@@ -214,7 +214,7 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 /* ---------------------------------------------------------------- hearing --
  */
 
-/* The member that holds by ${ticket}; NULL: none. */
+/* The waiter that holds by ${ticket}; NULL: none. */
 static struct hf_acquisition *holder_by(const struct hf_acquisition *ticket)
 {
     const struct hf_cohort *cohort = ticket->cohort;
@@ -253,7 +253,7 @@ static void ticket_revoked(struct hf_core *core, struct hf_acquisition *ticket)
     hf_cohort_touch(core, ticket->cohort);
 }
 
-void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort)
+void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->first; a != NULL; a = a->next) {
         hf_core_visit(core);
@@ -280,7 +280,7 @@ static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
     for (struct hf_acquisition *a = cohort->first_leaving; a != NULL;
          a = a->next) {
         hf_core_visit(core);
-        if (!a->told && a->waiter.awaits == NULL)
+        if (!a->notified && a->waiter.awaits == NULL)
             a->waiter.awaits = cohort->ticket;
     }
     cohort->ticket = NULL;
@@ -297,7 +297,7 @@ static void hear(struct hf_core *core, struct hf_cohort *cohort)
     if (ticket->state == STATE(LOST)) {
         hf_acquisition_release(core, ticket);
         cohort->ticket = NULL;
-    } else if (ticket->state == STATE(WITHDRAWING) ||
+    } else if (ticket->state == STATE(GIVING_UP) ||
                ticket->state == STATE(DONE)) {
         hf_error_set(&why, ticket->status, "%s", hf_acquisition_text(ticket));
         hf_cohort_give_up(core, cohort, &why);
@@ -361,13 +361,13 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     hf_acquisition_grant(core, a, cohort->revoked); /* while it waited */
 }
 
-static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)
+static void finish_leaving(struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->first_leaving, *next; a != NULL;
          a = next) {
         next = a->next;
         hf_core_visit(core);
-        hf_acquisition_settle(core, a);
+        hf_acquisition_finish(core, a);
     }
 }
 
@@ -397,7 +397,7 @@ static void ticket_ended(struct hf_core *core, struct hf_acquisition *ticket,
     hf_cohort_touch(core, ticket->cohort);
 }
 
-/* Nobody does on a ticket that no member has now. */
+/* Nobody does on a ticket that no waiter has now. */
 static bool ticket_relies(const struct hf_acquisition *ticket)
 {
     return ticket->cohort->holder != NULL;
@@ -448,7 +448,7 @@ static void pump(struct hf_core *core, struct hf_cohort *cohort)
     if (is_spent(cohort))
         give_back(core, cohort);
     grant(core, cohort);
-    settle_leaving(core, cohort); /* before the ticket they await is renewed */
+    finish_leaving(core, cohort); /* before the ticket they await is renewed */
     want(core, cohort);
     if (cohort->ticket != NULL) /* who holds it has changed */
         hf_schedule_touch(core, &cohort->ticket->entry);
@@ -464,14 +464,14 @@ static void look(struct hf_core *core, struct hf_later *later)
 /* ----------------------------------------------------------------- tables --
  */
 
-static void pump_member(struct hf_core *core, struct hf_acquisition *a)
+static void pump_waiter(struct hf_core *core, struct hf_acquisition *a)
 {
     hf_cohort_touch(core, a->waiter.cohort);
 }
 
 static bool is_leaving(const struct hf_acquisition *a)
 {
-    return a->waiter.awaits != NULL && !a->waiter.awaits->told;
+    return a->waiter.awaits != NULL && !a->waiter.awaits->notified;
 }
 
 static bool may_remain(const struct hf_acquisition *a)
@@ -489,7 +489,7 @@ static bool place(struct hf_core *core, struct hf_acquisition *a,
 
 const struct hf_acquisition_ops hf_acquisition_by_cohort = {
     .begin = join,
-    .pump = pump_member,
+    .pump = pump_waiter,
     .leave = leave,
     .is_leaving = is_leaving,
     .may_remain = may_remain,
@@ -527,7 +527,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     assert(cohort->last == previous);
     for (const struct hf_acquisition *a = cohort->first_leaving; a != NULL;
          a = a->next) {
-        assert(a->state == STATE(RELEASING) || a->state == STATE(WITHDRAWING));
+        assert(a->state == STATE(RELEASING) || a->state == STATE(GIVING_UP));
         assert(a->next != NULL || cohort->last_leaving == a);
         hf_schedule_check_entry(core, &a->entry);
         count++;

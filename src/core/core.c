@@ -12,10 +12,11 @@
     for (struct hf_acquisition *a = (core)->first, *next;                      \
          a != NULL && (hf_core_visit(core), next = a->next, true); a = next)
 
-#define FOR_EACH_INQUIRY(core, inquiry, next)                                  \
-    for (struct hf_inquiry *inquiry = (core)->first_inquiry, *next;            \
-         inquiry != NULL && (hf_core_visit(core), next = inquiry->next, true); \
-         inquiry = next)
+#define FOR_EACH_OPERATION(core, operation, next)                              \
+    for (struct hf_operation *operation = (core)->first_inquiry, *next;        \
+         operation != NULL &&                                                  \
+         (hf_core_visit(core), next = operation->next, true);                  \
+         operation = next)
 
 #define FOR_EACH_COHORT(core, cohort)                                          \
     for (struct hf_cohort *cohort = (core)->first_cohort;                      \
@@ -128,7 +129,7 @@ static void publish(struct hf_core *core)
 }
 
 /* Safe-until has moved: see who gains by it, and who loses. */
-static void heed_safe_until(struct hf_core *core)
+static void safe_until_moved(struct hf_core *core)
 {
     hf_schedule_update(core);
     hf_schedule_proven(core);
@@ -174,13 +175,13 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
         hf_acquisition_give_up(core, a, &why);
     FOR_EACH_COHORT (core, cohort)
         hf_cohort_give_up(core, cohort, &why);
-    FOR_EACH_INQUIRY(core, inquiry, next)
-    hf_inquiry_give_up(core, inquiry, &why);
+    FOR_EACH_OPERATION(core, operation, next)
+    hf_operation_give_up(core, operation, &why);
 }
 
 /* A request of ${a} has ended: whoever takes tickets by it, and renews it when
  * it is over, may have been waiting for that. */
-static void tell_owner(struct hf_core *core, struct hf_acquisition *a)
+static void notify_owner(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->owner->changed != NULL)
         a->owner->changed(core, a);
@@ -197,14 +198,14 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
         return NULL;
     request = core->forget->request;
     core->forget = NULL;
-    if (request->inquiry != NULL) {
-        hf_inquiry_taken_back(core, request->inquiry);
+    if (request->operation != NULL) {
+        hf_operation_taken_back(core, request->operation);
         return NULL;
     }
     a = request->own->acquisition;
     hf_own_ticket_taken_back(request->own, request);
     hf_schedule_touch(core, &a->entry);
-    tell_owner(core, a);
+    notify_owner(core, a);
     return a;
 }
 
@@ -236,8 +237,8 @@ static void session_over(struct hf_core *core, const char *text)
     publish(core);
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
-    FOR_EACH_INQUIRY(core, inquiry, next)
-    hf_inquiry_session_over(core, inquiry);
+    FOR_EACH_OPERATION(core, operation, next)
+    hf_operation_session_over(core, operation);
     drop_forgets(core);
 }
 
@@ -270,9 +271,9 @@ static void connected(struct hf_core *core, const struct hf_event *event)
     publish(core);
     FOR_EACH (core, a, next)
         hf_acquisition_connected(core, a);
-    FOR_EACH_INQUIRY(core, inquiry, next)
-    hf_inquiry_pump(core, inquiry);
-    heed_safe_until(core);
+    FOR_EACH_OPERATION(core, operation, next)
+    hf_operation_pump(core, operation);
+    safe_until_moved(core);
     prove(core);
 }
 
@@ -295,7 +296,7 @@ static void resuming(struct hf_core *core, const struct hf_event *event)
     hf_session_resuming(&core->session, event->as.resuming.sent_at_ms,
                         event->as.resuming.least_timeout_ms);
     publish(core);
-    heed_safe_until(core);
+    safe_until_moved(core);
 }
 
 /* No connection will come by itself.  Holders keep what they have: it ends with
@@ -316,7 +317,7 @@ static void gave_up(struct hf_core *core, const struct hf_event *event)
 /* Does the user want something of the engine by it? */
 static bool needs_engine(enum hf_event_kind kind)
 {
-    return kind == HF_EVENT_WANT || kind == HF_EVENT_INQUIRE ||
+    return kind == HF_EVENT_WANT || kind == HF_EVENT_OPERATE ||
            kind == HF_EVENT_RELEASE || kind == HF_EVENT_DOWNGRADE;
 }
 
@@ -338,8 +339,8 @@ static void closed(struct hf_core *core)
     end_waits(core, HF_ECLOSED, "the client was closed");
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
-    FOR_EACH_INQUIRY(core, inquiry, next)
-    hf_inquiry_session_over(core, inquiry);
+    FOR_EACH_OPERATION(core, operation, next)
+    hf_operation_session_over(core, operation);
     drop_forgets(core);
     hf_session_closed(&core->session); /* last: nothing is left to do */
     publish(core);
@@ -356,7 +357,7 @@ static void proven(struct hf_core *core, const struct hf_event *event)
         hf_session_proof_answered(&core->session, true, core->now_ms);
         hf_session_answer_check(&core->session, core->now_ms);
     }
-    heed_safe_until(core);
+    safe_until_moved(core);
     prove(core);
 }
 
@@ -389,15 +390,15 @@ static void answered(struct hf_core *core, const struct hf_event *event)
     const struct hf_request *request = event->as.answer.request;
     struct hf_own_ticket *ticket = request->own;
     struct hf_acquisition *a = ticket != NULL ? ticket->acquisition : NULL;
-    struct hf_inquiry *inquiry = request->inquiry;
+    struct hf_operation *operation = request->operation;
 
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         look(core, request->queue, &event->as.answer.snapshot);
     if (ticket != NULL) {
         hf_own_ticket_answered(core, ticket, event);
-        tell_owner(core, a); /* it may have crossed its own FORGET */
-    } else if (inquiry != NULL) {
-        hf_inquiry_answered(core, inquiry, event);
+        notify_owner(core, a); /* it may have crossed its own FORGET */
+    } else if (operation != NULL) {
+        hf_operation_answered(core, operation, event);
     } else {
         session_answered(core, event);
     }
@@ -433,9 +434,10 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_RESUMING:
         resuming(core, event);
         break;
-    case HF_EVENT_TROUBLE:
-        hf_session_trouble(&core->session, event->as.trouble.status,
-                           event->as.trouble.final, event->as.trouble.text);
+    case HF_EVENT_CONNECTION_ERROR:
+        hf_session_connection_error(
+            &core->session, event->as.connection_error.status,
+            event->as.connection_error.final, event->as.connection_error.text);
         break;
     case HF_EVENT_GAVE_UP:
         gave_up(core, event);
@@ -454,7 +456,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_CHANGED:
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
-    case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_REMOVED:
     case HF_EVENT_DOWNGRADED:
     case HF_EVENT_FAILED:
     case HF_EVENT_REVOKED:
@@ -479,11 +481,11 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_DOWNGRADE:
         hf_acquisition_downgrade(core, event->as.acquisition);
         break;
-    case HF_EVENT_INQUIRE:
-        hf_inquiry_want(core, event->as.inquiry);
+    case HF_EVENT_OPERATE:
+        hf_operation_want(core, event->as.operation);
         break;
-    case HF_EVENT_RECALL:
-        hf_inquiry_recall(core, event->as.inquiry);
+    case HF_EVENT_CANCEL_OPERATION:
+        hf_operation_cancel(core, event->as.operation);
         break;
     case HF_EVENT_CHECK:
         if (core->held > 0)
@@ -531,9 +533,9 @@ static void touch_all(struct hf_core *core)
     FOR_EACH (core, a, next)
         hf_schedule_touch(core, &a->entry);
     FOR_EACH_COHORT (core, cohort)
-        hf_cohort_touch_members(core, cohort);
-    FOR_EACH_INQUIRY(core, inquiry, next)
-    hf_schedule_touch(core, &inquiry->entry);
+        hf_cohort_touch_waiters(core, cohort);
+    FOR_EACH_OPERATION(core, operation, next)
+    hf_schedule_touch(core, &operation->entry);
 }
 
 void hf_core_step(struct hf_core *core, const struct hf_event *event)
@@ -635,9 +637,9 @@ void hf_core_check(const struct hf_core *core)
     }
     assert(core->held == held);
     check_schedule(core);
-    for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
+    for (const struct hf_operation *i = core->first_inquiry; i != NULL;
          i = i->next)
-        hf_inquiry_check(core, i);
+        hf_operation_check(core, i);
     assert(held == 0 || core->now_ms < hf_session_loses_at_ms(&core->session));
     assert(atomic_load(&core->session.published.ms) ==
            core->session.safe_until_ms);

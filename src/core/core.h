@@ -28,9 +28,9 @@
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/enqueue_order.h"
-#include "core/inquiry.h"
 #include "core/instant.h"
 #include "core/later.h"
+#include "core/operation.h"
 #include "core/random.h"
 #include "core/removal.h"
 #include "core/retry.h"
@@ -63,16 +63,16 @@ struct hf_core {
     struct hf_later_queue later;    /* owners that were told something */
     struct hf_cohort *first_cohort; /* those that have members */
     struct hf_enqueue_order order;
-    /* Every inquiry from its INQUIRE until its FINISHED. */
-    struct hf_inquiry *first_inquiry;
-    struct hf_inquiry *last_inquiry;
+    /* Every operation from its INQUIRE until its FINISHED. */
+    struct hf_operation *first_inquiry;
+    struct hf_operation *last_inquiry;
     /* Those that are HELD, members too, in the order of the grants: what is
      * granted because of others stands behind these. */
     struct hf_acquisition *first_held;
     struct hf_acquisition *last_held;
     size_t held; /* how many */
     struct hf_schedule schedule;
-    struct hf_texts stories; /* of acquisitions */
+    struct hf_texts messages; /* of acquisitions */
     struct hf_texts holders;
     struct hf_effect *forget; /* the FORGET that was taken last: its request
                                  is free when the core is called again */

@@ -7,7 +7,7 @@ static void count(struct hf_enter *enter, const struct hf_ticket *ticket)
 {
     if (ticket->kind == HF_TICKET_READY)
         enter->stamp = ticket->token;
-    enter->members += ticket->kind == HF_TICKET_MEMBER;
+    enter->members += ticket->kind == HF_TICKET_PARTICIPANT;
 }
 
 struct hf_enter
@@ -44,7 +44,7 @@ hf_double_barrier_decide_leave(const struct hf_snapshot *snapshot,
     for (size_t i = 0; i < snapshot->count; i++) {
         const struct hf_ticket *ticket = &snapshot->tickets[i];
 
-        if (ticket->kind != HF_TICKET_MEMBER || ticket->token >= stamp ||
+        if (ticket->kind != HF_TICKET_PARTICIPANT || ticket->token >= stamp ||
             hf_ticket_id_equal(&ticket->id, mine))
             continue;
         if (keeps && is_lower(&ticket->id, mine))

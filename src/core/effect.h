@@ -12,7 +12,7 @@
 #include <holdfast/holdfast.h>
 
 struct hf_acquisition;
-struct hf_inquiry;
+struct hf_operation;
 struct hf_request;
 
 enum hf_effect_kind {
@@ -35,8 +35,8 @@ enum hf_effect_kind {
                              after ENDED or RELEASED, when nothing of it can
                              reappear in the queue */
     HF_EFFECT_REVOKED,    /* somebody asks for the grant to be released */
-    /* For the user of .inquiry, each once. */
-    HF_EFFECT_ANSWERED, /* .status, .text and .found of the inquiry */
+    /* For the user of .operation, each once. */
+    HF_EFFECT_ANSWERED, /* .status, .text and .found of the operation */
     HF_EFFECT_FINISHED, /* the core holds no pointer to it any more */
     /* For the user of the client. */
     HF_EFFECT_PROVEN, /* a CHECK has its answer: safe-until has moved */
@@ -49,7 +49,7 @@ struct hf_effect {
     union { /* by the kind */
         struct hf_request *request;
         struct hf_acquisition *acquisition;
-        struct hf_inquiry *inquiry;
+        struct hf_operation *operation;
         enum hf_state state;
     };
     /* The queue's own. */

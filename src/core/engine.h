@@ -42,8 +42,8 @@
  *    session; without a lease, not after the next answer.
  *  - While not CONNECTED an engine may answer any request FAILED{RETRY}, and
  *    so those that it had not begun when a connection ended.
- *  - The core asks for the WITHDRAW of a ticket only when no ENQUEUE of it is
- *    under way.  Apart from that an engine may carry out a WITHDRAW, DOWNGRADE
+ *  - The core asks for the REMOVE of a ticket only when no ENQUEUE of it is
+ *    under way.  Apart from that an engine may carry out a REMOVE, DOWNGRADE
  *    or PROVE ahead of requests that were asked for earlier.
  *  - A WATCH of one's own ticket that was answered WATCHING may hear REVOKED
  *    any number of times: somebody asks the owner to let go.  It goes on.
@@ -70,14 +70,14 @@
  *  - A LEASE of several permits is one ticket, of which a part may be taken
  *    by force.  For its owner it is then gone: GONE comes, it is in no
  *    snapshot under its id, and what is left of it is counted, under another
- *    id, until the core asks for its WITHDRAW.
+ *    id, until the core asks for its REMOVE.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
  *  - After GAVE_UP, which comes behind SUSPENDED and TROUBLE, the engine makes
  *    no attempt to connect until hf_engine_ops.connect is called.  A session
  *    that lives then ends in its time.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
- *    ask for its WITHDRAW before that is answered: then no form of it is left.
+ *    ask for its REMOVE before that is answered: then no form of it is left.
  *  - A DESCRIBE may be under way while its ticket is asked to be withdrawn, and
  *    then does nothing or is undone with it: it never brings a ticket back.  It
  *    is not under way together with a DOWNGRADE.  A request to let go that came
@@ -109,9 +109,9 @@ enum hf_request_kind {
      * any more: a write ticket that has become a read ticket.  WATCHING or
      * GONE. */
     HF_REQUEST_WATCH,
-    /* Take the ticket out, wherever it is found by its id.  WITHDRAWN.  If
+    /* Take the ticket out, wherever it is found by its id.  REMOVED.  If
      * .weight is given, .found means that all these permits were there. */
-    HF_REQUEST_WITHDRAW,
+    HF_REQUEST_REMOVE,
     /* Make the other side confirm the session by a committed write.  PROVEN,
      * or FAILED{RETRY} where the answer proves nothing. */
     HF_REQUEST_PROVE,
@@ -141,7 +141,7 @@ enum hf_request_kind {
     HF_REQUEST_STAMP,
 };
 
-struct hf_inquiry;
+struct hf_operation;
 struct hf_own_ticket;
 
 struct hf_request {
@@ -152,7 +152,7 @@ struct hf_request {
                                         of a whole one, MEMBER or another */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
-     * and of which a part may have been taken.  WITHDRAW: how many it had; 0:
+     * and of which a part may have been taken.  REMOVE: how many it had; 0:
      * that does not matter. */
     uint32_t weight;
     /* ENQUEUE of a LEASE, LOOK: so many permits there are, as far as the asker
@@ -166,7 +166,7 @@ struct hf_request {
     bool busy;           /* the core's own: asked and not answered */
     /* The core's own: whose it is, the session's if both are NULL. */
     struct hf_own_ticket *own;
-    struct hf_inquiry *inquiry;
+    struct hf_operation *operation;
     struct hf_effect *effect; /* where it waits to be taken */
     /* The engine's own, from the request to its answer (a WATCH: to its end).
      * The core sets it to NULL when it asks. */
@@ -180,7 +180,7 @@ enum hf_event_kind {
     HF_EVENT_CONNECTED,
     HF_EVENT_SUSPENDED,
     HF_EVENT_RESUMING,
-    HF_EVENT_TROUBLE,
+    HF_EVENT_CONNECTION_ERROR,
     HF_EVENT_GAVE_UP,
     HF_EVENT_SESSION_LOST,
     HF_EVENT_CLOSED,
@@ -190,7 +190,7 @@ enum hf_event_kind {
     HF_EVENT_CHANGED,
     HF_EVENT_WATCHING,
     HF_EVENT_GONE,
-    HF_EVENT_WITHDRAWN,
+    HF_EVENT_REMOVED,
     HF_EVENT_PROVEN,
     HF_EVENT_DOWNGRADED,
     HF_EVENT_FAILED,
@@ -200,8 +200,8 @@ enum hf_event_kind {
     HF_EVENT_MARKED,
     /* From the user. */
     HF_EVENT_WANT,
-    HF_EVENT_INQUIRE,
-    HF_EVENT_RECALL,
+    HF_EVENT_OPERATE,
+    HF_EVENT_CANCEL_OPERATION,
     HF_EVENT_CANCEL,
     HF_EVENT_RELEASE,
     HF_EVENT_LIMIT,
@@ -253,7 +253,7 @@ struct hf_event {
                                  HF_EUNREACHABLE */
             bool final; /* waiting does not mend it, because all servers say so:
                            ends at once what waits for the first connection */
-        } trouble;
+        } connection_error;
         struct {
             /* The policy of reconnecting has ended the attempts: after that
              * many retries, ${elapsed_ms} after the first try failed. */
@@ -270,18 +270,18 @@ struct hf_event {
             size_t foreign_count;
             uint64_t anchor_ms;      /* PROVEN: the session is confirmed as
                                         of this instant */
-            bool found;              /* WITHDRAWN, ASKED, MARKED: it was
+            bool found;              /* REMOVED, ASKED, MARKED: it was
                                         there before; DESCRIBED: it is */
             enum hf_failure failure; /* FAILED */
             hf_status status;        /* FAILED, and SESSION_LOST */
-            const char *text;        /* FAILED: the story, never NULL;
+            const char *text;        /* FAILED: the message, never NULL;
                                         SESSION_LOST: why; GONE of one's own
                                         ticket: why, where more is known than
                                         that it is gone.  Else NULL or "" */
         } answer;
         struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE
                                                DOWNGRADE */
-        struct hf_inquiry *inquiry;         /* INQUIRE RECALL */
+        struct hf_operation *operation;     /* INQUIRE RECALL */
         struct {
             struct hf_acquisition *acquisition; /* a lease */
             uint32_t permits; /* so many there are from now on */

@@ -114,7 +114,7 @@ bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)
            ticket->removal.state != HF_REMOVAL_WAITING;
 }
 
-bool hf_own_ticket_is_settled(const struct hf_own_ticket *ticket)
+bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket)
 {
     return ticket->state == STATE(GONE) && !ticket->ask.busy &&
            !hf_description_is_busy(ticket->description);
@@ -124,7 +124,7 @@ bool hf_own_ticket_is_over(const struct hf_own_ticket *ticket)
 {
     const struct hf_queue_watch *watch = ticket->queue_watch;
 
-    return hf_own_ticket_is_settled(ticket) &&
+    return hf_own_ticket_is_finished(ticket) &&
            hf_watches_idle(&ticket->watches) &&
            (watch == NULL || watch->state == HF_QUEUE_WATCH_NONE);
 }

@@ -228,7 +228,7 @@ hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket)
 bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket);
 
 /* Is it GONE, with no answer to come? */
-bool hf_own_ticket_is_settled(const struct hf_own_ticket *ticket);
+bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket);
 
 /* And has the engine nothing of it, so that it can be freed? */
 bool hf_own_ticket_is_over(const struct hf_own_ticket *ticket);

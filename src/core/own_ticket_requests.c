@@ -506,7 +506,7 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
     case HF_REQUEST_WATCH:
         watch_failed(core, ticket, event);
         break;
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
         removal_failed(core, ticket, event);
         break;
     case HF_REQUEST_DOWNGRADE:
@@ -523,7 +523,7 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
     case HF_REQUEST_REVOKE:
     case HF_REQUEST_RAISE:
     case HF_REQUEST_LOWER:
-        assert(false && "a request of the session's or of an inquiry");
+        assert(false && "a request of the session's or of an operation");
     }
 }
 
@@ -581,7 +581,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
     case HF_EVENT_REVOKED:
         revoked(core, ticket, request);
         break;
-    case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_REMOVED:
         removal_done(core, ticket, event->as.answer.found);
         break;
     case HF_EVENT_DOWNGRADED:

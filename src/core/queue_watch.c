@@ -14,8 +14,9 @@ struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket)
         return NULL;
     made->request = (struct hf_request){
         .kind = HF_REQUEST_LOOK,
-        .ticket_kind =
-            ticket->ask.ticket_kind == HF_TICKET_MEMBER ? HF_TICKET_MEMBER : 0,
+        .ticket_kind = ticket->ask.ticket_kind == HF_TICKET_PARTICIPANT
+                           ? HF_TICKET_PARTICIPANT
+                           : 0,
         .limit =
             ticket->ask.ticket_kind == HF_TICKET_LEASE ? ticket->ask.limit : 0,
         .queue = ticket->ask.queue,

@@ -78,7 +78,7 @@ void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
 
     assert(removal->state == HF_REMOVAL_NONE);
     removal->request = (struct hf_request){
-        .kind = HF_REQUEST_WITHDRAW,
+        .kind = HF_REQUEST_REMOVE,
         .queue = ticket->acquisition->queue,
         .ticket = ticket->id,
         .weight = weight,

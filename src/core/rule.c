@@ -85,7 +85,7 @@ static const struct hf_rule member = {
 static const struct hf_rule *const rules[] = {
     [HF_TICKET_MUTEX] = &lock,    [HF_TICKET_READ] = &lock,
     [HF_TICKET_WRITE] = &lock,    [HF_TICKET_LEASE] = &lease,
-    [HF_TICKET_ELECTION] = &lock, [HF_TICKET_MEMBER] = &member,
+    [HF_TICKET_ELECTION] = &lock, [HF_TICKET_PARTICIPANT] = &member,
 };
 
 const struct hf_rule *hf_rule_of(enum hf_ticket_kind kind)

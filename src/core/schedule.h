@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When something is due of what the core has: of acquisitions, members of
- * cohorts and inquiries, each with one entry.
+ * cohorts and operations, each with one entry.
  *
  *   limits     when a wait has to end, or its end to be told, whatever comes
  *   requests   when a request is due; looked at only while the session can be

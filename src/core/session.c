@@ -133,7 +133,7 @@ static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
 
 bool hf_session_refused(const struct hf_session *session)
 {
-    return !session->ever_connected && session->trouble_final;
+    return !session->ever_connected && session->connection_error_final;
 }
 
 static const char *name_place(const char *place)
@@ -143,16 +143,18 @@ static const char *name_place(const char *place)
 
 static hf_status unreachable_status(const struct hf_session *session)
 {
-    return session->trouble_status != HF_OK ? session->trouble_status
-                                            : HF_EUNREACHABLE;
+    return session->connection_error_status != HF_OK
+               ? session->connection_error_status
+               : HF_EUNREACHABLE;
 }
 
 static void refused(const struct hf_session *session, const char *place,
                     struct hf_error *why)
 {
-    hf_error_set(why, session->trouble_status, "no connection to %.200s%s%s",
-                 name_place(place), session->trouble[0] != '\0' ? ": " : "",
-                 session->trouble);
+    hf_error_set(why, session->connection_error_status,
+                 "no connection to %.200s%s%s", name_place(place),
+                 session->connection_error[0] != '\0' ? ": " : "",
+                 session->connection_error);
 }
 
 void hf_session_never_connected(const struct hf_session *session,
@@ -166,7 +168,8 @@ void hf_session_never_connected(const struct hf_session *session,
                      "no connection to %.200s within %" PRIu64
                      " ms; see that it runs and that the URL is right%s%s",
                      name_place(place), waited_ms,
-                     session->trouble[0] != '\0' ? ": " : "", session->trouble);
+                     session->connection_error[0] != '\0' ? ": " : "",
+                     session->connection_error);
 }
 
 void hf_session_gave_up(struct hf_session *session, const char *place,
@@ -177,13 +180,13 @@ void hf_session_gave_up(struct hf_session *session, const char *place,
     if (hf_session_refused(session))
         refused(session, place, why);
     else
-        hf_error_set(why, unreachable_status(session),
-                     "no connection to %.200s: gave up after %" PRIu32
-                     " %s in %" PRIu64
-                     " ms, as the policy for reconnecting says%s%s",
-                     name_place(place), retries,
-                     retries == 1 ? "retry" : "retries", elapsed_ms,
-                     session->trouble[0] != '\0' ? ": " : "", session->trouble);
+        hf_error_set(
+            why, unreachable_status(session),
+            "no connection to %.200s: gave up after %" PRIu32 " %s in %" PRIu64
+            " ms, as the policy for reconnecting says%s%s",
+            name_place(place), retries, retries == 1 ? "retry" : "retries",
+            elapsed_ms, session->connection_error[0] != '\0' ? ": " : "",
+            session->connection_error);
 }
 
 void hf_session_connect_again(struct hf_session *session)
@@ -191,9 +194,9 @@ void hf_session_connect_again(struct hf_session *session)
     if (!session->gave_up || session->closing)
         return;
     session->gave_up = false;
-    session->trouble_status = HF_OK;
-    session->trouble_final = false;
-    session->trouble[0] = '\0';
+    session->connection_error_status = HF_OK;
+    session->connection_error_final = false;
+    session->connection_error[0] = '\0';
     hf_effect_add(session->effects, &session->connect_effect,
                   HF_EFFECT_CONNECT);
 }
@@ -201,27 +204,27 @@ void hf_session_connect_again(struct hf_session *session)
 void hf_session_not_renewed(const struct hf_session *session,
                             struct hf_error *why)
 {
-    const char *colon = session->trouble[0] != '\0' ? ": " : "";
+    const char *colon = session->connection_error[0] != '\0' ? ": " : "";
 
     hf_error_set(why, HF_ELOST,
                  "the lease of %" PRIu64
                  " ms was not renewed in time, because the engine did not "
                  "answer or this process stood still; the session is %s%s%s",
                  session->timeout_ms, hf_state_name(session->state), colon,
-                 session->trouble);
+                 session->connection_error);
 }
 
-void hf_session_trouble(struct hf_session *session, hf_status status,
-                        bool final, const char *text)
+void hf_session_connection_error(struct hf_session *session, hf_status status,
+                                 bool final, const char *text)
 {
     size_t bytes = strlen(text);
 
-    session->trouble_status = status;
-    session->trouble_final = final;
-    if (bytes >= sizeof session->trouble)
-        bytes = hf_utf8_cut(text, sizeof session->trouble - 1);
-    memcpy(session->trouble, text, bytes);
-    session->trouble[bytes] = '\0';
+    session->connection_error_status = status;
+    session->connection_error_final = final;
+    if (bytes >= sizeof session->connection_error)
+        bytes = hf_utf8_cut(text, sizeof session->connection_error - 1);
+    memcpy(session->connection_error, text, bytes);
+    session->connection_error[bytes] = '\0';
 }
 
 /* The server counts ${timeout_ms} anew from some instant behind the sending of
@@ -260,9 +263,9 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     session->ever_connected = true;
     session->connect_by_ms = HF_FOREVER;
     session->timeout_ms = timeout_ms;
-    session->trouble[0] = '\0';
-    session->trouble_status = HF_OK;
-    session->trouble_final = false;
+    session->connection_error[0] = '\0';
+    session->connection_error_status = HF_OK;
+    session->connection_error_final = false;
     if (timeout_ms == HF_FOREVER)
         session->safe_until_ms = HF_FOREVER;
     else
@@ -336,7 +339,7 @@ void hf_session_want_proof_ahead(struct hf_session *session, uint64_t now_ms)
         hf_session_want_proof(session, now_ms);
 }
 
-static void tell_proven(struct hf_session *session)
+static void notify_proven(struct hf_session *session)
 {
     session->asked = false;
     hf_effect_remove(session->effects, &session->proven_effect);
@@ -354,7 +357,7 @@ void hf_session_ask(struct hf_session *session, uint64_t now_ms)
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms)
 {
     if (session->asked && now_ms < session->safe_until_ms)
-        tell_proven(session);
+        notify_proven(session);
 }
 
 void hf_session_proof_answered(struct hf_session *session, bool proven,

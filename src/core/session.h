@@ -24,7 +24,7 @@
 
 /* Room for a text that says what to do, such as a REVOKE; with the place in
  * front of it, it still fits an error text. */
-#define HF_TROUBLE_BYTES 352
+#define HF_CONNECTION_ERROR_BYTES 352
 
 struct hf_session {
     unsigned state;  /* enum hf_state, moved by the table in session.c */
@@ -32,11 +32,12 @@ struct hf_session {
     bool ever_connected;
     bool closing;
     enum hf_loss_at loss_at;
-    uint64_t connect_by_ms;         /* first connection, HF_FOREVER once made */
-    char trouble[HF_TROUBLE_BYTES]; /* why there is none, "" if unknown */
-    hf_status trouble_status;       /* HF_OK: nothing in particular */
-    bool trouble_final;             /* all servers say so: waiting is no use */
-    bool gave_up;                   /* no attempt is made until CONNECT */
+    uint64_t connect_by_ms; /* first connection, HF_FOREVER once made */
+    char connection_error[HF_CONNECTION_ERROR_BYTES]; /* why there is none, ""
+                                                         if unknown */
+    hf_status connection_error_status; /* HF_OK: nothing in particular */
+    bool connection_error_final; /* all servers say so: waiting is no use */
+    bool gave_up;                /* no attempt is made until CONNECT */
     /* The lease. */
     uint64_t timeout_ms;    /* the shortest in force; HF_FOREVER: no lease */
     uint64_t safe_until_ms; /* 0: nothing proven; HF_FOREVER: no lease */
@@ -104,8 +105,8 @@ void hf_session_closed(struct hf_session *session);
 
 /* There is no connection, for the reason ${text}; ${status} and ${final} as in
  * the event. */
-void hf_session_trouble(struct hf_session *session, hf_status status,
-                        bool final, const char *text);
+void hf_session_connection_error(struct hf_session *session, hf_status status,
+                                 bool final, const char *text);
 
 /* Is there no first connection for a reason that waiting does not mend: who we
  * are, or what the URL names? */

@@ -5,7 +5,7 @@
 
 #define BLOCK_BYTES 64
 
-/* FIPS 180-4, 4.2.2: the first 32 bits of the fractional parts of the cube
+/* FIPS 180-4, 4.2.2: the first 32 bits of the fractional children of the cube
  * roots of the first 64 primes. */
 static const uint32_t k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,

@@ -36,7 +36,7 @@ enum hf_ticket_kind {
      * one of a kind is in a queue.  This one is a barrier that is up. */
     HF_TICKET_BARRIER = 7,
     /* Whoever is at a double barrier; nobody is ahead of anybody. */
-    HF_TICKET_MEMBER = 8,
+    HF_TICKET_PARTICIPANT = 8,
     /* A mark: so many were there when it was made.  See double_barrier.h. */
     HF_TICKET_READY = 9
 };
@@ -62,7 +62,7 @@ enum hf_ticket_role {
 #define HF_WEIGHT_MAX 64
 
 /* For so many members at the most a double barrier can wait. */
-#define HF_MEMBERS_MAX 128
+#define HF_PARTICIPANTS_MAX 128
 
 struct hf_ticket {
     struct hf_ticket_id id;

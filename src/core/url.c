@@ -134,7 +134,8 @@ static hf_status decode(struct parser *parser, struct span in, const char *what,
     return HF_OK;
 }
 
-/* ---------------------------------------------------------------- parts -- */
+/* ---------------------------------------------------------------- children --
+ */
 
 static hf_status check_raw(const struct parser *parser, struct span in)
 {

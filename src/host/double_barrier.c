@@ -10,7 +10,8 @@
 #include "host/opening.h"
 #include "host/queue.h"
 
-_Static_assert(HF_PARTIES_MAX == HF_MEMBERS_MAX, "what the core can count");
+_Static_assert(HF_PARTIES_MAX == HF_PARTICIPANTS_MAX,
+               "what the core can count");
 
 /* ------------------------------------------------------------ life cycle -- */
 
@@ -38,7 +39,7 @@ hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
         hf_free(made);
         return status;
     }
-    made->lock->kind = HF_TICKET_MEMBER;
+    made->lock->kind = HF_TICKET_PARTICIPANT;
     made->lock->limit = parties;
     made->state = HF_DOUBLE_BARRIER_OUTSIDE;
     made->references = 1;

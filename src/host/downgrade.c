@@ -2,9 +2,9 @@
 /* A grant of a writer becomes one of a reader. */
 #include <stdio.h>
 
-#include "core/bundle.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/multi_lock.h"
 #include "host/grant.h"
 
 /* Allocated when it begins, freed when whoever waits for its end was told. */
@@ -99,7 +99,7 @@ static hf_status begin(struct hf_grant *grant, struct hf_waiter *waiter,
         hf_error_set(error, HF_ESTATE,
                      "it is being downgraded already; wait for the end of "
                      "that");
-    else if (hf_acquisition_bundle(&grant->acquisition) != NULL)
+    else if (hf_acquisition_multi_lock(&grant->acquisition) != NULL)
         hf_error_set(error, HF_ESTATE,
                      "it is the grant of a semaphore, or of several locks at "
                      "once; only that of one writer can be downgraded");

@@ -9,16 +9,16 @@
 #include "core/instant.h"
 #include "core/memory.h"
 
-static struct hf_errand *of_inquiry(struct hf_inquiry *inquiry)
+static struct hf_errand *of_inquiry(struct hf_operation *operation)
 {
-    return (struct hf_errand *)((char *)inquiry -
-                                offsetof(struct hf_errand, inquiry));
+    return (struct hf_errand *)((char *)operation -
+                                offsetof(struct hf_errand, operation));
 }
 
 /* Those who hold the lock are to be found first. */
 static bool looks_first(const struct hf_errand *errand)
 {
-    return errand->order.each && errand->inquiry.kind == HF_REQUEST_LIST;
+    return errand->order.each && errand->operation.kind == HF_REQUEST_LIST;
 }
 
 /* ------------------------------------------------------------- lifetime -- */
@@ -78,25 +78,25 @@ static void find_queues(struct hf_errand *errand)
         errand->queue_count = 2;
 }
 
-/* Have the core begin with the next inquiry: the same object, once more. */
+/* Have the core begin with the next operation: the same object, once more. */
 static void inquire(struct hf_errand *errand, enum hf_request_kind kind,
                     const struct hf_ticket_id *ticket)
 {
-    struct hf_event event = {.kind = HF_EVENT_INQUIRE};
+    struct hf_event event = {.kind = HF_EVENT_OPERATE};
 
-    memset(&errand->inquiry, 0, sizeof(errand->inquiry));
+    memset(&errand->operation, 0, sizeof(errand->operation));
     errand->kept = false;
-    errand->inquiry.kind = kind;
-    errand->inquiry.queue = errand->queues[errand->at];
-    errand->inquiry.deadline_at_ms = errand->deadline_at_ms;
-    errand->inquiry.only_try = errand->order.only_try;
-    errand->inquiry.stamp = errand->order.stamp;
-    errand->inquiry.keeps = errand->order.keeps;
-    errand->inquiry.mark = errand->order.mark;
-    if (kind == HF_REQUEST_WITHDRAW || kind == HF_REQUEST_REVOKE ||
+    errand->operation.kind = kind;
+    errand->operation.queue = errand->queues[errand->at];
+    errand->operation.deadline_at_ms = errand->deadline_at_ms;
+    errand->operation.only_try = errand->order.only_try;
+    errand->operation.stamp = errand->order.stamp;
+    errand->operation.keeps = errand->order.keeps;
+    errand->operation.mark = errand->order.mark;
+    if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
         kind == HF_REQUEST_LOOK)
-        errand->inquiry.ticket = *ticket;
-    event.as.inquiry = &errand->inquiry;
+        errand->operation.ticket = *ticket;
+    event.as.operation = &errand->operation;
     hf_client_step(errand->lock->client, &event);
 }
 
@@ -183,25 +183,25 @@ static void end_gone(struct hf_errand *errand)
 }
 
 /* Is it about a ticket? */
-static bool must_be_found(const struct hf_inquiry *inquiry)
+static bool must_be_found(const struct hf_operation *operation)
 {
-    return inquiry->kind == HF_REQUEST_WITHDRAW ||
-           inquiry->kind == HF_REQUEST_REVOKE;
+    return operation->kind == HF_REQUEST_REMOVE ||
+           operation->kind == HF_REQUEST_REVOKE;
 }
 
 static void answered(struct hf_errand *errand)
 {
-    const struct hf_inquiry *inquiry = &errand->inquiry;
-    bool lists = inquiry->kind == HF_REQUEST_LIST;
+    const struct hf_operation *operation = &errand->operation;
+    bool lists = operation->kind == HF_REQUEST_LIST;
     bool last = errand->at + 1 == errand->queue_count;
 
-    if (inquiry->status != HF_OK)
-        end(errand, inquiry->status, inquiry->text);
+    if (operation->status != HF_OK)
+        end(errand, operation->status, operation->text);
     else if (lists && !errand->kept)
         end(errand, HF_ENOMEM, "out of memory");
     else if (errand->order.each)
-        errand->asked += !looks_first(errand) && inquiry->found;
-    else if (lists ? last : inquiry->found || !must_be_found(inquiry))
+        errand->asked += !looks_first(errand) && operation->found;
+    else if (lists ? last : operation->found || !must_be_found(operation))
         end(errand, HF_OK, "");
     else if (last)
         end_gone(errand);
@@ -235,7 +235,7 @@ static bool end_round(struct hf_errand *errand)
     return false;
 }
 
-/* The core is done with the inquiry: go on with the next holder. */
+/* The core is done with the operation: go on with the next holder. */
 static bool ask_next(struct hf_errand *errand)
 {
     const struct hf_ticket_view *view;
@@ -271,17 +271,17 @@ static void finished(struct hf_errand *errand)
 
 void hf_errand_cancel(struct hf_errand *errand)
 {
-    struct hf_event event = {.kind = HF_EVENT_RECALL};
+    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
 
     if (errand->ended)
         return;
-    event.as.inquiry = &errand->inquiry;
+    event.as.operation = &errand->operation;
     hf_client_step(errand->lock->client, &event);
 }
 
 void hf_errand_effect(const struct hf_effect *effect)
 {
-    struct hf_errand *errand = of_inquiry(effect->inquiry);
+    struct hf_errand *errand = of_inquiry(effect->operation);
 
     if (effect->kind == HF_EFFECT_ANSWERED)
         answered(errand);
@@ -291,18 +291,18 @@ void hf_errand_effect(const struct hf_effect *effect)
 
 void hf_errand_heed(const struct hf_event *event)
 {
-    struct hf_inquiry *inquiry;
+    struct hf_operation *operation;
     struct hf_errand *errand;
 
     if (event->kind != HF_EVENT_LISTED)
         return;
-    if ((inquiry = event->as.answer.request->inquiry) == NULL ||
-        inquiry->kind != HF_REQUEST_LIST)
+    if ((operation = event->as.answer.request->operation) == NULL ||
+        operation->kind != HF_REQUEST_LIST)
         return;
-    errand = of_inquiry(inquiry);
+    errand = of_inquiry(operation);
     if (errand->ended)
         return;
     errand->kept = hf_tickets_add(
-        &errand->tickets, errand->lock, inquiry->queue, event,
+        &errand->tickets, errand->lock, operation->queue, event,
         errand->order.each ? HF_TICKETS_HOLDERS : errand->order.which);
 }

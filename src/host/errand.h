@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An errand: what a user has done about a lock without standing in its queue.
- * It takes one inquiry of the core; or of a semaphore, which is two queues, one
- * about each until it is done; or, to ask every holder to let go, a list and
- * then one for each.
+ * It takes one operation of the core; or of a semaphore, which is two queues,
+ * one about each until it is done; or, to ask every holder to let go, a list
+ * and then one for each.
  *
  * It is kept alive by the core until the last FINISHED, by whoever will hear
  * how it ended, the caller that waits or its callback, and by the user's
@@ -12,7 +12,7 @@
 #ifndef HF_HOST_ERRAND_H
 #define HF_HOST_ERRAND_H
 
-#include "core/inquiry.h"
+#include "core/operation.h"
 #include "host/lock.h"
 #include "host/op.h"
 #include "host/tickets.h"
@@ -24,21 +24,21 @@
 
 /* What is to be done. */
 struct hf_errand_order {
-    enum hf_request_kind kind; /* as an inquiry's */
+    enum hf_request_kind kind; /* as an operation's */
     enum hf_tickets_which which;
     bool each; /* REVOKE: of every holder; there is no .ticket */
     struct hf_ticket_id ticket;
-    bool only_try; /* as in an inquiry, instead of .wait_ms */
-    /* LOOK: of the one who wants to leave a round, as in an inquiry, with
+    bool only_try; /* as in an operation, instead of .wait_ms */
+    /* LOOK: of the one who wants to leave a round, as in an operation, with
      * .ticket. */
     uint64_t stamp;
     bool keeps;
-    enum hf_ticket_kind mark; /* RAISE, LOWER, LIST: as in an inquiry */
+    enum hf_ticket_kind mark; /* RAISE, LOWER, LIST: as in an operation */
     uint64_t wait_ms;
 };
 
 struct hf_errand {
-    struct hf_inquiry inquiry;
+    struct hf_operation operation;
     struct hf_errand_order order;
     struct hf_lock *lock;
     struct hf_op op;
@@ -85,7 +85,7 @@ struct hf_op *hf_errand_op(struct hf_errand *errand);
 /* Before the core is stepped with ${event}: keep what it will not keep. */
 void hf_errand_heed(const struct hf_event *event);
 
-/* Carry out an effect that concerns the inquiry of one. */
+/* Carry out an effect that concerns the operation of one. */
 void hf_errand_effect(const struct hf_effect *effect);
 
 #endif

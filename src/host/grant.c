@@ -8,9 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/bundle.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/multi_lock.h"
 #include "host/election.h"
 #include "host/grant_check.h"
 #include "host/owner.h"
@@ -86,7 +86,7 @@ static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
                              const char *payload)
 {
     struct hf_acquisition *parts;
-    struct hf_bundle *bundle = NULL;
+    struct hf_multi_lock *bundle = NULL;
     size_t bundle_bytes =
         tickets == 1 ? 0 : tickets * sizeof(*parts) + sizeof(*bundle);
     size_t callbacks_bytes = calls_back ? sizeof(struct hf_grant_callbacks) : 0;
@@ -101,11 +101,11 @@ static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
     if (tickets > 1) { /* what is aligned most comes first */
         parts = (void *)(grant + 1);
         bundle = (void *)(parts + tickets);
-        bundle->parts = parts;
+        bundle->children = parts;
         bundle->count = tickets;
     }
     if (bundle != NULL)
-        hf_acquisition_use_bundle(&grant->acquisition, bundle);
+        hf_acquisition_use_multi_lock(&grant->acquisition, bundle);
     grant->members = (void *)((char *)(grant + 1) + bundle_bytes);
     grant->member_count = count;
     if (calls_back)
@@ -142,12 +142,13 @@ static void close_loss_fd(struct hf_grant *grant)
 
 static void free_texts(struct hf_grant *grant)
 {
-    const struct hf_bundle *bundle = hf_acquisition_bundle(&grant->acquisition);
+    const struct hf_multi_lock *bundle =
+        hf_acquisition_multi_lock(&grant->acquisition);
     struct hf_client *client = grant->client;
 
     hf_acquisition_free(&client->core, &grant->acquisition);
     for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
-        hf_acquisition_free(&client->core, &bundle->parts[i]);
+        hf_acquisition_free(&client->core, &bundle->children[i]);
     hf_failure_drop(&client->failures, &grant->failure);
 }
 

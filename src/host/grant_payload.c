@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/bundle.h"
 #include "core/memory.h"
+#include "core/multi_lock.h"
 #include "host/grant.h"
 #include "host/owner.h"
 
@@ -29,7 +29,8 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
  * had may be gone then, and none of its tickets is being enqueued. */
 static bool make_room(struct hf_grant *grant, size_t size)
 {
-    const struct hf_bundle *bundle = hf_acquisition_bundle(&grant->acquisition);
+    const struct hf_multi_lock *bundle =
+        hf_acquisition_multi_lock(&grant->acquisition);
     char *larger;
 
     if (size <= grant->payload_size)
@@ -42,7 +43,7 @@ static bool make_room(struct hf_grant *grant, size_t size)
     grant->payload_size = size;
     grant->acquisition.payload = larger;
     for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
-        bundle->parts[i].payload = larger;
+        bundle->children[i].payload = larger;
     return true;
 }
 

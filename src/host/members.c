@@ -4,11 +4,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/bundle.h"
 #include "core/error.h"
+#include "core/multi_lock.h"
 #include "host/grant.h"
 
-/* A semaphore is two queues, see core/bundle.h. */
+/* A semaphore is two queues, see core/multi_lock.h. */
 static size_t tickets_of(const struct hf_lock *lock)
 {
     return lock->kind == HF_TICKET_LEASE ? 2 : 1;
@@ -68,7 +68,7 @@ static void want(struct hf_acquisition *part, const struct hf_grant *grant,
 {
     part->queue = queue;
     part->kind = kind;
-    if (kind == HF_TICKET_MEMBER)
+    if (kind == HF_TICKET_PARTICIPANT)
         part->limit = grant->lock->limit;
     if (part == &grant->acquisition)
         return;
@@ -148,9 +148,10 @@ void hf_members_inform(struct hf_lock *lock)
 
 void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks)
 {
-    struct hf_bundle *bundle = hf_acquisition_bundle(&grant->acquisition);
+    struct hf_multi_lock *bundle =
+        hf_acquisition_multi_lock(&grant->acquisition);
     struct hf_acquisition *part =
-        bundle != NULL ? bundle->parts : &grant->acquisition;
+        bundle != NULL ? bundle->children : &grant->acquisition;
 
     sort(grant->members, locks, grant->member_count);
     for (size_t i = 0; i < grant->member_count; i++) {
@@ -167,12 +168,12 @@ void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks)
             hf_acquisition_use_cohort(member->acquisition,
                                       &member->lock->local->cohort);
         if (member->lock == grant->lock && bundle != NULL)
-            bundle->token = (size_t)(member->acquisition - bundle->parts);
+            bundle->token = (size_t)(member->acquisition - bundle->children);
         part = member->acquisition + 1;
     }
     if (bundle == NULL)
         return;
-    assert(part == bundle->parts + bundle->count);
+    assert(part == bundle->children + bundle->count);
     grant->acquisition.queue = grant->lock->name;
     grant->acquisition.kind = HF_TICKET_MUTEX; /* it has no ticket */
 }

@@ -14,8 +14,8 @@ list(const struct hf_lock *lock, enum hf_tickets_which which, uint64_t wait_ms)
                                     .only_try = wait_ms == 0,
                                     .wait_ms = wait_ms};
 
-    if (lock->kind == HF_TICKET_MEMBER)
-        order.mark = HF_TICKET_MEMBER;
+    if (lock->kind == HF_TICKET_PARTICIPANT)
+        order.mark = HF_TICKET_PARTICIPANT;
     return order;
 }
 
@@ -52,7 +52,7 @@ hf_status hf_lock_tickets_start(struct hf_lock *lock,
 
 static struct hf_errand_order eviction(uint64_t wait_ms)
 {
-    return (struct hf_errand_order){.kind = HF_REQUEST_WITHDRAW,
+    return (struct hf_errand_order){.kind = HF_REQUEST_REMOVE,
                                     .only_try = wait_ms == 0,
                                     .wait_ms = wait_ms};
 }

@@ -47,7 +47,7 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
         return HF_KIND_SEMAPHORE;
     case HF_TICKET_ELECTION:
         return HF_KIND_ELECTION;
-    case HF_TICKET_MEMBER:
+    case HF_TICKET_PARTICIPANT:
         return HF_KIND_PARTICIPANT;
     case HF_TICKET_MUTEX:
     case HF_TICKET_BARRIER: /* these two are never shown */
@@ -149,8 +149,8 @@ static void mark_members(const struct hf_snapshot *snapshot, bool *inside)
 
 static bool is_shown(const struct hf_lock *lock, const struct hf_ticket *ticket)
 {
-    return (lock->kind == HF_TICKET_MEMBER) ==
-           (ticket->kind == HF_TICKET_MEMBER);
+    return (lock->kind == HF_TICKET_PARTICIPANT) ==
+           (ticket->kind == HF_TICKET_PARTICIPANT);
 }
 
 static bool wanted(enum hf_tickets_which which, bool holds)
@@ -261,7 +261,7 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     maker.holds = marks;
     maker.own = marks + snapshot->count;
     maker.text = maker.tickets->text;
-    if (lock->kind == HF_TICKET_MEMBER)
+    if (lock->kind == HF_TICKET_PARTICIPANT)
         mark_members(snapshot, maker.holds);
     else if (!maker.waits)
         hf_admission_mark(snapshot, maker.holds);

@@ -92,9 +92,9 @@ static void assert_asleep(struct stand *stand)
 static void leave(struct stand *stand)
 {
     struct call *call =
-        seat_ask(stand->seat, HF_REQUEST_WITHDRAW, "q", stand->id);
+        seat_ask(stand->seat, HF_REQUEST_REMOVE, "q", stand->id);
 
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_true(call->found);
 }
 
@@ -407,7 +407,7 @@ static void story_a_downgraded_ticket_is_watched_anew(void **state)
     bench->evict(bench, "q", &reader);
     assert_true(seat_sees_gone(s.seat, own));
     /* For the others it may be gone no sooner than its owner has let go. */
-    assert_false(seat_ask(s.seat, HF_REQUEST_WITHDRAW, "q", s.id)->found);
+    assert_false(seat_ask(s.seat, HF_REQUEST_REMOVE, "q", s.id)->found);
     assert_true(seat_sees_gone(other, others));
     seat_close(other);
     seat_close(s.seat);
@@ -489,10 +489,10 @@ static void story_an_eviction_finds_what_is_downgraded(void **state)
     for (int i = 0; i < BESIDE_ROUNDS; i++) {
         struct stand s = enqueue(*state, HF_TICKET_WRITE);
         struct seat *other = seat_open(*state);
-        struct call *take = beside_a_downgrade(&s, other, HF_REQUEST_WITHDRAW,
+        struct call *take = beside_a_downgrade(&s, other, HF_REQUEST_REMOVE,
                                                i % 2 == 0, &change);
 
-        assert_int_equal(take->answer, HF_EVENT_WITHDRAWN);
+        assert_int_equal(take->answer, HF_EVENT_REMOVED);
         if (change->answer == HF_EVENT_FAILED)
             assert_int_equal(change->status, HF_ELOST);
         assert_int_equal(seat_ask(other, HF_REQUEST_LIST, "q", s.id)->count, 0);
@@ -506,10 +506,9 @@ static void story_a_downgrade_and_a_withdrawal_leave_nothing(void **state)
     struct stand s = enqueue(*state, HF_TICKET_WRITE);
     struct call *downgrade_ =
         seat_ask_only(s.seat, HF_REQUEST_DOWNGRADE, "q", s.id);
-    struct call *withdraw =
-        seat_ask_only(s.seat, HF_REQUEST_WITHDRAW, "q", s.id);
+    struct call *withdraw = seat_ask_only(s.seat, HF_REQUEST_REMOVE, "q", s.id);
 
-    assert_int_equal(seat_wait(s.seat, withdraw)->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(seat_wait(s.seat, withdraw)->answer, HF_EVENT_REMOVED);
     assert_true(withdraw->found);
     (void)seat_wait(s.seat, downgrade_);
     assert_int_equal(seat_ask(s.seat, HF_REQUEST_LIST, "q", s.id)->count, 0);

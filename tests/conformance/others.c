@@ -74,7 +74,7 @@ void whole_lists_of_nobody_are_empty(void **state)
     assert_int_equal(seat_look(a, "never")->answer, HF_EVENT_LISTED);
     assert_int_equal(seat_look(a, "never")->count, 0);
     (void)take_place(a, id, HF_TICKET_MUTEX, "");
-    assert_true(seat_ask(a, HF_REQUEST_WITHDRAW, "q", id)->found);
+    assert_true(seat_ask(a, HF_REQUEST_REMOVE, "q", id)->found);
     assert_int_equal(seat_look(a, "q")->count, 0);
     seat_close(a);
 }
@@ -128,9 +128,9 @@ void whole_lists_are_as_long_as_the_queue(void **state)
 
 static struct call *evict(struct seat *seat, struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, "q", id);
+    struct call *call = seat_ask(seat, HF_REQUEST_REMOVE, "q", id);
 
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     return call;
 }
 

@@ -75,7 +75,7 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
     call->answer = event->kind;
     if (event->kind == HF_EVENT_GONE)
         call->gone++;
-    if (event->kind == HF_EVENT_WITHDRAWN || event->kind == HF_EVENT_ASKED ||
+    if (event->kind == HF_EVENT_REMOVED || event->kind == HF_EVENT_ASKED ||
         event->kind == HF_EVENT_MARKED || event->kind == HF_EVENT_DESCRIBED)
         call->found = event->as.answer.found;
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
@@ -106,7 +106,7 @@ static void on_event(void *arg, struct hf_event *event)
     case HF_EVENT_SESSION_LOST:
         seat->connected = false;
         break;
-    case HF_EVENT_TROUBLE:
+    case HF_EVENT_CONNECTION_ERROR:
         break;
     case HF_EVENT_CLOSED:
         take_answer(seat, event);
@@ -264,7 +264,7 @@ struct call *seat_members_only(struct seat *seat, enum hf_request_kind kind,
     struct call *call = new_call(seat, kind, queue, id);
 
     call->request.ticket_kind =
-        kind == HF_REQUEST_LOWER ? HF_TICKET_READY : HF_TICKET_MEMBER;
+        kind == HF_REQUEST_LOWER ? HF_TICKET_READY : HF_TICKET_PARTICIPANT;
     call->request.limit = limit;
     seat->bench->ops->request(seat->engine, &call->request);
     return call;
@@ -291,7 +291,7 @@ static struct call *look_at(struct seat *seat, const char *queue,
 
 struct call *seat_look_at_members(struct seat *seat, const char *queue)
 {
-    return look_at(seat, queue, HF_TICKET_MEMBER);
+    return look_at(seat, queue, HF_TICKET_PARTICIPANT);
 }
 
 struct call *seat_look(struct seat *seat, const char *queue)

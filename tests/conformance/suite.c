@@ -63,9 +63,9 @@ uint64_t token_of(const struct call *call, struct hf_ticket_id id)
 
 void leave_place(struct seat *seat, const char *queue, struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, queue, id);
+    struct call *call = seat_ask(seat, HF_REQUEST_REMOVE, queue, id);
 
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_true(call->found);
 }
 
@@ -442,8 +442,8 @@ static void removal_by_force_is_told(void **state)
     assert_int_equal(watch->gone, 0);
     bench->evict(bench, "q", call_find(call, id));
     assert_true(seat_sees_gone(a, watch));
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "q", id);
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    call = seat_ask(a, HF_REQUEST_REMOVE, "q", id);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_false(call->found);
     seat_settle(a);
     assert_int_equal(watch->gone, 1);
@@ -475,11 +475,11 @@ static void withdrawing_what_is_gone_finds_nothing(void **state)
     (void)state;
     (void)take_place(a, "q", id);
     leave_place(a, "q", id);
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "q", id);
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    call = seat_ask(a, HF_REQUEST_REMOVE, "q", id);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_false(call->found);
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "never", fresh_id());
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    call = seat_ask(a, HF_REQUEST_REMOVE, "never", fresh_id());
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_false(call->found);
     seat_close(a);
 }

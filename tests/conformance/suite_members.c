@@ -13,7 +13,8 @@
 static struct hf_ticket_id come(struct seat *seat, const char *queue)
 {
     struct hf_ticket_id id = fresh_id();
-    struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MEMBER, "me");
+    struct call *call =
+        seat_enqueue(seat, queue, id, HF_TICKET_PARTICIPANT, "me");
 
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_non_null(call_find(call, id));
@@ -22,9 +23,9 @@ static struct hf_ticket_id come(struct seat *seat, const char *queue)
 
 static void go(struct seat *seat, const char *queue, struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, queue, id);
+    struct call *call = seat_ask(seat, HF_REQUEST_REMOVE, queue, id);
 
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_true(call->found);
 }
 
@@ -43,8 +44,8 @@ static struct call *see(struct call *call, size_t members, uint64_t stamp)
         if (ticket->kind == HF_TICKET_READY)
             seen = ticket->token;
         else
-            assert_int_equal(ticket->kind, HF_TICKET_MEMBER);
-        count += ticket->kind == HF_TICKET_MEMBER;
+            assert_int_equal(ticket->kind, HF_TICKET_PARTICIPANT);
+        count += ticket->kind == HF_TICKET_PARTICIPANT;
     }
     assert_int_equal(count, members);
     assert_int_equal(seen, stamp);
@@ -164,7 +165,7 @@ static void members_are_shown_to_people(void **state)
     token = stamp(a, "d", first, 2);
     seen = see(seat_look_at_members(b, "d"), 2, token);
     for (size_t i = 0; i < seen->count; i++) {
-        if (seen->tickets[i].kind == HF_TICKET_MEMBER)
+        if (seen->tickets[i].kind == HF_TICKET_PARTICIPANT)
             assert_string_equal(seen->tickets[i].payload, "me");
     }
     assert_int_equal(seat_look(b, "d")->count, 0);
@@ -258,7 +259,7 @@ static void a_member_hears_of_its_end(void **state)
     struct seat *a = seat_open(bench);
     struct seat *b = seat_open(bench);
     struct hf_ticket_id id = come(a, "d");
-    struct hf_ticket mine = {.id = id, .kind = HF_TICKET_MEMBER};
+    struct hf_ticket mine = {.id = id, .kind = HF_TICKET_PARTICIPANT};
     struct call *watch = seat_watch(a, "d", &mine);
 
     (void)state;

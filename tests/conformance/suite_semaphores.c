@@ -264,8 +264,8 @@ static void a_lease_is_found_again(void **state)
                 again->answer == HF_EVENT_FAILED);
     leave_place(a, "s/leases", id);
     expect_length(a, "s/leases", 0);
-    again = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
-    assert_int_equal(again->answer, HF_EVENT_WITHDRAWN);
+    again = seat_ask(a, HF_REQUEST_REMOVE, "s/leases", id);
+    assert_int_equal(again->answer, HF_EVENT_REMOVED);
     assert_false(again->found);
     seat_close(a);
 }
@@ -329,8 +329,8 @@ static void a_lease_taken_by_force_is_gone(void **state)
     assert_int_equal(watch->answer, HF_EVENT_WATCHING);
     bench->evict(bench, "s/leases", call_find(call, id));
     assert_true(seat_sees_gone(a, watch));
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    call = seat_ask(a, HF_REQUEST_REMOVE, "s/leases", id);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     expect_length(a, "s/leases", 0);
     seat_settle(a);
     assert_int_equal(watch->gone, 1);
@@ -351,8 +351,8 @@ static void a_lease_that_was_taken_is_not_listed(void **state)
     call = seat_ask(a, HF_REQUEST_LIST, "s/leases", id);
     assert_int_equal(call->answer, HF_EVENT_LISTED);
     assert_null(call_find(call, id));
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    call = seat_ask(a, HF_REQUEST_REMOVE, "s/leases", id);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     expect_length(a, "s/leases", 0);
     seat_close(a);
 }

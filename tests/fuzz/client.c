@@ -72,16 +72,16 @@ static void acquisition_effect(struct client_acquisition *a,
     }
 }
 
-static void inquiry_effect(struct client_inquiry *inquiry,
+static void inquiry_effect(struct client_inquiry *operation,
                            enum hf_effect_kind kind)
 {
-    MUST(inquiry->used);
+    MUST(operation->used);
     if (kind == HF_EFFECT_ANSWERED) {
-        MUST(!inquiry->answered);
-        inquiry->answered = true;
+        MUST(!operation->answered);
+        operation->answered = true;
     } else {
-        MUST(kind == HF_EFFECT_FINISHED && inquiry->answered);
-        inquiry->used = false;
+        MUST(kind == HF_EFFECT_FINISHED && operation->answered);
+        operation->used = false;
     }
 }
 
@@ -97,7 +97,8 @@ static void carry_out(struct client *client, struct hf_effect *effect)
         client->closed |= effect->state == HF_STATE_CLOSED;
     else if (effect->kind == HF_EFFECT_ANSWERED ||
              effect->kind == HF_EFFECT_FINISHED)
-        inquiry_effect((struct client_inquiry *)effect->inquiry, effect->kind);
+        inquiry_effect((struct client_inquiry *)effect->operation,
+                       effect->kind);
     else
         acquisition_effect((struct client_acquisition *)effect->acquisition,
                            effect->kind);
@@ -171,11 +172,11 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
 
 static const enum hf_ticket_kind ticket_kinds[] = {
     HF_TICKET_MUTEX, HF_TICKET_READ,     HF_TICKET_WRITE,
-    HF_TICKET_LEASE, HF_TICKET_ELECTION, HF_TICKET_MEMBER};
+    HF_TICKET_LEASE, HF_TICKET_ELECTION, HF_TICKET_PARTICIPANT};
 
 static const enum hf_request_kind inquiry_kinds[] = {
-    HF_REQUEST_LIST,  HF_REQUEST_WITHDRAW, HF_REQUEST_REVOKE,
-    HF_REQUEST_RAISE, HF_REQUEST_LOWER,    HF_REQUEST_LOOK};
+    HF_REQUEST_LIST,  HF_REQUEST_REMOVE, HF_REQUEST_REVOKE,
+    HF_REQUEST_RAISE, HF_REQUEST_LOWER,  HF_REQUEST_LOOK};
 
 const char *client_queue(uint8_t which)
 {
@@ -243,28 +244,28 @@ static void let_go(struct client *client, uint8_t which)
 
 static void inquire(struct client *client, uint8_t which, uint8_t how)
 {
-    struct client_inquiry *i = &client->inquiries[which % CLIENT_INQUIRIES];
-    struct hf_event event = {.kind = HF_EVENT_INQUIRE};
+    struct client_inquiry *i = &client->operations[which % CLIENT_INQUIRIES];
+    struct hf_event event = {.kind = HF_EVENT_OPERATE};
 
     if (i->used) {
         if (i->answered || how < 128)
             return;
-        event.kind = HF_EVENT_RECALL;
+        event.kind = HF_EVENT_CANCEL_OPERATION;
     } else {
         memset(i, 0, sizeof *i);
         i->used = true;
-        i->inquiry.kind = inquiry_kinds[how % 6];
-        i->inquiry.queue = client_queue(which / 64);
-        i->inquiry.ticket = client_ticket(client, which);
-        i->inquiry.deadline_at_ms = deadline(client, how / 6);
-        if (i->inquiry.kind == HF_REQUEST_LOOK && which & 4)
-            i->inquiry.stamp = 1;
-        if (i->inquiry.kind == HF_REQUEST_LOWER && which & 4)
-            i->inquiry.mark = HF_TICKET_READY;
-        if (i->inquiry.kind == HF_REQUEST_LIST && which & 4)
-            i->inquiry.mark = HF_TICKET_MEMBER;
+        i->operation.kind = inquiry_kinds[how % 6];
+        i->operation.queue = client_queue(which / 64);
+        i->operation.ticket = client_ticket(client, which);
+        i->operation.deadline_at_ms = deadline(client, how / 6);
+        if (i->operation.kind == HF_REQUEST_LOOK && which & 4)
+            i->operation.stamp = 1;
+        if (i->operation.kind == HF_REQUEST_LOWER && which & 4)
+            i->operation.mark = HF_TICKET_READY;
+        if (i->operation.kind == HF_REQUEST_LIST && which & 4)
+            i->operation.mark = HF_TICKET_PARTICIPANT;
     }
-    event.as.inquiry = &i->inquiry;
+    event.as.operation = &i->operation;
     step(client, &event);
 }
 
@@ -360,7 +361,7 @@ static void end(struct client *client)
                             &client->acquisitions[i].acquisition);
     }
     for (size_t i = 0; i < CLIENT_INQUIRIES; i++)
-        MUST(!client->inquiries[i].used);
+        MUST(!client->operations[i].used);
     client->server->engine->free(client->engine);
     client->server->end(client);
     for (int i = 0; uv_loop_alive(&client->loop); i++) {

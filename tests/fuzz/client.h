@@ -9,7 +9,7 @@
  * input is the same run.
  *
  * Whatever the server says: nothing ends the process, every acquisition and
- * inquiry ends exactly once, memory has a bound, and a close ends.
+ * operation ends exactly once, memory has a bound, and a close ends.
  */
 #ifndef HF_TESTS_FUZZ_CLIENT_H
 #define HF_TESTS_FUZZ_CLIENT_H
@@ -44,7 +44,7 @@ struct client_acquisition {
 };
 
 struct client_inquiry {
-    struct hf_inquiry inquiry; /* first */
+    struct hf_operation operation; /* first */
     bool used, answered;
 };
 
@@ -59,7 +59,7 @@ struct client {
     const uint8_t *bytes;
     size_t left;
     struct client_acquisition acquisitions[CLIENT_ACQUISITIONS];
-    struct client_inquiry inquiries[CLIENT_INQUIRIES];
+    struct client_inquiry operations[CLIENT_INQUIRIES];
 };
 
 /* Carry out the input. */

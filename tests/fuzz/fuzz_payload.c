@@ -154,8 +154,8 @@ static size_t show_some(enum hf_ticket_kind kind, struct hf_ticket *shown)
     for (size_t i = 0; i < queue.count; i++) {
         enum hf_ticket_kind other = queue.tickets[i].kind;
 
-        if (kind == HF_TICKET_MEMBER
-                ? other == HF_TICKET_MEMBER || other == HF_TICKET_READY
+        if (kind == HF_TICKET_PARTICIPANT
+                ? other == HF_TICKET_PARTICIPANT || other == HF_TICKET_READY
                 : other <= HF_TICKET_EXCLUSIVE)
             shown[count++] = queue.tickets[i];
     }
@@ -254,7 +254,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     take_queue(&in);
     look(HF_TICKET_MUTEX, &sights.tickets[HF_SIGHT_PLAIN]);
     look(HF_TICKET_LEASE, &sights.tickets[HF_SIGHT_SEMAPHORE]);
-    look(HF_TICKET_MEMBER, &sights.tickets[HF_SIGHT_MEMBERS]);
+    look(HF_TICKET_PARTICIPANT, &sights.tickets[HF_SIGHT_MEMBERS]);
     check_table(&sights);
     check_json(&sights);
     for (size_t i = 0; i < queue.count; i++)

@@ -203,7 +203,7 @@ static void work_on(struct play *p)
     expect(p, HF_REQUEST_ENQUEUE, "ENQUEUED z:");
     expect(p, HF_REQUEST_WATCH, "WATCHING z");
     expect(p, HF_REQUEST_PROVE, p->removed ? "PROVE" : "PROVEN ");
-    expect(p, HF_REQUEST_WITHDRAW, "WITHDRAWN z found");
+    expect(p, HF_REQUEST_REMOVE, "REMOVED z found");
     expect(p, HF_REQUEST_LIST, "LISTED z:");
     expect(p, HF_REQUEST_END, "CLOSED");
 }

@@ -54,7 +54,7 @@ static const struct statement {
     {"hf_ahead", HF_STORE_LIST, "qir"},
     {"hf_look", HF_STORE_LIST, "stnqm"},
     {"hf_probe", HF_STORE_PROBE, "qP"},
-    {"hf_withdraw", HF_STORE_WITHDRAW, "snqi"},
+    {"hf_withdraw", HF_STORE_REMOVE, "snqi"},
     {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
     {"hf_revoke", HF_STORE_REVOKE, "nqi"},
     {"hf_describe", HF_STORE_DESCRIBE, "snqip"},
@@ -105,7 +105,7 @@ static void take_parameter(struct hf_store_call *call, char what,
     else if (what == 'f')
         call->whole = value[0] == 't';
     else if (what == 'm')
-        call->ticket_kind = value[0] == 't' ? HF_TICKET_MEMBER : 0;
+        call->ticket_kind = value[0] == 't' ? HF_TICKET_PARTICIPANT : 0;
     else if (what == 'r')
         call->ticket_kind = value[0] == 't' ? HF_TICKET_READ : HF_TICKET_MUTEX;
     else

@@ -90,13 +90,13 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
     if (kind == HF_REQUEST_DOWNGRADE && !(honest_has_writer(&p->server, path) ||
                                           honest_has_reader(&p->server, path)))
         return false; /* only what was admitted as a writer's is asked for */
-    if (kind != HF_REQUEST_ENQUEUE && kind != HF_REQUEST_WITHDRAW)
+    if (kind != HF_REQUEST_ENQUEUE && kind != HF_REQUEST_REMOVE)
         return true;
     if (honest_has(&p->server, path) &&
         !honest_has_own(&p->s, &p->server, path))
         return false; /* of a session before: ids are drawn once */
     return !play_is_others(ticket) &&
-           (kind == HF_REQUEST_WITHDRAW || !p->unsure[ticket[0] - 'a']);
+           (kind == HF_REQUEST_REMOVE || !p->unsure[ticket[0] - 'a']);
 }
 
 /* Two are leases, and each always as large. */
@@ -107,7 +107,7 @@ static void choose_kind(struct play *p, uint8_t which)
     p->s.limit = 0;
     p->s.weight = 1;
     if (play_is_member(which)) {
-        p->s.kind = HF_TICKET_MEMBER;
+        p->s.kind = HF_TICKET_PARTICIPANT;
         return;
     }
     if (is_gate(which)) {
@@ -163,8 +163,8 @@ void play_request(struct play *p, enum hf_request_kind kind, uint8_t which)
 }
 
 const enum hf_request_kind play_kinds[PLAY_KINDS] = {
-    HF_REQUEST_ENQUEUE,  HF_REQUEST_LIST,  HF_REQUEST_WATCH,
-    HF_REQUEST_WITHDRAW, HF_REQUEST_PROVE, HF_REQUEST_END,
+    HF_REQUEST_ENQUEUE, HF_REQUEST_LIST,  HF_REQUEST_WATCH,
+    HF_REQUEST_REMOVE,  HF_REQUEST_PROVE, HF_REQUEST_END,
 };
 
 void play_forget(struct play *p, unsigned nth)
@@ -224,7 +224,7 @@ static void check_ticket(struct play *p, const struct hf_event *event,
     case HF_EVENT_DOWNGRADED:
         MUST(!own || honest_has_reader(&p->server, ticket));
         break;
-    case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_REMOVED:
         MUST(!own);
         p->unsure[which] = false;
         break;

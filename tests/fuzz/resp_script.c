@@ -14,7 +14,7 @@ static const struct operation {
     {"enqueue", HF_STORE_ENQUEUE, false},
     {"list", HF_STORE_LIST, false},
     {"probe", HF_STORE_PROBE, false},
-    {"withdraw", HF_STORE_WITHDRAW, false},
+    {"withdraw", HF_STORE_REMOVE, false},
     {"downgrade", HF_STORE_DOWNGRADE, false},
     {"raise", HF_STORE_RAISE, false},
     {"lower", HF_STORE_LOWER, false},

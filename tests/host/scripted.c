@@ -184,13 +184,13 @@ static size_t count_members(const struct hf_engine *engine)
     size_t count = 0;
 
     for (size_t i = 0; i < engine->ticket_count; i++)
-        count += engine->tickets[i].kind == HF_TICKET_MEMBER;
+        count += engine->tickets[i].kind == HF_TICKET_PARTICIPANT;
     return count;
 }
 
 static void look(struct hf_engine *engine, struct hf_request *request)
 {
-    assert(request->ticket_kind == HF_TICKET_MEMBER &&
+    assert(request->ticket_kind == HF_TICKET_PARTICIPANT &&
            "nobody wants permits here, nor a single barrier");
     assert(engine->look_count < REQUESTS_MAX);
     engine->looks[engine->look_count++] = request;
@@ -223,7 +223,7 @@ static void lower(struct hf_engine *engine, struct hf_request *request)
 /* A strange member. */
 static void come(struct hf_engine *engine, const struct hf_ticket_id *id)
 {
-    add(engine, id, HF_TICKET_MEMBER, "stranger", engine->ticket_count);
+    add(engine, id, HF_TICKET_PARTICIPANT, "stranger", engine->ticket_count);
     tell_changed(engine);
 }
 
@@ -245,7 +245,7 @@ static void enqueue(struct hf_engine *engine, struct hf_request *request)
         add(engine, &request->ticket, request->ticket_kind, request->payload,
             engine->ticket_count);
     answer(engine, HF_EVENT_ENQUEUED, request);
-    if (comes && request->ticket_kind == HF_TICKET_MEMBER)
+    if (comes && request->ticket_kind == HF_TICKET_PARTICIPANT)
         tell_changed(engine);
 }
 
@@ -254,7 +254,7 @@ static void withdraw(struct hf_engine *engine, struct hf_request *request)
     struct hf_ticket_id id = request->ticket;
     bool found = drop(engine, &id);
 
-    answer_found(engine, HF_EVENT_WITHDRAWN, request, found);
+    answer_found(engine, HF_EVENT_REMOVED, request, found);
     if (!found)
         return;
     tell_gone(engine, &id);
@@ -327,7 +327,7 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_STAMP:
         stamp(engine, request);
         break;
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
         withdraw(engine, request);
         break;
     case HF_REQUEST_PROVE:

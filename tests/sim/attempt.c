@@ -128,8 +128,8 @@ static void claim_all(struct attempt *attempt, const struct wish *wishes,
     attempt->a.kind = HF_TICKET_MUTEX;
     attempt->a.queue = wishes[0].place->name;
     attempt->a.payload = attempt->payload;
-    hf_acquisition_use_bundle(&attempt->a, &attempt->bundle);
-    attempt->bundle.parts = attempt->parts;
+    hf_acquisition_use_multi_lock(&attempt->a, &attempt->bundle);
+    attempt->bundle.children = attempt->parts;
     attempt->bundle.count = attempt->claim_count;
     attempt->bundle.token = attempt->claim_count - 1;
 }

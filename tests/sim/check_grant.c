@@ -407,7 +407,7 @@ static void check_removed(struct attempt *attempt)
 
     if (hf_acquisition_awaits_removal(&attempt->a) &&
         !attempt->client->closing &&
-        check_client_ms(attempt->client) < attempt->a.tell_at_ms)
+        check_client_ms(attempt->client) < attempt->a.notify_at_ms)
         world_broken(world, 13,
                      "%s ended before its removal was answered, and in no need",
                      attempt->name);

@@ -302,7 +302,7 @@ void choice_do(struct stage *stage, const struct choice *choice)
 static bool writes(const struct hf_sim_arrival *arrival)
 {
     return arrival->request == HF_REQUEST_ENQUEUE ||
-           arrival->request == HF_REQUEST_WITHDRAW ||
+           arrival->request == HF_REQUEST_REMOVE ||
            arrival->request == HF_REQUEST_DOWNGRADE ||
            arrival->request == HF_REQUEST_END;
 }
@@ -331,7 +331,7 @@ static bool is_free_at_server(const struct stage *stage,
     if (arrival->request == HF_REQUEST_PROVE)
         return true;
     if (arrival->request != HF_REQUEST_WATCH &&
-        arrival->request != HF_REQUEST_WITHDRAW)
+        arrival->request != HF_REQUEST_REMOVE)
         return false;
     if (!hf_sim_ticket_exists(stage->world->sim, &arrival->ticket))
         return arrival->request == HF_REQUEST_WATCH;

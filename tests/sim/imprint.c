@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/bundle.h"
+#include "core/multi_lock.h"
 #include "core/sha256.h"
 #include "engines/sim/imprint.h"
 
@@ -164,15 +164,15 @@ static void put_acquisition(const struct ink *ink, const struct client *client,
     number(ink, a->weight);
     number(ink, a->limit);
     number(ink, a->session == client->core.session.number);
-    number(ink, a->told);
-    instant(ink, a->told ? 0 : a->tell_at_ms);
+    number(ink, a->notified);
+    instant(ink, a->notified ? 0 : a->notify_at_ms);
     number(ink, a->ops == &hf_acquisition_by_ticket);
     if (a->ops == &hf_acquisition_by_ticket)
         put_own(ink, client, &a->own);
 }
 
 static void put_bundle(const struct ink *ink, const struct client *client,
-                       const struct hf_bundle *bundle)
+                       const struct hf_multi_lock *bundle)
 {
     number(ink, bundle == NULL);
     if (bundle == NULL)
@@ -182,8 +182,8 @@ static void put_bundle(const struct ink *ink, const struct client *client,
     number(ink, bundle->revoked);
     number(ink, bundle->later.queued);
     for (size_t i = 0; i < bundle->count; i++) {
-        hf_imprint_object(ink->imprint, &bundle->parts[i]);
-        put_acquisition(ink, client, &bundle->parts[i]);
+        hf_imprint_object(ink->imprint, &bundle->children[i]);
+        put_acquisition(ink, client, &bundle->children[i]);
     }
 }
 
@@ -215,7 +215,7 @@ static void put_attempt(const struct ink *ink, const struct attempt *attempt)
     number(ink, attempt->a.token > place->last_write_token);
     number(ink, attempt->a.token > place->last_read_token);
     put_acquisition(ink, attempt->client, &attempt->a);
-    put_bundle(ink, attempt->client, hf_acquisition_bundle(&attempt->a));
+    put_bundle(ink, attempt->client, hf_acquisition_multi_lock(&attempt->a));
 }
 
 static void put_session(const struct ink *ink, const struct hf_session *session)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions: the inquiries of the users of a world, and what must hold of them.
- * Each is answered once, and by its limit; what fails has a cause and a story;
- * who is not cut off gets an answer, unless he waits at a barrier that is up;
- * and a grant is asked for only if somebody did ask for it.  Who passes a
- * barrier passes it while it is down, or was since he came. */
+/* Questions: the operations of the users of a world, and what must hold of
+ * them. Each is answered once, and by its limit; what fails has a cause and a
+ * story; who is not cut off gets an answer, unless he waits at a barrier that
+ * is up; and a grant is asked for only if somebody did ask for it.  Who passes
+ * a barrier passes it while it is down, or was since he came. */
 #include "question.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "gate.h"
 
 static const char *const names[] = {
-    [HF_REQUEST_LIST] = "look at", [HF_REQUEST_WITHDRAW] = "evict",
+    [HF_REQUEST_LIST] = "look at", [HF_REQUEST_REMOVE] = "evict",
     [HF_REQUEST_REVOKE] = "ask",   [HF_REQUEST_RAISE] = "raise",
     [HF_REQUEST_LOWER] = "lower",  [HF_REQUEST_LOOK] = "wait",
 };
@@ -31,9 +31,10 @@ static struct question *make(struct client *client, const char *queue,
     if (question == NULL)
         abort();
     question->client = client;
-    question->inquiry.kind = kind;
-    question->inquiry.queue = queue;
-    question->inquiry.deadline_at_ms = hf_after_ms(client_ms(client), wait_ms);
+    question->operation.kind = kind;
+    question->operation.queue = queue;
+    question->operation.deadline_at_ms =
+        hf_after_ms(client_ms(client), wait_ms);
     question->asked_us = hf_sim_now_us(client->world->sim);
     question->asked_ms = client_ms(client);
     question->next = client->questions;
@@ -47,7 +48,7 @@ void question_list(struct client *client, struct place *place, uint64_t wait_ms)
         make(client, place->name, HF_REQUEST_LIST, wait_ms);
 
     world_line(client->world, client->name, "look at %s", place->name);
-    world_inquire(client, &question->inquiry);
+    world_inquire(client, &question->operation);
 }
 
 /* From now on it may be gone at any time, until it is another one. */
@@ -55,12 +56,12 @@ void question_evict(struct client *client, struct attempt *target,
                     uint64_t wait_ms)
 {
     struct question *question =
-        make(client, target->place->name, HF_REQUEST_WITHDRAW, wait_ms);
+        make(client, target->place->name, HF_REQUEST_REMOVE, wait_ms);
 
-    question->inquiry.ticket = target->id;
+    question->operation.ticket = target->id;
     world_take_away(target);
     world_line(client->world, client->name, "evict %s", target->name);
-    world_inquire(client, &question->inquiry);
+    world_inquire(client, &question->operation);
 }
 
 void question_revoke(struct client *client, struct attempt *target,
@@ -69,7 +70,7 @@ void question_revoke(struct client *client, struct attempt *target,
     struct question *question =
         make(client, target->place->name, HF_REQUEST_REVOKE, wait_ms);
 
-    question->inquiry.ticket = target->id;
+    question->operation.ticket = target->id;
     client->world->asked = true;
     if (target->crew != NULL && target->enqueued)
         world_record(client->world, &target->id)->asked = true;
@@ -82,7 +83,7 @@ void question_revoke(struct client *client, struct attempt *target,
         claim->asked_id = target->id;
     }
     world_line(client->world, client->name, "ask %s to let go", target->name);
-    world_inquire(client, &question->inquiry);
+    world_inquire(client, &question->operation);
 }
 
 void question_mark(struct client *client, struct gate *gate, bool up,
@@ -94,7 +95,7 @@ void question_mark(struct client *client, struct gate *gate, bool up,
     question->gate = gate;
     world_line(client->world, client->name, "%s %s", up ? "raise" : "lower",
                gate->name);
-    world_inquire(client, &question->inquiry);
+    world_inquire(client, &question->operation);
 }
 
 struct question *question_wait(struct client *client, struct gate *gate,
@@ -104,11 +105,11 @@ struct question *question_wait(struct client *client, struct gate *gate,
         make(client, gate->name, HF_REQUEST_LOOK, wait_ms);
 
     question->gate = gate;
-    question->inquiry.only_try = wait_ms == 0;
+    question->operation.only_try = wait_ms == 0;
     if (wait_ms == 0)
-        question->inquiry.deadline_at_ms = HF_FOREVER;
+        question->operation.deadline_at_ms = HF_FOREVER;
     world_line(client->world, client->name, "wait at %s", gate->name);
-    world_inquire(client, &question->inquiry);
+    world_inquire(client, &question->operation);
     return question;
 }
 
@@ -119,7 +120,7 @@ void question_recall(struct question *question)
     question->recalled = true;
     world_line(question->client->world, question->client->name,
                "stop waiting at %s", question->gate->name);
-    world_recall(question->client, &question->inquiry);
+    world_recall(question->client, &question->operation);
 }
 
 /* 9: is the failure what happened? */
@@ -128,21 +129,21 @@ static bool may_fail(const struct question *question)
     const struct client *client = question->client;
     uint64_t now_ms = client_ms(client);
 
-    switch (question->inquiry.status) {
+    switch (question->operation.status) {
     case HF_ETIMEDOUT:
-        return now_ms >= question->inquiry.deadline_at_ms;
+        return now_ms >= question->operation.deadline_at_ms;
     case HF_ECLOSED:
         return client->closing;
     case HF_EUNREACHABLE:
         return !client->ever_connected ||
                (client->gave_up &&
-                question->inquiry.started_at_ms <= client->gave_up_ms);
+                question->operation.started_at_ms <= client->gave_up_ms);
     case HF_EDENIED:
         return client->world->denied;
     case HF_ECANCELLED:
         return question->recalled;
     case HF_EBUSY:
-        return question->inquiry.only_try &&
+        return question->operation.only_try &&
                gate_was_up(question->gate, question->asked_us);
     default:
         return false;
@@ -155,7 +156,7 @@ static void check_passed(const struct question *question)
 {
     struct world *world = question->client->world;
 
-    if (question->inquiry.kind == HF_REQUEST_LOOK &&
+    if (question->operation.kind == HF_REQUEST_LOOK &&
         !gate_was_down(question->gate, question->asked_us))
         world_broken(world, 1, "%s passes %s, which is up since %" PRIu64,
                      question->client->name, question->gate->name,
@@ -166,54 +167,54 @@ static void check_passed(const struct question *question)
  * ticket at a try that got no answer may as well have come before it. */
 static void note_found(const struct question *question)
 {
-    const struct hf_inquiry *inquiry = &question->inquiry;
+    const struct hf_operation *operation = &question->operation;
     struct ticket_record *record =
-        world_record(question->client->world, &inquiry->ticket);
+        world_record(question->client->world, &operation->ticket);
 
-    if (inquiry->kind == HF_REQUEST_REVOKE && inquiry->found &&
-        !inquiry->unsure && record != NULL)
+    if (operation->kind == HF_REQUEST_REVOKE && operation->found &&
+        !operation->unsure && record != NULL)
         record->found = true;
 }
 
 static void told_answered(struct question *question)
 {
     struct world *world = question->client->world;
-    const struct hf_inquiry *inquiry = &question->inquiry;
-    const char *name = names[inquiry->kind];
+    const struct hf_operation *operation = &question->operation;
+    const char *name = names[operation->kind];
 
     if (question->answered || question->finished)
         world_broken(world, 8, "%s is answered twice", name);
     question->answered = true;
     world->answers++;
-    if (inquiry->status == HF_OK) {
+    if (operation->status == HF_OK) {
         check_passed(question);
         note_found(question);
         return;
     }
     if (!may_fail(question))
         world_broken(world, 9, "%s failed with %s, which nothing justifies",
-                     name, hf_status_name(inquiry->status));
-    if (inquiry->text[0] == '\0')
+                     name, hf_status_name(operation->status));
+    if (operation->text[0] == '\0')
         world_broken(world, 10, "%s failed with %s and no story", name,
-                     hf_status_name(inquiry->status));
+                     hf_status_name(operation->status));
 }
 
 void question_effect(const struct hf_effect *effect)
 {
-    struct question *question = (struct question *)(void *)effect->inquiry;
+    struct question *question = (struct question *)(void *)effect->operation;
     struct client *client = question->client;
-    const struct hf_inquiry *inquiry = &question->inquiry;
+    const struct hf_operation *operation = &question->operation;
 
     if (effect->kind == HF_EFFECT_ANSWERED) {
         told_answered(question);
         world_line(client->world, client->name, "%s ANSWERED %s%s",
-                   names[inquiry->kind], hf_status_name(inquiry->status),
-                   inquiry->found ? " found" : "");
+                   names[operation->kind], hf_status_name(operation->status),
+                   operation->found ? " found" : "");
         return;
     }
     if (!question->answered || question->finished)
         world_broken(client->world, 8, "%s is finished %s",
-                     names[inquiry->kind],
+                     names[operation->kind],
                      question->finished ? "twice" : "unanswered");
     question->finished = true;
 }
@@ -255,7 +256,7 @@ static void check_one(const struct question *question)
     const struct client *client = question->client;
     struct world *world = client->world;
     uint64_t limit_ms =
-        hf_later_ms(question->inquiry.deadline_at_ms, client->thawed_ms);
+        hf_later_ms(question->operation.deadline_at_ms, client->thawed_ms);
     uint64_t calm_us = client->disturbed_us > question->asked_us
                            ? client->disturbed_us
                            : question->asked_us;
@@ -263,17 +264,17 @@ static void check_one(const struct question *question)
     if (client_ms(client) > hf_after_ms(limit_ms, check_lateness_ms(world)) &&
         client->tick_us > hf_sim_now_us(world->sim))
         world_broken(world, 9, "%s should have been answered by %" PRIu64,
-                     names[question->inquiry.kind], limit_ms);
-    if (question->inquiry.kind == HF_REQUEST_LOOK && question->gate->up)
+                     names[question->operation.kind], limit_ms);
+    if (question->operation.kind == HF_REQUEST_LOOK && question->gate->up)
         return; /* nor should it be */
-    if (question->inquiry.kind == HF_REQUEST_LOOK &&
+    if (question->operation.kind == HF_REQUEST_LOOK &&
         question->gate->down_us > calm_us)
         calm_us = question->gate->down_us;
     if (client->state == HF_STATE_CONNECTED &&
         hf_sim_connected(client->engine) &&
         hf_sim_now_us(world->sim) > calm_us + world->patience_us)
         world_broken(world, 4, "%s is never answered",
-                     names[question->inquiry.kind]);
+                     names[question->operation.kind]);
 }
 
 void question_check(const struct client *client)

@@ -3,11 +3,11 @@
 #ifndef HF_TESTS_SIM_QUESTION_H
 #define HF_TESTS_SIM_QUESTION_H
 
-#include "core/inquiry.h"
+#include "core/operation.h"
 #include "world.h"
 
 struct question {
-    struct hf_inquiry inquiry; /* first: effects name it */
+    struct hf_operation operation; /* first: effects name it */
     struct client *client;
     uint64_t asked_us;
     uint64_t asked_ms; /* on the client's clock */

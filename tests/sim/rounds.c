@@ -94,23 +94,23 @@ static uint64_t now_ms(void *host)
 }
 
 static void inquire(struct party *party, enum hf_request_kind kind,
-                    struct hf_inquiry like)
+                    struct hf_operation like)
 {
-    struct hf_inquiry *inquiry = lend(sizeof *inquiry);
+    struct hf_operation *operation = lend(sizeof *operation);
 
-    *inquiry = like;
-    inquiry->kind = kind;
-    inquiry->queue = QUEUE;
-    if (inquiry->deadline_at_ms == 0)
-        inquiry->deadline_at_ms = HF_FOREVER;
-    step(party,
-         (struct hf_event){.kind = HF_EVENT_INQUIRE, .as.inquiry = inquiry});
+    *operation = like;
+    operation->kind = kind;
+    operation->queue = QUEUE;
+    if (operation->deadline_at_ms == 0)
+        operation->deadline_at_ms = HF_FOREVER;
+    step(party, (struct hf_event){.kind = HF_EVENT_OPERATE,
+                                  .as.operation = operation});
 }
 
 static void wait_on(struct party *party, const struct hf_ticket_id *id,
                     uint64_t stamp, bool keeps)
 {
-    struct hf_inquiry like = {.ticket = *id, .stamp = stamp, .keeps = keeps};
+    struct hf_operation like = {.ticket = *id, .stamp = stamp, .keeps = keeps};
 
     if (!rounds.calm && below(4) == 0)
         like.deadline_at_ms = now_ms(party) + below(2000);
@@ -135,7 +135,7 @@ static void be_outside(struct party *party, bool whole)
     party->rounds += whole;
     if (whole)
         inquire(party, HF_REQUEST_LOWER,
-                (struct hf_inquiry){.mark = HF_TICKET_READY});
+                (struct hf_operation){.mark = HF_TICKET_READY});
     come_later(party, 30);
 }
 
@@ -160,7 +160,7 @@ static void come(void *arg)
     party->member = member = lend_member(party);
     member->queue = QUEUE;
     member->payload = "";
-    member->kind = HF_TICKET_MEMBER;
+    member->kind = HF_TICKET_PARTICIPANT;
     member->limit = rounds.count;
     member->deadline_at_ms = HF_FOREVER;
     if (!rounds.calm && below(4) == 0)
@@ -191,17 +191,17 @@ static void go(void *arg)
     wait_on(party, &party->member->ticket_id, party->member->stamp, true);
 }
 
-static void answered(struct party *party, const struct hf_inquiry *inquiry)
+static void answered(struct party *party, const struct hf_operation *operation)
 {
-    if (inquiry->kind != HF_REQUEST_LOOK)
+    if (operation->kind != HF_REQUEST_LOOK)
         return;
-    if (inquiry->status == HF_OK)
-        rounds_check_passage(party, inquiry->stamp);
-    if (inquiry->keeps) {
-        party->yields = inquiry->status == HF_EBUSY;
+    if (operation->status == HF_OK)
+        rounds_check_passage(party, operation->stamp);
+    if (operation->keeps) {
+        party->yields = operation->status == HF_EBUSY;
         release(party);
     } else {
-        be_outside(party, inquiry->status == HF_OK);
+        be_outside(party, operation->status == HF_OK);
     }
 }
 
@@ -256,10 +256,10 @@ static void carry_out(struct party *party, const struct hf_effect *effect)
         take_back(effect->acquisition);
         break;
     case HF_EFFECT_ANSWERED:
-        answered(party, effect->inquiry);
+        answered(party, effect->operation);
         break;
     case HF_EFFECT_FINISHED:
-        take_back(effect->inquiry);
+        take_back(effect->operation);
         break;
     default:
         break;

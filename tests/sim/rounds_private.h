@@ -49,7 +49,7 @@ struct rounds_world {
     unsigned lowered_under; /* or was lowered when so many were */
     struct lent {
         void *memory;
-        struct party *to; /* a member's; NULL: an inquiry */
+        struct party *to; /* a member's; NULL: an operation */
     } lent[LENT_MAX];
     unsigned lent_count;
     struct rounds_end *end;

@@ -23,19 +23,19 @@ void world_line(struct world *world, const char *who, const char *format, ...)
 }
 
 static const char *const request_names[] = {
-    [HF_REQUEST_ENQUEUE] = "enqueue",   [HF_REQUEST_LIST] = "list",
-    [HF_REQUEST_LOOK] = "look",         [HF_REQUEST_WATCH] = "watch",
-    [HF_REQUEST_WITHDRAW] = "withdraw", [HF_REQUEST_PROVE] = "prove",
-    [HF_REQUEST_END] = "end",           [HF_REQUEST_DOWNGRADE] = "downgrade",
-    [HF_REQUEST_REVOKE] = "revoke",     [HF_REQUEST_RAISE] = "raise",
-    [HF_REQUEST_LOWER] = "lower",       [HF_REQUEST_DESCRIBE] = "describe",
+    [HF_REQUEST_ENQUEUE] = "enqueue", [HF_REQUEST_LIST] = "list",
+    [HF_REQUEST_LOOK] = "look",       [HF_REQUEST_WATCH] = "watch",
+    [HF_REQUEST_REMOVE] = "withdraw", [HF_REQUEST_PROVE] = "prove",
+    [HF_REQUEST_END] = "end",         [HF_REQUEST_DOWNGRADE] = "downgrade",
+    [HF_REQUEST_REVOKE] = "revoke",   [HF_REQUEST_RAISE] = "raise",
+    [HF_REQUEST_LOWER] = "lower",     [HF_REQUEST_DESCRIBE] = "describe",
 };
 
 static const char *const event_names[] = {
     [HF_EVENT_CONNECTED] = "CONNECTED",
     [HF_EVENT_SUSPENDED] = "SUSPENDED",
     [HF_EVENT_RESUMING] = "RESUMING",
-    [HF_EVENT_TROUBLE] = "TROUBLE",
+    [HF_EVENT_CONNECTION_ERROR] = "TROUBLE",
     [HF_EVENT_GAVE_UP] = "GAVE UP",
     [HF_EVENT_SESSION_LOST] = "SESSION_LOST",
     [HF_EVENT_CLOSED] = "CLOSED",
@@ -44,7 +44,7 @@ static const char *const event_names[] = {
     [HF_EVENT_CHANGED] = "CHANGED",
     [HF_EVENT_WATCHING] = "WATCHING",
     [HF_EVENT_GONE] = "GONE",
-    [HF_EVENT_WITHDRAWN] = "WITHDRAWN",
+    [HF_EVENT_REMOVED] = "REMOVED",
     [HF_EVENT_PROVEN] = "PROVEN",
     [HF_EVENT_DOWNGRADED] = "DOWNGRADED",
     [HF_EVENT_FAILED] = "FAILED",
@@ -53,7 +53,7 @@ static const char *const event_names[] = {
     [HF_EVENT_DESCRIBED] = "DESCRIBED",
     [HF_EVENT_MARKED] = "MARKED",
     [HF_EVENT_WANT] = "want",
-    [HF_EVENT_INQUIRE] = "inquire",
+    [HF_EVENT_OPERATE] = "inquire",
     [HF_EVENT_CANCEL] = "cancel",
     [HF_EVENT_RELEASE] = "release",
     [HF_EVENT_LIMIT] = "limit",
@@ -80,7 +80,7 @@ const char *world_attempt_name(const struct hf_acquisition *a)
 
 const char *world_asker(const struct hf_request *request)
 {
-    if (request->inquiry != NULL)
+    if (request->operation != NULL)
         return "a question";
     return world_attempt_name(request->own != NULL ? request->own->acquisition
                                                    : NULL);

@@ -98,23 +98,23 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 
 /* ------------------------------------------------------------ the user's -- */
 
-void world_inquire(struct client *client, struct hf_inquiry *inquiry)
+void world_inquire(struct client *client, struct hf_operation *operation)
 {
-    struct hf_event event = {.kind = HF_EVENT_INQUIRE};
+    struct hf_event event = {.kind = HF_EVENT_OPERATE};
 
     assert(world_can_call(client));
     event.now_ms = driver_now_ms(client);
-    event.as.inquiry = inquiry;
+    event.as.operation = operation;
     driver_step(client, &event);
 }
 
-void world_recall(struct client *client, struct hf_inquiry *inquiry)
+void world_recall(struct client *client, struct hf_operation *operation)
 {
-    struct hf_event event = {.kind = HF_EVENT_RECALL};
+    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
 
     assert(world_can_call(client));
     event.now_ms = driver_now_ms(client);
-    event.as.inquiry = inquiry;
+    event.as.operation = operation;
     driver_step(client, &event);
 }
 

@@ -20,8 +20,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/bundle.h"
 #include "core/core.h"
+#include "core/multi_lock.h"
 #include "engines/sim/sim.h"
 #include "sort.h"
 
@@ -95,7 +95,7 @@ struct wish {
 /* A user's wish for a lock, from the want to the end of it. */
 struct attempt {
     struct hf_acquisition a;
-    struct hf_bundle bundle;
+    struct hf_multi_lock bundle;
     struct hf_acquisition parts[WORLD_CLAIMS];
     struct claim claims[WORLD_CLAIMS];
     unsigned claim_count;
@@ -292,9 +292,9 @@ bool world_evict(struct attempt *attempt);
 /* The ensemble is replaced by an empty one. */
 void world_wipe(struct world *world);
 
-/* Hand an inquiry to the core, and take it back: see question.h. */
-void world_inquire(struct client *client, struct hf_inquiry *inquiry);
-void world_recall(struct client *client, struct hf_inquiry *inquiry);
+/* Hand an operation to the core, and take it back: see question.h. */
+void world_inquire(struct client *client, struct hf_operation *operation);
+void world_recall(struct client *client, struct hf_operation *operation);
 
 /* The ticket of ${attempt} may be gone from now on, until it is another one:
  * of all who share it. */

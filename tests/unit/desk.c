@@ -21,9 +21,9 @@ void desk_init(struct desk *d, enum hf_request_kind kind, const char *queue,
     memset(d, 0, sizeof *d);
     d->now_ms = DESK_START_MS;
     hf_core_init(&d->core, &config, d->now_ms);
-    d->inquiry.kind = kind;
-    d->inquiry.queue = queue;
-    d->inquiry.deadline_at_ms =
+    d->operation.kind = kind;
+    d->operation.queue = queue;
+    d->operation.deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : DESK_START_MS + wait_ms;
 }
 
@@ -37,8 +37,8 @@ void desk_connect(struct desk *d, bool resumed)
 
 void desk_inquire(struct desk *d)
 {
-    desk_step(d, (struct hf_event){.kind = HF_EVENT_INQUIRE,
-                                   .as.inquiry = &d->inquiry});
+    desk_step(d, (struct hf_event){.kind = HF_EVENT_OPERATE,
+                                   .as.operation = &d->operation});
 }
 
 void desk_step_only(struct desk *d, struct hf_event event)
@@ -51,7 +51,7 @@ static void take(struct desk *d, const struct hf_effect *effect)
 {
     switch (effect->kind) {
     case HF_EFFECT_REQUEST: /* one at a time; a look is told anew or changed */
-        assert_true(d->request == NULL || d->inquiry.kind == HF_REQUEST_LOOK);
+        assert_true(d->request == NULL || d->operation.kind == HF_REQUEST_LOOK);
         d->request = effect->request;
         d->requests++;
         break;
@@ -101,7 +101,7 @@ void desk_expect_end(const struct desk *d, hf_status status)
 {
     assert_int_equal(d->answered, 1);
     assert_int_equal(d->finished, 1);
-    assert_int_equal(d->inquiry.status, status);
-    assert_true((status == HF_OK) == (d->inquiry.text[0] == '\0'));
+    assert_int_equal(d->operation.status, status);
+    assert_true((status == HF_OK) == (d->operation.text[0] == '\0'));
     assert_null(d->core.first_inquiry);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A desk for stories about one inquiry: events are fed by hand, what it asks
+/* A desk for stories about one operation: events are fed by hand, what it asks
  * for is kept, and how often it is answered is counted. */
 #ifndef HF_TESTS_UNIT_DESK_H
 #define HF_TESTS_UNIT_DESK_H
@@ -11,7 +11,7 @@
 
 struct desk {
     struct hf_core core;
-    struct hf_inquiry inquiry;
+    struct hf_operation operation;
     uint64_t now_ms;
     struct hf_request *request; /* with the engine, asked or watched */
     unsigned requests;

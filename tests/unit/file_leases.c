@@ -23,9 +23,9 @@ struct hf_ticket_id leases_take(struct seat *seat, uint32_t weight)
 
 bool leases_leave(struct seat *seat, struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, LEASES, id);
+    struct call *call = seat_ask(seat, HF_REQUEST_REMOVE, LEASES, id);
 
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     return call->found;
 }
 

@@ -15,7 +15,8 @@
 struct hf_ticket_id crew_come(struct seat *seat)
 {
     struct hf_ticket_id id = fresh_id();
-    struct call *call = seat_enqueue(seat, CREW, id, HF_TICKET_MEMBER, "me");
+    struct call *call =
+        seat_enqueue(seat, CREW, id, HF_TICKET_PARTICIPANT, "me");
 
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_non_null(call_find(call, id));
@@ -24,9 +25,9 @@ struct hf_ticket_id crew_come(struct seat *seat)
 
 void crew_go(struct seat *seat, struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, CREW, id);
+    struct call *call = seat_ask(seat, HF_REQUEST_REMOVE, CREW, id);
 
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_true(call->found);
 }
 

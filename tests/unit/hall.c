@@ -41,9 +41,9 @@ static void take_request(struct hall *h, struct hf_request *request, char *text,
                          size_t bytes)
 {
     static const char *const verbs[] = {
-        [HF_REQUEST_ENQUEUE] = "ENQUEUE",   [HF_REQUEST_LIST] = "LIST",
-        [HF_REQUEST_WATCH] = "WATCH",       [HF_REQUEST_PROVE] = "PROVE",
-        [HF_REQUEST_WITHDRAW] = "WITHDRAW", [HF_REQUEST_END] = "END",
+        [HF_REQUEST_ENQUEUE] = "ENQUEUE",  [HF_REQUEST_LIST] = "LIST",
+        [HF_REQUEST_WATCH] = "WATCH",      [HF_REQUEST_PROVE] = "PROVE",
+        [HF_REQUEST_REMOVE] = "REMOVE",    [HF_REQUEST_END] = "END",
         [HF_REQUEST_DESCRIBE] = "DESCRIBE"};
     size_t slot = 0;
 
@@ -227,7 +227,7 @@ void enqueued(struct hall *h, const char *request, const char *queue)
 
 void withdrawn(struct hall *h, const char *request)
 {
-    answer(h, HF_EVENT_WITHDRAWN, request, NULL);
+    answer(h, HF_EVENT_REMOVED, request, NULL);
 }
 
 void gone(struct hall *h, const char *request)

@@ -40,9 +40,9 @@ struct hf_event idle_user(enum hf_event_kind kind, struct hf_acquisition *a)
     return (struct hf_event){.kind = kind, .as.acquisition = a};
 }
 
-struct hf_event idle_inquiry(enum hf_event_kind kind, struct hf_inquiry *i)
+struct hf_event idle_inquiry(enum hf_event_kind kind, struct hf_operation *i)
 {
-    return (struct hf_event){.kind = kind, .as.inquiry = i};
+    return (struct hf_event){.kind = kind, .as.operation = i};
 }
 
 struct hf_event idle_answer(const struct fixture *f, enum hf_event_kind kind,
@@ -117,12 +117,12 @@ static void hold(struct fixture *f, struct hf_acquisition *a)
 
 static void wait_at_barrier(struct fixture *f, struct idle_object *o)
 {
-    o->inquiry = (struct hf_inquiry){.kind = HF_REQUEST_LOOK,
-                                     .queue = o->queue,
-                                     .deadline_at_ms = HF_FOREVER};
-    (void)idle_step(f, idle_inquiry(HF_EVENT_INQUIRE, &o->inquiry));
+    o->operation = (struct hf_operation){.kind = HF_REQUEST_LOOK,
+                                         .queue = o->queue,
+                                         .deadline_at_ms = HF_FOREVER};
+    (void)idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &o->operation));
     (void)idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_LOOK, HF_TICKET_BARRIER);
-    assert_int_equal(o->inquiry.state, HF_INQUIRY_WATCHING);
+    assert_int_equal(o->operation.state, HF_OPERATION_WATCHING);
 }
 
 static void add(struct fixture *f, enum idle_sort sort, struct idle_object *o)

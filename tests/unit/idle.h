@@ -29,18 +29,18 @@ struct idle_object {
     char queue[32];
     struct hf_acquisition a;
     struct hf_cohort cohort;
-    struct hf_inquiry inquiry;
+    struct hf_operation operation;
 };
 
 struct fixture {
     struct hf_core core;
     uint64_t now_ms;
-    char place[2][32];          /* names of the subjects */
-    struct hf_acquisition a;    /* the subject */
-    struct hf_acquisition b;    /* another, with it */
-    struct hf_inquiry inquiry;  /* a question */
-    struct hf_cohort cohort;    /* of a subject that is a member ... */
-    struct hf_acquisition m[2]; /* ... behind one that holds and another */
+    char place[2][32];             /* names of the subjects */
+    struct hf_acquisition a;       /* the subject */
+    struct hf_acquisition b;       /* another, with it */
+    struct hf_operation operation; /* a question */
+    struct hf_cohort cohort;       /* of a subject that is a member ... */
+    struct hf_acquisition m[2];    /* ... behind one that holds and another */
     struct hf_request *asked[HF_REQUEST_STAMP + 1]; /* the last of its kind */
     struct idle_object *idle;
     bool filled; /* all idle objects are there */
@@ -57,7 +57,7 @@ uint64_t idle_step(struct fixture *f, struct hf_event event);
 /* Events.  ${ahead}: of a queue, the kind of a stranger's ticket ahead of that
  * of the request, or 0. */
 struct hf_event idle_user(enum hf_event_kind kind, struct hf_acquisition *a);
-struct hf_event idle_inquiry(enum hf_event_kind kind, struct hf_inquiry *i);
+struct hf_event idle_inquiry(enum hf_event_kind kind, struct hf_operation *i);
 struct hf_event idle_answer(const struct fixture *f, enum hf_event_kind kind,
                             enum hf_request_kind request);
 uint64_t idle_listed(struct fixture *f, enum hf_event_kind kind,

@@ -311,8 +311,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct hf_store *store,
 static const char *request_name(enum hf_request_kind kind)
 {
     static const char *const names[] = {
-        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "WITHDRAW", "PROVE", "END",
-        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",    "STAMP"};
+        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "REMOVE", "PROVE", "END",
+        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",  "STAMP"};
 
     return names[kind];
 }
@@ -359,8 +359,8 @@ static void on_event(void *arg, struct hf_event *event)
     case HF_EVENT_SUSPENDED:
         say(store, "SUSPENDED");
         break;
-    case HF_EVENT_TROUBLE:
-        assert(event->as.trouble.text[0] != '\0');
+    case HF_EVENT_CONNECTION_ERROR:
+        assert(event->as.connection_error.text[0] != '\0');
         break;
     case HF_EVENT_GAVE_UP:
         say(store, "GAVE_UP %u", (unsigned)event->as.gave_up.retries);
@@ -389,8 +389,8 @@ static void on_event(void *arg, struct hf_event *event)
     case HF_EVENT_REVOKED:
         say(store, "REVOKED %c", letter(&request->ticket));
         break;
-    case HF_EVENT_WITHDRAWN:
-        say(store, "WITHDRAWN %c%s", letter(&request->ticket),
+    case HF_EVENT_REMOVED:
+        say(store, "REMOVED %c%s", letter(&request->ticket),
             event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_ASKED:
@@ -558,7 +558,8 @@ struct hf_request *model_member(struct hf_store *store,
                                 char ticket, uint32_t limit)
 {
     return ask_of(store, kind, queue, ticket,
-                  kind == HF_REQUEST_LOWER ? HF_TICKET_READY : HF_TICKET_MEMBER,
+                  kind == HF_REQUEST_LOWER ? HF_TICKET_READY
+                                           : HF_TICKET_PARTICIPANT,
                   limit);
 }
 

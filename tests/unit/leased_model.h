@@ -11,7 +11,7 @@
  *     CONNECTED 1000; RESUMED 1000     with the anchor
  *     SUSPENDED; LOST; CLOSED; CHANGED a; WATCHING a; GONE a; REVOKED a;
  *     ENQUEUED a: a b; LISTED a: b     with the queue
- *     WITHDRAWN a; WITHDRAWN a found; DOWNGRADED a; ASKED a found
+ *     REMOVED a; REMOVED a found; DOWNGRADED a; ASKED a found
  *     MARKED a; MARKED a found
  *     PROVEN 2000; PROVED 2000         asked for; unasked
  *     FAILED ENQUEUE a UNSURE

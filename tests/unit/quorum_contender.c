@@ -136,7 +136,7 @@ static void on_answer(struct client *client, const struct hf_event *event)
         placed(client, snapshot);
     } else if (event->kind == HF_EVENT_LISTED && client->state == WAITING) {
         decide(client, snapshot);
-    } else if (event->kind == HF_EVENT_WITHDRAWN) {
+    } else if (event->kind == HF_EVENT_REMOVED) {
         client->state = IDLE;
         client->next_ms =
             client->world->now_ms + world_below(client->world, 200);
@@ -196,7 +196,7 @@ void contender_event(void *host, struct hf_event *event)
     case HF_EVENT_SESSION_LOST:
         lose(client);
         break;
-    case HF_EVENT_TROUBLE:
+    case HF_EVENT_CONNECTION_ERROR:
     case HF_EVENT_WATCHING:
     case HF_EVENT_REVOKED:
         break;
@@ -278,7 +278,7 @@ void contender_act(struct client *client)
     } else if (client->state == LEAVING && now_ms >= client->next_ms &&
                !client->downgrading) {
         unwatch(client);
-        ask(client, HF_REQUEST_WITHDRAW);
+        ask(client, HF_REQUEST_REMOVE);
     } else if ((client->state == WAITING || client->state == LOOKING) &&
                client->again && now_ms >= client->next_ms) {
         client->again = false;

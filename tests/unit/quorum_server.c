@@ -315,7 +315,7 @@ static void act(struct quorum_server *server, uint64_t clock_ms,
     case HF_STORE_RENEW:
         renew(server, clock_ms, call, answer);
         break;
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
         answer->answer.found = withdraw(server, call->session, &call->ticket);
         break;
     case HF_STORE_DOWNGRADE:

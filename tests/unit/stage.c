@@ -99,7 +99,7 @@ static enum hf_ticket_kind kind_of(const char *suffix)
     if (strncmp(suffix, "/y", 2) == 0)
         return HF_TICKET_READY;
     if (strcmp(suffix, "/m") == 0)
-        return HF_TICKET_MEMBER;
+        return HF_TICKET_PARTICIPANT;
     if (strcmp(suffix, "/r") == 0)
         return HF_TICKET_READ;
     if (strcmp(suffix, "/w") == 0)
@@ -165,8 +165,8 @@ static void describe_request(const struct stage *s,
                              char *text, size_t bytes)
 {
     static const char *const verbs[] = {
-        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "WITHDRAW", "PROVE", "END",
-        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",    "STAMP"};
+        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "REMOVE", "PROVE", "END",
+        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",  "STAMP"};
     char name[24] = "";
 
     if (request->own == NULL) {
@@ -435,15 +435,17 @@ static void forget_watches(struct stage *s)
 
 void trouble(struct stage *s, hf_status status, const char *text)
 {
-    step(s, (struct hf_event){.kind = HF_EVENT_TROUBLE,
-                              .as.trouble = {.text = text, .status = status}});
+    step(s, (struct hf_event){
+                .kind = HF_EVENT_CONNECTION_ERROR,
+                .as.connection_error = {.text = text, .status = status}});
 }
 
 void trouble_for_good(struct stage *s, hf_status status, const char *text)
 {
-    step(s, (struct hf_event){
-                .kind = HF_EVENT_TROUBLE,
-                .as.trouble = {.text = text, .status = status, .final = true}});
+    step(s,
+         (struct hf_event){.kind = HF_EVENT_CONNECTION_ERROR,
+                           .as.connection_error = {
+                               .text = text, .status = status, .final = true}});
 }
 
 void gave_up(struct stage *s, uint32_t retries, uint64_t elapsed_ms)
@@ -521,9 +523,9 @@ void gone(struct stage *s, const char *request)
 
 void withdrawn(struct stage *s, const char *request, bool found)
 {
-    answer(s, request,
-           (struct hf_event){.kind = HF_EVENT_WITHDRAWN,
-                             .as.answer.found = found});
+    answer(
+        s, request,
+        (struct hf_event){.kind = HF_EVENT_REMOVED, .as.answer.found = found});
 }
 
 void stamped(struct stage *s, const char *request)
@@ -627,5 +629,5 @@ void outlast_a1(struct stage *s)
     expect(s, "");
     ring(s);
     assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
 }

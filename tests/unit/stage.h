@@ -5,7 +5,7 @@
  * a1, a2, ... in the order in which they were enqueued, those of others by one
  * letter each.  Effects read, for instance,
  *
- *     a ENQUEUE a1; a LIST; a LOOK; a WATCH x; a FORGET x; a WITHDRAW a1;
+ *     a ENQUEUE a1; a LIST; a LOOK; a WATCH x; a FORGET x; a REMOVE a1;
  *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a FORGOTTEN;
  *     a ENDED HF_EBUSY; PROVE; PROVEN; END; STATE CONNECTED; a DOWNGRADE a1;
  *     a DOWNGRADED HF_OK; a STAMP a1

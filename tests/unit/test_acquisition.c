@@ -24,8 +24,8 @@ static void one_answer_is_enough_for_an_empty_queue(void **state)
     assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), STAGE_SAFE_MS);
     release(s, &s->a);
     assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
     assert_null(s->core.first);
 }
@@ -98,7 +98,7 @@ static void a_longer_hold_watches_its_own_ticket(void **state)
     expect(s, "a WATCH a1");
     watching(s, "a WATCH a1");
     release(s, &s->a);
-    expect(s, "a FORGET a1; a WITHDRAW a1");
+    expect(s, "a FORGET a1; a REMOVE a1");
 }
 
 static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
@@ -182,7 +182,7 @@ static void both_may_go_while_the_list_is_under_way(void **state)
     listed(s, "a LIST", "a1");
     expect(s, "");
     release(s, &s->a);
-    expect(s, "a FORGET a1; a WITHDRAW a1");
+    expect(s, "a FORGET a1; a REMOVE a1");
 }
 
 static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
@@ -318,8 +318,8 @@ static void a_mutex_behind_a_downgrade_hears_whose_name_it_is(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     listed(s, "a LIST", "y/r a1/x");
-    expect(s, "a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
 }
 
@@ -327,9 +327,9 @@ static void another_kind_ahead_ends_it(void **state)
 {
     STAGE(s, ALL_TRAITS);
     enqueue_a_in(s, "x/w a1");
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "read/write"));
-    withdrawn(s, "a WITHDRAW a1", true);
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
 }
 
@@ -360,8 +360,8 @@ static void what_the_name_is_in_use_for_is_told(void **state)
         STAGE(s, ALL_TRAITS);
         s->a.kind = rows[i].wanted;
         enqueue_a_in(s, rows[i].queue);
-        expect(s, "a WITHDRAW a1");
-        withdrawn(s, "a WITHDRAW a1", true);
+        expect(s, "a REMOVE a1");
+        withdrawn(s, "a REMOVE a1", true);
         expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
         assert_non_null(strstr(hf_acquisition_text(&s->a), rows[i].text));
     }
@@ -375,8 +375,8 @@ static void fn09_a_cancelled_wait_ends_when_its_ticket_is_gone(void **state)
     queue_a(s);
     cancel(s, &s->a);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
@@ -398,8 +398,8 @@ static void a_cancel_that_comes_late_changes_nothing(void **state)
     expect(s, "");
     release(s, &s->a);
     cancel(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     cancel(s, &s->a);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
@@ -411,8 +411,8 @@ static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     cancel(s, &s->a);
-    expect(s, "a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ECANCELLED");
     listed(s, "a LIST", "x a1");
     expect(s, "a FORGOTTEN");
@@ -449,8 +449,8 @@ static void fn11_a_release_finds_that_somebody_was_faster(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
@@ -460,17 +460,17 @@ static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
+    expect(s, "a REMOVE a1");
+    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
     expect(s, "a RELEASED HF_EDENIED");
     assert_string_equal(hf_acquisition_text(&s->a), "not yours");
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
+    expect(s, "a REMOVE a1");
+    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
     expect(s, "");
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a FORGOTTEN");
 }
 
@@ -480,16 +480,16 @@ static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_ELIMIT, "no thread");
+    expect(s, "a REMOVE a1");
+    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_ELIMIT, "no thread");
     expect(s, "");
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    failed_as(s, "a WITHDRAW a1", HF_FAILURE_RETRY, HF_EDENIED, "not now");
+    expect(s, "a REMOVE a1");
+    failed_as(s, "a REMOVE a1", HF_FAILURE_RETRY, HF_EDENIED, "not now");
     expect(s, "");
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
@@ -508,8 +508,8 @@ static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
     gone(s, "a WATCH y");
     expect(s, "a LIST");
     listed(s, "a LIST", "x"); /* purged, unless the list is wrong */
-    expect(s, "a FORGET a2; a WITHDRAW a2");
-    withdrawn(s, "a WITHDRAW a2", false);
+    expect(s, "a FORGET a2; a REMOVE a2");
+    withdrawn(s, "a REMOVE a2", false);
     ring(s);
     expect(s, "a ENQUEUE a3");
     enqueued(s, "a ENQUEUE a3", "a3");
@@ -528,7 +528,7 @@ static void a_late_list_shows_a_holder_its_eviction(void **state)
     gone(s, "a WATCH y");
     expect(s, "a GRANTED");
     listed(s, "a LIST", "z");
-    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
 }
 
 /* ----------------------------------------------------------- the session -- */
@@ -607,8 +607,8 @@ static void a_session_that_ends_confirms_no_release(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    expect(s, "a REMOVE a1");
+    failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     session_lost(s, HF_ELOST);
     expect(s, "STATE LOST; a RELEASED HF_ELOST; a FORGOTTEN");
 }

@@ -13,7 +13,7 @@
 static void begin(struct desk *s, uint64_t wait_ms)
 {
     desk_init(s, HF_REQUEST_LOOK, "b", wait_ms);
-    s->inquiry.only_try = wait_ms == 0;
+    s->operation.only_try = wait_ms == 0;
     desk_connect(s, false);
     desk_inquire(s);
 }
@@ -40,8 +40,8 @@ static void seen(struct desk *s, uint64_t nth)
 
 static void recall(struct desk *s)
 {
-    desk_step(s, (struct hf_event){.kind = HF_EVENT_RECALL,
-                                   .as.inquiry = &s->inquiry});
+    desk_step(s, (struct hf_event){.kind = HF_EVENT_CANCEL_OPERATION,
+                                   .as.operation = &s->operation});
 }
 
 /* ---------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static void a_wait_ends_in_time(void **state)
     desk_tick(&s, DESK_START_MS + 500);
     assert_int_equal(s.forgets, 1);
     desk_expect_end(&s, HF_ETIMEDOUT);
-    assert_non_null(strstr(s.inquiry.text, "still up"));
+    assert_non_null(strstr(s.operation.text, "still up"));
 }
 
 /* The engine, which has been asked and has not answered, is told to forget. */
@@ -163,14 +163,14 @@ static void a_wait_can_be_cancelled_at_any_time(void **state)
 
 static void the_engine_does_not_hear_of_what_was_over_before(void **state)
 {
-    struct hf_event inquire = {.kind = HF_EVENT_INQUIRE};
-    struct hf_event event = {.kind = HF_EVENT_RECALL};
+    struct hf_event inquire = {.kind = HF_EVENT_OPERATE};
+    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
     struct desk s;
 
     (void)state;
     desk_init(&s, HF_REQUEST_LOOK, "q", HF_FOREVER);
     desk_connect(&s, false);
-    inquire.as.inquiry = event.as.inquiry = &s.inquiry;
+    inquire.as.operation = event.as.operation = &s.operation;
     desk_step_only(&s, inquire);
     desk_step_only(&s, event);
     desk_take(&s);
@@ -183,11 +183,11 @@ static void the_engine_does_not_hear_of_what_was_over_before(void **state)
 static void answers_cross_the_end(void **state)
 {
     struct hf_ticket mark = {.kind = HF_TICKET_BARRIER, .token = 7};
-    struct hf_event event = {.kind = HF_EVENT_RECALL};
+    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
     struct desk s;
 
     (void)state;
-    event.as.inquiry = &s.inquiry;
+    event.as.operation = &s.operation;
     begin(&s, HF_FOREVER);
     desk_step_only(&s, event);
     desk_step_only(&s, listed(&s, &mark)); /* it goes on: to be forgotten */

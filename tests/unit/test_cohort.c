@@ -21,8 +21,8 @@ static void one_alone_is_as_any_other(void **state)
     assert_string_equal(h->t_payloads[1], "m1");
     release(h, 1);
     assert_int_equal(promise(h, 1), 0);
-    expect(h, "WITHDRAW t1");
-    withdrawn(h, "WITHDRAW t1");
+    expect(h, "REMOVE t1");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
     assert_true(hf_cohort_is_idle(&h->cohort));
     assert_null(h->core.first_cohort);
@@ -43,8 +43,8 @@ static void a_release_hands_on_without_a_request(void **state)
     release(h, 3);
     expect(h, "m4 GRANTED; m3 RELEASED HF_OK; m3 FORGOTTEN");
     release(h, 4);
-    expect(h, "WITHDRAW t1");
-    withdrawn(h, "WITHDRAW t1");
+    expect(h, "REMOVE t1");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m4 RELEASED HF_OK; m4 FORGOTTEN");
     assert_true(hf_cohort_is_idle(&h->cohort));
 }
@@ -64,9 +64,9 @@ static void after_so_many_another_ticket_is_taken(void **state)
         expect(h, text);
     }
     release(h, HALL_HANDOFFS + 1);
-    expect(h, "WITHDRAW t1; ENQUEUE t2");
+    expect(h, "REMOVE t1; ENQUEUE t2");
     assert_string_equal(h->t_payloads[2], "m18");
-    withdrawn(h, "WITHDRAW t1");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m17 RELEASED HF_OK; m17 FORGOTTEN");
     enqueued(h, "ENQUEUE t2", "x t2");
     expect(h, "WATCH x; WATCH t2");
@@ -82,17 +82,17 @@ static void no_more_than_two_tickets_at_once(void **state)
 {
     HELD(h, 1);
     release(h, 1);
-    expect(h, "WITHDRAW t1");
+    expect(h, "REMOVE t1");
     want(h, 2);
     expect(h, "ENQUEUE t2");
     cancel(h, 2);
     want(h, 3);
     expect(h, "");
     enqueued(h, "ENQUEUE t2", "t1 t2");
-    expect(h, "WITHDRAW t2");
-    withdrawn(h, "WITHDRAW t1");
+    expect(h, "REMOVE t2");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN; ENQUEUE t3");
-    withdrawn(h, "WITHDRAW t2");
+    withdrawn(h, "REMOVE t2");
     expect(h, "m2 ENDED HF_ECANCELLED; m2 FORGOTTEN");
     enqueued(h, "ENQUEUE t3", "t3");
     expect(h, "m3 GRANTED");
@@ -102,12 +102,12 @@ static void one_who_joins_while_the_last_leaves_gets_another(void **state)
 {
     HELD(h, 1);
     release(h, 1);
-    expect(h, "WITHDRAW t1");
+    expect(h, "REMOVE t1");
     want(h, 2);
     expect(h, "ENQUEUE t2");
     enqueued(h, "ENQUEUE t2", "t1 t2"); /* the withdrawal is late */
     expect(h, "WATCH t1; WATCH t2");
-    withdrawn(h, "WITHDRAW t1");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
     gone(h, "WATCH t1");
     expect(h, "m2 GRANTED");
@@ -134,8 +134,8 @@ static void a_try_is_busy_when_its_ticket_is_behind(void **state)
     want(&hall, 1);
     expect(&hall, "ENQUEUE t1");
     enqueued(&hall, "ENQUEUE t1", "x t1");
-    expect(&hall, "WITHDRAW t1");
-    withdrawn(&hall, "WITHDRAW t1");
+    expect(&hall, "REMOVE t1");
+    withdrawn(&hall, "REMOVE t1");
     expect(&hall, "m1 ENDED HF_EBUSY; m1 FORGOTTEN");
     assert_string_equal(hf_acquisition_text(&hall.m[1]),
                         "held by \"a stranger\"");
@@ -219,8 +219,8 @@ static void the_ticket_goes_with_the_last_who_waits(void **state)
     cancel(&hall, 1);
     expect(&hall, "m1 ENDED HF_ECANCELLED; m1 FORGOTTEN");
     cancel(&hall, 3);
-    expect(&hall, "FORGET x; FORGET t1; WITHDRAW t1");
-    withdrawn(&hall, "WITHDRAW t1");
+    expect(&hall, "FORGET x; FORGET t1; REMOVE t1");
+    withdrawn(&hall, "REMOVE t1");
     expect(&hall, "m3 ENDED HF_ECANCELLED; m3 FORGOTTEN");
     assert_true(hf_cohort_is_idle(&hall.cohort));
 }
@@ -242,8 +242,8 @@ static void who_waits_goes_on_behind_another_ticket(void **state)
     release(h, 1);
     expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
     release(h, 2);
-    expect(h, "WITHDRAW t2");
-    withdrawn(h, "WITHDRAW t2");
+    expect(h, "REMOVE t2");
+    withdrawn(h, "REMOVE t2");
     expect(h, "m2 RELEASED HF_OK; m2 FORGOTTEN");
 }
 
@@ -293,8 +293,8 @@ static void the_last_member_waits_for_the_removal_within_a_bound(void **state)
     assert_non_null(strstr(hf_acquisition_text(&h->m[2]),
                            "its ticket may stay in the queue"));
     connected(h, true);
-    expect(h, "CONNECTED; WITHDRAW t1");
-    withdrawn(h, "WITHDRAW t1");
+    expect(h, "CONNECTED; REMOVE t1");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m2 FORGOTTEN");
 }
 
@@ -324,8 +324,8 @@ static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
     answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
     expect(h, "m1 REVOKED; DESCRIBE t1");
     release(h, 1);
-    expect(h, "FORGET t1; WITHDRAW t1; ENQUEUE t2");
-    withdrawn(h, "WITHDRAW t1");
+    expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
     answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
     enqueued(h, "ENQUEUE t2", "t2");
@@ -351,8 +351,8 @@ static void a_ticket_asked_for_in_time_serves_one(void **state)
     gone(&hall, "WATCH x");
     expect(&hall, "m1 GRANTED; m1 REVOKED");
     release(&hall, 1);
-    expect(&hall, "FORGET t1; WITHDRAW t1; ENQUEUE t2");
-    withdrawn(&hall, "WITHDRAW t1");
+    expect(&hall, "FORGET t1; REMOVE t1; ENQUEUE t2");
+    withdrawn(&hall, "REMOVE t1");
     expect(&hall, "m1 RELEASED HF_OK; m1 FORGOTTEN");
 }
 
@@ -379,20 +379,20 @@ static void a_release_that_is_denied_says_so(void **state)
 {
     HELD(h, 1);
     release(h, 1);
-    expect(h, "WITHDRAW t1");
-    failed(h, "WITHDRAW t1", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(h, "REMOVE t1");
+    failed(h, "REMOVE t1", HF_FAILURE_FATAL, HF_EDENIED);
     expect(h, "m1 RELEASED HF_EDENIED");
     assert_string_equal(hf_acquisition_text(&h->m[1]), "said the engine");
 }
 
 static void a_ticket_that_was_removed_is_a_grant_that_was_lost(void **state)
 {
-    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
+    struct hf_event event = {.kind = HF_EVENT_REMOVED};
 
     HELD(h, 1);
     release(h, 1);
-    expect(h, "WITHDRAW t1");
-    event.as.answer.request = answering(h, "WITHDRAW t1", true);
+    expect(h, "REMOVE t1");
+    event.as.answer.request = answering(h, "REMOVE t1", true);
     step(h, event);
     expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
 }
@@ -441,9 +441,9 @@ without_memory_the_next_ticket_waits_for_the_one_before(void **state)
     answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
     shelf_refuse(true);
     release(h, 1);
-    expect(h, "FORGET t1; WITHDRAW t1");
+    expect(h, "FORGET t1; REMOVE t1");
     shelf_refuse(false);
-    withdrawn(h, "WITHDRAW t1");
+    withdrawn(h, "REMOVE t1");
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN; ENQUEUE t2");
 }
 

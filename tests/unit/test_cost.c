@@ -116,7 +116,7 @@ static void finish(struct fixture *f, struct hf_acquisition *a)
     if (ticket != NULL && hf_description_is_busy(ticket->description))
         (void)answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
     if (hf_acquisition_awaits_removal(a))
-        (void)answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
+        (void)answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
     assert_int_equal(a->state, HF_ACQUISITION_DONE);
 }
 
@@ -229,7 +229,7 @@ static uint64_t is_withdrawn(struct fixture *f)
 
     hold(f);
     (void)user(f, HF_EVENT_RELEASE);
-    cost = answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
+    cost = answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
     assert_int_equal(f->a.state, HF_ACQUISITION_DONE);
     return cost;
 }
@@ -340,9 +340,9 @@ static uint64_t suspended(struct fixture *f)
 
 static uint64_t trouble(struct fixture *f)
 {
-    struct hf_event event = {.kind = HF_EVENT_TROUBLE};
+    struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
 
-    event.as.trouble.text = "nobody there";
+    event.as.connection_error.text = "nobody there";
     return idle_step(f, event);
 }
 
@@ -373,7 +373,7 @@ static uint64_t stamps(struct fixture *f)
     uint64_t cost;
 
     idle_subject(f, &f->a);
-    f->a.kind = HF_TICKET_MEMBER;
+    f->a.kind = HF_TICKET_PARTICIPANT;
     f->a.limit = 1;
     (void)user(f, HF_EVENT_WANT);
     cost = enqueued(f, 0);
@@ -383,9 +383,9 @@ static uint64_t stamps(struct fixture *f)
 
 static void question(struct fixture *f)
 {
-    f->inquiry = (struct hf_inquiry){.kind = HF_REQUEST_WITHDRAW,
-                                     .queue = f->place[0],
-                                     .deadline_at_ms = HF_FOREVER};
+    f->operation = (struct hf_operation){.kind = HF_REQUEST_REMOVE,
+                                         .queue = f->place[0],
+                                         .deadline_at_ms = HF_FOREVER};
 }
 
 static uint64_t inquire(struct fixture *f)
@@ -393,17 +393,17 @@ static uint64_t inquire(struct fixture *f)
     uint64_t cost;
 
     question(f);
-    cost = idle_step(f, idle_inquiry(HF_EVENT_INQUIRE, &f->inquiry));
-    cost += answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
-    assert_int_equal(f->inquiry.state, HF_INQUIRY_DONE);
+    cost = idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &f->operation));
+    cost += answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
+    assert_int_equal(f->operation.state, HF_OPERATION_DONE);
     return cost;
 }
 
 static uint64_t request_to_let_go(struct fixture *f)
 {
     question(f);
-    f->inquiry.kind = HF_REQUEST_REVOKE;
-    (void)idle_step(f, idle_inquiry(HF_EVENT_INQUIRE, &f->inquiry));
+    f->operation.kind = HF_REQUEST_REVOKE;
+    (void)idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &f->operation));
     return answer(f, HF_EVENT_ASKED, HF_REQUEST_REVOKE);
 }
 
@@ -412,9 +412,9 @@ static uint64_t recall(struct fixture *f)
     uint64_t cost;
 
     question(f);
-    (void)idle_step(f, idle_inquiry(HF_EVENT_INQUIRE, &f->inquiry));
-    cost = idle_step(f, idle_inquiry(HF_EVENT_RECALL, &f->inquiry));
-    cost += answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
+    (void)idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &f->operation));
+    cost = idle_step(f, idle_inquiry(HF_EVENT_CANCEL_OPERATION, &f->operation));
+    cost += answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
     return cost;
 }
 
@@ -484,7 +484,7 @@ static const struct row rows[] = {
     {"described", HF_EVENT_DESCRIBED, is_described, NOTHING},
     {"cancel", HF_EVENT_CANCEL, cancel, NOTHING},
     {"release", HF_EVENT_RELEASE, release, NOTHING},
-    {"withdrawn", HF_EVENT_WITHDRAWN, is_withdrawn, NOTHING},
+    {"withdrawn", HF_EVENT_REMOVED, is_withdrawn, NOTHING},
     {"evicted", HF_EVENT_GONE, is_evicted, NOTHING},
     {"downgrade", HF_EVENT_DOWNGRADED, becomes_reader, NOTHING},
     {"tick", HF_EVENT_TICK, tick, NOTHING},
@@ -493,9 +493,9 @@ static const struct row rows[] = {
     {"looks for room", HF_EVENT_CHANGED, looks_for_room, NOTHING},
     {"limit", HF_EVENT_LIMIT, looks_for_room, NOTHING},
     {"stamps", HF_EVENT_MARKED, stamps, NOTHING},
-    {"inquire", HF_EVENT_INQUIRE, inquire, NOTHING},
+    {"inquire", HF_EVENT_OPERATE, inquire, NOTHING},
     {"asked", HF_EVENT_ASKED, request_to_let_go, NOTHING},
-    {"recall", HF_EVENT_RECALL, recall, NOTHING},
+    {"recall", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
     {"a member comes and goes", HF_EVENT_WANT, member, NOTHING},
     {"a member's deadline", HF_EVENT_TICK, member_deadline, NOTHING},
     {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
@@ -504,7 +504,7 @@ static const struct row rows[] = {
     {"doubt", HF_EVENT_FAILED, doubt, NOTHING},
     {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"suspended", HF_EVENT_SUSPENDED, suspended, NOTHING},
-    {"trouble", HF_EVENT_TROUBLE, trouble, NOTHING},
+    {"trouble", HF_EVENT_CONNECTION_ERROR, trouble, NOTHING},
     {"want, suspended", HF_EVENT_WANT, want, NOTHING},
     {"tick, suspended", HF_EVENT_TICK, tick, NOTHING},
     {"resuming", HF_EVENT_RESUMING, resuming, NOTHING},

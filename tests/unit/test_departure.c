@@ -16,13 +16,13 @@
 static void begin(struct desk *s, bool keeps, uint64_t wait_ms)
 {
     desk_init(s, HF_REQUEST_LOOK, "d", wait_ms);
-    s->inquiry.stamp = STAMP;
-    s->inquiry.keeps = keeps;
-    s->inquiry.ticket.bytes[0] = 'm';
-    s->inquiry.only_try = wait_ms == 0;
+    s->operation.stamp = STAMP;
+    s->operation.keeps = keeps;
+    s->operation.ticket.bytes[0] = 'm';
+    s->operation.only_try = wait_ms == 0;
     desk_connect(s, false);
     desk_inquire(s);
-    assert_int_equal(s->request->ticket_kind, HF_TICKET_MEMBER);
+    assert_int_equal(s->request->ticket_kind, HF_TICKET_PARTICIPANT);
 }
 
 /* These are there, by a letter each: small ones of the round, others since. */
@@ -36,7 +36,7 @@ static void seen(struct desk *s, const char *who)
     for (size_t i = 0; i < count; i++) {
         bool since = who[i] < 'a';
 
-        tickets[i] = (struct hf_ticket){.kind = HF_TICKET_MEMBER,
+        tickets[i] = (struct hf_ticket){.kind = HF_TICKET_PARTICIPANT,
                                         .token = i + 1 + (since ? STAMP : 0)};
         tickets[i].id.bytes[0] = (uint8_t)who[i];
     }
@@ -49,7 +49,7 @@ static void expect_end(const struct desk *s, hf_status status)
 {
     desk_expect_end(s, status);
     if (status != HF_OK)
-        assert_non_null(strstr(s->inquiry.text, "others of the round"));
+        assert_non_null(strstr(s->operation.text, "others of the round"));
 }
 
 static void who_is_alone_goes(void **state)

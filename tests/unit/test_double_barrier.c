@@ -33,7 +33,7 @@ static struct scene *scene(struct scene *s, const char *who)
         assert_true(s->snapshot.count <= ROOM);
         ticket->id = id_of(*who);
         ticket->token = s->snapshot.count;
-        ticket->kind = *who == '!' ? HF_TICKET_READY : HF_TICKET_MEMBER;
+        ticket->kind = *who == '!' ? HF_TICKET_READY : HF_TICKET_PARTICIPANT;
     }
     return s;
 }

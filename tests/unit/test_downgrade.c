@@ -36,8 +36,8 @@ static void its_ticket_is_not_watched_meanwhile(void **state)
     expect(s, "a DOWNGRADED HF_OK; a WATCH a1");
     assert_int_equal(s->a.kind, HF_TICKET_READ);
     release(s, &s->a);
-    expect(s, "a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
@@ -101,8 +101,8 @@ static void a_ticket_that_is_gone_is_a_loss(void **state)
     STAGE(s, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(s);
     failed_as(s, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_ELOST, "gone");
-    expect(s, "a LOST; a DOWNGRADED HF_ELOST; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     release(s, &s->a);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
@@ -128,8 +128,8 @@ static void a_release_ends_it(void **state)
         STAGE(s, HF_ENGINE_GONE_ADMITS);
         begin_downgrade(s);
         release(s, &s->a);
-        expect(s, "a DOWNGRADED HF_ECANCELLED; a WITHDRAW a1");
-        withdrawn(s, "a WITHDRAW a1", true);
+        expect(s, "a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
+        withdrawn(s, "a REMOVE a1", true);
         expect(s, "a RELEASED HF_OK");
         if (answer == 0)
             downgraded(s, "a DOWNGRADE a1");
@@ -147,7 +147,7 @@ static void a_release_takes_back_what_was_not_asked(void **state)
     hold(s);
     downgrade(s, &s->a);
     release(s, &s->a);
-    expect(s, "a FORGET a1; a DOWNGRADED HF_ECANCELLED; a WITHDRAW a1");
+    expect(s, "a FORGET a1; a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
     assert_false(is_pending(s, "a DOWNGRADE a1"));
 }
 
@@ -181,7 +181,7 @@ static void the_end_of_the_promise_ends_it(void **state)
     begin_downgrade(s);
     later(s, STAGE_SAFE_MS);
     downgraded(s, "a DOWNGRADE a1");
-    expect(s, "a LOST; a DOWNGRADED HF_ELOST; a WITHDRAW a1");
+    expect(s, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
 }
 
 /* The owner asks at the instant at which safe-until passes, and could not know
@@ -192,8 +192,8 @@ static void the_promise_may_end_as_it_is_asked_for(void **state)
     hold(s);
     later(s, STAGE_SAFE_MS);
     downgrade(s, &s->a);
-    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1; a DOWNGRADED HF_ELOST");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a LOST; a FORGET a1; a REMOVE a1; a DOWNGRADED HF_ELOST");
+    withdrawn(s, "a REMOVE a1", true);
     release(s, &s->a);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }

@@ -105,7 +105,7 @@ static void one_that_is_cancelled_waits_for_nobody(void **state)
     cancel(s, &s->a);
     expect(s, "b ENQUEUE b1");
     enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
 }
 
 static void one_that_is_refused_gives_its_turn_on(void **state)

@@ -50,7 +50,7 @@ static struct one come(enum hf_ticket_kind kind)
 static void leave(const struct one *one)
 {
     assert_true(
-        seat_ask(one->seat, HF_REQUEST_WITHDRAW, "q", one->ticket.id)->found);
+        seat_ask(one->seat, HF_REQUEST_REMOVE, "q", one->ticket.id)->found);
 }
 
 static struct call *list(const struct one *one)

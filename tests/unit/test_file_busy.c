@@ -124,13 +124,13 @@ static void a_withdrawal_catches_up(void **state)
     int fd = lock_directory("q");
     struct hf_ticket_id id = fresh_id();
     struct call *call = begin_enqueue(a, "q", id);
-    struct call *withdraw = seat_ask_only(a, HF_REQUEST_WITHDRAW, "q", id);
+    struct call *withdraw = seat_ask_only(a, HF_REQUEST_REMOVE, "q", id);
 
     (void)state;
     seat_wait(a, withdraw);
     assert_int_equal(call->answers, 1);
     assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(withdraw->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(withdraw->answer, HF_EVENT_REMOVED);
     assert_false(withdraw->found);
     assert_int_equal(close(fd), 0);
     call = seat_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
@@ -256,7 +256,7 @@ static void come_and_leave(struct seat *seat)
     struct hf_ticket_id id = fresh_id();
 
     (void)seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
-    assert_true(seat_ask(seat, HF_REQUEST_WITHDRAW, "q", id)->found);
+    assert_true(seat_ask(seat, HF_REQUEST_REMOVE, "q", id)->found);
 }
 
 static void an_enqueue_wakes_who_waits(void **state)

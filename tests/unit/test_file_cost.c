@@ -59,7 +59,7 @@ static struct hf_ticket_id come(struct seat *seat, enum hf_ticket_kind kind)
 
 static void leave(struct seat *seat, struct hf_ticket_id id)
 {
-    assert_true(seat_ask(seat, HF_REQUEST_WITHDRAW, "q", id)->found);
+    assert_true(seat_ask(seat, HF_REQUEST_REMOVE, "q", id)->found);
 }
 
 static struct call *watch(struct seat *seat, struct hf_ticket_id id,

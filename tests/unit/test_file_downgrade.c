@@ -269,8 +269,7 @@ static void an_eviction_finds_the_ticket_while_it_changes(void **state)
         begin(nth);
         other = seat_open(&bench_file);
         hf_sys_step = downgrade_if_there;
-        assert_true(
-            seat_ask(other, HF_REQUEST_WITHDRAW, "q", writer.id)->found);
+        assert_true(seat_ask(other, HF_REQUEST_REMOVE, "q", writer.id)->found);
         changed = has_changed();
         assert_taken_out(other);
         seat_close(other);
@@ -286,7 +285,7 @@ static int evict_in_time(const char *call)
     if (asker.left > 0 && --asker.left == 0) {
         hf_sys_step = NULL;
         assert_true(
-            seat_ask(asker.seat, HF_REQUEST_WITHDRAW, "q", writer.id)->found);
+            seat_ask(asker.seat, HF_REQUEST_REMOVE, "q", writer.id)->found);
     }
     return 0;
 }

@@ -42,8 +42,8 @@ static void live(struct seat *seat, const char *queue)
     (void)seat_ask(seat, HF_REQUEST_WATCH, queue, first);
     (void)seat_ask(seat, HF_REQUEST_WATCH, queue, second);
     (void)seat_ask(seat, HF_REQUEST_DESCRIBE, queue, first);
-    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, queue, first);
-    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, queue, second);
+    (void)seat_ask(seat, HF_REQUEST_REMOVE, queue, first);
+    (void)seat_ask(seat, HF_REQUEST_REMOVE, queue, second);
 }
 
 /* True if the fault was met. */
@@ -72,7 +72,7 @@ static bool look_with_fault(const char *queue, unsigned step)
     (void)seat_lease(a, queue, fresh_id(), 2);
     story_fail_call(step, error_now);
     look = seat_ask(b, HF_REQUEST_LOOK, queue, first);
-    (void)seat_ask(a, HF_REQUEST_WITHDRAW, queue, first);
+    (void)seat_ask(a, HF_REQUEST_REMOVE, queue, first);
     met = story_call_failed();
     if (look->answer == HF_EVENT_LISTED)
         assert_true(seat_sees_gone(b, look));
@@ -111,7 +111,7 @@ static struct hf_ticket_id leave_dead(struct seat *seat, const char *queue)
 
     hf_ticket_file_format(&call->tickets[call->count - 1], file);
     path_in(queue, file, path);
-    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, queue, id);
+    (void)seat_ask(seat, HF_REQUEST_REMOVE, queue, id);
     assert_int_equal(mkfifo(path, 0600), 0);
     return id;
 }
@@ -134,9 +134,9 @@ static bool visit_with_fault(const char *queue, unsigned step)
     (void)seat_enqueue(b, queue, fresh_id(), HF_TICKET_MUTEX, "");
     watch = seat_ask(b, HF_REQUEST_WATCH, queue, first);
     (void)seat_ask(b, HF_REQUEST_REVOKE, queue, first);
-    (void)seat_ask(b, HF_REQUEST_WITHDRAW, queue, first);
+    (void)seat_ask(b, HF_REQUEST_REMOVE, queue, first);
     met = story_call_failed();
-    (void)seat_ask(a, HF_REQUEST_WITHDRAW, queue, first);
+    (void)seat_ask(a, HF_REQUEST_REMOVE, queue, first);
     if (watch->answer == HF_EVENT_WATCHING)
         assert_true(seat_sees_gone(b, watch));
     seat_close(b);

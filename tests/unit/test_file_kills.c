@@ -46,7 +46,7 @@ static void live(void *arg)
     (void)seat_enqueue(seat, life->queue, id, HF_TICKET_MUTEX, "doomed");
     (void)seat_ask(seat, HF_REQUEST_WATCH, life->queue, id);
     (void)seat_ask(seat, HF_REQUEST_DESCRIBE, life->queue, id);
-    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, life->queue, id);
+    (void)seat_ask(seat, HF_REQUEST_REMOVE, life->queue, id);
     seat_close(seat);
 }
 
@@ -182,7 +182,7 @@ static void contend(void *arg)
                 hold_it(call_find(call, id)->token);
             else
                 atomic_fetch_add(&board->failures, 1);
-            (void)seat_ask(seat, HF_REQUEST_WITHDRAW, "q", id);
+            (void)seat_ask(seat, HF_REQUEST_REMOVE, "q", id);
         }
         seat_close(seat);
     }

@@ -72,7 +72,7 @@ static void the_longest_name_has_leases(void **state)
     assert_int_equal(call->count, 2);
     call = seat_ask(b, HF_REQUEST_LOOK, name, id);
     assert_int_equal(call->count, 2);
-    assert_true(seat_ask(a, HF_REQUEST_WITHDRAW, name, id)->found);
+    assert_true(seat_ask(a, HF_REQUEST_REMOVE, name, id)->found);
     assert_true(seat_sees_gone(b, call));
     seat_close(b);
     seat_close(a);
@@ -211,7 +211,7 @@ static void looks_do_not_mix(void **state)
     assert_true(seat_sees_gone(b, here));
     assert_true(seat_sees_gone(b, again));
     leases_expect_nothing(b, there);
-    assert_true(seat_ask(a, HF_REQUEST_WITHDRAW, "t/leases", other)->found);
+    assert_true(seat_ask(a, HF_REQUEST_REMOVE, "t/leases", other)->found);
     assert_true(seat_sees_gone(b, there));
     seat_close(b);
     seat_close(a);
@@ -332,7 +332,7 @@ static void a_lost_head_is_told_before_a_change(void **state)
     hf_engine_file.request(head.engine, &head.look);
     assert_non_null(head.look.engine_data);
     seat_settle(b); /* the loop waits for all of it from here on */
-    assert_true(seat_ask_only(b, HF_REQUEST_WITHDRAW, LEASES, lease)->found);
+    assert_true(seat_ask_only(b, HF_REQUEST_REMOVE, LEASES, lease)->found);
     bench_file.evict(&bench_file, LOCKS, &head.gate);
     bench_file.pump(&bench_file, head_is_lost, &head);
     assert_int_equal(head.gone, 1);
@@ -375,7 +375,7 @@ static void looking_again_at_once_is_another_look(void **state)
                                  .weight = 1,
                                  .payload = ""};
     struct hf_request withdraw = {
-        .kind = HF_REQUEST_WITHDRAW, .queue = LEASES, .ticket = enqueue.ticket};
+        .kind = HF_REQUEST_REMOVE, .queue = LEASES, .ticket = enqueue.ticket};
 
     (void)state;
     eager.host = (struct hf_engine_host){.event = on_event, .host = &eager};

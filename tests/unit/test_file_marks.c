@@ -107,7 +107,7 @@ static void a_mark_stays_when_a_queue_runs_empty(void **state)
     mark(a, HF_REQUEST_RAISE);
     seen = look(b, true);
     (void)seat_enqueue(a, "b", id, HF_TICKET_MUTEX, "");
-    (void)seat_ask(a, HF_REQUEST_WITHDRAW, "b", id);
+    (void)seat_ask(a, HF_REQUEST_REMOVE, "b", id);
     seat_close(a);
     seat_settle(b);
     assert_int_equal(seen->gone, 0);

@@ -89,7 +89,7 @@ static void a_queue_of_that_name_is_another(void **state)
     assert_int_equal(crew_stamp(b, mutex, 1)->answer, HF_EVENT_FAILED);
     crew_go(a, member);
     assert_true(crew_lower(a)); /* a mutex is no member */
-    assert_true(seat_ask(b, HF_REQUEST_WITHDRAW, CREW, mutex)->found);
+    assert_true(seat_ask(b, HF_REQUEST_REMOVE, CREW, mutex)->found);
     seat_close(b);
     seat_close(a);
 }
@@ -103,11 +103,11 @@ static void one_who_comes_twice_is_one(void **state)
     struct call *call;
 
     (void)state;
-    call = seat_enqueue(a, CREW, id, HF_TICKET_MEMBER, "me");
+    call = seat_enqueue(a, CREW, id, HF_TICKET_PARTICIPANT, "me");
     assert_int_equal(call->count, 1);
     ticket_path(&call->tickets[0], path);
     assert_int_equal(unlink(path), 0);
-    call = seat_enqueue(a, CREW, id, HF_TICKET_MEMBER, "me");
+    call = seat_enqueue(a, CREW, id, HF_TICKET_PARTICIPANT, "me");
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     (void)crew_list(a, 1, false);
     crew_go(a, id);
@@ -124,13 +124,13 @@ static void a_long_name_is_one_name(void **state)
     (void)state;
     memset(name, 'n', sizeof name - 1);
     name[200] = '/';
-    call = seat_enqueue(a, name, id, HF_TICKET_MEMBER, "");
+    call = seat_enqueue(a, name, id, HF_TICKET_PARTICIPANT, "");
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     call = seat_members(a, HF_REQUEST_STAMP, name, id, 1);
     assert_int_equal(call->answer, HF_EVENT_MARKED);
     call = seat_members(a, HF_REQUEST_LOOK, name, id, 0);
     assert_int_equal(call->count, 2);
-    (void)seat_ask(a, HF_REQUEST_WITHDRAW, name, id);
+    (void)seat_ask(a, HF_REQUEST_REMOVE, name, id);
     assert_true(seat_members(a, HF_REQUEST_LOWER, name, id, 0)->found);
     seat_close(a);
 }
@@ -232,7 +232,7 @@ static void fn66_other_news_wakes_no_member(void **state)
     stamp(a, id, 1);
     seen = crew_look(a, 1, true);
     (void)seat_enqueue(b, CREW, mutex, HF_TICKET_MUTEX, "");
-    (void)seat_ask(b, HF_REQUEST_WITHDRAW, CREW, mutex);
+    (void)seat_ask(b, HF_REQUEST_REMOVE, CREW, mutex);
     make("beside");
     move_file("beside", "beside.too");
     remove_file("beside.too");

@@ -87,7 +87,7 @@ static void a_stamp_left_by_the_dead_does_no_harm(void **state)
     crew_go(a, id);
     assert_false(crew_lower(a));
     story_victim_kill(victim);
-    call = seat_enqueue(a, CREW, fresh_id(), HF_TICKET_MEMBER, "");
+    call = seat_enqueue(a, CREW, fresh_id(), HF_TICKET_PARTICIPANT, "");
     assert_true(call->tickets[call->count - 1].token > token);
     (void)crew_look(a, 1, true);
     seat_close(a);
@@ -128,12 +128,12 @@ static void live_a_round(struct seat *seat)
 {
     struct hf_ticket_id id = fresh_id();
 
-    (void)seat_enqueue(seat, CREW, id, HF_TICKET_MEMBER, "doomed");
+    (void)seat_enqueue(seat, CREW, id, HF_TICKET_PARTICIPANT, "doomed");
     (void)seat_members(seat, HF_REQUEST_LOOK, CREW, id, 0);
     (void)crew_stamp(seat, id, 1);
     (void)crew_stamp(seat, id, 1);
     (void)seat_members(seat, HF_REQUEST_LIST, CREW, id, 0);
-    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, CREW, id);
+    (void)seat_ask(seat, HF_REQUEST_REMOVE, CREW, id);
     (void)seat_members(seat, HF_REQUEST_LOWER, CREW, id, 0);
 }
 

@@ -61,7 +61,7 @@ static void a_stopped_holder_is_evicted(void **state)
     first = watch(a, held);
     second = watch(b, held);
     assert_int_equal(kill(pid_of(victim), SIGSTOP), 0);
-    evict = seat_ask(b, HF_REQUEST_WITHDRAW, "q", held);
+    evict = seat_ask(b, HF_REQUEST_REMOVE, "q", held);
     assert_true(evict->found);
     assert_true(seat_sees_gone(a, first));
     assert_true(seat_sees_gone(b, second));

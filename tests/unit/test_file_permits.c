@@ -155,12 +155,12 @@ static void take_and_give_back(struct seat *seat, unsigned who, uint32_t weight)
     bool taken = wait_for_gate(seat, gate) && wait_for_room(seat, weight) &&
                  take_lease(seat, lease, weight);
 
-    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, LOCKS, gate);
+    (void)seat_ask(seat, HF_REQUEST_REMOVE, LOCKS, gate);
     if (taken)
         hold_them(who, weight);
     else
         atomic_fetch_add(&board->failures, 1);
-    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, LEASES, lease);
+    (void)seat_ask(seat, HF_REQUEST_REMOVE, LEASES, lease);
 }
 
 static void contend(void *arg)

@@ -55,9 +55,9 @@ static struct call *watch(struct seat *seat, const char *queue,
 static void expect_not_found(struct seat *seat, const char *queue,
                              struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, queue, id);
+    struct call *call = seat_ask(seat, HF_REQUEST_REMOVE, queue, id);
 
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_int_equal(call->answer, HF_EVENT_REMOVED);
     assert_false(call->found);
 }
 
@@ -281,7 +281,7 @@ static void a_copy_keeps_the_ticket(void **state)
     assert_int_equal(fcntl(copy, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     (void)take(b, "q", next, 2);
     gone = watch(b, "q", id);
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "q", id);
+    call = seat_ask(a, HF_REQUEST_REMOVE, "q", id);
     assert_true(call->found);
     seat_settle(b);
     assert_int_equal(gone->gone, 0);
@@ -302,7 +302,7 @@ static void a_closed_copy_keeps_nothing(void **state)
     (void)take(a, "q", id, 1);
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_OK);
     assert_int_equal(close(copy), 0);
-    assert_true(seat_ask(a, HF_REQUEST_WITHDRAW, "q", id)->found);
+    assert_true(seat_ask(a, HF_REQUEST_REMOVE, "q", id)->found);
     (void)take(a, "q", fresh_id(), 1);
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_ELOST);
     assert_int_equal(copy, -1);
@@ -382,7 +382,7 @@ static void bytes_in_the_fifo_wake_nobody(void **state)
     assert_int_equal(close(fd), 0);
     seat_settle(b);
     assert_int_equal(gone->gone, 0);
-    assert_true(seat_ask(a, HF_REQUEST_WITHDRAW, "q", ticket.id)->found);
+    assert_true(seat_ask(a, HF_REQUEST_REMOVE, "q", ticket.id)->found);
     assert_true(seat_sees_gone(b, gone));
     seat_close(b);
     seat_close(a);

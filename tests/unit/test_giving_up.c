@@ -99,7 +99,7 @@ static void a_release_begins_again(void **state)
     release(s, &s->a);
     expect(s, "CONNECT");
     connected(s, s->now_ms, true);
-    expect(s, "STATE CONNECTED; a WITHDRAW a1");
+    expect(s, "STATE CONNECTED; a REMOVE a1");
 }
 
 static void a_close_does_not(void **state)

@@ -161,7 +161,7 @@ static void a_resume_that_is_not_proven_is_a_loss(void **state)
     expect(s, "STATE CONNECTED; PROVE");
     assert_int_equal(hf_core_wake_at_ms(&s->core), LONG_MS + 10000 - 100);
     at(s, LONG_MS + 10000 - 100);
-    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
 }
 
 static void an_idle_session_that_is_resumed_is_not_proven(void **state)

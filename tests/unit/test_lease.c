@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/bundle.h"
+#include "core/multi_lock.h"
 #include "stage.h"
 
 /* a wants ${weight} of 3 permits, and is looking for room. */
@@ -94,13 +94,13 @@ static void fn32_what_is_left_of_it_is_withdrawn(void **state)
     hold(&s, 2);
     gone(&s, "a WATCH a1");
     assert_int_equal(hf_core_safe_until_ms(&s.core, &s.a), 0);
-    expect(&s, "a LOST; a WITHDRAW a1"); /* in this order */
-    failed(&s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    expect(&s, "a LOST; a REMOVE a1"); /* in this order */
+    failed(&s, "a REMOVE a1", HF_FAILURE_UNSURE);
     release(&s, &s.a);
     expect(&s, "");
     ring(&s);
-    expect(&s, "a WITHDRAW a1");
-    withdrawn(&s, "a WITHDRAW a1", true);
+    expect(&s, "a REMOVE a1");
+    withdrawn(&s, "a REMOVE a1", true);
     expect(&s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
@@ -128,8 +128,8 @@ static void what_is_left_of_a_waiting_one_is_withdrawn(void **state)
     enqueued(&s, "a ENQUEUE a1", "x/l2 a1");
     expect(&s, "a WAITING 1; a WATCH a1; a LOOK");
     gone(&s, "a WATCH a1");
-    expect(&s, "a FORGET; a WITHDRAW a1");
-    withdrawn(&s, "a WITHDRAW a1", true);
+    expect(&s, "a FORGET; a REMOVE a1");
+    withdrawn(&s, "a REMOVE a1", true);
     expect(&s, "");
     ring(&s);
     expect(&s, "a LOOK");
@@ -146,13 +146,13 @@ static void what_crosses_its_forget_is_heard_of_too(void **state)
                                    .payload = "owner",
                                    .kind = HF_TICKET_MUTEX,
                                    .deadline_at_ms = HF_FOREVER};
-    struct hf_bundle bundle = {.count = 2, .token = 1};
+    struct hf_multi_lock bundle = {.count = 2, .token = 1};
     struct stage s;
 
     (void)state;
     stage_connected(&s, HF_ENGINE_GONE_ADMITS);
-    bundle.parts = &s.a;
-    hf_acquisition_use_bundle(&whole, &bundle);
+    bundle.children = &s.a;
+    hf_acquisition_use_multi_lock(&whole, &bundle);
     s.a.entry_mutex = true;
     s.b.kind = HF_TICKET_LEASE;
     s.b.weight = 2;

@@ -57,9 +57,9 @@ static void on_event(void *host, struct hf_event *event)
 {
     struct hf_store *to = host;
 
-    if (event->kind == HF_EVENT_TROUBLE)
+    if (event->kind == HF_EVENT_CONNECTION_ERROR)
         (void)snprintf(to->trouble, sizeof to->trouble, "%s",
-                       event->as.trouble.text);
+                       event->as.connection_error.text);
     if (event->kind < HF_EVENT_ENQUEUED)
         return;
     to->answers++;
@@ -237,7 +237,7 @@ static void numbers_have_a_range(void **state)
 static void kinds_and_permits_have_a_range(void **state)
 {
     static const enum hf_ticket_kind kinds[] = {
-        0, HF_TICKET_BARRIER, HF_TICKET_MEMBER, HF_TICKET_READY, 10};
+        0, HF_TICKET_BARRIER, HF_TICKET_PARTICIPANT, HF_TICKET_READY, 10};
     static const uint32_t weights[] = {0, HF_WEIGHT_MAX + 1, UINT32_MAX};
     struct lie lie;
 

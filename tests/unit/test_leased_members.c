@@ -51,7 +51,7 @@ static void come(void)
 
 static void go(void)
 {
-    ask(a, HF_REQUEST_WITHDRAW, 'a');
+    ask(a, HF_REQUEST_REMOVE, 'a');
 }
 
 static void stamp(void)
@@ -207,7 +207,7 @@ static void the_mark_goes_with_the_last_member(void **state)
     ask(c, HF_REQUEST_LOWER, 'x');
     TOLD(c, "MARKED x");
     go();
-    ask(b, HF_REQUEST_WITHDRAW, 'b');
+    ask(b, HF_REQUEST_REMOVE, 'b');
     ask(c, HF_REQUEST_LIST, 'l');
     TOLD(c, "LISTED l: !");
     ask(c, HF_REQUEST_LOWER, 'x');
@@ -233,7 +233,7 @@ static void members_stand_in_nobodys_way(void **state)
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'm');
     model_run(model, 20);
     TOLD(a, "WATCHING m");
-    (void)model_ask(c, HF_REQUEST_WITHDRAW, "q", 'm');
+    (void)model_ask(c, HF_REQUEST_REMOVE, "q", 'm');
     model_run(model, 2 * MODEL_DELAY_MS);
     TOLD(a, "GONE m"); /* over the member between them */
 }
@@ -241,8 +241,8 @@ static void members_stand_in_nobodys_way(void **state)
 static void a_member_hears_of_its_eviction(void **state)
 {
     (void)state;
-    (void)model_watch(a, "q", 'a', HF_TICKET_MEMBER);
-    ask(c, HF_REQUEST_WITHDRAW, 'a');
+    (void)model_watch(a, "q", 'a', HF_TICKET_PARTICIPANT);
+    ask(c, HF_REQUEST_REMOVE, 'a');
     TOLD(a, "WATCHING a; GONE a");
     TOLD(b, "CHANGED l");
 }

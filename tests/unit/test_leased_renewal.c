@@ -95,10 +95,10 @@ a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss(void **state)
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS);
     for (const char *at = tickets; *at != '\0'; at++)
-        (void)model_ask(a, HF_REQUEST_WITHDRAW, queue_of(*at), *at);
+        (void)model_ask(a, HF_REQUEST_REMOVE, queue_of(*at), *at);
     model_run(model, 20);
-    TOLD(a, "WITHDRAWN a found; WITHDRAWN b found; WITHDRAWN c found; "
-            "WITHDRAWN d found; WITHDRAWN e found; PROVEN 1100");
+    TOLD(a, "REMOVED a found; REMOVED b found; REMOVED c found; "
+            "REMOVED d found; REMOVED e found; PROVEN 1100");
 }
 
 static void what_a_piece_misses_is_told_before_the_proof(void **state)

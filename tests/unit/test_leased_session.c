@@ -243,12 +243,12 @@ static void writes_are_unsure_and_reads_are_not(void **state)
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
     (void)model_ask(a, HF_REQUEST_LOOK, "q", 'y');
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'z');
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'w');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'w');
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_cut(a, false);
     TOLD(a, "SUSPENDED; FAILED ENQUEUE a UNSURE; FAILED LIST x RETRY; "
             "FAILED LOOK y RETRY; FAILED WATCH z RETRY; "
-            "FAILED WITHDRAW w UNSURE; FAILED PROVE - RETRY");
+            "FAILED REMOVE w UNSURE; FAILED PROVE - RETRY");
 }
 
 /* The answers are lost, the renewals arrive: what outlived its session is taken
@@ -353,15 +353,15 @@ static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
     (void)model_told(a);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 3); /* carried out, not answered */
     assert_false(model_has(model, "q", 'a'));
     model_cut(a, true);
-    TOLD(a, "SUSPENDED; FAILED WITHDRAW a UNSURE");
+    TOLD(a, "SUSPENDED; FAILED REMOVE a UNSURE");
     (void)run_until_told(a, "RESUMED", 1000);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "WITHDRAWN a");
+    TOLD(a, "REMOVED a");
 }
 
 /* The server's clock is heard with every answer, so that a client that has long
@@ -425,9 +425,9 @@ static void a_clock_that_is_set_back_is_followed(void **state)
     model_run(model, 3 * MODEL_TTL_MS);
     assert_true(model_has(model, "q", 'a'));
     assert_null(strstr(model_told(a), "LOST"));
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "WITHDRAWN a found");
+    TOLD(a, "REMOVED a found");
 }
 
 /* --------------------------------------------------------------- goodbye -- */
@@ -639,7 +639,7 @@ static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
 static void what_went_is_no_more_when_its_owner_knows(void **state)
 {
     static const enum hf_request_kind kinds[] = {HF_REQUEST_LIST,
-                                                 HF_REQUEST_WITHDRAW};
+                                                 HF_REQUEST_REMOVE};
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {

@@ -46,7 +46,7 @@ static void a_release_is_told_without_asking(void **state)
     (void)state;
     b_watches_a();
     probes = model_calls(model, HF_STORE_PROBE);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 2 * MODEL_DELAY_MS);
     TOLD(b, "GONE a");
     assert_int_equal(model_calls(model, HF_STORE_PROBE), probes);
@@ -73,7 +73,7 @@ static void fn51_a_lost_notice_is_made_good(void **state)
     (void)state;
     b_watches_a();
     model_lose_notices(model, true);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     gone_ms = model_now_ms(model);
     assert_true(run_until_told(b, "GONE a", MODEL_TTL_MS) <=
                 gone_ms + MODEL_TTL_MS / 2 + 20);
@@ -85,7 +85,7 @@ static void a_release_during_an_outage_is_told(void **state)
     (void)state;
     b_watches_a();
     model_cut(b, false);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 1000);
     assert_non_null(strstr(model_told(b), "; GONE a"));
     assert_false(model_has(model, "q", 'a'));
@@ -97,7 +97,7 @@ static void a_watch_survives_an_outage(void **state)
     b_watches_a();
     model_cut(b, false);
     (void)run_until_told(b, "RESUMED", 1000);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     (void)run_until_told(b, "GONE a", 10);
 }
 
@@ -105,7 +105,7 @@ static void a_watch_survives_an_outage(void **state)
 static void a_notice_may_overtake_the_watch(void **state)
 {
     (void)state;
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 1);
     (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
     model_run(model, 20);
@@ -125,7 +125,7 @@ static void a_session_that_is_lost_ends_watches_in_silence(void **state)
     TOLD(b, "SUSPENDED; LOST");
     model_refuse(model, false);
     (void)run_until_told(b, "CONNECTED", 2000);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, MODEL_TTL_MS);
     assert_null(strstr(model_told(b), "GONE"));
 }
@@ -140,7 +140,7 @@ static void a_look_hears_of_a_lost_notice(void **state)
     model_run(model, 20);
     TOLD(b, "LISTED l: a b");
     model_lose_notices(model, true);
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     (void)run_until_told(b, "CHANGED l", MODEL_TTL_MS);
     model_run(model, MODEL_TTL_MS);
     assert_null(strstr(model_told(b), "CHANGED"));
@@ -163,7 +163,7 @@ static void a_look_goes_on_for_longer_than_a_lease(void **state)
     (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
     model_run(model, 5 * MODEL_TTL_MS);
     assert_null(strstr(model_told(b), "CHANGED"));
-    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     (void)run_until_told(b, "CHANGED l", 10);
 }
 
@@ -188,10 +188,10 @@ static void a_ticket_that_is_evicted_is_not_renewed(void **state)
 {
     (void)state;
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
-    (void)model_ask(b, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)model_ask(b, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 20);
     TOLD(a, "WATCHING a; GONE a");
-    TOLD(b, "WITHDRAWN a found");
+    TOLD(b, "REMOVED a found");
 }
 
 /* --------------------------------------------------------------- constant --
@@ -216,12 +216,12 @@ static void a_release_wakes_one(void **state)
         model_run(model, 20);
         (void)model_told(waiters[i]);
     }
-    calls = model_calls(model, HF_STORE_LIST) +
-            model_calls(model, HF_STORE_WITHDRAW);
-    (void)model_ask(waiters[0], HF_REQUEST_WITHDRAW, "r", '0');
+    calls =
+        model_calls(model, HF_STORE_LIST) + model_calls(model, HF_STORE_REMOVE);
+    (void)model_ask(waiters[0], HF_REQUEST_REMOVE, "r", '0');
     model_run(model, 2 * MODEL_DELAY_MS);
     assert_int_equal(model_calls(model, HF_STORE_LIST) +
-                         model_calls(model, HF_STORE_WITHDRAW),
+                         model_calls(model, HF_STORE_REMOVE),
                      calls + 1);
     assert_non_null(strstr(model_told(waiters[1]), "GONE 0"));
     for (int i = 2; i < WAITERS; i++)

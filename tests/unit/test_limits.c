@@ -24,9 +24,9 @@ static void a_try_does_not_wait(void **state)
     STAGE(s, 0);
     s->a.only_try = true;
     enqueue_a_in(s, "x a1");
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
     assert_string_equal(hf_acquisition_text(&s->a), "held by \"a stranger\"");
-    withdrawn(s, "a WITHDRAW a1", true);
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_EBUSY; a FORGOTTEN");
 }
 
@@ -56,10 +56,10 @@ static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
     at(s, 4999);
     expect(s, "");
     ring(s);
-    expect(s, "a FORGET y; a FORGET a1; a WITHDRAW a1");
+    expect(s, "a FORGET y; a FORGET a1; a REMOVE a1");
     assert_string_equal(hf_acquisition_text(&s->a),
                         "waited 4000 ms; ahead: 2, held by \"a stranger\"");
-    withdrawn(s, "a WITHDRAW a1", true);
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
 }
 
@@ -86,8 +86,8 @@ static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
     expect(s, "a LIST");
     ring(s);
     assert_int_equal(s->now_ms, 1900);
-    expect(s, "a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT"); /* a list is under way */
 }
 
@@ -111,8 +111,8 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
         strstr(hf_acquisition_text(&s->a), "its ticket may stay in the queue"));
     at(s, 6100);
     connected(s, 6100, true);
-    expect(s, "STATE CONNECTED; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "STATE CONNECTED; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a FORGOTTEN");
 }
 
@@ -190,8 +190,8 @@ static void first_but_never_proven_is_what_it_says(void **state)
     enqueued(s, "a ENQUEUE a1", "a1");
     expect(s, "a WAITING 0; a WATCH a1");
     ring(s);
-    expect(s, "a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "not confirmed"));
 }

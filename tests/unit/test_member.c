@@ -12,7 +12,7 @@
 
 #define MEMBER(s, parties)                                                     \
     STAGE(s, 0);                                                               \
-    s->a.kind = HF_TICKET_MEMBER;                                              \
+    s->a.kind = HF_TICKET_PARTICIPANT;                                         \
     s->a.limit = parties
 
 /* a is there and waits for one more. */
@@ -92,8 +92,8 @@ static void a_stamp_that_may_not_be_made_ends_it(void **state)
     enqueue_a_in(s, "a1");
     expect(s, "a WAITING 1; a STAMP a1; a WATCH a1; a LOOK");
     failed_as(s, "a STAMP a1", HF_FAILURE_FATAL, HF_EDENIED, "no create");
-    expect(s, "a FORGET a1; a FORGET; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a FORGET; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
 }
 
@@ -103,9 +103,9 @@ static void who_waits_in_vain_is_taken_out(void **state)
     s->a.deadline_at_ms = STAGE_START_MS + 500;
     wait_for_one(s);
     at(s, STAGE_START_MS + 500);
-    expect(s, "a FORGET a1; a FORGET; a WITHDRAW a1");
+    expect(s, "a FORGET a1; a FORGET; a REMOVE a1");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "1 of 2 parties"));
-    withdrawn(s, "a WITHDRAW a1", true);
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
 }
 
@@ -114,8 +114,8 @@ static void who_only_tries_does_not_wait(void **state)
     MEMBER(s, 2);
     s->a.only_try = true;
     enqueue_a_in(s, "a1");
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_EBUSY; a FORGOTTEN");
 }
 

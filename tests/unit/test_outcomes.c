@@ -111,10 +111,10 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind =
                                    there ? HF_EVENT_WATCHING : HF_EVENT_GONE});
         break;
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
         take_out(e, &request->ticket);
         send(e, slot,
-             (struct hf_event){.kind = HF_EVENT_WITHDRAWN,
+             (struct hf_event){.kind = HF_EVENT_REMOVED,
                                .as.answer.found = there});
         break;
     case HF_REQUEST_DESCRIBE:

@@ -460,7 +460,7 @@ static void barriers_are_refused(void **state)
     all_up();
     look.queue = "q/";
     look.looks = true;
-    member.ticket_kind = HF_TICKET_MEMBER;
+    member.ticket_kind = HF_TICKET_PARTICIPANT;
     refused_at_the_next_tick(a_call(HF_STORE_RAISE));
     refused_at_the_next_tick(a_call(HF_STORE_LOWER));
     refused_at_the_next_tick(look);
@@ -550,7 +550,7 @@ static void what_comes_late_is_not_held_against_its_call(void **state)
 static void a_ticket_that_is_withdrawn_while_it_is_placed(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
-    struct hf_store_call withdraw = a_call(HF_STORE_WITHDRAW);
+    struct hf_store_call withdraw = a_call(HF_STORE_REMOVE);
     struct hf_store_call *placing[SERVERS];
     const struct hf_store_answer lacking = {.ok = true, .server_ms = 5000};
 
@@ -578,7 +578,7 @@ static void say_found(size_t server, bool found)
     hf_quorum_server_answered(quorum, take(server), &said, now_ms);
 }
 
-static const enum hf_store_call_kind changes[] = {HF_STORE_WITHDRAW,
+static const enum hf_store_call_kind changes[] = {HF_STORE_REMOVE,
                                                   HF_STORE_DESCRIBE};
 
 /* A removal by another client has reached servers 0 and 2, and 1 not yet. */
@@ -603,7 +603,7 @@ static void a_ticket_at_a_minority_is_not_found(void **state)
 /* The server that does not answer may be one of a majority that has it. */
 static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
 {
-    struct hf_store_call call = a_call(HF_STORE_WITHDRAW);
+    struct hf_store_call call = a_call(HF_STORE_REMOVE);
 
     (void)state;
     all_up();

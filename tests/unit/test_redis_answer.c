@@ -195,7 +195,7 @@ static void nonsense_is_unsure(void **state)
         assert_int_equal(a->failure, HF_FAILURE_UNSURE);
         assert_non_null(a->text);
     }
-    a = take(HF_STORE_WITHDRAW, "*3\r\n$1\r\n1\r\n+ok\r\n+yes\r\n");
+    a = take(HF_STORE_REMOVE, "*3\r\n$1\r\n1\r\n+ok\r\n+yes\r\n");
     assert_int_equal(a->status, HF_EPROTOCOL);
 }
 

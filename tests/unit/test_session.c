@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session: safe-until and its proofs, resumes, loss, and its end. */
-#include "core/bundle.h"
 #include "core/instant.h"
+#include "core/multi_lock.h"
 #include "stage.h"
 
 #include <setjmp.h>
@@ -29,17 +29,17 @@ static uint64_t promise(const struct stage *s)
 static void a_long_trouble_is_cut_between_characters(void **state)
 {
     struct hf_session session = {0};
-    char text[sizeof session.trouble + 9];
-    const size_t last = sizeof session.trouble - 2;
+    char text[sizeof session.connection_error + 9];
+    const size_t last = sizeof session.connection_error - 2;
 
     (void)state;
     memset(text, 'x', sizeof text);
     memcpy(text + last, "\u00e9", 2);
     text[sizeof text - 1] = '\0';
-    hf_session_trouble(&session, HF_EDENIED, false, text);
-    assert_int_equal(session.trouble_status, HF_EDENIED);
-    assert_int_equal(strlen(session.trouble), last);
-    assert_memory_equal(session.trouble, text, last);
+    hf_session_connection_error(&session, HF_EDENIED, false, text);
+    assert_int_equal(session.connection_error_status, HF_EDENIED);
+    assert_int_equal(strlen(session.connection_error), last);
+    assert_memory_equal(session.connection_error, text, last);
 }
 
 /* --------------------------------------------------------------- promise -- */
@@ -110,7 +110,7 @@ static void without_a_lease_there_is_nothing_to_prove(void **state)
     at(s, UINT64_MAX - 1);
     expect(s, "");
     release(s, &s->a);
-    expect(s, "a FORGET a1; a WITHDRAW a1");
+    expect(s, "a FORGET a1; a REMOVE a1");
 }
 
 /* ---------------------------------------------------------------- proofs -- */
@@ -177,8 +177,8 @@ static void fn49_proofs_end_with_the_need_for_them(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
     at(s, 3490);
     expect(s, "");
@@ -258,7 +258,7 @@ static void loss_is_told_when_safe_until_passes(void **state)
     ring(s);
     assert_int_equal(s->now_ms, STAGE_SAFE_MS);
     assert_int_equal(promise(s), 0);
-    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
 }
 
 /* Whatever event comes first after it, and however late. */
@@ -269,10 +269,10 @@ static void fn20_loss_is_told_before_a_late_event_is_heard(void **state)
     later(s, 99999999);
     proven(s, 99999999);
     assert_int_equal(promise(s), 0);
-    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
     at(s, 99999999);
     release(s, &s->a);
-    withdrawn(s, "a WITHDRAW a1", true);
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
@@ -287,7 +287,7 @@ static void everyone_is_told_before_anything_is_done(void **state)
     expect(s, "b GRANTED");
     later(s, STAGE_SAFE_MS);
     at(s, STAGE_SAFE_MS);
-    expect(s, "a LOST; b LOST; a WITHDRAW a1; b WITHDRAW b1");
+    expect(s, "a LOST; b LOST; a REMOVE a1; b REMOVE b1");
 }
 
 static void a_lost_session_is_told_to_holders_first(void **state)
@@ -315,8 +315,8 @@ static void a_holder_hears_of_a_link_that_is_down(void **state)
     expect(s, "a LOST; STATE SUSPENDED");
     later(s, 2000);
     connected(s, 1900, true);
-    expect(s, "STATE CONNECTED; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "STATE CONNECTED; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     release(s, &s->a);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
@@ -332,8 +332,8 @@ static void its_release_says_that_it_was_lost(void **state)
     release(s, &s->a);
     expect(s, "");
     connected(s, 1000, true);
-    expect(s, "STATE CONNECTED; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "STATE CONNECTED; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
@@ -357,12 +357,12 @@ static void a_wait_for_several_keeps_what_it_has(void **state)
                                    .payload = "owner",
                                    .kind = HF_TICKET_MUTEX,
                                    .deadline_at_ms = HF_FOREVER};
-    struct hf_bundle bundle = {.count = 2};
+    struct hf_multi_lock bundle = {.count = 2};
     STAGE(s, HF_ENGINE_GONE_ADMITS);
 
     s->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
-    bundle.parts = &s->a;
-    hf_acquisition_use_bundle(&whole, &bundle);
+    bundle.children = &s->a;
+    hf_acquisition_use_multi_lock(&whole, &bundle);
     want(s, &whole);
     expect(s, "a ENQUEUE a1");
     enqueued(s, "a ENQUEUE a1", "a1");
@@ -449,7 +449,7 @@ static void a_resume_that_grants_less_shortens_the_promise(void **state)
     assert_int_equal(promise(s), 2000 + 4000 - 40);
     expect(s, "STATE CONNECTED; a WATCH a1; PROVE");
     at(s, 2000 + 4000 - 40);
-    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
 }
 
 /* It may have been heard of before what it is answered with. */
@@ -643,10 +643,10 @@ static void a_release_under_way_ends_with_the_goodbye(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
     close_core(s);
     expect(s, "END");
-    failed(s, "a WITHDRAW a1", HF_FAILURE_RETRY);
+    failed(s, "a REMOVE a1", HF_FAILURE_RETRY);
     expect(s, "");
     closed(s);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN; STATE CLOSED");

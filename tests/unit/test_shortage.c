@@ -87,8 +87,8 @@ static void a_wait_ends_without_memory(void **state)
     queue_a(s);
     shelf_refuse(true);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
     shelf_refuse(false);
 }
@@ -99,8 +99,8 @@ static void a_release_needs_no_memory(void **state)
     hold_a(s);
     shelf_refuse(true);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
     shelf_refuse(false);
 }
@@ -112,7 +112,7 @@ static void nor_does_what_a_lost_answer_leaves(void **state)
     shelf_refuse(true);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
     cancel(s, &s->a);
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
     shelf_refuse(false);
 }
 

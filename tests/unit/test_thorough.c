@@ -27,12 +27,12 @@ static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
     THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
-    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     expect(s, "");
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
@@ -47,8 +47,8 @@ static void it_waits_for_the_answer_of_its_enqueue(void **state)
     expect(s, "");
     assert_true(hf_core_wake_at_ms(&s->core) > s->now_ms);
     enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
@@ -58,10 +58,10 @@ static void what_may_yet_appear_is_waited_for(void **state)
     enqueue_a(s);
     cancel(s, &s->a);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     outlast_a1(s);
-    withdrawn(s, "a WITHDRAW a1", false);
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
@@ -74,14 +74,14 @@ static void a_release_waits_for_it_too(void **state)
     listed(s, "a LIST", "a2");
     expect(s, "a GRANTED");
     release(s, &s->a);
-    expect(s, "a FORGET a2; a WITHDRAW a2");
-    withdrawn(s, "a WITHDRAW a2", true);
+    expect(s, "a FORGET a2; a REMOVE a2");
+    withdrawn(s, "a REMOVE a2", true);
     expect(s, "");
     want(s, &s->b);
     expect(s, "b ENQUEUE b1");
     enqueued(s, "b ENQUEUE b1", "a1 b1");
-    expect(s, "a WITHDRAW a1; b WAITING 1; b WATCH a1; b WATCH b1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1; b WAITING 1; b WATCH a1; b WATCH b1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
@@ -90,10 +90,10 @@ static void the_end_of_the_session_ends_it(void **state)
     THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
+    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
     suspended(s);
     expect(s, "STATE SUSPENDED");
-    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     expect(s, "");
     session_lost(s, HF_ELOST);
     expect(s, "STATE LOST; a ENDED HF_ECANCELLED; a FORGOTTEN");
@@ -104,15 +104,15 @@ static void what_may_not_be_taken_out_is_told(void **state)
     THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
-    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
+    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
     expect(s, "a ENDED HF_EDENIED");
     assert_string_equal(hf_acquisition_text(&s->a),
                         "no delete; its ticket may stay in the queue "
                         "until the session ends");
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a FORGOTTEN");
 }
 
@@ -122,8 +122,8 @@ static void nor_what_appeared_late(void **state)
     enqueue_a(s);
     cancel(s, &s->a);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a WITHDRAW a1");
-    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
+    expect(s, "a REMOVE a1");
+    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
     expect(s, "a ENDED HF_EDENIED");
 }
 

@@ -98,21 +98,21 @@ static void a_ticket_gone_at_once_is_enqueued_again(void **state)
 {
     STAGE(s, 0);
     enqueue_a_in(s, "x");
-    expect(s, "a WITHDRAW a1"); /* should the list be wrong */
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a REMOVE a1"); /* should the list be wrong */
+    withdrawn(s, "a REMOVE a1", false);
     ring(s);
     expect(s, "a ENQUEUE a2");
     enqueued(s, "a ENQUEUE a2", "");
     ring(s);
-    expect(s, "a WITHDRAW a2; a ENQUEUE a3");
+    expect(s, "a REMOVE a2; a ENQUEUE a3");
     enqueued(s, "a ENQUEUE a3", "");
     ring(s);
-    expect(s, "a WITHDRAW a3; a ENQUEUE a4");
+    expect(s, "a REMOVE a3; a ENQUEUE a4");
     enqueued(s, "a ENQUEUE a4", "");
-    expect(s, "a WITHDRAW a4");
-    withdrawn(s, "a WITHDRAW a2", true);
-    withdrawn(s, "a WITHDRAW a3", false);
-    withdrawn(s, "a WITHDRAW a4", false);
+    expect(s, "a REMOVE a4");
+    withdrawn(s, "a REMOVE a2", true);
+    withdrawn(s, "a REMOVE a3", false);
+    withdrawn(s, "a REMOVE a4", false);
     expect(s, "a ENDED HF_EPROTOCOL; a FORGOTTEN");
 }
 
@@ -160,8 +160,8 @@ static void a_new_session_ends_all_doubt(void **state)
     at(s, 1005);
     expect(s, "a WATCH a2");
     release(s, &s->a);
-    expect(s, "a FORGET a2; a WITHDRAW a2");
-    withdrawn(s, "a WITHDRAW a2", true);
+    expect(s, "a FORGET a2; a REMOVE a2");
+    withdrawn(s, "a REMOVE a2", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
@@ -174,15 +174,15 @@ static void what_was_not_found_may_show_up_late(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     listed(s, "a LIST", "a1 a2"); /* ahead of its successor */
-    expect(s, "a WITHDRAW a1; a WAITING 1; a WATCH a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1; a WAITING 1; a WATCH a1");
+    withdrawn(s, "a REMOVE a1", true);
     gone(s, "a WATCH a1");
     expect(s, "a LIST");
     listed(s, "a LIST", "a2");
     expect(s, "a GRANTED");
     release(s, &s->a);
-    expect(s, "a FORGET a2; a WITHDRAW a2");
-    withdrawn(s, "a WITHDRAW a2", true);
+    expect(s, "a FORGET a2; a REMOVE a2");
+    withdrawn(s, "a REMOVE a2", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
@@ -195,7 +195,7 @@ static void any_list_of_the_queue_shows_it(void **state)
     enqueued(s, "a ENQUEUE a2", "a2");
     expect(s, "a GRANTED; b ENQUEUE b1");
     enqueued(s, "b ENQUEUE b1", "a2 a1 b1");
-    expect(s, "a WITHDRAW a1; b WAITING 2; b WATCH a1; b WATCH b1");
+    expect(s, "a REMOVE a1; b WAITING 2; b WATCH a1; b WATCH b1");
 }
 
 static void what_never_showed_is_withdrawn_when_its_time_is_over(void **state)
@@ -205,14 +205,14 @@ static void what_never_showed_is_withdrawn_when_its_time_is_over(void **state)
     enqueued(s, "a ENQUEUE a2", "a2");
     expect(s, "a GRANTED");
     release(s, &s->a);
-    expect(s, "a WITHDRAW a2");
-    withdrawn(s, "a WITHDRAW a2", true);
+    expect(s, "a REMOVE a2");
+    withdrawn(s, "a REMOVE a2", true);
     expect(s, "a RELEASED HF_OK"); /* and not forgotten */
     outlast_a1(s);
-    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a FORGOTTEN");
 }
 
@@ -222,16 +222,16 @@ static void it_is_withdrawn_again_until_it_was_seen_or_is_late(void **state)
     STAGE(s, 0);
     doubt_a1(s);
     cancel(s, &s->a);
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
     listed(s, "a LIST", "x");
-    withdrawn(s, "a WITHDRAW a1", false);
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a ENDED HF_ECANCELLED");
     assert_true(s->a.may_remain);
     want(s, &s->b);
     expect(s, "b ENQUEUE b1");
     enqueued(s, "b ENQUEUE b1", "x a1 b1");
-    expect(s, "a WITHDRAW a1; b WAITING 2; b WATCH a1; b WATCH b1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1; b WAITING 2; b WATCH a1; b WATCH b1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a FORGOTTEN");
 }
 
@@ -255,7 +255,7 @@ static void with_all_slots_in_use_the_next_attempt_waits(void **state)
         }
     }
     outlast_a1(s);
-    withdrawn(s, "a WITHDRAW a1", false);
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "PROVE; a ENQUEUE a5");
 }
 
@@ -265,9 +265,9 @@ static void without_memory_an_end_says_so_and_what_may_remain(void **state)
     doubt_a1(s);
     shelf_refuse(true);
     cancel(s, &s->a);
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
     listed(s, "a LIST", "x");
-    withdrawn(s, "a WITHDRAW a1", false);
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a ENDED HF_ECANCELLED");
     shelf_refuse(false);
     assert_true(s->a.may_remain);
@@ -293,8 +293,8 @@ static void without_a_lease_one_look_is_enough(void **state)
     failed(s, "a ENQUEUE a2", HF_FAILURE_UNSURE);
     expect(s, "a LIST");
     cancel(s, &s->a);
-    expect(s, "a WITHDRAW a2");
-    withdrawn(s, "a WITHDRAW a2", false);
+    expect(s, "a REMOVE a2");
+    withdrawn(s, "a REMOVE a2", false);
     listed(s, "a LIST", "");
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
@@ -312,8 +312,8 @@ static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
                         "no answer; its ticket may stay in the "
                         "queue until the session ends");
     at(s, STAGE_START_MS + STAGE_TIMEOUT_MS);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a FORGOTTEN");
 }
 
@@ -326,8 +326,8 @@ static void a_cancel_waits_for_the_answer_of_the_enqueue(void **state)
     cancel(s, &s->a);
     expect(s, "");
     enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
@@ -340,8 +340,8 @@ static void but_not_for_ever(void **state)
     assert_int_equal(s->now_ms, STAGE_START_MS + HF_REMOVAL_WAIT_MS);
     expect(s, "a ENDED HF_ECANCELLED");
     enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a FORGOTTEN");
 }
 
@@ -360,13 +360,13 @@ static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
     enqueue_a(s);
     cancel(s, &s->a);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a ENDED HF_ECANCELLED");
     assert_non_null(
         strstr(hf_acquisition_text(&s->a), "its ticket may stay in the queue"));
     outlast_a1(s);
-    withdrawn(s, "a WITHDRAW a1", false);
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a FORGOTTEN");
 }
 
@@ -410,8 +410,8 @@ static void a_fatal_list_ends_the_wait(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     failed_as(s, "a LIST", HF_FAILURE_FATAL, HF_EDENIED, "read refused");
-    expect(s, "a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
 }
 
@@ -420,8 +420,8 @@ static void a_fatal_watch_ends_the_wait(void **state)
     STAGE(s, 0);
     queue_a(s);
     failed_as(s, "a WATCH x", HF_FAILURE_FATAL, HF_ELIMIT, "no descriptor");
-    expect(s, "a FORGET a1; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGET a1; a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ELIMIT; a FORGOTTEN");
 }
 
@@ -443,14 +443,14 @@ static void fn28_a_withdraw_is_repeated_whatever_it_says(void **state)
     hold_a(s);
     release(s, &s->a);
     for (int i = 0; i < 20; i++) {
-        expect(s, "a WITHDRAW a1");
-        failed(s, "a WITHDRAW a1", (enum hf_failure)(i % 3));
+        expect(s, "a REMOVE a1");
+        failed(s, "a REMOVE a1", (enum hf_failure)(i % 3));
         expect(s, "");
         at(s, s->now_ms + 1000); /* no backoff is longer */
     }
-    expect(s, "a WITHDRAW a1");
+    expect(s, "a REMOVE a1");
     /* One of those may have removed it, or somebody else has. */
-    withdrawn(s, "a WITHDRAW a1", false);
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
@@ -459,11 +459,11 @@ static void a_repeated_withdraw_that_finds_the_ticket_confirms(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    expect(s, "a REMOVE a1");
+    failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
@@ -472,11 +472,11 @@ static void a_withdraw_that_did_not_happen_hides_nothing(void **state)
     STAGE(s, 0);
     hold_a(s);
     release(s, &s->a);
-    expect(s, "a WITHDRAW a1");
-    failed(s, "a WITHDRAW a1", HF_FAILURE_RETRY);
+    expect(s, "a REMOVE a1");
+    failed(s, "a REMOVE a1", HF_FAILURE_RETRY);
     ring(s);
-    expect(s, "a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a REMOVE a1");
+    withdrawn(s, "a REMOVE a1", false);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 

@@ -156,11 +156,11 @@ static void requests_without_a_connection_fail_at_once(void **state)
     (void)stage_told(&s);
     ask(&s, HF_REQUEST_LIST, "a");
     ask(&s, HF_REQUEST_WATCH, "a");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     ask(&s, HF_REQUEST_PROVE, "");
     assert_string_equal(stage_told(&s),
                         "FAILED LIST a RETRY; FAILED WATCH a RETRY; "
-                        "FAILED WITHDRAW a RETRY; FAILED PROVE RETRY");
+                        "FAILED REMOVE a RETRY; FAILED PROVE RETRY");
     assert_int_equal(s.status, HF_EUNREACHABLE);
     assert_string_equal(s.text, "there is no connection: h1:2181: refused");
     ring(&s);
@@ -183,13 +183,13 @@ static void a_cut_answers_everything(void **state)
     ask(&s, HF_REQUEST_ENQUEUE, "b");
     ask(&s, HF_REQUEST_LIST, "a");
     ask(&s, HF_REQUEST_WATCH, "a");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     ask(&s, HF_REQUEST_PROVE, "");
     link_down(&s, "reset");
     assert_string_equal(stage_told(&s),
                         "SUSPENDED; FAILED ENQUEUE b UNSURE; "
                         "FAILED LIST a RETRY; FAILED WATCH a RETRY; "
-                        "FAILED WITHDRAW a UNSURE; FAILED PROVE RETRY");
+                        "FAILED REMOVE a UNSURE; FAILED PROVE RETRY");
     assert_string_equal(s.text, "the connection ended before the answer: "
                                 "h1:2181: reset");
     stage_close(&s);

@@ -49,10 +49,10 @@ static void one_transaction_for_both(void **state)
     assert_string_equal(stage_sent(&s), "LIST q | MULTI q/a/r#5");
     checked(&s);
     (void)stage_told(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "DELETE q/a/r#5");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    assert_string_equal(stage_told(&s), "REMOVED a found");
     stage_close(&s);
 }
 
@@ -191,13 +191,13 @@ static void a_withdrawal_ends_the_reading(void **state)
     (void)state;
     begin(&s);
     ask(&s, HF_REQUEST_DOWNGRADE, "a");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "DATA q/a/w#5 | DELETE q/a/w#5");
     data(&s, "me", 17, STAGE_SESSION);
     assert_string_equal(stage_sent(&s), "");
     done(&s);
     assert_string_equal(stage_told(&s),
-                        "FAILED DOWNGRADE a FATAL; WITHDRAWN a found");
+                        "FAILED DOWNGRADE a FATAL; REMOVED a found");
     stage_close(&s);
 }
 
@@ -250,10 +250,10 @@ static void a_refusal_leaves_a_writer(void **state)
     part_failed(&s, 0, HF_ZK_NO_AUTH);
     assert_string_equal(stage_told(&s), "FAILED DOWNGRADE a FATAL");
     assert_int_equal(s.status, HF_EDENIED);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "DELETE q/a/w#5");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    assert_string_equal(stage_told(&s), "REMOVED a found");
     stage_close(&s);
 }
 
@@ -276,7 +276,7 @@ static void a_refusal_after_silence_takes_a_look(void **state)
                                                 ? "DOWNGRADED a"
                                                 : "FAILED DOWNGRADE a FATAL");
         (void)stage_sent(&s);
-        ask(&s, HF_REQUEST_WITHDRAW, "a");
+        ask(&s, HF_REQUEST_REMOVE, "a");
         assert_string_equal(stage_sent(&s),
                             was_done ? "DELETE q/a/r#5" : "DELETE q/a/w#5");
         done(&s);
@@ -294,7 +294,7 @@ static void without_an_answer_both_names_are_deleted(void **state)
         begin(&s);
         downgrade(&s);
         cut(&s);
-        ask(&s, HF_REQUEST_WITHDRAW, "a");
+        ask(&s, HF_REQUEST_REMOVE, "a");
         assert_string_equal(stage_sent(&s), "DELETE q/a/w#5; DELETE q/a/r#5");
         if (first == 0) {
             done(&s);
@@ -303,18 +303,18 @@ static void without_an_answer_both_names_are_deleted(void **state)
             refused(&s, HF_ZK_NO_NODE);
             done(&s);
         }
-        assert_non_null(strstr(stage_told(&s), "WITHDRAWN a found"));
+        assert_non_null(strstr(stage_told(&s), "REMOVED a found"));
         stage_close(&s);
     }
     begin(&s);
     downgrade(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a"); /* behind it, on one connection */
+    ask(&s, HF_REQUEST_REMOVE, "a"); /* behind it, on one connection */
     assert_string_equal(stage_sent(&s), "DELETE q/a/w#5; DELETE q/a/r#5");
     changed(&s);
     refused(&s, HF_ZK_NO_NODE);
     link_down(&s, "reset");
     assert_string_equal(stage_told(&s),
-                        "DOWNGRADED a; SUSPENDED; FAILED WITHDRAW a UNSURE");
+                        "DOWNGRADED a; SUSPENDED; FAILED REMOVE a UNSURE");
     stage_close(&s);
 }
 

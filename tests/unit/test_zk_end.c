@@ -76,7 +76,7 @@ static void no_step_is_made_behind_a_goodbye(void **state)
         {HF_REQUEST_REVOKE, "FAILED REVOKE a UNSURE; CLOSED"},
         {HF_REQUEST_ENQUEUE, "FAILED ENQUEUE a RETRY; CLOSED"},
         {HF_REQUEST_LIST, "LISTED a: a#2147483647; CLOSED"},
-        {HF_REQUEST_WITHDRAW, "FAILED WITHDRAW a UNSURE; CLOSED"},
+        {HF_REQUEST_REMOVE, "FAILED REMOVE a UNSURE; CLOSED"},
         {HF_REQUEST_WATCH, "FAILED WATCH a RETRY; CLOSED"},
     };
     struct stage s;
@@ -110,7 +110,7 @@ static void no_step_is_made_behind_a_goodbye(void **state)
     assert_string_equal(stage_told(&s), "FAILED ENQUEUE a RETRY");
     stage_close(&s);
     stage_connected(&s); /* somebody could be stamped */
-    s.kind = HF_TICKET_MEMBER;
+    s.kind = HF_TICKET_PARTICIPANT;
     s.limit = 1;
     ask(&s, HF_REQUEST_STAMP, "x");
     end_(&s);
@@ -119,7 +119,7 @@ static void no_step_is_made_behind_a_goodbye(void **state)
     assert_string_equal(stage_told(&s), "FAILED STAMP x UNSURE");
     stage_close(&s);
     stage_connected(&s); /* nor are members asked about */
-    s.kind = HF_TICKET_MEMBER;
+    s.kind = HF_TICKET_PARTICIPANT;
     ask(&s, HF_REQUEST_LIST, "x");
     end_(&s);
     done(&s);
@@ -281,7 +281,8 @@ static bool ended;
 static void end_inside(struct stage *s, const struct hf_event *event_)
 {
     if (event_->kind != end_at || ended ||
-        (end_at == HF_EVENT_TROUBLE && strstr(s->text, "reset") == NULL))
+        (end_at == HF_EVENT_CONNECTION_ERROR &&
+         strstr(s->text, "reset") == NULL))
         return;
     ended = true;
     end_(s);
@@ -320,7 +321,7 @@ static void an_end_from_inside_an_event_comes_behind_it(void **state)
         const char *told; /* its end */
     } rows[] = {
         {HF_EVENT_CONNECTED, "CONNECTED 10000 1000; CLOSED"},
-        {HF_EVENT_TROUBLE,
+        {HF_EVENT_CONNECTION_ERROR,
          "SUSPENDED; FAILED WATCH a RETRY; FAILED WATCH b RETRY; "
          "FAILED LIST a RETRY; FAILED PROVE RETRY; CLOSED"},
         {HF_EVENT_SUSPENDED,
@@ -402,7 +403,7 @@ static void ask_again(struct stage *s, const struct hf_event *event_)
 {
     static const enum hf_request_kind kinds[] = {
         HF_REQUEST_ENQUEUE, HF_REQUEST_LIST, HF_REQUEST_WATCH,
-        HF_REQUEST_WITHDRAW, HF_REQUEST_PROVE};
+        HF_REQUEST_REMOVE, HF_REQUEST_PROVE};
     static unsigned depth;
 
     if (event_->kind == HF_EVENT_CLOSED || depth >= 2)

@@ -49,15 +49,15 @@ static void a_queue_of_ours_is_listed_no_more(void **state)
     assert_string_equal(stage_told(&s), "LISTED c: a#1@11=head b#2@12 c#3@13");
     assert_string_equal(stage_sent(&s), "");
     /* What we took out has gone, though no watch said so. */
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     done(&s);
     ask(&s, HF_REQUEST_LIST, "c");
     assert_string_equal(stage_sent(&s), "DELETE q/a#1 | DATA q/b#2 w");
     data(&s, "me", 12, 1);
     assert_string_equal(stage_told(&s),
-                        "WITHDRAWN a found; LISTED c: b#2@12=me c#3@13");
+                        "REMOVED a found; LISTED c: b#2@12=me c#3@13");
     /* One whose delete is under way may be there. */
-    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    ask(&s, HF_REQUEST_REMOVE, "b");
     ask(&s, HF_REQUEST_LIST, "c");
     assert_string_equal(stage_told(&s), "LISTED c: b#2@12=me c#3@13");
     event(&s, HF_ZK_NODE_DELETED, "q/b#2");
@@ -80,10 +80,10 @@ static void who_leaves_from_the_middle_is_not_in_it(void **state)
     enter(&s, "c", 3, "a#1 b#2 c#3");
     enter(&s, "d", 4, "a#1 b#2 c#3 d#4");
     (void)watch(&s, "d");
-    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    ask(&s, HF_REQUEST_REMOVE, "b");
     done(&s);
     ask(&s, HF_REQUEST_LIST, "d");
-    assert_string_equal(stage_told(&s), "WITHDRAWN b found; "
+    assert_string_equal(stage_told(&s), "REMOVED b found; "
                                         "LISTED d: a#1@11=head c#3@13 d#4@14");
     assert_string_equal(stage_sent(&s), "DELETE q/b#2");
     stage_close(&s);

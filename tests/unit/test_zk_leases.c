@@ -41,10 +41,10 @@ static void one_permit_is_one_node(void **state)
     created(&s, 5, 17);
     children(&s, "a/l#5");
     assert_string_equal(stage_told(&s), "ENQUEUED a: a/l#5@17");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "DELETE q/a/l#5");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    assert_string_equal(stage_told(&s), "REMOVED a found");
     stage_close(&s);
 }
 
@@ -146,10 +146,10 @@ static void one_without_an_answer_is_found(void **state)
     assert_string_equal(stage_sent(&s), "EXISTS q/a/l#5");
     exists(&s, 17, STAGE_SESSION);
     assert_string_equal(stage_told(&s), "LISTED a: a/l#5*3@17");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "MULTI -q/a/l#5 -q/a/l#6 -q/a/l#7");
     checked(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    assert_string_equal(stage_told(&s), "REMOVED a found");
     stage_close(&s);
 }
 
@@ -187,7 +187,7 @@ static void a_part_that_goes_takes_the_ticket(void **state)
     ask(&s, HF_REQUEST_PROVE, ""); /* it is none of ours */
     assert_string_equal(stage_sent(&s), "MULTI /");
     checked(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a"); /* and what is left goes */
+    ask(&s, HF_REQUEST_REMOVE, "a"); /* and what is left goes */
     done(&s);
     children(&s, "a/l#5 a/l#7 b/l#8");
     assert_string_equal(stage_sent(&s),
@@ -219,7 +219,7 @@ static void a_withdrawal_takes_what_is_left(void **state)
 
     (void)state;
     have_three(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "MULTI -q/a/l#5 -q/a/l#6 -q/a/l#7");
     check_failed(&s, 1);
     assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
@@ -234,7 +234,7 @@ static void a_withdrawal_takes_what_is_left(void **state)
     assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
     done(&s);
     children(&s, "");
-    assert_string_equal(stage_told(&s), "WITHDRAWN a");
+    assert_string_equal(stage_told(&s), "REMOVED a");
     ask(&s, HF_REQUEST_PROVE, "");
     assert_string_equal(stage_sent(&s), "MULTI /");
     stage_close(&s);
@@ -246,7 +246,7 @@ static void a_withdrawal_that_never_ends(void **state)
 
     (void)state;
     have_three(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     check_failed(&s, 0);
     for (int i = 0; s.first != NULL; i++) {
         assert_true(i < 100);
@@ -254,7 +254,7 @@ static void a_withdrawal_that_never_ends(void **state)
         children(&s, "a/l#5 a/l#6");
         check_failed(&s, 0);
     }
-    assert_string_equal(stage_told(&s), "FAILED WITHDRAW a UNSURE");
+    assert_string_equal(stage_told(&s), "FAILED REMOVE a UNSURE");
     stage_close(&s);
 }
 
@@ -264,21 +264,21 @@ static void a_withdrawal_without_an_answer(void **state)
 
     (void)state;
     have_three(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WITHDRAW a UNSURE");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED REMOVE a UNSURE");
     while (s.server == NULL)
         ring(&s);
     link_up(&s);
     accept_session(&s);
     (void)stage_sent(&s);
     (void)stage_told(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "MULTI -q/a/l#5 -q/a/l#6 -q/a/l#7");
     check_failed(&s, 0); /* the first one did it */
     done(&s);
     children(&s, "");
-    assert_string_equal(stage_told(&s), "WITHDRAWN a");
+    assert_string_equal(stage_told(&s), "REMOVED a");
     stage_close(&s);
 }
 

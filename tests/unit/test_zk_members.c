@@ -13,7 +13,7 @@
 static void begin(struct stage *s)
 {
     stage_connected(s);
-    s->kind = HF_TICKET_MEMBER;
+    s->kind = HF_TICKET_PARTICIPANT;
     s->limit = 2;
 }
 
@@ -44,10 +44,10 @@ static void a_member_is_one_plain_node(void **state)
     children(&s, "x/m");
     refused(&s, HF_ZK_NO_NODE);
     assert_string_equal(stage_told(&s), "ENQUEUED x: x/m@17");
-    ask(&s, HF_REQUEST_WITHDRAW, "x");
+    ask(&s, HF_REQUEST_REMOVE, "x");
     assert_string_equal(stage_sent(&s), "EXISTS q/ready | DELETE q/x/m");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN x found");
+    assert_string_equal(stage_told(&s), "REMOVED x found");
     stage_close(&s);
 }
 

@@ -75,9 +75,9 @@ static void take_ticket(struct stage *s, struct honest *h, const char *ticket)
 
     snprintf(enqueued, sizeof enqueued, "ENQUEUED %s:", ticket);
     snprintf(listed, sizeof listed, " %s%s", ticket,
-             s->kind == HF_TICKET_MEMBER  ? "/m@"
-             : s->kind == HF_TICKET_LEASE ? "/l#"
-                                          : "#");
+             s->kind == HF_TICKET_PARTICIPANT ? "/m@"
+             : s->kind == HF_TICKET_LEASE     ? "/l#"
+                                              : "#");
     while (!insists(s, h, HF_REQUEST_ENQUEUE, ticket, enqueued)) {
         assert_in_range(tries++, 0, TRIES_MAX);
         if (strstr(s->told.taken, "UNSURE") == NULL)
@@ -101,7 +101,7 @@ static void check_truth(struct stage *s, const struct hf_event *event_)
     stage_id_name(&r->about, name);
     snprintf(ticket, sizeof ticket, "%s/%s", request->queue, name);
     there = honest_has(s->watched_arg, ticket);
-    if (event_->kind == HF_EVENT_GONE || event_->kind == HF_EVENT_WITHDRAWN)
+    if (event_->kind == HF_EVENT_GONE || event_->kind == HF_EVENT_REMOVED)
         assert_false(there);
     else if (event_->kind == HF_EVENT_ENQUEUED ||
              event_->kind == HF_EVENT_WATCHING)
@@ -131,9 +131,9 @@ static void two_tickets(struct stage *s, struct honest *h)
     take_ticket(s, h, "b");
     insist(s, h, HF_REQUEST_WATCH, "a", "WATCHING a");
     insist(s, h, HF_REQUEST_PROVE, "", "PROVEN ");
-    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a");
+    insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a");
     insist(s, h, HF_REQUEST_LIST, "b", "LISTED b: b#1");
-    insist(s, h, HF_REQUEST_WITHDRAW, "b", "WITHDRAWN b");
+    insist(s, h, HF_REQUEST_REMOVE, "b", "REMOVED b");
 }
 
 /* The watch survives; what it waits for happens meanwhile, or behind. */
@@ -159,7 +159,7 @@ static void a_deep_queue(struct stage *s, struct honest *h)
 {
     s->queue = "team/app/nightly";
     take_ticket(s, h, "a");
-    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a found");
+    insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a found");
 }
 
 static void an_old_server(struct stage *s, struct honest *h)
@@ -184,7 +184,7 @@ static void a_swallowed_create(struct stage *s, struct honest *h)
         insist(s, h, HF_REQUEST_LIST, "b", "LISTED b: a#0@");
     else
         assert_non_null(strstr(stage_told(s), "FAILED ENQUEUE b"));
-    insist(s, h, HF_REQUEST_WITHDRAW, "b", "WITHDRAWN b");
+    insist(s, h, HF_REQUEST_REMOVE, "b", "REMOVED b");
     insist(s, h, HF_REQUEST_LIST, "a", "LISTED a: a#0@");
 }
 
@@ -194,21 +194,21 @@ static void a_look(struct stage *s, struct honest *h)
     take_ticket(s, h, "a");
     insist(s, h, HF_REQUEST_LIST, "z", "LISTED z: a#0");
     insist(s, h, HF_REQUEST_WATCH, "z", "GONE z");
-    insist(s, h, HF_REQUEST_WITHDRAW, "z", "WITHDRAWN z");
+    insist(s, h, HF_REQUEST_REMOVE, "z", "REMOVED z");
 }
 
 /* One member for two parties: he comes, stamps with another, looks and goes. */
 static void a_round(struct stage *s, struct honest *h)
 {
-    s->kind = HF_TICKET_MEMBER;
+    s->kind = HF_TICKET_PARTICIPANT;
     s->limit = 2;
     take_ticket(s, h, "a");
     take_ticket(s, h, "b");
     insist(s, h, HF_REQUEST_STAMP, "a", "MARKED");
     insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: a/m@");
     assert_non_null(strstr(s->told.taken, " ready@"));
-    insist(s, h, HF_REQUEST_WITHDRAW, "b", "WITHDRAWN b");
-    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a");
+    insist(s, h, HF_REQUEST_REMOVE, "b", "REMOVED b");
+    insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a");
     s->kind = HF_TICKET_READY;
     insist(s, h, HF_REQUEST_LOWER, "z", "MARKED");
     assert_int_equal(h->count, 0);
@@ -247,7 +247,7 @@ static void several_permits(struct stage *s, struct honest *h)
     insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: a/l#0*3");
     insist(s, h, HF_REQUEST_LIST, "z", "LISTED z: a/l#0*3");
     insist(s, h, HF_REQUEST_WATCH, "a", "WATCHING a");
-    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a found");
+    insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a found");
     assert_int_equal(h->count, 1); /* the queue */
     s->kind = HF_TICKET_MUTEX;
 }
@@ -256,7 +256,7 @@ static void several_permits(struct stage *s, struct honest *h)
 static void a_stranger_s_ticket(struct stage *s, struct honest *h)
 {
     take_ticket(s, h, "a"); /* the queue */
-    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a");
+    insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a");
     honest_put(s, h, "q/x", false);
     insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: x#");
     insist(s, h, HF_REQUEST_WATCH, "x", "WATCHING x");

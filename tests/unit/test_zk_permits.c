@@ -217,10 +217,10 @@ static void one_permit_too(void **state)
     assert_string_equal(stage_sent(&s), "MULTI s-__lock__/G#3 s/A/p#0");
     checked(&s);
     (void)stage_told(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "A");
+    ask(&s, HF_REQUEST_REMOVE, "A");
     assert_string_equal(stage_sent(&s), "DELETE s/A/p#0");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN A found");
+    assert_string_equal(stage_told(&s), "REMOVED A found");
     stage_close(&s);
 }
 
@@ -263,7 +263,7 @@ static void the_gate_is_our_first(void **state)
     created_all(&s, 0);
     children(&s, "A/p#0");
     s.queue = "s/locks";
-    ask(&s, HF_REQUEST_WITHDRAW, "G");
+    ask(&s, HF_REQUEST_REMOVE, "G");
     s.queue = "s/leases";
     ask(&s, HF_REQUEST_ENQUEUE, "B");
     assert_string_equal(stage_sent(&s),
@@ -350,10 +350,10 @@ static void one_without_an_answer_is_found(void **state)
     exists(&s, 17, STAGE_SESSION);
     assert_string_equal(stage_told(&s), "LISTED A: B/l#0 A/l#17*2@17");
     (void)stage_sent(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "A");
+    ask(&s, HF_REQUEST_REMOVE, "A");
     assert_string_equal(stage_sent(&s), "MULTI -s/A/p#0 -s/A/p#1");
     checked(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN A found");
+    assert_string_equal(stage_told(&s), "REMOVED A found");
     stage_close(&s);
 }
 
@@ -371,7 +371,7 @@ static void a_part_that_goes_takes_the_ticket(void **state)
     event(&s, HF_ZK_NODE_DELETED, "s/A/p#0");
     assert_string_equal(stage_told(&s), "WATCHING A; GONE A");
     (void)stage_sent(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "A"); /* what is left goes */
+    ask(&s, HF_REQUEST_REMOVE, "A"); /* what is left goes */
     done(&s);
     children(&s, "A/p#1 A/p#2");
     assert_string_equal(stage_sent(&s),

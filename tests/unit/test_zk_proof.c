@@ -270,15 +270,15 @@ static void any_committed_write_proves(void **state)
     children(&s, "a#1");
     (void)stage_told(&s);
     at(&s, 4500);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     at(&s, 5000);
     done(&s);
-    assert_string_equal(stage_told(&s), "PROVED 2000; WITHDRAWN a found");
-    ask(&s, HF_REQUEST_WITHDRAW, "a"); /* no news: not told again */
+    assert_string_equal(stage_told(&s), "PROVED 2000; REMOVED a found");
+    ask(&s, HF_REQUEST_REMOVE, "a"); /* no news: not told again */
     done(&s);
     children(&s, "a#1");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    assert_string_equal(stage_told(&s), "REMOVED a found");
     stage_close(&s);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WITHDRAW, LIST and PROVE: what they become, and what the server may say. */
+/* REMOVE, LIST and PROVE: what they become, and what the server may say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,14 +19,14 @@ static void known_tickets_are_deleted(void **state)
     (void)state;
     stage_connected(&s);
     have(&s, "a", 5, 17);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "DELETE q/a#5");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    assert_string_equal(stage_told(&s), "REMOVED a found");
     have(&s, "b", 6, 18);
-    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    ask(&s, HF_REQUEST_REMOVE, "b");
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "WITHDRAWN b");
+    assert_string_equal(stage_told(&s), "REMOVED b");
     stage_close(&s);
 }
 
@@ -36,21 +36,21 @@ static void unknown_tickets_are_looked_for(void **state)
 
     (void)state;
     stage_connected(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
     done(&s);
     children(&s, "x#1 a#2");
     assert_string_equal(stage_sent(&s), "DELETE q/a#2");
     done(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    assert_string_equal(stage_told(&s), "REMOVED a found");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     done(&s);
     children(&s, "x#1");
-    assert_string_equal(stage_told(&s), "WITHDRAWN a");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    assert_string_equal(stage_told(&s), "REMOVED a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     done(&s);
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a");
+    assert_string_equal(stage_told(&s), "REMOVED a");
     stage_close(&s);
 }
 
@@ -61,27 +61,27 @@ static void a_cut_withdraw_is_repeated(void **state)
     (void)state;
     stage_connected(&s);
     have(&s, "a", 5, 17);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WITHDRAW a UNSURE");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED REMOVE a UNSURE");
     resume(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "a"); /* it knows its name still */
+    ask(&s, HF_REQUEST_REMOVE, "a"); /* it knows its name still */
     assert_string_equal(stage_sent(&s), "DELETE q/a#5");
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a");
-    ask(&s, HF_REQUEST_WITHDRAW, "b"); /* at each step of the search */
+    assert_string_equal(stage_told(&s), "REMOVED a");
+    ask(&s, HF_REQUEST_REMOVE, "b"); /* at each step of the search */
     link_down(&s, "reset");
     resume(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    ask(&s, HF_REQUEST_REMOVE, "b");
     done(&s);
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WITHDRAW b UNSURE");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED REMOVE b UNSURE");
     resume(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    ask(&s, HF_REQUEST_REMOVE, "b");
     done(&s);
     children(&s, "b#6");
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WITHDRAW b UNSURE");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED REMOVE b UNSURE");
     stage_close(&s);
 }
 
@@ -102,14 +102,14 @@ static void high_numbers_take_the_queue_with_them(void **state)
         for (int empty = 0; empty < 2; empty++) {
             stage_connected(&s);
             have(&s, "a", rows[i].sequence, 17);
-            ask(&s, HF_REQUEST_WITHDRAW, "a");
+            ask(&s, HF_REQUEST_REMOVE, "a");
             assert_string_equal(stage_sent(&s), rows[i].sent);
             done(&s);
             if (i > 0 && empty)
                 done(&s);
             else if (i > 0)
                 refused(&s, HF_ZK_NOT_EMPTY);
-            assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+            assert_string_equal(stage_told(&s), "REMOVED a found");
             stage_close(&s);
         }
     }
@@ -122,15 +122,15 @@ static void what_errors_say_of_a_delete(void **state)
     (void)state;
     stage_connected(&s);
     have(&s, "a", 5, 17);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED WITHDRAW a FATAL");
+    assert_string_equal(stage_told(&s), "FAILED REMOVE a FATAL");
     assert_string_equal(s.text, "cannot delete a ticket of /q: no permission "
                                 "(-102); see the node's access list: we have "
                                 "no credentials");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     refused(&s, HF_ZK_SYSTEM_ERROR);
-    assert_string_equal(stage_told(&s), "FAILED WITHDRAW a UNSURE");
+    assert_string_equal(stage_told(&s), "FAILED REMOVE a UNSURE");
     stage_close(&s);
 }
 
@@ -264,13 +264,13 @@ static void tickets_that_leave_are_not_checked(void **state)
     stage_connected(&s);
     have(&s, "a", 1, 11);
     have(&s, "b", 2, 12);
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     ask(&s, HF_REQUEST_PROVE, "");
     assert_string_equal(stage_sent(&s), "DELETE q/a#1 | MULTI q/b#2");
     done(&s);
     checked(&s);
-    assert_string_equal(stage_told(&s), "WITHDRAWN a found; PROVEN 1000");
-    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    assert_string_equal(stage_told(&s), "REMOVED a found; PROVEN 1000");
+    ask(&s, HF_REQUEST_REMOVE, "b");
     ask(&s, HF_REQUEST_PROVE, "");
     assert_string_equal(stage_sent(&s), "DELETE q/b#2 | MULTI /");
     stage_close(&s);

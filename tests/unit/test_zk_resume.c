@@ -152,7 +152,7 @@ static void only_answers_to_calls_say_what_was_seen(void **state)
     later(&s, s.now_ms + 4000);
     pong(&s);
     assert_non_null(strstr(resume_sends(&s), "SETWATCHES 0x40 "));
-    ask(&s, HF_REQUEST_WITHDRAW, "x");
+    ask(&s, HF_REQUEST_REMOVE, "x");
     done(&s);
     assert_non_null(strstr(resume_sends(&s), "SETWATCHES 0x60 "));
     stage_close(&s);
@@ -187,14 +187,14 @@ static void an_answer_is_final_with_its_last_byte(void **state)
     for (size_t got = 0; got <= count; got++) {
         stage_connected(&s);
         have(&s, "a", 1, 11);
-        ask(&s, HF_REQUEST_WITHDRAW, "a");
+        ask(&s, HF_REQUEST_REMOVE, "a");
         count = answer_to_a_delete(&s, bytes);
         receive(&s, bytes, got);
         assert_string_equal(stage_told(&s),
-                            got < count ? "" : "WITHDRAWN a found");
+                            got < count ? "" : "REMOVED a found");
         link_down(&s, "reset");
         assert_string_equal(stage_told(&s),
-                            got < count ? "SUSPENDED; FAILED WITHDRAW a UNSURE"
+                            got < count ? "SUSPENDED; FAILED REMOVE a UNSURE"
                                         : "SUSPENDED");
         stage_close(&s);
     }

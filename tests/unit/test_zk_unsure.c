@@ -152,7 +152,7 @@ static void a_list_that_fails_leaves_the_ticket(void **state)
         refused(&s, errors[i]);
         assert_string_equal(stage_told(&s), "FAILED ENQUEUE a UNSURE");
         (void)stage_sent(&s);
-        ask(&s, HF_REQUEST_WITHDRAW, "a"); /* known, not to be looked for */
+        ask(&s, HF_REQUEST_REMOVE, "a"); /* known, not to be looked for */
         assert_string_equal(stage_sent(&s), "DELETE q/a#1");
         stage_close(&s);
     }
@@ -256,10 +256,10 @@ static void a_search_needs_its_sync(void **state)
     refused(&s, HF_ZK_THROTTLED);
     children(&s, "");
     assert_string_equal(stage_told(&s), "FAILED LIST a RETRY");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     refused(&s, HF_ZK_THROTTLED);
     children(&s, "");
-    assert_string_equal(stage_told(&s), "FAILED WITHDRAW a RETRY");
+    assert_string_equal(stage_told(&s), "FAILED REMOVE a RETRY");
     ask(&s, HF_REQUEST_LIST, "a");
     done(&s);
     refused(&s, HF_ZK_NO_NODE); /* no queue: an empty one */

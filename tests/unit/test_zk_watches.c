@@ -346,11 +346,11 @@ static void a_withdrawal_overtakes_nothing(void **state)
 
     (void)state;
     asked(&s);
-    ask(&s, HF_REQUEST_WITHDRAW, "x");
+    ask(&s, HF_REQUEST_REMOVE, "x");
     ask(&s, HF_REQUEST_DESCRIBE, "x");
     assert_string_equal(stage_told(&s), "DESCRIBED x");
     done(&s);
-    assert_non_null(strstr(stage_told(&s), "WITHDRAWN x found"));
+    assert_non_null(strstr(stage_told(&s), "REMOVED x found"));
     ask(&s, HF_REQUEST_DESCRIBE, "x");
     assert_string_equal(stage_told(&s), "DESCRIBED x");
     stage_close(&s);

@@ -124,13 +124,12 @@ static void releases_go_at_once(void **state)
     (void)state;
     full(&s, "a", 1);
     ask(&s, HF_REQUEST_ENQUEUE, "b");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "DELETE q/a#1");
     make_room(&s);
     assert_string_equal(stage_sent(&s), "");
     done(&s);
-    assert_string_equal(stage_told(&s),
-                        "ENQUEUED f: f#1@100; WITHDRAWN a found");
+    assert_string_equal(stage_told(&s), "ENQUEUED f: f#1@100; REMOVED a found");
     assert_string_equal(stage_sent(&s), "CREATE2 q/b; LIST q");
     stage_close(&s);
 }
@@ -145,7 +144,7 @@ static void downgrades_go_at_once(void **state)
     have(&s, "a", 1, 11);
     ask(&s, HF_REQUEST_ENQUEUE, "b");
     ask(&s, HF_REQUEST_DOWNGRADE, "a");
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s),
                         "CREATE2 q/b/w; LIST q | DATA q/a/w#1 | "
                         "DELETE q/a/w#1");
@@ -188,7 +187,7 @@ static void leases_go_at_once(void **state)
     s.kind = HF_TICKET_LEASE;
     ask(&s, HF_REQUEST_ENQUEUE, "b");
     s.kind = HF_TICKET_MUTEX;
-    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_REMOVE, "a");
     assert_string_equal(stage_sent(&s), "CREATE2 q/b/l; LIST q | DELETE q/a#1");
     stage_close(&s);
 }

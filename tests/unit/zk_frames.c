@@ -76,10 +76,10 @@ static void shorten(const struct stage *s, const char *path, char *text,
                     size_t bytes)
 {
     static const char *const suffixes[] = {
-        [HF_TICKET_MUTEX] = "",      [HF_TICKET_READ] = "/r",
-        [HF_TICKET_WRITE] = "/w",    [HF_TICKET_LEASE] = "/l",
-        [HF_TICKET_ELECTION] = "/e", [HF_TICKET_EXCLUSIVE] = "",
-        [HF_TICKET_MEMBER] = "/m"};
+        [HF_TICKET_MUTEX] = "",        [HF_TICKET_READ] = "/r",
+        [HF_TICKET_WRITE] = "/w",      [HF_TICKET_LEASE] = "/l",
+        [HF_TICKET_ELECTION] = "/e",   [HF_TICKET_EXCLUSIVE] = "",
+        [HF_TICKET_PARTICIPANT] = "/m"};
     size_t chroot = strlen(s->config.chroot);
     struct hf_zk_node node;
     const char *slash;
@@ -99,7 +99,7 @@ static void shorten(const struct stage *s, const char *path, char *text,
     stage_id_name(&node.id, name);
     snprintf(text, bytes, "%.*s/%s%s", (int)(slash - path), path, name,
              hf_zk_node_is_permit(&node) ? "/p" : suffixes[node.kind]);
-    if (whole && node.kind != HF_TICKET_MEMBER)
+    if (whole && node.kind != HF_TICKET_PARTICIPANT)
         snprintf(text + strlen(text), bytes - strlen(text), "#%d",
                  (int)node.sequence);
 }

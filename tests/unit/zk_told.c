@@ -11,8 +11,8 @@
 /* -------------------------------------------------------------- requests -- */
 
 static const char *const kinds[] = {
-    "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "WITHDRAW", "PROVE", "END",
-    "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",    "STAMP"};
+    "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "REMOVE", "PROVE", "END",
+    "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",  "STAMP"};
 
 struct stage_request *stage_request_of(struct hf_request *request)
 {
@@ -75,7 +75,7 @@ static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
             continue;
         }
         stage_id_name(&ticket->id, name);
-        if (ticket->kind == HF_TICKET_MEMBER) {
+        if (ticket->kind == HF_TICKET_PARTICIPANT) {
             stage_say(&s->told, "", " %s/m@%llu", name,
                       (unsigned long long)ticket->token);
             continue;
@@ -144,8 +144,8 @@ static void say_answer(struct stage *s, const struct hf_event *event)
     case HF_EVENT_GONE:
         stage_say(&s->told, "; ", "GONE %s", name);
         break;
-    case HF_EVENT_WITHDRAWN:
-        stage_say(&s->told, "; ", "WITHDRAWN %s%s", name,
+    case HF_EVENT_REMOVED:
+        stage_say(&s->told, "; ", "REMOVED %s%s", name,
                   event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_DOWNGRADED:
@@ -193,8 +193,8 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
     case HF_EVENT_MARKED:
         return asked == HF_REQUEST_RAISE || asked == HF_REQUEST_LOWER ||
                asked == HF_REQUEST_STAMP;
-    case HF_EVENT_WITHDRAWN:
-        return asked == HF_REQUEST_WITHDRAW;
+    case HF_EVENT_REMOVED:
+        return asked == HF_REQUEST_REMOVE;
     case HF_EVENT_PROVEN:
         return asked == HF_REQUEST_PROVE;
     case HF_EVENT_DOWNGRADED:
@@ -254,10 +254,10 @@ static void take_session(struct stage *s, const struct hf_event *event)
         s->connected = false;
         stage_say(&s->told, "; ", "SUSPENDED");
         break;
-    case HF_EVENT_TROUBLE:
-        keep_text(s, event->as.trouble.text);
-        s->trouble_status = event->as.trouble.status;
-        s->trouble_final = event->as.trouble.final;
+    case HF_EVENT_CONNECTION_ERROR:
+        keep_text(s, event->as.connection_error.text);
+        s->trouble_status = event->as.connection_error.status;
+        s->trouble_final = event->as.connection_error.final;
         break;
     case HF_EVENT_GAVE_UP:
         STAGE_MUST(!s->connected);

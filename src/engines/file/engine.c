@@ -294,7 +294,7 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_WATCH:
         watch(engine, request);
         break;
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
         hf_engine_withdraw(engine, request);
         break;
     case HF_REQUEST_PROVE:

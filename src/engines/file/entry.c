@@ -19,8 +19,9 @@ static const struct {
     enum hf_ticket_kind kind;
     char letter;
 } kind_letters[] = {
-    {HF_TICKET_MUTEX, 'm'}, {HF_TICKET_READ, 'r'},     {HF_TICKET_WRITE, 'w'},
-    {HF_TICKET_LEASE, 'l'}, {HF_TICKET_ELECTION, 'e'}, {HF_TICKET_MEMBER, 'd'},
+    {HF_TICKET_MUTEX, 'm'},    {HF_TICKET_READ, 'r'},
+    {HF_TICKET_WRITE, 'w'},    {HF_TICKET_LEASE, 'l'},
+    {HF_TICKET_ELECTION, 'e'}, {HF_TICKET_PARTICIPANT, 'd'},
 };
 #define KIND_COUNT (sizeof(kind_letters) / sizeof(kind_letters[0]))
 

@@ -76,7 +76,7 @@ static hf_status push(struct hf_ticket_list *list,
 static bool is_of(const struct hf_listing *listing,
                   const struct hf_ticket *ticket)
 {
-    bool member = ticket->kind == HF_TICKET_MEMBER;
+    bool member = ticket->kind == HF_TICKET_PARTICIPANT;
 
     return listing->of == HF_LISTING_ALL ||
            member == (listing->of == HF_LISTING_MEMBERS);

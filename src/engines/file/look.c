@@ -25,7 +25,7 @@
 
 static bool is_of_members(const struct hf_look *look)
 {
-    return look->request->ticket_kind == HF_TICKET_MEMBER;
+    return look->request->ticket_kind == HF_TICKET_PARTICIPANT;
 }
 
 static struct hf_look *look_new(struct hf_engine *engine,
@@ -135,7 +135,8 @@ static bool is_news(const struct hf_look *look, const char *file)
     if (file == NULL || strcmp(file, HF_READY_FILE) == 0)
         return differs(look);
     return hf_file_parse(file, &ticket) == HF_FILE_TICKET &&
-           ticket.kind == HF_TICKET_MEMBER && ticket.sequence > look->newest;
+           ticket.kind == HF_TICKET_PARTICIPANT &&
+           ticket.sequence > look->newest;
 }
 
 void hf_looks_heard(struct hf_engine *engine, int wd, bool all,

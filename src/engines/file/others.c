@@ -110,7 +110,7 @@ void hf_engine_evict(struct hf_engine *engine, struct hf_request *request)
     }
     if (found)
         hf_warm_left(&engine->warm, entry);
-    hf_engine_answer_found(engine, request, HF_EVENT_WITHDRAWN, found);
+    hf_engine_answer_found(engine, request, HF_EVENT_REMOVED, found);
     if (found) /* its owner may be slow to let go of it */
         hf_looks_changed(engine, entry);
 }

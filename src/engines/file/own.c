@@ -369,7 +369,7 @@ static uint32_t news_of_members(const struct hf_engine *engine,
                                 const char *entry)
 {
     for (const struct hf_look *l = engine->looks; l != NULL; l = l->next)
-        if (l->request->ticket_kind == HF_TICKET_MEMBER &&
+        if (l->request->ticket_kind == HF_TICKET_PARTICIPANT &&
             strcmp(l->entry, entry) == 0)
             return IN_MOVED_TO;
     return 0;

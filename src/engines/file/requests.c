@@ -37,8 +37,8 @@ static bool was_removed(int dir)
 
 enum hf_listing_of hf_engine_listed_for(const struct hf_request *request)
 {
-    return request->ticket_kind == HF_TICKET_MEMBER ? HF_LISTING_MEMBERS
-                                                    : HF_LISTING_QUEUE;
+    return request->ticket_kind == HF_TICKET_PARTICIPANT ? HF_LISTING_MEMBERS
+                                                         : HF_LISTING_QUEUE;
 }
 
 /* Of what is there besides tickets. */
@@ -287,7 +287,7 @@ void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
 
     if (own != NULL) {
         memcpy(entry, own->entry, strlen(own->entry) + 1);
-        hf_engine_answer_found(engine, request, HF_EVENT_WITHDRAWN,
+        hf_engine_answer_found(engine, request, HF_EVENT_REMOVED,
                                hf_engine_drop(engine, own));
         /* Last: the core may end the session on hearing of either. */
         hf_looks_changed(engine, entry);

@@ -240,7 +240,7 @@ static enum hf_section_answer run(struct hf_section *s)
 static enum hf_listing_of listed_for(const struct hf_section_order *order)
 {
     return order->work != HF_REQUEST_ENQUEUE ||
-                   order->ticket.kind == HF_TICKET_MEMBER
+                   order->ticket.kind == HF_TICKET_PARTICIPANT
                ? HF_LISTING_MEMBERS
                : HF_LISTING_QUEUE;
 }

@@ -163,7 +163,7 @@ static hf_status drop_the_dead(struct hf_section *s)
     struct hf_error unused;
     bool found;
 
-    if (s->order->ticket.kind == HF_TICKET_MEMBER)
+    if (s->order->ticket.kind == HF_TICKET_PARTICIPANT)
         return HF_OK; /* nobody is in the way; a stamp counts none of them */
     for (size_t left = listing->tickets.count; left > 0 && status == HF_OK;
          left--) {

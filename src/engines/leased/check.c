@@ -97,7 +97,7 @@ static bool belongs(const struct hf_store_call *call,
 
     if (of_marks)
         return ticket->kind == HF_TICKET_BARRIER;
-    if (call->ticket_kind == HF_TICKET_MEMBER)
+    if (call->ticket_kind == HF_TICKET_PARTICIPANT)
         return hf_store_is_apart(ticket->kind);
     return ticket->kind >= HF_TICKET_MUTEX &&
            ticket->kind <= HF_TICKET_EXCLUSIVE;

@@ -97,7 +97,7 @@ void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
 
 static bool writes(enum hf_request_kind kind)
 {
-    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
+    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
            kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
            kind == HF_REQUEST_STAMP || kind == HF_REQUEST_DESCRIBE;
@@ -170,7 +170,7 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
     case HF_REQUEST_LIST:
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
     case HF_REQUEST_DOWNGRADE:
     case HF_REQUEST_REVOKE:
     case HF_REQUEST_DESCRIBE:

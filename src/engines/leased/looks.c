@@ -24,7 +24,7 @@ static struct hf_leased_look *look_new(struct hf_leased *leased,
         return NULL;
     }
     look->request = request;
-    look->at_members = request->ticket_kind == HF_TICKET_MEMBER;
+    look->at_members = request->ticket_kind == HF_TICKET_PARTICIPANT;
     look->queue = queue;
     look->from = &queue->looks;
     look->next = queue->looks;

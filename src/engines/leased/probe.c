@@ -180,7 +180,7 @@ static void relist_members(struct hf_leased *leased,
         probe_later(leased, queue);
         return;
     }
-    op->call.ticket_kind = HF_TICKET_MEMBER;
+    op->call.ticket_kind = HF_TICKET_PARTICIPANT;
     hf_leased_op_begin(leased, op, relisted);
 }
 

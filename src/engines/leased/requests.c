@@ -147,7 +147,7 @@ static void withdrawn(struct hf_leased *leased, struct hf_leased_op *op,
     if (own != NULL)
         hf_leased_own_drop(leased, own);
     hf_leased_ticket_gone(leased, op->queue->name, &op->call.ticket);
-    tell(leased, op, HF_EVENT_WITHDRAWN, answer->found);
+    tell(leased, op, HF_EVENT_REMOVED, answer->found);
 }
 
 static void downgraded(struct hf_leased *leased, struct hf_leased_op *op,
@@ -224,7 +224,7 @@ static const struct deed {
 } deeds[] = {
     [HF_REQUEST_ENQUEUE] = {HF_STORE_ENQUEUE, enqueued},
     [HF_REQUEST_LIST] = {HF_STORE_LIST, listed},
-    [HF_REQUEST_WITHDRAW] = {HF_STORE_WITHDRAW, withdrawn},
+    [HF_REQUEST_REMOVE] = {HF_STORE_REMOVE, withdrawn},
     [HF_REQUEST_DOWNGRADE] = {HF_STORE_DOWNGRADE, downgraded},
     [HF_REQUEST_REVOKE] = {HF_STORE_REVOKE, asked},
     [HF_REQUEST_DESCRIBE] = {HF_STORE_DESCRIBE, described},
@@ -254,7 +254,7 @@ static void forsake(struct hf_leased *leased, const struct hf_request *request)
 {
     struct hf_leased_own *own = hf_leased_own_find(leased, &request->ticket);
 
-    if (own != NULL && request->inquiry == NULL)
+    if (own != NULL && request->operation == NULL)
         own->forsaken = true;
 }
 
@@ -298,7 +298,7 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
         hf_leased_fail_memory(leased, request);
         return;
     }
-    if (request->kind == HF_REQUEST_WITHDRAW)
+    if (request->kind == HF_REQUEST_REMOVE)
         forsake(leased, request);
     /* Answered before the list, it shows whether the ticket stays. */
     if (request->kind == HF_REQUEST_LIST && is_unsure(leased, &request->ticket))

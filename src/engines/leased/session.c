@@ -153,7 +153,7 @@ void hf_leased_session_connect(struct hf_leased *leased)
 static void tell_trouble(struct hf_leased *leased, const char *why)
 {
     struct hf_leased_session *session = &leased->session;
-    struct hf_event event = {.kind = HF_EVENT_TROUBLE};
+    struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
     char text[sizeof session->trouble];
     bool final = hf_attempts_are_final(&session->attempts);
     enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
@@ -162,9 +162,9 @@ static void tell_trouble(struct hf_leased *leased, const char *why)
     if (hf_attempt_is_news(&session->logged, text))
         leased->host.log(leased->host.host, level, "%s", text);
     memcpy(session->trouble, text, sizeof text);
-    event.as.trouble.text = session->trouble;
-    event.as.trouble.status = hf_attempts_status(&session->attempts);
-    event.as.trouble.final = final;
+    event.as.connection_error.text = session->trouble;
+    event.as.connection_error.status = hf_attempts_status(&session->attempts);
+    event.as.connection_error.final = final;
     hf_leased_tell(leased, &event);
 }
 

@@ -23,7 +23,7 @@ bool hf_store_call_may_be_partial(const struct hf_store_call *call)
 
 bool hf_store_is_apart(enum hf_ticket_kind kind)
 {
-    return kind == HF_TICKET_MEMBER || kind == HF_TICKET_READY;
+    return kind == HF_TICKET_PARTICIPANT || kind == HF_TICKET_READY;
 }
 
 bool hf_store_keeps(uint64_t kind)

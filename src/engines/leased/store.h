@@ -113,7 +113,7 @@ enum hf_store_call_kind {
      * .kind and their leases at least, in any order. */
     HF_STORE_PROBE,
     /* Take the ticket out, whoever owns it.  .found. */
-    HF_STORE_WITHDRAW,
+    HF_STORE_REMOVE,
     /* Make a write ticket of this session a read ticket: everything else of it
      * stays.  .found, also if it is a read ticket already. */
     HF_STORE_DOWNGRADE,

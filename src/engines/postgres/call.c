@@ -96,7 +96,8 @@ static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
 static bool send_list(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
-    const char *members = call->ticket_kind == HF_TICKET_MEMBER ? "t" : "f";
+    const char *members =
+        call->ticket_kind == HF_TICKET_PARTICIPANT ? "t" : "f";
     struct parameters p = {.count = 0};
 
     if (hf_store_call_may_be_partial(call))
@@ -234,7 +235,7 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
         return send_list(conn, call, ticket);
     case HF_STORE_PROBE:
         return send_probe(conn, call);
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
         return send_about(conn, call, "hf_withdraw", ticket);
     case HF_STORE_DOWNGRADE:
         return send_about(conn, call, "hf_downgrade", ticket);

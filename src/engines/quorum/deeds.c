@@ -460,7 +460,7 @@ static bool is_supported(const struct hf_store_call *call)
         return call->ticket_kind <= HF_TICKET_ASKED_LAST &&
                queue[strlen(queue) - 1] != '/';
     case HF_STORE_PROBE:
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
     case HF_STORE_DESCRIBE:
@@ -488,7 +488,7 @@ void hf_quorum_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
         op->number = hf_quorum_own_number(&quorum->owns, op->asked->queue);
         ask(quorum, op, op->number);
         break;
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
         leave_begin(quorum, op);
         break;
     case HF_STORE_DOWNGRADE:
@@ -538,7 +538,7 @@ void hf_quorum_judge(struct hf_quorum *quorum, struct hf_quorum_op *op)
         if (has_enough(quorum, op))
             hf_quorum_answer_queue(quorum, op);
         break;
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
         judge_withdraw(quorum, op);
         break;
     case HF_STORE_DOWNGRADE:

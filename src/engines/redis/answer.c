@@ -391,7 +391,7 @@ static void take_body(struct hf_redis_answer *answer,
     case HF_STORE_RENEW:
         take_rows(answer, body, take_renewed);
         break;
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
     case HF_STORE_DESCRIBE:

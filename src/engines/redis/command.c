@@ -56,17 +56,17 @@ static const char *const accord_words[KEYS] = {
 static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",       [HF_STORE_ENQUEUE] = "enqueue",
     [HF_STORE_LIST] = "list",         [HF_STORE_PROBE] = "probe",
-    [HF_STORE_WITHDRAW] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
+    [HF_STORE_REMOVE] = "withdraw",   [HF_STORE_DOWNGRADE] = "downgrade",
     [HF_STORE_RAISE] = "raise",       [HF_STORE_LOWER] = "lower",
     [HF_STORE_STAMP] = "stamp",       [HF_STORE_REVOKE] = "revoke",
     [HF_STORE_DESCRIBE] = "describe", [HF_STORE_GOODBYE] = "goodbye",
 };
 
 static const char *const accord_operations[] = {
-    [HF_STORE_RENEW] = "confirm",     [HF_STORE_ENQUEUE] = "propose",
-    [HF_STORE_LIST] = "show",         [HF_STORE_PROBE] = "glimpse",
-    [HF_STORE_WITHDRAW] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
-    [HF_STORE_REVOKE] = "ask",        [HF_STORE_DESCRIBE] = "describe",
+    [HF_STORE_RENEW] = "confirm",   [HF_STORE_ENQUEUE] = "propose",
+    [HF_STORE_LIST] = "show",       [HF_STORE_PROBE] = "glimpse",
+    [HF_STORE_REMOVE] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
+    [HF_STORE_REVOKE] = "ask",      [HF_STORE_DESCRIBE] = "describe",
     [HF_STORE_GOODBYE] = "goodbye",
 };
 
@@ -250,7 +250,7 @@ void hf_redis_command_put(struct hf_resp *resp,
         put_head(resp, call, manner, call->queue, call->count);
         put_ids(resp, call->tickets, call->count);
         break;
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
         put_head(resp, call, manner, call->queue, 1);

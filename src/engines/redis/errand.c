@@ -197,7 +197,7 @@ static bool is_too_late(const struct hf_redis_errand *errand,
     case HF_STORE_STAMP:
         return answer->ok && map->given_up[errand->slot];
     case HF_STORE_RENEW:
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
     case HF_STORE_REVOKE:
     case HF_STORE_DESCRIBE:
     case HF_STORE_RAISE:

@@ -43,7 +43,7 @@ static struct sim_pending *pending_new(struct hf_engine *engine,
     pending->of_mark =
         pending->looks && request->ticket_kind == HF_TICKET_BARRIER;
     pending->of_members =
-        pending->looks && request->ticket_kind == HF_TICKET_MEMBER;
+        pending->looks && request->ticket_kind == HF_TICKET_PARTICIPANT;
     request->engine_data = pending;
     pending->previous = engine->last;
     if (engine->last != NULL)
@@ -109,7 +109,7 @@ static void fail(struct hf_engine *engine, struct hf_request *request,
 
 static bool writes(enum hf_request_kind kind)
 {
-    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
+    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
            kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
            kind == HF_REQUEST_STAMP || kind == HF_REQUEST_DESCRIBE;

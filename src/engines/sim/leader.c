@@ -53,7 +53,7 @@ void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket)
     sim_ticket_take(ticket);
     sim->transaction++;
     tell_watchers(sim, ticket);
-    if (ticket->ticket.kind == HF_TICKET_MEMBER)
+    if (ticket->ticket.kind == HF_TICKET_PARTICIPANT)
         sim_members_changed(sim, ticket->queue);
 }
 

@@ -66,7 +66,7 @@ static void trim(const struct hf_store_call *call, struct lease_answer *answer)
 static void list(const struct lease_server *server, uint64_t clock_ms,
                  const struct hf_store_call *call, struct lease_answer *answer)
 {
-    bool members = call->ticket_kind == HF_TICKET_MEMBER;
+    bool members = call->ticket_kind == HF_TICKET_PARTICIPANT;
 
     assert(call->queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
@@ -92,7 +92,7 @@ static void enqueue(struct lease_server *server, uint64_t clock_ms,
         return;
     lease_row_new(server, clock_ms, call->queue, call->session, &like)
         ->expires_ms = clock_ms + call->ttl_ms;
-    if (call->ticket_kind == HF_TICKET_MEMBER)
+    if (call->ticket_kind == HF_TICKET_PARTICIPANT)
         lease_tell_lookers(server, call->queue);
 }
 
@@ -231,7 +231,7 @@ static bool lower_mark(struct lease_server *server,
     struct hf_ticket_id id;
 
     if (call->ticket_kind == HF_TICKET_READY &&
-        count_of(server, call->queue, HF_TICKET_MEMBER, &id) > 0)
+        count_of(server, call->queue, HF_TICKET_PARTICIPANT, &id) > 0)
         return false;
     return count_of(server, call->queue, call->ticket_kind, &id) > 0 &&
            withdraw(server, call->queue, call->session, &id);
@@ -244,8 +244,8 @@ static bool stamp(struct lease_server *server, uint64_t clock_ms,
         lease_row_find(server, call->queue, &call->ticket);
     struct hf_ticket_id id;
 
-    if (member == NULL || member->ticket.kind != HF_TICKET_MEMBER ||
-        count_of(server, call->queue, HF_TICKET_MEMBER, &id) < call->limit)
+    if (member == NULL || member->ticket.kind != HF_TICKET_PARTICIPANT ||
+        count_of(server, call->queue, HF_TICKET_PARTICIPANT, &id) < call->limit)
         return false;
     if (count_of(server, call->queue, HF_TICKET_READY, &id) > 0)
         (void)withdraw(server, call->queue, call->session, &id);
@@ -286,7 +286,7 @@ static void act(struct lease_server *server, uint64_t clock_ms,
     case HF_STORE_PROBE:
         probe(server, clock_ms, call, answer);
         break;
-    case HF_STORE_WITHDRAW:
+    case HF_STORE_REMOVE:
         answer->answer.found =
             withdraw(server, call->queue, call->session, &call->ticket);
         break;

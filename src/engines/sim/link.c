@@ -136,7 +136,7 @@ static void garble(struct hf_sim *sim, const struct sim_message *message,
 
 static bool may_be_partial(enum hf_ticket_kind kind)
 {
-    return kind != HF_TICKET_MEMBER && kind != HF_TICKET_LEASE;
+    return kind != HF_TICKET_PARTICIPANT && kind != HF_TICKET_LEASE;
 }
 
 /* What an ENQUEUE or a LIST shows of ${queue}. */
@@ -146,7 +146,7 @@ static struct hf_snapshot shown(struct hf_sim *sim,
 {
     enum hf_ticket_kind kind = message->ticket_kind;
     struct hf_snapshot snapshot =
-        sim_snapshot(sim, queue, kind == HF_TICKET_MEMBER);
+        sim_snapshot(sim, queue, kind == HF_TICKET_PARTICIPANT);
 
     if (sim->config.partial && may_be_partial(kind) && !message->whole &&
         message->request != HF_REQUEST_LOOK)
@@ -179,7 +179,7 @@ static void enqueue(struct hf_sim *sim, struct sim_session *session,
         ticket = sim_ticket_add(sim, queue, &like, session);
         sim_line(sim, session->engine, "server adds ticket %llu to %s",
                  (unsigned long long)ticket->ticket.sequence, queue->name);
-        if (message->ticket_kind == HF_TICKET_MEMBER)
+        if (message->ticket_kind == HF_TICKET_PARTICIPANT)
             sim_members_changed(sim, queue);
     }
     message->answer.kind = HF_EVENT_ENQUEUED;
@@ -264,7 +264,7 @@ static void withdraw(struct hf_sim *sim, struct sim_message *message)
         sim_ticket_find(sim_queue_find(sim, message->pending->queue),
                         &message->pending->ticket);
 
-    message->answer.kind = HF_EVENT_WITHDRAWN;
+    message->answer.kind = HF_EVENT_REMOVED;
     message->answer.as.answer.found = ticket != NULL;
     if (ticket == NULL)
         return;
@@ -357,7 +357,7 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
     case HF_REQUEST_WATCH:
         watch(sim, view, session, message);
         break;
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
         withdraw(sim, message);
         break;
     case HF_REQUEST_DOWNGRADE:

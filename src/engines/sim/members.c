@@ -33,7 +33,7 @@ static size_t count_members(const struct sim_queue *queue)
     size_t count = 0;
 
     for (const struct sim_ticket *t = queue->first; t != NULL; t = t->next)
-        count += t->ticket.kind == HF_TICKET_MEMBER;
+        count += t->ticket.kind == HF_TICKET_PARTICIPANT;
     return count;
 }
 

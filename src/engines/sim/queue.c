@@ -55,7 +55,7 @@ static struct hf_snapshot write_snapshot(const struct sim_queue *queue,
     size_t count = 0;
 
     for (const struct sim_ticket *t = queue->first; t != NULL; t = t->next) {
-        if ((t->ticket.kind == HF_TICKET_MEMBER) == members)
+        if ((t->ticket.kind == HF_TICKET_PARTICIPANT) == members)
             tickets[count++] = t->ticket;
     }
     if (members && queue->ready.token != 0)

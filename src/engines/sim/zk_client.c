@@ -208,7 +208,7 @@ static void note(struct zk_client *client, const struct hf_event *event)
     case HF_EVENT_CHANGED:
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
-    case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_REMOVED:
     case HF_EVENT_FAILED:
         note_watch(client, event);
         break;

@@ -111,7 +111,7 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
     }
     ticket.id = parsed.id;
     ticket.kind = parsed.kind;
-    ticket.sequence = permit || parsed.kind == HF_TICKET_MEMBER
+    ticket.sequence = permit || parsed.kind == HF_TICKET_PARTICIPANT
                           ? ticket.token
                           : hf_zk_node_order(parsed.sequence);
     ticket.payload = payload_of(sim, node);

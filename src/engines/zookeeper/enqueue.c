@@ -206,7 +206,7 @@ static void create_permits(struct hf_zk *zk, struct hf_zk_op *op)
 static bool write_name(const struct hf_zk *zk, const struct hf_request *request,
                        char prefix[HF_ZK_PREFIX_BYTES])
 {
-    if (request->ticket_kind != HF_TICKET_MEMBER)
+    if (request->ticket_kind != HF_TICKET_PARTICIPANT)
         return hf_zk_node_prefix(zk->config.layout, &request->ticket,
                                  request->ticket_kind, prefix);
     hf_ticket_id_format(&request->ticket, prefix);
@@ -217,7 +217,7 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_request *request = op->request;
     char prefix[HF_ZK_PREFIX_BYTES];
-    bool member = request->ticket_kind == HF_TICKET_MEMBER;
+    bool member = request->ticket_kind == HF_TICKET_PARTICIPANT;
     bool named = write_name(zk, request, prefix);
 
     assert(named); /* see hf_zk_enqueue() */

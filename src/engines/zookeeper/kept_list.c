@@ -82,7 +82,7 @@ void hf_zk_kept_own_gone(const struct hf_zk_own *own)
     struct hf_zk_queue *queue = own->queue;
     size_t place = hf_zk_queue_numbered(queue, own->sequence, &own->id);
 
-    if (own->kind == HF_TICKET_LEASE || own->kind == HF_TICKET_MEMBER)
+    if (own->kind == HF_TICKET_LEASE || own->kind == HF_TICKET_PARTICIPANT)
         queue->kept = 0;
     else if (place < queue->count)
         strike(queue, place);

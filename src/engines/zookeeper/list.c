@@ -67,14 +67,14 @@ void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
 static bool is_partial(const struct hf_request *request)
 {
     return request->kind != HF_REQUEST_LOOK &&
-           request->ticket_kind != HF_TICKET_MEMBER &&
+           request->ticket_kind != HF_TICKET_PARTICIPANT &&
            request->ticket_kind != HF_TICKET_LEASE;
 }
 
 static bool snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
                      struct hf_snapshot *to)
 {
-    if (op->request->ticket_kind == HF_TICKET_MEMBER)
+    if (op->request->ticket_kind == HF_TICKET_PARTICIPANT)
         return hf_zk_members_snapshot(zk, op, to);
     if (!is_partial(op->request))
         return hf_zk_queue_snapshot(zk, op->queue, to);
@@ -283,7 +283,7 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_op *op, size_t place)
                           path_at(zk, op, place));
     else if (op->queue->unsorted)
         learn_czxid(op->queue, place, own->czxid);
-    if (op->request->ticket_kind != HF_TICKET_MEMBER)
+    if (op->request->ticket_kind != HF_TICKET_PARTICIPANT)
         ask_about_ties(zk, op, place);
 }
 
@@ -338,7 +338,7 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
     if (hf_zk_session_usable(&zk->session)) {
         if (place < queue->count && op->request->kind != HF_REQUEST_LOOK)
             ask_about_own(zk, op, place);
-        if (op->request->ticket_kind != HF_TICKET_MEMBER)
+        if (op->request->ticket_kind != HF_TICKET_PARTICIPANT)
             ask_about_head(zk, op, place);
     }
     if (op->pending == 0)

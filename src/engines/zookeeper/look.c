@@ -102,7 +102,7 @@ void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
-    if (request->ticket_kind == HF_TICKET_MEMBER)
+    if (request->ticket_kind == HF_TICKET_PARTICIPANT)
         hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced),
                         op->queue->path);
     if (op->queue->permits)

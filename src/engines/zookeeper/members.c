@@ -70,7 +70,7 @@ static void ask_about_members(struct hf_zk *zk, struct hf_zk_op *op)
     for (size_t i = 0; i < queue->count && op->made < HF_ZK_OP_CALLS; i++) {
         const struct hf_zk_child *child = &queue->children[i];
 
-        if (child->node.kind != HF_TICKET_MEMBER || child->czxid != 0)
+        if (child->node.kind != HF_TICKET_PARTICIPANT || child->czxid != 0)
             continue;
         op->ids[op->made] = child->node.id;
         hf_zk_send_exists(&zk->session, hf_zk_op_call(op, member_read),
@@ -81,7 +81,7 @@ static void ask_about_members(struct hf_zk *zk, struct hf_zk_op *op)
 bool hf_zk_members_ask(struct hf_zk *zk, struct hf_zk_op *op,
                        void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
 {
-    if (op->request->ticket_kind != HF_TICKET_MEMBER)
+    if (op->request->ticket_kind != HF_TICKET_PARTICIPANT)
         return false;
     hf_zk_op_step(op, then);
     if (!hf_zk_session_usable(&zk->session))
@@ -134,7 +134,7 @@ bool hf_zk_members_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
     for (size_t i = 0; i < queue->count; i++) {
         const struct hf_zk_child *child = &queue->children[i];
 
-        if (child->node.kind == HF_TICKET_MEMBER && child->czxid > 0)
+        if (child->node.kind == HF_TICKET_PARTICIPANT && child->czxid > 0)
             put(zk, snapshot, child->node.kind, &child->node.id, child->czxid);
     }
     if (op->czxid > 0)
@@ -189,7 +189,7 @@ static void check_members(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
     hf_zk_multi_check(&zk->session,
                       hf_zk_child_path(zk, queue, queue->children[own].name));
     for (size_t i = 0; i < queue->count && left > 0; i++) {
-        if (i == own || queue->children[i].node.kind != HF_TICKET_MEMBER)
+        if (i == own || queue->children[i].node.kind != HF_TICKET_PARTICIPANT)
             continue;
         hf_zk_multi_check(&zk->session,
                           hf_zk_child_path(zk, queue, queue->children[i].name));
@@ -217,7 +217,7 @@ static size_t count_members(const struct hf_zk_queue *queue)
     size_t count = 0;
 
     for (size_t i = 0; i < queue->count; i++)
-        count += queue->children[i].node.kind == HF_TICKET_MEMBER;
+        count += queue->children[i].node.kind == HF_TICKET_PARTICIPANT;
     return count;
 }
 
@@ -247,7 +247,7 @@ void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request)
 
     if (op == NULL)
         return;
-    assert(request->limit > 0 && request->limit <= HF_MEMBERS_MAX);
+    assert(request->limit > 0 && request->limit <= HF_PARTICIPANTS_MAX);
     hf_zk_op_step(op, counted);
     op->error = HF_ZK_OK;
     hf_zk_list_children(zk, op);

@@ -366,7 +366,7 @@ bool hf_zk_member_parse(const char *name, size_t bytes, struct hf_zk_node *node)
     if (!hf_ticket_id_parse(&node->id, name, bytes))
         return false;
     node->dialect = HF_ZK_CURATOR;
-    node->kind = HF_TICKET_MEMBER;
+    node->kind = HF_TICKET_PARTICIPANT;
     node->sequence = 0;
     return true;
 }

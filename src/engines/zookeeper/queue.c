@@ -130,7 +130,7 @@ static void unlink_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
 static void own_name(const struct hf_zk_own *own, uint32_t nth,
                      char name[HF_ZK_NODE_BYTES])
 {
-    if (own->kind == HF_TICKET_MEMBER)
+    if (own->kind == HF_TICKET_PARTICIPANT)
         hf_ticket_id_format(&own->id, name);
     else if (own->prefix_bytes == 0)
         hf_zk_permit_name(&own->id, nth, name);
@@ -160,7 +160,7 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
     own->sequence = node.sequence;
     own->weight = weight;
     own->czxid = czxid;
-    if (!hf_zk_node_is_permit(&node) && node.kind != HF_TICKET_MEMBER)
+    if (!hf_zk_node_is_permit(&node) && node.kind != HF_TICKET_PARTICIPANT)
         own->prefix_bytes = bytes - hf_zk_node_digits(node.sequence);
     memcpy(own->prefix, name, own->prefix_bytes);
     own_name(own, 0, again);

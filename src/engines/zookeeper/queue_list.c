@@ -27,7 +27,7 @@ bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
  * taken for older. */
 static uint64_t order_of(const struct hf_zk_child *child)
 {
-    return child->node.kind == HF_TICKET_MEMBER ||
+    return child->node.kind == HF_TICKET_PARTICIPANT ||
                    hf_zk_node_is_permit(&child->node)
                ? (uint64_t)child->czxid
                : hf_zk_node_order(child->node.sequence);
@@ -63,7 +63,7 @@ static int64_t known_czxid(const struct hf_zk *zk,
 {
     const struct hf_zk_own *own;
 
-    if (node->kind == HF_TICKET_MEMBER)
+    if (node->kind == HF_TICKET_PARTICIPANT)
         return hf_zk_member_known(zk, queue, node);
     own = hf_zk_node_is_permit(node) ? hf_zk_own_find(zk, &node->id) : NULL;
     return own == NULL ? 0 : own->czxid;
@@ -195,7 +195,7 @@ static void learn_own(const struct hf_zk *zk, struct hf_zk_queue *queue)
 {
     for (size_t i = 0; i < queue->count; i++) {
         struct hf_zk_child *child = &queue->children[i];
-        const struct hf_zk_own *own = child->node.kind == HF_TICKET_MEMBER
+        const struct hf_zk_own *own = child->node.kind == HF_TICKET_PARTICIPANT
                                           ? NULL
                                           : hf_zk_own_find(zk, &child->node.id);
 
@@ -388,7 +388,7 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
     for (size_t i = 0; i < queue->count; i++) {
         const struct hf_zk_child *child = &queue->children[i];
 
-        if (child->node.kind == HF_TICKET_MEMBER)
+        if (child->node.kind == HF_TICKET_PARTICIPANT)
             continue; /* see members.c */
         if (snapshot->count > 0 &&
             belongs_to(child, &tickets[snapshot->count - 1]))
@@ -409,7 +409,7 @@ void hf_zk_queue_part(struct hf_zk *zk, const struct hf_zk_queue *queue,
     size_t first = queue->live, count = 0;
 
     while (first < queue->count &&
-           children[first].node.kind == HF_TICKET_MEMBER)
+           children[first].node.kind == HF_TICKET_PARTICIPANT)
         first++;
     if (first < queue->count)
         fill_ticket(zk, queue, &children[first], &tickets[count++]);

@@ -49,7 +49,7 @@ void hf_zk_stranger_check(struct hf_zk *zk, const struct hf_zk_queue *queue,
 {
     const char *written_by = hf_zk_dialect_name(node->dialect);
 
-    if (node->kind == HF_TICKET_LEASE || node->kind == HF_TICKET_MEMBER ||
+    if (node->kind == HF_TICKET_LEASE || node->kind == HF_TICKET_PARTICIPANT ||
         node->kind == HF_TICKET_READY ||
         hf_zk_dialect_sees(node->dialect, zk->config.layout) ||
         !is_new(&zk->strangers, digest_of(queue->path, true)))

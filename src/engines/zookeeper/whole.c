@@ -81,7 +81,7 @@ static void fail_memory(struct whole *whole)
 
 static bool is_of_barrier(const struct entry *entry)
 {
-    return entry->node.kind == HF_TICKET_MEMBER ||
+    return entry->node.kind == HF_TICKET_PARTICIPANT ||
            entry->node.kind == HF_TICKET_READY;
 }
 
@@ -247,7 +247,7 @@ static void ask_window(struct whole *whole)
 static bool is_wanted(const struct whole *whole, const char *name, size_t bytes,
                       struct hf_zk_node *node)
 {
-    bool members = whole->op->request->ticket_kind == HF_TICKET_MEMBER;
+    bool members = whole->op->request->ticket_kind == HF_TICKET_PARTICIPANT;
 
     if (members && bytes == strlen(HF_ZK_READY) &&
         memcmp(name, HF_ZK_READY, bytes) == 0) {
@@ -255,7 +255,7 @@ static bool is_wanted(const struct whole *whole, const char *name, size_t bytes,
         return true;
     }
     return hf_zk_queue_parse(whole->op->queue, name, bytes, node) &&
-           (node->kind == HF_TICKET_MEMBER) == members;
+           (node->kind == HF_TICKET_PARTICIPANT) == members;
 }
 
 static bool take_names(struct whole *whole, struct hf_jute_reader *body)

@@ -64,7 +64,7 @@ static void parent_deleted(void *user, struct hf_zk_call *call,
 static void delete_parent(struct hf_zk *zk, struct hf_zk_op *op,
                           int32_t sequence)
 {
-    if (op->request->kind == HF_REQUEST_WITHDRAW &&
+    if (op->request->kind == HF_REQUEST_REMOVE &&
         (sequence < 0 || sequence >= SEQUENCE_HIGH))
         hf_zk_send_delete(&zk->session, hf_zk_op_call(op, parent_deleted),
                           op->queue->path);
@@ -169,7 +169,7 @@ void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
 
 static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
+    struct hf_event event = {.kind = HF_EVENT_REMOVED};
 
     if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
         hf_zk_op_fail(zk, op, op->error, "delete a ticket of", op->queue->path);

@@ -116,7 +116,7 @@ static enum hf_failure failure_of(const struct hf_request *request,
                                   enum hf_zk_error error)
 {
     bool writes = request->kind == HF_REQUEST_ENQUEUE ||
-                  request->kind == HF_REQUEST_WITHDRAW ||
+                  request->kind == HF_REQUEST_REMOVE ||
                   request->kind == HF_REQUEST_DOWNGRADE ||
                   request->kind == HF_REQUEST_REVOKE ||
                   request->kind == HF_REQUEST_DESCRIBE ||
@@ -190,7 +190,7 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
 static enum hf_zk_class class_of(const struct hf_request *request)
 {
     switch (request->kind) {
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
     case HF_REQUEST_DOWNGRADE:
     case HF_REQUEST_PROVE:
         return HF_ZK_URGENT;
@@ -269,7 +269,7 @@ void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
     case HF_REQUEST_WATCH:
         hf_zk_watch(zk, request);
         break;
-    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_REMOVE:
         hf_zk_withdraw(zk, request);
         break;
     case HF_REQUEST_PROVE:
@@ -307,11 +307,11 @@ static void log_line(void *user, enum hf_log_level level, const char *format,
 
 static void trouble(void *user, const struct hf_zk_trouble *trouble)
 {
-    struct hf_event event = {.kind = HF_EVENT_TROUBLE};
+    struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
 
-    event.as.trouble.text = trouble->text;
-    event.as.trouble.status = trouble->status;
-    event.as.trouble.final = trouble->final;
+    event.as.connection_error.text = trouble->text;
+    event.as.connection_error.status = trouble->status;
+    event.as.connection_error.final = trouble->final;
     hf_zk_tell(user, &event);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An inquiry: one question or order of a client about a queue that it need not
- * stand in.  List the whole queue, take somebody's ticket out, ask somebody to
- * let go, raise a barrier or lower it, wait until it is down, or until one may
- * leave a double barrier.  It is asked as soon as there is a session, and again
- * after an answer that says it did not happen or may not have: each of them may
- * be done twice without harm.
+ * An operation: one question or order of a client about a queue that it need
+ * not stand in.  List the whole queue, take somebody's ticket out, ask somebody
+ * to let go, raise a barrier or lower it, wait until it is down, or until one
+ * may leave a double barrier.  It is asked as soon as there is a session, and
+ * again after an answer that says it did not happen or may not have: each of
+ * them may be done twice without harm.
  *
  *   IDLE      not handed to the core yet
  *   WANTED    waits for a session or a retry
@@ -18,8 +18,8 @@
  * brings it.  Whoever runs the core takes out of that event what it wants to
  * keep, before the core is stepped with it.
  */
-#ifndef HF_CORE_INQUIRY_H
-#define HF_CORE_INQUIRY_H
+#ifndef HF_CORE_OPERATION_H
+#define HF_CORE_OPERATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,12 +33,12 @@
 struct hf_core;
 
 /* Zeroed, then set, before INQUIRE. */
-struct hf_inquiry {
+struct hf_operation {
     /* Set before INQUIRE; the text must live until FINISHED. */
-    enum hf_request_kind kind; /* LIST, which is whole, WITHDRAW or REVOKE; of
+    enum hf_request_kind kind; /* LIST, which is whole, REMOVE or REVOKE; of
                                   a barrier RAISE, LOWER, or LOOK, to wait */
     const char *queue;
-    struct hf_ticket_id ticket; /* WITHDRAW, REVOKE; LOOK with a .stamp: one's
+    struct hf_ticket_id ticket; /* REMOVE, REVOKE; LOOK with a .stamp: one's
                                    own */
     /* LOOK: not at a barrier but at the members of a double barrier, to leave
      * the round that was let in by this stamp.  If .keeps, one's own ticket is
@@ -58,10 +58,10 @@ struct hf_inquiry {
     char text[HF_ERROR_TEXT_BYTES];
     bool found; /* the ticket was there, as far as the answers tell */
 
-    /* The core's own; see inquiry.c. */
+    /* The core's own; see operation.c. */
     unsigned state;
-    struct hf_inquiry *next;
-    struct hf_inquiry *previous;
+    struct hf_operation *next;
+    struct hf_operation *previous;
     struct hf_schedule_entry entry;
     uint64_t started_at_ms;
     uint64_t connect_by_ms; /* as long as there never was a connection */
@@ -75,39 +75,41 @@ struct hf_inquiry {
     struct hf_effect finished_effect;
 };
 
-enum hf_inquiry_state {
-    HF_INQUIRY_IDLE,
-    HF_INQUIRY_WANTED,
-    HF_INQUIRY_ASKED,
-    HF_INQUIRY_WATCHING,
-    HF_INQUIRY_LEFT,
-    HF_INQUIRY_DONE
+enum hf_operation_state {
+    HF_OPERATION_IDLE,
+    HF_OPERATION_WANTED,
+    HF_OPERATION_ASKED,
+    HF_OPERATION_WATCHING,
+    HF_OPERATION_LEFT,
+    HF_OPERATION_DONE
 };
 
-/* Below: for core.c, within a step.  Each may finish ${inquiry}, which then is
- * no longer in the core's list. */
+/* Below: for core.c, within a step.  Each may finish ${operation}, which then
+ * is no longer in the core's list. */
 
-void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry);
-void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
-                         const struct hf_event *event);
+void hf_operation_want(struct hf_core *core, struct hf_operation *operation);
+void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
+                           const struct hf_event *event);
 
 /* The user wants no answer any more. */
-void hf_inquiry_recall(struct hf_core *core, struct hf_inquiry *inquiry);
+void hf_operation_cancel(struct hf_core *core, struct hf_operation *operation);
 
 /* The session is over and with it, in silence, every watch. */
-void hf_inquiry_session_over(struct hf_core *core, struct hf_inquiry *inquiry);
+void hf_operation_session_over(struct hf_core *core,
+                               struct hf_operation *operation);
 
 /* The engine has returned from the FORGET of its LOOK. */
-void hf_inquiry_taken_back(struct hf_core *core, struct hf_inquiry *inquiry);
+void hf_operation_taken_back(struct hf_core *core,
+                             struct hf_operation *operation);
 
 /* Ask if it can be asked now. */
-void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry);
+void hf_operation_pump(struct hf_core *core, struct hf_operation *operation);
 
 /* End it, unless it has ended, as ${why} tells. */
-void hf_inquiry_give_up(struct hf_core *core, struct hf_inquiry *inquiry,
-                        const struct hf_error *why);
+void hf_operation_give_up(struct hf_core *core, struct hf_operation *operation,
+                          const struct hf_error *why);
 
-void hf_inquiry_check(const struct hf_core *core,
-                      const struct hf_inquiry *inquiry);
+void hf_operation_check(const struct hf_core *core,
+                        const struct hf_operation *operation);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of one inquiry: when it is asked, and how it ends. */
+/* Stories of one operation: when it is asked, and how it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 static void begin(struct desk *s, enum hf_request_kind kind, uint64_t wait_ms)
 {
     desk_init(s, kind, "q", wait_ms);
-    s->inquiry.ticket.bytes[0] = 7;
+    s->operation.ticket.bytes[0] = 7;
 }
 
 static void answer(struct desk *s, struct hf_event event)
@@ -69,7 +69,7 @@ static void it_says_what_was_found(void **state)
     static const struct {
         enum hf_request_kind kind;
         enum hf_event_kind answer;
-    } rows[] = {{HF_REQUEST_WITHDRAW, HF_EVENT_WITHDRAWN},
+    } rows[] = {{HF_REQUEST_REMOVE, HF_EVENT_REMOVED},
                 {HF_REQUEST_REVOKE, HF_EVENT_ASKED}};
     struct desk s;
 
@@ -83,7 +83,7 @@ static void it_says_what_was_found(void **state)
         answer(&s, (struct hf_event){.kind = rows[i / 2].answer,
                                      .as.answer.found = i % 2 == 0});
         desk_expect_end(&s, HF_OK);
-        assert_int_equal(s.inquiry.found, i % 2 == 0);
+        assert_int_equal(s.operation.found, i % 2 == 0);
     }
 }
 
@@ -93,7 +93,7 @@ static void it_is_asked_again(void **state)
     struct desk s;
 
     (void)state;
-    begin(&s, HF_REQUEST_WITHDRAW, HF_FOREVER);
+    begin(&s, HF_REQUEST_REMOVE, HF_FOREVER);
     desk_connect(&s, false);
     desk_inquire(&s);
     for (unsigned i = 1; i <= 20; i++) {
@@ -103,9 +103,9 @@ static void it_is_asked_again(void **state)
         assert_true(hf_core_wake_at_ms(&s.core) > s.now_ms);
         ring(&s);
     }
-    answer(&s, (struct hf_event){.kind = HF_EVENT_WITHDRAWN});
+    answer(&s, (struct hf_event){.kind = HF_EVENT_REMOVED});
     desk_expect_end(&s, HF_OK);
-    assert_false(s.inquiry.found);
+    assert_false(s.operation.found);
 }
 
 /* Perhaps it was us who took it out. */
@@ -114,14 +114,14 @@ static void what_may_have_been_found_was_found(void **state)
     struct desk s;
 
     (void)state;
-    begin(&s, HF_REQUEST_WITHDRAW, HF_FOREVER);
+    begin(&s, HF_REQUEST_REMOVE, HF_FOREVER);
     desk_connect(&s, false);
     desk_inquire(&s);
     failed(&s, HF_FAILURE_UNSURE, HF_EUNREACHABLE);
     ring(&s);
-    answer(&s, (struct hf_event){.kind = HF_EVENT_WITHDRAWN});
+    answer(&s, (struct hf_event){.kind = HF_EVENT_REMOVED});
     desk_expect_end(&s, HF_OK);
-    assert_true(s.inquiry.found);
+    assert_true(s.operation.found);
 }
 
 static void what_will_not_happen_ends_it(void **state)
@@ -134,7 +134,7 @@ static void what_will_not_happen_ends_it(void **state)
     desk_inquire(&s);
     failed(&s, HF_FAILURE_FATAL, HF_EDENIED);
     desk_expect_end(&s, HF_EDENIED);
-    assert_string_equal(s.inquiry.text, "for a reason");
+    assert_string_equal(s.operation.text, "for a reason");
 }
 
 static void it_waits_out_a_lost_link_and_a_lost_session(void **state)
@@ -169,7 +169,7 @@ static void a_deadline_does_not_wait_for_the_engine(void **state)
     ring(&s);
     assert_int_equal(s.now_ms, DESK_START_MS + 500);
     assert_int_equal(s.answered, 1);
-    assert_int_equal(s.inquiry.status, HF_ETIMEDOUT);
+    assert_int_equal(s.operation.status, HF_ETIMEDOUT);
     assert_int_equal(s.finished, 0); /* the engine has its request still */
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
     desk_expect_end(&s, HF_ETIMEDOUT);
@@ -185,7 +185,7 @@ static void without_a_connection_it_ends_as_an_acquire_does(void **state)
     ring(&s);
     assert_int_equal(s.now_ms, DESK_START_MS + DESK_CONNECT_MS);
     desk_expect_end(&s, HF_EUNREACHABLE);
-    assert_non_null(strstr(s.inquiry.text, "sim:here"));
+    assert_non_null(strstr(s.operation.text, "sim:here"));
 }
 
 static void a_wrong_password_ends_it_at_once(void **state)
@@ -195,14 +195,15 @@ static void a_wrong_password_ends_it_at_once(void **state)
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     desk_inquire(&s);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_TROUBLE,
-                                    .as.trouble = {.text = "wrong password",
-                                                   .status = HF_EDENIED,
-                                                   .final = true}});
+    desk_step(
+        &s, (struct hf_event){.kind = HF_EVENT_CONNECTION_ERROR,
+                              .as.connection_error = {.text = "wrong password",
+                                                      .status = HF_EDENIED,
+                                                      .final = true}});
     ring(&s);
     assert_int_equal(s.now_ms, DESK_START_MS);
     desk_expect_end(&s, HF_EDENIED);
-    assert_non_null(strstr(s.inquiry.text, "sim:here: wrong password"));
+    assert_non_null(strstr(s.operation.text, "sim:here: wrong password"));
 }
 
 static void a_close_ends_it(void **state)
@@ -233,7 +234,7 @@ static void a_close_leaves_the_engine_its_request(void **state)
     asked = s.request;
     s.request = NULL; /* that of the END comes */
     desk_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
-    assert_int_equal(s.inquiry.status, HF_ECLOSED);
+    assert_int_equal(s.operation.status, HF_ECLOSED);
     assert_int_equal(s.finished, 0);
     s.request = asked;
     failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
@@ -251,7 +252,7 @@ static void a_session_that_is_refused_for_good_ends_it(void **state)
                                     .as.answer = {.status = HF_EDENIED,
                                                   .text = "wrong password"}});
     desk_expect_end(&s, HF_EDENIED);
-    assert_string_equal(s.inquiry.text, "wrong password");
+    assert_string_equal(s.operation.text, "wrong password");
 }
 
 int main(void)

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts tell their parent of what happens to them while the core is in the
+ * midst of a step.  The parent only notes that it was told, and looks at its
+ * children when the step has ended: whatever it then asks of them meets a core
+ * that is in order.  The one exception is a loss, which is passed on at once,
+ * for LOST comes first.
+ */
+#include "core/multi_lock.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/acquisition.h"
+#include "core/core.h"
+#include "core/error.h"
+#include "core/instant.h"
+
+#define STATE(name) HF_ACQUISITION_##name
+
+static struct hf_acquisition *child_at(const struct hf_acquisition *parent,
+                                       size_t i)
+{
+    return &parent->multi_lock->children[i];
+}
+
+static bool is_had(const struct hf_acquisition *child)
+{
+    return child->state == STATE(HELD) || child->state == STATE(LOST);
+}
+
+/* ------------------------------------------------------------- hearing -- */
+
+static void touch(struct hf_core *core, struct hf_acquisition *parent)
+{
+    hf_later_add(&core->later, &parent->multi_lock->later);
+}
+
+static void child_lost(struct hf_core *core, struct hf_acquisition *child)
+{
+    if (child->parent->state == STATE(HELD) && !child->entry_mutex)
+        hf_acquisition_lose(core, child->parent, false,
+                            hf_acquisition_text(child));
+    touch(core, child->parent);
+}
+
+static void child_waits(struct hf_core *core, struct hf_acquisition *child)
+{
+    struct hf_acquisition *parent = child->parent;
+
+    /* Who gives back has nobody wait, from the step on that begins it. */
+    assert(parent->state == STATE(WAITING) && !parent->multi_lock->undoing);
+    parent->ahead = child->ahead;
+    hf_acquisition_set_holder(core, parent, hf_text_of(child->holder));
+    parent->owner->waiting(core, parent);
+}
+
+/* One who waits is asked as soon as there is something to let go. */
+static void child_revoked(struct hf_core *core, struct hf_acquisition *child)
+{
+    struct hf_acquisition *parent = child->parent;
+
+    if (parent->state == STATE(WAITING) && !parent->multi_lock->undoing)
+        parent->multi_lock->revoked = true;
+    else if (parent->state == STATE(HELD) && !child->entry_mutex)
+        parent->owner->revoked(core, parent);
+}
+
+static void child_changed(struct hf_core *core, struct hf_acquisition *child)
+{
+    touch(core, child->parent);
+}
+
+static void child_ended(struct hf_core *core, struct hf_acquisition *child,
+                        enum hf_effect_kind how)
+{
+    (void)how;
+    touch(core, child->parent);
+}
+
+static void child_displaced(struct hf_acquisition *child)
+{
+    child->parent->placeless = true;
+}
+
+static void child_queued(struct hf_acquisition *child)
+{
+    hf_acquisition_count_place(child->parent);
+}
+
+/* Nobody does on a child of what is still waited for. */
+static bool child_relies(const struct hf_acquisition *child)
+{
+    return !hf_acquisition_is_waiting(child->parent);
+}
+
+const struct hf_acquisition_owner hf_acquisition_of_parent = {
+    .waiting = child_waits,
+    .granted = child_changed,
+    .revoked = child_revoked,
+    .lost = child_lost,
+    .gave_up = child_changed,
+    .ended = child_ended,
+    .over = child_changed,
+    .changed = child_changed,
+    .displaced = child_displaced,
+    .queued = child_queued,
+    .relies = child_relies,
+};
+
+/* --------------------------------------------------------- giving back -- */
+
+/* In reverse of how they were taken.  Asked for; their ends are heard of. */
+static void give_back(struct hf_core *core, struct hf_acquisition *parent)
+{
+    struct hf_error why;
+
+    for (size_t i = parent->multi_lock->count; i-- > 0;) {
+        struct hf_acquisition *child = child_at(parent, i);
+
+        hf_error_set(&why, HF_ECANCELLED, "the other locks were not had");
+        if (child->state != STATE(IDLE) && hf_acquisition_is_waiting(child))
+            hf_acquisition_give_up(core, child, &why);
+        else if (is_had(child))
+            hf_acquisition_release(core, child);
+    }
+}
+
+static bool are_over(const struct hf_acquisition *parent)
+{
+    for (size_t i = 0; i < parent->multi_lock->count; i++) {
+        if (!hf_acquisition_is_over(child_at(parent, i)))
+            return false;
+    }
+    return true;
+}
+
+/* Something that was had is lost, and with it the order of what comes after:
+ * from the start, as soon as nothing of this try can be in a queue. */
+static void undo(struct hf_core *core, struct hf_acquisition *parent)
+{
+    parent->multi_lock->undoing = true;
+    parent->unlimited = false;
+    hf_schedule_touch(core, &parent->entry);
+    hf_acquisition_displaced(parent);
+    parent->multi_lock->revoked = false; /* of tickets that go */
+    give_back(core, parent);
+}
+
+/* Zero what is the core's own, of a child that is IDLE or has ended, for
+ * another try. */
+static void renew(struct hf_core *core, struct hf_acquisition *child)
+{
+    assert(hf_acquisition_is_over(child));
+    hf_acquisition_free(core, child);
+    *child = (struct hf_acquisition){
+        .queue = child->queue,
+        .payload = child->payload,
+        .kind = child->kind,
+        .weight = child->weight,
+        .limit = child->limit,
+        .parent = child->parent,
+        .entry_mutex = child->entry_mutex,
+        .only_try = child->only_try,
+        .deadline_at_ms = child->deadline_at_ms,
+        .report_every_ms = child->report_every_ms,
+    };
+}
+
+static void begin_again(struct hf_core *core, struct hf_acquisition *parent)
+{
+    struct hf_multi_lock *multi_lock = parent->multi_lock;
+
+    for (size_t i = 0; i < multi_lock->count; i++)
+        renew(core, child_at(parent, i));
+    multi_lock->at = 0;
+    multi_lock->undoing = false;
+    parent->unlimited = true;
+    hf_schedule_touch(core, &parent->entry);
+}
+
+/* -------------------------------------------------------------- taking -- */
+
+/* Is all that was taken still there? */
+static bool is_sound(const struct hf_acquisition *parent)
+{
+    const struct hf_multi_lock *multi_lock = parent->multi_lock;
+
+    for (size_t i = 0; i < multi_lock->at; i++) {
+        const struct hf_acquisition *child = child_at(parent, i);
+        bool let_go = child->entry_mutex && i + 1 < multi_lock->at;
+
+        if (child->state != STATE(HELD) && !let_go)
+            return false;
+    }
+    return true;
+}
+
+static void grant(struct hf_core *core, struct hf_acquisition *parent)
+{
+    const struct hf_multi_lock *multi_lock = parent->multi_lock;
+
+    parent->token = child_at(parent, multi_lock->token)->token;
+    parent->session = core->session.number;
+    hf_acquisition_grant(core, parent, parent->multi_lock->revoked);
+    parent->multi_lock->revoked = false;
+}
+
+/* The child that is waited for was granted. */
+static void advance(struct hf_core *core, struct hf_acquisition *parent)
+{
+    struct hf_multi_lock *multi_lock = parent->multi_lock;
+
+    multi_lock->at++;
+    if (multi_lock->at > 1 && child_at(parent, multi_lock->at - 2)->entry_mutex)
+        hf_acquisition_release(core, child_at(parent, multi_lock->at - 2));
+    if (multi_lock->at == multi_lock->count)
+        grant(core, parent);
+}
+
+/* The child that is waited for has given up: the others need not wait until its
+ * ticket is gone. */
+static void fail(struct hf_core *core, struct hf_acquisition *parent,
+                 const struct hf_acquisition *child)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, child->status, "%s", hf_acquisition_text(child));
+    hf_acquisition_give_up(core, parent, &why);
+}
+
+static void take(struct hf_core *core, struct hf_acquisition *parent)
+{
+    struct hf_multi_lock *multi_lock = parent->multi_lock;
+    struct hf_acquisition *child;
+
+    while (parent->state == STATE(WAITING)) {
+        child = child_at(parent, multi_lock->at);
+        if (!is_sound(parent)) {
+            undo(core, parent);
+            return;
+        }
+        assert(child->state != STATE(LOST)); /* a grant is seen in its step */
+        if (child->state == STATE(HELD)) {
+            advance(core, parent);
+        } else if (child->state == STATE(GIVING_UP) ||
+                   child->state == STATE(DONE)) {
+            fail(core, parent, child);
+        } else if (child->state == STATE(IDLE)) {
+            child->started_at_ms = parent->started_at_ms;
+            child->ops = &hf_acquisition_by_ticket;
+            child->owner = &hf_acquisition_of_parent;
+            hf_acquisition_want(core, child);
+        } else {
+            return;
+        }
+    }
+}
+
+/* ------------------------------------------------------------- looking -- */
+
+static void pump(struct hf_core *core, struct hf_acquisition *parent)
+{
+    switch (parent->state) {
+    case STATE(WAITING):
+        if (parent->multi_lock->undoing && are_over(parent))
+            begin_again(core, parent);
+        if (!parent->multi_lock->undoing)
+            take(core, parent);
+        break;
+    case STATE(RELEASING):
+    case STATE(GIVING_UP):
+        give_back(core, parent);
+        hf_acquisition_finish(core, parent);
+        break;
+    default:
+        break;
+    }
+}
+
+static void look(struct hf_core *core, struct hf_later *later)
+{
+    char *at = (char *)later - offsetof(struct hf_multi_lock, later);
+
+    pump(core, ((struct hf_multi_lock *)(void *)at)->parent);
+}
+
+/* ------------------------------------------------------------- the parent --
+ */
+
+static bool is_notified(const struct hf_acquisition *parent)
+{
+    for (size_t i = 0; i < parent->multi_lock->count; i++) {
+        const struct hf_acquisition *child = child_at(parent, i);
+
+        if (child->state != STATE(IDLE) && !child->notified)
+            return false;
+    }
+    return true;
+}
+
+/* When the owner of a parent that gives up now is told at the latest, because a
+ * child of it has waited for its removal since; HF_FOREVER if none has. */
+static uint64_t notify_at_ms(const struct hf_acquisition *parent)
+{
+    uint64_t at_ms = HF_FOREVER;
+
+    for (size_t i = 0; i < parent->multi_lock->count; i++) {
+        const struct hf_acquisition *child = child_at(parent, i);
+
+        if (child->notify_at_ms != 0) /* it gave up */
+            at_ms = hf_earlier_ms(at_ms, child->notify_at_ms);
+    }
+    return at_ms;
+}
+
+static bool may_remain(const struct hf_acquisition *parent)
+{
+    for (size_t i = 0; i < parent->multi_lock->count; i++) {
+        const struct hf_acquisition *child = child_at(parent, i);
+
+        if (child->state != STATE(IDLE) && child->ops->may_remain(child))
+            return true;
+    }
+    return false;
+}
+
+static hf_status release_status(struct hf_core *core,
+                                struct hf_acquisition *parent)
+{
+    for (size_t i = 0; i < parent->multi_lock->count; i++) {
+        const struct hf_acquisition *child = child_at(parent, i);
+
+        if (!child->entry_mutex && child->status != HF_OK) {
+            hf_acquisition_set_text(core, parent, hf_acquisition_text(child));
+            return child->status;
+        }
+    }
+    return HF_OK;
+}
+
+static bool is_leaving(const struct hf_acquisition *parent)
+{
+    return !is_notified(parent);
+}
+
+static void begin(struct hf_core *core, struct hf_acquisition *parent)
+{
+    hf_acquisition_schedule(core, parent);
+    hf_acquisition_link(core, parent);
+    parent->multi_lock->parent = parent;
+    for (size_t i = 0; i < parent->multi_lock->count; i++)
+        child_at(parent, i)->parent = parent;
+    parent->multi_lock->later.look = look;
+    parent->unlimited = true;
+}
+
+static void leave(struct hf_core *core, struct hf_acquisition *parent)
+{
+    (void)core;
+    if (hf_acquisition_is_waiting(parent))
+        parent->notify_at_ms =
+            hf_earlier_ms(parent->notify_at_ms, notify_at_ms(parent));
+}
+
+static bool place(struct hf_core *core, struct hf_acquisition *parent,
+                  const struct hf_acquisition **at)
+{
+    (void)core;
+    *at = parent;
+    return false;
+}
+
+const struct hf_acquisition_ops hf_acquisition_by_multi_lock = {
+    .begin = begin,
+    .pump = touch,
+    .leave = leave,
+    .is_leaving = is_leaving,
+    .may_remain = may_remain,
+    .release_status = release_status,
+    .may_finish = are_over,
+    .finish = hf_acquisition_unlink,
+    .place = place,
+};
