@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As with a bundle, what the ticket and the waiters say in the midst of a step
- * is only noted, and looked at when the step has ended.  The one exception is a
- * loss, which is passed on at once, for LOST comes first.
+ * The ticket and the waiters notify the cohort in the middle of a step.  As in
+ * a multi-lock this is only noted, and looked at when the step ends (pump()).
+ * A loss is the one exception: it is passed on at once, because LOST precedes
+ * every other effect of a step.
  */
 #include "core/cohort.h"
 
@@ -126,8 +127,8 @@ void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
     hf_later_add(&core->later, &cohort->later);
 }
 
-/* Set .ahead and .holder of waiter ${a}, which waits; false if they are not
- * known, for the ticket has no place. */
+/* Set .ahead and .holder of ${a}, which is WAITING; false if they are not
+ * known, because the ticket has no place in the queue yet. */
 static bool set_place(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->waiter.cohort;
@@ -197,7 +198,8 @@ static void finish(struct hf_core *core, struct hf_acquisition *a)
 /* ---------------------------------------------------------------- answers --
  */
 
-/* As long as others need a ticket they see to what is left of the old. */
+/* Somebody has to stay until the tickets are over: the last waiter does, unless
+ * others still need a ticket. */
 static bool may_finish(const struct hf_acquisition *a)
 {
     return is_needed(a->waiter.cohort) || tickets_over(a->waiter.cohort);
@@ -211,10 +213,9 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
     return a->waiter.awaits->status;
 }
 
-/* ---------------------------------------------------------------- hearing --
- */
+/* ------------------------------------------ notifications of the ticket -- */
 
-/* The waiter that holds by ${ticket}; NULL: none. */
+/* The waiter that is HELD on ${ticket}; NULL: none. */
 static struct hf_acquisition *holder_by(const struct hf_acquisition *ticket)
 {
     const struct hf_cohort *cohort = ticket->cohort;
@@ -261,7 +262,7 @@ void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort)
     }
 }
 
-/* ---------------------------------------------------------------- looking --
+/* ------------------------------------------------------ the end of a step --
  */
 
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
@@ -274,7 +275,8 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
     }
 }
 
-/* The ticket goes.  Members that left and were not told hear when it has. */
+/* The ticket is being removed.  Waiters that left, and whose owners were not
+ * notified yet, are finished when it is gone. */
 static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->first_leaving; a != NULL;
@@ -286,8 +288,8 @@ static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
     cohort->ticket = NULL;
 }
 
-/* What has become of the ticket? */
-static void hear(struct hf_core *core, struct hf_cohort *cohort)
+/* Has the ticket been lost, or ended by itself? */
+static void check_ticket(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
     struct hf_error why;
@@ -305,7 +307,8 @@ static void hear(struct hf_core *core, struct hf_cohort *cohort)
     }
 }
 
-/* A try does not wait, and nobody but the first one can be one. */
+/* A try does not wait.  Only the first waiter can be a try: a later one ended
+ * in join(). */
 static void end_try(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *a = cohort->first;
@@ -331,7 +334,8 @@ static void give_back(struct hf_core *core, struct hf_cohort *cohort)
     await_ticket(core, cohort);
 }
 
-/* Has the ticket done what it was for, or as much as it may do? */
+/* Is the ticket to be removed, because nobody needs it or it was handed on
+ * often enough? */
 static bool is_spent(const struct hf_cohort *cohort)
 {
     if (cohort->ticket == NULL || cohort->holder != NULL)
@@ -371,7 +375,8 @@ static void finish_leaving(struct hf_core *core, struct hf_cohort *cohort)
     }
 }
 
-/* One that is over; NULL: none, the first that is will be heard of. */
+/* A ticket that is over and can be used again; NULL: none.  The next one that
+ * is over notifies the cohort. */
 static struct hf_cohort_ticket *unused_ticket(struct hf_cohort *cohort)
 {
     for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
@@ -397,7 +402,7 @@ static void ticket_ended(struct hf_core *core, struct hf_acquisition *ticket,
     hf_cohort_touch(core, ticket->cohort);
 }
 
-/* Nobody does on a ticket that no waiter has now. */
+/* Between two waiters nobody uses what the ticket holds. */
 static bool ticket_relies(const struct hf_acquisition *ticket)
 {
     return ticket->cohort->holder != NULL;
@@ -443,12 +448,12 @@ static void want(struct hf_core *core, struct hf_cohort *cohort)
 
 static void pump(struct hf_core *core, struct hf_cohort *cohort)
 {
-    hear(core, cohort);
+    check_ticket(core, cohort);
     end_try(core, cohort);
     if (is_spent(cohort))
         give_back(core, cohort);
     grant(core, cohort);
-    finish_leaving(core, cohort); /* before the ticket they await is renewed */
+    finish_leaving(core, cohort); /* before the ticket they await is reused */
     want(core, cohort);
     if (cohort->ticket != NULL) /* who holds it has changed */
         hf_schedule_touch(core, &cohort->ticket->entry);
@@ -461,8 +466,7 @@ static void look(struct hf_core *core, struct hf_later *later)
     pump(core, (struct hf_cohort *)(void *)at);
 }
 
-/* ----------------------------------------------------------------- tables --
- */
+/* ------------------------------------------------- the way of a waiter -- */
 
 static void pump_waiter(struct hf_core *core, struct hf_acquisition *a)
 {

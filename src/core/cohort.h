@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cohort: acquisitions of one client that want one mutex, and one ticket that
- * stands for them: a local queue in front of the engine's (Dice, Marathe and
- * Shavit, "Lock Cohorting", PPoPP 2012).
+ * A cohort: acquisitions of one client that want the same mutex, and share one
+ * ticket in the engine's queue.  It is a local queue in front of the engine's
+ * queue (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012).
  *
- * The *waiters* have no ticket of their own but the same states, effects and
- * promise as any other acquisition, except that they hear no WAITING.  It is a
- * bundle turned round: there one owner has many tickets, here one ticket serves
- * many owners.
+ * The acquisitions are the *waiters* of the cohort, also while they hold.  They
+ * take no ticket themselves, and have the same states and effects as any other
+ * acquisition, but no WAITING.  The ticket is a further acquisition, whose
+ * owner is the cohort.  A multi-lock is the reverse: one owner there has
+ * several tickets; here one ticket serves several owners.
  *
- *  - Members are granted in the order of their WANT, one at a time.
- *  - One that is released hands the ticket to the next one: at once and without
- *    a request, but not while the session may not admit.  All these grants
- *    share the ticket's token.
- *  - After .handoffs of these, or once somebody asked for the ticket to be
- *    released, it is given back instead, and another is taken at the tail of
- *    the engine's queue for those who wait: other clients are not starved.  The
- * old ticket is withdrawn first and the new one enqueued right behind, in one
- * write: where nobody else waits it is then admitted by the answer, and never
- * waits for a ticket of our own.
- *  - The holder's promise is the session's, as if the ticket were its own, and
- *    0 from its release on, though the ticket lives.  Should the ticket be lost
- *    the holder hears LOST, with all others that the event concerns and before
- *    anything else; those who wait go on behind another ticket.
- *  - A request to let go is told to the waiter that holds, or to the first one
- *    that is granted on that ticket.
- *  - A try ends with HF_EBUSY at once, without a request, while another waiter
- *    holds or waits; else when the ticket is seen behind somebody's.
- *  - Deadline and cancel are each waiter's own.  With the last waiter that
- *    waits or holds goes the ticket, and that waiter hears of its end, or of
- *    its release, once the ticket is gone.
- *  - Where the ticket ends by itself (HF_EKIND, HF_EDENIED, ...), each waiter
- *    that waits ends with its status and text.
- *  - The last waiter of a cohort is FORGOTTEN only when no ticket of it can be,
- *    or appear, in the queue: its memory can then go.
+ *  - Waiters are granted in the order of their WANT, one at a time.
+ *  - A waiter that is released hands the ticket on to the next waiter: at once
+ *    and without a request, unless the session may not admit now.  All grants
+ *    on one ticket have the same token.
+ *  - After .handoffs such handoffs the ticket is removed instead, and another
+ *    one is enqueued at the tail of the engine's queue for the waiters that are
+ *    left, so that other clients do not starve.  The same happens once somebody
+ *    asked for the release of the ticket.  The removal and the next enqueue are
+ *    sent in one write, in this order: if no other client waits, the answer
+ *    admits the new ticket at once.
+ *  - The holder's safe-until is the session's, as if the ticket were its own.
+ *    It is 0 from its release on, although the ticket stays.  If the ticket is
+ *    lost, its holder gets LOST together with all others that the event
+ *    concerns, and before any other effect; the waiters go on with another
+ *    ticket.
+ *  - A request for the release of the ticket is passed on to its holder, or to
+ *    the first waiter that is granted on it.
+ *  - A try ends with HF_EBUSY at once and without a request while another
+ *    waiter holds or waits; else when the ticket is seen behind another one.
+ *  - Each waiter has its own deadline, and can be cancelled alone.  When the
+ *    last one that waits or holds goes, the ticket is removed, and this waiter
+ *    gets its ENDED or RELEASED once the ticket is gone.
+ *  - If the ticket ends by itself (HF_EKIND, HF_EDENIED, ...), all that wait
+ * end with its status and text.
+ *  - The last waiter gets FORGOTTEN only when no ticket of the cohort can be,
+ * or appear, in the queue: the cohort can be freed then.
  */
 #ifndef HF_CORE_COHORT_H
 #define HF_CORE_COHORT_H
@@ -41,38 +43,39 @@
 #include "core/acquisition.h"
 #include "core/later.h"
 
-/* One in force, and one that is still on its way out of the queue. */
+/* One in force, and one that is still being removed. */
 #define HF_COHORT_TICKETS 2
 
 struct hf_cohort_ticket {
     struct hf_acquisition acquisition;
-    struct hf_text *payload; /* of who was first in line; "" without the memory
-                                for it */
+    struct hf_text *payload; /* that of the first waiter; "" if there was no
+                                memory for it */
 };
 
 struct hf_cohort {
     const char *queue; /* must live as long as the cohort */
-    uint32_t handoffs; /* of one ticket, from waiter to waiter */
+    uint32_t handoffs; /* so many at most on one ticket */
 
     /* The core's own. */
-    /* Allocated while there are waiters: the first for the first waiter, which
-     * ends without the memory for it, the others when they are needed; without
-     * the memory for one, the next ticket waits until the one before is over.
-     */
+    /* Allocated while there are waiters.  The first one comes with the first
+     * waiter, which ends if there is no memory.  The second one is allocated
+     * when it is needed; without memory the next enqueue waits until the first
+     * ticket is over. */
     struct hf_cohort_ticket *tickets[HF_COHORT_TICKETS];
-    struct hf_acquisition *ticket; /* that is wanted or held; NULL: none */
-    uint64_t grants;               /* to waiters, on .ticket */
-    bool revoked;                  /* .ticket should go */
-    bool behind;                   /* .ticket was seen behind somebody's */
-    struct hf_acquisition *holder;
-    struct hf_acquisition *first; /* of those who wait */
+    struct hf_acquisition *ticket; /* the one in force: WAITING or HELD; NULL:
+                                      none */
+    uint64_t grants;               /* on .ticket, to waiters */
+    bool revoked; /* somebody asked for the release of .ticket */
+    bool behind;  /* .ticket was seen behind another one */
+    struct hf_acquisition *holder; /* the waiter that is HELD; NULL: none */
+    struct hf_acquisition *first;  /* those that are WAITING, by their WANT */
     struct hf_acquisition *last;
-    struct hf_tree waiting; /* the same, by the number of their WANT */
-    struct hf_acquisition *first_leaving; /* given up or released, in order */
+    struct hf_tree waiting; /* the same ones, to find their rank */
+    struct hf_acquisition *first_leaving; /* RELEASING or GIVING_UP, in order */
     struct hf_acquisition *last_leaving;
-    size_t count;           /* waiters, from WANT to FORGOTTEN */
-    struct hf_later later;  /* something was heard */
-    struct hf_cohort *next; /* in the core, while it has waiters */
+    size_t count;           /* of waiters, from WANT to FORGOTTEN */
+    struct hf_later later;  /* a waiter or the ticket notified the cohort */
+    struct hf_cohort *next; /* in the core's list, while it has waiters */
     struct hf_cohort *previous;
 };
 
@@ -99,11 +102,11 @@ void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort);
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why);
 
-/* How a waiter of a cohort gets its lock, and whose its tickets are. */
+/* The way of a waiter to its lock, and the owner of the cohort's tickets. */
 extern const struct hf_acquisition_ops hf_acquisition_by_cohort;
 extern const struct hf_acquisition_owner hf_acquisition_of_cohort;
 
-/* Before its WANT: ${a} is a waiter of ${cohort}. */
+/* Before its WANT: make ${a} a waiter of ${cohort}. */
 static inline void hf_acquisition_use_cohort(struct hf_acquisition *a,
                                              struct hf_cohort *cohort)
 {
@@ -111,7 +114,7 @@ static inline void hf_acquisition_use_cohort(struct hf_acquisition *a,
     a->waiter.cohort = cohort;
 }
 
-/* The cohort whose ticket ${a} has; NULL: it stands for itself. */
+/* The cohort whose ticket ${a} is; NULL: it is none. */
 static inline struct hf_cohort *
 hf_acquisition_cohort(const struct hf_acquisition *a)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts tell their parent of what happens to them while the core is in the
- * midst of a step.  The parent only notes that it was told, and looks at its
- * children when the step has ended: whatever it then asks of them meets a core
- * that is in order.  The one exception is a loss, which is passed on at once,
- * for LOST comes first.
+ * A child notifies its parent in the middle of a step, when the core is not yet
+ * in order again.  The parent therefore only notes that something happened
+ * (touch()) and looks at its children at the end of the step (pump()).  A loss
+ * is the one exception: it is passed on at once, because LOST precedes every
+ * other effect of a step.
  */
 #include "core/multi_lock.h"
 
@@ -25,12 +25,13 @@ static struct hf_acquisition *child_at(const struct hf_acquisition *parent,
     return &parent->multi_lock->children[i];
 }
 
-static bool is_had(const struct hf_acquisition *child)
+static bool was_granted(const struct hf_acquisition *child)
 {
     return child->state == STATE(HELD) || child->state == STATE(LOST);
 }
 
-/* ------------------------------------------------------------- hearing -- */
+/* ------------------------------------------------------------- notifications
+ * of a child -- */
 
 static void touch(struct hf_core *core, struct hf_acquisition *parent)
 {
@@ -49,19 +50,21 @@ static void child_waits(struct hf_core *core, struct hf_acquisition *child)
 {
     struct hf_acquisition *parent = child->parent;
 
-    /* Who gives back has nobody wait, from the step on that begins it. */
-    assert(parent->state == STATE(WAITING) && !parent->multi_lock->undoing);
+    /* While the multi-lock rolls back, none of its children waits. */
+    assert(parent->state == STATE(WAITING) &&
+           !parent->multi_lock->rolling_back);
     parent->ahead = child->ahead;
     hf_acquisition_set_holder(core, parent, hf_text_of(child->holder));
     parent->owner->waiting(core, parent);
 }
 
-/* One who waits is asked as soon as there is something to let go. */
+/* A parent that waits has nothing to release yet: its owner is asked with the
+ * grant. */
 static void child_revoked(struct hf_core *core, struct hf_acquisition *child)
 {
     struct hf_acquisition *parent = child->parent;
 
-    if (parent->state == STATE(WAITING) && !parent->multi_lock->undoing)
+    if (parent->state == STATE(WAITING) && !parent->multi_lock->rolling_back)
         parent->multi_lock->revoked = true;
     else if (parent->state == STATE(HELD) && !child->entry_mutex)
         parent->owner->revoked(core, parent);
@@ -89,7 +92,7 @@ static void child_queued(struct hf_acquisition *child)
     hf_acquisition_count_place(child->parent);
 }
 
-/* Nobody does on a child of what is still waited for. */
+/* While the parent waits, its owner does not use what the children hold. */
 static bool child_relies(const struct hf_acquisition *child)
 {
     return !hf_acquisition_is_waiting(child->parent);
@@ -109,9 +112,10 @@ const struct hf_acquisition_owner hf_acquisition_of_parent = {
     .relies = child_relies,
 };
 
-/* --------------------------------------------------------- giving back -- */
+/* --------------------------------------------------------- rolling back -- */
 
-/* In reverse of how they were taken.  Asked for; their ends are heard of. */
+/* Release all children, the last one first.  Each notifies the parent when its
+ * release has ended. */
 static void give_back(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_error why;
@@ -122,7 +126,7 @@ static void give_back(struct hf_core *core, struct hf_acquisition *parent)
         hf_error_set(&why, HF_ECANCELLED, "the other locks were not had");
         if (child->state != STATE(IDLE) && hf_acquisition_is_waiting(child))
             hf_acquisition_give_up(core, child, &why);
-        else if (is_had(child))
+        else if (was_granted(child))
             hf_acquisition_release(core, child);
     }
 }
@@ -136,20 +140,22 @@ static bool are_over(const struct hf_acquisition *parent)
     return true;
 }
 
-/* Something that was had is lost, and with it the order of what comes after:
- * from the start, as soon as nothing of this try can be in a queue. */
-static void undo(struct hf_core *core, struct hf_acquisition *parent)
+/* A child that was granted is lost.  Somebody else may have its lock now, so
+ * the locks behind it must not be kept while waiting for it again: that would
+ * break the order in which locks are taken.  Release all; begin_again() follows
+ * as soon as no ticket of this round can be in a queue. */
+static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
 {
-    parent->multi_lock->undoing = true;
+    parent->multi_lock->rolling_back = true;
     parent->unlimited = false;
     hf_schedule_touch(core, &parent->entry);
     hf_acquisition_displaced(parent);
-    parent->multi_lock->revoked = false; /* of tickets that go */
+    parent->multi_lock->revoked = false; /* it was about these tickets */
     give_back(core, parent);
 }
 
-/* Zero what is the core's own, of a child that is IDLE or has ended, for
- * another try. */
+/* Make ${child}, which is IDLE or has ended, ready for another WANT: keep what
+ * is set before a WANT, zero the rest. */
 static void renew(struct hf_core *core, struct hf_acquisition *child)
 {
     assert(hf_acquisition_is_over(child));
@@ -175,14 +181,16 @@ static void begin_again(struct hf_core *core, struct hf_acquisition *parent)
     for (size_t i = 0; i < multi_lock->count; i++)
         renew(core, child_at(parent, i));
     multi_lock->at = 0;
-    multi_lock->undoing = false;
+    multi_lock->rolling_back = false;
     parent->unlimited = true;
     hf_schedule_touch(core, &parent->entry);
 }
 
-/* -------------------------------------------------------------- taking -- */
+/* -------------------------------------------------------------- taking one
+ * after the other -- */
 
-/* Is all that was taken still there? */
+/* Are all children before the current one still HELD, but for entry mutexes
+ * that were released? */
 static bool is_sound(const struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;
@@ -219,8 +227,8 @@ static void advance(struct hf_core *core, struct hf_acquisition *parent)
         grant(core, parent);
 }
 
-/* The child that is waited for has given up: the others need not wait until its
- * ticket is gone. */
+/* The current child has given up, and with it the parent.  The others are
+ * released now: they need not wait until the ticket of this one is gone. */
 static void fail(struct hf_core *core, struct hf_acquisition *parent,
                  const struct hf_acquisition *child)
 {
@@ -238,10 +246,12 @@ static void take(struct hf_core *core, struct hf_acquisition *parent)
     while (parent->state == STATE(WAITING)) {
         child = child_at(parent, multi_lock->at);
         if (!is_sound(parent)) {
-            undo(core, parent);
+            roll_back(core, parent);
             return;
         }
-        assert(child->state != STATE(LOST)); /* a grant is seen in its step */
+        /* A child that is granted notifies the parent in that step, so a
+         * loss cannot come between. */
+        assert(child->state != STATE(LOST));
         if (child->state == STATE(HELD)) {
             advance(core, parent);
         } else if (child->state == STATE(GIVING_UP) ||
@@ -258,15 +268,16 @@ static void take(struct hf_core *core, struct hf_acquisition *parent)
     }
 }
 
-/* ------------------------------------------------------------- looking -- */
+/* ------------------------------------------------------------- the end of a
+ * step -- */
 
 static void pump(struct hf_core *core, struct hf_acquisition *parent)
 {
     switch (parent->state) {
     case STATE(WAITING):
-        if (parent->multi_lock->undoing && are_over(parent))
+        if (parent->multi_lock->rolling_back && are_over(parent))
             begin_again(core, parent);
-        if (!parent->multi_lock->undoing)
+        if (!parent->multi_lock->rolling_back)
             take(core, parent);
         break;
     case STATE(RELEASING):
@@ -300,8 +311,9 @@ static bool is_notified(const struct hf_acquisition *parent)
     return true;
 }
 
-/* When the owner of a parent that gives up now is told at the latest, because a
- * child of it has waited for its removal since; HF_FOREVER if none has. */
+/* The latest time at which the owner of a parent that gives up is notified: the
+ * earliest of those of its children that gave up before.  HF_FOREVER: none
+ * did. */
 static uint64_t notify_at_ms(const struct hf_acquisition *parent)
 {
     uint64_t at_ms = HF_FOREVER;

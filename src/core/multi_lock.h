@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A multi_lock: acquisitions that are taken one after the other, and are one to
- * their owner: all or none.
+ * A multi-lock: several acquisitions that its owner has all or none of
+ * (InterProcessMultiLock of Curator).
  *
- * The owner's acquisition, the *parent*, has no ticket of its own but the same
- * states, effects and promise as any other.  Its *children* tell it what others
- * tell their owners.
+ * The owner's acquisition is the *parent*.  It takes no ticket itself, and has
+ * the same states and effects as any other.  Its *children* take the tickets,
+ * one after the other; each takes its ticket as a lone acquisition does, and
+ * notifies the parent instead of the user.
  *
- *     multi-lock  a child for each lock, in the order of their names, which is
- *                 the same for everybody: no two wait for each other
- *     semaphore   a gate, which is the mutex in front of the leases, and a
- *                 lease
+ *     multi-lock  one child for each lock, in the order of the locks' names.
+ *                 Every client takes them in this order, so that no two clients
+ *                 wait for each other.
+ *     semaphore   an entry mutex and a lease.  The entry mutex is released as
+ *                 soon as the lease is granted.
  *
- * A gate is let go as soon as the child behind it is granted.  Should a child
- * be lost before all are taken, everything is given back and taken from the
- * start: a wait goes on at the tail, as it does for one ticket.
+ * If a child is lost before the last one is granted, the parent rolls back: it
+ * releases all of them, waits until no ticket of this round can be in a queue,
+ * and begins with the first child again.  The wait of the parent goes on, at
+ * the tail of each queue.
  */
 #ifndef HF_CORE_MULTI_LOCK_H
 #define HF_CORE_MULTI_LOCK_H
@@ -28,27 +31,26 @@
 #include "core/later.h"
 
 struct hf_multi_lock {
-    /* Set before WANT of the parent, and each child as for a WANT of its own.
-     */
+    /* Set before the WANT of the parent.  Each child is set as for a WANT of
+     * its own. */
     struct hf_acquisition *children;
     size_t count;
     size_t token; /* the child whose token is that of the parent */
 
     /* The core's own. */
-    size_t at;    /* so many were taken, one after the other */
-    bool undoing; /* all are being given back, to be taken from the start */
-    bool revoked; /* the parent waits, and somebody has asked for the release of
-                     what it has */
+    size_t at;         /* the child that is waited for */
+    bool rolling_back; /* the children are released, to begin again */
+    bool revoked;      /* somebody asked for the release of a child while the
+                          parent still waits */
     struct hf_acquisition *parent; /* from the WANT on */
-    struct hf_later later;         /* something was heard of a child */
+    struct hf_later later;         /* a child has notified the parent */
 };
 
-/* How an acquisition with a multi_lock gets its lock, and whose its children
- * are. */
+/* The way of a parent to its lock, and the owner of its children. */
 extern const struct hf_acquisition_ops hf_acquisition_by_multi_lock;
 extern const struct hf_acquisition_owner hf_acquisition_of_parent;
 
-/* Before its WANT: ${a} consists of the children of ${multi_lock}. */
+/* Before its WANT: make ${a} the parent of ${multi_lock}. */
 static inline void
 hf_acquisition_use_multi_lock(struct hf_acquisition *a,
                               struct hf_multi_lock *multi_lock)
@@ -57,14 +59,14 @@ hf_acquisition_use_multi_lock(struct hf_acquisition *a,
     a->multi_lock = multi_lock;
 }
 
-/* What ${a} consists of; NULL: one ticket. */
+/* The multi-lock whose parent ${a} is; NULL: it is none. */
 static inline struct hf_multi_lock *
 hf_acquisition_multi_lock(const struct hf_acquisition *a)
 {
     return a->ops == &hf_acquisition_by_multi_lock ? a->multi_lock : NULL;
 }
 
-/* What ${a} is a child of; NULL: of nothing, or that was not wanted yet. */
+/* The parent of ${a}; NULL: it is no child, or was not wanted yet. */
 static inline struct hf_acquisition *
 hf_acquisition_parent(const struct hf_acquisition *a)
 {

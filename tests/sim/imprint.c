@@ -178,7 +178,7 @@ static void put_bundle(const struct ink *ink, const struct client *client,
     if (bundle == NULL)
         return;
     number(ink, bundle->at);
-    number(ink, bundle->undoing);
+    number(ink, bundle->rolling_back);
     number(ink, bundle->revoked);
     number(ink, bundle->later.queued);
     for (size_t i = 0; i < bundle->count; i++) {
