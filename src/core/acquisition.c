@@ -3,9 +3,10 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"
 
@@ -50,6 +51,23 @@ static void remove_held(struct hf_core *core, struct hf_acquisition *a)
     core->held--;
 }
 
+struct hf_acquisition *
+hf_acquisition_of_turn(const struct hf_enqueue_turn *turn)
+{
+    char *at =
+        (char *)(uintptr_t)turn - offsetof(struct hf_acquisition, own.turn);
+
+    return (struct hf_acquisition *)(void *)at;
+}
+
+bool hf_acquisition_is_asking(const struct hf_enqueue_turn *turn)
+{
+    const struct hf_own_ticket *ticket =
+        hf_acquisition_of_turn(turn)->own.ticket;
+
+    return ticket != NULL && hf_own_ticket_enqueue_unanswered(ticket);
+}
+
 bool hf_acquisition_can_enqueue(const struct hf_acquisition *a)
 {
     unsigned count = 0;
@@ -72,7 +90,8 @@ static bool wants_ticket(const struct hf_acquisition *a)
 void hf_acquisition_update_order(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->ops->takes_tickets)
-        hf_enqueue_order_update(core, a, wants_ticket(a));
+        hf_enqueue_order_update(core, &a->own.turn, wants_ticket(a),
+                                hf_acquisition_is_queued(a));
 }
 
 static void set_valid(struct hf_acquisition *a, bool valid)
@@ -334,7 +353,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
         a->connect_by_ms = session->connect_by_ms;
     if (a->ops->takes_tickets) {
         a->own.enqueue_at_ms = a->not_before_ms;
-        hf_enqueue_order_want(core, a);
+        hf_enqueue_order_want(core, &a->own.turn, a->queue, a->not_before_ms);
     }
     if (hf_acquisition_is_of_user(a)) {
         a->user.answer.acquisition = a;
@@ -456,9 +475,11 @@ static void check_own(const struct hf_core *core,
     assert(
         a->own.turn.in_line ==
         (wants_ticket(a) && a->own.turn.failures < HF_ENQUEUE_ORDER_FAILURES));
-    hf_enqueue_order_check(core, a);
+    hf_enqueue_order_check(core, &a->own.turn);
     assert(a->state != STATE(HELD) || ticket->state == HF_OWN_TICKET_HELD);
     assert(!a->own.downgrading || a->state == STATE(HELD));
+    assert(a->state != STATE(HELD) ||
+           ticket->in.held.downgrading == a->own.downgrading);
     if (ticket != NULL) {
         assert(ticket->acquisition == a);
         assert((ticket->state < HF_OWN_TICKET_HELD) ==

@@ -358,6 +358,9 @@ bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
 /* It may want a ticket now, or none: see enqueue_order.h. */
 void hf_acquisition_update_order(struct hf_core *core,
                                  struct hf_acquisition *a);
+struct hf_acquisition *
+hf_acquisition_of_turn(const struct hf_enqueue_turn *turn);
+hf_enqueue_turn_is_asking hf_acquisition_is_asking;
 
 /* Enter it into the schedule, by which its limits count. */
 void hf_acquisition_schedule(struct hf_core *core, struct hf_acquisition *a);

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"
 
@@ -35,11 +35,11 @@ static uint64_t limit_ms(const struct hf_core *core,
 static const char *connection_error_of(const struct hf_core *core,
                                        const struct hf_acquisition *a)
 {
-    const struct hf_acquisition *before;
+    const struct hf_enqueue_turn *before;
 
     while (a->ops->takes_tickets &&
-           (before = hf_enqueue_order_before(core, a)) != NULL)
-        a = before;
+           (before = hf_enqueue_order_before(core, &a->own.turn)) != NULL)
+        a = hf_acquisition_of_turn(before);
     if (core->session.connection_error[0] == '\0' && a->ops->takes_tickets &&
         a->own.enqueue_retry.tries > 0)
         return hf_acquisition_text(a);

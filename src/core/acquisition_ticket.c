@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/rule.h"
@@ -111,6 +111,7 @@ static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
 
     a->ticket_id = ticket->id;
     a->token = ticket->token;
+    a->stamp = ticket->stamp;
     a->session = ticket->session;
     hf_acquisition_grant(core, a, revoked);
 }
@@ -148,7 +149,7 @@ static void try_again(struct hf_core *core, struct hf_acquisition *a,
     uint64_t at_ms = core->now_ms;
 
     hf_acquisition_keep_message(core, a, why); /* told if time runs out first */
-    hf_enqueue_order_failed(core, a);
+    hf_enqueue_order_failed(core, &a->own.turn);
     /* A connection that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
         at_ms = hf_retry_next(&core->config.retry, &a->own.enqueue_retry,
@@ -170,6 +171,11 @@ static void unsure(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     /* Told if no time is left. */
     hf_acquisition_keep_message(core, ticket->acquisition, why);
+}
+
+static void search_failed(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    hf_enqueue_order_failed(core, &ticket->acquisition->own.turn);
 }
 
 static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -229,8 +235,7 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
     assert(!a->own.downgrading && hf_acquisition_is_of_user(a));
     a->own.downgrading = true;
     if (a->state == STATE(HELD))
-        *hf_own_ticket_held(a->own.ticket) =
-            (struct hf_own_ticket_held){.downgrade_asked = false};
+        hf_own_ticket_downgrade(a->own.ticket);
     hf_acquisition_pump(core, a);
 }
 
@@ -275,6 +280,7 @@ static const struct hf_ticket_owner ticket_owner = {
     .lost = lost,
     .evicted = evicted,
     .unsure = unsure,
+    .search_failed = search_failed,
     .failed = failed,
     .refused = refused,
     .downgraded = downgraded,
@@ -285,6 +291,26 @@ static const struct hf_ticket_owner ticket_owner = {
 
 /* ----------------------------------------------------------- another try -- */
 
+static struct hf_own_ticket *new_ticket(struct hf_acquisition *a)
+{
+    struct hf_ticket_spec spec = {
+        .queue = a->queue,
+        .payload = &a->payload,
+        .kind = a->kind,
+        .role = a->entry_mutex ? HF_ROLE_ENTRY : HF_ROLE_LOCK,
+        .weight = a->weight,
+        .limit = a->limit,
+        .report_every_ms = a->report_every_ms,
+    };
+    struct hf_own_ticket *ticket = hf_own_ticket_new(&spec, &ticket_owner);
+
+    if (ticket == NULL)
+        return NULL;
+    ticket->acquisition = a;
+    ticket->entry = &a->entry;
+    return ticket;
+}
+
 /* See that there is a ticket to ask for.  Without the memory for it that fails
  * as if the engine had none. */
 static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
@@ -292,7 +318,7 @@ static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     if (a->own.ticket == NULL)
-        a->own.ticket = hf_own_ticket_new(a, &ticket_owner);
+        a->own.ticket = new_ticket(a);
     if (a->own.ticket != NULL)
         return true;
     hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
@@ -317,13 +343,13 @@ static void pump_try(struct hf_core *core, struct hf_acquisition *a)
     if (looks && (!may_try(core, a) || !make_ticket(core, a) ||
                   !hf_own_ticket_looking(a->own.ticket)->room))
         return;
-    if (!may_try(core, a) || hf_enqueue_order_before(core, a) != NULL ||
+    if (!may_try(core, a) ||
+        hf_enqueue_order_before(core, &a->own.turn) != NULL ||
         !make_ticket(core, a))
         return;
-    a->stamp = 0;
     hf_own_ticket_enqueue(core, a->own.ticket);
     hf_acquisition_update_order(core, a);
-    hf_enqueue_order_asked(core, a);
+    hf_enqueue_order_asked(core, &a->own.turn);
 }
 
 static void pump(struct hf_core *core, struct hf_acquisition *a)

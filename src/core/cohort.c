@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/acquisition.h"
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/memory.h"

@@ -13,7 +13,7 @@
          a != NULL && (hf_core_visit(core), next = a->next, true); a = next)
 
 #define FOR_EACH_OPERATION(core, operation, next)                              \
-    for (struct hf_operation *operation = (core)->first_inquiry, *next;        \
+    for (struct hf_operation *operation = (core)->first_operation, *next;      \
          operation != NULL &&                                                  \
          (hf_core_visit(core), next = operation->next, true);                  \
          operation = next)
@@ -28,7 +28,7 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
     *core = (struct hf_core){.config = *config, .now_ms = now_ms};
     hf_effect_queue_init(&core->effects);
     hf_later_init(&core->later);
-    hf_enqueue_order_init(&core->order);
+    hf_enqueue_order_init(&core->order, hf_acquisition_is_asking);
     hf_ticket_table_init(&core->tickets);
     hf_removals_init(&core->removals);
     hf_session_init(&core->session, &core->effects,
@@ -504,11 +504,11 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
  * acquisitions on towards their ends. */
 static void look_at_notes(struct hf_core *core)
 {
-    struct hf_acquisition *a;
+    struct hf_enqueue_turn *turn;
 
     do {
-        while ((a = hf_enqueue_order_take(core)) != NULL)
-            hf_acquisition_pump(core, a);
+        while ((turn = hf_enqueue_order_take(core)) != NULL)
+            hf_acquisition_pump(core, hf_acquisition_of_turn(turn));
         hf_later_run(&core->later, core);
     } while (core->order.next != NULL);
 }
@@ -637,7 +637,7 @@ void hf_core_check(const struct hf_core *core)
     }
     assert(core->held == held);
     check_schedule(core);
-    for (const struct hf_operation *i = core->first_inquiry; i != NULL;
+    for (const struct hf_operation *i = core->first_operation; i != NULL;
          i = i->next)
         hf_operation_check(core, i);
     assert(held == 0 || core->now_ms < hf_session_loses_at_ms(&core->session));

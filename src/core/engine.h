@@ -281,7 +281,7 @@ struct hf_event {
         } answer;
         struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE
                                                DOWNGRADE */
-        struct hf_operation *operation;     /* INQUIRE RECALL */
+        struct hf_operation *operation;     /* OPERATE RECALL */
         struct {
             struct hf_acquisition *acquisition; /* a lease */
             uint32_t permits; /* so many there are from now on */

@@ -5,16 +5,15 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/acquisition.h"
-#include "core/core.h"
+#include "core/core_state.h"
 
-static struct hf_acquisition *of_node(struct hf_tree_node *node)
+static struct hf_enqueue_turn *of_node(struct hf_tree_node *node)
 {
-    size_t offset = offsetof(struct hf_acquisition, own.turn.node);
+    size_t offset = offsetof(struct hf_enqueue_turn, node);
 
     if (node == NULL)
         return NULL;
-    return (struct hf_acquisition *)(void *)((char *)node - offset);
+    return (struct hf_enqueue_turn *)(void *)((char *)node - offset);
 }
 
 static int compare(const void *queue, const struct hf_tree_node *node)
@@ -22,13 +21,15 @@ static int compare(const void *queue, const struct hf_tree_node *node)
     return strcmp(queue, of_node((struct hf_tree_node *)node)->queue);
 }
 
-void hf_enqueue_order_init(struct hf_enqueue_order *order)
+void hf_enqueue_order_init(struct hf_enqueue_order *order,
+                           hf_enqueue_turn_is_asking *is_asking)
 {
-    *order = (struct hf_enqueue_order){.lines = {.compare = compare}};
+    *order = (struct hf_enqueue_order){.lines = {.compare = compare},
+                                       .is_asking = is_asking};
 }
 
-static struct hf_acquisition *first_in_line(const struct hf_core *core,
-                                            const char *queue)
+static struct hf_enqueue_turn *first_in_line(const struct hf_core *core,
+                                             const char *queue)
 {
     return of_node(hf_tree_find(&core->order.lines, queue));
 }
@@ -36,212 +37,215 @@ static struct hf_acquisition *first_in_line(const struct hf_core *core,
 /* ------------------------------------------------------------------ turns --
  */
 
-static void add_next(struct hf_core *core, struct hf_acquisition *a)
+static void add_next(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    struct hf_acquisition **link = &core->order.next;
+    struct hf_enqueue_turn **link = &core->order.next;
 
-    if (a->own.turn.is_next)
+    if (turn->is_next)
         return;
-    for (; *link != NULL; link = &(*link)->own.turn.next)
+    for (; *link != NULL; link = &(*link)->next)
         hf_core_visit(core);
-    a->own.turn.is_next = true;
-    a->own.turn.next = NULL;
-    *link = a;
+    turn->is_next = true;
+    turn->next = NULL;
+    *link = turn;
 }
 
-static void drop_next(struct hf_core *core, struct hf_acquisition *a)
+static void drop_next(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    struct hf_acquisition **link = &core->order.next;
+    struct hf_enqueue_turn **link = &core->order.next;
 
-    if (!a->own.turn.is_next)
+    if (!turn->is_next)
         return;
-    for (; *link != a; link = &(*link)->own.turn.next)
+    for (; *link != turn; link = &(*link)->next)
         hf_core_visit(core);
-    *link = a->own.turn.next;
-    a->own.turn.is_next = false;
+    *link = turn->next;
+    turn->is_next = false;
 }
 
 /* One that may not ask yet lets those behind it pass. */
 static bool lets_pass(const struct hf_core *core,
-                      const struct hf_acquisition *a)
+                      const struct hf_enqueue_turn *turn)
 {
-    return a->not_before_ms > core->now_ms;
+    return turn->not_before_ms > core->now_ms;
 }
 
-static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
+static void pass_on(struct hf_core *core, const struct hf_enqueue_turn *turn)
 {
-    struct hf_acquisition *next = a->own.turn.behind;
+    struct hf_enqueue_turn *next = turn->behind;
 
     while (next != NULL) {
         add_next(core, next);
-        next = lets_pass(core, next) ? next->own.turn.behind : NULL;
+        next = lets_pass(core, next) ? next->behind : NULL;
     }
 }
 
-/* The queue took a ticket: all behind ${a} may ask.  Those behind one that was
- * told before hear it from that one, so that this is no walk for each ticket.
+/* The queue took a ticket: all behind ${turn} may ask.  Those behind one that
+ * was told before hear it from that one, so that this is no walk for each
+ * ticket.
  */
-static void set_known(const struct hf_core *core, struct hf_acquisition *a)
+static void set_known(const struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    while ((a = a->own.turn.behind) != NULL && !a->own.turn.known) {
+    while ((turn = turn->behind) != NULL && !turn->known) {
         hf_core_visit(core);
-        a->own.turn.known = true;
+        turn->known = true;
     }
 }
 
-static void clear_known(const struct hf_core *core, struct hf_acquisition *a)
+static void clear_known(const struct hf_core *core,
+                        struct hf_enqueue_turn *turn)
 {
-    for (; a != NULL; a = a->own.turn.behind) {
+    for (; turn != NULL; turn = turn->behind) {
         hf_core_visit(core);
-        a->own.turn.known = false;
+        turn->known = false;
     }
 }
 
 /* ------------------------------------------------------------------- line --
  */
 
-static void set_first(struct hf_core *core, struct hf_acquisition *a,
-                      struct hf_acquisition *last)
+static void set_first(struct hf_core *core, struct hf_enqueue_turn *turn,
+                      struct hf_enqueue_turn *last)
 {
-    a->own.turn.last = last;
-    hf_tree_add(&core->order.lines, &a->own.turn.node, a->queue);
+    turn->last = last;
+    hf_tree_add(&core->order.lines, &turn->node, turn->queue);
 }
 
-static void drop_first(struct hf_core *core, struct hf_acquisition *a)
+static void drop_first(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    hf_tree_remove(&core->order.lines, &a->own.turn.node, a->queue);
+    hf_tree_remove(&core->order.lines, &turn->node, turn->queue);
 }
 
 /* An acquisition that comes back takes its old place in the line. */
-static void join(struct hf_core *core, struct hf_acquisition *a)
+static void join(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    struct hf_acquisition *first = first_in_line(core, a->queue);
-    struct hf_acquisition *before = first != NULL ? first->own.turn.last : NULL;
+    struct hf_enqueue_turn *first = first_in_line(core, turn->queue);
+    struct hf_enqueue_turn *before = first != NULL ? first->last : NULL;
 
-    while (before != NULL && before->own.turn.number > a->own.turn.number) {
+    while (before != NULL && before->number > turn->number) {
         hf_core_visit(core);
-        before = before->own.turn.before;
+        before = before->before;
     }
-    a->own.turn.before = before;
-    a->own.turn.behind = before != NULL ? before->own.turn.behind : first;
-    a->own.turn.known = false;
-    a->own.turn.in_line = true;
-    if (a->own.turn.behind != NULL)
-        a->own.turn.behind->own.turn.before = a;
+    turn->before = before;
+    turn->behind = before != NULL ? before->behind : first;
+    turn->known = false;
+    turn->in_line = true;
+    if (turn->behind != NULL)
+        turn->behind->before = turn;
     else if (first != NULL)
-        first->own.turn.last = a;
+        first->last = turn;
     if (before != NULL) {
-        before->own.turn.behind = a;
+        before->behind = turn;
         return;
     }
     if (first != NULL)
         drop_first(core, first);
-    set_first(core, a, first != NULL ? first->own.turn.last : a);
+    set_first(core, turn, first != NULL ? first->last : turn);
 }
 
-static void leave(struct hf_core *core, struct hf_acquisition *a)
+/* ${queued}: because its ticket is in the queue. */
+static void leave(struct hf_core *core, struct hf_enqueue_turn *turn,
+                  bool queued)
 {
-    struct hf_acquisition *before = a->own.turn.before,
-                          *behind = a->own.turn.behind;
+    struct hf_enqueue_turn *before = turn->before, *behind = turn->behind;
 
-    drop_next(core, a);
-    if (hf_acquisition_is_queued(a))
-        set_known(core, a);
-    pass_on(core, a);
+    drop_next(core, turn);
+    if (queued)
+        set_known(core, turn);
+    pass_on(core, turn);
     if (behind != NULL)
-        behind->own.turn.before = before;
+        behind->before = before;
     else if (before != NULL)
-        first_in_line(core, a->queue)->own.turn.last = before;
+        first_in_line(core, turn->queue)->last = before;
     if (before != NULL)
-        before->own.turn.behind = behind;
+        before->behind = behind;
     else
-        drop_first(core, a);
+        drop_first(core, turn);
     if (before == NULL && behind != NULL)
-        set_first(core, behind, a->own.turn.last);
-    a->own.turn.in_line = false;
+        set_first(core, behind, turn->last);
+    turn->in_line = false;
 }
 
-void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
+void hf_enqueue_order_want(struct hf_core *core, struct hf_enqueue_turn *turn,
+                           const char *queue, uint64_t not_before_ms)
 {
-    a->own.turn = (struct hf_enqueue_turn){
+    *turn = (struct hf_enqueue_turn){
+        .queue = queue,
+        .not_before_ms = not_before_ms,
         .number = ++core->order.wants,
     };
 }
 
-void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a,
-                             bool wants)
+void hf_enqueue_order_update(struct hf_core *core, struct hf_enqueue_turn *turn,
+                             bool wants, bool queued)
 {
-    bool belongs = wants && a->own.turn.failures < HF_ENQUEUE_ORDER_FAILURES;
+    bool belongs = wants && turn->failures < HF_ENQUEUE_ORDER_FAILURES;
 
-    if (hf_acquisition_is_queued(a))
-        a->own.turn.failures = 0;
-    if (belongs == a->own.turn.in_line)
+    if (queued)
+        turn->failures = 0;
+    if (belongs == turn->in_line)
         return;
-    if (a->own.turn.in_line)
-        leave(core, a);
+    if (turn->in_line)
+        leave(core, turn, queued);
     else
-        join(core, a);
+        join(core, turn);
 }
 
-void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
+void hf_enqueue_order_failed(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    if (a->own.turn.in_line)
-        clear_known(core, a);
+    if (turn->in_line)
+        clear_known(core, turn);
     if (core->session.state == HF_STATE_CONNECTED)
-        a->own.turn.failures++; /* a link that dropped counts for nothing */
-    hf_enqueue_order_update(core, a, a->own.turn.in_line);
+        turn->failures++; /* a link that dropped counts for nothing */
+    hf_enqueue_order_update(core, turn, turn->in_line, false);
 }
 
-void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a)
+void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    struct hf_acquisition *next =
-        a->own.turn.in_line ? a->own.turn.behind : NULL;
+    struct hf_enqueue_turn *next = turn->in_line ? turn->behind : NULL;
 
-    if (next != NULL && next->own.turn.known)
+    if (next != NULL && next->known)
         add_next(core, next);
 }
 
-const struct hf_acquisition *
+const struct hf_enqueue_turn *
 hf_enqueue_order_before(const struct hf_core *core,
-                        const struct hf_acquisition *a)
+                        const struct hf_enqueue_turn *turn)
 {
-    const struct hf_acquisition *before = a->own.turn.before;
+    const struct hf_enqueue_turn *before = turn->before;
 
-    if (!a->own.turn.in_line)
+    if (!turn->in_line)
         return NULL;
     while (before != NULL && lets_pass(core, before)) {
         hf_core_visit(core);
-        before = before->own.turn.before;
+        before = before->before;
     }
-    if (before != NULL && a->own.turn.known && before->own.ticket != NULL &&
-        hf_own_ticket_enqueue_unanswered(before->own.ticket))
+    if (before != NULL && turn->known && core->order.is_asking(before))
         return NULL;
     return before;
 }
 
-struct hf_acquisition *hf_enqueue_order_take(struct hf_core *core)
+struct hf_enqueue_turn *hf_enqueue_order_take(struct hf_core *core)
 {
-    struct hf_acquisition *a = core->order.next;
+    struct hf_enqueue_turn *turn = core->order.next;
 
-    if (a != NULL)
-        drop_next(core, a);
-    return a;
+    if (turn != NULL)
+        drop_next(core, turn);
+    return turn;
 }
 
 void hf_enqueue_order_check(const struct hf_core *core,
-                            const struct hf_acquisition *a)
+                            const struct hf_enqueue_turn *turn)
 {
-    const struct hf_acquisition *before = a->own.turn.before;
+    const struct hf_enqueue_turn *before = turn->before;
 
-    assert(!a->own.turn.is_next);
-    if (!a->own.turn.in_line)
+    assert(!turn->is_next);
+    if (!turn->in_line)
         return;
     if (before == NULL)
-        assert(first_in_line(core, a->queue) == a);
+        assert(first_in_line(core, turn->queue) == turn);
     else
-        assert(before->own.turn.behind == a &&
-               before->own.turn.number < a->own.turn.number &&
-               strcmp(before->queue, a->queue) == 0);
-    assert(a->own.turn.behind != NULL ||
-           first_in_line(core, a->queue)->own.turn.last == a);
+        assert(before->behind == turn && before->number < turn->number &&
+               strcmp(before->queue, turn->queue) == 0);
+    assert(turn->behind != NULL ||
+           first_in_line(core, turn->queue)->last == turn);
 }

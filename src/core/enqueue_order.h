@@ -33,60 +33,70 @@
 
 #include "core/tree.h"
 
-struct hf_acquisition;
 struct hf_core;
+struct hf_enqueue_turn;
 
 /* The others wait this often for the backoff of the first one. */
 #define HF_ENQUEUE_ORDER_FAILURES 8
 
+/* Has the acquisition of ${turn} asked for a ticket, and has no answer yet? */
+typedef bool hf_enqueue_turn_is_asking(const struct hf_enqueue_turn *turn);
+
 /* The part of the core. */
 struct hf_enqueue_order {
+    hf_enqueue_turn_is_asking *is_asking;
     struct hf_tree lines; /* of each queue the first in line, by its name */
     uint64_t wants;       /* the number of the last one */
-    struct hf_acquisition *next; /* those whose turn may have come */
+    struct hf_enqueue_turn *next; /* those whose turn may have come */
 };
 
 /* The part of an acquisition; all zero before its WANT. */
 struct hf_enqueue_turn {
-    uint64_t number;   /* of its WANT */
-    unsigned failures; /* since it last had a ticket in the queue */
+    const char *queue;      /* lives as long */
+    uint64_t not_before_ms; /* CLOCK_BOOTTIME; it asks for no ticket earlier */
+    uint64_t number;        /* of its WANT */
+    unsigned failures;      /* since it last had a ticket in the queue */
     bool in_line;
     bool known;   /* the queue takes tickets: one in front of it has its own,
                      and nothing failed since */
     bool is_next; /* it is in the list of those whose turn may have come */
-    struct hf_acquisition *before; /* in line for the same queue */
-    struct hf_acquisition *behind;
-    struct hf_tree_node node;    /* of the first in line, ... */
-    struct hf_acquisition *last; /* ... which knows the last one */
-    struct hf_acquisition *next;
+    struct hf_enqueue_turn *before; /* in line for the same queue */
+    struct hf_enqueue_turn *behind;
+    struct hf_tree_node node;     /* of the first in line, ... */
+    struct hf_enqueue_turn *last; /* ... which knows the last one */
+    struct hf_enqueue_turn *next;
 };
 
-void hf_enqueue_order_init(struct hf_enqueue_order *order);
+void hf_enqueue_order_init(struct hf_enqueue_order *order,
+                           hf_enqueue_turn_is_asking *is_asking);
 
-/* ${a} is wanted, its .queue is set: give it its number. */
-void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a);
+/* The acquisition of ${turn} is wanted: give it its number. */
+void hf_enqueue_order_want(struct hf_core *core, struct hf_enqueue_turn *turn,
+                           const char *queue, uint64_t not_before_ms);
 
-/* After each change of the state of ${a}, or of its tickets; ${wants}: it wants
- * a ticket in the queue, and has none there. */
-void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a,
-                             bool wants);
+/* After each change of the state of the acquisition, or of its tickets.
+ * ${wants}: it wants a ticket in the queue, and has none there.  ${queued}: its
+ * ticket is in the queue, not admitted yet. */
+void hf_enqueue_order_update(struct hf_core *core, struct hf_enqueue_turn *turn,
+                             bool wants, bool queued);
 
-/* ${a} has asked for its ticket. */
-void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a);
+/* It has asked for its ticket. */
+void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn);
 
-/* An enqueue of ${a}, or the search for its ticket, failed; it tries again. */
-void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a);
+/* Its enqueue, or the search for its ticket, failed; it tries again. */
+void hf_enqueue_order_failed(struct hf_core *core,
+                             struct hf_enqueue_turn *turn);
 
 /* Which acquisition has to have its ticket, or to have asked for it where the
- * queue is known, before ${a} may ask for one?  NULL: none. */
-const struct hf_acquisition *
+ * queue is known, before that of ${turn} may ask for one?  NULL: none. */
+const struct hf_enqueue_turn *
 hf_enqueue_order_before(const struct hf_core *core,
-                        const struct hf_acquisition *a);
+                        const struct hf_enqueue_turn *turn);
 
 /* The next whose turn has come, to be pumped when a step ends; or NULL. */
-struct hf_acquisition *hf_enqueue_order_take(struct hf_core *core);
+struct hf_enqueue_turn *hf_enqueue_order_take(struct hf_core *core);
 
 void hf_enqueue_order_check(const struct hf_core *core,
-                            const struct hf_acquisition *a);
+                            const struct hf_enqueue_turn *turn);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/acquisition.h"
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/double_barrier.h"
 #include "core/error.h"
 #include "core/instant.h"
@@ -106,13 +106,13 @@ static const struct hf_schedule_ops schedule_ops = {keys_of, tick, NULL};
 
 static void link_last(struct hf_core *core, struct hf_operation *operation)
 {
-    operation->previous = core->last_inquiry;
+    operation->previous = core->last_operation;
     operation->next = NULL;
-    if (core->last_inquiry != NULL)
-        core->last_inquiry->next = operation;
+    if (core->last_operation != NULL)
+        core->last_operation->next = operation;
     else
-        core->first_inquiry = operation;
-    core->last_inquiry = operation;
+        core->first_operation = operation;
+    core->last_operation = operation;
 }
 
 static void unlink(struct hf_core *core, struct hf_operation *operation)
@@ -120,11 +120,11 @@ static void unlink(struct hf_core *core, struct hf_operation *operation)
     if (operation->previous != NULL)
         operation->previous->next = operation->next;
     else
-        core->first_inquiry = operation->next;
+        core->first_operation = operation->next;
     if (operation->next != NULL)
         operation->next->previous = operation->previous;
     else
-        core->last_inquiry = operation->previous;
+        core->last_operation = operation->previous;
 }
 
 static void finish(struct hf_core *core, struct hf_operation *operation)

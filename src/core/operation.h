@@ -32,9 +32,9 @@
 
 struct hf_core;
 
-/* Zeroed, then set, before INQUIRE. */
+/* Zeroed, then set, before OPERATE. */
 struct hf_operation {
-    /* Set before INQUIRE; the text must live until FINISHED. */
+    /* Set before OPERATE; the text must live until FINISHED. */
     enum hf_request_kind kind; /* LIST, which is whole, REMOVE or REVOKE; of
                                   a barrier RAISE, LOWER, or LOOK, to wait */
     const char *queue;

@@ -3,8 +3,7 @@
 
 #include <assert.h>
 
-#include "core/acquisition.h"
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/instant.h"
 #include "core/memory.h"
 #include "core/rule.h"
@@ -28,26 +27,27 @@ static const struct hf_machine_table table = {"ticket", states,
 
 /* -------------------------------------------------- beginning and memory -- */
 
-struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a,
+struct hf_own_ticket *hf_own_ticket_new(const struct hf_ticket_spec *spec,
                                         const struct hf_ticket_owner *owner)
 {
+    const struct hf_rule *rule = hf_rule_of(spec->kind);
     struct hf_own_ticket *ticket = hf_alloc(sizeof *ticket);
 
     if (ticket == NULL)
         return NULL;
-    ticket->acquisition = a;
+    ticket->spec = *spec;
     ticket->owner = owner;
     ticket->ask = (struct hf_request){
-        .ticket_kind = a->kind,
-        .weight = a->kind == HF_TICKET_LEASE ? a->weight : 1,
-        .limit = hf_rule_of(a->kind)->watches_queue ? a->limit : 0,
-        .queue = a->queue,
-        .payload = a->payload,
+        .ticket_kind = spec->kind,
+        .weight = spec->kind == HF_TICKET_LEASE ? spec->weight : 1,
+        .limit = rule->watches_queue ? spec->limit : 0,
+        .queue = spec->queue,
+        .payload = *spec->payload,
         .own = ticket,
         .effect = &ticket->ask_effect,
     };
     ticket->ask_effect.request = &ticket->ask;
-    if (!hf_rule_of(a->kind)->watches_queue)
+    if (!rule->watches_queue)
         return ticket;
     ticket->queue_watch = hf_queue_watch_new(ticket);
     if (ticket->queue_watch != NULL)
@@ -70,7 +70,7 @@ void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
                         enum hf_own_ticket_state state)
 {
     hf_machine_move(&table, &ticket->state, state);
-    hf_schedule_touch(core, &ticket->acquisition->entry);
+    hf_schedule_touch(core, ticket->entry);
 }
 
 struct hf_own_ticket_looking *
@@ -137,7 +137,7 @@ static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
     if (ticket->state != STATE(REMOVING))
         hf_own_ticket_move(core, ticket, STATE(REMOVING));
     hf_removal_begin(core, ticket, appears_until_ms, now, weight);
-    hf_schedule_touch(core, &ticket->acquisition->entry);
+    hf_schedule_touch(core, ticket->entry);
 }
 
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)

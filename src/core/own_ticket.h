@@ -16,6 +16,10 @@
  * be needed to remove it, before its ENQUEUE is asked for; it cannot fail after
  * that.  It is freed when it is GONE and the engine has nothing of it.
  *
+ * It knows nothing of its acquisition: what that wants is in its
+ * hf_ticket_spec, and what becomes of the ticket is notified by the functions
+ * of its hf_ticket_owner.
+ *
  * own_ticket.c has its states and its end, own_ticket_place.c what a queue
  * means for it, own_ticket_requests.c its requests and their answers.
  */
@@ -38,6 +42,7 @@
 
 struct hf_acquisition;
 struct hf_core;
+struct hf_schedule_entry;
 
 /* A ticket that is admitted at once watches itself only if it is held so long:
  * short critical sections do not pay for it. */
@@ -51,6 +56,20 @@ enum hf_own_ticket_state {
     HF_OWN_TICKET_HELD,
     HF_OWN_TICKET_REMOVING,
     HF_OWN_TICKET_GONE
+};
+
+/* What is wanted of a ticket. */
+struct hf_ticket_spec {
+    const char *queue; /* lives as long as the ticket */
+    /* Where the owner has the text, which may be moved meanwhile. */
+    const char *const *payload;
+    enum hf_ticket_kind kind; /* WRITE: READ once it was downgraded */
+    enum hf_ticket_role role; /* in a queue that has roles */
+    uint32_t weight;          /* LEASE: N permits ... */
+    uint32_t limit; /* ... of N; PARTICIPANT: the participants waited for */
+    /* Notify .waiting at least this often while QUEUED; 0: only when the place
+     * was looked up anyway. */
+    uint64_t report_every_ms;
 };
 
 /* What becomes of a ticket when its acquisition tries again. */
@@ -80,12 +99,12 @@ struct hf_own_ticket_queued {
     bool admissible;
     bool waited;       /* it was not admitted at once */
     bool revoked;      /* its owner is to be asked to let go, once it is HELD */
-    bool stamp_wanted; /* of a MEMBER */
+    bool stamp_wanted; /* of a PARTICIPANT */
     uint64_t report_at_ms;
 };
 
-/* A writer that is to be a reader. */
 struct hf_own_ticket_held {
+    bool downgrading;         /* a writer that is to be a reader */
     bool downgrade_asked;     /* and it may have been done */
     uint64_t downgrade_at_ms; /* not asked for before */
     struct hf_retry_state downgrade_retry;
@@ -116,6 +135,8 @@ struct hf_ticket_owner {
     /* The enqueue may have failed, as ${why} tells: it is looked for. */
     void (*unsure)(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why);
+    /* The search failed, and is repeated. */
+    void (*search_failed)(struct hf_core *core, struct hf_own_ticket *ticket);
     /* The enqueue failed as ${why}, or the last unsure(), tells, and another
      * ticket may do better.  ${end}: what becomes of this one. */
     void (*failed)(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -135,9 +156,11 @@ struct hf_ticket_owner {
 };
 
 struct hf_own_ticket {
-    struct hf_acquisition *acquisition;
+    struct hf_acquisition *acquisition;  /* handed to .owner */
     const struct hf_ticket_owner *owner; /* the acquisition's */
+    struct hf_schedule_entry *entry;     /* the acquisition's */
     struct hf_own_ticket *next;          /* of the acquisition's earlier ones */
+    struct hf_ticket_spec spec;
     unsigned state;
     union {
         struct hf_own_ticket_looking looking;
@@ -149,6 +172,7 @@ struct hf_own_ticket {
     struct hf_ticket_id id;
     uint64_t session;          /* number of the one that it belongs to */
     uint64_t token;            /* once it was in the queue */
+    uint64_t stamp;            /* PARTICIPANT: what lets it in */
     struct hf_tree_node by_id; /* see ticket_table.h */
     /* ENQUEUE, LIST, DOWNGRADE or STAMP, one at a time. */
     struct hf_request ask;
@@ -162,6 +186,7 @@ struct hf_own_ticket {
     /* QUEUED, HELD. */
     struct hf_watches watches;
     uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
+    uint64_t pumped_ms;   /* when it was last asked for what was due */
     struct hf_retry_state watch_retry;
     struct hf_queue_watch *queue_watch; /* NULL: its rule has none */
     struct hf_description *description; /* NULL: it never was asked for */
@@ -171,9 +196,9 @@ struct hf_own_ticket {
 
 /* ----------------------------------------------- its life: own_ticket.c -- */
 
-/* A ticket for ${a}, LOOKING, with no id yet; NULL without the memory for it.
- */
-struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a,
+/* A ticket, LOOKING, with no id yet; NULL without the memory for it.  The
+ * caller then sets .acquisition and .entry. */
+struct hf_own_ticket *hf_own_ticket_new(const struct hf_ticket_spec *spec,
                                         const struct hf_ticket_owner *owner);
 
 /* It is over and in no table, or the core is no more. */
@@ -284,7 +309,10 @@ void hf_own_ticket_connected(struct hf_core *core,
 /* Tell of its place, if that is due: see that it is listed. */
 void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* A lease: so many permits there are from now on. */
+/* HELD, by a writer: ask to become a reader, until that is answered. */
+void hf_own_ticket_downgrade(struct hf_own_ticket *ticket);
+
+/* A lease: there are ${limit} permits from now on. */
 void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
                              uint32_t limit);
 

@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "core/acquisition.h"
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/rule.h"
@@ -16,17 +15,15 @@
 
 static const struct hf_rule *rule_of(const struct hf_own_ticket *ticket)
 {
-    return hf_rule_of(ticket->acquisition->kind);
+    return hf_rule_of(ticket->spec.kind);
 }
 
 static struct hf_rule_ticket mine(const struct hf_own_ticket *ticket)
 {
-    const struct hf_acquisition *a = ticket->acquisition;
-
     return (struct hf_rule_ticket){.id = ticket->id,
-                                   .kind = a->kind,
-                                   .weight = a->weight,
-                                   .limit = a->limit,
+                                   .kind = ticket->spec.kind,
+                                   .weight = ticket->spec.weight,
+                                   .limit = ticket->spec.limit,
                                    .token = ticket->token};
 }
 
@@ -93,14 +90,14 @@ static const char *use_of(const struct hf_ticket_id *id,
 static void end_wrong_kind(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_ticket *ahead)
 {
-    struct hf_acquisition *a = ticket->acquisition;
+    const struct hf_ticket_spec *spec = &ticket->spec;
     struct hf_error why;
     char name[256] = "the name", by[256] = "";
 
-    if (a->entry_mutex || a->kind == HF_TICKET_LEASE)
+    if (spec->role == HF_ROLE_ENTRY || spec->kind == HF_TICKET_LEASE)
         (void)snprintf(name, sizeof name,
                        "\"%.200s\", where this semaphore has its tickets,",
-                       a->queue);
+                       spec->queue);
     /* Engines need tell only what the first of a queue says. */
     if (ahead->payload[0] != '\0')
         (void)snprintf(by, sizeof by, " (by \"%.200s\")", ahead->payload);
@@ -108,7 +105,7 @@ static void end_wrong_kind(struct hf_core *core, struct hf_own_ticket *ticket,
                  "%s is in use as %s%s, and this is %s; use another name or "
                  "the same kind of lock",
                  name, use_of(&ahead->id, ahead->kind), by,
-                 use_of(&ticket->id, a->kind));
+                 use_of(&ticket->id, spec->kind));
     ticket->owner->refused(core, ticket, &why);
 }
 
@@ -141,7 +138,7 @@ static void take_place(struct hf_core *core, struct hf_own_ticket *ticket,
 
 static void wait(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    uint64_t every_ms = ticket->acquisition->report_every_ms;
+    uint64_t every_ms = ticket->spec.report_every_ms;
 
     if (ticket->state == STATE(QUEUED))
         ticket->in.queued.report_at_ms =
@@ -167,7 +164,7 @@ void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
         return;
     }
     if (place.admission.answer == HF_ADMITTED) {
-        ticket->acquisition->stamp = place.stamp;
+        ticket->stamp = place.stamp;
         hf_own_ticket_admit(core, ticket);
     } else if (!place.stamps && !ticket->owner->may_wait(core, ticket)) {
         return;

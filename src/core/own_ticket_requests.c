@@ -9,8 +9,7 @@
 
 #include <assert.h>
 
-#include "core/acquisition.h"
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/rule.h"
@@ -31,19 +30,18 @@ static void ask(struct hf_core *core, struct hf_own_ticket *ticket,
 }
 
 static struct hf_ticket_id new_id(struct hf_core *core,
-                                  const struct hf_acquisition *a)
+                                  const struct hf_ticket_spec *spec)
 {
     struct hf_ticket_id id = hf_ticket_id_random(&core->config.random);
 
-    if (hf_queue_has_roles(a->queue))
-        hf_ticket_id_set_role(&id,
-                              a->entry_mutex ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
+    if (hf_queue_has_roles(spec->queue))
+        hf_ticket_id_set_role(&id, spec->role);
     return id;
 }
 
 void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    ticket->id = new_id(core, ticket->acquisition);
+    ticket->id = new_id(core, &ticket->spec);
     ticket->number = ++core->ticket_number;
     hf_ticket_table_add(&core->tickets, ticket);
     ticket->session = core->session.number;
@@ -73,6 +71,11 @@ static void pump_stamp(struct hf_core *core, struct hf_own_ticket *ticket)
     ask(core, ticket, HF_REQUEST_STAMP);
 }
 
+static bool is_downgrading(const struct hf_own_ticket *ticket)
+{
+    return ticket->state == STATE(HELD) && ticket->in.held.downgrading;
+}
+
 /* Is it to be watched itself?  Not once it may have become a reader's.  It is
  * until that is asked for: it may run out while nobody can be asked. */
 static bool watches_itself(const struct hf_core *core,
@@ -82,9 +85,8 @@ static bool watches_itself(const struct hf_core *core,
         return true;
     if (ticket->state != STATE(HELD))
         return false;
-    return !ticket->acquisition->own.downgrading ||
-           (!ticket->in.held.downgrade_asked &&
-            !hf_session_usable(&core->session));
+    return !is_downgrading(ticket) || (!ticket->in.held.downgrade_asked &&
+                                       !hf_session_usable(&core->session));
 }
 
 static void pump_watches(struct hf_core *core, struct hf_own_ticket *ticket)
@@ -92,7 +94,7 @@ static void pump_watches(struct hf_core *core, struct hf_own_ticket *ticket)
     const struct hf_own_ticket_queued *queued = &ticket->in.queued;
     struct hf_watched wanted[HF_WATCHED_MAX];
     size_t count = 0;
-    enum hf_ticket_kind kind = ticket->acquisition->kind;
+    enum hf_ticket_kind kind = ticket->spec.kind;
     bool may_ask = hf_session_usable(&core->session) &&
                    core->now_ms >= ticket->watch_at_ms;
 
@@ -129,15 +131,14 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_description *description = ticket->description;
 
-    if (ticket->state != STATE(HELD) || !ticket->acquisition->own.downgrading ||
-        !hf_session_usable(&core->session) || ticket->ask.busy ||
-        hf_description_is_busy(description) ||
+    if (!is_downgrading(ticket) || !hf_session_usable(&core->session) ||
+        ticket->ask.busy || hf_description_is_busy(description) ||
         core->now_ms < ticket->in.held.downgrade_at_ms)
         return;
     ticket->in.held.downgrade_asked = true;
     ticket->ask.payload = description != NULL && description->is_asked
                               ? description->text
-                              : ticket->acquisition->payload;
+                              : *ticket->spec.payload;
     ask(core, ticket, HF_REQUEST_DOWNGRADE);
 }
 
@@ -145,19 +146,20 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
  * ticket. */
 static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    const struct hf_acquisition *a = ticket->acquisition;
     bool stays = ticket->state == STATE(QUEUED) ||
-                 (ticket->state == STATE(HELD) && !a->own.downgrading);
+                 (ticket->state == STATE(HELD) && !is_downgrading(ticket));
 
     if (stays && hf_session_usable(&core->session))
-        hf_description_pump(ticket->description, &core->effects, a->kind,
-                            a->payload, core->now_ms);
+        hf_description_pump(ticket->description, &core->effects,
+                            ticket->spec.kind, *ticket->spec.payload,
+                            core->now_ms);
     else if (ticket->state > STATE(HELD))
         hf_description_end(ticket->description, &core->effects);
 }
 
 void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
 {
+    ticket->pumped_ms = core->now_ms;
     if (hf_session_usable(&core->session)) {
         pump_list(core, ticket);
         pump_stamp(core, ticket);
@@ -185,7 +187,7 @@ void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
 
 void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    uint64_t every_ms = ticket->acquisition->report_every_ms;
+    uint64_t every_ms = ticket->spec.report_every_ms;
 
     if (ticket->state != STATE(QUEUED) ||
         core->now_ms < ticket->in.queued.report_at_ms ||
@@ -197,9 +199,16 @@ void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->list_wanted |= !ticket->ask.busy;
 }
 
+void hf_own_ticket_downgrade(struct hf_own_ticket *ticket)
+{
+    *hf_own_ticket_held(ticket) =
+        (struct hf_own_ticket_held){.downgrading = true};
+}
+
 void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
                              uint32_t limit)
 {
+    ticket->spec.limit = limit;
     ticket->ask.limit = limit;
     ticket->queue_watch->request.limit = limit;
     if (ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
@@ -208,7 +217,6 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
 
 uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
 {
-    const struct hf_acquisition *a = ticket->acquisition;
     bool in_queue =
         ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD);
     uint64_t at_ms = hf_removal_wake_at_ms(&ticket->removal);
@@ -216,18 +224,18 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     if ((ticket->state == STATE(QUEUED) || ticket->state == STATE(UNSURE)) &&
         ticket->list_wanted && !ticket->ask.busy)
         at_ms = hf_earlier_ms(at_ms, ticket->list_at_ms);
-    if (in_queue && ticket->watch_at_ms > a->own.pumped_ms)
+    if (in_queue && ticket->watch_at_ms > ticket->pumped_ms)
         at_ms = hf_earlier_ms(at_ms, ticket->watch_at_ms);
     if (ticket->state == STATE(QUEUED))
         at_ms = hf_earlier_ms(at_ms, ticket->in.queued.report_at_ms);
     if (hf_own_ticket_wants_queue_watch(ticket) &&
         ticket->queue_watch->state == HF_QUEUE_WATCH_NONE)
         at_ms = hf_earlier_ms(at_ms, ticket->queue_watch->at_ms);
-    if (in_queue && !a->own.downgrading &&
+    if (in_queue && !is_downgrading(ticket) &&
         hf_description_is_due(ticket->description))
         at_ms = hf_earlier_ms(at_ms, ticket->description->at_ms);
-    if (a->own.downgrading && ticket->state == STATE(HELD) &&
-        !ticket->ask.busy && !hf_description_is_busy(ticket->description))
+    if (is_downgrading(ticket) && !ticket->ask.busy &&
+        !hf_description_is_busy(ticket->description))
         at_ms = hf_earlier_ms(at_ms, ticket->in.held.downgrade_at_ms);
     return at_ms;
 }
@@ -339,7 +347,7 @@ static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         return;
     }
     if (ticket->state == STATE(UNSURE))
-        hf_enqueue_order_failed(core, ticket->acquisition);
+        ticket->owner->search_failed(core, ticket);
     ticket->list_wanted = true;
     ticket->list_at_ms = hf_core_again_at_ms(core, &ticket->list_retry);
 }
@@ -348,8 +356,7 @@ static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
  * holds it any more, and it must not stay. */
 static bool may_leave_a_rest(const struct hf_own_ticket *ticket)
 {
-    return ticket->acquisition->kind == HF_TICKET_LEASE &&
-           ticket->acquisition->weight > 1;
+    return ticket->spec.kind == HF_TICKET_LEASE && ticket->spec.weight > 1;
 }
 
 /* ${why} is "" if nothing is known but that the ticket is gone. */
@@ -463,8 +470,11 @@ static void stamp_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 
 static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    if (ticket->state == STATE(HELD)) /* else lost or released meanwhile */
-        ticket->owner->downgraded(core, ticket, NULL);
+    if (ticket->state != STATE(HELD)) /* lost or released meanwhile */
+        return;
+    ticket->in.held.downgrading = false;
+    ticket->spec.kind = HF_TICKET_READ;
+    ticket->owner->downgraded(core, ticket, NULL);
 }
 
 static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -482,6 +492,7 @@ static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         /* The ticket is removed as well, should the engine be wrong. */
         ticket->owner->lost(core, ticket, true, event->as.answer.text);
     } else { /* a writer still */
+        held->downgrading = false;
         hf_error_set(&why, event->as.answer.status, "%s",
                      event->as.answer.text);
         ticket->owner->downgraded(core, ticket, &why);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/instant.h"
 #include "core/own_ticket.h"
 
@@ -30,8 +30,8 @@ static struct hf_own_ticket *of_node(const struct hf_tree_node *node)
 
 static struct key key_of(const struct hf_own_ticket *ticket)
 {
-    return (struct key){ticket->acquisition->queue,
-                        ticket->acquisition->entry.number, ticket->number};
+    return (struct key){ticket->spec.queue, ticket->entry->number,
+                        ticket->number};
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -79,7 +79,7 @@ void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
     assert(removal->state == HF_REMOVAL_NONE);
     removal->request = (struct hf_request){
         .kind = HF_REQUEST_REMOVE,
-        .queue = ticket->acquisition->queue,
+        .queue = ticket->spec.queue,
         .ticket = ticket->id,
         .weight = weight,
         .own = ticket,
@@ -167,7 +167,7 @@ struct hf_own_ticket *hf_removals_find(struct hf_core *core, const char *queue,
 
     while ((ticket = of_node(hf_tree_after(&core->removals.waiting, &key))) !=
                NULL &&
-           strcmp(ticket->acquisition->queue, queue) == 0) {
+           strcmp(ticket->spec.queue, queue) == 0) {
         hf_core_visit(core);
         if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count) {
             move(core, ticket, HF_REMOVAL_DUE);

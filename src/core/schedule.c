@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "core/core.h"
+#include "core/core_state.h"
 #include "core/instant.h"
 
 static void remove_touched(struct hf_core *core,

@@ -7,7 +7,8 @@ ZooKeeper (src/zookeeper) nothing of locks.  The files of each include one
 another, and what of the rest is mere vocabulary: errors, memory, instants, text
 and the like.  That is followed through all headers of src, so that a header on
 the way brings nothing in either.  And among the files of a layer there is no
-circle: a file includes headers of files below it only.
+circle: a file includes headers of files below it only.  In the core a ticket
+knows nothing of the acquisition that it is for.
 
 Prints each include that should not be, and fails if there is one.
 """
@@ -28,6 +29,13 @@ LAYERS = {
                   "core/machine.h", "core/memory.h", "core/random.h",
                   "core/reconnect.h", "core/tree.h", "core/url.h"},
 }
+
+# Files of the core that see nothing of an acquisition, and its headers.
+BENEATH = ("own_ticket", "own_ticket_place", "own_ticket_requests",
+           "enqueue_order", "removal", "rule", "schedule", "session",
+           "ticket_table", "watch", "queue_watch", "description", "later")
+ABOVE = ("core/acquisition.h", "core/cohort.h", "core/core.h",
+         "core/multi_lock.h")
 
 
 def includes(path):
@@ -86,8 +94,18 @@ def faults_of(layer):
     return strangers(layer, files) | circles(files)
 
 
+def faults_of_core():
+    faults = set()
+    for name in BENEATH:
+        found = reached(f"core/{name}.c")
+        faults |= {f"src/{found[header]} includes {header}: expected nothing "
+                   f"of an acquisition beneath src/core/{name}.c"
+                   for header in ABOVE if header in found}
+    return faults
+
+
 def main():
-    faults = sorted(set().union(*map(faults_of, LAYERS)))
+    faults = sorted(set().union(faults_of_core(), *map(faults_of, LAYERS)))
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

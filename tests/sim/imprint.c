@@ -128,7 +128,7 @@ static void put_ticket(const struct ink *ink, const struct client *client,
     instant(ink, own->list_at_ms);
     number(ink, own->list_retry.tries);
     instant(ink, own->watch_at_ms);
-    number(ink, own->watch_at_ms > own->acquisition->own.pumped_ms);
+    number(ink, own->watch_at_ms > own->pumped_ms);
     number(ink, own->watch_retry.tries);
     if (own->state == HF_OWN_TICKET_LOOKING)
         number(ink, own->in.looking.room);

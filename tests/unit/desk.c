@@ -103,5 +103,5 @@ void desk_expect_end(const struct desk *d, hf_status status)
     assert_int_equal(d->finished, 1);
     assert_int_equal(d->operation.status, status);
     assert_true((status == HF_OK) == (d->operation.text[0] == '\0'));
-    assert_null(d->core.first_inquiry);
+    assert_null(d->core.first_operation);
 }
