@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Delivery: callbacks of the user wait in one queue and run, in order and with
- * no lock held, where the user wants them.  They are embedded in the object
- * they concern, so that queueing one cannot fail; one that is queued already
- * stays where it is, and so looks at what there is when it runs.
+ * no lock held, where the user wants them.  Each is embedded in what it tells
+ * of, so that queueing one cannot fail.
+ *
+ * A callback that is embedded in an object coalesces: it stays where it is when
+ * the object changes again, and looks at what there is when it runs.  What must
+ * be notified one by one is a record with a callback of its own, allocated with
+ * the request or the event that it is about, and freed by its .run.
  */
 #ifndef HF_MONITOR_DELIVERY_H
 #define HF_MONITOR_DELIVERY_H

@@ -147,12 +147,13 @@ static void refuse_frame(struct hf_zk_session *session, int32_t length)
 /* Answers have come: begin what waits and has room now. */
 static void begin_waiting(struct hf_zk_session *session)
 {
+    const struct hf_zk_worker *worker;
     void *work;
 
     while (hf_zk_session_usable(session) &&
            hf_zk_window_has_room(&session->window, session->wire.calls) &&
-           (work = hf_zk_window_take(&session->window)) != NULL)
-        session->listener.begin(session->listener.user, work);
+           (work = hf_zk_window_take(&session->window, &worker)) != NULL)
+        worker->begin(worker->user, work);
 }
 
 void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,

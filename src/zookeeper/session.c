@@ -90,11 +90,11 @@ static uint64_t next_attempt_ms(struct hf_zk_session *session, bool steady,
 
 void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
-                         const struct hf_zk_listener *listener, uint64_t now_ms)
+                         const struct hf_zk_log *log, uint64_t now_ms)
 {
     assert(config->server_count > 0);
     *session = (struct hf_zk_session){.config = config,
-                                      .listener = *listener,
+                                      .log = *log,
                                       .now_ms = now_ms,
                                       .state = HF_ZK_WAITING,
                                       .least_ms = HF_FOREVER,
@@ -109,11 +109,12 @@ void hf_zk_session_begin(struct hf_zk_session *session,
 /* Answer all that is under way with HF_ZK_CUT, and refuse all that waits. */
 static void cut(struct hf_zk_session *session)
 {
+    const struct hf_zk_worker *worker;
     void *work;
 
     hf_zk_wire_cut(&session->wire);
-    while ((work = hf_zk_window_take(&session->window)) != NULL)
-        session->listener.refused(session->listener.user, work);
+    while ((work = hf_zk_window_take(&session->window, &worker)) != NULL)
+        worker->refused(worker->user, work);
 }
 
 void hf_zk_session_free(struct hf_zk_session *session)
@@ -151,18 +152,20 @@ static void tell_trouble(struct hf_zk_session *session, const char *why)
     snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
              why);
     if (hf_attempt_is_news(&session->logged[session->server], text))
-        session->listener.log(session->listener.user, level, "%s", text);
+        session->log.line(session->log.user, level, "%s", text);
     memcpy(session->trouble, text, sizeof text);
-    session->listener.trouble(session->listener.user, &trouble);
+    HF_ZK_NOTIFY(&session->listeners, trouble, (listener->user, &trouble));
 }
 
 /* Last of all, because this may lead back to hf_zk_session_connect(). */
 static void tell_giving_up(struct hf_zk_session *session)
 {
     const struct hf_attempts *attempts = &session->attempts;
+    uint64_t elapsed_ms = session->now_ms - attempts->first_at_ms;
+    uint32_t retries = attempts->retries;
 
-    session->listener.gave_up(session->listener.user, attempts->retries,
-                              session->now_ms - attempts->first_at_ms);
+    HF_ZK_NOTIFY(&session->listeners, gave_up,
+                 (listener->user, retries, elapsed_ms));
 }
 
 /* -------------------------------------------------------------- greeting -- */
@@ -224,7 +227,8 @@ static void greet(struct hf_zk_session *session)
     move(session, HF_ZK_GREETING);
     if (session->id == 0)
         return;
-    session->listener.resuming(session->listener.user, floor_ms(session));
+    HF_ZK_NOTIFY(&session->listeners, resuming,
+                 (listener->user, floor_ms(session)));
 }
 
 /* A new session is a transaction, and as good a proof as any.  A resumed one is
@@ -247,8 +251,8 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
         &session->config->servers[session->server];
 
     if (resumed && granted_ms < floor_ms(session))
-        session->listener.log(
-            session->listener.user, HF_LOG_WARNING,
+        session->log.line(
+            session->log.user, HF_LOG_WARNING,
             "%s:%u: granted the session %" PRIu64 " ms, and at least %" PRIu64
             " ms were expected; give all servers one "
             "maxSessionTimeout, or the URL timeout_floor=%" PRIu64 "ms",
@@ -258,6 +262,22 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
     if (!resumed || granted_ms < session->timeout_ms)
         session->timeout_ms = granted_ms;
     session->alive_until_ms = 0; /* what was counted before counts no more */
+}
+
+/* What a listener asks for may end the connection, of which all hear at once:
+ * whoever has not heard that it is there need not any more. */
+static void notify_up(struct hf_zk_session *session, bool resumed)
+{
+    struct hf_zk_notification notification;
+    struct hf_zk_listener *listener;
+    uint64_t number = session->number;
+
+    hf_zk_notification_begin(&notification, &session->listeners);
+    while ((listener = hf_zk_notification_next(&notification,
+                                               &session->listeners)) != NULL) {
+        if (listener->up != NULL && hf_zk_session_is_current(session, number))
+            listener->up(listener->user, resumed);
+    }
 }
 
 static void accept(struct hf_zk_session *session, bool resumed)
@@ -278,7 +298,7 @@ static void accept(struct hf_zk_session *session, bool resumed)
     if (resumed)
         hf_zk_watch_set_resume(&session->watches, &session->wire.out,
                                session->zxid);
-    session->listener.up(session->listener.user, resumed);
+    notify_up(session, resumed);
 }
 
 void hf_zk_session_greeted(struct hf_zk_session *session,
@@ -345,15 +365,15 @@ static void closed(struct hf_zk_session *session)
 {
     move(session, HF_ZK_ENDED);
     cut(session);
-    session->listener.closed(session->listener.user);
+    HF_ZK_NOTIFY(&session->listeners, closed, (listener->user));
 }
 
 /* The end, where no goodbye can be said. */
 static void close_silently(struct hf_zk_session *session)
 {
     if (session->id != 0)
-        session->listener.log(
-            session->listener.user, HF_LOG_WARNING,
+        session->log.line(
+            session->log.user, HF_LOG_WARNING,
             "closed without a connection: what tickets there are go "
             "when the session ends, %" PRIu64
             " ms after the server last heard of it",
@@ -395,7 +415,7 @@ static void drop(struct hf_zk_session *session, hf_status status,
     tell_trouble(session, why);
     try_at(session, next_ms);
     if (was_up) {
-        session->listener.suspended(session->listener.user);
+        HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
         cut(session);
     }
     end_if_asked(session);
@@ -440,7 +460,7 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     if (session->state == HF_ZK_GREETING || session->state == HF_ZK_UP)
         open_next(session);
     cut(session);
-    session->listener.lost(session->listener.user, why);
+    HF_ZK_NOTIFY(&session->listeners, lost, (listener->user, why));
     end_if_asked(session);
 }
 
@@ -462,7 +482,6 @@ size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
                         enum hf_zk_opcode opcode)
 {
     assert(hf_zk_session_usable(session));
-    call->user = session->listener.user;
     call->commits = commits(opcode);
     call->sent = hf_zk_proof_sent(&session->proof, session->now_ms);
     hf_zk_wire_add_call(&session->wire, call);
@@ -487,7 +506,7 @@ static void tell_proven(struct hf_zk_session *session, uint64_t anchor_ms)
     if (anchor_ms <= session->told_anchor_ms)
         return;
     session->told_anchor_ms = anchor_ms;
-    session->listener.proven(session->listener.user, anchor_ms);
+    HF_ZK_NOTIFY(&session->listeners, proven, (listener->user, anchor_ms));
 }
 
 void hf_zk_call_committed(struct hf_zk_session *session,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A session and the connections that carry it, without I/O: bytes and time in,
- * bytes and what the listener hears out.  Which server, the greeting, calls and
+ * bytes and what the listeners hear out.  Which server, the greeting, calls and
  * their answers, the two clocks (is the link alive, may the session be, and
  * what is proven of it: proof.h), and the goodbye.  It knows no locks.  It
  * makes no system call and has no clock, thread or descriptor, so that the
@@ -29,6 +29,7 @@
 #include "core/attempt.h"
 #include "core/random.h"
 #include "core/reconnect.h"
+#include "zookeeper/listeners.h"
 #include "zookeeper/proof.h"
 #include "zookeeper/watch_set.h"
 #include "zookeeper/window.h"
@@ -62,41 +63,11 @@ struct hf_zk_session_config {
     struct hf_random random; /* seeded */
 };
 
-/* Why there is no connection. */
-struct hf_zk_trouble {
-    const char *text; /* with the server's name */
-    hf_status status;
-    bool final; /* no later attempt will do better */
-};
-
-/* What hears of the session.  Each but .log may lead back into calls, and into
- * hf_zk_session_end(). */
-struct hf_zk_listener {
+/* Where log lines go: one place, however many listeners there are. */
+struct hf_zk_log {
     void *user;
-    void (*log)(void *user, enum hf_log_level level, const char *format, ...)
+    void (*line)(void *user, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
-    void (*trouble)(void *user, const struct hf_zk_trouble *trouble);
-    /* The policy for reconnecting has come to its end. */
-    void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
-    /* A server is asked, now, to take the session up again, and grants at least
-     * ${least_timeout_ms}. */
-    void (*resuming)(void *user, uint64_t least_timeout_ms);
-    /* There is a connection, and nothing was sent on it but credentials, and
-     * what sets the watches of the session again. */
-    void (*up)(void *user, bool resumed);
-    /* There is none any more.  Then the calls under way are answered with
-     * HF_ZK_CUT, and what waits for the window is refused. */
-    void (*suspended)(void *user);
-    /* The session is over; calls and what waits were answered before. */
-    void (*lost)(void *user, const char *why);
-    /* As hf_zk_session_end() had it, with or without a goodbye. */
-    void (*closed)(void *user);
-    /* The session lives at least a timeout from ${anchor_ms}. */
-    void (*proven)(void *user, uint64_t anchor_ms);
-    /* ${work} waited for the window and may begin; or never will, because the
-     * connection has ended, .trouble of the session says why. */
-    void (*begin)(void *user, void *work);
-    void (*refused)(void *user, void *work);
 };
 
 enum hf_zk_session_state {
@@ -122,7 +93,8 @@ enum hf_zk_tls_question {
 
 struct hf_zk_session {
     struct hf_zk_session_config *config;
-    struct hf_zk_listener listener;
+    struct hf_zk_log log;
+    struct hf_zk_listeners listeners; /* whoever wants to hear of it joins */
     uint64_t now_ms; /* of the call that is being carried out */
     struct hf_zk_wire wire;
     struct hf_zk_window window;
@@ -160,15 +132,14 @@ struct hf_zk_session {
     uint64_t logged[HF_ZK_SERVERS_MAX];
 };
 
-/* ${config} has to live as long; .random of it is drawn from.  ${listener} is
- * copied.  The first connection is wanted at once. */
+/* ${config} has to live as long; .random of it is drawn from.  ${log} is
+ * copied. The first connection is wanted at once. */
 void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
-                         const struct hf_zk_listener *listener,
-                         uint64_t now_ms);
+                         const struct hf_zk_log *log, uint64_t now_ms);
 
-/* Calls under way are answered with HF_ZK_CUT, and what waits is refused; the
- * listener hears of nothing else. */
+/* Calls under way are answered with HF_ZK_CUT, and what waits is refused; no
+ * listener hears of anything else. */
 void hf_zk_session_free(struct hf_zk_session *session);
 
 /* The policy had given up: try again. */
@@ -183,11 +154,12 @@ bool hf_zk_session_linked(const struct hf_zk_session *session);
 /* ----------------------------------------------------------------- calls -- */
 
 /* It is ${now_ms}: before calls, or the end, that are asked for from outside of
- * what the listener hears. */
+ * what a listener hears. */
 void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms);
 
-/* Write the header of a request, and end its record.  .answered and .owner of
- * ${call} are set; between the two the record is put into .wire.out. */
+/* Write the header of a request, and end its record.  .answered, .user and
+ * .owner of ${call} are set; between the two the record is put into .wire.out.
+ */
 size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
                         enum hf_zk_opcode opcode);
 void hf_zk_call_end(struct hf_zk_session *session, size_t begin);

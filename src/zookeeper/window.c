@@ -6,6 +6,7 @@
 struct hf_zk_waiting {
     struct hf_tree_node by_work; /* first */
     void *work;
+    const struct hf_zk_worker *worker;
     enum hf_zk_class class;
     struct hf_zk_waiting *next;
     struct hf_zk_waiting **link;
@@ -54,13 +55,15 @@ static void remove_waiting(struct hf_zk_window *window,
     hf_free(waiting);
 }
 
-static bool add(struct hf_zk_window *window, enum hf_zk_class class, void *work)
+static bool add(struct hf_zk_window *window, enum hf_zk_class class,
+                const struct hf_zk_worker *worker, void *work)
 {
     struct hf_zk_waiting *waiting = hf_alloc(sizeof *waiting);
 
     if (waiting == NULL)
         return false;
     waiting->work = work;
+    waiting->worker = worker;
     waiting->class = class;
     link_at(window, waiting, window->lines[class].end);
     hf_tree_add(&window->work, &waiting->by_work, work);
@@ -75,15 +78,17 @@ bool hf_zk_window_has_room(const struct hf_zk_window *window, unsigned calls)
 }
 
 hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,
-                             enum hf_zk_class class, void *work)
+                             enum hf_zk_class class,
+                             const struct hf_zk_worker *worker, void *work)
 {
     if (class == HF_ZK_URGENT ||
         (hf_zk_window_has_room(window, calls) && window->work.root == NULL))
         return HF_OK;
-    return add(window, class, work) ? HF_EBUSY : HF_ENOMEM;
+    return add(window, class, worker, work) ? HF_EBUSY : HF_ENOMEM;
 }
 
-void *hf_zk_window_take(struct hf_zk_window *window)
+void *hf_zk_window_take(struct hf_zk_window *window,
+                        const struct hf_zk_worker **worker)
 {
     struct hf_zk_waiting *waiting = window->lines[window->turn].first;
     void *work;
@@ -94,6 +99,7 @@ void *hf_zk_window_take(struct hf_zk_window *window)
         return NULL;
     window->turn = HF_ZK_CLASSES - 1 - waiting->class;
     work = waiting->work;
+    *worker = waiting->worker;
     remove_waiting(window, waiting);
     return work;
 }

@@ -41,6 +41,15 @@ enum hf_zk_class {
                                     by: never waits */
 };
 
+/* Whoever has work.  It lives as long as its work waits. */
+struct hf_zk_worker {
+    void *user;
+    /* ${work} waited and may begin; or never will, because the connection has
+     * ended, .trouble of the session says why. */
+    void (*begin)(void *user, void *work);
+    void (*refused)(void *user, void *work);
+};
+
 struct hf_zk_window {
     unsigned size;         /* in calls; those of urgent work count */
     enum hf_zk_class turn; /* of the next one to begin */
@@ -60,10 +69,12 @@ bool hf_zk_window_has_room(const struct hf_zk_window *window, unsigned calls);
 /* HF_OK: ${work} may begin; HF_EBUSY: it waits; HF_ENOMEM: it cannot even
  * wait. */
 hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,
-                             enum hf_zk_class class, void *work);
+                             enum hf_zk_class class,
+                             const struct hf_zk_worker *worker, void *work);
 
-/* The next that waits, taken out, or NULL. */
-void *hf_zk_window_take(struct hf_zk_window *window);
+/* The next that waits, taken out, and whose it is; or NULL. */
+void *hf_zk_window_take(struct hf_zk_window *window,
+                        const struct hf_zk_worker **worker);
 
 /* ${work} need not begin any more; false if it does not wait here. */
 bool hf_zk_window_forget(struct hf_zk_window *window, const void *work);

@@ -33,7 +33,7 @@ typedef void hf_zk_answered(void *user, struct hf_zk_call *call,
 struct hf_zk_call {
     struct hf_zk_call *next;
     hf_zk_answered *answered;
-    void *user;  /* of the listener whose call it is */
+    void *user;  /* whose call it is */
     void *owner; /* what it is embedded in */
     int32_t xid;
     bool commits; /* it is a transaction if it succeeds; of a multi its body

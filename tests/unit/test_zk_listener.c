@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session with ZooKeeper around a listener that is no engine and has no
+/* A session with ZooKeeper around listeners that are no engine and have no
  * locks: what each hears, and what becomes of calls and of work that waits. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +23,21 @@ struct watching {
     struct watching *adds;
 };
 
+struct world;
+
+/* A listener, told by its name. */
+struct listening {
+    struct hf_zk_listener listener;
+    struct world *w;
+    const char *name;
+    struct listening *removes; /* when it hears of anything; or NULL */
+    bool drops;                /* when it hears of a connection */
+};
+
 struct world {
     struct hf_zk_session_config config;
+    struct listening listener;
+    struct hf_zk_worker worker;
     struct hf_zk_session session;
     struct hf_jute_writer server; /* what it says next */
     struct hf_zk_call calls[3];
@@ -62,45 +75,74 @@ static void on_log(void *user, enum hf_log_level level, const char *format, ...)
     (void)format;
 }
 
+/* ${l} has heard of ${what}. */
+static void heard(struct listening *l, const char *what)
+{
+    tell(l->w, "%s%s", l->name, what);
+    if (l->removes != NULL)
+        hf_zk_listeners_remove(&l->w->session.listeners, &l->removes->listener);
+    l->removes = NULL;
+}
+
 static void on_trouble(void *user, const struct hf_zk_trouble *trouble)
 {
-    tell(user, "TROUBLE %s", trouble->text);
+    char what[128];
+
+    (void)snprintf(what, sizeof what, "TROUBLE %s", trouble->text);
+    heard(user, what);
 }
 
 static void on_gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 {
+    char what[32];
+
     (void)elapsed_ms;
-    tell(user, "GAVE UP %u", retries);
+    (void)snprintf(what, sizeof what, "GAVE UP %u", retries);
+    heard(user, what);
 }
 
 static void on_resuming(void *user, uint64_t least_timeout_ms)
 {
-    tell(user, "RESUMING %u", (unsigned)least_timeout_ms);
+    char what[32];
+
+    (void)snprintf(what, sizeof what, "RESUMING %u",
+                   (unsigned)least_timeout_ms);
+    heard(user, what);
 }
 
 static void on_up(void *user, bool resumed)
 {
-    tell(user, resumed ? "RESUMED" : "UP");
+    struct listening *l = user;
+
+    heard(l, resumed ? "RESUMED" : "UP");
+    if (l->drops)
+        hf_zk_session_drop(&l->w->session, "not wanted");
 }
 
 static void on_suspended(void *user)
 {
-    tell(user, "SUSPENDED");
+    heard(user, "SUSPENDED");
 }
 
 static void on_lost(void *user, const char *why)
 {
-    tell(user, "LOST %s", why);
+    char what[128];
+
+    (void)snprintf(what, sizeof what, "LOST %s", why);
+    heard(user, what);
 }
 
 static void on_closed(void *user)
 {
-    tell(user, "CLOSED");
+    heard(user, "CLOSED");
 }
 
 static void on_proven(void *user, uint64_t anchor_ms)
 {
-    tell(user, "PROVEN %u", (unsigned)anchor_ms);
+    char what[32];
+
+    (void)snprintf(what, sizeof what, "PROVEN %u", (unsigned)anchor_ms);
+    heard(user, what);
 }
 
 static void on_fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
@@ -215,20 +257,25 @@ static void cut(struct world *w)
                             "reset");
 }
 
+static void listen(struct world *w, struct listening *l, const char *name)
+{
+    *l = (struct listening){.w = w,
+                            .name = name,
+                            .listener = {.user = l,
+                                         .trouble = on_trouble,
+                                         .gave_up = on_gave_up,
+                                         .resuming = on_resuming,
+                                         .up = on_up,
+                                         .suspended = on_suspended,
+                                         .lost = on_lost,
+                                         .closed = on_closed,
+                                         .proven = on_proven}};
+    hf_zk_listeners_add(&w->session.listeners, &l->listener);
+}
+
 static void begin(struct world *w, unsigned window)
 {
-    struct hf_zk_listener listener = {.user = w,
-                                      .log = on_log,
-                                      .trouble = on_trouble,
-                                      .gave_up = on_gave_up,
-                                      .resuming = on_resuming,
-                                      .up = on_up,
-                                      .suspended = on_suspended,
-                                      .lost = on_lost,
-                                      .closed = on_closed,
-                                      .proven = on_proven,
-                                      .begin = on_begin,
-                                      .refused = on_refused};
+    struct hf_zk_log log = {w, on_log};
 
     *w = (struct world){.now_ms = 1000};
     w->config = (struct hf_zk_session_config){
@@ -239,7 +286,9 @@ static void begin(struct world *w, unsigned window)
         .window = window,
     };
     hf_random_seed(&w->config.random, 1);
-    hf_zk_session_begin(&w->session, &w->config, &listener, w->now_ms);
+    w->worker = (struct hf_zk_worker){w, on_begin, on_refused};
+    hf_zk_session_begin(&w->session, &w->config, &log, w->now_ms);
+    listen(w, &w->listener, "");
     link_up(w);
     greet(w, ID);
     told(w, "UP");
@@ -254,6 +303,7 @@ static void over(struct world *w)
 static struct hf_zk_call *call(struct world *w, size_t i)
 {
     w->calls[i].answered = answered;
+    w->calls[i].user = w;
     return &w->calls[i];
 }
 
@@ -267,7 +317,8 @@ static enum hf_zk_class class_of(const char *work)
 static hf_status enter(struct world *w, const char *work)
 {
     return hf_zk_window_enter(&w->session.window, w->session.wire.calls,
-                              class_of(work), (void *)(uintptr_t)work);
+                              class_of(work), &w->worker,
+                              (void *)(uintptr_t)work);
 }
 
 /* A watcher whose name is "children" watches these, any other the data. */
@@ -285,6 +336,72 @@ static void watch(struct world *w, struct watching *watching, const char *name,
                                       .mode = children ? HF_ZK_WATCH_CHILDREN
                                                        : HF_ZK_WATCH_DATA}};
     hf_zk_watch_set_add(&w->session.watches, &watching->watcher);
+}
+
+static void every_listener_hears_in_the_order_of_adding(void **state)
+{
+    struct listening a, b;
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    listen(&w, &a, "a ");
+    listen(&w, &b, "b ");
+    cut(&w);
+    told(&w, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
+             "b TROUBLE h:2181: reset; SUSPENDED; a SUSPENDED; b SUSPENDED");
+    hf_zk_listeners_remove(&w.session.listeners, &a.listener);
+    hf_zk_session_end(&w.session);
+    told(&w, "CLOSED; b CLOSED");
+    over(&w);
+}
+
+/* Itself, the next one, one that was there before. */
+static void a_listener_may_remove_any_while_it_hears(void **state)
+{
+    struct listening a, b, c;
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    listen(&w, &a, "a ");
+    listen(&w, &b, "b ");
+    listen(&w, &c, "c ");
+    a.removes = &a;
+    b.removes = &c;
+    cut(&w);
+    told(&w, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
+             "b TROUBLE h:2181: reset; SUSPENDED; b SUSPENDED");
+    b.removes = &w.listener;
+    hf_zk_session_end(&w.session);
+    told(&w, "CLOSED; b CLOSED");
+    assert_ptr_equal(w.session.listeners.first, &b.listener);
+    over(&w);
+}
+
+/* One that ends the connection when it hears of it: those behind it hear that
+ * there is none, and not afterwards that there is. */
+static void a_connection_that_ended_is_not_heard_of(void **state)
+{
+    struct listening a, b;
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    listen(&w, &a, "a ");
+    listen(&w, &b, "b ");
+    cut(&w);
+    w.told[0] = '\0';
+    a.drops = true;
+    later(&w, 3000);
+    hf_zk_session_tick(&w.session, w.now_ms);
+    link_up(&w);
+    told(&w, "RESUMING 10000; a RESUMING 10000; b RESUMING 10000");
+    greet(&w, ID);
+    told(&w, "RESUMED; a RESUMED; TROUBLE h:2181: not wanted; "
+             "a TROUBLE h:2181: not wanted; b TROUBLE h:2181: not wanted; "
+             "SUSPENDED; a SUSPENDED; b SUSPENDED");
+    over(&w);
 }
 
 static void calls_are_answered_in_order_and_events_told(void **state)
@@ -524,6 +641,9 @@ static void a_goodbye_is_answered(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_listener_hears_in_the_order_of_adding),
+        cmocka_unit_test(a_listener_may_remove_any_while_it_hears),
+        cmocka_unit_test(a_connection_that_ended_is_not_heard_of),
         cmocka_unit_test(calls_are_answered_in_order_and_events_told),
         cmocka_unit_test(an_event_is_told_to_each_of_its_mode_and_path),
         cmocka_unit_test(who_is_told_may_remove_and_add_others),

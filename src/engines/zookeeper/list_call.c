@@ -20,6 +20,7 @@ static void send(struct hf_zk *zk, struct hf_zk_queue *queue)
     queue->listing = queue->waiting;
     queue->waiting = (struct hf_zk_line){0};
     queue->list_call.answered = listed;
+    queue->list_call.user = zk;
     queue->list_call.owner = queue;
     hf_zk_send_get_children(&zk->session, &queue->list_call, queue->path,
                             false);

@@ -14,6 +14,8 @@ struct hf_zk_op *hf_zk_op_new(struct hf_zk *zk, struct hf_request *request)
         return NULL;
     }
     op->request = request;
+    for (size_t i = 0; i < HF_ZK_OP_CALLS; i++)
+        op->calls[i].user = zk;
     if (request->kind != HF_REQUEST_PROVE &&
         (op->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
         hf_free(op);

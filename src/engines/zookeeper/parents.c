@@ -85,6 +85,7 @@ static void send_parent(struct hf_zk *zk, struct hf_zk_op *op,
     char text[DATA_BYTES];
 
     call->answered = parent_answered;
+    call->user = zk;
     call->owner = op;
     op->pending++;
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, op->queue->path);

@@ -17,7 +17,9 @@ struct hf_zk {
     struct hf_zk_config config;
     struct hf_engine_host host;
     struct hf_zk_session session;
-    struct hf_request *end; /* NULL: not asked for */
+    struct hf_zk_listener listener; /* of the session */
+    struct hf_zk_worker worker;     /* of its window */
+    struct hf_request *end;         /* NULL: not asked for */
     struct hf_zk_queues queues;
     struct hf_zk_strangers strangers;
     struct hf_zk_op *looks;      /* that a FORGET may take back */

@@ -166,6 +166,7 @@ static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
     watch->asking = true;
     watch->watcher.armed = false;
     watch->call.answered = asked;
+    watch->call.user = zk;
     watch->call.owner = watch;
     hf_zk_send_get_data(&zk->session, &watch->call, watch->path, true);
 }

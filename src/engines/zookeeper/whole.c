@@ -231,6 +231,7 @@ static void ask_window(struct whole *whole)
         struct hf_zk_call *call = &whole->calls[i];
 
         call->answered = described;
+        call->user = zk;
         call->owner = whole;
         whole->pending++;
         hf_zk_send_get_data(

@@ -206,7 +206,7 @@ static enum hf_zk_class class_of(const struct hf_request *request)
 static void enter(struct hf_zk *zk, struct hf_request *request)
 {
     switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
-                               class_of(request), request)) {
+                               class_of(request), &zk->worker, request)) {
     case HF_OK:
         hf_zk_begin(zk, request);
         break;
@@ -410,26 +410,26 @@ static void refused(void *user, void *work)
 struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
                         const struct hf_engine_host *host, uint64_t now_ms)
 {
-    struct hf_zk_listener listener = {.log = log_line,
-                                      .trouble = trouble,
-                                      .gave_up = gave_up,
-                                      .resuming = resuming,
-                                      .up = up,
-                                      .suspended = suspended,
-                                      .lost = lost,
-                                      .closed = closed,
-                                      .proven = proven,
-                                      .begin = begin,
-                                      .refused = refused};
     struct hf_zk *zk = hf_alloc(sizeof *zk);
+    struct hf_zk_log log = {zk, log_line};
 
     if (zk == NULL)
         return NULL;
     zk->config = *config;
     zk->host = *host;
     hf_zk_queues_init(&zk->queues);
-    listener.user = zk;
-    hf_zk_session_begin(&zk->session, &zk->config.session, &listener, now_ms);
+    zk->worker = (struct hf_zk_worker){zk, begin, refused};
+    zk->listener = (struct hf_zk_listener){.user = zk,
+                                           .trouble = trouble,
+                                           .gave_up = gave_up,
+                                           .resuming = resuming,
+                                           .up = up,
+                                           .suspended = suspended,
+                                           .lost = lost,
+                                           .closed = closed,
+                                           .proven = proven};
+    hf_zk_session_begin(&zk->session, &zk->config.session, &log, now_ms);
+    hf_zk_listeners_add(&zk->session.listeners, &zk->listener);
     return zk;
 }
 
