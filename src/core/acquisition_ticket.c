@@ -449,8 +449,11 @@ static bool place(struct hf_core *core, struct hf_acquisition *a,
 
 /* --------------------------------------------------------------- session -- */
 
+/* A new connection begins the retries anew, because neither an outage nor what
+ * it took with it is a failure of the engine. */
 static void connected(struct hf_core *core, struct hf_acquisition *a)
 {
+    a->own.enqueue_retry = (struct hf_retry_state){0};
     if (a->own.ticket != NULL)
         hf_own_ticket_connected(core, a->own.ticket);
 }

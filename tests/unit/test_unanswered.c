@@ -94,6 +94,31 @@ static void a_dropped_link_uses_up_no_retry(void **state)
     }
 }
 
+/* Each outage takes the answer of another enqueue with it.  None of them is a
+ * failure of the engine, however many there are. */
+static void outages_use_up_no_retry(void **state)
+{
+    static const char *const enqueues[] = {"a ENQUEUE a1", "a ENQUEUE a2",
+                                           "a ENQUEUE a3", "a ENQUEUE a4"};
+
+    STAGE(s, 0);
+    enqueue_a(s);
+    for (size_t round = 0; round < 4; round++) {
+        if (round > 0) {
+            ring(s);
+            expect(s, enqueues[round]);
+        }
+        suspended(s);
+        failed(s, enqueues[round], HF_FAILURE_UNSURE);
+        expect(s, "STATE SUSPENDED");
+        connected(s, s->now_ms, true);
+        expect(s, "STATE CONNECTED; a LIST");
+        listed(s, "a LIST", "x");
+        expect(s, "");
+    }
+    assert_true(hf_acquisition_is_waiting(&s->a));
+}
+
 static void a_ticket_gone_at_once_is_enqueued_again(void **state)
 {
     STAGE(s, 0);
@@ -488,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_success_counts_tries_from_the_start),
         cmocka_unit_test(a_fatal_enqueue_ends_at_once),
         cmocka_unit_test(a_dropped_link_uses_up_no_retry),
+        cmocka_unit_test(outages_use_up_no_retry),
         cmocka_unit_test(a_ticket_gone_at_once_is_enqueued_again),
         cmocka_unit_test(a_ticket_in_doubt_is_looked_for_and_found),
         cmocka_unit_test(it_is_looked_for_as_soon_as_connected),
