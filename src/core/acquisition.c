@@ -440,8 +440,10 @@ void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
     }
     if ((ticket = hf_acquisition_ticket(a)) != NULL)
         hf_own_ticket_free(ticket);
-    if (a->ops != NULL && a->ops->takes_tickets)
-        a->own.ticket = a->own.earlier = NULL;
+    if (a->ops == NULL || !a->ops->takes_tickets)
+        return;
+    hf_text_drop(&core->messages, &a->own.denial);
+    a->own.ticket = a->own.earlier = NULL;
 }
 
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,

@@ -106,8 +106,10 @@ struct hf_acquisition_own {
     struct hf_own_ticket *earlier;
     uint64_t enqueue_at_ms; /* no ticket before */
     struct hf_retry_state enqueue_retry;
-    uint64_t pumped_ms; /* when it was last asked for what was due */
-    bool downgrading;   /* HELD, by a writer that is to be a reader */
+    uint64_t pumped_ms;     /* when it was last asked for what was due */
+    bool downgrading;       /* HELD, by a writer that is to be a reader */
+    struct hf_text *denial; /* why a ticket of it may not be taken out of its
+                               queue; NULL: nothing is known of that */
     struct hf_enqueue_turn turn;
 };
 

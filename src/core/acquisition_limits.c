@@ -72,6 +72,12 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
                      waited_ms, a->limit, a->weight, hf_text_of(a->holder));
+    else if (ticket != NULL && ticket->state == HF_OWN_TICKET_HELD && !placed)
+        hf_error_set(why, HF_ETIMEDOUT,
+                     "first in the queue, but after %" PRIu64
+                     " ms the engine has not confirmed the session, which is "
+                     "%s%s%.300s",
+                     waited_ms, state, colon, connection_error);
     else if (!hf_acquisition_is_queued(at) && !placed)
         hf_error_set(why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64

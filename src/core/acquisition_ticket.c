@@ -215,6 +215,7 @@ static void not_removed(struct hf_core *core, struct hf_own_ticket *ticket,
         (a->state == STATE(RELEASING) && a->status == HF_OK) ||
         (a->state == STATE(GIVING_UP) && hf_acquisition_waits_for_removal(a));
 
+    (void)hf_text_keep(&core->messages, &a->own.denial, why->text);
     if (concerns && is_notified && !a->notified)
         hf_acquisition_keep_message(core, a, why);
 }

@@ -208,7 +208,7 @@ static bool may_finish(const struct hf_acquisition *a)
 static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->waiter.awaits == NULL)
-        return HF_OK; /* handed on */
+        return HF_OK; /* the ticket stays, for the next waiter */
     hf_acquisition_set_text(core, a, hf_acquisition_text(a->waiter.awaits));
     return a->waiter.awaits->status;
 }
@@ -354,7 +354,8 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
 
     if (a == NULL || ticket == NULL || ticket->state != STATE(HELD) ||
         cohort->holder != NULL ||
-        !hf_session_may_admit(&core->session, core->now_ms))
+        !hf_session_may_admit(&core->session, core->now_ms) ||
+        !hf_own_ticket_confirm(core, ticket->own.ticket))
         return;
     end_wait(cohort, a);
     cohort->holder = a;

@@ -271,13 +271,36 @@ static void take(struct hf_core *core, struct hf_acquisition *parent)
 /* ------------------------------------------------------------- the end of a
  * step -- */
 
+/* A ticket that may not be taken out stays until the session is over, and the
+ * roll back cannot end before: end the wait instead. */
+static void go_on_rolling_back(struct hf_core *core,
+                               struct hf_acquisition *parent)
+{
+    struct hf_error why;
+
+    if (are_over(parent)) {
+        begin_again(core, parent);
+        return;
+    }
+    for (size_t i = 0; i < parent->multi_lock->count; i++) {
+        const struct hf_acquisition *child = child_at(parent, i);
+
+        if (child->own.denial == NULL)
+            continue;
+        hf_error_set(&why, HF_EDENIED, "%s", hf_text_of(child->own.denial));
+        hf_acquisition_give_up(core, parent, &why);
+        return;
+    }
+}
+
 static void pump(struct hf_core *core, struct hf_acquisition *parent)
 {
     switch (parent->state) {
     case STATE(WAITING):
-        if (parent->multi_lock->rolling_back && are_over(parent))
-            begin_again(core, parent);
-        if (!parent->multi_lock->rolling_back)
+        if (parent->multi_lock->rolling_back)
+            go_on_rolling_back(core, parent);
+        if (parent->state == STATE(WAITING) &&
+            !parent->multi_lock->rolling_back)
             take(core, parent);
         break;
     case STATE(RELEASING):

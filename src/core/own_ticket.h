@@ -104,6 +104,8 @@ struct hf_own_ticket_queued {
 };
 
 struct hf_own_ticket_held {
+    bool stale;               /* the connection was down since: it may have been
+                                 taken out, see hf_own_ticket_confirm() */
     bool downgrading;         /* a writer that is to be a reader */
     bool downgrade_asked;     /* and it may have been done */
     uint64_t downgrade_at_ms; /* not asked for before */
@@ -177,8 +179,8 @@ struct hf_own_ticket {
     /* ENQUEUE, LIST, DOWNGRADE or STAMP, one at a time. */
     struct hf_request ask;
     struct hf_effect ask_effect;
-    /* UNSURE, QUEUED: what is under way or on the way there may be out of
-     * date, so list (again), not before .list_at_ms. */
+    /* UNSURE, QUEUED, HELD and stale: what is under way or on the way there may
+     * be out of date, so list (again), not before .list_at_ms. */
     bool list_wanted;
     uint64_t list_at_ms;
     struct hf_retry_state list_retry;
@@ -308,6 +310,11 @@ void hf_own_ticket_connected(struct hf_core *core,
 
 /* Tell of its place, if that is due: see that it is listed. */
 void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* HELD, and another waiter of a cohort is about to rely on it.  True: nothing
+ * is known against that.  False: the connection was down since somebody last
+ * did, so it is listed first, and .changed or .lost follows. */
+bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* HELD, by a writer: ask to become a reader, until that is answered. */
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket);

@@ -54,7 +54,7 @@ void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
 
 static void pump_list(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    if ((ticket->state != STATE(QUEUED) && ticket->state != STATE(UNSURE)) ||
+    if (ticket->state < STATE(UNSURE) || ticket->state > STATE(HELD) ||
         !ticket->list_wanted || ticket->ask.busy ||
         core->now_ms < ticket->list_at_ms)
         return;
@@ -180,6 +180,9 @@ void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
         ticket->list_wanted = true;
         ticket->list_at_ms = 0;
         ticket->watch_at_ms = 0;
+    } else if (ticket->state == STATE(HELD)) {
+        ticket->in.held.stale = true;
+        ticket->list_at_ms = 0;
     }
     if (ticket->queue_watch != NULL)
         ticket->queue_watch->at_ms = 0;
@@ -197,6 +200,17 @@ void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
     /* A list under way will do.  Asking for another would put off the
      * decision for ever where reports are faster than answers. */
     ticket->list_wanted |= !ticket->ask.busy;
+}
+
+bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if (!hf_own_ticket_held(ticket)->stale)
+        return true;
+    if (!ticket->ask.busy) /* a list under way will do */
+        ticket->list_wanted = true;
+    if (hf_session_usable(&core->session))
+        pump_list(core, ticket);
+    return false;
 }
 
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket)
@@ -221,8 +235,8 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
         ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD);
     uint64_t at_ms = hf_removal_wake_at_ms(&ticket->removal);
 
-    if ((ticket->state == STATE(QUEUED) || ticket->state == STATE(UNSURE)) &&
-        ticket->list_wanted && !ticket->ask.busy)
+    if ((in_queue || ticket->state == STATE(UNSURE)) && ticket->list_wanted &&
+        !ticket->ask.busy)
         at_ms = hf_earlier_ms(at_ms, ticket->list_at_ms);
     if (in_queue && ticket->watch_at_ms > ticket->pumped_ms)
         at_ms = hf_earlier_ms(at_ms, ticket->watch_at_ms);
@@ -321,6 +335,16 @@ static const char taken_out[] =
     "its ticket was taken out of the queue: somebody evicted it, or deleted it "
     "where the engine keeps it";
 
+/* HELD: is it there? */
+static void confirm(struct hf_core *core, struct hf_own_ticket *ticket,
+                    const struct hf_snapshot *snapshot)
+{
+    if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
+        ticket->in.held.stale = false;
+    else /* the ticket is removed as well, should the list be wrong */
+        ticket->owner->lost(core, ticket, true, taken_out);
+}
+
 static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_snapshot *snapshot)
 {
@@ -331,18 +355,19 @@ static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
         searched(core, ticket, snapshot);
     else if (ticket->state == STATE(QUEUED))
         hf_own_ticket_decide(core, ticket, snapshot);
-    else if (ticket->state == STATE(HELD) &&
-             hf_snapshot_find(snapshot, &ticket->id) == snapshot->count)
-        /* The ticket is removed as well, should the list be wrong. */
-        ticket->owner->lost(core, ticket, true, taken_out);
+    else if (ticket->state == STATE(HELD))
+        confirm(core, ticket, snapshot);
 }
 
 static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_event *event)
 {
-    if (ticket->state != STATE(UNSURE) && ticket->state != STATE(QUEUED))
+    bool held = ticket->state == STATE(HELD) && ticket->in.held.stale;
+
+    if (ticket->state != STATE(UNSURE) && ticket->state != STATE(QUEUED) &&
+        !held)
         return;
-    if (is_fatal(event)) {
+    if (is_fatal(event) && !held) {
         end_wait(core, ticket, event);
         return;
     }

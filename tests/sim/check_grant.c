@@ -16,7 +16,7 @@ static enum hf_ticket_kind kind_of(const struct attempt *attempt,
     return attempt->downgrade_called ? HF_TICKET_READ : claim->a->kind;
 }
 
-/* 3: the members come in order, and the ticket goes round among them so many
+/* 1, 3: the members come in order, and the ticket goes round among them so many
  * times and not at all once somebody asked for it. */
 static void check_crew(const struct attempt *granted)
 {
@@ -40,6 +40,13 @@ static void check_crew(const struct attempt *granted)
                      granted->name, crew->grants, crew->cohort.handoffs);
     if (world_record(world, &granted->a.ticket_id)->told)
         world_broken(world, 3, "%s was granted on a ticket that should go",
+                     granted->name);
+    /* What was taken away on this connection may be told late; what was taken
+     * away before it has to be looked for. */
+    if (crew->evicted_us != 0 && crew->evicted_us < client->connected_us)
+        world_broken(world, 1,
+                     "%s was granted on a ticket that was taken away before "
+                     "its client was connected",
                      granted->name);
 }
 

@@ -63,6 +63,7 @@ static void crew_enqueues(struct client *client, struct crew *crew,
     crew->id = *id;
     crew->enqueued = true;
     crew->evicted = client->killed;
+    crew->evicted_us = 0;
     crew->grants = 0;
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (a->crew != crew || a->forgotten || !check_waits(a))
@@ -178,6 +179,8 @@ static void user_told(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_STATE:
         world_line(world, client->name, "state %s",
                    hf_state_name(client->state));
+        if (client->state == HF_STATE_CONNECTED)
+            client->connected_us = hf_sim_now_us(world->sim);
         break;
     default:
         break;

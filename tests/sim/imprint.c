@@ -95,6 +95,7 @@ static void put_queued(const struct ink *ink,
 static void put_held(const struct ink *ink,
                      const struct hf_own_ticket_held *held)
 {
+    number(ink, held->stale);
     number(ink, held->downgrade_asked);
     instant(ink, held->downgrade_at_ms);
 }

@@ -236,9 +236,16 @@ void world_take_away(struct attempt *attempt)
 
 bool world_evict(struct attempt *attempt)
 {
+    struct world *world = attempt->client->world;
+    struct crew *crew = attempt->crew;
+    bool was_there;
+
     world_take_away(attempt);
-    return hf_sim_evict(attempt->client->world->sim, attempt->place->name,
-                        &attempt->id);
+    was_there = hf_sim_evict(world->sim, attempt->place->name, &attempt->id);
+    if (was_there && crew != NULL &&
+        hf_ticket_id_equal(&crew->id, &attempt->id))
+        crew->evicted_us = hf_sim_now_us(world->sim);
+    return was_there;
 }
 
 /* ----------------------------------------------------------- life cycle -- */

@@ -78,9 +78,10 @@ struct crew {
     bool ready;             /* the cohort is initialised */
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
-    bool evicted;    /* it was taken away */
-    bool may_remain; /* a member was told that a ticket may stay */
-    unsigned grants; /* to members, on that ticket */
+    bool evicted;        /* it was taken away */
+    uint64_t evicted_us; /* by force, alone; 0: no */
+    bool may_remain;     /* a member was told that a ticket may stay */
+    unsigned grants;     /* to members, on that ticket */
     struct crew *next;
 };
 
@@ -187,6 +188,7 @@ struct client {
     bool waking;           /* thawed, and nothing has reached it since */
     uint64_t thawed_ms;    /* on its clock: the last time it was */
     uint64_t disturbed_us; /* the last time something went wrong here */
+    uint64_t connected_us; /* when it was told CONNECTED last */
     uint64_t asked_us;     /* a check waits since; 0: none */
     /* The machine was paused: a promise up to here may be wrong. */
     uint64_t tainted_until_ms;

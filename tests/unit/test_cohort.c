@@ -273,8 +273,47 @@ static void nobody_is_granted_while_suspended(void **state)
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
     h->now_ms += 100;
     connected(h, true);
-    expect(h, "CONNECTED; WATCH t1; m2 GRANTED");
+    expect(h, "CONNECTED; WATCH t1; LIST");
+    answer(h, HF_EVENT_LISTED, "LIST", "t1");
+    expect(h, "m2 GRANTED");
     assert_int_equal(h->m[2].token, 101);
+}
+
+/* While nobody could see it: whoever came next in the queue may hold it now. */
+static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
+{
+    HELD(h, 2);
+    tell(h, HF_EVENT_SUSPENDED);
+    expect(h, "SUSPENDED");
+    release(h, 1);
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    h->now_ms += 100;
+    connected(h, true);
+    expect(h, "CONNECTED; WATCH t1; LIST");
+    answer(h, HF_EVENT_LISTED, "LIST", "x");
+    expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
+}
+
+/* A list that fails is asked for again, and once it was seen nothing is in the
+ * way of those that follow. */
+static void a_ticket_is_looked_for_once_a_connection(void **state)
+{
+    HELD(h, 3);
+    tell(h, HF_EVENT_SUSPENDED);
+    expect(h, "SUSPENDED");
+    release(h, 1);
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    h->now_ms += 100;
+    connected(h, true);
+    expect(h, "CONNECTED; WATCH t1; LIST");
+    failed(h, "LIST", HF_FAILURE_RETRY, HF_EPROTOCOL);
+    expect(h, "");
+    tick(h, hf_core_wake_at_ms(&h->core));
+    expect(h, "LIST");
+    answer(h, HF_EVENT_LISTED, "LIST", "t1");
+    expect(h, "m2 GRANTED");
+    release(h, 2);
+    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 FORGOTTEN");
 }
 
 static void the_last_member_waits_for_the_removal_within_a_bound(void **state)
@@ -464,6 +503,8 @@ int main(void)
         cmocka_unit_test(who_waits_goes_on_behind_another_ticket),
         cmocka_unit_test(safe_until_ends_the_grant_of_the_member),
         cmocka_unit_test(nobody_is_granted_while_suspended),
+        cmocka_unit_test(a_ticket_that_was_evicted_meanwhile_is_not_handed_on),
+        cmocka_unit_test(a_ticket_is_looked_for_once_a_connection),
         cmocka_unit_test(the_last_member_waits_for_the_removal_within_a_bound),
         cmocka_unit_test(a_proof_moves_the_promise_of_the_one_that_holds),
         cmocka_unit_test(the_one_that_holds_is_asked_and_the_ticket_goes),
