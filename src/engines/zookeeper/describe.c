@@ -18,7 +18,7 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 
     event.as.answer.found = found;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void fail_unread(struct hf_zk *zk, struct hf_zk_op *op)

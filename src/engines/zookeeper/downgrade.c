@@ -21,7 +21,7 @@ static void answer(struct hf_zk *zk, struct hf_request *request)
     struct hf_event event = {.kind = HF_EVENT_DOWNGRADED};
 
     event.as.answer.request = request;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void fail_gone(struct hf_zk *zk, struct hf_request *request)

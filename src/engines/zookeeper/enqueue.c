@@ -238,15 +238,6 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_list_children(zk, op);
 }
 
-void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request)
-{
-    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-               "with layout=kazoo a semaphore has its tickets at \"%.200s\"; "
-               "expected a name that does not end in \"%s\" or \"%s\", or "
-               "layout=curator",
-               request->queue, HF_QUEUE_LOCKS, HF_QUEUE_LEASES);
-}
-
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
 {
     char prefix[HF_ZK_PREFIX_BYTES];

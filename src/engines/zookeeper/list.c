@@ -102,7 +102,7 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
     if (looks)
         hf_zk_watches_listed(zk, op->queue, &event);
     else
-        hf_zk_tell(zk, &event);
+        hf_zk_notify(zk, &event);
     /* Last: with it the queue may go, which has the payload of the snapshot. */
     hf_zk_op_free(zk, op);
 }

@@ -29,7 +29,7 @@ static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 
     event.as.answer.found = found;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void noted(void *user, struct hf_zk_call *call,

@@ -115,9 +115,6 @@ bool hf_zk_want_parents(struct hf_zk *zk, struct hf_zk_op *op);
 void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
                       const char *path);
 
-/* FAILED: with layout=kazoo no lock and no barrier has that name. */
-void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
-
 /* Have the children of the queue listed after all that this step has sent so
  * far; .list_error says how it went.  One list serves all who ask before it is
  * sent: see list_call.c. */

@@ -5,6 +5,7 @@
 #ifndef HF_ENGINES_ZOOKEEPER_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_PRIVATE_H
 
+#include "engines/zookeeper/failure.h"
 #include "engines/zookeeper/queue.h"
 #include "engines/zookeeper/stranger.h"
 #include "engines/zookeeper/watches.h"
@@ -25,30 +26,16 @@ struct hf_zk {
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
 };
 
-/* --------------------------------------------------------------- answers -- */
-
-void hf_zk_tell(struct hf_zk *zk, struct hf_event *event);
-
-/* FAILED, ${text} being the whole story. */
-void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
-                enum hf_failure failure, hf_status status, const char *format,
-                ...) __attribute__((format(printf, 5, 6)));
-
-/* FAILED, as the server's ${error} to what we wanted to do (${what}: "create a
- * ticket in") at ${path} has it. */
-void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
-                   enum hf_zk_error error, const char *what, const char *path);
-
-/* Does ${error} say nothing of whether a write took effect? */
-bool hf_zk_leaves_open(enum hf_zk_error error);
-
-/* For lack of memory. */
-void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
+/* Have the core take in ${event}: an answer to a request, or what happened to
+ * the session. */
+static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
+{
+    zk->host.event(zk->host.host, event);
+}
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Carry out ${request}, which does not wait any more; the session is usable. */
-void hf_zk_begin(struct hf_zk *zk, struct hf_request *request);
+/* Each carries out such a request; the session is usable. */
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request);

@@ -69,7 +69,7 @@ static void checked(void *user, struct hf_zk_call *call,
         hf_zk_fail(zk, event.as.answer.request, HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "a ticket that was to be checked is gone");
     else
-        hf_zk_tell(zk, &event);
+        hf_zk_notify(zk, &event);
 }
 
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)

@@ -14,7 +14,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_op *op)
     }
     event.as.answer.found = op->error == HF_ZK_OK;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void written(void *user, struct hf_zk_call *call,

@@ -13,7 +13,7 @@ static void gone(struct hf_zk *zk, struct hf_request *request)
     struct hf_event event = {.kind = HF_EVENT_GONE};
 
     event.as.answer.request = request;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 /* Names tell readers from all others, and not always the others apart. */

@@ -13,7 +13,7 @@ static void tell(struct hf_zk *zk, struct hf_request *request,
     struct hf_event event = {.kind = kind};
 
     event.as.answer.request = request;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 /* ----------------------------------------------------------------- nodes -- */
@@ -335,7 +335,7 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
     struct hf_zk_watch *watch;
 
     wait->told = true;
-    hf_zk_tell(zk, listed);
+    hf_zk_notify(zk, listed);
     watch = hf_zk_watch_find(zk, kind, queue->path, strlen(queue->path));
     if (watch != NULL)
         tell_news(zk, watch);

@@ -151,7 +151,7 @@ static void answer(struct whole *whole)
     event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
     event.as.answer.foreign = whole->foreign;
     event.as.answer.foreign_count = whole->foreign_count;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
     hf_free(tickets);
     free_whole(whole);
 }

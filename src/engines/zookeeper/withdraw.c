@@ -177,7 +177,7 @@ static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
     }
     event.as.answer.found = op->error == HF_ZK_OK && !op->torn;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request)

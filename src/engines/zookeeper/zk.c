@@ -4,151 +4,9 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
 #include "engines/zookeeper/private.h"
-
-/* --------------------------------------------------------------- answers -- */
-
-void hf_zk_tell(struct hf_zk *zk, struct hf_event *event)
-{
-    zk->host.event(zk->host.host, event);
-}
-
-void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
-                enum hf_failure failure, hf_status status, const char *format,
-                ...)
-{
-    struct hf_event event = {.kind = HF_EVENT_FAILED};
-    char text[HF_ERROR_TEXT_BYTES];
-    va_list args;
-
-    /* Whatever went wrong afterwards, the ticket is there. */
-    if (request->kind == HF_REQUEST_ENQUEUE &&
-        hf_zk_own_find(zk, &request->ticket) != NULL)
-        failure = HF_FAILURE_UNSURE;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    event.as.answer.request = request;
-    event.as.answer.failure = failure;
-    event.as.answer.status = status;
-    event.as.answer.text = text;
-    hf_zk_tell(zk, &event);
-}
-
-void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request)
-{
-    hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM, "out of memory");
-}
-
-static const char *error_text(enum hf_zk_error error)
-{
-    switch (error) {
-#define TEXT_(name, number, text)                                              \
-    case HF_ZK_##name:                                                         \
-        return text;
-        HF_ZK_ERROR_TABLE(TEXT_)
-#undef TEXT_
-    default:
-        break;
-    }
-    return "an error that this version of holdfast does not know";
-}
-
-/* What of the server's errors no retry will help against. */
-static hf_status fatal_status(enum hf_zk_error error)
-{
-    switch ((int)error) {
-    case HF_ZK_NO_AUTH:
-    case HF_ZK_INVALID_ACL:
-    case HF_ZK_AUTH_FAILED:
-        return HF_EDENIED;
-    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
-        return HF_EKIND;
-    case HF_ZK_QUOTA_EXCEEDED:
-        return HF_EFULL;
-    case HF_ZK_UNIMPLEMENTED:
-        return HF_EUNSUPPORTED;
-    default:
-        return HF_OK;
-    }
-}
-
-bool hf_zk_leaves_open(enum hf_zk_error error)
-{
-    switch ((int)error) {
-    case HF_ZK_NO_NODE:
-    case HF_ZK_NO_AUTH:
-    case HF_ZK_BAD_ARGUMENTS:
-    case HF_ZK_BAD_VERSION:
-    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
-    case HF_ZK_NODE_EXISTS:
-    case HF_ZK_NOT_EMPTY:
-    case HF_ZK_INVALID_ACL:
-    case HF_ZK_AUTH_FAILED:
-    case HF_ZK_SESSION_MOVED:
-    case HF_ZK_NOT_READ_ONLY:
-    case HF_ZK_QUOTA_EXCEEDED:
-    case HF_ZK_UNIMPLEMENTED:
-    case HF_ZK_THROTTLED:
-        return false;
-    default:
-        return true;
-    }
-}
-
-static const char *advice(const struct hf_zk *zk, hf_status fatal)
-{
-    if (fatal == HF_EDENIED && zk->config.session.auth[0] == '\0')
-        return "; see the node's access list: we have no credentials";
-    if (fatal == HF_EDENIED)
-        return "; see the node's access list, and whether our user and "
-               "password are the right ones";
-    if (fatal == HF_EUNSUPPORTED)
-        return "; ZooKeeper 3.5 or later is needed";
-    return "";
-}
-
-static enum hf_failure failure_of(const struct hf_request *request,
-                                  enum hf_zk_error error)
-{
-    bool writes = request->kind == HF_REQUEST_ENQUEUE ||
-                  request->kind == HF_REQUEST_REMOVE ||
-                  request->kind == HF_REQUEST_DOWNGRADE ||
-                  request->kind == HF_REQUEST_REVOKE ||
-                  request->kind == HF_REQUEST_DESCRIBE ||
-                  request->kind == HF_REQUEST_RAISE ||
-                  request->kind == HF_REQUEST_LOWER ||
-                  request->kind == HF_REQUEST_STAMP;
-
-    if (fatal_status(error) != HF_OK)
-        return HF_FAILURE_FATAL;
-    return writes && hf_zk_leaves_open(error) ? HF_FAILURE_UNSURE
-                                              : HF_FAILURE_RETRY;
-}
-
-void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
-                   enum hf_zk_error error, const char *what, const char *path)
-{
-    enum hf_failure failure = failure_of(request, error);
-    hf_status fatal = fatal_status(error);
-
-    if (error == HF_ZK_CUT)
-        hf_zk_fail(zk, request, failure, HF_EUNREACHABLE,
-                   "the connection ended before the answer%s%s",
-                   zk->session.trouble[0] != '\0' ? ": " : "",
-                   zk->session.trouble);
-    else if (error == HF_ZK_NONSENSE)
-        hf_zk_fail(zk, request, failure, HF_EPROTOCOL,
-                   "cannot %s %s: the answer makes no sense", what, path);
-    else
-        hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
-                   "cannot %s %s: %s (%d)%s", what, path, error_text(error),
-                   (int)error, advice(zk, fatal));
-}
 
 /* -------------------------------------------------------------- requests -- */
 
@@ -202,41 +60,8 @@ static enum hf_zk_class class_of(const struct hf_request *request)
     }
 }
 
-/* Have it begin when there is room for it. */
-static void enter(struct hf_zk *zk, struct hf_request *request)
-{
-    switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
-                               class_of(request), request)) {
-    case HF_OK:
-        hf_zk_begin(zk, request);
-        break;
-    case HF_ENOMEM:
-        hf_zk_fail_memory(zk, request);
-        break;
-    default:
-        break; /* it waits */
-    }
-}
-
-void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
-                   uint64_t now_ms)
-{
-    hf_zk_session_set_now(&zk->session, now_ms);
-    if (request->kind == HF_REQUEST_END) {
-        assert(zk->end == NULL);
-        zk->end = request;
-        hf_zk_session_end(&zk->session);
-    } else if (!hf_zk_session_usable(&zk->session)) {
-        hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
-                   "there is no connection%s%s",
-                   zk->session.trouble[0] != '\0' ? ": " : "",
-                   zk->session.trouble);
-    } else {
-        enter(zk, request);
-    }
-}
-
-void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
+/* Carry out ${request}, which does not wait any more; the session is usable. */
+static void begin_request(struct hf_zk *zk, struct hf_request *request)
 {
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
@@ -289,6 +114,40 @@ void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
     }
 }
 
+/* Have it begin when there is room for it. */
+static void enter(struct hf_zk *zk, struct hf_request *request)
+{
+    switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
+                               class_of(request), request)) {
+    case HF_OK:
+        begin_request(zk, request);
+        break;
+    case HF_ENOMEM:
+        hf_zk_fail_memory(zk, request);
+        break;
+    default:
+        break; /* it waits */
+    }
+}
+
+void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
+                   uint64_t now_ms)
+{
+    hf_zk_session_set_now(&zk->session, now_ms);
+    if (request->kind == HF_REQUEST_END) {
+        assert(zk->end == NULL);
+        zk->end = request;
+        hf_zk_session_end(&zk->session);
+    } else if (!hf_zk_session_usable(&zk->session)) {
+        hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                   "there is no connection%s%s",
+                   zk->session.trouble[0] != '\0' ? ": " : "",
+                   zk->session.trouble);
+    } else {
+        enter(zk, request);
+    }
+}
+
 /* ------------------------------------------------- what the session tells --
  */
 
@@ -312,7 +171,7 @@ static void trouble(void *user, const struct hf_zk_trouble *trouble)
     event.as.connection_error.text = trouble->text;
     event.as.connection_error.status = trouble->status;
     event.as.connection_error.final = trouble->final;
-    hf_zk_tell(user, &event);
+    hf_zk_notify(user, &event);
 }
 
 static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
@@ -321,7 +180,7 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 
     event.as.gave_up.retries = retries;
     event.as.gave_up.elapsed_ms = elapsed_ms;
-    hf_zk_tell(user, &event);
+    hf_zk_notify(user, &event);
 }
 
 static void resuming(void *user, uint64_t least_timeout_ms)
@@ -331,7 +190,7 @@ static void resuming(void *user, uint64_t least_timeout_ms)
 
     event.as.resuming.sent_at_ms = zk->session.now_ms;
     event.as.resuming.least_timeout_ms = least_timeout_ms;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void up(void *user, bool resumed)
@@ -345,14 +204,14 @@ static void up(void *user, bool resumed)
     event.as.connected.anchor_ms = zk->session.told_anchor_ms;
     event.as.connected.resumed = resumed;
     event.as.connected.lazy = zk->config.session.lazy_proof;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void suspended(void *user)
 {
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
 
-    hf_zk_tell(user, &event);
+    hf_zk_notify(user, &event);
 }
 
 /* No ticket, and nothing to be heard of any. */
@@ -369,7 +228,7 @@ static void lost(void *user, const char *why)
     clear(user);
     event.as.answer.status = HF_ELOST;
     event.as.answer.text = why;
-    hf_zk_tell(user, &event);
+    hf_zk_notify(user, &event);
 }
 
 static void closed(void *user)
@@ -379,7 +238,7 @@ static void closed(void *user)
 
     clear(zk);
     event.as.answer.request = zk->end;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void proven(void *user, uint64_t anchor_ms)
@@ -387,12 +246,12 @@ static void proven(void *user, uint64_t anchor_ms)
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
 
     event.as.answer.anchor_ms = anchor_ms;
-    hf_zk_tell(user, &event);
+    hf_zk_notify(user, &event);
 }
 
 static void begin(void *user, void *work)
 {
-    hf_zk_begin(user, work);
+    begin_request(user, work);
 }
 
 static void refused(void *user, void *work)
