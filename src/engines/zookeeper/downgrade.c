@@ -15,6 +15,7 @@
  * and the text is read before the next one.
  */
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void answer(struct hf_zk *zk, struct hf_request *request)
 {

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
 

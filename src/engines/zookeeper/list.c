@@ -8,9 +8,12 @@
  * the ticket at the head says of itself, for those who wait.  These are asked
  * for, in one write, when they are needed.
  */
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/kept_list.h"
 #include "engines/zookeeper/members.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
 
 #include <string.h>
 
@@ -165,7 +168,7 @@ static void own_node(void *user, struct hf_zk_call *call,
         stat = hf_zk_get_stat(&body); /* zeros for NoNode: nobody's */
         name = op->queue->children[place].name;
         if (stat.owner != zk->session.id)
-            hf_zk_queue_disown(op->queue, id);
+            hf_zk_children_disown(op->queue, id);
         else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
                                hf_zk_queue_weight(zk, op->queue, id),
                                stat.czxid) == NULL)
@@ -328,7 +331,7 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
         (own != NULL ? own->weight : op->request->weight)) {
         if (own != NULL)
             hf_zk_own_drop(zk, own);
-        hf_zk_queue_disown(queue, id);
+        hf_zk_children_disown(queue, id);
     }
     place = hf_zk_queue_place(zk, queue, id);
     if (hf_zk_take_back_beyond(zk, op))

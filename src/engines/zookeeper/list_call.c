@@ -9,7 +9,9 @@
  * have sent before.  A list that is under way serves none of them, because it
  * was sent before they came.
  */
+#include "engines/zookeeper/kept_list.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply);

@@ -6,22 +6,10 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "engines/zookeeper/queue_list.h"
 
 /* .czxid of a member that was gone when it was asked for. */
 #define GONE (-1)
-
-int64_t hf_zk_member_known(const struct hf_zk *zk,
-                           const struct hf_zk_queue *queue,
-                           const struct hf_zk_node *node)
-{
-    const struct hf_zk_own *own = hf_zk_own_find(zk, &node->id);
-    size_t place;
-
-    if (own != NULL)
-        return own->czxid;
-    place = hf_zk_queue_place(zk, queue, &node->id);
-    return place < queue->count ? queue->children[place].czxid : 0;
-}
 
 static const char *ready_path(struct hf_zk *zk, const struct hf_zk_op *op)
 {

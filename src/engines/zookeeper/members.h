@@ -19,11 +19,6 @@ struct hf_zk;
 
 #define HF_ZK_READY "ready"
 
-/* Its czxid, if it is known from the list before; or 0. */
-int64_t hf_zk_member_known(const struct hf_zk *zk,
-                           const struct hf_zk_queue *queue,
-                           const struct hf_zk_node *node);
-
 /* Where members are listed, ask for what is not known of them, for ${then} to
  * go on; false if there is nothing to be asked. */
 bool hf_zk_members_ask(struct hf_zk *zk, struct hf_zk_op *op,

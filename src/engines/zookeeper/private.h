@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of a client share: the session (src/zookeeper), of which zk.c
- * is the listener; queue.c has the tickets, watches.c the watches, and each
- * request a file of its own. */
+ * is the listener; queues, own tickets and watches; and each request, which has
+ * a file of its own. */
 #ifndef HF_ENGINES_ZOOKEEPER_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_PRIVATE_H
 
 #include "engines/zookeeper/failure.h"
+#include "engines/zookeeper/own_ticket.h"
 #include "engines/zookeeper/queue.h"
 #include "engines/zookeeper/stranger.h"
 #include "engines/zookeeper/watches.h"
@@ -20,6 +21,7 @@ struct hf_zk {
     struct hf_zk_session session;
     struct hf_request *end; /* NULL: not asked for */
     struct hf_zk_queues queues;
+    struct hf_zk_own_tickets own;
     struct hf_zk_strangers strangers;
     struct hf_zk_op *looks;      /* that a FORGET may take back */
     bool containers_unknown;     /* to the server: parents are persistent */

@@ -2,6 +2,7 @@
 /* REVOKE: find the node of the ticket, and write into it what its owner, if it
  * watches it as ours and Curator's do, takes for a request to let go. */
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void asked(struct hf_zk *zk, struct hf_zk_op *op)
 {

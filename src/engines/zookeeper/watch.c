@@ -7,6 +7,7 @@
  * last looked does not say that it is gone.
  */
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void gone(struct hf_zk *zk, struct hf_request *request)
 {

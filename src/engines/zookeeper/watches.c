@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engines/zookeeper/children.h"
 #include "engines/zookeeper/private.h"
 #include "engines/zookeeper/waits.h"
 
@@ -26,7 +27,7 @@ static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
 
     hf_zk_own_gone(zk, watch->path);
     if (watch->waits != NULL)
-        hf_zk_kept_node_gone(zk, watch->waits->request->queue, watch->path);
+        hf_zk_children_node_gone(zk, watch->waits->request->queue, watch->path);
     /* First: whoever is told may want to watch the path again. */
     hf_zk_watch_take_out(zk, watch);
     watch->asking = true;

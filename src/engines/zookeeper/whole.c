@@ -15,6 +15,7 @@
 #include "engines/zookeeper/members.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/stranger.h"
 
 /* How many are asked for before the first has to answer: enough for one round

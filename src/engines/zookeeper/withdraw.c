@@ -6,7 +6,9 @@
  * and is gone is looked for once more as well: another's write ticket may have
  * become a read ticket, which has another name.
  */
+#include "engines/zookeeper/children.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 /* How often nodes may go between our listing and our deleting them. */
 #define ROUNDS_MAX 8
@@ -137,7 +139,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 
     if (listed && place < queue->count && hf_zk_session_usable(&zk->session)) {
         delete_listed(zk, op, place,
-                      hf_zk_queue_nodes(queue, &op->request->ticket));
+                      hf_zk_children_with_id(queue, &op->request->ticket));
         return;
     }
     op->many = op->listed = false;

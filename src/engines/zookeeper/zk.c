@@ -218,7 +218,7 @@ static void suspended(void *user)
 static void clear(struct hf_zk *zk)
 {
     hf_zk_watches_clear(zk);
-    hf_zk_queues_clear(&zk->queues);
+    hf_zk_own_clear(zk);
 }
 
 static void lost(void *user, const char *why)
@@ -287,6 +287,7 @@ struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
     zk->config = *config;
     zk->host = *host;
     hf_zk_queues_init(&zk->queues);
+    hf_zk_own_init(&zk->own);
     listener.user = zk;
     hf_zk_session_begin(&zk->session, &zk->config.session, &listener, now_ms);
     return zk;
@@ -303,6 +304,7 @@ void hf_zk_free(struct hf_zk *zk)
     zk->host.event = tell_nobody;
     hf_zk_session_free(&zk->session); /* with what was under way */
     hf_zk_watches_clear(zk);
+    hf_zk_own_clear(zk);
     hf_zk_queues_free(&zk->queues);
     hf_free(zk);
 }
