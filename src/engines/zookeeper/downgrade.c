@@ -104,7 +104,7 @@ static void refused(struct hf_zk *zk, struct hf_zk_op *op)
 
     if (is_doubtful(op) && hf_zk_session_usable(&zk->session)) {
         hf_zk_op_step(op, looked);
-        hf_zk_look(zk, op);
+        hf_zk_search(zk, op);
         return;
     }
     if (own != NULL && !op->open_before && !hf_zk_leaves_open(op->error))

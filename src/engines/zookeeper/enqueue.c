@@ -25,36 +25,6 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* ---------------------------------------------------------------- ticket -- */
 
-/* The ticket is there and must not be: its number is beyond what orders a
- * queue. */
-static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
-        hf_zk_op_fail(zk, op, op->error, "withdraw from", op->queue->path);
-        return;
-    }
-    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EEXHAUSTED,
-               "the server has numbered the tickets of this queue up to "
-               "%" PRId64 "; let the queue drain and remove its node, so that "
-               "it begins anew",
-               HF_ZK_SEQUENCE_END);
-}
-
-bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
-
-    if (own == NULL ||
-        hf_zk_node_order(own->sequence) + own->weight <= HF_ZK_SEQUENCE_END)
-        return false;
-    op->error = HF_ZK_CUT;
-    if (hf_zk_session_usable(&zk->session))
-        hf_zk_remove(zk, op, taken_back);
-    else
-        taken_back(zk, op);
-    return true;
-}
-
 /* The create succeeded. */
 static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
 {

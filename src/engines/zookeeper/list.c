@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LIST: the queue as it is now.  LOOK (look.c) ends here too.
+ * LIST: the queue as it is now.  ENQUEUE and LOOK end here too, when they have
+ * the list.
  *
  * Names tell the order and whose ticket is whose, but not everything: the token
  * of a ticket that we find again after its create got no answer, and whether it
@@ -15,53 +16,8 @@
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/queue_list.h"
 
+#include <inttypes.h>
 #include <string.h>
-
-/* ------------------------------------------------------------- children -- */
-
-void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
-                         const struct hf_zk_reply *reply)
-{
-    struct hf_jute_reader body = reply->body;
-
-    op->list_error = op->sync_error != HF_ZK_OK
-                         ? op->sync_error
-                         : hf_zk_queue_take(zk, op->queue, reply->error, &body);
-}
-
-static void children(void *user, struct hf_zk_call *call,
-                     const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    hf_zk_take_children(zk, op, reply);
-    hf_zk_op_answered(zk, op);
-}
-
-/* Without it the list behind it may be older than what is looked for. */
-static void synced(void *user, struct hf_zk_call *call,
-                   const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->sync_error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
-void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
-                    hf_zk_answered *answered)
-{
-    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
-    hf_zk_send_get_children(&zk->session, hf_zk_op_call(op, answered),
-                            op->queue->path, false);
-}
-
-void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    hf_zk_look_for(zk, op, children);
-}
 
 /* ------------------------------------------------------------- answering -- */
 
@@ -112,6 +68,38 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
 
 /* ---------------------------------------------- what a list doesn't tell -- */
 
+/* The ticket is there and must not be: its number is beyond what orders a
+ * queue. */
+static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
+        hf_zk_op_fail(zk, op, op->error, "withdraw from", op->queue->path);
+        return;
+    }
+    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EEXHAUSTED,
+               "the server has numbered the tickets of this queue up to "
+               "%" PRId64 "; let the queue drain and remove its node, so that "
+               "it begins anew",
+               HF_ZK_SEQUENCE_END);
+}
+
+/* If the ticket is ours and has such a number, delete it and answer so; false
+ * if not. */
+static bool take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (own == NULL ||
+        hf_zk_node_order(own->sequence) + own->weight <= HF_ZK_SEQUENCE_END)
+        return false;
+    op->error = HF_ZK_CUT;
+    if (hf_zk_session_usable(&zk->session))
+        hf_zk_remove(zk, op, taken_back);
+    else
+        taken_back(zk, op);
+    return true;
+}
+
 /* The step's calls are answered. */
 static void known(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -121,7 +109,7 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
         return;
     }
     if (op->error == HF_ZK_OK) {
-        if (hf_zk_take_back_beyond(zk, op))
+        if (take_back_beyond(zk, op))
             return;
         if (hf_zk_members_ask(zk, op, known))
             return;
@@ -334,7 +322,7 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_children_disown(queue, id);
     }
     place = hf_zk_queue_place(zk, queue, id);
-    if (hf_zk_take_back_beyond(zk, op))
+    if (take_back_beyond(zk, op))
         return;
     hf_zk_op_step(op, known);
     op->error = HF_ZK_OK;
@@ -376,5 +364,5 @@ void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
     if (own != NULL)
         hf_zk_list_children(zk, op);
     else
-        hf_zk_look(zk, op);
+        hf_zk_search(zk, op);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One list of a queue under way, whoever asks.
+ * How a queue is listed.
+ *
+ * Those who know what they look for, since this server has shown it to us or
+ * has just made it, share one list that is under way, whoever asks.
  *
  * A list of ten thousand tickets is half a megabyte, and a burst of as many
  * enqueues would ask for it as often.  So whoever comes while a list is under
@@ -8,10 +11,15 @@
  * carries out its requests in order, so it shows whatever all who wait for it
  * have sent before.  A list that is under way serves none of them, because it
  * was sent before they came.
+ *
+ * A ticket that may have been made through another server is searched for: the
+ * list is sent behind a sync, and shared with nobody.
  */
 #include "engines/zookeeper/kept_list.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/queue_list.h"
+
+/* --------------------------------------------------------------- shared -- */
 
 static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply);
@@ -82,4 +90,50 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op)
 
     hf_zk_line_join(&queue->waiting, op);
     next(zk, queue);
+}
+
+/* --------------------------------------------------------------- search -- */
+
+void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
+                         const struct hf_zk_reply *reply)
+{
+    struct hf_jute_reader body = reply->body;
+
+    op->list_error = op->sync_error != HF_ZK_OK
+                         ? op->sync_error
+                         : hf_zk_queue_take(zk, op->queue, reply->error, &body);
+}
+
+static void children(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_op *op = call->owner;
+
+    hf_zk_take_children(zk, op, reply);
+    hf_zk_op_answered(zk, op);
+}
+
+/* Without it the list behind it may be older than what is looked for. */
+static void synced(void *user, struct hf_zk_call *call,
+                   const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_op *op = call->owner;
+
+    op->sync_error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
+void hf_zk_search_with(struct hf_zk *zk, struct hf_zk_op *op,
+                       hf_zk_answered *answered)
+{
+    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_get_children(&zk->session, hf_zk_op_call(op, answered),
+                            op->queue->path, false);
+}
+
+void hf_zk_search(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_search_with(zk, op, children);
 }

@@ -120,26 +120,23 @@ void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
  * sent: see list_call.c. */
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
 
-/* Take them in; the caller says that the call is answered. */
+/* The same, when a ticket is searched for that may have been made through
+ * another server than the one we are connected to: the list is not shared. */
+void hf_zk_search(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* The same, but the list goes to ${answered} and is not kept. */
+void hf_zk_search_with(struct hf_zk *zk, struct hf_zk_op *op,
+                       hf_zk_answered *answered);
+
+/* Such a list has come: take it in; the caller says that the call is
+ * answered. */
 void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
                          const struct hf_zk_reply *reply);
-
-/* The same, when a ticket is looked for that may have been made through
- * another server than the one we are connected to. */
-void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* Delete all there is of the request's ticket.  ${then} finds in .error whether
  * it was there (HF_ZK_OK), was not (HF_ZK_NO_NODE), or may be still. */
 void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
                   void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
-
-/* The same, but the list goes to ${answered} and is not kept. */
-void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
-                    hf_zk_answered *answered);
-
-/* If the request's ticket is ours and has a number beyond what orders a queue,
- * delete it and answer so; false if not. */
-bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* The queue has been listed: find out what the list does not tell, and answer
  * as the request has it. */

@@ -39,14 +39,14 @@ struct hf_zk_watch {
     char path[];
 };
 
-/* The watch of ${bytes} of ${path}, or NULL; _or_add: NULL for lack of
- * memory. */
+/* The watch of ${bytes} of ${path}, or NULL; _or_add: NULL for lack of memory.
+ * ${fired} is told of events, as it was when the watch was added. */
 struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
                                      enum hf_zk_watch_kind kind,
                                      const char *path, size_t bytes);
-struct hf_zk_watch *hf_zk_watch_find_or_add(struct hf_zk *zk,
-                                            enum hf_zk_watch_kind kind,
-                                            const char *path);
+struct hf_zk_watch *hf_zk_watch_find_or_add(
+    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type));
 
 /* The first of all, and the one after ${watch}; NULL: there are no more. */
 struct hf_zk_watch *hf_zk_watch_first(const struct hf_zk *zk);
@@ -57,10 +57,6 @@ void hf_zk_watch_take_out(struct hf_zk *zk, struct hf_zk_watch *watch);
 
 /* Free a watch that nobody waits for, unless an answer is to come for it. */
 void hf_zk_watch_settle(struct hf_zk *zk, struct hf_zk_watch *watch);
-
-/* watches.c: it has fired. */
-void hf_zk_watch_fired(struct hf_zk_watcher *watcher,
-                       enum hf_zk_event_type type);
 
 /* Have ${request} wait for it, too; ${beside}: a wait of the same request, or
  * NULL.  NULL for lack of memory. */

@@ -88,7 +88,7 @@ static void look(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
-    hf_zk_look(zk, op);
+    hf_zk_search(zk, op);
 }
 
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)

@@ -8,6 +8,15 @@
 #include "engines/zookeeper/private.h"
 #include "engines/zookeeper/waits.h"
 
+static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
+
+/* NULL for lack of memory. */
+static struct hf_zk_watch *
+use_watch(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path)
+{
+    return hf_zk_watch_find_or_add(zk, kind, path, fired);
+}
+
 static void tell(struct hf_zk *zk, struct hf_request *request,
                  enum hf_event_kind kind)
 {
@@ -174,8 +183,7 @@ static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
 bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path)
 {
-    struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(zk, HF_ZK_WATCH_NODE, path);
+    struct hf_zk_watch *watch = use_watch(zk, HF_ZK_WATCH_NODE, path);
     struct hf_zk_wait *beside = request->engine_data;
 
     if (watch != NULL && hf_zk_wait_add(watch, request, beside) != NULL)
@@ -225,8 +233,7 @@ void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
 void hf_zk_watches_note(struct hf_zk *zk, const char *path,
                         struct hf_jute_piece data, int32_t version)
 {
-    struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(zk, HF_ZK_WATCH_NODE, path);
+    struct hf_zk_watch *watch = use_watch(zk, HF_ZK_WATCH_NODE, path);
 
     if (watch == NULL)
         return; /* without memory it is set once more: harmless */
@@ -284,8 +291,7 @@ static enum hf_zk_watch_kind kind_of(const struct hf_request *look)
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there)
 {
-    struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(zk, kind_of(request), queue->path);
+    struct hf_zk_watch *watch = use_watch(zk, kind_of(request), queue->path);
 
     if (watch == NULL)
         return false;
@@ -351,8 +357,7 @@ static void look_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 
 /* ---------------------------------------------------------------- events -- */
 
-void hf_zk_watch_fired(struct hf_zk_watcher *watcher,
-                       enum hf_zk_event_type type)
+static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
 {
     struct hf_zk_watch *watch = (struct hf_zk_watch *)(void *)watcher;
 

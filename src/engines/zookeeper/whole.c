@@ -329,5 +329,5 @@ void hf_zk_list_whole(struct hf_zk *zk, struct hf_request *request)
     op->whole->zk = zk;
     op->whole->op = op;
     hf_zk_op_step(op, listed);
-    hf_zk_look_for(zk, op, children);
+    hf_zk_search_with(zk, op, children);
 }

@@ -152,7 +152,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 static void look(struct hf_zk *zk, struct hf_zk_op *op)
 {
     hf_zk_op_step(op, looked);
-    hf_zk_look(zk, op);
+    hf_zk_search(zk, op);
 }
 
 void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
