@@ -114,21 +114,11 @@ static void children(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-/* Without it the list behind it may be older than what is looked for. */
-static void synced(void *user, struct hf_zk_call *call,
-                   const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->sync_error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
 void hf_zk_search_with(struct hf_zk *zk, struct hf_zk_op *op,
                        hf_zk_answered *answered)
 {
-    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, hf_zk_op_sync_answered),
+                    op->queue->path);
     hf_zk_send_get_children(&zk->session, hf_zk_op_call(op, answered),
                             op->queue->path, false);
 }

@@ -32,16 +32,6 @@ static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
     hf_zk_notify(zk, &event);
 }
 
-static void noted(void *user, struct hf_zk_call *call,
-                  const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
 /* ----------------------------------------------------------------- RAISE -- */
 
 static void create_mark(struct hf_zk *zk, struct hf_zk_op *op);
@@ -81,8 +71,8 @@ static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
     op->rounds++;
     if (!hf_zk_send_parents(zk, op, (size_t)(strrchr(path, '/') - path)))
         return;
-    hf_zk_send_create(&zk->session, hf_zk_op_call(op, noted), HF_ZK_CREATE,
-                      path, "", HF_ZK_PERSISTENT);
+    hf_zk_send_create(&zk->session, hf_zk_op_call(op, hf_zk_op_error_answered),
+                      HF_ZK_CREATE, path, "", HF_ZK_PERSISTENT);
     hf_zk_send_exists(&zk->session, hf_zk_op_call(op, described), path);
 }
 
@@ -115,7 +105,8 @@ void hf_zk_lower(struct hf_zk *zk, struct hf_request *request)
     if (op == NULL)
         return;
     hf_zk_op_step(op, lowered);
-    hf_zk_send_delete(&zk->session, hf_zk_op_call(op, noted), op->queue->path);
+    hf_zk_send_delete(&zk->session, hf_zk_op_call(op, hf_zk_op_error_answered),
+                      op->queue->path);
 }
 
 /* ------------------------------------------------------------------ LOOK -- */
@@ -177,17 +168,6 @@ static void got(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-/* If it went wrong, what was read besides may be old. */
-static void synced(void *user, struct hf_zk_call *call,
-                   const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->sync_error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
 void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
@@ -196,7 +176,8 @@ void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
-    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, hf_zk_op_sync_answered),
+                    op->queue->path);
     hf_zk_send_get_data(&zk->session, hf_zk_op_call(op, got), op->queue->path,
                         true);
 }

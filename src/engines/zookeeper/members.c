@@ -96,27 +96,13 @@ static void put(struct hf_zk *zk, struct hf_snapshot *snapshot,
                            .payload = ""};
 }
 
-static bool make_room(struct hf_zk_queues *queues, size_t count)
-{
-    struct hf_ticket *tickets;
-
-    if (count <= queues->snapshot_size)
-        return true;
-    tickets = hf_realloc(queues->snapshot, 2 * count * sizeof *tickets);
-    if (tickets == NULL)
-        return false;
-    queues->snapshot = tickets;
-    queues->snapshot_size = 2 * count;
-    return true;
-}
-
 bool hf_zk_members_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
                             struct hf_snapshot *snapshot)
 {
     static const struct hf_ticket_id nobody;
     const struct hf_zk_queue *queue = op->queue;
 
-    if (!make_room(&zk->queues, queue->count + 1))
+    if (!hf_zk_snapshot_room(zk, queue->count + 1))
         return false;
     *snapshot = (struct hf_snapshot){zk->queues.snapshot, 0, 0};
     for (size_t i = 0; i < queue->count; i++) {

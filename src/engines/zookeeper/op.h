@@ -77,8 +77,20 @@ void hf_zk_op_step(struct hf_zk_op *op,
 void hf_zk_op_begin_look(struct hf_zk *zk, struct hf_zk_op *op);
 void hf_zk_op_end_look(struct hf_zk *zk, struct hf_zk_op *op);
 
+/* ${request} is taken back.  If one of that list is about it, its .request is
+ * NULL from here on, and it ends without an answer. */
+void hf_zk_op_forget_look(struct hf_zk *zk, const struct hf_request *request);
+
 /* One call of the step less to wait for. */
 void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* An answer of which only the error counts: for .error; and, to the sync before
+ * something is read, for .sync_error.  If that failed, what was read behind it
+ * may be older than what was looked for. */
+void hf_zk_op_error_answered(void *user, struct hf_zk_call *call,
+                             const struct hf_zk_reply *reply);
+void hf_zk_op_sync_answered(void *user, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply);
 
 /* Wait, in the current step, for what others of the line wait for too. */
 void hf_zk_line_join(struct hf_zk_line *line, struct hf_zk_op *op);

@@ -240,21 +240,29 @@ static bool belongs_to(const struct hf_zk_child *child,
            hf_ticket_id_equal(&child->node.id, &ticket->id);
 }
 
+bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count)
+{
+    struct hf_zk_queues *queues = &zk->queues;
+    struct hf_ticket *tickets;
+
+    if (count <= queues->snapshot_size)
+        return true;
+    tickets = hf_realloc(queues->snapshot, 2 * count * sizeof *tickets);
+    if (tickets == NULL)
+        return false;
+    queues->snapshot = tickets;
+    queues->snapshot_size = 2 * count;
+    return true;
+}
+
 bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_snapshot *snapshot)
 {
-    struct hf_zk_queues *queues = &zk->queues;
-    size_t size = queues->snapshot_size;
-    struct hf_ticket *tickets = queues->snapshot;
+    struct hf_ticket *tickets;
 
-    if (queue->count > size) {
-        size = 2 * queue->count;
-        tickets = hf_realloc(tickets, size * sizeof *tickets);
-        if (tickets == NULL)
-            return false;
-        queues->snapshot = tickets;
-        queues->snapshot_size = size;
-    }
+    if (!hf_zk_snapshot_room(zk, queue->count))
+        return false;
+    tickets = zk->queues.snapshot;
     snapshot->tickets = tickets;
     snapshot->count = 0;
     for (size_t i = 0; i < queue->count; i++) {

@@ -44,6 +44,10 @@ void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
                             const struct hf_ticket_id *id,
                             struct hf_jute_piece payload);
 
+/* Room for a snapshot of ${count} tickets in place of the last one; false for
+ * lack of memory. */
+bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count);
+
 /* The last list, valid until the next call of this.  False for lack of
  * memory. */
 bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,

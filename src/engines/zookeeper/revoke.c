@@ -18,16 +18,6 @@ static void asked(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_notify(zk, &event);
 }
 
-static void written(void *user, struct hf_zk_call *call,
-                    const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
 static void look(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* A node that was listed and is gone may have another name by now: its write
@@ -57,7 +47,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     }
     hf_zk_op_step(op, overwritten);
     hf_zk_send_set_data(
-        &zk->session, hf_zk_op_call(op, written),
+        &zk->session, hf_zk_op_call(op, hf_zk_op_error_answered),
         hf_zk_child_path(zk, queue, queue->children[place].name), HF_ZK_REVOKE,
         HF_ZK_ANY_VERSION);
 }

@@ -106,18 +106,3 @@ void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)
     else if (queue == NULL || !watch_listed(zk, request, queue))
         look(zk, request);
 }
-
-void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
-{
-    struct hf_zk_op *op = zk->looks;
-
-    if (hf_zk_window_forget(&zk->session.window, request))
-        return;
-    while (op != NULL && op->request != request)
-        op = op->next_look;
-    if (op != NULL)
-        op->request = NULL;
-    /* A LOOK whose list is there watches already, though it was not told. */
-    if (request->engine_data != NULL)
-        hf_zk_watches_forget(zk, request);
-}

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "core/memory.h"
-#include "engines/zookeeper/private.h"
+#include "engines/zookeeper/op.h"
 
 /* -------------------------------------------------------------- requests -- */
 
@@ -146,6 +146,16 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
     } else {
         enter(zk, request);
     }
+}
+
+void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
+{
+    if (hf_zk_window_forget(&zk->session.window, request))
+        return;
+    hf_zk_op_forget_look(zk, request);
+    /* A LOOK whose list is there watches already, though it was not told. */
+    if (request->engine_data != NULL)
+        hf_zk_watches_forget(zk, request);
 }
 
 /* ------------------------------------------------- what the session tells --
