@@ -94,7 +94,7 @@ static bool take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
         return false;
     op->error = HF_ZK_CUT;
     if (hf_zk_session_usable(&zk->session))
-        hf_zk_remove(zk, op, taken_back);
+        hf_zk_delete_ticket(zk, op, taken_back);
     else
         taken_back(zk, op);
     return true;

@@ -147,8 +147,8 @@ void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
 
 /* Delete all there is of the request's ticket.  ${then} finds in .error whether
  * it was there (HF_ZK_OK), was not (HF_ZK_NO_NODE), or may be still. */
-void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
-                  void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
+void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_op *op,
+                         void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
 
 /* The queue has been listed: find out what the list does not tell, and answer
  * as the request has it. */

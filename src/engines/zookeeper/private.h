@@ -42,7 +42,7 @@ static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_remove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request);

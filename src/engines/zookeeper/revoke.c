@@ -18,7 +18,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_notify(zk, &event);
 }
 
-static void look(struct hf_zk *zk, struct hf_zk_op *op);
+static void search(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* A node that was listed and is gone may have another name by now: its write
  * ticket has become a read ticket. */
@@ -26,12 +26,12 @@ static void overwritten(struct hf_zk *zk, struct hf_zk_op *op)
 {
     if (op->error == HF_ZK_NO_NODE && op->rounds++ < HF_ZK_ROUNDS_MAX &&
         hf_zk_session_usable(&zk->session))
-        look(zk, op);
+        search(zk, op);
     else
         asked(zk, op);
 }
 
-static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+static void searched(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_zk_queue *queue = op->queue;
     size_t place = hf_zk_queue_place(zk, queue, &op->request->ticket);
@@ -52,9 +52,9 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
         HF_ZK_ANY_VERSION);
 }
 
-static void look(struct hf_zk *zk, struct hf_zk_op *op)
+static void search(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    hf_zk_op_step(op, looked);
+    hf_zk_op_step(op, searched);
     hf_zk_search(zk, op);
 }
 
@@ -63,5 +63,5 @@ void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request)
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op != NULL)
-        look(zk, op);
+        search(zk, op);
 }

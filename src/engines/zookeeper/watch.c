@@ -3,8 +3,8 @@
  * WATCH: find the nodes of the ticket and have them watched.
  *
  * Who waits has its ticket from the last list, or from its own create.  A
- * ticket that is in neither is looked for first: that it was not there when we
- * last looked does not say that it is gone.
+ * ticket that is in neither is searched for first: that it was not there when
+ * we last searched does not say that it is gone.
  */
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/queue_list.h"
@@ -63,7 +63,7 @@ static void watch_own(struct hf_zk *zk, struct hf_request *request,
     hf_zk_watches_start(zk, request);
 }
 
-static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+static void searched(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_request *request = op->request;
 
@@ -80,14 +80,14 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
         gone(zk, hf_zk_op_end(zk, op));
 }
 
-static void look(struct hf_zk *zk, struct hf_request *request)
+static void search(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op == NULL)
         return;
     hf_zk_op_begin_look(zk, op);
-    hf_zk_op_step(op, looked);
+    hf_zk_op_step(op, searched);
     hf_zk_search(zk, op);
 }
 
@@ -104,5 +104,5 @@ void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)
     else if (own != NULL)
         watch_own(zk, request, own);
     else if (queue == NULL || !watch_listed(zk, request, queue))
-        look(zk, request);
+        search(zk, request);
 }

@@ -26,17 +26,17 @@
  *  - A lease enters its queue before the ticket in the entry mutex leaves, as
  *    only the holder of that may add leases, and kazoo's permits are made with
  *    a check of it.  Both are urgent.
- *  - A withdrawal comes behind the downgrade of the same ticket.  Both are
+ *  - A removal comes behind the downgrade of the same ticket.  Both are
  *    urgent.
- *  - A withdrawal comes behind the enqueue of the same ticket.  The core asks
+ *  - A removal comes behind the enqueue of the same ticket.  The core asks
  *    for it when the enqueue has been answered (core/engine.h).
- *  - A withdrawal may overtake a LIST, WATCH, REVOKE or DESCRIBE of the same
+ *  - A removal may overtake a LIST, WATCH, REVOKE or DESCRIBE of the same
  *    ticket.  These then find that it is gone, as if somebody else had removed
  *    it.
  *  - RAISE, LOWER and STAMP of a barrier, and a LOOK at it, happen in the order
  *    in which they were asked for.  All of them are HF_ZK_NORMAL.
- *  - A whole list shows what this client had enqueued and withdrawn before it
- *    was asked for.  It is HF_ZK_BULK, as enqueues are, and withdrawals are
+ *  - A whole list shows what this client had enqueued and removed before it
+ *    was asked for.  It is HF_ZK_BULK, as enqueues are, and removals are
  *    urgent.
  *  - Credentials come first on a connection, then SetWatches and the reads of
  *    watched nodes.  All are sent before CONNECTED is told, and nothing waits
@@ -95,7 +95,7 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
         hf_zk_watch(zk, request);
         break;
     case HF_REQUEST_REMOVE:
-        hf_zk_withdraw(zk, request);
+        hf_zk_remove(zk, request);
         break;
     case HF_REQUEST_PROVE:
         hf_zk_prove(zk, request);
