@@ -16,7 +16,7 @@
  * bad luck. */
 #define HF_ZK_ROUNDS_MAX 8
 
-struct whole;
+struct detailed_list;
 
 struct hf_zk_op {
     struct hf_request *request; /* NULL if it was taken back */
@@ -54,12 +54,12 @@ struct hf_zk_op {
     bool gate_gone;   /* ENQUEUE: the lock in front of them was not there */
     uint32_t permits; /* LOOK: so many there are by their node; 0: unknown */
     void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
-    struct hf_zk_op *next_in_line; /* of those that wait for one answer */
-    struct hf_zk_op *next_look;    /* WATCH, LOOK: of those that look */
-    struct whole *whole;           /* LIST: one for people */
-    int64_t czxid;                 /* of a mark */
-    bool mark_known;               /* it has been asked for */
-    bool parent;                   /* it has children, and is none */
+    struct hf_zk_op *next_in_line;  /* of those that wait for one answer */
+    struct hf_zk_op *next_look;     /* WATCH, LOOK: of those that look */
+    struct detailed_list *detailed; /* LIST: one for people */
+    int64_t czxid;                  /* of a mark */
+    bool mark_known;                /* it has been asked for */
+    bool parent;                    /* it has children, and is none */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */

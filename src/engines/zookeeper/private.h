@@ -53,6 +53,6 @@ void hf_zk_lower(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_clear_stamp(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_list_whole(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request);
 
 #endif

@@ -35,7 +35,7 @@
  *    it.
  *  - RAISE, LOWER and STAMP of a barrier, and a LOOK at it, happen in the order
  *    in which they were asked for.  All of them are HF_ZK_NORMAL.
- *  - A whole list shows what this client had enqueued and removed before it
+ *  - A detailed list shows what this client had enqueued and removed before it
  *    was asked for.  It is HF_ZK_BULK, as enqueues are, and removals are
  *    urgent.
  *  - Credentials come first on a connection, then SetWatches and the reads of
@@ -69,7 +69,7 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
         break;
     case HF_REQUEST_LIST:
         if (request->whole)
-            hf_zk_list_whole(zk, request);
+            hf_zk_list_detailed(zk, request);
         else
             hf_zk_list(zk, request);
         break;
