@@ -16,7 +16,7 @@
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/queue_list.h"
-#include "engines/zookeeper/stranger.h"
+#include "engines/zookeeper/unknown_node.h"
 
 /* How many are asked for before the first has to answer: enough for one round
  * trip each to count for nothing, and little enough not to keep others from
@@ -278,7 +278,8 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
         memcpy(names, name.bytes, name.count);
         entry->name = names;
         if (is_wanted(list, names, name.count, &entry->node)) {
-            hf_zk_stranger_check(list->zk, list->op->queue, name, &entry->node);
+            hf_zk_unknown_layout_check(list->zk, list->op->queue, name,
+                                       &entry->node);
             list->count++;
         } else {
             list->unknown[list->unknown_count++] = names;

@@ -89,10 +89,10 @@ static bool take_child(struct hf_zk *zk, struct hf_zk_queue *queue, size_t last,
 
     if (name.bytes == NULL ||
         !hf_zk_queue_parse(queue, name.bytes, name.count, &node)) {
-        hf_zk_stranger_ignored(zk, queue, name);
+        hf_zk_unknown_node_ignored(zk, queue, name);
         return true;
     }
-    hf_zk_stranger_check(zk, queue, name, &node);
+    hf_zk_unknown_layout_check(zk, queue, name, &node);
     if (hf_zk_node_order(node.sequence) >
         hf_zk_node_order(children[last].node.sequence))
         return true;

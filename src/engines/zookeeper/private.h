@@ -8,7 +8,7 @@
 #include "engines/zookeeper/failure.h"
 #include "engines/zookeeper/own_ticket.h"
 #include "engines/zookeeper/queue.h"
-#include "engines/zookeeper/stranger.h"
+#include "engines/zookeeper/unknown_node.h"
 #include "engines/zookeeper/watches.h"
 #include "engines/zookeeper/zk.h"
 #include "zookeeper/requests.h"
@@ -22,7 +22,7 @@ struct hf_zk {
     struct hf_request *end; /* NULL: not asked for */
     struct hf_zk_queues queues;
     struct hf_zk_own_tickets own;
-    struct hf_zk_strangers strangers;
+    struct hf_zk_reports reports;
     struct hf_zk_op *looks;      /* that a FORGET may take back */
     bool containers_unknown;     /* to the server: parents are persistent */
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */

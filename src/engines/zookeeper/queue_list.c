@@ -53,10 +53,10 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         if (name.bytes == NULL ||
             !hf_zk_queue_parse(queue, name.bytes, name.count,
                                &children[kept].node)) {
-            hf_zk_stranger_ignored(zk, queue, name);
+            hf_zk_unknown_node_ignored(zk, queue, name);
             continue;
         }
-        hf_zk_stranger_check(zk, queue, name, &children[kept].node);
+        hf_zk_unknown_layout_check(zk, queue, name, &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
