@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "engines/zookeeper/members.h"
+#include "engines/zookeeper/double_barrier.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/queue_list.h"
@@ -243,19 +243,19 @@ static void ask_window(struct detailed_list *list)
 
 /* ---------------------------------------------------------------- names -- */
 
-/* What is to be listed: tickets, or members and their mark. */
+/* What is to be listed: tickets, or participants and their barrier node. */
 static bool is_wanted(const struct detailed_list *list, const char *name,
                       size_t bytes, struct hf_zk_node *node)
 {
-    bool members = list->op->request->ticket_kind == HF_TICKET_PARTICIPANT;
+    bool participants = list->op->request->ticket_kind == HF_TICKET_PARTICIPANT;
 
-    if (members && bytes == strlen(HF_ZK_READY) &&
+    if (participants && bytes == strlen(HF_ZK_READY) &&
         memcmp(name, HF_ZK_READY, bytes) == 0) {
         *node = (struct hf_zk_node){.kind = HF_TICKET_READY};
         return true;
     }
     return hf_zk_queue_parse(list->op->queue, name, bytes, node) &&
-           (node->kind == HF_TICKET_PARTICIPANT) == members;
+           (node->kind == HF_TICKET_PARTICIPANT) == participants;
 }
 
 static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)

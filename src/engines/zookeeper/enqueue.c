@@ -188,7 +188,7 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_request *request = op->request;
     char prefix[HF_ZK_PREFIX_BYTES];
-    bool member = request->ticket_kind == HF_TICKET_PARTICIPANT;
+    bool participant = request->ticket_kind == HF_TICKET_PARTICIPANT;
     bool named = write_name(zk, request, prefix);
 
     assert(named); /* see hf_zk_enqueue() */
@@ -205,7 +205,7 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_send_create(
             &zk->session, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
             hf_zk_child_path(zk, op->queue, prefix), request->payload,
-            member ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
+            participant ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);
 }
 

@@ -10,8 +10,8 @@
  * for, in one write, when they are needed.
  */
 #include "engines/zookeeper/children.h"
+#include "engines/zookeeper/double_barrier.h"
 #include "engines/zookeeper/kept_list.h"
-#include "engines/zookeeper/members.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/queue_list.h"
@@ -34,7 +34,7 @@ static bool snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
                      struct hf_snapshot *to)
 {
     if (op->request->ticket_kind == HF_TICKET_PARTICIPANT)
-        return hf_zk_members_snapshot(zk, op, to);
+        return hf_zk_participants_snapshot(zk, op, to);
     if (!is_partial(op->request))
         return hf_zk_queue_snapshot(zk, op->queue, to);
     hf_zk_queue_part(zk, op->queue, &op->request->ticket,
@@ -111,7 +111,7 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
     if (op->error == HF_ZK_OK) {
         if (take_back_beyond(zk, op))
             return;
-        if (hf_zk_members_ask(zk, op, known))
+        if (hf_zk_participants_ask(zk, op, known))
             return;
         if (op->queue->unsorted || !is_partial(op->request))
             hf_zk_queue_sort(zk, op->queue);

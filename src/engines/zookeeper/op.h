@@ -57,8 +57,8 @@ struct hf_zk_op {
     struct hf_zk_op *next_in_line;  /* of those that wait for one answer */
     struct hf_zk_op *next_look;     /* WATCH, LOOK: of those that look */
     struct detailed_list *detailed; /* LIST: one for people */
-    int64_t czxid;                  /* of a mark */
-    bool mark_known;                /* it has been asked for */
+    int64_t czxid;                  /* of a barrier node */
+    bool ready_known;               /* it has been asked for */
     bool parent;                    /* it has children, and is none */
 };
 

@@ -28,7 +28,7 @@ struct hf_zk_own {
     /* Its downgrade is under way, or got no answer: it has .prefix, a write
      * ticket's, or already that of the read ticket. */
     bool downgrading;
-    size_t prefix_bytes;           /* none of permits and members */
+    size_t prefix_bytes;           /* none of permits and participants */
     char prefix[HF_ZK_NODE_BYTES]; /* of all its nodes' names */
 };
 

@@ -41,7 +41,7 @@ static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_remove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request);
@@ -52,7 +52,7 @@ void hf_zk_raise(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_lower(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_clear_stamp(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request);
 
 #endif

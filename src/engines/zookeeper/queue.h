@@ -80,8 +80,8 @@ void hf_zk_queue_leave(struct hf_zk *zk, struct hf_zk_queue *queue);
 const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
                              const char *name);
 
-/* hf_zk_node_parse(), or as permits are named where those are, or as members
- * are. */
+/* hf_zk_node_parse(), or as permits are named where those are, or as
+ * participants are. */
 bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
                        size_t bytes, struct hf_zk_node *node);
 

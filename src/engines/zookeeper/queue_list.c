@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------ taking in -- */
 
-/* Of a participant, known from the list before; see members.c. */
+/* Of a participant, known from the list before; see double_barrier.c. */
 static int64_t participant_czxid(const struct hf_zk *zk,
                                  const struct hf_zk_queue *queue,
                                  const struct hf_zk_node *node)
@@ -269,7 +269,7 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
         const struct hf_zk_child *child = &queue->children[i];
 
         if (child->node.kind == HF_TICKET_PARTICIPANT)
-            continue; /* see members.c */
+            continue; /* see double_barrier.c */
         if (snapshot->count > 0 &&
             belongs_to(child, &tickets[snapshot->count - 1]))
             tickets[snapshot->count - 1].weight++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Behind watches.c: what is watched of nodes, marks and queues, and the
+/* Behind watches.c: what is watched of nodes, barriers and queues, and the
  * requests that wait for it. */
 #ifndef HF_ENGINES_ZOOKEEPER_WAITS_H
 #define HF_ENGINES_ZOOKEEPER_WAITS_H
@@ -8,9 +8,9 @@
 #include "zookeeper/watch_set.h"
 
 enum hf_zk_watch_kind {
-    HF_ZK_WATCH_NODE,  /* its end */
-    HF_ZK_WATCH_MARK,  /* whatever happens to it */
-    HF_ZK_WATCH_QUEUE, /* its children */
+    HF_ZK_WATCH_NODE,    /* its end */
+    HF_ZK_WATCH_BARRIER, /* whatever happens to it */
+    HF_ZK_WATCH_QUEUE,   /* its children */
 };
 
 /* A request that waits, at one of the nodes that it waits for.  Its

@@ -284,7 +284,7 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 
 static enum hf_zk_watch_kind kind_of(const struct hf_request *look)
 {
-    return look->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_MARK
+    return look->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_BARRIER
                                                   : HF_ZK_WATCH_QUEUE;
 }
 

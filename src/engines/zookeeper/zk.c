@@ -75,9 +75,9 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
         break;
     case HF_REQUEST_LOOK:
         if (request->ticket_kind == HF_TICKET_BARRIER)
-            hf_zk_look_at_mark(zk, request);
+            hf_zk_watch_barrier(zk, request);
         else
-            hf_zk_look_out(zk, request);
+            hf_zk_watch_queue(zk, request);
         break;
     case HF_REQUEST_RAISE:
         hf_zk_raise(zk, request);

@@ -84,7 +84,7 @@ static void size_read(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 

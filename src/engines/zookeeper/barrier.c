@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RAISE, LOWER and LOOK at a mark: the node that is called as the barrier is,
+ * RAISE, LOWER and LOOK at a barrier node, which is called as the barrier is,
  * persistent, as DistributedBarrier of Curator has it.
  *
  * Who waits may have been told by others that it is up: so a LOOK is of what
@@ -23,7 +23,7 @@ static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_op_free(zk, op);
 }
 
-static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
+static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_MARKED};
 
@@ -34,7 +34,7 @@ static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 
 /* ----------------------------------------------------------------- RAISE -- */
 
-static void create_mark(struct hf_zk *zk, struct hf_zk_op *op);
+static void create_node(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* Read with the create: what the one found that is there. */
 static void described(void *user, struct hf_zk_call *call,
@@ -56,14 +56,14 @@ static void raised(struct hf_zk *zk, struct hf_zk_op *op)
     if (op->error == HF_ZK_NODE_EXISTS && op->parent)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)
-        marked(zk, op, op->error == HF_ZK_NODE_EXISTS);
+        answer(zk, op, op->error == HF_ZK_NODE_EXISTS);
     else if (hf_zk_want_parents(zk, op))
-        create_mark(zk, op);
+        create_node(zk, op);
     else
         hf_zk_fail_below(zk, op, "create", path);
 }
 
-static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
+static void create_node(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const char *path = op->queue->path;
 
@@ -83,7 +83,7 @@ void hf_zk_raise(struct hf_zk *zk, struct hf_request *request)
     if (hf_zk_name_is_elsewhere(zk->config.layout, request))
         hf_zk_fail_name(zk, request);
     else if ((op = hf_zk_op_new(zk, request)) != NULL)
-        create_mark(zk, op);
+        create_node(zk, op);
 }
 
 /* ----------------------------------------------------------------- LOWER -- */
@@ -93,7 +93,7 @@ static void lowered(struct hf_zk *zk, struct hf_zk_op *op)
     if (op->error == HF_ZK_NOT_EMPTY)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE)
-        marked(zk, op, op->error == HF_ZK_OK);
+        answer(zk, op, op->error == HF_ZK_OK);
     else
         hf_zk_op_fail(zk, op, op->error, "delete", op->queue->path);
 }
@@ -111,9 +111,9 @@ void hf_zk_lower(struct hf_zk *zk, struct hf_request *request)
 
 /* ------------------------------------------------------------------ LOOK -- */
 
-static void tell_mark(struct hf_zk *zk, struct hf_zk_op *op)
+static void answer_look(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    const struct hf_ticket mark = {.token = (uint64_t)op->czxid,
+    const struct hf_ticket node = {.token = (uint64_t)op->czxid,
                                    .kind = HF_TICKET_BARRIER,
                                    .weight = 1,
                                    .payload = ""};
@@ -122,7 +122,7 @@ static void tell_mark(struct hf_zk *zk, struct hf_zk_op *op)
 
     queue->users++; /* beyond the operation */
     event.as.answer.snapshot =
-        (struct hf_snapshot){&mark, op->error == HF_ZK_OK ? 1 : 0, 0};
+        (struct hf_snapshot){&node, op->error == HF_ZK_OK ? 1 : 0, 0};
     event.as.answer.request = hf_zk_op_end(zk, op);
     hf_zk_watches_listed(zk, queue, &event);
     hf_zk_queue_leave(zk, queue);
@@ -136,12 +136,12 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     else if (op->parent)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE)
-        tell_mark(zk, op);
+        answer_look(zk, op);
     else
         hf_zk_op_fail(zk, op, op->error, "look at", op->queue->path);
 }
 
-/* From here on changes are news, though nobody was told of the mark. */
+/* From here on changes are news, though nobody was told of the node. */
 static void got(void *user, struct hf_zk_call *call,
                 const struct hf_zk_reply *reply)
 {
@@ -168,7 +168,7 @@ static void got(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 

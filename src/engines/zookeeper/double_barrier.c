@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/zookeeper/members.h"
+#include "engines/zookeeper/double_barrier.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "engines/zookeeper/queue_list.h"
 
-/* .czxid of a member that was gone when it was asked for. */
+/* .czxid of a participant that was gone when it was asked for. */
 #define GONE (-1)
 
 static const char *ready_path(struct hf_zk *zk, const struct hf_zk_op *op)
@@ -18,14 +18,14 @@ static const char *ready_path(struct hf_zk *zk, const struct hf_zk_op *op)
 
 /* ---------------------------------------------------------------- tokens -- */
 
-static void mark_read(void *user, struct hf_zk_call *call,
-                      const struct hf_zk_reply *reply)
+static void ready_read(void *user, struct hf_zk_call *call,
+                       const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
-    op->mark_known = true;
+    op->ready_known = true;
     op->czxid = 0;
     if (reply->error == HF_ZK_OK)
         op->czxid = hf_zk_get_stat(&body).czxid;
@@ -34,8 +34,8 @@ static void mark_read(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void member_read(void *user, struct hf_zk_call *call,
-                        const struct hf_zk_reply *reply)
+static void participant_read(void *user, struct hf_zk_call *call,
+                             const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
@@ -51,7 +51,7 @@ static void member_read(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void ask_about_members(struct hf_zk *zk, struct hf_zk_op *op)
+static void ask_about_participants(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_zk_queue *queue = op->queue;
 
@@ -61,23 +61,23 @@ static void ask_about_members(struct hf_zk *zk, struct hf_zk_op *op)
         if (child->node.kind != HF_TICKET_PARTICIPANT || child->czxid != 0)
             continue;
         op->ids[op->made] = child->node.id;
-        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, member_read),
+        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, participant_read),
                           hf_zk_child_path(zk, queue, child->name));
     }
 }
 
-bool hf_zk_members_ask(struct hf_zk *zk, struct hf_zk_op *op,
-                       void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
+bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_op *op,
+                            void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
 {
     if (op->request->ticket_kind != HF_TICKET_PARTICIPANT)
         return false;
     hf_zk_op_step(op, then);
     if (!hf_zk_session_usable(&zk->session))
         return false;
-    if (!op->mark_known)
-        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, mark_read),
+    if (!op->ready_known)
+        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, ready_read),
                           ready_path(zk, op));
-    ask_about_members(zk, op);
+    ask_about_participants(zk, op);
     return op->pending > 0;
 }
 
@@ -96,8 +96,8 @@ static void put(struct hf_zk *zk, struct hf_snapshot *snapshot,
                            .payload = ""};
 }
 
-bool hf_zk_members_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
-                            struct hf_snapshot *snapshot)
+bool hf_zk_participants_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
+                                 struct hf_snapshot *snapshot)
 {
     static const struct hf_ticket_id nobody;
     const struct hf_zk_queue *queue = op->queue;
@@ -120,7 +120,7 @@ bool hf_zk_members_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
 
 /* ----------------------------------------------------------------- STAMP -- */
 
-static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
+static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_MARKED};
 
@@ -133,7 +133,7 @@ static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 static void stamped(struct hf_zk *zk, struct hf_zk_op *op)
 {
     if (op->error == HF_ZK_OK)
-        marked(zk, op, op->czxid > 0);
+        answer(zk, op, op->czxid > 0);
     else
         hf_zk_op_fail(zk, op, op->error, "stamp the members of",
                       op->queue->path);
@@ -155,7 +155,8 @@ static void stamp_answered(void *user, struct hf_zk_call *call,
 }
 
 /* That the one who asks, and as many others as he says, are there. */
-static void check_members(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
+static void check_participants(struct hf_zk *zk, struct hf_zk_op *op,
+                               size_t own)
 {
     const struct hf_zk_queue *queue = op->queue;
     uint32_t left = op->request->limit - 1;
@@ -179,14 +180,14 @@ static void send_stamp(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
     hf_zk_op_step(op, stamped);
     call = hf_zk_op_call(op, stamp_answered);
     begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
-    check_members(zk, op, own);
+    check_participants(zk, op, own);
     if (op->czxid > 0)
         hf_zk_multi_delete(&zk->session, ready_path(zk, op), HF_ZK_ANY_VERSION);
     hf_zk_multi_create(&zk->session, ready_path(zk, op), "", HF_ZK_PERSISTENT);
     hf_zk_multi_end(&zk->session, begin);
 }
 
-static size_t count_members(const struct hf_zk_queue *queue)
+static size_t count_participants(const struct hf_zk_queue *queue)
 {
     size_t count = 0;
 
@@ -208,7 +209,7 @@ static void counted(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_op_fail(zk, op, HF_ZK_CUT, "stamp the members of",
                       op->queue->path);
     else if (own == op->queue->count ||
-             count_members(op->queue) < op->request->limit)
+             count_participants(op->queue) < op->request->limit)
         hf_zk_op_fail(zk, op, HF_ZK_NO_NODE, "stamp the members of",
                       op->queue->path);
     else
@@ -225,7 +226,7 @@ void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request)
     hf_zk_op_step(op, counted);
     op->error = HF_ZK_OK;
     hf_zk_list_children(zk, op);
-    hf_zk_send_exists(&zk->session, hf_zk_op_call(op, mark_read),
+    hf_zk_send_exists(&zk->session, hf_zk_op_call(op, ready_read),
                       ready_path(zk, op));
 }
 
@@ -236,7 +237,7 @@ static void cleared(struct hf_zk *zk, struct hf_zk_op *op)
 {
     if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE ||
         op->error == HF_ZK_NOT_EMPTY)
-        marked(zk, op, op->error == HF_ZK_OK);
+        answer(zk, op, op->error == HF_ZK_OK);
     else
         hf_zk_op_fail(zk, op, op->error, "delete the mark below",
                       op->queue->path);
