@@ -19,9 +19,9 @@ struct hf_zk_wait {
     struct hf_request *request;
     struct hf_zk_wait *beside; /* at another node, in a ring */
     bool ready;                /* this node is watched */
-    bool told;                 /* WATCHING, LISTED */
-    bool news;                 /* for who is not told yet */
-    bool asked;                /* REVOKED is to be told */
+    bool notified;             /* of WATCHING or LISTED */
+    bool changed;              /* CHANGED is to follow */
+    bool revoke_due;           /* REVOKED is to follow */
     struct hf_zk_wait *next;
     struct hf_zk_wait **link;
     struct hf_zk_watch *watch;
@@ -40,7 +40,7 @@ struct hf_zk_watch {
 };
 
 /* The watch of ${bytes} of ${path}, or NULL; _or_add: NULL for lack of memory.
- * ${fired} is told of events, as it was when the watch was added. */
+ * Events go to ${fired}, as it was when the watch was added. */
 struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
                                      enum hf_zk_watch_kind kind,
                                      const char *path, size_t bytes);

@@ -11,7 +11,7 @@
  * watched at each of them and gone with the first.
  *
  * For queues they are set with the getChildren that tells what a queue is like:
- * each who looks has asked himself.  Any event is CHANGED.  For barriers it is
+ * each LOOK has asked itself.  Any event is CHANGED.  For barriers it is
  * the same with getData, whose event comes when the node is gone or its data
  * change.
  */
@@ -36,14 +36,13 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
 
 /* HF_REQUEST_LOOK: ${queue}, or its barrier node, has been read, and is watched
- * if
- * ${there} is such a node: what comes after this is news.  False for lack of
- * memory. */
+ * if ${there} is such a node: what comes after this is a change.  False for
+ * lack of memory. */
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there);
 
-/* Tell ${listed}, the answer to such a LOOK, and the news if there has been
- * any. */
+/* Notify the core of ${listed}, the answer to such a LOOK, and then of CHANGED
+ * if there has been a change. */
 void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed);
 
@@ -56,7 +55,7 @@ void hf_zk_watches_note(struct hf_zk *zk, const char *path,
                         struct hf_jute_piece data, int32_t version);
 
 /* The version of the data of the node at ${path}, of which those who watch it
- * have been told what it asks of them; false while it is not known. */
+ * have been notified if it asks them to let go; false while it is not known. */
 bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
                            int32_t *version);
 
