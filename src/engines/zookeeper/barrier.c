@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/parents.h"
 #include "engines/zookeeper/permit.h"
 
 static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)

@@ -13,6 +13,7 @@
 
 #include "core/memory.h"
 #include "engines/zookeeper/double_barrier.h"
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/queue_list.h"

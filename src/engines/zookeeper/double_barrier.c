@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/queue_list.h"
 
 /* .czxid of a participant that was gone when it was asked for. */

@@ -14,6 +14,7 @@
  * afterwards tells of it.  Where the text has changed, the transaction fails,
  * and the text is read before the next one.
  */
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/queue_list.h"
 

@@ -11,13 +11,13 @@
  * kazoo's permits are made in a multi however many they are, with the check of
  * our ticket in the lock in front of them: see permit.h.
  */
-#include "engines/zookeeper/op.h"
-
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "engines/zookeeper/list.h"
+#include "engines/zookeeper/list_call.h"
+#include "engines/zookeeper/op.h"
+#include "engines/zookeeper/parents.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/queue_list.h"
 

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * LIST: the queue as it is now.  ENQUEUE and LOOK end here too, when they have
- * the list.
- *
- * Names tell the order and whose ticket is whose, but not everything: the token
- * of a ticket that we find again after its create got no answer, and whether it
- * is of this session at all; who came first where two have one number; and what
- * the ticket at the head says of itself, for those who wait.  These are asked
- * for, in one write, when they are needed.
- */
-#include "engines/zookeeper/children.h"
-#include "engines/zookeeper/double_barrier.h"
-#include "engines/zookeeper/kept_list.h"
-#include "engines/zookeeper/op.h"
-#include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/list.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/double_barrier.h"
+#include "engines/zookeeper/kept_list.h"
+#include "engines/zookeeper/list_call.h"
+#include "engines/zookeeper/op.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/remove.h"
 
 /* ------------------------------------------------------------- answering -- */
 

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How a queue is listed.
- *
- * Those who know what they look for, since this server has shown it to us or
- * has just made it, share one list that is under way, whoever asks.
- *
- * A list of ten thousand tickets is half a megabyte, and a burst of as many
- * enqueues would ask for it as often.  So whoever comes while a list is under
- * way waits for the next one, which is sent when that has come: a connection
- * carries out its requests in order, so it shows whatever all who wait for it
- * have sent before.  A list that is under way serves none of them, because it
- * was sent before they came.
- *
- * A ticket that may have been made through another server is searched for: the
- * list is sent behind a sync, and shared with nobody.
- */
+#include "engines/zookeeper/list_call.h"
+
 #include "engines/zookeeper/kept_list.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/queue_list.h"

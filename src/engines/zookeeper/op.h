@@ -112,46 +112,4 @@ void hf_zk_op_fail(struct hf_zk *zk, struct hf_zk_op *op,
 /* Take the request to answer it, and free the rest. */
 struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
 
-/* ------------------------------------------------------- shared by steps -- */
-
-/* In a step that creates a node, before it: create the node at the first
- * ${bytes} of the queue's path, and those above it but for the chroot, if they
- * were found missing.  False, having answered FAILED, for lack of memory. */
-bool hf_zk_send_parents(struct hf_zk *zk, struct hf_zk_op *op, size_t bytes);
-
-/* The create was answered: is the step to be done again, with its parents? */
-bool hf_zk_want_parents(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* It is not, and has failed: hf_zk_op_fail(), or what kept a parent from being
- * created. */
-void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
-                      const char *path);
-
-/* Have the children of the queue listed after all that this step has sent so
- * far; .list_error says how it went.  One list serves all who ask before it is
- * sent: see list_call.c. */
-void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* The same, when a ticket is searched for that may have been made through
- * another server than the one we are connected to: the list is not shared. */
-void hf_zk_search(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* The same, but the list goes to ${answered} and is not kept. */
-void hf_zk_search_with(struct hf_zk *zk, struct hf_zk_op *op,
-                       hf_zk_answered *answered);
-
-/* Such a list has come: take it in; the caller says that the call is
- * answered. */
-void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
-                         const struct hf_zk_reply *reply);
-
-/* Delete all there is of the request's ticket.  ${then} finds in .error whether
- * it was there (HF_ZK_OK), was not (HF_ZK_NO_NODE), or may be still. */
-void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_op *op,
-                         void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
-
-/* The queue has been listed: find out what the list does not tell, and answer
- * as the request has it. */
-void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op);
-
 #endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * REMOVE: delete the ticket, wherever it is found by its id.  The nodes of a
- * lease go in one transaction; where somebody has removed one of them before,
- * that fails, and those that are left are searched for.  A node that was listed
- * and is gone is searched for once more as well: another's write ticket may
- * have become a read ticket, which has another name.
- */
+#include "engines/zookeeper/remove.h"
+
 #include "engines/zookeeper/children.h"
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/queue_list.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* REVOKE: find the node of the ticket, and write into it what its owner, if it
  * watches it as ours and Curator's do, takes for a request to let go. */
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/queue_list.h"
 

@@ -6,6 +6,7 @@
  * ticket that is in neither is searched for first: that it was not there when
  * we last searched does not say that it is gone.
  */
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/queue_list.h"
 
