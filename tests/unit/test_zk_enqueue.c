@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/stranger.h"
+#include "engines/zookeeper/unknown_node.h"
 #include "zk_stage.h"
 
 /* --------------------------------------------------------------- enqueue -- */
@@ -225,7 +225,7 @@ static void a_long_queue_is_answered_in_part(void **state)
 
 /* Once in the client's life for each path, though nobody here wants anything
  * of the queue in between. */
-static void strangers_are_reported_once_for_each_path(void **state)
+static void unknown_nodes_are_reported_once_for_each_path(void **state)
 {
     struct stage s;
 
@@ -610,7 +610,7 @@ int main(void)
         cmocka_unit_test(a_cut_answers_those_who_wait_for_a_list),
         cmocka_unit_test(a_goodbye_answers_those_who_wait_for_a_list),
         cmocka_unit_test(a_long_queue_is_answered_in_part),
-        cmocka_unit_test(strangers_are_reported_once_for_each_path),
+        cmocka_unit_test(unknown_nodes_are_reported_once_for_each_path),
         cmocka_unit_test(reports_of_many_paths_are_forgotten),
         cmocka_unit_test(tickets_that_do_not_see_ours_are_reported),
         cmocka_unit_test(writelock_has_no_readers_and_writers),

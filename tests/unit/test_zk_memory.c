@@ -253,7 +253,7 @@ static void several_permits(struct stage *s, struct honest *h)
 }
 
 /* Somebody else's is looked at and watched. */
-static void a_stranger_s_ticket(struct stage *s, struct honest *h)
+static void a_ticket_of_another_program(struct stage *s, struct honest *h)
 {
     take_ticket(s, h, "a"); /* the queue */
     insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a");
@@ -375,7 +375,7 @@ static void fn26_searching(void **state)
     (void)state;
     sweep(a_swallowed_create);
     sweep(a_look);
-    sweep(a_stranger_s_ticket);
+    sweep(a_ticket_of_another_program);
 }
 
 static void going_round(void **state)

@@ -18,7 +18,7 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 
     event.as.answer.found = found;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void fail_unread(struct hf_zk *zk, struct hf_zk_op *op)
@@ -40,16 +40,6 @@ static void described(struct hf_zk *zk, struct hf_zk_op *op)
                       op->queue->path);
 }
 
-static void written(void *user, struct hf_zk_call *call,
-                    const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
 /* The node after the ${rounds} that are done. */
 static void describe_next(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -68,7 +58,8 @@ static void describe_next(struct hf_zk *zk, struct hf_zk_op *op)
         return;
     }
     hf_zk_op_step(op, described);
-    hf_zk_send_set_data(&zk->session, hf_zk_op_call(op, written), path,
+    hf_zk_send_set_data(&zk->session,
+                        hf_zk_op_call(op, hf_zk_op_error_answered), path,
                         op->request->payload, version);
 }
 

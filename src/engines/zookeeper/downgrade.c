@@ -6,7 +6,7 @@
  *
  * One that got no answer may have happened, or may yet, until it is known of
  * either node.  It happens once, for it needs the one and makes the other:
- * asked again it fails, and a look shows what is there.
+ * asked again it fails, and a search shows what is there.
  *
  * A request to let go is written over the text of the write node, which nobody
  * watches meanwhile.  So that node is deleted only in the version whose text is
@@ -14,14 +14,16 @@
  * afterwards tells of it.  Where the text has changed, the transaction fails,
  * and the text is read before the next one.
  */
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void answer(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_event event = {.kind = HF_EVENT_DOWNGRADED};
 
     event.as.answer.request = request;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 static void fail_gone(struct hf_zk *zk, struct hf_request *request)
@@ -43,7 +45,7 @@ static void fail(struct hf_zk *zk, struct hf_zk_op *op)
 }
 
 /* What is there?  Found by its id under either name. */
-static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+static void searched(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
     struct hf_zk_queue *queue = op->queue;
@@ -67,8 +69,8 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     }
 }
 
-/* Does it take a look to know what became of the ticket?  Also if this one was
- * refused and an earlier one was not answered. */
+/* Does it take a search to know what became of the ticket?  Also if this one
+ * was refused and an earlier one was not answered. */
 static bool is_doubtful(const struct hf_zk_op *op)
 {
     return is_of_nodes(op->error) ||
@@ -102,8 +104,8 @@ static void refused(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
     if (is_doubtful(op) && hf_zk_session_usable(&zk->session)) {
-        hf_zk_op_step(op, looked);
-        hf_zk_look(zk, op);
+        hf_zk_op_step(op, searched);
+        hf_zk_search(zk, op);
         return;
     }
     if (own != NULL && !op->open_before && !hf_zk_leaves_open(op->error))
@@ -116,7 +118,7 @@ static void changed(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
     if (op->error == HF_ZK_OK) {
-        if (own != NULL) /* not withdrawn meanwhile */
+        if (own != NULL) /* not removed meanwhile */
             hf_zk_own_downgraded(zk, own);
         answer(zk, hf_zk_op_end(zk, op));
     } else if (op->error == HF_ZK_BAD_VERSION) {

@@ -11,48 +11,19 @@
  * kazoo's permits are made in a multi however many they are, with the check of
  * our ticket in the lock in front of them: see permit.h.
  */
-#include "engines/zookeeper/op.h"
-
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "engines/zookeeper/list.h"
+#include "engines/zookeeper/list_call.h"
+#include "engines/zookeeper/op.h"
+#include "engines/zookeeper/parents.h"
 #include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* ---------------------------------------------------------------- ticket -- */
-
-/* The ticket is there and must not be: its number is beyond what orders a
- * queue. */
-static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
-        hf_zk_op_fail(zk, op, op->error, "withdraw from", op->queue->path);
-        return;
-    }
-    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EEXHAUSTED,
-               "the server has numbered the tickets of this queue up to "
-               "%" PRId64 "; let the queue drain and remove its node, so that "
-               "it begins anew",
-               HF_ZK_SEQUENCE_END);
-}
-
-bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
-
-    if (own == NULL ||
-        hf_zk_node_order(own->sequence) + own->weight <= HF_ZK_SEQUENCE_END)
-        return false;
-    op->error = HF_ZK_CUT;
-    if (hf_zk_session_usable(&zk->session))
-        hf_zk_remove(zk, op, taken_back);
-    else
-        taken_back(zk, op);
-    return true;
-}
 
 /* The create succeeded. */
 static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
@@ -217,7 +188,7 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_request *request = op->request;
     char prefix[HF_ZK_PREFIX_BYTES];
-    bool member = request->ticket_kind == HF_TICKET_PARTICIPANT;
+    bool participant = request->ticket_kind == HF_TICKET_PARTICIPANT;
     bool named = write_name(zk, request, prefix);
 
     assert(named); /* see hf_zk_enqueue() */
@@ -234,17 +205,8 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_send_create(
             &zk->session, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
             hf_zk_child_path(zk, op->queue, prefix), request->payload,
-            member ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
+            participant ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);
-}
-
-void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request)
-{
-    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-               "with layout=kazoo a semaphore has its tickets at \"%.200s\"; "
-               "expected a name that does not end in \"%s\" or \"%s\", or "
-               "layout=curator",
-               request->queue, HF_QUEUE_LOCKS, HF_QUEUE_LEASES);
 }
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)

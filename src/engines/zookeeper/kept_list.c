@@ -1,111 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The last list of a queue, less what has gone since: a superset of who is
- * ahead.
- *
- * Nobody comes to stand ahead of a ticket that was listed, but for a reader who
- * takes the place of its own write ticket.  So what a list shows ahead of a
- * ticket of ours is, less what this session saw go, all that can be ahead of it
- * ever after.  Who waits by that waits too long at the worst, until the watch
- * of one that is not there says so, and never enters early.
- *
- * It serves in place of a new list while those ahead are the session's own, or
- * are watched: what goes of them is seen.  Of others we see nothing, and
- * whoever waited for one after the other would find each gone.  And it serves
- * on the connection that it came by, and only a ticket that is watched itself.
- *
- * A write ticket of another session that goes, or what may be one, ends its
- * use: there may be a reader where it was.
- *
- * Where it does not serve, a new list is compared with it: of those ahead of
- * the ticket that asks, what the new one lacks has gone.  Those behind stay, as
- * they are a superset of who is ahead of the tickets there.  So a list of ten
- * thousand, of which a few are ahead, is passed over once and not sorted.  A
- * ticket ahead that is not in the kept one is a reader in the place of its
- * writer: then the new list replaces it.
- */
+#include "engines/zookeeper/kept_list.h"
+
 #include <string.h>
 
+#include "engines/zookeeper/children.h"
 #include "engines/zookeeper/op.h"
-
-/* Links each child with the nearest other ahead; nothing has gone yet. */
-static void begin(struct hf_zk_queue *queue)
-{
-    size_t other = 0;
-
-    for (size_t i = 0; i < queue->count; i++) {
-        queue->children[i].other = other;
-        if (!queue->children[i].ours)
-            other = i + 1;
-    }
-    queue->live = 0;
-    queue->holes = 0;
-}
-
-/* After what has gone is left out, so that those ahead can be counted. */
-void hf_zk_kept_begin(struct hf_zk_queue *queue)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < queue->count; i++) {
-        if (!queue->children[i].gone)
-            queue->children[kept++] = queue->children[i];
-    }
-    queue->count = kept;
-    begin(queue);
-}
-
-static void mark_gone(struct hf_zk_queue *queue, size_t place)
-{
-    queue->holes += !queue->children[place].gone;
-    queue->children[place].gone = true;
-}
-
-static void strike(struct hf_zk_queue *queue, size_t place)
-{
-    mark_gone(queue, place);
-    for (; queue->live < queue->count && queue->children[queue->live].gone;
-         queue->live++)
-        queue->holes--;
-}
-
-/* Kinds whose tickets stand one by one, and leave nothing in their place. */
-static bool goes_for_good(enum hf_ticket_kind kind)
-{
-    return kind == HF_TICKET_MUTEX || kind == HF_TICKET_READ ||
-           kind == HF_TICKET_ELECTION;
-}
-
-/* Of ours it is known that nothing is left. */
-void hf_zk_kept_own_gone(const struct hf_zk_own *own)
-{
-    struct hf_zk_queue *queue = own->queue;
-    size_t place = hf_zk_queue_numbered(queue, own->sequence, &own->id);
-
-    if (own->kind == HF_TICKET_LEASE || own->kind == HF_TICKET_PARTICIPANT)
-        queue->kept = 0;
-    else if (place < queue->count)
-        strike(queue, place);
-}
-
-void hf_zk_kept_node_gone(struct hf_zk *zk, const char *name, const char *path)
-{
-    struct hf_zk_queue *queue = hf_zk_queue_find(zk, name);
-    const char *child = strrchr(path, '/') + 1;
-    struct hf_zk_node node;
-    size_t place;
-
-    if (queue == NULL || !hf_zk_queue_parse(queue, child, strlen(child), &node))
-        return;
-    place = hf_zk_queue_numbered(queue, node.sequence, &node.id);
-    if (place == queue->count || queue->children[place].gone ||
-        strcmp(queue->children[place].name, child) != 0)
-        return;
-    if (goes_for_good(node.kind))
-        strike(queue, place);
-    else
-        queue->kept = 0;
-}
+#include "engines/zookeeper/queue_list.h"
 
 static bool is_watched(const struct hf_zk *zk, const char *path)
 {
@@ -142,7 +42,7 @@ static size_t place_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
         own->kind < HF_TICKET_MUTEX || own->kind > HF_TICKET_ASKED_LAST ||
         own->kind == HF_TICKET_LEASE)
         return queue->count;
-    place = hf_zk_queue_numbered(queue, own->sequence, &own->id);
+    place = hf_zk_children_numbered(queue, own->sequence, &own->id);
     return place < queue->count && !queue->children[place].gone ? place
                                                                 : queue->count;
 }
@@ -156,7 +56,7 @@ bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
         !sees_ahead(zk, queue, place))
         return false;
     if (queue->holes > 0)
-        hf_zk_kept_begin(queue);
+        hf_zk_children_compact(queue);
     return true;
 }
 
@@ -189,14 +89,14 @@ static bool take_child(struct hf_zk *zk, struct hf_zk_queue *queue, size_t last,
 
     if (name.bytes == NULL ||
         !hf_zk_queue_parse(queue, name.bytes, name.count, &node)) {
-        hf_zk_stranger_ignored(zk, queue, name);
+        hf_zk_unknown_node_ignored(zk, queue, name);
         return true;
     }
-    hf_zk_stranger_check(zk, queue, name, &node);
+    hf_zk_unknown_layout_check(zk, queue, name, &node);
     if (hf_zk_node_order(node.sequence) >
         hf_zk_node_order(children[last].node.sequence))
         return true;
-    place = hf_zk_queue_numbered(queue, node.sequence, &node.id);
+    place = hf_zk_children_numbered(queue, node.sequence, &node.id);
     if (place == queue->count || strlen(children[place].name) != name.count ||
         memcmp(children[place].name, name.bytes, name.count) != 0)
         return false;
@@ -238,9 +138,9 @@ bool hf_zk_kept_update(struct hf_zk *zk, struct hf_zk_queue *queue,
         return false;
     for (size_t i = queue->live; i <= last; i++) {
         if (!queue->children[i].gone && !queue->children[i].listed)
-            strike(queue, i);
+            hf_zk_children_strike(queue, i);
     }
     if (queue->holes > 0)
-        hf_zk_kept_begin(queue);
+        hf_zk_children_compact(queue);
     return true;
 }

@@ -1,64 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * LIST: the queue as it is now.  LOOK (look.c) ends here too.
- *
- * Names tell the order and whose ticket is whose, but not everything: the token
- * of a ticket that we find again after its create got no answer, and whether it
- * is of this session at all; who came first where two have one number; and what
- * the ticket at the head says of itself, for those who wait.  These are asked
- * for, in one write, when they are needed.
- */
-#include "engines/zookeeper/members.h"
-#include "engines/zookeeper/op.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/list.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-/* ------------------------------------------------------------- children -- */
-
-void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
-                         const struct hf_zk_reply *reply)
-{
-    struct hf_jute_reader body = reply->body;
-
-    op->list_error = op->sync_error != HF_ZK_OK
-                         ? op->sync_error
-                         : hf_zk_queue_take(zk, op->queue, reply->error, &body);
-}
-
-static void children(void *user, struct hf_zk_call *call,
-                     const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    hf_zk_take_children(zk, op, reply);
-    hf_zk_op_answered(zk, op);
-}
-
-/* Without it the list behind it may be older than what is looked for. */
-static void synced(void *user, struct hf_zk_call *call,
-                   const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->sync_error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
-void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
-                    hf_zk_answered *answered)
-{
-    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
-    hf_zk_send_get_children(&zk->session, hf_zk_op_call(op, answered),
-                            op->queue->path, false);
-}
-
-void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    hf_zk_look_for(zk, op, children);
-}
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/double_barrier.h"
+#include "engines/zookeeper/kept_list.h"
+#include "engines/zookeeper/list_call.h"
+#include "engines/zookeeper/op.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/remove.h"
 
 /* ------------------------------------------------------------- answering -- */
 
@@ -75,7 +28,7 @@ static bool snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
                      struct hf_snapshot *to)
 {
     if (op->request->ticket_kind == HF_TICKET_PARTICIPANT)
-        return hf_zk_members_snapshot(zk, op, to);
+        return hf_zk_participants_snapshot(zk, op, to);
     if (!is_partial(op->request))
         return hf_zk_queue_snapshot(zk, op->queue, to);
     hf_zk_queue_part(zk, op->queue, &op->request->ticket,
@@ -102,12 +55,44 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
     if (looks)
         hf_zk_watches_listed(zk, op->queue, &event);
     else
-        hf_zk_tell(zk, &event);
+        hf_zk_notify(zk, &event);
     /* Last: with it the queue may go, which has the payload of the snapshot. */
     hf_zk_op_free(zk, op);
 }
 
 /* ---------------------------------------------- what a list doesn't tell -- */
+
+/* The ticket is there and must not be: its number is beyond what orders a
+ * queue. */
+static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
+        hf_zk_op_fail(zk, op, op->error, "withdraw from", op->queue->path);
+        return;
+    }
+    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EEXHAUSTED,
+               "the server has numbered the tickets of this queue up to "
+               "%" PRId64 "; let the queue drain and remove its node, so that "
+               "it begins anew",
+               HF_ZK_SEQUENCE_END);
+}
+
+/* If the ticket is ours and has such a number, delete it and answer so; false
+ * if not. */
+static bool take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (own == NULL ||
+        hf_zk_node_order(own->sequence) + own->weight <= HF_ZK_SEQUENCE_END)
+        return false;
+    op->error = HF_ZK_CUT;
+    if (hf_zk_session_usable(&zk->session))
+        hf_zk_delete_ticket(zk, op, taken_back);
+    else
+        taken_back(zk, op);
+    return true;
+}
 
 /* The step's calls are answered. */
 static void known(struct hf_zk *zk, struct hf_zk_op *op)
@@ -118,9 +103,9 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
         return;
     }
     if (op->error == HF_ZK_OK) {
-        if (hf_zk_take_back_beyond(zk, op))
+        if (take_back_beyond(zk, op))
             return;
-        if (hf_zk_members_ask(zk, op, known))
+        if (hf_zk_participants_ask(zk, op, known))
             return;
         if (op->queue->unsorted || !is_partial(op->request))
             hf_zk_queue_sort(zk, op->queue);
@@ -165,7 +150,7 @@ static void own_node(void *user, struct hf_zk_call *call,
         stat = hf_zk_get_stat(&body); /* zeros for NoNode: nobody's */
         name = op->queue->children[place].name;
         if (stat.owner != zk->session.id)
-            hf_zk_queue_disown(op->queue, id);
+            hf_zk_children_disown(op->queue, id);
         else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
                                hf_zk_queue_weight(zk, op->queue, id),
                                stat.czxid) == NULL)
@@ -328,10 +313,10 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
         (own != NULL ? own->weight : op->request->weight)) {
         if (own != NULL)
             hf_zk_own_drop(zk, own);
-        hf_zk_queue_disown(queue, id);
+        hf_zk_children_disown(queue, id);
     }
     place = hf_zk_queue_place(zk, queue, id);
-    if (hf_zk_take_back_beyond(zk, op))
+    if (take_back_beyond(zk, op))
         return;
     hf_zk_op_step(op, known);
     op->error = HF_ZK_OK;
@@ -373,5 +358,5 @@ void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
     if (own != NULL)
         hf_zk_list_children(zk, op);
     else
-        hf_zk_look(zk, op);
+        hf_zk_search(zk, op);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One list of a queue under way, whoever asks.
- *
- * A list of ten thousand tickets is half a megabyte, and a burst of as many
- * enqueues would ask for it as often.  So whoever comes while a list is under
- * way waits for the next one, which is sent when that has come: a connection
- * carries out its requests in order, so it shows whatever all who wait for it
- * have sent before.  A list that is under way serves none of them, because it
- * was sent before they came.
- */
+#include "engines/zookeeper/list_call.h"
+
+#include "engines/zookeeper/kept_list.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
+
+/* --------------------------------------------------------------- shared -- */
 
 static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply);
@@ -81,4 +77,40 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op)
 
     hf_zk_line_join(&queue->waiting, op);
     next(zk, queue);
+}
+
+/* --------------------------------------------------------------- search -- */
+
+void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
+                         const struct hf_zk_reply *reply)
+{
+    struct hf_jute_reader body = reply->body;
+
+    op->list_error = op->sync_error != HF_ZK_OK
+                         ? op->sync_error
+                         : hf_zk_queue_take(zk, op->queue, reply->error, &body);
+}
+
+static void children(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_op *op = call->owner;
+
+    hf_zk_take_children(zk, op, reply);
+    hf_zk_op_answered(zk, op);
+}
+
+void hf_zk_search_with(struct hf_zk *zk, struct hf_zk_op *op,
+                       hf_zk_answered *answered)
+{
+    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, hf_zk_op_sync_answered),
+                    op->queue->path);
+    hf_zk_send_get_children(&zk->session, hf_zk_op_call(op, answered),
+                            op->queue->path, false);
+}
+
+void hf_zk_search(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_search_with(zk, op, children);
 }

@@ -58,7 +58,8 @@ struct hf_zk_node {
 /* Take ${bytes} of ${name} apart; false if it is no ticket of any dialect. */
 bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node);
 
-/* The same of a member of a double barrier, whose name is its id and no more.
+/* The same of a participant of a double barrier, whose name is its id and no
+ * more.
  */
 bool hf_zk_member_parse(const char *name, size_t bytes,
                         struct hf_zk_node *node);

@@ -85,11 +85,39 @@ void hf_zk_op_end_look(struct hf_zk *zk, struct hf_zk_op *op)
     *link = op->next_look;
 }
 
+void hf_zk_op_forget_look(struct hf_zk *zk, const struct hf_request *request)
+{
+    struct hf_zk_op *op = zk->looks;
+
+    while (op != NULL && op->request != request)
+        op = op->next_look;
+    if (op != NULL)
+        op->request = NULL;
+}
+
 void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op)
 {
     assert(op->pending > 0);
     if (--op->pending == 0)
         op->then(zk, op);
+}
+
+void hf_zk_op_error_answered(void *user, struct hf_zk_call *call,
+                             const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->error = reply->error;
+    hf_zk_op_answered(user, op);
+}
+
+void hf_zk_op_sync_answered(void *user, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->sync_error = reply->error;
+    hf_zk_op_answered(user, op);
 }
 
 void hf_zk_line_join(struct hf_zk_line *line, struct hf_zk_op *op)

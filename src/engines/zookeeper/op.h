@@ -16,7 +16,7 @@
  * bad luck. */
 #define HF_ZK_ROUNDS_MAX 8
 
-struct whole;
+struct detailed_list;
 
 struct hf_zk_op {
     struct hf_request *request; /* NULL if it was taken back */
@@ -54,12 +54,12 @@ struct hf_zk_op {
     bool gate_gone;   /* ENQUEUE: the lock in front of them was not there */
     uint32_t permits; /* LOOK: so many there are by their node; 0: unknown */
     void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
-    struct hf_zk_op *next_in_line; /* of those that wait for one answer */
-    struct hf_zk_op *next_look;    /* WATCH, LOOK: of those that look */
-    struct whole *whole;           /* LIST: one for people */
-    int64_t czxid;                 /* of a mark */
-    bool mark_known;               /* it has been asked for */
-    bool parent;                   /* it has children, and is none */
+    struct hf_zk_op *next_in_line;  /* of those that wait for one answer */
+    struct hf_zk_op *next_look;     /* WATCH, LOOK: of those that look */
+    struct detailed_list *detailed; /* LIST: one for people */
+    int64_t czxid;                  /* of a barrier node */
+    bool ready_known;               /* it has been asked for */
+    bool parent;                    /* it has children, and is none */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */
@@ -77,8 +77,20 @@ void hf_zk_op_step(struct hf_zk_op *op,
 void hf_zk_op_begin_look(struct hf_zk *zk, struct hf_zk_op *op);
 void hf_zk_op_end_look(struct hf_zk *zk, struct hf_zk_op *op);
 
+/* ${request} is taken back.  If one of that list is about it, its .request is
+ * NULL from here on, and it ends without an answer. */
+void hf_zk_op_forget_look(struct hf_zk *zk, const struct hf_request *request);
+
 /* One call of the step less to wait for. */
 void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* An answer of which only the error counts: for .error; and, to the sync before
+ * something is read, for .sync_error.  If that failed, what was read behind it
+ * may be older than what was looked for. */
+void hf_zk_op_error_answered(void *user, struct hf_zk_call *call,
+                             const struct hf_zk_reply *reply);
+void hf_zk_op_sync_answered(void *user, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply);
 
 /* Wait, in the current step, for what others of the line wait for too. */
 void hf_zk_line_join(struct hf_zk_line *line, struct hf_zk_op *op);
@@ -99,53 +111,5 @@ void hf_zk_op_fail(struct hf_zk *zk, struct hf_zk_op *op,
 
 /* Take the request to answer it, and free the rest. */
 struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* ------------------------------------------------------- shared by steps -- */
-
-/* In a step that creates a node, before it: create the node at the first
- * ${bytes} of the queue's path, and those above it but for the chroot, if they
- * were found missing.  False, having answered FAILED, for lack of memory. */
-bool hf_zk_send_parents(struct hf_zk *zk, struct hf_zk_op *op, size_t bytes);
-
-/* The create was answered: is the step to be done again, with its parents? */
-bool hf_zk_want_parents(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* It is not, and has failed: hf_zk_op_fail(), or what kept a parent from being
- * created. */
-void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
-                      const char *path);
-
-/* FAILED: with layout=kazoo no lock and no barrier has that name. */
-void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
-
-/* Have the children of the queue listed after all that this step has sent so
- * far; .list_error says how it went.  One list serves all who ask before it is
- * sent: see list_call.c. */
-void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* Take them in; the caller says that the call is answered. */
-void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
-                         const struct hf_zk_reply *reply);
-
-/* The same, when a ticket is looked for that may have been made through
- * another server than the one we are connected to. */
-void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* Delete all there is of the request's ticket.  ${then} finds in .error whether
- * it was there (HF_ZK_OK), was not (HF_ZK_NO_NODE), or may be still. */
-void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
-                  void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
-
-/* The same, but the list goes to ${answered} and is not kept. */
-void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
-                    hf_zk_answered *answered);
-
-/* If the request's ticket is ours and has a number beyond what orders a queue,
- * delete it and answer so; false if not. */
-bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* The queue has been listed: find out what the list does not tell, and answer
- * as the request has it. */
-void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op);
 
 #endif

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The nodes above one that is to be created.  They are created only after the
- * server has said that one is missing, and then in the same write as the node
- * itself, from the top: a session's requests are carried out in order, so the
- * first ticket of a new name costs one more round trip than any other, however
- * deep the name is.
- *
- * Each is a request of its own, and not all of them one multi, because nobody
- * knows which of them are there: a multi fails as a whole where one is, or
- * where somebody else creates one meanwhile.  A parent that is there may also
- * answer that we may not create it.  So only the node itself shows whether
- * there was anything wrong.
- */
+#include "engines/zookeeper/parents.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -129,7 +129,7 @@ const struct hf_zk_own *hf_zk_permits_gate(const struct hf_zk *zk,
     const struct hf_zk_own *gate = NULL;
     size_t bytes = strlen(queue->path);
 
-    for (const struct hf_zk_own *own = zk->queues.own; own != NULL;
+    for (const struct hf_zk_own *own = zk->own.first; own != NULL;
          own = own->next) {
         if (own->leaving ||
             strncmp(own->queue->path, queue->path, bytes) != 0 ||

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of a client share: the session (src/zookeeper), of which zk.c
- * is the listener; queue.c has the tickets, watches.c the watches, and each
- * request a file of its own. */
+ * is the listener; queues, own tickets and watches; and each request, which has
+ * a file of its own. */
 #ifndef HF_ENGINES_ZOOKEEPER_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_PRIVATE_H
 
+#include "engines/zookeeper/failure.h"
+#include "engines/zookeeper/own_ticket.h"
 #include "engines/zookeeper/queue.h"
-#include "engines/zookeeper/stranger.h"
+#include "engines/zookeeper/unknown_node.h"
 #include "engines/zookeeper/watches.h"
 #include "engines/zookeeper/zk.h"
 #include "zookeeper/requests.h"
@@ -21,41 +23,28 @@ struct hf_zk {
     struct hf_zk_worker worker;     /* of its window */
     struct hf_request *end;         /* NULL: not asked for */
     struct hf_zk_queues queues;
-    struct hf_zk_strangers strangers;
+    struct hf_zk_own_tickets own;
+    struct hf_zk_reports reports;
     struct hf_zk_op *looks;      /* that a FORGET may take back */
     bool containers_unknown;     /* to the server: parents are persistent */
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
 };
 
-/* --------------------------------------------------------------- answers -- */
-
-void hf_zk_tell(struct hf_zk *zk, struct hf_event *event);
-
-/* FAILED, ${text} being the whole story. */
-void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
-                enum hf_failure failure, hf_status status, const char *format,
-                ...) __attribute__((format(printf, 5, 6)));
-
-/* FAILED, as the server's ${error} to what we wanted to do (${what}: "create a
- * ticket in") at ${path} has it. */
-void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
-                   enum hf_zk_error error, const char *what, const char *path);
-
-/* Does ${error} say nothing of whether a write took effect? */
-bool hf_zk_leaves_open(enum hf_zk_error error);
-
-/* For lack of memory. */
-void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
+/* Have the core take in ${event}: an answer to a request, or what happened to
+ * the session. */
+static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
+{
+    zk->host.event(zk->host.host, event);
+}
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Carry out ${request}, which does not wait any more; the session is usable. */
-void hf_zk_begin(struct hf_zk *zk, struct hf_request *request);
+/* Each carries out such a request; the session is usable. */
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_remove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request);
@@ -65,7 +54,7 @@ void hf_zk_raise(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_lower(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_clear_stamp(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_list_whole(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request);
 
 #endif

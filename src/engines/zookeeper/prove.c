@@ -13,7 +13,7 @@
  * time. */
 static void rotate(struct hf_zk *zk, unsigned count)
 {
-    struct hf_zk_own *own = zk->queues.own, *next;
+    struct hf_zk_own *own = zk->own.first, *next;
 
     for (unsigned i = 0; i < count; i++, own = next) {
         next = own->next;
@@ -25,7 +25,7 @@ static void rotate(struct hf_zk *zk, unsigned count)
  * the check of all.  Without any the root is as good as a ticket. */
 static void put_checks(struct hf_zk *zk)
 {
-    struct hf_zk_own *own = zk->queues.own;
+    struct hf_zk_own *own = zk->own.first;
     unsigned count = 0;
     uint32_t nodes = 0;
     bool any = false;
@@ -69,7 +69,7 @@ static void checked(void *user, struct hf_zk_call *call,
         hf_zk_fail(zk, event.as.answer.request, HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "a ticket that was to be checked is gone");
     else
-        hf_zk_tell(zk, &event);
+        hf_zk_notify(zk, &event);
 }
 
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)

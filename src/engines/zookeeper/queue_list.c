@@ -1,59 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last list of a queue: its children in order, and what they are as
- * tickets. */
-#include <assert.h>
+#include "engines/zookeeper/queue_list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/admission.h"
 #include "core/memory.h"
 #include "core/quote.h"
 #include "core/utf8.h"
-#include "engines/zookeeper/members.h"
+#include "engines/zookeeper/children.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/private.h"
 
-/* ----------------------------------------------------------------- lists -- */
+/* ------------------------------------------------------------ taking in -- */
 
-bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
-                       size_t bytes, struct hf_zk_node *node)
+/* Of a participant, known from the list before; see double_barrier.c. */
+static int64_t participant_czxid(const struct hf_zk *zk,
+                                 const struct hf_zk_queue *queue,
+                                 const struct hf_zk_node *node)
 {
-    return (queue->permits && hf_zk_permit_parse(name, bytes, node)) ||
-           hf_zk_member_parse(name, bytes, node) ||
-           hf_zk_node_parse(name, bytes, node);
-}
+    const struct hf_zk_own *own = hf_zk_own_find(zk, &node->id);
+    size_t place;
 
-/* The place of a child; of a permit its czxid, if that is known, and others are
- * taken for older. */
-static uint64_t order_of(const struct hf_zk_child *child)
-{
-    return child->node.kind == HF_TICKET_PARTICIPANT ||
-                   hf_zk_node_is_permit(&child->node)
-               ? (uint64_t)child->czxid
-               : hf_zk_node_order(child->node.sequence);
-}
-
-/* Permits of one ticket stand together. */
-static int compare_permits(const struct hf_zk_node *x,
-                           const struct hf_zk_node *y)
-{
-    int order = memcmp(x->id.bytes, y->id.bytes, sizeof x->id.bytes);
-
-    if (!hf_zk_node_is_permit(x) || !hf_zk_node_is_permit(y))
-        return 0;
-    return order != 0 ? order : x->sequence - y->sequence;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const struct hf_zk_child *x = a, *y = b;
-    uint64_t left = order_of(x), right = order_of(y);
-
-    if (left != right)
-        return left < right ? -1 : 1;
-    if (x->czxid != y->czxid)
-        return x->czxid < y->czxid ? -1 : 1;
-    return compare_permits(&x->node, &y->node);
+    if (own != NULL)
+        return own->czxid;
+    place = hf_zk_queue_place(zk, queue, &node->id);
+    return place < queue->count ? queue->children[place].czxid : 0;
 }
 
 /* What orders permits of ours; of others nobody has to know. */
@@ -64,7 +35,7 @@ static int64_t known_czxid(const struct hf_zk *zk,
     const struct hf_zk_own *own;
 
     if (node->kind == HF_TICKET_PARTICIPANT)
-        return hf_zk_member_known(zk, queue, node);
+        return participant_czxid(zk, queue, node);
     own = hf_zk_node_is_permit(node) ? hf_zk_own_find(zk, &node->id) : NULL;
     return own == NULL ? 0 : own->czxid;
 }
@@ -82,10 +53,10 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         if (name.bytes == NULL ||
             !hf_zk_queue_parse(queue, name.bytes, name.count,
                                &children[kept].node)) {
-            hf_zk_stranger_ignored(zk, queue, name);
+            hf_zk_unknown_node_ignored(zk, queue, name);
             continue;
         }
-        hf_zk_stranger_check(zk, queue, name, &children[kept].node);
+        hf_zk_unknown_layout_check(zk, queue, name, &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
@@ -97,16 +68,6 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         kept++;
     }
     return kept;
-}
-
-static void replace(struct hf_zk_queue *queue, struct hf_zk_child *children,
-                    size_t count, char *names)
-{
-    hf_free(queue->children);
-    hf_free(queue->names);
-    queue->children = children;
-    queue->count = count;
-    queue->names = names;
 }
 
 /* A list that shows a ticket of ours as a reader has the answer to a downgrade
@@ -123,31 +84,6 @@ static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
     }
 }
 
-static void sort(struct hf_zk_queue *queue)
-{
-    if (queue->count > 0)
-        qsort(queue->children, queue->count, sizeof *queue->children, compare);
-    queue->unsorted = false;
-}
-
-/* A name that is listed twice is there once: counted twice, a permit would
- * stand in its owner's way for good. */
-static void drop_doubles(struct hf_zk_queue *queue)
-{
-    struct hf_zk_child *children = queue->children;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < queue->count; i++) {
-        if (kept > 0 && strcmp(children[i].name, children[kept - 1].name) == 0)
-            continue;
-        /* Two of one number: who came first is still to be told. */
-        if (kept > 0 && order_of(&children[i]) == order_of(&children[kept - 1]))
-            queue->unsorted = true;
-        children[kept++] = children[i];
-    }
-    queue->count = kept;
-}
-
 static bool update(struct hf_zk *zk, struct hf_zk_queue *queue,
                    struct hf_jute_reader *body)
 {
@@ -161,12 +97,10 @@ static bool update(struct hf_zk *zk, struct hf_zk_queue *queue,
     count = take_children(zk, queue, body, count, children, names);
     if (body->failed)
         goto keep;
-    replace(queue, children, count, names);
-    sort(queue);
-    drop_doubles(queue);
+    hf_zk_children_replace(queue, children, count, names);
     note_downgraded(zk, queue);
     queue->kept = zk->session.number;
-    hf_zk_kept_begin(queue);
+    hf_zk_children_compact(queue);
     return true;
 keep:
     hf_free(children);
@@ -181,8 +115,7 @@ enum hf_zk_error hf_zk_queue_take(struct hf_zk *zk, struct hf_zk_queue *queue,
     if (error == HF_ZK_OK && !update(zk, queue, body))
         return HF_ZK_NONSENSE;
     if (error == HF_ZK_NO_NODE) {
-        replace(queue, NULL, 0, NULL);
-        queue->unsorted = false;
+        hf_zk_children_replace(queue, NULL, 0, NULL);
         queue->live = 0;
         queue->kept = 0;
     }
@@ -207,46 +140,8 @@ static void learn_own(const struct hf_zk *zk, struct hf_zk_queue *queue)
 void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue)
 {
     learn_own(zk, queue);
-    sort(queue);
-    hf_zk_kept_begin(queue);
-}
-
-/* The first child whose place is not below ${order}. */
-static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
-{
-    size_t low = 0, high = queue->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (order_of(&queue->children[middle]) < order)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The place of ${id} from ${place} on, among children of that number. */
-static size_t place_in_tie(const struct hf_zk_queue *queue, size_t place,
-                           const struct hf_ticket_id *id)
-{
-    const struct hf_zk_child *children = queue->children;
-
-    for (size_t i = place; i < queue->count; i++) {
-        if (order_of(&children[i]) != order_of(&children[place]))
-            break;
-        if (hf_ticket_id_equal(&children[i].node.id, id))
-            return i;
-    }
-    return queue->count;
-}
-
-size_t hf_zk_queue_numbered(const struct hf_zk_queue *queue, int32_t sequence,
-                            const struct hf_ticket_id *id)
-{
-    return place_in_tie(queue, lower_bound(queue, hf_zk_node_order(sequence)),
-                        id);
+    hf_zk_children_sort(queue);
+    hf_zk_children_compact(queue);
 }
 
 size_t hf_zk_queue_place(const struct hf_zk *zk,
@@ -257,7 +152,7 @@ size_t hf_zk_queue_place(const struct hf_zk *zk,
     size_t place = queue->count;
 
     if (own != NULL && own->queue == queue)
-        place = hf_zk_queue_numbered(queue, own->sequence, id);
+        place = hf_zk_children_numbered(queue, own->sequence, id);
     if (place < queue->count && !queue->children[place].gone)
         return place;
     place = queue->live;
@@ -288,29 +183,6 @@ uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
              (uint32_t)node->sequence ==
                  (uint32_t)first->sequence + (uint32_t)(next - place));
     return (uint32_t)(next - place);
-}
-
-size_t hf_zk_queue_nodes(const struct hf_zk_queue *queue,
-                         const struct hf_ticket_id *id)
-{
-    size_t nodes = 0;
-
-    for (size_t i = 0; i < queue->count; i++)
-        nodes += hf_ticket_id_equal(&queue->children[i].node.id, id);
-    return nodes;
-}
-
-void hf_zk_queue_disown(struct hf_zk_queue *queue,
-                        const struct hf_ticket_id *id)
-{
-    struct hf_ticket_id other = *id;
-
-    /* No id that anybody makes: see node.c. */
-    other.bytes[6] = (uint8_t)((other.bytes[6] & 0x0f) | 0x80);
-    for (size_t i = 0; i < queue->count; i++) {
-        if (hf_ticket_id_equal(&queue->children[i].node.id, id))
-            queue->children[i].node.id = other;
-    }
 }
 
 /* What others wrote is anything; a payload is valid UTF-8 without NUL. */
@@ -349,7 +221,7 @@ static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
     int64_t czxid = own != NULL ? own->czxid : child->czxid;
 
     ticket->id = child->node.id;
-    ticket->sequence = order_of(child);
+    ticket->sequence = hf_zk_child_order(child);
     ticket->token = czxid > 0 ? (uint64_t)czxid + zk->config.token_floor : 0;
     ticket->kind = child->node.kind;
     ticket->weight = 1;
@@ -368,28 +240,36 @@ static bool belongs_to(const struct hf_zk_child *child,
            hf_ticket_id_equal(&child->node.id, &ticket->id);
 }
 
+bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count)
+{
+    struct hf_zk_queues *queues = &zk->queues;
+    struct hf_ticket *tickets;
+
+    if (count <= queues->snapshot_size)
+        return true;
+    tickets = hf_realloc(queues->snapshot, 2 * count * sizeof *tickets);
+    if (tickets == NULL)
+        return false;
+    queues->snapshot = tickets;
+    queues->snapshot_size = 2 * count;
+    return true;
+}
+
 bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_snapshot *snapshot)
 {
-    struct hf_zk_queues *queues = &zk->queues;
-    size_t size = queues->snapshot_size;
-    struct hf_ticket *tickets = queues->snapshot;
+    struct hf_ticket *tickets;
 
-    if (queue->count > size) {
-        size = 2 * queue->count;
-        tickets = hf_realloc(tickets, size * sizeof *tickets);
-        if (tickets == NULL)
-            return false;
-        queues->snapshot = tickets;
-        queues->snapshot_size = size;
-    }
+    if (!hf_zk_snapshot_room(zk, queue->count))
+        return false;
+    tickets = zk->queues.snapshot;
     snapshot->tickets = tickets;
     snapshot->count = 0;
     for (size_t i = 0; i < queue->count; i++) {
         const struct hf_zk_child *child = &queue->children[i];
 
         if (child->node.kind == HF_TICKET_PARTICIPANT)
-            continue; /* see members.c */
+            continue; /* see double_barrier.c */
         if (snapshot->count > 0 &&
             belongs_to(child, &tickets[snapshot->count - 1]))
             tickets[snapshot->count - 1].weight++;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* REVOKE: find the node of the ticket, and write into it what its owner, if it
  * watches it as ours and Curator's do, takes for a request to let go. */
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void asked(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -14,20 +16,10 @@ static void asked(struct hf_zk *zk, struct hf_zk_op *op)
     }
     event.as.answer.found = op->error == HF_ZK_OK;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
-static void written(void *user, struct hf_zk_call *call,
-                    const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
-static void look(struct hf_zk *zk, struct hf_zk_op *op);
+static void search(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* A node that was listed and is gone may have another name by now: its write
  * ticket has become a read ticket. */
@@ -35,12 +27,12 @@ static void overwritten(struct hf_zk *zk, struct hf_zk_op *op)
 {
     if (op->error == HF_ZK_NO_NODE && op->rounds++ < HF_ZK_ROUNDS_MAX &&
         hf_zk_session_usable(&zk->session))
-        look(zk, op);
+        search(zk, op);
     else
         asked(zk, op);
 }
 
-static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+static void searched(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_zk_queue *queue = op->queue;
     size_t place = hf_zk_queue_place(zk, queue, &op->request->ticket);
@@ -56,15 +48,15 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     }
     hf_zk_op_step(op, overwritten);
     hf_zk_send_set_data(
-        &zk->session, hf_zk_op_call(op, written),
+        &zk->session, hf_zk_op_call(op, hf_zk_op_error_answered),
         hf_zk_child_path(zk, queue, queue->children[place].name), HF_ZK_REVOKE,
         HF_ZK_ANY_VERSION);
 }
 
-static void look(struct hf_zk *zk, struct hf_zk_op *op)
+static void search(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    hf_zk_op_step(op, looked);
-    hf_zk_look(zk, op);
+    hf_zk_op_step(op, searched);
+    hf_zk_search(zk, op);
 }
 
 void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request)
@@ -72,5 +64,5 @@ void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request)
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op != NULL)
-        look(zk, op);
+        search(zk, op);
 }

@@ -29,8 +29,9 @@ struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
     return of_watcher(watcher);
 }
 
-static struct hf_zk_watch *add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
-                               const char *path)
+static struct hf_zk_watch *
+add(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type))
 {
     size_t bytes = strlen(path) + 1;
     struct hf_zk_watch *watch = hf_alloc(sizeof *watch + bytes);
@@ -40,7 +41,7 @@ static struct hf_zk_watch *add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
     memcpy(watch->path, path, bytes);
     watch->kind = kind;
     watch->watcher = (struct hf_zk_watcher){.user = zk,
-                                            .fired = hf_zk_watch_fired,
+                                            .fired = fired,
                                             .path = watch->path,
                                             .mode = mode_of(kind),
                                             .idle = true};
@@ -48,13 +49,13 @@ static struct hf_zk_watch *add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
     return watch;
 }
 
-struct hf_zk_watch *hf_zk_watch_find_or_add(struct hf_zk *zk,
-                                            enum hf_zk_watch_kind kind,
-                                            const char *path)
+struct hf_zk_watch *hf_zk_watch_find_or_add(
+    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type))
 {
     struct hf_zk_watch *watch = hf_zk_watch_find(zk, kind, path, strlen(path));
 
-    return watch != NULL ? watch : add(zk, kind, path);
+    return watch != NULL ? watch : add(zk, kind, path, fired);
 }
 
 /* Of one client's, among those of others who listen to the session. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Behind watches.c: what is watched of nodes, marks and queues, and the
+/* Behind watches.c: what is watched of nodes, barriers and queues, and the
  * requests that wait for it. */
 #ifndef HF_ENGINES_ZOOKEEPER_WAITS_H
 #define HF_ENGINES_ZOOKEEPER_WAITS_H
@@ -8,9 +8,9 @@
 #include "zookeeper/watch_set.h"
 
 enum hf_zk_watch_kind {
-    HF_ZK_WATCH_NODE,  /* its end */
-    HF_ZK_WATCH_MARK,  /* whatever happens to it */
-    HF_ZK_WATCH_QUEUE, /* its children */
+    HF_ZK_WATCH_NODE,    /* its end */
+    HF_ZK_WATCH_BARRIER, /* whatever happens to it */
+    HF_ZK_WATCH_QUEUE,   /* its children */
 };
 
 /* A request that waits, at one of the nodes that it waits for.  Its
@@ -19,9 +19,9 @@ struct hf_zk_wait {
     struct hf_request *request;
     struct hf_zk_wait *beside; /* at another node, in a ring */
     bool ready;                /* this node is watched */
-    bool told;                 /* WATCHING, LISTED */
-    bool news;                 /* for who is not told yet */
-    bool asked;                /* REVOKED is to be told */
+    bool notified;             /* of WATCHING or LISTED */
+    bool changed;              /* CHANGED is to follow */
+    bool revoke_due;           /* REVOKED is to follow */
     struct hf_zk_wait *next;
     struct hf_zk_wait **link;
     struct hf_zk_watch *watch;
@@ -39,14 +39,14 @@ struct hf_zk_watch {
     char path[];
 };
 
-/* The watch of ${bytes} of ${path}, or NULL; _or_add: NULL for lack of
- * memory. */
+/* The watch of ${bytes} of ${path}, or NULL; _or_add: NULL for lack of memory.
+ * Events go to ${fired}, as it was when the watch was added. */
 struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
                                      enum hf_zk_watch_kind kind,
                                      const char *path, size_t bytes);
-struct hf_zk_watch *hf_zk_watch_find_or_add(struct hf_zk *zk,
-                                            enum hf_zk_watch_kind kind,
-                                            const char *path);
+struct hf_zk_watch *hf_zk_watch_find_or_add(
+    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type));
 
 /* The first of all, and the one after ${watch}; NULL: there are no more. */
 struct hf_zk_watch *hf_zk_watch_first(const struct hf_zk *zk);
@@ -57,10 +57,6 @@ void hf_zk_watch_take_out(struct hf_zk *zk, struct hf_zk_watch *watch);
 
 /* Free a watch that nobody waits for, unless an answer is to come for it. */
 void hf_zk_watch_settle(struct hf_zk *zk, struct hf_zk_watch *watch);
-
-/* watches.c: it has fired. */
-void hf_zk_watch_fired(struct hf_zk_watcher *watcher,
-                       enum hf_zk_event_type type);
 
 /* Have ${request} wait for it, too; ${beside}: a wait of the same request, or
  * NULL.  NULL for lack of memory. */

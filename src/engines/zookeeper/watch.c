@@ -3,17 +3,19 @@
  * WATCH: find the nodes of the ticket and have them watched.
  *
  * Who waits has its ticket from the last list, or from its own create.  A
- * ticket that is in neither is looked for first: that it was not there when we
- * last looked does not say that it is gone.
+ * ticket that is in neither is searched for first: that it was not there when
+ * we last searched does not say that it is gone.
  */
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 static void gone(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_event event = {.kind = HF_EVENT_GONE};
 
     event.as.answer.request = request;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 /* Names tell readers from all others, and not always the others apart. */
@@ -62,7 +64,7 @@ static void watch_own(struct hf_zk *zk, struct hf_request *request,
     hf_zk_watches_start(zk, request);
 }
 
-static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+static void searched(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_request *request = op->request;
 
@@ -79,15 +81,15 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
         gone(zk, hf_zk_op_end(zk, op));
 }
 
-static void look(struct hf_zk *zk, struct hf_request *request)
+static void search(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op == NULL)
         return;
     hf_zk_op_begin_look(zk, op);
-    hf_zk_op_step(op, looked);
-    hf_zk_look(zk, op);
+    hf_zk_op_step(op, searched);
+    hf_zk_search(zk, op);
 }
 
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)
@@ -103,20 +105,5 @@ void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)
     else if (own != NULL)
         watch_own(zk, request, own);
     else if (queue == NULL || !watch_listed(zk, request, queue))
-        look(zk, request);
-}
-
-void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
-{
-    struct hf_zk_op *op = zk->looks;
-
-    if (hf_zk_window_forget(&zk->session.window, request))
-        return;
-    while (op != NULL && op->request != request)
-        op = op->next_look;
-    if (op != NULL)
-        op->request = NULL;
-    /* A LOOK whose list is there watches already, though it was not told. */
-    if (request->engine_data != NULL)
-        hf_zk_watches_forget(zk, request);
+        search(zk, request);
 }

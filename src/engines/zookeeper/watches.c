@@ -4,21 +4,32 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engines/zookeeper/children.h"
 #include "engines/zookeeper/private.h"
 #include "engines/zookeeper/waits.h"
 
-static void tell(struct hf_zk *zk, struct hf_request *request,
-                 enum hf_event_kind kind)
+static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
+
+/* NULL for lack of memory. */
+static struct hf_zk_watch *
+use_watch(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path)
+{
+    return hf_zk_watch_find_or_add(zk, kind, path, fired);
+}
+
+static void notify(struct hf_zk *zk, struct hf_request *request,
+                   enum hf_event_kind kind)
 {
     struct hf_event event = {.kind = kind};
 
     event.as.answer.request = request;
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 /* ----------------------------------------------------------------- nodes -- */
 
-/* As if an answer were to come, since those who are told may forget others. */
+/* As if an answer were to come, since those that are notified may forget
+ * others. */
 static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_request *request;
@@ -26,14 +37,14 @@ static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
 
     hf_zk_own_gone(zk, watch->path);
     if (watch->waits != NULL)
-        hf_zk_kept_node_gone(zk, watch->waits->request->queue, watch->path);
-    /* First: whoever is told may want to watch the path again. */
+        hf_zk_children_node_gone(zk, watch->waits->request->queue, watch->path);
+    /* First, because a client that is notified may watch the path again. */
     hf_zk_watch_take_out(zk, watch);
     watch->asking = true;
     while (watch->waits != NULL) {
         request = watch->waits->request;
         hf_zk_wait_drop_ring(zk, watch->waits);
-        tell(zk, request, HF_EVENT_GONE);
+        notify(zk, request, HF_EVENT_GONE);
     }
     watch->asking = asking;
     hf_zk_watch_settle(zk, watch);
@@ -46,15 +57,15 @@ bool hf_zk_says_revoke(struct hf_jute_piece data)
            memcmp(data.bytes, HF_ZK_REVOKE, data.count) == 0;
 }
 
-/* Tell those who are marked; any of them may forget any. */
-static void tell_asked(struct hf_zk *zk, struct hf_zk_watch *watch)
+/* Notify those to whom it is due; any of them may forget any. */
+static void notify_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_zk_wait *wait = watch->waits;
 
     while (wait != NULL) {
-        if (wait->asked) {
-            wait->asked = false;
-            tell(zk, wait->request, HF_EVENT_REVOKED);
+        if (wait->revoke_due) {
+            wait->revoke_due = false;
+            notify(zk, wait->request, HF_EVENT_REVOKED);
             wait = watch->waits;
         } else {
             wait = wait->next;
@@ -65,22 +76,22 @@ static void tell_asked(struct hf_zk *zk, struct hf_zk_watch *watch)
 static void all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     for (struct hf_zk_wait *w = watch->waits; w != NULL; w = w->next)
-        w->asked = w->told;
-    tell_asked(zk, watch);
+        w->revoke_due = w->notified;
+    notify_revoked(zk, watch);
 }
 
-/* Who hears of it for the first time hears what came before, too: ${first} is
- * marked, and those at its node are to be told next. */
-static void tell_watching(struct hf_zk *zk, struct hf_zk_wait *first)
+/* The first notice of a watch is followed by what came before it: that becomes
+ * due to ${first}, and those at its node are to be notified next. */
+static void notify_watching(struct hf_zk *zk, struct hf_zk_wait *first)
 {
     struct hf_zk_wait *wait = first;
 
     do {
-        wait->told = true;
-        first->asked |= wait->watch->revoked;
+        wait->notified = true;
+        first->revoke_due |= wait->watch->revoked;
         wait = wait->beside;
     } while (wait != first);
-    tell(zk, first->request, HF_EVENT_WATCHING);
+    notify(zk, first->request, HF_EVENT_WATCHING);
 }
 
 static struct hf_zk_wait *first_unready(const struct hf_zk_watch *watch)
@@ -99,44 +110,44 @@ static void all_ready(struct hf_zk *zk, struct hf_zk_watch *watch)
     while ((wait = first_unready(watch)) != NULL) {
         wait->ready = true;
         if (hf_zk_wait_is_ready(wait))
-            tell_watching(zk, wait);
+            notify_watching(zk, wait);
     }
-    tell_asked(zk, watch);
+    notify_revoked(zk, watch);
 }
 
-static struct hf_zk_wait *first_untold(const struct hf_zk_watch *watch)
+static struct hf_zk_wait *first_unnotified(const struct hf_zk_watch *watch)
 {
     struct hf_zk_wait *wait = watch->waits;
 
-    while (wait != NULL && wait->told)
+    while (wait != NULL && wait->notified)
         wait = wait->next;
     return wait;
 }
 
-/* Those who were told WATCHING may still be: a connection that ended ends no
- * watch. */
-static void untold_failed(struct hf_zk *zk, struct hf_zk_watch *watch,
-                          enum hf_zk_error error)
+/* Those that were notified of WATCHING may still be watching: a connection that
+ * ends does not end a watch. */
+static void fail_unnotified(struct hf_zk *zk, struct hf_zk_watch *watch,
+                            enum hf_zk_error error)
 {
     struct hf_request *request;
     struct hf_zk_wait *wait;
 
-    while ((wait = first_untold(watch)) != NULL) {
+    while ((wait = first_unnotified(watch)) != NULL) {
         request = wait->request;
         hf_zk_wait_drop_ring(zk, wait);
         hf_zk_fail_as(zk, request, error, "watch", watch->path);
     }
 }
 
-static void asked(void *user, struct hf_zk_call *call,
-                  const struct hf_zk_reply *reply)
+static void data_read(void *user, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_watch *watch = call->owner;
     struct hf_jute_reader body = reply->body;
     bool renew = false;
 
-    /* Kept from being freed while those who are told change the list. */
+    /* It is not freed while those that are notified change the list. */
     assert(watch->asking);
     if (reply->error == HF_ZK_OK) {
         watch->watcher.armed = true;
@@ -148,9 +159,9 @@ static void asked(void *user, struct hf_zk_call *call,
     } else if (reply->error == HF_ZK_NO_NODE) {
         all_gone(zk, watch);
     } else {
-        untold_failed(zk, watch, reply->error);
-        /* Those who were told WATCHING would wait for ever: a new connection
-         * has its watches set again. */
+        fail_unnotified(zk, watch, reply->error);
+        /* Those that were notified of WATCHING would wait for ever.  A new
+         * connection has its watches set again. */
         renew = watch->waits != NULL && reply->error != HF_ZK_CUT &&
                 hf_zk_session_usable(&zk->session);
     }
@@ -165,7 +176,7 @@ static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->asking = true;
     watch->watcher.armed = false;
-    watch->call.answered = asked;
+    watch->call.answered = data_read;
     watch->call.user = zk;
     watch->call.owner = watch;
     hf_zk_send_get_data(&zk->session, &watch->call, watch->path, true);
@@ -174,8 +185,7 @@ static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
 bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path)
 {
-    struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(zk, HF_ZK_WATCH_NODE, path);
+    struct hf_zk_watch *watch = use_watch(zk, HF_ZK_WATCH_NODE, path);
     struct hf_zk_wait *beside = request->engine_data;
 
     if (watch != NULL && hf_zk_wait_add(watch, request, beside) != NULL)
@@ -189,15 +199,16 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
     return false;
 }
 
-/* As if an answer were to come, since who is told may forget it. */
-static void start_told(struct hf_zk *zk, struct hf_zk_wait *first)
+/* As if an answer were to come, because the one that is notified may forget
+ * it. */
+static void start_notified(struct hf_zk *zk, struct hf_zk_wait *first)
 {
     struct hf_zk_watch *watch = first->watch;
     bool asking = watch->asking;
 
     watch->asking = true;
-    tell_watching(zk, first);
-    tell_asked(zk, watch);
+    notify_watching(zk, first);
+    notify_revoked(zk, watch);
     watch->asking = asking;
     hf_zk_watch_settle(zk, watch);
 }
@@ -214,7 +225,7 @@ void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
         wait = wait->beside;
     } while (wait != first);
     if (hf_zk_wait_is_ready(first))
-        start_told(zk, first);
+        start_notified(zk, first);
 }
 
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
@@ -225,8 +236,7 @@ void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
 void hf_zk_watches_note(struct hf_zk *zk, const char *path,
                         struct hf_jute_piece data, int32_t version)
 {
-    struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(zk, HF_ZK_WATCH_NODE, path);
+    struct hf_zk_watch *watch = use_watch(zk, HF_ZK_WATCH_NODE, path);
 
     if (watch == NULL)
         return; /* without memory it is set once more: harmless */
@@ -277,15 +287,14 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 
 static enum hf_zk_watch_kind kind_of(const struct hf_request *look)
 {
-    return look->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_MARK
+    return look->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_BARRIER
                                                   : HF_ZK_WATCH_QUEUE;
 }
 
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there)
 {
-    struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(zk, kind_of(request), queue->path);
+    struct hf_zk_watch *watch = use_watch(zk, kind_of(request), queue->path);
 
     if (watch == NULL)
         return false;
@@ -303,26 +312,26 @@ bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
     return false;
 }
 
-static struct hf_zk_wait *first_to_tell(const struct hf_zk_watch *watch)
+static struct hf_zk_wait *first_changed(const struct hf_zk_watch *watch)
 {
     struct hf_zk_wait *wait = watch->waits;
 
-    while (wait != NULL && !(wait->told && wait->news))
+    while (wait != NULL && !(wait->notified && wait->changed))
         wait = wait->next;
     return wait;
 }
 
-static void tell_news(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void notify_changed(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_request *request;
     struct hf_zk_wait *wait;
     bool asking = watch->asking;
 
     watch->asking = true;
-    while ((wait = first_to_tell(watch)) != NULL) {
+    while ((wait = first_changed(watch)) != NULL) {
         request = wait->request;
         hf_zk_wait_drop(wait);
-        tell(zk, request, HF_EVENT_CHANGED);
+        notify(zk, request, HF_EVENT_CHANGED);
     }
     watch->asking = asking;
     hf_zk_watch_settle(zk, watch);
@@ -335,24 +344,23 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
     enum hf_zk_watch_kind kind = wait->watch->kind;
     struct hf_zk_watch *watch;
 
-    wait->told = true;
-    hf_zk_tell(zk, listed);
+    wait->notified = true;
+    hf_zk_notify(zk, listed);
     watch = hf_zk_watch_find(zk, kind, queue->path, strlen(queue->path));
     if (watch != NULL)
-        tell_news(zk, watch);
+        notify_changed(zk, watch);
 }
 
 static void look_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     for (struct hf_zk_wait *w = watch->waits; w != NULL; w = w->next)
-        w->news = true;
-    tell_news(zk, watch);
+        w->changed = true;
+    notify_changed(zk, watch);
 }
 
 /* ---------------------------------------------------------------- events -- */
 
-void hf_zk_watch_fired(struct hf_zk_watcher *watcher,
-                       enum hf_zk_event_type type)
+static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
 {
     struct hf_zk_watch *watch = (struct hf_zk_watch *)(void *)watcher;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What requests wait for at the server: the end of a node, or any change of a
- * mark or a queue.  One watch of the session's set serves all that wait for the
- * same, and each of them hears of it.
+ * barrier or a queue.  One watch of the session's set serves all that wait for
+ * the same, and each of them hears of it.
  *
  * For tickets they are set with getData, which refuses a node that is gone,
  * where exists would leave a watch on it for ever.  Only the deletion of the
@@ -11,8 +11,8 @@
  * watched at each of them and gone with the first.
  *
  * For queues they are set with the getChildren that tells what a queue is like:
- * each who looks has asked himself.  Any event is CHANGED.  For marks it is the
- * same with getData, whose event comes when the mark is gone or its data
+ * each LOOK has asked itself.  Any event is CHANGED.  For barriers it is
+ * the same with getData, whose event comes when the node is gone or its data
  * change.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_WATCHES_H
@@ -35,14 +35,14 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path);
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
 
-/* HF_REQUEST_LOOK: ${queue}, or its mark, has been read, and is watched if
- * ${there} is such a node: what comes after this is news.  False for lack of
- * memory. */
+/* HF_REQUEST_LOOK: ${queue}, or its barrier node, has been read, and is watched
+ * if ${there} is such a node: what comes after this is a change.  False for
+ * lack of memory. */
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there);
 
-/* Tell ${listed}, the answer to such a LOOK, and the news if there has been
- * any. */
+/* Notify the core of ${listed}, the answer to such a LOOK, and then of CHANGED
+ * if there has been a change. */
 void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed);
 
@@ -55,7 +55,7 @@ void hf_zk_watches_note(struct hf_zk *zk, const char *path,
                         struct hf_jute_piece data, int32_t version);
 
 /* The version of the data of the node at ${path}, of which those who watch it
- * have been told what it asks of them; false while it is not known. */
+ * have been notified if it asks them to let go; false while it is not known. */
 bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
                            int32_t *version);
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * WITHDRAW: delete the ticket, wherever it is found by its id.  The nodes of a
- * lease go in one transaction; where somebody has removed one of them before,
- * that fails, and those that are left are looked for.  A node that was listed
- * and is gone is looked for once more as well: another's write ticket may have
- * become a read ticket, which has another name.
- */
+#include "engines/zookeeper/remove.h"
+
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/queue_list.h"
 
 /* How often nodes may go between our listing and our deleting them. */
 #define ROUNDS_MAX 8
@@ -16,7 +14,7 @@
  * themselves, but only after a minute without any ticket. */
 #define SEQUENCE_HIGH (INT32_C(1) << 30)
 
-static void look(struct hf_zk *zk, struct hf_zk_op *op);
+static void search(struct hf_zk *zk, struct hf_zk_op *op);
 
 static void removed(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -25,7 +23,7 @@ static void removed(struct hf_zk *zk, struct hf_zk_op *op)
 
     if (op->error == HF_ZK_NO_NODE && (op->many || op->listed) &&
         op->rounds++ < ROUNDS_MAX && hf_zk_session_usable(&zk->session)) {
-        look(zk, op);
+        search(zk, op);
         return;
     }
     if (gone && op->many && op->error == HF_ZK_NO_NODE)
@@ -128,8 +126,8 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
     delete_parent(zk, op, sequence);
 }
 
-/* Looked for what is there of the ticket. */
-static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+/* Searched for what is there of the ticket. */
+static void searched(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_queue *queue = op->queue;
     size_t place = hf_zk_queue_place(zk, queue, &op->request->ticket);
@@ -137,7 +135,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 
     if (listed && place < queue->count && hf_zk_session_usable(&zk->session)) {
         delete_listed(zk, op, place,
-                      hf_zk_queue_nodes(queue, &op->request->ticket));
+                      hf_zk_children_with_id(queue, &op->request->ticket));
         return;
     }
     op->many = op->listed = false;
@@ -147,14 +145,14 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     removed(zk, op);
 }
 
-static void look(struct hf_zk *zk, struct hf_zk_op *op)
+static void search(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    hf_zk_op_step(op, looked);
-    hf_zk_look(zk, op);
+    hf_zk_op_step(op, searched);
+    hf_zk_search(zk, op);
 }
 
-void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
-                  void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
+void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_op *op,
+                         void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
 {
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
@@ -164,10 +162,10 @@ void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
     if (own != NULL)
         delete_own(zk, op, own);
     else
-        look(zk, op);
+        search(zk, op);
 }
 
-static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
+static void ticket_deleted(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_event event = {.kind = HF_EVENT_REMOVED};
 
@@ -177,13 +175,13 @@ static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
     }
     event.as.answer.found = op->error == HF_ZK_OK && !op->torn;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
-void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_remove(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op != NULL)
-        hf_zk_remove(zk, op, withdrawn);
+        hf_zk_delete_ticket(zk, op, ticket_deleted);
 }

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "engines/zookeeper/list.h"
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
 
@@ -84,17 +86,7 @@ static void size_read(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void synced(void *user, struct hf_zk_call *call,
-                   const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->sync_error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
-void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
@@ -103,7 +95,7 @@ void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
     if (request->ticket_kind == HF_TICKET_PARTICIPANT)
-        hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced),
+        hf_zk_send_sync(&zk->session, hf_zk_op_call(op, hf_zk_op_sync_answered),
                         op->queue->path);
     if (op->queue->permits)
         hf_zk_send_get_data(&zk->session, hf_zk_op_call(op, size_read),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole LIST, for people: the names, and then what each ticket says of
+ * LIST with details, for people: the names, and then what each ticket says of
  * itself, so many at a time in one write.  A ticket that has gone meanwhile is
  * left out; one that came meanwhile is behind all that are in it.
  *
@@ -12,10 +12,12 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "engines/zookeeper/members.h"
+#include "engines/zookeeper/double_barrier.h"
+#include "engines/zookeeper/list_call.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/stranger.h"
+#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/unknown_node.h"
 
 /* How many are asked for before the first has to answer: enough for one round
  * trip each to count for nothing, and little enough not to keep others from
@@ -33,14 +35,14 @@ struct entry {
     size_t payload; /* where in .text */
 };
 
-struct whole {
+struct detailed_list {
     struct hf_zk *zk;
     struct hf_zk_op *op; /* which waits until this is done */
     char *names;
     struct entry *entries;
     size_t count;
-    const char **foreign; /* in .names */
-    size_t foreign_count;
+    const char **unknown; /* in .names */
+    size_t unknown_count;
     size_t asked; /* of the entries */
     size_t pending;
     enum hf_zk_error error;
@@ -50,32 +52,32 @@ struct whole {
     struct hf_zk_call calls[WINDOW];
 };
 
-static void free_whole(struct whole *whole)
+static void free_list(struct detailed_list *list)
 {
-    hf_free(whole->text);
-    hf_free(whole->foreign);
-    hf_free(whole->entries);
-    hf_free(whole->names);
-    hf_free(whole);
+    hf_free(list->text);
+    hf_free(list->unknown);
+    hf_free(list->entries);
+    hf_free(list->names);
+    hf_free(list);
 }
 
 /* -------------------------------------------------------------- the end -- */
 
-static void fail(struct whole *whole, enum hf_zk_error error)
+static void fail(struct detailed_list *list, enum hf_zk_error error)
 {
-    struct hf_zk *zk = whole->zk;
-    struct hf_zk_op *op = whole->op;
+    struct hf_zk *zk = list->zk;
+    struct hf_zk_op *op = list->op;
 
-    free_whole(whole);
+    free_list(list);
     hf_zk_op_fail(zk, op, error, "list", op->queue->path);
 }
 
-static void fail_memory(struct whole *whole)
+static void fail_memory(struct detailed_list *list)
 {
-    struct hf_zk *zk = whole->zk;
-    struct hf_request *request = hf_zk_op_end(zk, whole->op);
+    struct hf_zk *zk = list->zk;
+    struct hf_request *request = hf_zk_op_end(zk, list->op);
 
-    free_whole(whole);
+    free_list(list);
     hf_zk_fail_memory(zk, request);
 }
 
@@ -102,16 +104,16 @@ static int compare(const void *a, const void *b)
     return (x->czxid > y->czxid) - (x->czxid < y->czxid);
 }
 
-static struct hf_ticket ticket_of(const struct whole *whole,
+static struct hf_ticket ticket_of(const struct detailed_list *list,
                                   const struct entry *entry)
 {
     return (struct hf_ticket){
         .id = entry->node.id,
         .sequence = order_of(entry),
-        .token = (uint64_t)entry->czxid + whole->zk->config.token_floor,
+        .token = (uint64_t)entry->czxid + list->zk->config.token_floor,
         .kind = entry->node.kind,
         .weight = 1,
-        .payload = whole->text + entry->payload,
+        .payload = list->text + entry->payload,
         .dialect = hf_zk_dialect_name(entry->node.dialect),
         .created_utc_ms = entry->ctime > 0 ? (uint64_t)entry->ctime : 0,
     };
@@ -126,164 +128,163 @@ static bool is_more_of(const struct entry *entry,
            hf_ticket_id_equal(&entry->node.id, &ticket->id);
 }
 
-static void answer(struct whole *whole)
+static void answer(struct detailed_list *list)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
-    struct hf_ticket *tickets = hf_alloc((whole->count + 1) * sizeof *tickets);
-    struct hf_zk *zk = whole->zk;
+    struct hf_ticket *tickets = hf_alloc((list->count + 1) * sizeof *tickets);
+    struct hf_zk *zk = list->zk;
     size_t count = 0;
 
     if (tickets == NULL) {
-        fail_memory(whole);
+        fail_memory(list);
         return;
     }
-    if (whole->count > 0)
-        qsort(whole->entries, whole->count, sizeof *whole->entries, compare);
-    for (size_t i = 0; i < whole->count; i++) {
-        if (!whole->entries[i].there)
+    if (list->count > 0)
+        qsort(list->entries, list->count, sizeof *list->entries, compare);
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->entries[i].there)
             continue;
-        if (count > 0 && is_more_of(&whole->entries[i], &tickets[count - 1]))
+        if (count > 0 && is_more_of(&list->entries[i], &tickets[count - 1]))
             tickets[count - 1].weight++;
         else
-            tickets[count++] = ticket_of(whole, &whole->entries[i]);
+            tickets[count++] = ticket_of(list, &list->entries[i]);
     }
-    event.as.answer.request = hf_zk_op_end(zk, whole->op);
+    event.as.answer.request = hf_zk_op_end(zk, list->op);
     event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
-    event.as.answer.foreign = whole->foreign;
-    event.as.answer.foreign_count = whole->foreign_count;
-    hf_zk_tell(zk, &event);
+    event.as.answer.foreign = list->unknown;
+    event.as.answer.foreign_count = list->unknown_count;
+    hf_zk_notify(zk, &event);
     hf_free(tickets);
-    free_whole(whole);
+    free_list(list);
 }
 
 /* -------------------------------------------------------------- tickets -- */
 
 /* Room for one more payload; false for lack of memory. */
-static bool make_room(struct whole *whole)
+static bool make_room(struct detailed_list *list)
 {
-    size_t size = whole->size == 0 ? FIRST_TEXT_BYTES : 2 * whole->size;
+    size_t size = list->size == 0 ? FIRST_TEXT_BYTES : 2 * list->size;
     char *text;
 
-    if (whole->size - whole->used >= HF_PAYLOAD_BYTES)
+    if (list->size - list->used >= HF_PAYLOAD_BYTES)
         return true;
-    text = hf_realloc(whole->text, size);
+    text = hf_realloc(list->text, size);
     if (text == NULL)
         return false;
-    whole->text = text;
-    whole->size = size;
+    list->text = text;
+    list->size = size;
     return true;
 }
 
-static void ask_window(struct whole *whole);
+static void ask_window(struct detailed_list *list);
 
-static void window_done(struct whole *whole)
+static void window_done(struct detailed_list *list)
 {
-    if (whole->error != HF_ZK_OK)
-        fail(whole, whole->error);
-    else if (whole->asked == whole->count)
-        answer(whole);
-    else if (hf_zk_session_usable(&whole->zk->session))
-        ask_window(whole);
+    if (list->error != HF_ZK_OK)
+        fail(list, list->error);
+    else if (list->asked == list->count)
+        answer(list);
+    else if (hf_zk_session_usable(&list->zk->session))
+        ask_window(list);
     else
-        fail(whole, HF_ZK_CUT); /* behind the goodbye */
+        fail(list, HF_ZK_CUT); /* behind the goodbye */
 }
 
-static void take_in(struct whole *whole, struct entry *entry,
+static void take_in(struct detailed_list *list, struct entry *entry,
                     struct hf_jute_reader *body)
 {
     struct hf_jute_piece data = hf_jute_get_buffer(body);
     struct hf_zk_stat stat = hf_zk_get_stat(body);
 
-    if (body->failed || !make_room(whole)) {
-        whole->error = HF_ZK_NONSENSE;
+    if (body->failed || !make_room(list)) {
+        list->error = HF_ZK_NONSENSE;
         return;
     }
     entry->there = true;
     entry->czxid = stat.czxid;
     entry->ctime = stat.ctime;
-    entry->payload = whole->used;
-    whole->used += hf_zk_payload_copy(whole->text + whole->used, data) + 1;
+    entry->payload = list->used;
+    list->used += hf_zk_payload_copy(list->text + list->used, data) + 1;
 }
 
 static void described(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
-    struct whole *whole = call->owner;
-    size_t first = whole->asked - (whole->asked - 1) % WINDOW - 1;
+    struct detailed_list *list = call->owner;
+    size_t first = list->asked - (list->asked - 1) % WINDOW - 1;
     struct hf_jute_reader body = reply->body;
 
     (void)zk;
     if (reply->error == HF_ZK_OK)
-        take_in(whole, &whole->entries[first + (size_t)(call - whole->calls)],
+        take_in(list, &list->entries[first + (size_t)(call - list->calls)],
                 &body);
     else if (reply->error != HF_ZK_NO_NODE)
-        whole->error = reply->error;
-    if (--whole->pending == 0)
-        window_done(whole);
+        list->error = reply->error;
+    if (--list->pending == 0)
+        window_done(list);
 }
 
-static void ask_window(struct whole *whole)
+static void ask_window(struct detailed_list *list)
 {
-    struct hf_zk *zk = whole->zk;
+    struct hf_zk *zk = list->zk;
 
-    for (size_t i = 0; i < WINDOW && whole->asked < whole->count; i++) {
-        struct hf_zk_call *call = &whole->calls[i];
+    for (size_t i = 0; i < WINDOW && list->asked < list->count; i++) {
+        struct hf_zk_call *call = &list->calls[i];
 
         call->answered = described;
         call->user = zk;
-        call->owner = whole;
-        whole->pending++;
-        hf_zk_send_get_data(
-            &zk->session, call,
-            hf_zk_child_path(zk, whole->op->queue,
-                             whole->entries[whole->asked++].name),
-            false);
+        call->owner = list;
+        list->pending++;
+        hf_zk_send_get_data(&zk->session, call,
+                            hf_zk_child_path(zk, list->op->queue,
+                                             list->entries[list->asked++].name),
+                            false);
     }
 }
 
 /* ---------------------------------------------------------------- names -- */
 
-/* What is to be listed: tickets, or members and their mark. */
-static bool is_wanted(const struct whole *whole, const char *name, size_t bytes,
-                      struct hf_zk_node *node)
+/* What is to be listed: tickets, or participants and their barrier node. */
+static bool is_wanted(const struct detailed_list *list, const char *name,
+                      size_t bytes, struct hf_zk_node *node)
 {
-    bool members = whole->op->request->ticket_kind == HF_TICKET_PARTICIPANT;
+    bool participants = list->op->request->ticket_kind == HF_TICKET_PARTICIPANT;
 
-    if (members && bytes == strlen(HF_ZK_READY) &&
+    if (participants && bytes == strlen(HF_ZK_READY) &&
         memcmp(name, HF_ZK_READY, bytes) == 0) {
         *node = (struct hf_zk_node){.kind = HF_TICKET_READY};
         return true;
     }
-    return hf_zk_queue_parse(whole->op->queue, name, bytes, node) &&
-           (node->kind == HF_TICKET_PARTICIPANT) == members;
+    return hf_zk_queue_parse(list->op->queue, name, bytes, node) &&
+           (node->kind == HF_TICKET_PARTICIPANT) == participants;
 }
 
-static bool take_names(struct whole *whole, struct hf_jute_reader *body)
+static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
     size_t count = hf_jute_get_count(body, sizeof(int32_t));
     char *names;
 
-    whole->names = names = hf_alloc(bytes + 1);
-    whole->entries = hf_alloc((count + 1) * sizeof *whole->entries);
-    whole->foreign = hf_alloc((count + 1) * sizeof *whole->foreign);
-    if (names == NULL || whole->entries == NULL || whole->foreign == NULL)
+    list->names = names = hf_alloc(bytes + 1);
+    list->entries = hf_alloc((count + 1) * sizeof *list->entries);
+    list->unknown = hf_alloc((count + 1) * sizeof *list->unknown);
+    if (names == NULL || list->entries == NULL || list->unknown == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
         struct hf_jute_piece name = hf_jute_get_buffer(body);
-        struct entry *entry = &whole->entries[whole->count];
+        struct entry *entry = &list->entries[list->count];
 
         if (name.bytes == NULL)
             continue;
         memcpy(names, name.bytes, name.count);
         entry->name = names;
-        if (is_wanted(whole, names, name.count, &entry->node)) {
-            hf_zk_stranger_check(whole->zk, whole->op->queue, name,
-                                 &entry->node);
-            whole->count++;
+        if (is_wanted(list, names, name.count, &entry->node)) {
+            hf_zk_unknown_layout_check(list->zk, list->op->queue, name,
+                                       &entry->node);
+            list->count++;
         } else {
-            whole->foreign[whole->foreign_count++] = names;
+            list->unknown[list->unknown_count++] = names;
         }
         names += name.count + 1;
     }
@@ -295,11 +296,11 @@ static void children(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
-    struct whole *whole = op->whole;
+    struct detailed_list *list = op->detailed;
     struct hf_jute_reader body = reply->body;
 
     op->list_error = op->sync_error != HF_ZK_OK ? op->sync_error : reply->error;
-    if (op->list_error == HF_ZK_OK && !take_names(whole, &body))
+    if (op->list_error == HF_ZK_OK && !take_names(list, &body))
         op->list_error = HF_ZK_NONSENSE;
     else if (body.failed)
         op->list_error = HF_ZK_NONSENSE;
@@ -308,26 +309,26 @@ static void children(void *user, struct hf_zk_call *call,
 
 static void listed(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    struct whole *whole = op->whole;
+    struct detailed_list *list = op->detailed;
 
     (void)zk;
-    whole->error = op->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : op->list_error;
-    window_done(whole);
+    list->error = op->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : op->list_error;
+    window_done(list);
 }
 
-void hf_zk_list_whole(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op == NULL)
         return;
-    op->whole = hf_alloc(sizeof *op->whole);
-    if (op->whole == NULL) {
+    op->detailed = hf_alloc(sizeof *op->detailed);
+    if (op->detailed == NULL) {
         hf_zk_fail_memory(zk, hf_zk_op_end(zk, op));
         return;
     }
-    op->whole->zk = zk;
-    op->whole->op = op;
+    op->detailed->zk = zk;
+    op->detailed->op = op;
     hf_zk_op_step(op, listed);
-    hf_zk_look_for(zk, op, children);
+    hf_zk_search_with(zk, op, children);
 }

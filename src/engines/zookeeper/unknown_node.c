@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/zookeeper/stranger.h"
+#include "engines/zookeeper/unknown_node.h"
 
 #include <string.h>
 
@@ -19,22 +19,23 @@ static uint64_t digest_of(const char *path, bool ticket)
 
 /* Once per path, not once per queue: one is forgotten when nobody here wants
  * anything of it. */
-static bool is_new(struct hf_zk_strangers *strangers, uint64_t digest)
+static bool is_new(struct hf_zk_reports *reports, uint64_t digest)
 {
-    size_t known = strangers->count < HF_ZK_REPORTS_MAX ? strangers->count
-                                                        : HF_ZK_REPORTS_MAX;
+    size_t known =
+        reports->count < HF_ZK_REPORTS_MAX ? reports->count : HF_ZK_REPORTS_MAX;
 
     for (size_t i = 0; i < known; i++)
-        if (strangers->reported[i] == digest)
+        if (reports->reported[i] == digest)
             return false;
-    strangers->reported[strangers->count++ % HF_ZK_REPORTS_MAX] = digest;
+    reports->reported[reports->count++ % HF_ZK_REPORTS_MAX] = digest;
     return true;
 }
 
-void hf_zk_stranger_ignored(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                            struct hf_jute_piece name)
+void hf_zk_unknown_node_ignored(struct hf_zk *zk,
+                                const struct hf_zk_queue *queue,
+                                struct hf_jute_piece name)
 {
-    if (!is_new(&zk->strangers, digest_of(queue->path, false)))
+    if (!is_new(&zk->reports, digest_of(queue->path, false)))
         return;
     zk->host.log(zk->host.host, HF_LOG_WARNING,
                  "%s has a child that is no ticket and is ignored: %s; "
@@ -43,16 +44,17 @@ void hf_zk_stranger_ignored(struct hf_zk *zk, const struct hf_zk_queue *queue,
                  queue->path, hf_quote(name.bytes, name.count).text);
 }
 
-void hf_zk_stranger_check(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                          struct hf_jute_piece name,
-                          const struct hf_zk_node *node)
+void hf_zk_unknown_layout_check(struct hf_zk *zk,
+                                const struct hf_zk_queue *queue,
+                                struct hf_jute_piece name,
+                                const struct hf_zk_node *node)
 {
     const char *written_by = hf_zk_dialect_name(node->dialect);
 
     if (node->kind == HF_TICKET_LEASE || node->kind == HF_TICKET_PARTICIPANT ||
         node->kind == HF_TICKET_READY ||
         hf_zk_dialect_sees(node->dialect, zk->config.layout) ||
-        !is_new(&zk->strangers, digest_of(queue->path, true)))
+        !is_new(&zk->reports, digest_of(queue->path, true)))
         return;
     zk->host.log(zk->host.host, HF_LOG_WARNING,
                  "%s has tickets in the layout of %s, such as %s; programs "

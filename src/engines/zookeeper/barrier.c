@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RAISE, LOWER and LOOK at a mark: the node that is called as the barrier is,
+ * RAISE, LOWER and LOOK at a barrier node, which is called as the barrier is,
  * persistent, as DistributedBarrier of Curator has it.
  *
  * Who waits may have been told by others that it is up: so a LOOK is of what
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/parents.h"
 #include "engines/zookeeper/permit.h"
 
 static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)
@@ -23,28 +24,18 @@ static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_op_free(zk, op);
 }
 
-static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
+static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_MARKED};
 
     event.as.answer.found = found;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
-}
-
-static void noted(void *user, struct hf_zk_call *call,
-                  const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->error = reply->error;
-    hf_zk_op_answered(zk, op);
+    hf_zk_notify(zk, &event);
 }
 
 /* ----------------------------------------------------------------- RAISE -- */
 
-static void create_mark(struct hf_zk *zk, struct hf_zk_op *op);
+static void create_node(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* Read with the create: what the one found that is there. */
 static void described(void *user, struct hf_zk_call *call,
@@ -66,14 +57,14 @@ static void raised(struct hf_zk *zk, struct hf_zk_op *op)
     if (op->error == HF_ZK_NODE_EXISTS && op->parent)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)
-        marked(zk, op, op->error == HF_ZK_NODE_EXISTS);
+        answer(zk, op, op->error == HF_ZK_NODE_EXISTS);
     else if (hf_zk_want_parents(zk, op))
-        create_mark(zk, op);
+        create_node(zk, op);
     else
         hf_zk_fail_below(zk, op, "create", path);
 }
 
-static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
+static void create_node(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const char *path = op->queue->path;
 
@@ -81,8 +72,8 @@ static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
     op->rounds++;
     if (!hf_zk_send_parents(zk, op, (size_t)(strrchr(path, '/') - path)))
         return;
-    hf_zk_send_create(&zk->session, hf_zk_op_call(op, noted), HF_ZK_CREATE,
-                      path, "", HF_ZK_PERSISTENT);
+    hf_zk_send_create(&zk->session, hf_zk_op_call(op, hf_zk_op_error_answered),
+                      HF_ZK_CREATE, path, "", HF_ZK_PERSISTENT);
     hf_zk_send_exists(&zk->session, hf_zk_op_call(op, described), path);
 }
 
@@ -93,7 +84,7 @@ void hf_zk_raise(struct hf_zk *zk, struct hf_request *request)
     if (hf_zk_name_is_elsewhere(zk->config.layout, request))
         hf_zk_fail_name(zk, request);
     else if ((op = hf_zk_op_new(zk, request)) != NULL)
-        create_mark(zk, op);
+        create_node(zk, op);
 }
 
 /* ----------------------------------------------------------------- LOWER -- */
@@ -103,7 +94,7 @@ static void lowered(struct hf_zk *zk, struct hf_zk_op *op)
     if (op->error == HF_ZK_NOT_EMPTY)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE)
-        marked(zk, op, op->error == HF_ZK_OK);
+        answer(zk, op, op->error == HF_ZK_OK);
     else
         hf_zk_op_fail(zk, op, op->error, "delete", op->queue->path);
 }
@@ -115,14 +106,15 @@ void hf_zk_lower(struct hf_zk *zk, struct hf_request *request)
     if (op == NULL)
         return;
     hf_zk_op_step(op, lowered);
-    hf_zk_send_delete(&zk->session, hf_zk_op_call(op, noted), op->queue->path);
+    hf_zk_send_delete(&zk->session, hf_zk_op_call(op, hf_zk_op_error_answered),
+                      op->queue->path);
 }
 
 /* ------------------------------------------------------------------ LOOK -- */
 
-static void tell_mark(struct hf_zk *zk, struct hf_zk_op *op)
+static void answer_look(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    const struct hf_ticket mark = {.token = (uint64_t)op->czxid,
+    const struct hf_ticket node = {.token = (uint64_t)op->czxid,
                                    .kind = HF_TICKET_BARRIER,
                                    .weight = 1,
                                    .payload = ""};
@@ -131,7 +123,7 @@ static void tell_mark(struct hf_zk *zk, struct hf_zk_op *op)
 
     queue->users++; /* beyond the operation */
     event.as.answer.snapshot =
-        (struct hf_snapshot){&mark, op->error == HF_ZK_OK ? 1 : 0, 0};
+        (struct hf_snapshot){&node, op->error == HF_ZK_OK ? 1 : 0, 0};
     event.as.answer.request = hf_zk_op_end(zk, op);
     hf_zk_watches_listed(zk, queue, &event);
     hf_zk_queue_leave(zk, queue);
@@ -145,12 +137,12 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     else if (op->parent)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE)
-        tell_mark(zk, op);
+        answer_look(zk, op);
     else
         hf_zk_op_fail(zk, op, op->error, "look at", op->queue->path);
 }
 
-/* From here on changes are news, though nobody was told of the mark. */
+/* From here on changes are news, though nobody was told of the node. */
 static void got(void *user, struct hf_zk_call *call,
                 const struct hf_zk_reply *reply)
 {
@@ -177,18 +169,7 @@ static void got(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-/* If it went wrong, what was read besides may be old. */
-static void synced(void *user, struct hf_zk_call *call,
-                   const struct hf_zk_reply *reply)
-{
-    struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-
-    op->sync_error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
-void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
@@ -196,7 +177,8 @@ void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
-    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, hf_zk_op_sync_answered),
+                    op->queue->path);
     hf_zk_send_get_data(&zk->session, hf_zk_op_call(op, got), op->queue->path,
                         true);
 }

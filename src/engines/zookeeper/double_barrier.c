@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/zookeeper/members.h"
+#include "engines/zookeeper/double_barrier.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "engines/zookeeper/list_call.h"
+#include "engines/zookeeper/queue_list.h"
 
-/* .czxid of a member that was gone when it was asked for. */
+/* .czxid of a participant that was gone when it was asked for. */
 #define GONE (-1)
-
-int64_t hf_zk_member_known(const struct hf_zk *zk,
-                           const struct hf_zk_queue *queue,
-                           const struct hf_zk_node *node)
-{
-    const struct hf_zk_own *own = hf_zk_own_find(zk, &node->id);
-    size_t place;
-
-    if (own != NULL)
-        return own->czxid;
-    place = hf_zk_queue_place(zk, queue, &node->id);
-    return place < queue->count ? queue->children[place].czxid : 0;
-}
 
 static const char *ready_path(struct hf_zk *zk, const struct hf_zk_op *op)
 {
@@ -30,14 +19,14 @@ static const char *ready_path(struct hf_zk *zk, const struct hf_zk_op *op)
 
 /* ---------------------------------------------------------------- tokens -- */
 
-static void mark_read(void *user, struct hf_zk_call *call,
-                      const struct hf_zk_reply *reply)
+static void ready_read(void *user, struct hf_zk_call *call,
+                       const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
-    op->mark_known = true;
+    op->ready_known = true;
     op->czxid = 0;
     if (reply->error == HF_ZK_OK)
         op->czxid = hf_zk_get_stat(&body).czxid;
@@ -46,8 +35,8 @@ static void mark_read(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void member_read(void *user, struct hf_zk_call *call,
-                        const struct hf_zk_reply *reply)
+static void participant_read(void *user, struct hf_zk_call *call,
+                             const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
@@ -63,7 +52,7 @@ static void member_read(void *user, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void ask_about_members(struct hf_zk *zk, struct hf_zk_op *op)
+static void ask_about_participants(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_zk_queue *queue = op->queue;
 
@@ -73,23 +62,23 @@ static void ask_about_members(struct hf_zk *zk, struct hf_zk_op *op)
         if (child->node.kind != HF_TICKET_PARTICIPANT || child->czxid != 0)
             continue;
         op->ids[op->made] = child->node.id;
-        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, member_read),
+        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, participant_read),
                           hf_zk_child_path(zk, queue, child->name));
     }
 }
 
-bool hf_zk_members_ask(struct hf_zk *zk, struct hf_zk_op *op,
-                       void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
+bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_op *op,
+                            void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
 {
     if (op->request->ticket_kind != HF_TICKET_PARTICIPANT)
         return false;
     hf_zk_op_step(op, then);
     if (!hf_zk_session_usable(&zk->session))
         return false;
-    if (!op->mark_known)
-        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, mark_read),
+    if (!op->ready_known)
+        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, ready_read),
                           ready_path(zk, op));
-    ask_about_members(zk, op);
+    ask_about_participants(zk, op);
     return op->pending > 0;
 }
 
@@ -108,27 +97,13 @@ static void put(struct hf_zk *zk, struct hf_snapshot *snapshot,
                            .payload = ""};
 }
 
-static bool make_room(struct hf_zk_queues *queues, size_t count)
-{
-    struct hf_ticket *tickets;
-
-    if (count <= queues->snapshot_size)
-        return true;
-    tickets = hf_realloc(queues->snapshot, 2 * count * sizeof *tickets);
-    if (tickets == NULL)
-        return false;
-    queues->snapshot = tickets;
-    queues->snapshot_size = 2 * count;
-    return true;
-}
-
-bool hf_zk_members_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
-                            struct hf_snapshot *snapshot)
+bool hf_zk_participants_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
+                                 struct hf_snapshot *snapshot)
 {
     static const struct hf_ticket_id nobody;
     const struct hf_zk_queue *queue = op->queue;
 
-    if (!make_room(&zk->queues, queue->count + 1))
+    if (!hf_zk_snapshot_room(zk, queue->count + 1))
         return false;
     *snapshot = (struct hf_snapshot){zk->queues.snapshot, 0, 0};
     for (size_t i = 0; i < queue->count; i++) {
@@ -146,20 +121,20 @@ bool hf_zk_members_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
 
 /* ----------------------------------------------------------------- STAMP -- */
 
-static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
+static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_MARKED};
 
     event.as.answer.found = found;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    hf_zk_notify(zk, &event);
 }
 
 /* Whatever stood in its way, somebody has come, gone or stamped. */
 static void stamped(struct hf_zk *zk, struct hf_zk_op *op)
 {
     if (op->error == HF_ZK_OK)
-        marked(zk, op, op->czxid > 0);
+        answer(zk, op, op->czxid > 0);
     else
         hf_zk_op_fail(zk, op, op->error, "stamp the members of",
                       op->queue->path);
@@ -181,7 +156,8 @@ static void stamp_answered(void *user, struct hf_zk_call *call,
 }
 
 /* That the one who asks, and as many others as he says, are there. */
-static void check_members(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
+static void check_participants(struct hf_zk *zk, struct hf_zk_op *op,
+                               size_t own)
 {
     const struct hf_zk_queue *queue = op->queue;
     uint32_t left = op->request->limit - 1;
@@ -205,14 +181,14 @@ static void send_stamp(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
     hf_zk_op_step(op, stamped);
     call = hf_zk_op_call(op, stamp_answered);
     begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
-    check_members(zk, op, own);
+    check_participants(zk, op, own);
     if (op->czxid > 0)
         hf_zk_multi_delete(&zk->session, ready_path(zk, op), HF_ZK_ANY_VERSION);
     hf_zk_multi_create(&zk->session, ready_path(zk, op), "", HF_ZK_PERSISTENT);
     hf_zk_multi_end(&zk->session, begin);
 }
 
-static size_t count_members(const struct hf_zk_queue *queue)
+static size_t count_participants(const struct hf_zk_queue *queue)
 {
     size_t count = 0;
 
@@ -234,7 +210,7 @@ static void counted(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_op_fail(zk, op, HF_ZK_CUT, "stamp the members of",
                       op->queue->path);
     else if (own == op->queue->count ||
-             count_members(op->queue) < op->request->limit)
+             count_participants(op->queue) < op->request->limit)
         hf_zk_op_fail(zk, op, HF_ZK_NO_NODE, "stamp the members of",
                       op->queue->path);
     else
@@ -251,7 +227,7 @@ void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request)
     hf_zk_op_step(op, counted);
     op->error = HF_ZK_OK;
     hf_zk_list_children(zk, op);
-    hf_zk_send_exists(&zk->session, hf_zk_op_call(op, mark_read),
+    hf_zk_send_exists(&zk->session, hf_zk_op_call(op, ready_read),
                       ready_path(zk, op));
 }
 
@@ -262,7 +238,7 @@ static void cleared(struct hf_zk *zk, struct hf_zk_op *op)
 {
     if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE ||
         op->error == HF_ZK_NOT_EMPTY)
-        marked(zk, op, op->error == HF_ZK_OK);
+        answer(zk, op, op->error == HF_ZK_OK);
     else
         hf_zk_op_fail(zk, op, op->error, "delete the mark below",
                       op->queue->path);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/children.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/private.h"
+
+/* ----------------------------------------------------------------- order -- */
+
+uint64_t hf_zk_child_order(const struct hf_zk_child *child)
+{
+    return child->node.kind == HF_TICKET_PARTICIPANT ||
+                   hf_zk_node_is_permit(&child->node)
+               ? (uint64_t)child->czxid
+               : hf_zk_node_order(child->node.sequence);
+}
+
+/* Permits of one ticket stand together. */
+static int compare_permits(const struct hf_zk_node *x,
+                           const struct hf_zk_node *y)
+{
+    int order = memcmp(x->id.bytes, y->id.bytes, sizeof x->id.bytes);
+
+    if (!hf_zk_node_is_permit(x) || !hf_zk_node_is_permit(y))
+        return 0;
+    return order != 0 ? order : x->sequence - y->sequence;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct hf_zk_child *x = a, *y = b;
+    uint64_t left = hf_zk_child_order(x), right = hf_zk_child_order(y);
+
+    if (left != right)
+        return left < right ? -1 : 1;
+    if (x->czxid != y->czxid)
+        return x->czxid < y->czxid ? -1 : 1;
+    return compare_permits(&x->node, &y->node);
+}
+
+void hf_zk_children_sort(struct hf_zk_queue *queue)
+{
+    if (queue->count > 0)
+        qsort(queue->children, queue->count, sizeof *queue->children, compare);
+    queue->unsorted = false;
+}
+
+/* The first child whose place is not below ${order}. */
+static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
+{
+    size_t low = 0, high = queue->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (hf_zk_child_order(&queue->children[middle]) < order)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The place of ${id} from ${place} on, among children of that number. */
+static size_t place_in_tie(const struct hf_zk_queue *queue, size_t place,
+                           const struct hf_ticket_id *id)
+{
+    const struct hf_zk_child *children = queue->children;
+
+    for (size_t i = place; i < queue->count; i++) {
+        if (hf_zk_child_order(&children[i]) !=
+            hf_zk_child_order(&children[place]))
+            break;
+        if (hf_ticket_id_equal(&children[i].node.id, id))
+            return i;
+    }
+    return queue->count;
+}
+
+size_t hf_zk_children_numbered(const struct hf_zk_queue *queue,
+                               int32_t sequence, const struct hf_ticket_id *id)
+{
+    return place_in_tie(queue, lower_bound(queue, hf_zk_node_order(sequence)),
+                        id);
+}
+
+/* A name that is listed twice is there once: counted twice, a permit would
+ * stand in its owner's way for good. */
+static void drop_doubles(struct hf_zk_queue *queue)
+{
+    struct hf_zk_child *children = queue->children;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        if (kept > 0 && strcmp(children[i].name, children[kept - 1].name) == 0)
+            continue;
+        /* Two of one number: who came first is still to be told. */
+        if (kept > 0 && hf_zk_child_order(&children[i]) ==
+                            hf_zk_child_order(&children[kept - 1]))
+            queue->unsorted = true;
+        children[kept++] = children[i];
+    }
+    queue->count = kept;
+}
+
+void hf_zk_children_replace(struct hf_zk_queue *queue,
+                            struct hf_zk_child *children, size_t count,
+                            char *names)
+{
+    hf_free(queue->children);
+    hf_free(queue->names);
+    queue->children = children;
+    queue->count = count;
+    queue->names = names;
+    hf_zk_children_sort(queue);
+    drop_doubles(queue);
+}
+
+size_t hf_zk_children_with_id(const struct hf_zk_queue *queue,
+                              const struct hf_ticket_id *id)
+{
+    size_t nodes = 0;
+
+    for (size_t i = 0; i < queue->count; i++)
+        nodes += hf_ticket_id_equal(&queue->children[i].node.id, id);
+    return nodes;
+}
+
+void hf_zk_children_disown(struct hf_zk_queue *queue,
+                           const struct hf_ticket_id *id)
+{
+    struct hf_ticket_id other = *id;
+
+    /* No id that anybody makes: see node.c. */
+    other.bytes[6] = (uint8_t)((other.bytes[6] & 0x0f) | 0x80);
+    for (size_t i = 0; i < queue->count; i++) {
+        if (hf_ticket_id_equal(&queue->children[i].node.id, id))
+            queue->children[i].node.id = other;
+    }
+}
+
+/* ------------------------------------------------------------------ gone -- */
+
+/* Links each child with the nearest other ahead; none of them has gone. */
+static void link_others(struct hf_zk_queue *queue)
+{
+    size_t other = 0;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        queue->children[i].other = other;
+        if (!queue->children[i].ours)
+            other = i + 1;
+    }
+    queue->live = 0;
+    queue->holes = 0;
+}
+
+void hf_zk_children_compact(struct hf_zk_queue *queue)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        if (!queue->children[i].gone)
+            queue->children[kept++] = queue->children[i];
+    }
+    queue->count = kept;
+    link_others(queue);
+}
+
+static void mark_gone(struct hf_zk_queue *queue, size_t place)
+{
+    queue->holes += !queue->children[place].gone;
+    queue->children[place].gone = true;
+}
+
+void hf_zk_children_strike(struct hf_zk_queue *queue, size_t place)
+{
+    mark_gone(queue, place);
+    for (; queue->live < queue->count && queue->children[queue->live].gone;
+         queue->live++)
+        queue->holes--;
+}
+
+/* Kinds whose tickets stand one by one, and leave nothing in their place. */
+static bool goes_for_good(enum hf_ticket_kind kind)
+{
+    return kind == HF_TICKET_MUTEX || kind == HF_TICKET_READ ||
+           kind == HF_TICKET_ELECTION;
+}
+
+void hf_zk_children_node_gone(struct hf_zk *zk, const char *name,
+                              const char *path)
+{
+    struct hf_zk_queue *queue = hf_zk_queue_find(zk, name);
+    const char *child = strrchr(path, '/') + 1;
+    struct hf_zk_node node;
+    size_t place;
+
+    if (queue == NULL || !hf_zk_queue_parse(queue, child, strlen(child), &node))
+        return;
+    place = hf_zk_children_numbered(queue, node.sequence, &node.id);
+    if (place == queue->count || queue->children[place].gone ||
+        strcmp(queue->children[place].name, child) != 0)
+        return;
+    if (goes_for_good(node.kind))
+        hf_zk_children_strike(queue, place);
+    else
+        queue->kept = 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tickets of this session, from the answer to their create until nothing of
+ * them is left.
+ *
+ * What is known of them does not depend on any list: under which names the
+ * server has their nodes, and since when.  So a ticket of ours is checked,
+ * watched and deleted without one.
+ */
+#ifndef HF_ENGINES_ZOOKEEPER_OWN_TICKET_H
+#define HF_ENGINES_ZOOKEEPER_OWN_TICKET_H
+
+#include "engines/zookeeper/queue.h"
+
+/* A ticket of this session: a node, or, of a lease, as many as it has permits,
+ * made at once and numbered one after the other. */
+struct hf_zk_own {
+    struct hf_tree_node by_id; /* first */
+    struct hf_zk_own *next;    /* in the order of proofs */
+    struct hf_zk_own **link;
+    struct hf_zk_queue *queue;
+    struct hf_ticket_id id;
+    enum hf_ticket_kind kind;
+    int64_t czxid;    /* of the node that was enqueued */
+    int32_t sequence; /* of its first node; 0 of permits */
+    uint32_t weight;
+    bool leaving; /* its delete is under way, or got no answer */
+    /* Its downgrade is under way, or got no answer: it has .prefix, a write
+     * ticket's, or already that of the read ticket. */
+    bool downgrading;
+    size_t prefix_bytes;           /* none of permits and participants */
+    char prefix[HF_ZK_NODE_BYTES]; /* of all its nodes' names */
+};
+
+struct hf_zk_own_tickets {
+    struct hf_tree ids;
+    struct hf_zk_own *first; /* in the order of proofs */
+    struct hf_zk_own **end;  /* where the next one is linked; NULL: .first */
+};
+
+/* Our ticket called ${id}, or NULL. */
+struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,
+                                 const struct hf_ticket_id *id);
+
+/* The child called ${name} is ours, with ${weight} - 1 more that follow it in
+ * number.  NULL for lack of memory or if it is not what we call our tickets. */
+struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
+                                const char *name, size_t bytes, uint32_t weight,
+                                int64_t czxid);
+void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own);
+
+/* The path of its ${nth} node, as hf_zk_child_path(). */
+const char *hf_zk_own_path(struct hf_zk *zk, const struct hf_zk_own *own,
+                           uint32_t nth);
+
+/* What the node of ${own}, a write ticket, is called as a read ticket's; and
+ * that it is. */
+void hf_zk_own_read_name(const struct hf_zk *zk, const struct hf_zk_own *own,
+                         char name[HF_ZK_NODE_BYTES]);
+void hf_zk_own_downgraded(const struct hf_zk *zk, struct hf_zk_own *own);
+
+/* The node at ${path} is gone; perhaps it was of a ticket of ours, which has
+ * then gone as a whole. */
+void hf_zk_own_gone(struct hf_zk *zk, const char *path);
+
+/* Have ${own} deleted, by ${call}. */
+void hf_zk_own_delete(struct hf_zk *zk, const struct hf_zk_own *own,
+                      struct hf_zk_call *call);
+
+/* Put ${own} behind all others in the order of proofs. */
+void hf_zk_own_rotate(struct hf_zk *zk, struct hf_zk_own *own);
+
+void hf_zk_own_init(struct hf_zk_own_tickets *tickets);
+
+/* Forget all of them. */
+void hf_zk_own_clear(struct hf_zk *zk);
+
+#endif
