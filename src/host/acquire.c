@@ -120,14 +120,6 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     return HF_OK;
 }
 
-void hf_grant_cancel(struct hf_grant *grant)
-{
-    struct hf_event event = {.kind = HF_EVENT_CANCEL};
-
-    event.as.acquisition = &grant->acquisition;
-    hf_client_step(grant->client, &event);
-}
-
 /* With the lock: the answer to ${waiter}.  On failure gives ${grant} up. */
 static hf_status await(struct hf_grant *grant, struct hf_waiter *waiter,
                        struct hf_error *error)

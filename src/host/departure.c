@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/departure.h"
 
+#include <stddef.h>
+
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/memory.h"
@@ -112,9 +114,9 @@ hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
 
 static const char start_call[] = "hf_double_barrier_leave_start";
 
-void hf_departure_dereference(struct hf_departure *departure)
+static void dereference(struct hf_departure *departure)
 {
-    struct hf_client *client = departure->client;
+    struct hf_client *client = departure->op.client;
 
     if (--departure->references > 0)
         return;
@@ -122,22 +124,40 @@ void hf_departure_dereference(struct hf_departure *departure)
     hf_monitor_dereference(&client->monitor);
 }
 
-void hf_departure_cancel(struct hf_departure *departure)
+static struct hf_departure *of_op(struct hf_op *op)
 {
+    return (struct hf_departure *)((char *)op -
+                                   offsetof(struct hf_departure, op));
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    struct hf_departure *departure = of_op(op);
+
     departure->cancelled = true;
     if (departure->step != NULL)
-        hf_op_end_wait(departure->step);
+        departure->step->ops->cancel(departure->step);
 }
+
+static void dereference_op(struct hf_op *op)
+{
+    dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
 
 static void give_up_handle(struct hf_departure *departure)
 {
-    struct hf_client *client = departure->client;
+    struct hf_client *client = departure->op.client;
 
     if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     /* Ours, until the lock is given up. */
     hf_monitor_reference(&client->monitor);
-    hf_departure_dereference(departure);
+    dereference(departure);
     hf_monitor_leave(&client->monitor);
     hf_monitor_release(&client->monitor);
 }
@@ -165,14 +185,14 @@ static void end_step(struct hf_departure *departure,
 {
     struct hf_op *step;
 
-    if (hf_monitor_enter(&departure->client->monitor) != HF_OK)
+    if (hf_monitor_enter(&departure->op.client->monitor) != HF_OK)
         return;
     departure->outcome = (struct hf_error){.status = HF_OK};
     if (result->status != HF_OK)
         hf_error_set(&departure->outcome, result->status, "%s", result->text);
     step = departure->step;
     departure->step = NULL;
-    hf_monitor_leave(&departure->client->monitor);
+    hf_monitor_leave(&departure->op.client->monitor);
     hf_op_free(step);
 }
 
@@ -190,7 +210,7 @@ static hf_status wait_for_others(struct hf_departure *departure)
     const struct hf_done done = {left, departure, NULL};
     struct hf_error *outcome = &departure->outcome;
     struct hf_errand *errand = NULL;
-    hf_status status = hf_monitor_enter(&departure->client->monitor);
+    hf_status status = hf_monitor_enter(&departure->op.client->monitor);
 
     if (status != HF_OK)
         return hf_error_set(outcome, status, "%s", hf_status_text(status));
@@ -201,7 +221,7 @@ static hf_status wait_for_others(struct hf_departure *departure)
                                  &errand, outcome);
     if (errand != NULL)
         departure->step = hf_errand_op(errand);
-    hf_monitor_leave(&departure->client->monitor);
+    hf_monitor_leave(&departure->op.client->monitor);
     return status;
 }
 
@@ -211,7 +231,7 @@ static void taken_out(void *arg, const struct hf_result *result)
 
     if (result->status != HF_OK) {
         hf_error_set(&departure->outcome, result->status, "%s", result->text);
-        prefer_close(departure->client, &departure->outcome);
+        prefer_close(departure->op.client, &departure->outcome);
     } else if (departure->yields && wait_for_others(departure) == HF_OK) {
         return;
     }
@@ -229,7 +249,7 @@ static void looked(void *arg, const struct hf_result *result)
     if (hf_grant_release_start(grant, done) == HF_OK)
         return;
     hf_grant_error(grant, &departure->outcome);
-    prefer_close(departure->client, &departure->outcome);
+    prefer_close(departure->op.client, &departure->outcome);
     finish(departure);
 }
 
@@ -241,8 +261,7 @@ static struct hf_departure *make(struct hf_double_barrier *barrier,
     if (departure == NULL)
         return NULL;
     departure->barrier = barrier;
-    departure->client = barrier->lock->client;
-    departure->op.kind = HF_OP_DEPARTURE;
+    departure->op = (struct hf_op){&op_ops, barrier->lock->client};
     departure->done = done;
     departure->deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
@@ -262,16 +281,16 @@ static void abandon(struct hf_double_barrier *barrier)
 static hf_status begin(struct hf_departure *departure, struct hf_op **op)
 {
     const struct hf_done done = {looked, departure, NULL};
-    hf_status status = hf_monitor_enter(&departure->client->monitor);
+    hf_status status = hf_monitor_enter(&departure->op.client->monitor);
 
     if (status != HF_OK)
         return status;
-    hf_monitor_reference(&departure->client->monitor);
+    hf_monitor_reference(&departure->op.client->monitor);
     if (op != NULL) {
         departure->references++;
         *op = &departure->op;
     }
-    hf_monitor_leave(&departure->client->monitor);
+    hf_monitor_leave(&departure->op.client->monitor);
     status = hf_errand_start(departure->barrier->lock, start_call,
                              departure->order, NULL, done, &departure->step);
     if (status == HF_OK)

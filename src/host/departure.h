@@ -13,7 +13,6 @@
 /* One that was started; under the client's lock. */
 struct hf_departure {
     struct hf_double_barrier *barrier; /* until the end */
-    struct hf_client *client;
     struct hf_op op;
     struct hf_op *step; /* the wait that is under way, or NULL */
     struct hf_done done;
@@ -24,7 +23,5 @@ struct hf_departure {
     struct hf_error outcome;
     unsigned references; /* its own until the end, and the user's handle */
 };
-
-void hf_departure_dereference(struct hf_departure *departure);
 
 #endif

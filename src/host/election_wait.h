@@ -14,11 +14,10 @@
 #include "monitor/delivery.h"
 
 struct hf_election_wait {
-    struct hf_client *client;
     struct hf_election *election; /* not looked at once this has ended */
-    struct hf_op op;
-    unsigned references; /* under the client's lock, as the rest */
-    bool only_try;       /* end with HF_EBUSY where somebody else is ahead */
+    struct hf_op op;              /* .client is set of one that blocks, too */
+    unsigned references;          /* under the client's lock, as the rest */
+    bool only_try; /* end with HF_EBUSY where somebody else is ahead */
     uint64_t started_at_ms;
     struct hf_heap_node deadline; /* in the client's, if there is one */
     bool ended;
@@ -45,7 +44,5 @@ void hf_election_waits_try(struct hf_election *election);
  * second tells. */
 void hf_election_waits_expire(struct hf_client *client);
 uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client);
-
-void hf_election_wait_dereference(struct hf_election_wait *wait);
 
 #endif

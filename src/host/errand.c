@@ -33,12 +33,6 @@ void hf_errand_dereference(struct hf_errand *errand)
     hf_free(errand);
 }
 
-struct hf_op *hf_errand_op(struct hf_errand *errand)
-{
-    errand->references++;
-    return &errand->op;
-}
-
 static void run_done(void *arg)
 {
     struct hf_errand *errand = arg;
@@ -100,6 +94,42 @@ static void inquire(struct hf_errand *errand, enum hf_request_kind kind,
     hf_client_step(errand->lock->client, &event);
 }
 
+/* ------------------------------------------------------------ its handle -- */
+
+static struct hf_errand *of_op(struct hf_op *op)
+{
+    return (struct hf_errand *)((char *)op - offsetof(struct hf_errand, op));
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    struct hf_errand *errand = of_op(op);
+    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
+
+    if (errand->ended)
+        return;
+    event.as.operation = &errand->operation;
+    hf_client_step(errand->lock->client, &event);
+}
+
+static void dereference_op(struct hf_op *op)
+{
+    hf_errand_dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
+struct hf_op *hf_errand_op(struct hf_errand *errand)
+{
+    errand->references++;
+    return &errand->op;
+}
+
+/* ----------------------------------------------------------------- begin -- */
+
 /* One more, because the time was rounded down. */
 static uint64_t deadline_ms(uint64_t wait_ms)
 {
@@ -117,7 +147,7 @@ static struct hf_errand *make(struct hf_lock *lock,
         return NULL;
     errand->order = *order;
     errand->lock = lock;
-    errand->op.kind = HF_OP_ERRAND;
+    errand->op = (struct hf_op){&op_ops, lock->client};
     errand->references = 2; /* the core's, and whose end it is */
     errand->deadline_at_ms = deadline_ms(order->wait_ms);
     find_queues(errand);
@@ -267,16 +297,6 @@ static void finished(struct hf_errand *errand)
         return;
     errand->lock->client->unsettled--;
     hf_errand_dereference(errand);
-}
-
-void hf_errand_cancel(struct hf_errand *errand)
-{
-    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
-
-    if (errand->ended)
-        return;
-    event.as.operation = &errand->operation;
-    hf_client_step(errand->lock->client, &event);
 }
 
 void hf_errand_effect(const struct hf_effect *effect)

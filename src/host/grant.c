@@ -174,6 +174,26 @@ static void destroy(struct hf_deferred_free *object)
     hf_monitor_release(&client->monitor);
 }
 
+static struct hf_grant *of_op(struct hf_op *op)
+{
+    return (struct hf_grant *)((char *)op - offsetof(struct hf_grant, op));
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    hf_grant_cancel(of_op(op));
+}
+
+static void dereference_op(struct hf_op *op)
+{
+    hf_grant_dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               const char *words, struct hf_done done)
@@ -192,7 +212,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->client = locks[0]->client;
     grant->lock = locks[0];
     grant->references = 1;
-    grant->op.kind = HF_OP_GRANT;
+    grant->op = (struct hf_op){&op_ops, grant->client};
     grant->loss_fd = -1;
     grant->deferred.destroy = destroy;
     grant->done = done;
@@ -217,6 +237,14 @@ void hf_grant_dereference(struct hf_grant *grant)
     if (--grant->references > 0)
         return;
     hf_monitor_defer_free(&grant->client->monitor, &grant->deferred);
+}
+
+void hf_grant_cancel(struct hf_grant *grant)
+{
+    struct hf_event event = {.kind = HF_EVENT_CANCEL};
+
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(grant->client, &event);
 }
 
 void hf_grant_after_fork(struct hf_client *client)
@@ -516,14 +544,10 @@ static void step_release(struct hf_grant *grant)
 
 void hf_grant_let_go(struct hf_grant *grant)
 {
-    struct hf_event event = {.kind = HF_EVENT_CANCEL};
-
-    if (grant->granted) {
+    if (grant->granted)
         step_release(grant);
-        return;
-    }
-    event.as.acquisition = &grant->acquisition;
-    hf_client_step(grant->client, &event);
+    else
+        hf_grant_cancel(grant);
 }
 
 /* The grant is consumed, so what went wrong is kept at the lock. */

@@ -40,9 +40,9 @@ struct hf_grant {
     struct hf_grant **held_link; /* the client's holdings; NULL: not there */
     struct hf_member *members;
     size_t member_count;
-    unsigned references; /* under the client's lock */
     struct hf_op op;
-    bool unsettled; /* the core has work to do on it */
+    unsigned references; /* under the client's lock */
+    bool unsettled;      /* the core has work to do on it */
     bool granted;
     bool lost;
     bool released;                   /* a release was called */
@@ -125,6 +125,9 @@ hf_status hf_grant_explain_loss(const struct hf_grant *grant,
 /* Say why a release was answered with ${status}. */
 void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
                               struct hf_error *error);
+
+/* End the wait for it, if that has not ended. */
+void hf_grant_cancel(struct hf_grant *grant);
 
 void hf_grant_reference(struct hf_grant *grant);
 void hf_grant_dereference(struct hf_grant *grant);
