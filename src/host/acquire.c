@@ -80,6 +80,17 @@ static bool is_answered(const struct hf_grant *grant,
     return waiter != NULL ? waiter->done : grant->done_callback.queued;
 }
 
+/* Take back what was asked for a moment ago and is not granted: the caller
+ * answers for it, drops its callbacks, and has it no more. */
+static void disown(struct hf_grant *grant)
+{
+    hf_grant_unqueue_wait(grant);
+    hf_grant_clear_callbacks(grant);
+    grant->done = (struct hf_done){NULL, NULL, NULL};
+    grant->waiter = NULL;
+    hf_grant_cancel(grant);
+}
+
 /* With the lock: hand ${wish} to the core as ${grant}. */
 static hf_status begin(const struct wish *wish, struct hf_done done,
                        struct hf_waiter *waiter, struct hf_grant **grant,
@@ -113,7 +124,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     want(made);
     if (calls_back && !is_answered(made, waiter) &&
         (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK) {
-        hf_grant_disown(made);
+        disown(made);
         return status;
     }
     *grant = made;
@@ -129,7 +140,7 @@ static hf_status await(struct hf_grant *grant, struct hf_waiter *waiter,
     if (!waiter->done) {
         hf_grant_cancel(grant);
         if (!waiter->done)
-            grant->waiter = NULL; /* complete() gives it up */
+            grant->waiter = NULL; /* its end gives it up */
         else
             hf_grant_dereference(grant);
         return hf_error_set(error, status,

@@ -6,6 +6,7 @@
 #include "host/errand.h"
 #include "host/grant.h"
 #include "host/grant_check.h"
+#include "host/grant_effects.h"
 #include "host/listener.h"
 
 static void notify_state(struct hf_client *client, enum hf_state state)
