@@ -106,7 +106,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
         *error = wish->refusal;
         return error->status;
     }
-    status = hf_members_check(wish->locks, wish->count, error);
+    status = hf_grant_items_check(wish->locks, wish->count, error);
     if (status != HF_OK)
         return status;
     if (client->monitor.closing)

@@ -51,7 +51,7 @@ uint64_t hf_grant_token(const struct hf_grant *grant)
 uint64_t hf_grant_token_of(const struct hf_grant *grant,
                            const struct hf_lock *lock)
 {
-    const struct hf_acquisition *a = hf_members_find(grant, lock);
+    const struct hf_acquisition *a = hf_grant_items_find(grant, lock);
 
     return a != NULL ? a->token : 0;
 }
@@ -59,7 +59,7 @@ uint64_t hf_grant_token_of(const struct hf_grant *grant,
 const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
                                               const struct hf_lock *lock)
 {
-    const struct hf_acquisition *a = hf_members_find(grant, lock);
+    const struct hf_acquisition *a = hf_grant_items_find(grant, lock);
 
     assert(a != NULL && grant->granted);
     return &a->ticket_id;

@@ -13,8 +13,8 @@
 
 #include "core/acquisition.h"
 #include "host/client.h"
+#include "host/grant_items.h"
 #include "host/lock.h"
-#include "host/members.h"
 #include "host/op.h"
 #include "monitor/delivery.h"
 
@@ -32,14 +32,14 @@ struct hf_grant_callbacks {
 };
 
 struct hf_grant {
-    struct hf_acquisition acquisition; /* several tickets are its bundle */
+    struct hf_acquisition acquisition; /* of several tickets: a multi-lock */
     struct hf_client *client;
     struct hf_lock *lock;        /* the first that was asked for */
     uint64_t owner;              /* whose it is; 0: nobody said */
     struct hf_grant *held_next;  /* while it is held, of the same bucket of */
     struct hf_grant **held_link; /* the client's holdings; NULL: not there */
-    struct hf_member *members;
-    size_t member_count;
+    struct hf_grant_item *items;
+    size_t item_count;
     struct hf_op op;
     unsigned references; /* under the client's lock */
     bool unsettled;      /* the core has work to do on it */
@@ -63,7 +63,7 @@ struct hf_grant {
     struct hf_election *election;   /* that it is a candidature in, or NULL */
 
     struct hf_deferred_free deferred;
-    /* What its tickets say: behind .members, or, where that is too short for
+    /* What its tickets say: behind .items, or, where that is too short for
      * what its owner holds, of the heap. */
     char *payload;
     size_t payload_bytes; /* of what is the same in all its tickets */

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "host/election.h"
 #include "host/grant_check.h"
+#include "host/limit.h"
 
 /* The acquire or the release has ended: answer the caller that waits for it, or
  * queue the callback. */
@@ -61,10 +62,9 @@ static void explain_limits(struct hf_grant *grant)
 
     if (a->status != HF_ETIMEDOUT && a->status != HF_EBUSY)
         return;
-    hf_members_compare_limits(grant); /* a try is never told that it waits */
+    hf_limit_compare(grant); /* a try is never told that it waits */
     (void)snprintf(why.text, sizeof(why.text), "%s", hf_acquisition_text(a));
-    for (size_t i = 0; i < grant->member_count; i++)
-        hf_lock_explain_limit(grant->members[i].lock, &why);
+    hf_limit_explain(grant, &why);
     hf_acquisition_set_text(&grant->client->core, a, why.text);
 }
 
@@ -81,7 +81,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_GRANTED:
         grant->granted = true;
         hf_holdings_add(grant);
-        hf_members_compare_limits(grant);
+        hf_limit_compare(grant);
         hf_grant_set_unsettled(grant, false);
         end_waiting(grant);
         complete(grant, HF_OK);
@@ -92,7 +92,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         complete(grant, grant->acquisition.status);
         break;
     case HF_EFFECT_WAITING:
-        hf_members_compare_limits(grant);
+        hf_limit_compare(grant);
         hf_grant_queue_wait(grant);
         break;
     case HF_EFFECT_REVOKED:
@@ -116,7 +116,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_FORGOTTEN:
         hf_grant_set_unsettled(grant, false);
-        hf_members_forgotten(grant);
+        hf_limit_leave(grant);
         hf_grant_dereference(grant);
         break;
     case HF_EFFECT_REQUEST:

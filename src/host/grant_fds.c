@@ -97,7 +97,7 @@ hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
 static hf_status hold(struct hf_grant *grant, const struct hf_lock *lock,
                       int *fd, struct hf_error *error)
 {
-    const struct hf_acquisition *a = hf_members_find(grant, lock);
+    const struct hf_acquisition *a = hf_grant_items_find(grant, lock);
     struct hf_client *client = grant->client;
     hf_status status;
 

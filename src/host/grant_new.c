@@ -23,37 +23,37 @@ static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
 
-/* A bundle of several tickets, the list of the locks, callbacks, and what the
- * tickets say, with room for a limit, lie behind the grant. */
+/* A multi-lock of several tickets, the list of the locks, callbacks, and what
+ * the tickets say, with room for a limit, lie behind the grant. */
 static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
                              const char *payload)
 {
-    struct hf_acquisition *parts;
-    struct hf_multi_lock *bundle = NULL;
-    size_t bundle_bytes =
-        tickets == 1 ? 0 : tickets * sizeof(*parts) + sizeof(*bundle);
+    struct hf_acquisition *children;
+    struct hf_multi_lock *multi_lock = NULL;
+    size_t multi_lock_bytes =
+        tickets == 1 ? 0 : tickets * sizeof(*children) + sizeof(*multi_lock);
     size_t callbacks_bytes = calls_back ? sizeof(struct hf_grant_callbacks) : 0;
     size_t bytes = strlen(payload);
     size_t size = bytes + (tickets == count ? 0 : HF_OWNER_LIMIT_BYTES) + 1;
     struct hf_grant *grant =
-        hf_alloc(sizeof(*grant) + bundle_bytes +
-                 count * sizeof(grant->members[0]) + callbacks_bytes + size);
+        hf_alloc(sizeof(*grant) + multi_lock_bytes +
+                 count * sizeof(grant->items[0]) + callbacks_bytes + size);
 
     if (grant == NULL)
         return NULL;
     if (tickets > 1) { /* what is aligned most comes first */
-        parts = (void *)(grant + 1);
-        bundle = (void *)(parts + tickets);
-        bundle->children = parts;
-        bundle->count = tickets;
+        children = (void *)(grant + 1);
+        multi_lock = (void *)(children + tickets);
+        multi_lock->children = children;
+        multi_lock->count = tickets;
     }
-    if (bundle != NULL)
-        hf_acquisition_use_multi_lock(&grant->acquisition, bundle);
-    grant->members = (void *)((char *)(grant + 1) + bundle_bytes);
-    grant->member_count = count;
+    if (multi_lock != NULL)
+        hf_acquisition_use_multi_lock(&grant->acquisition, multi_lock);
+    grant->items = (void *)((char *)(grant + 1) + multi_lock_bytes);
+    grant->item_count = count;
     if (calls_back)
-        grant->callbacks = (void *)(grant->members + count);
-    grant->payload = (char *)(grant->members + count) + callbacks_bytes;
+        grant->callbacks = (void *)(grant->items + count);
+    grant->payload = (char *)(grant->items + count) + callbacks_bytes;
     grant->payload_bytes = bytes;
     grant->payload_size = size;
     memcpy(grant->payload, payload, bytes);
@@ -62,13 +62,13 @@ static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
 
 static void free_texts(struct hf_grant *grant)
 {
-    const struct hf_multi_lock *bundle =
+    const struct hf_multi_lock *multi_lock =
         hf_acquisition_multi_lock(&grant->acquisition);
     struct hf_client *client = grant->client;
 
     hf_acquisition_free(&client->core, &grant->acquisition);
-    for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
-        hf_acquisition_free(&client->core, &bundle->children[i]);
+    for (size_t i = 0; multi_lock != NULL && i < multi_lock->count; i++)
+        hf_acquisition_free(&client->core, &multi_lock->children[i]);
     hf_failure_drop(&client->failures, &grant->failure);
 }
 
@@ -84,8 +84,8 @@ static void destroy(struct hf_deferred_free *object)
         return;
     hf_monitor_lock(&client->monitor);
     hf_grant_close_loss_fd(grant);
-    for (size_t i = 0; i < grant->member_count; i++)
-        hf_lock_dereference(grant->members[i].lock);
+    for (size_t i = 0; i < grant->item_count; i++)
+        hf_lock_dereference(grant->items[i].lock);
     free_texts(grant);
     pthread_mutex_unlock(&client->monitor.lock);
     hf_free(grant->downgrade);
@@ -118,7 +118,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               const char *words, struct hf_done done)
 {
-    size_t tickets = hf_members_parts(locks, count);
+    size_t tickets = hf_grant_items_tickets(locks, count);
     char payload[HF_PAYLOAD_BYTES];
     struct hf_grant *grant;
 
@@ -140,6 +140,6 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
         hf_lock_reference(locks[i]);
     hf_monitor_reference(&grant->client->monitor);
     limit(grant, opts);
-    hf_members_want(grant, locks);
+    hf_grant_items_want(grant, locks);
     return grant;
 }
