@@ -81,7 +81,7 @@ void hf_election_waits_try(struct hf_election *e)
     struct hf_election_wait *wait, *next;
     struct hf_error why;
 
-    if (e->state != HF_ELECTION_STANDING || !is_behind_another(e))
+    if (e->state != HF_ELECTION_CAMPAIGNING || !is_behind_another(e))
         return;
     hf_acquisition_explain_busy(&e->grant->acquisition, &why);
     for (wait = e->client->election_waits; wait != NULL; wait = next) {
@@ -135,10 +135,10 @@ static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
                        hf_after_ms(wait_ms, 1)); /* it is rounded down */
 }
 
-/* Why nothing can be waited for; HF_OK if it stands, or leads. */
+/* Why nothing can be waited for; HF_OK if it campaigns or leads. */
 static hf_status check(const struct hf_election *e, struct hf_error *error)
 {
-    if (e->state == HF_ELECTION_STANDING || e->state == HF_ELECTION_LEADING)
+    if (e->state == HF_ELECTION_CAMPAIGNING || e->state == HF_ELECTION_LEADING)
         return HF_OK;
     if (e->state == HF_ELECTION_LEAVING || e->resigning)
         return hf_error_set(error, HF_ESTATE,

@@ -59,8 +59,8 @@ struct hf_grant {
     struct hf_callback done_callback;
     struct hf_grant_callbacks *callbacks; /* behind the grant; NULL: none */
 
-    struct hf_downgrade *downgrade; /* under way, or to be told; else NULL */
-    struct hf_election *election;   /* that it is a candidature in, or NULL */
+    struct hf_downgrade *downgrade; /* until its end is notified; else NULL */
+    struct hf_election *election;   /* of which it is a candidacy, or NULL */
 
     struct hf_deferred_free deferred;
     /* What its tickets say: behind .items, or, where that is too short for

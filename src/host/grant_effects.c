@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "core/error.h"
-#include "host/election.h"
+#include "host/candidacy.h"
 #include "host/grant_check.h"
 #include "host/limit.h"
 
@@ -129,5 +129,5 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         assert(false);
     }
     if (election != NULL)
-        hf_election_heed(election, grant, effect->kind);
+        hf_candidacy_effect(election, grant, effect->kind);
 }
