@@ -33,7 +33,7 @@ struct hf_client {
      * first step.  With the lock. */
     void (*carry_out)(struct hf_client *client, const struct hf_effect *effect);
     bool pumping; /* effects are being carried out */
-    /* Grants and errands on which the core has work to do, and waits for an
+    /* Grants and operations on which the core has work to do, and waits for an
      * election. */
     unsigned unsettled;
 

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/memory.h"
-#include "host/errand.h"
+#include "host/queue_op.h"
 
 /* What nobody waits for may take so long, and then is left undone. */
 #define TIDY_MS 5000
@@ -16,11 +16,11 @@ static const struct hf_done untold = {NULL, NULL, NULL};
 /* ----------------------------------------------------------------- steps -- */
 
 /* Of a membership, which is not released: its ticket and stamp stay. */
-static struct hf_errand_order look(const struct hf_grant *grant,
-                                   uint64_t wait_ms, uint64_t deadline_at_ms)
+static struct hf_queue_op_args look(const struct hf_grant *grant,
+                                    uint64_t wait_ms, uint64_t deadline_at_ms)
 {
     uint64_t now_ms = hf_now_ms();
-    struct hf_errand_order order = {
+    struct hf_queue_op_args args = {
         .kind = HF_REQUEST_LOOK,
         .ticket = grant->acquisition.ticket_id,
         .stamp = grant->acquisition.stamp,
@@ -30,30 +30,30 @@ static struct hf_errand_order look(const struct hf_grant *grant,
     };
 
     if (deadline_at_ms != HF_FOREVER)
-        order.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
-    return order;
+        args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return args;
 }
 
 /* The same without a ticket. */
-static struct hf_errand_order wait_on(struct hf_errand_order order,
-                                      uint64_t deadline_at_ms)
+static struct hf_queue_op_args wait_on(struct hf_queue_op_args args,
+                                       uint64_t deadline_at_ms)
 {
     uint64_t now_ms = hf_now_ms();
 
-    order.keeps = false;
+    args.keeps = false;
     if (deadline_at_ms != HF_FOREVER)
-        order.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
-    return order;
+        args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return args;
 }
 
 /* The last one sees to it that the next round finds nothing of this one.  Not
  * to succeed in that does no harm: a stamp of before lets nobody in. */
 static void tidy(struct hf_lock *lock, const char *call)
 {
-    const struct hf_errand_order order = {
+    const struct hf_queue_op_args args = {
         .kind = HF_REQUEST_LOWER, .mark = HF_TICKET_READY, .wait_ms = TIDY_MS};
 
-    (void)!hf_errand_start(lock, call, order, NULL, untold, NULL);
+    (void)!hf_queue_op_start(lock, call, args, NULL, untold, NULL);
 }
 
 /* A ticket could not be taken out, for the reason ${why}: a close takes it
@@ -77,8 +77,8 @@ static hf_status leave(struct hf_double_barrier *barrier, const char *call,
     struct hf_grant *grant = barrier->grant;
     uint64_t deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    struct hf_errand_order order = look(grant, wait_ms, deadline_at_ms);
-    hf_status status = hf_errand_run(barrier->lock, call, order, NULL, NULL);
+    struct hf_queue_op_args args = look(grant, wait_ms, deadline_at_ms);
+    hf_status status = hf_queue_op_run(barrier->lock, call, args, NULL, NULL);
     struct hf_error why;
 
     if (hf_grant_release_for(grant, &why) != HF_OK) {
@@ -86,8 +86,8 @@ static hf_status leave(struct hf_double_barrier *barrier, const char *call,
         return hf_double_barrier_fail(barrier, call, &why);
     }
     if (status == HF_EBUSY)
-        status = hf_errand_run(barrier->lock, call,
-                               wait_on(order, deadline_at_ms), NULL, NULL);
+        status = hf_queue_op_run(barrier->lock, call,
+                                 wait_on(args, deadline_at_ms), NULL, NULL);
     if (status == HF_OK)
         tidy(barrier->lock, call);
     return status;
@@ -205,11 +205,11 @@ static void left(void *arg, const struct hf_result *result)
 /* With the lock throughout: a cancel either is seen here or finds a step. */
 static hf_status wait_for_others(struct hf_departure *departure)
 {
-    struct hf_errand_order order =
-        wait_on(departure->order, departure->deadline_at_ms);
+    struct hf_queue_op_args args =
+        wait_on(departure->args, departure->deadline_at_ms);
     const struct hf_done done = {left, departure, NULL};
     struct hf_error *outcome = &departure->outcome;
-    struct hf_errand *errand = NULL;
+    struct hf_queue_op *queue_op = NULL;
     hf_status status = hf_monitor_enter(&departure->op.client->monitor);
 
     if (status != HF_OK)
@@ -217,10 +217,10 @@ static hf_status wait_for_others(struct hf_departure *departure)
     if (departure->cancelled)
         status = hf_error_set(outcome, HF_ECANCELLED, "the wait was cancelled");
     else
-        status = hf_errand_begin(departure->barrier->lock, &order, NULL, done,
-                                 &errand, outcome);
-    if (errand != NULL)
-        departure->step = hf_errand_op(errand);
+        status = hf_queue_op_begin(departure->barrier->lock, &args, NULL, done,
+                                   &queue_op, outcome);
+    if (queue_op != NULL)
+        departure->step = hf_queue_op_op(queue_op);
     hf_monitor_leave(&departure->op.client->monitor);
     return status;
 }
@@ -265,7 +265,7 @@ static struct hf_departure *make(struct hf_double_barrier *barrier,
     departure->done = done;
     departure->deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    departure->order = look(barrier->grant, wait_ms, departure->deadline_at_ms);
+    departure->args = look(barrier->grant, wait_ms, departure->deadline_at_ms);
     departure->references = 1;
     return departure;
 }
@@ -291,8 +291,8 @@ static hf_status begin(struct hf_departure *departure, struct hf_op **op)
         *op = &departure->op;
     }
     hf_monitor_leave(&departure->op.client->monitor);
-    status = hf_errand_start(departure->barrier->lock, start_call,
-                             departure->order, NULL, done, &departure->step);
+    status = hf_queue_op_start(departure->barrier->lock, start_call,
+                               departure->args, NULL, done, &departure->step);
     if (status == HF_OK)
         return HF_OK;
     if (op != NULL) {

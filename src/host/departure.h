@@ -8,7 +8,7 @@
 #define HF_HOST_DEPARTURE_H
 
 #include "host/double_barrier.h"
-#include "host/errand.h"
+#include "host/queue_op.h"
 
 /* One that was started; under the client's lock. */
 struct hf_departure {
@@ -16,7 +16,7 @@ struct hf_departure {
     struct hf_op op;
     struct hf_op *step; /* the wait that is under way, or NULL */
     struct hf_done done;
-    struct hf_errand_order order; /* the first wait */
+    struct hf_queue_op_args args; /* the first wait */
     uint64_t deadline_at_ms;      /* HF_FOREVER: none */
     bool cancelled;
     bool yields; /* the others are waited for without a ticket */

@@ -3,11 +3,11 @@
 
 #include <stddef.h>
 
-#include "host/errand.h"
 #include "host/grant.h"
 #include "host/grant_check.h"
 #include "host/grant_effects.h"
 #include "host/listener.h"
+#include "host/queue_op.h"
 
 static void notify_state(struct hf_client *client, enum hf_state state)
 {
@@ -61,7 +61,7 @@ void hf_effects_carry_out(struct hf_client *client,
         break;
     case HF_EFFECT_ANSWERED:
     case HF_EFFECT_FINISHED:
-        hf_errand_effect(effect);
+        hf_queue_op_effect(effect);
         break;
     }
 }

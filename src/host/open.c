@@ -15,14 +15,14 @@
 #include "host/close.h"
 #include "host/effects.h"
 #include "host/engines.h"
-#include "host/errand.h"
 #include "host/opts.h"
+#include "host/queue_op.h"
 
 /* ------------------------------------------------- what the engine asks -- */
 
 static void host_event(void *host, struct hf_event *event)
 {
-    hf_errand_heed(event);
+    hf_queue_op_receive(event);
     hf_client_step(host, event);
 }
 
