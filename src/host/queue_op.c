@@ -123,7 +123,7 @@ static const struct hf_op_ops op_ops = {
     .dereference = dereference_op,
 };
 
-struct hf_op *hf_queue_op_op(struct hf_queue_op *queue_op)
+struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op)
 {
     queue_op->references++;
     return &queue_op->op;

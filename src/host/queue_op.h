@@ -72,10 +72,10 @@ hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
                             struct hf_queue_op_args args, const char *id,
                             struct hf_done done, struct hf_op **op);
 
-/* With the client's lock: run ${args}, with ${waiter} or ${done} to be
- * notified of the end, and one reference for that.  HF_ECLOSED HF_ELIMIT
- * HF_ENOMEM, and
- * ${done} is the caller's still. */
+/* With the client's lock: run ${args}.  ${waiter} or ${done} is notified of the
+ * end, and has one reference for that.  HF_ECLOSED HF_ELIMIT HF_ENOMEM, and
+ * then
+ * ${done} is still the caller's. */
 hf_status hf_queue_op_begin(struct hf_lock *lock,
                             const struct hf_queue_op_args *args,
                             struct hf_waiter *waiter, struct hf_done done,
@@ -84,7 +84,7 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
 void hf_queue_op_dereference(struct hf_queue_op *queue_op);
 
 /* A handle of the user's, with a reference of its own. */
-struct hf_op *hf_queue_op_op(struct hf_queue_op *queue_op);
+struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op);
 
 /* Before the core is stepped with ${event}: keep what it will not keep. */
 void hf_queue_op_receive(const struct hf_event *event);

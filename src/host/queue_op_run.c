@@ -112,7 +112,7 @@ hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
     if (status == HF_OK)
         status = hf_queue_op_begin(lock, &args, NULL, done, &queue_op, &error);
     if (status == HF_OK && op != NULL)
-        *op = hf_queue_op_op(queue_op);
+        *op = hf_queue_op_handle(queue_op);
     if (status != HF_OK)
         hf_lock_fail(lock, call, &error);
     hf_monitor_leave(&client->monitor);

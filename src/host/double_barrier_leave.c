@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/departure.h"
-
+/*
+ * Leaving a double barrier, in up to three steps: wait until we are alone, or
+ * until we see that our ticket has to go first; remove the ticket; and, if it
+ * went first, wait for the others without it.
+ */
 #include <stddef.h>
 
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/memory.h"
+#include "host/double_barrier.h"
 #include "host/queue_op.h"
 
-/* What nobody waits for may take so long, and then is left undone. */
+/* How long tidying up may take, which nobody waits for; then it is left undone.
+ */
 #define TIDY_MS 5000
 
-static const struct hf_done untold = {NULL, NULL, NULL};
+static const struct hf_done no_done = {NULL, NULL, NULL};
 
 /* ----------------------------------------------------------------- steps -- */
 
@@ -53,11 +58,11 @@ static void tidy(struct hf_lock *lock, const char *call)
     const struct hf_queue_op_args args = {
         .kind = HF_REQUEST_LOWER, .mark = HF_TICKET_READY, .wait_ms = TIDY_MS};
 
-    (void)!hf_queue_op_start(lock, call, args, NULL, untold, NULL);
+    (void)!hf_queue_op_start(lock, call, args, NULL, no_done, NULL);
 }
 
 /* A ticket could not be taken out, for the reason ${why}: a close takes it
- * along as a loss does, and is what there is to be told. */
+ * along as a loss does, and is the reason to report. */
 static void prefer_close(struct hf_client *client, struct hf_error *why)
 {
     if (hf_monitor_enter(&client->monitor) != HF_OK) {
@@ -71,8 +76,8 @@ static void prefer_close(struct hf_client *client, struct hf_error *why)
 
 /* ------------------------------------------------------------- blocking -- */
 
-static hf_status leave(struct hf_double_barrier *barrier, const char *call,
-                       uint64_t wait_ms)
+static hf_status leave_blocking(struct hf_double_barrier *barrier,
+                                const char *call, uint64_t wait_ms)
 {
     struct hf_grant *grant = barrier->grant;
     uint64_t deadline_at_ms =
@@ -105,38 +110,51 @@ hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
             barrier, call, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
     if (status != HF_OK)
         return status;
-    status = leave(barrier, call, wait_ms);
+    status = leave_blocking(barrier, call, wait_ms);
     hf_double_barrier_end(barrier, NULL);
     return status;
 }
 
 /* --------------------------------------------------------------- started -- */
 
+/* A leave that was started; under the client's lock. */
+struct leave {
+    struct hf_double_barrier *barrier; /* until the end */
+    struct hf_op op;
+    struct hf_op *step; /* the wait that is under way, or NULL */
+    struct hf_done done;
+    struct hf_queue_op_args args; /* the first wait */
+    uint64_t deadline_at_ms;      /* HF_FOREVER: none */
+    bool cancelled;
+    bool yields; /* the others are waited for without a ticket */
+    struct hf_error outcome;
+    unsigned references; /* its own until the end, and the user's handle */
+};
+
 static const char start_call[] = "hf_double_barrier_leave_start";
 
-static void dereference(struct hf_departure *departure)
+static void dereference(struct leave *leave)
 {
-    struct hf_client *client = departure->op.client;
+    struct hf_client *client = leave->op.client;
 
-    if (--departure->references > 0)
+    if (--leave->references > 0)
         return;
-    hf_free(departure);
+    hf_free(leave);
     hf_monitor_dereference(&client->monitor);
 }
 
-static struct hf_departure *of_op(struct hf_op *op)
+static struct leave *of_op(struct hf_op *op)
 {
-    return (struct hf_departure *)((char *)op -
-                                   offsetof(struct hf_departure, op));
+    return (struct leave *)((char *)op - offsetof(struct leave, op));
 }
 
 static void cancel_op(struct hf_op *op)
 {
-    struct hf_departure *departure = of_op(op);
+    struct leave *leave = of_op(op);
 
-    departure->cancelled = true;
-    if (departure->step != NULL)
-        departure->step->ops->cancel(departure->step);
+    leave->cancelled = true;
+    if (leave->step != NULL)
+        leave->step->ops->cancel(leave->step);
 }
 
 static void dereference_op(struct hf_op *op)
@@ -149,50 +167,49 @@ static const struct hf_op_ops op_ops = {
     .dereference = dereference_op,
 };
 
-static void give_up_handle(struct hf_departure *departure)
+static void give_up_handle(struct leave *leave)
 {
-    struct hf_client *client = departure->op.client;
+    struct hf_client *client = leave->op.client;
 
     if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     /* Ours, until the lock is given up. */
     hf_monitor_reference(&client->monitor);
-    dereference(departure);
+    dereference(leave);
     hf_monitor_leave(&client->monitor);
     hf_monitor_release(&client->monitor);
 }
 
-static void finish(struct hf_departure *departure)
+static void finish(struct leave *leave)
 {
-    struct hf_error outcome = departure->outcome;
+    struct hf_error outcome = leave->outcome;
     struct hf_result result = {.status = outcome.status, .text = ""};
-    struct hf_done done = departure->done;
+    struct hf_done done = leave->done;
 
     if (outcome.status == HF_OK)
-        tidy(departure->barrier->lock, start_call);
+        tidy(leave->barrier->lock, start_call);
     else
         result.text = outcome.text;
-    hf_double_barrier_end(departure->barrier, NULL);
+    hf_double_barrier_end(leave->barrier, NULL);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
         done.drop(done.arg);
-    give_up_handle(departure);
+    give_up_handle(leave);
 }
 
-static void end_step(struct hf_departure *departure,
-                     const struct hf_result *result)
+static void end_step(struct leave *leave, const struct hf_result *result)
 {
     struct hf_op *step;
 
-    if (hf_monitor_enter(&departure->op.client->monitor) != HF_OK)
+    if (hf_monitor_enter(&leave->op.client->monitor) != HF_OK)
         return;
-    departure->outcome = (struct hf_error){.status = HF_OK};
+    leave->outcome = (struct hf_error){.status = HF_OK};
     if (result->status != HF_OK)
-        hf_error_set(&departure->outcome, result->status, "%s", result->text);
-    step = departure->step;
-    departure->step = NULL;
-    hf_monitor_leave(&departure->op.client->monitor);
+        hf_error_set(&leave->outcome, result->status, "%s", result->text);
+    step = leave->step;
+    leave->step = NULL;
+    hf_monitor_leave(&leave->op.client->monitor);
     hf_op_free(step);
 }
 
@@ -203,96 +220,95 @@ static void left(void *arg, const struct hf_result *result)
 }
 
 /* With the lock throughout: a cancel either is seen here or finds a step. */
-static hf_status wait_for_others(struct hf_departure *departure)
+static hf_status wait_for_others(struct leave *leave)
 {
-    struct hf_queue_op_args args =
-        wait_on(departure->args, departure->deadline_at_ms);
-    const struct hf_done done = {left, departure, NULL};
-    struct hf_error *outcome = &departure->outcome;
+    struct hf_queue_op_args args = wait_on(leave->args, leave->deadline_at_ms);
+    const struct hf_done done = {left, leave, NULL};
+    struct hf_error *outcome = &leave->outcome;
     struct hf_queue_op *queue_op = NULL;
-    hf_status status = hf_monitor_enter(&departure->op.client->monitor);
+    hf_status status = hf_monitor_enter(&leave->op.client->monitor);
 
     if (status != HF_OK)
         return hf_error_set(outcome, status, "%s", hf_status_text(status));
-    if (departure->cancelled)
+    if (leave->cancelled)
         status = hf_error_set(outcome, HF_ECANCELLED, "the wait was cancelled");
     else
-        status = hf_queue_op_begin(departure->barrier->lock, &args, NULL, done,
+        status = hf_queue_op_begin(leave->barrier->lock, &args, NULL, done,
                                    &queue_op, outcome);
     if (queue_op != NULL)
-        departure->step = hf_queue_op_op(queue_op);
-    hf_monitor_leave(&departure->op.client->monitor);
+        leave->step = hf_queue_op_handle(queue_op);
+    hf_monitor_leave(&leave->op.client->monitor);
     return status;
 }
 
 static void taken_out(void *arg, const struct hf_result *result)
 {
-    struct hf_departure *departure = arg;
+    struct leave *leave = arg;
 
     if (result->status != HF_OK) {
-        hf_error_set(&departure->outcome, result->status, "%s", result->text);
-        prefer_close(departure->op.client, &departure->outcome);
-    } else if (departure->yields && wait_for_others(departure) == HF_OK) {
+        hf_error_set(&leave->outcome, result->status, "%s", result->text);
+        prefer_close(leave->op.client, &leave->outcome);
+    } else if (leave->yields && wait_for_others(leave) == HF_OK) {
         return;
     }
-    finish(departure);
+    finish(leave);
 }
 
 static void looked(void *arg, const struct hf_result *result)
 {
-    struct hf_departure *departure = arg;
-    const struct hf_done done = {taken_out, departure, NULL};
-    struct hf_grant *grant = departure->barrier->grant;
+    struct leave *leave = arg;
+    const struct hf_done done = {taken_out, leave, NULL};
+    struct hf_grant *grant = leave->barrier->grant;
 
-    end_step(departure, result);
-    departure->yields = result->status == HF_EBUSY;
+    end_step(leave, result);
+    leave->yields = result->status == HF_EBUSY;
     if (hf_grant_release_start(grant, done) == HF_OK)
         return;
-    hf_grant_error(grant, &departure->outcome);
-    prefer_close(departure->op.client, &departure->outcome);
-    finish(departure);
+    hf_grant_error(grant, &leave->outcome);
+    prefer_close(leave->op.client, &leave->outcome);
+    finish(leave);
 }
 
-static struct hf_departure *make(struct hf_double_barrier *barrier,
-                                 uint64_t wait_ms, struct hf_done done)
+static struct leave *make(struct hf_double_barrier *barrier, uint64_t wait_ms,
+                          struct hf_done done)
 {
-    struct hf_departure *departure = hf_alloc(sizeof(*departure));
+    struct leave *leave = hf_alloc(sizeof(*leave));
 
-    if (departure == NULL)
+    if (leave == NULL)
         return NULL;
-    departure->barrier = barrier;
-    departure->op = (struct hf_op){&op_ops, barrier->lock->client};
-    departure->done = done;
-    departure->deadline_at_ms =
+    leave->barrier = barrier;
+    leave->op = (struct hf_op){&op_ops, barrier->lock->client};
+    leave->done = done;
+    leave->deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    departure->args = look(barrier->grant, wait_ms, departure->deadline_at_ms);
-    departure->references = 1;
-    return departure;
+    leave->args = look(barrier->grant, wait_ms, leave->deadline_at_ms);
+    leave->references = 1;
+    return leave;
 }
 
-/* It could not be begun: outside all the same, and nobody is told. */
+/* It could not be begun: outside all the same, and nobody is notified. */
 static void abandon(struct hf_double_barrier *barrier)
 {
-    (void)!hf_grant_release_start(barrier->grant, untold);
+    (void)!hf_grant_release_start(barrier->grant, no_done);
     hf_double_barrier_end(barrier, NULL);
 }
 
 /* Hand out the handle, which keeps it. */
-static hf_status begin(struct hf_departure *departure, struct hf_op **op)
+static hf_status begin(struct leave *leave, struct hf_op **op)
 {
-    const struct hf_done done = {looked, departure, NULL};
-    hf_status status = hf_monitor_enter(&departure->op.client->monitor);
+    const struct hf_done done = {looked, leave, NULL};
+    hf_status status = hf_monitor_enter(&leave->op.client->monitor);
 
     if (status != HF_OK)
         return status;
-    hf_monitor_reference(&departure->op.client->monitor);
+    hf_monitor_reference(&leave->op.client->monitor);
     if (op != NULL) {
-        departure->references++;
-        *op = &departure->op;
+        leave->references++;
+        *op = &leave->op;
     }
-    hf_monitor_leave(&departure->op.client->monitor);
-    status = hf_queue_op_start(departure->barrier->lock, start_call,
-                               departure->args, NULL, done, &departure->step);
+    hf_monitor_leave(&leave->op.client->monitor);
+    status = hf_queue_op_start(leave->barrier->lock, start_call, leave->args,
+                               NULL, done, &leave->step);
     if (status == HF_OK)
         return HF_OK;
     if (op != NULL) {
@@ -306,7 +322,7 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done,
                                         struct hf_op **op)
 {
-    struct hf_departure *departure;
+    struct leave *leave;
     struct hf_error why;
     hf_status status;
 
@@ -317,14 +333,14 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                 HF_DOUBLE_BARRIER_LEAVING);
     if (status != HF_OK)
         goto drop;
-    if ((departure = make(barrier, wait_ms, done)) == NULL) {
+    if ((leave = make(barrier, wait_ms, done)) == NULL) {
         status = hf_error_set(&why, HF_ENOMEM, "out of memory");
         (void)hf_double_barrier_fail(barrier, start_call, &why);
         goto abandon;
     }
-    if ((status = begin(departure, op)) == HF_OK)
+    if ((status = begin(leave, op)) == HF_OK)
         return HF_OK;
-    give_up_handle(departure);
+    give_up_handle(leave);
 abandon:
     abandon(barrier);
 drop:
