@@ -55,8 +55,8 @@ static void wish_one(struct wish *wish, const char *call,
     wish->opts.wait_ms = wait_ms;
 }
 
-/* Whose callbacks the user runs, and who hears of nothing after the answer,
- * needs no thread if that comes at once. */
+/* A call needs no thread if its answer comes at once, the user runs the
+ * callbacks, and none may follow the answer. */
 static bool may_need_none(const struct wish *wish)
 {
     return wish->locks[0]->client->monitor.delivery.place ==

@@ -15,7 +15,7 @@ static void notify_state(struct hf_client *client, enum hf_state state)
     atomic_store(&client->published, (unsigned)client->state);
     hf_log_write(&client->monitor.log, HF_LOG_INFO, "the session is %s",
                  hf_state_name(client->state));
-    hf_listeners_tell(client);
+    hf_listeners_notify(client);
     if (client->state == HF_STATE_CLOSED)
         hf_monitor_closed(&client->monitor);
 }

@@ -20,7 +20,7 @@
 
 struct hf_downgrade;
 
-/* What its user wants to hear of besides. */
+/* What its user wants to be notified of besides its end. */
 struct hf_grant_callbacks {
     struct hf_on_wait on_wait;
     struct hf_on_loss on_loss;

@@ -62,7 +62,7 @@ static void explain_limits(struct hf_grant *grant)
 
     if (a->status != HF_ETIMEDOUT && a->status != HF_EBUSY)
         return;
-    hf_limit_compare(grant); /* a try is never told that it waits */
+    hf_limit_compare(grant); /* a try has no WAITING */
     (void)snprintf(why.text, sizeof(why.text), "%s", hf_acquisition_text(a));
     hf_limit_explain(grant, &why);
     hf_acquisition_set_text(&grant->client->core, a, why.text);

@@ -53,6 +53,6 @@ void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
     if (hf_fork_check(&grant->client->monitor.fork, error) != HF_OK)
         return;
     hf_monitor_lock(&grant->client->monitor);
-    hf_failure_tell(&grant->failure, error);
+    hf_failure_copy(&grant->failure, error);
     pthread_mutex_unlock(&grant->client->monitor.lock);
 }

@@ -105,8 +105,8 @@ hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
 /* -------------------------------------------------- limits that differ -- */
 
 /* The owner at the head of a queue of ${lock} says ${holder} of itself.  After
- * hf_lock_set_limit() nothing is said: tickets that were enqueued before tell
- * the limit of that time. */
+ * hf_lock_set_limit() nothing is said: tickets that were enqueued before it
+ * show the limit of that time. */
 static void compare(struct hf_lock *lock, const char *holder)
 {
     struct hf_owner owner;

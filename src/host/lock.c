@@ -183,6 +183,6 @@ void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
     if (hf_fork_check(&lock->client->monitor.fork, error) != HF_OK)
         return;
     hf_monitor_lock(&lock->client->monitor);
-    hf_failure_tell(&lock->failure, error);
+    hf_failure_copy(&lock->failure, error);
     pthread_mutex_unlock(&lock->client->monitor.lock);
 }
