@@ -115,7 +115,7 @@ HF_API hf_status hf_election_campaign_start(struct hf_election *election)
  *             ahead; HF_ESTATE if it does not stand, because
  *             hf_election_campaign_start() was not called or because it
  *             resigns; HF_ECANCELLED if it resigned during the wait; what its
- *             on_ended says, if the candidature ended, also before this call;
+ *             on_ended says, if the candidacy ended, also before this call;
  *             HF_EUNREACHABLE if there was no connection, or for a ${wait_ms}
  *             of 0 no answer; HF_ECLOSED HF_ELIMIT HF_EREENTRANT HF_EFORKED.
  */
@@ -128,8 +128,8 @@ HF_API hf_status hf_election_wait(struct hf_election *election,
  * hf_op_cancel() that wants hf_op_free().
  *   Callback  ${done} once, with HF_OK or with a status that hf_election_wait()
  *             fails with; HF_ECANCELLED also if the wait was cancelled, which
- *             leaves the candidature as it is, or ${election} was freed.
- *   Fails     HF_ESTATE, or as the candidature ended, as hf_election_wait();
+ *             leaves the candidacy as it is, or ${election} was freed.
+ *   Fails     HF_ESTATE, or as the candidacy ended, as hf_election_wait();
  *             HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
  */
 HF_API hf_status hf_election_wait_start(struct hf_election *election,

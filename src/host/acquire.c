@@ -55,8 +55,8 @@ static void wish_one(struct wish *wish, const char *call,
     wish->opts.wait_ms = wait_ms;
 }
 
-/* Whose callbacks the user runs, and who hears of nothing after the answer,
- * needs no thread if that comes at once. */
+/* A call needs no thread if its answer comes at once, the user runs the
+ * callbacks, and none may follow the answer. */
 static bool may_need_none(const struct wish *wish)
 {
     return wish->locks[0]->client->monitor.delivery.place ==
@@ -80,6 +80,17 @@ static bool is_answered(const struct hf_grant *grant,
     return waiter != NULL ? waiter->done : grant->done_callback.queued;
 }
 
+/* Take back what was asked for a moment ago and is not granted: the caller
+ * answers for it, drops its callbacks, and has it no more. */
+static void disown(struct hf_grant *grant)
+{
+    hf_grant_unqueue_wait(grant);
+    hf_grant_clear_callbacks(grant);
+    grant->done = (struct hf_done){NULL, NULL, NULL};
+    grant->waiter = NULL;
+    hf_grant_cancel(grant);
+}
+
 /* With the lock: hand ${wish} to the core as ${grant}. */
 static hf_status begin(const struct wish *wish, struct hf_done done,
                        struct hf_waiter *waiter, struct hf_grant **grant,
@@ -95,7 +106,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
         *error = wish->refusal;
         return error->status;
     }
-    status = hf_members_check(wish->locks, wish->count, error);
+    status = hf_grant_items_check(wish->locks, wish->count, error);
     if (status != HF_OK)
         return status;
     if (client->monitor.closing)
@@ -113,19 +124,11 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     want(made);
     if (calls_back && !is_answered(made, waiter) &&
         (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK) {
-        hf_grant_disown(made);
+        disown(made);
         return status;
     }
     *grant = made;
     return HF_OK;
-}
-
-void hf_grant_cancel(struct hf_grant *grant)
-{
-    struct hf_event event = {.kind = HF_EVENT_CANCEL};
-
-    event.as.acquisition = &grant->acquisition;
-    hf_client_step(grant->client, &event);
 }
 
 /* With the lock: the answer to ${waiter}.  On failure gives ${grant} up. */
@@ -137,7 +140,7 @@ static hf_status await(struct hf_grant *grant, struct hf_waiter *waiter,
     if (!waiter->done) {
         hf_grant_cancel(grant);
         if (!waiter->done)
-            grant->waiter = NULL; /* complete() gives it up */
+            grant->waiter = NULL; /* its end gives it up */
         else
             hf_grant_dereference(grant);
         return hf_error_set(error, status,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The single barrier: a name, and three errands about it. */
+/* The single barrier: a name, and three operations on it. */
 #include "core/memory.h"
-#include "host/errand.h"
 #include "host/opening.h"
+#include "host/queue_op.h"
 
 struct hf_barrier {
     struct hf_lock *lock; /* for its name */
@@ -39,47 +39,47 @@ void hf_barrier_error(const struct hf_barrier *barrier, struct hf_error *error)
     hf_lock_error(barrier->lock, error);
 }
 
-static struct hf_errand_order order(enum hf_request_kind kind, uint64_t wait_ms)
+static struct hf_queue_op_args args(enum hf_request_kind kind, uint64_t wait_ms)
 {
-    return (struct hf_errand_order){
+    return (struct hf_queue_op_args){
         .kind = kind, .only_try = wait_ms == 0, .wait_ms = wait_ms};
 }
 
 hf_status hf_barrier_raise(struct hf_barrier *barrier, uint64_t wait_ms)
 {
-    return hf_errand_run(barrier->lock, "hf_barrier_raise",
-                         order(HF_REQUEST_RAISE, wait_ms), NULL, NULL);
+    return hf_queue_op_run(barrier->lock, "hf_barrier_raise",
+                           args(HF_REQUEST_RAISE, wait_ms), NULL, NULL);
 }
 
 hf_status hf_barrier_lower(struct hf_barrier *barrier, uint64_t wait_ms)
 {
-    return hf_errand_run(barrier->lock, "hf_barrier_lower",
-                         order(HF_REQUEST_LOWER, wait_ms), NULL, NULL);
+    return hf_queue_op_run(barrier->lock, "hf_barrier_lower",
+                           args(HF_REQUEST_LOWER, wait_ms), NULL, NULL);
 }
 
 hf_status hf_barrier_wait(struct hf_barrier *barrier, uint64_t wait_ms)
 {
-    return hf_errand_run(barrier->lock, "hf_barrier_wait",
-                         order(HF_REQUEST_LOOK, wait_ms), NULL, NULL);
+    return hf_queue_op_run(barrier->lock, "hf_barrier_wait",
+                           args(HF_REQUEST_LOOK, wait_ms), NULL, NULL);
 }
 
 hf_status hf_barrier_raise_start(struct hf_barrier *barrier, uint64_t wait_ms,
                                  struct hf_done done)
 {
-    return hf_errand_start(barrier->lock, "hf_barrier_raise_start",
-                           order(HF_REQUEST_RAISE, wait_ms), NULL, done, NULL);
+    return hf_queue_op_start(barrier->lock, "hf_barrier_raise_start",
+                             args(HF_REQUEST_RAISE, wait_ms), NULL, done, NULL);
 }
 
 hf_status hf_barrier_lower_start(struct hf_barrier *barrier, uint64_t wait_ms,
                                  struct hf_done done)
 {
-    return hf_errand_start(barrier->lock, "hf_barrier_lower_start",
-                           order(HF_REQUEST_LOWER, wait_ms), NULL, done, NULL);
+    return hf_queue_op_start(barrier->lock, "hf_barrier_lower_start",
+                             args(HF_REQUEST_LOWER, wait_ms), NULL, done, NULL);
 }
 
 hf_status hf_barrier_wait_start(struct hf_barrier *barrier, uint64_t wait_ms,
                                 struct hf_done done, struct hf_op **op)
 {
-    return hf_errand_start(barrier->lock, "hf_barrier_wait_start",
-                           order(HF_REQUEST_LOOK, wait_ms), NULL, done, op);
+    return hf_queue_op_start(barrier->lock, "hf_barrier_wait_start",
+                             args(HF_REQUEST_LOOK, wait_ms), NULL, done, op);
 }

@@ -28,8 +28,12 @@ struct hf_client {
     struct hf_reconnect reconnect;   /* lent to the engine */
     char description[HF_DESCRIPTION_BYTES]; /* of the engine; set once */
 
+    /* Carries out an effect of the core: it knows the grants and operations
+     * that effects are about, and the client does not.  Set once, before the
+     * first step.  With the lock. */
+    void (*carry_out)(struct hf_client *client, const struct hf_effect *effect);
     bool pumping; /* effects are being carried out */
-    /* Grants and errands on which the core has work to do, and waits for an
+    /* Grants and operations on which the core has work to do, and waits for an
      * election. */
     unsigned unsettled;
 
@@ -49,9 +53,6 @@ struct hf_client {
     struct hf_texts failures; /* of locks and grants */
     struct hf_error error;    /* the last one of the client itself */
 };
-
-/* What its monitor asks of it; the owner is the client. */
-extern const struct hf_monitor_ops hf_client_monitor_ops;
 
 /* Hand the core an event of ours (its time is filled in) and carry out what
  * follows.  With the lock. */

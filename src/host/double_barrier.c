@@ -70,10 +70,10 @@ static struct hf_grant *take_unwanted(struct hf_double_barrier *barrier)
 
 static void release(struct hf_grant *grant)
 {
-    const struct hf_done untold = {NULL, NULL, NULL};
+    const struct hf_done no_done = {NULL, NULL, NULL};
 
     if (grant != NULL)
-        (void)!hf_grant_release_start(grant, untold);
+        (void)!hf_grant_release_start(grant, no_done);
 }
 
 void hf_double_barrier_free(struct hf_double_barrier *barrier)
@@ -214,12 +214,12 @@ struct entry {
 static void entered(void *arg, const struct hf_result *result)
 {
     struct entry *entry = arg;
-    struct hf_result told = {.status = result->status, .text = result->text};
+    struct hf_result outcome = {.status = result->status, .text = result->text};
 
     hf_double_barrier_end(entry->barrier, result->grant);
     entry->ended = true;
     if (entry->done.fn != NULL)
-        entry->done.fn(entry->done.arg, &told);
+        entry->done.fn(entry->done.arg, &outcome);
 }
 
 static void drop_entry(void *arg)

@@ -7,7 +7,7 @@
 #include "core/multi_lock.h"
 #include "host/grant.h"
 
-/* Allocated when it begins, freed when whoever waits for its end was told. */
+/* Allocated when it begins, freed when its end has been notified. */
 struct hf_downgrade {
     hf_status status; /* when it has ended */
     struct hf_waiter *waiter;
@@ -15,7 +15,7 @@ struct hf_downgrade {
     struct hf_callback callback;
 };
 
-static const char *story(const struct hf_grant *grant, hf_status status)
+static const char *message(const struct hf_grant *grant, hf_status status)
 {
     const char *text = hf_acquisition_text(&grant->acquisition);
 
@@ -44,7 +44,7 @@ static void run_done(void *arg)
     struct hf_result result = {.status = grant->downgrade->status,
                                .text = text};
 
-    (void)snprintf(text, sizeof(text), "%s", story(grant, result.status));
+    (void)snprintf(text, sizeof(text), "%s", message(grant, result.status));
     forget(grant);
     hf_monitor_unlock(&client->monitor);
     if (done.fn != NULL)
@@ -125,20 +125,20 @@ static hf_status await(struct hf_grant *grant, struct hf_waiter *waiter,
     hf_status status = hf_monitor_wait(&grant->client->monitor, waiter);
 
     if (!waiter->done)
-        grant->downgrade->waiter = NULL; /* goes on, and nobody is told */
+        grant->downgrade->waiter = NULL; /* goes on, and nobody is notified */
     if (status == HF_OK)
         return HF_OK;
     if (status == HF_ELOST)
         return hf_grant_explain_loss(grant, error);
     return hf_error_set(error, status, "%s",
-                        waiter->done ? story(grant, status)
+                        waiter->done ? message(grant, status)
                                      : "no descriptors to wait with; raise the "
                                        "limit on open files");
 }
 
 hf_status hf_grant_downgrade_for(struct hf_grant *grant, struct hf_error *error)
 {
-    const struct hf_done untold = {NULL, NULL, NULL};
+    const struct hf_done no_done = {NULL, NULL, NULL};
     struct hf_client *client = grant->client;
     struct hf_waiter waiter = {.done = false};
     hf_status status;
@@ -146,7 +146,7 @@ hf_status hf_grant_downgrade_for(struct hf_grant *grant, struct hf_error *error)
     if ((status = hf_monitor_may_block(&client->monitor, error)) != HF_OK)
         return status;
     (void)hf_monitor_enter(&client->monitor);
-    status = begin(grant, &waiter, untold, error);
+    status = begin(grant, &waiter, no_done, error);
     if (status == HF_OK)
         status = await(grant, &waiter, error);
     hf_monitor_leave(&client->monitor);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An election: a candidature that is always one grant, in the background, and
- * the next one as soon as that is lost.
+ * An election: a candidacy in the background that is always one grant, and the
+ * next one as soon as that is lost.
  *
- *   RESTING  stands for nothing
- *   STANDING .grant is wanted
- *   LEADING  .grant is had
- *   LEAVING  .grant is on its way out, resigned
+ *   IDLE         no candidacy
+ *   CAMPAIGNING  .grant is wanted
+ *   LEADING      .grant is held
+ *   LEAVING      .grant is on its way out, resigned
  *
- * Everything happens as effects of the core are carried out, so that it goes on
- * where nobody runs callbacks; what the user has not been told of it yet is
- * told by one callback, which looks at what is to be told when it runs.  So
- * they come by turns whatever happens in between.
+ * The state changes as effects of the core are carried out (candidacy.c), so it
+ * goes on where nobody runs callbacks; the user is notified apart from that
+ * (election_events.c).
  *
- * It is kept alive by the user's handle, by each of its candidatures until the
- * core has forgotten it, and by callbacks of it that are queued.
+ * An election is kept alive by the user's handle, by each of its candidacies
+ * until the core has forgotten it, and by callbacks of it that are queued.
  */
 #ifndef HF_HOST_ELECTION_H
 #define HF_HOST_ELECTION_H
@@ -24,8 +23,8 @@
 #include "host/grant.h"
 
 enum hf_election_state {
-    HF_ELECTION_RESTING,
-    HF_ELECTION_STANDING,
+    HF_ELECTION_IDLE,
+    HF_ELECTION_CAMPAIGNING,
     HF_ELECTION_LEADING,
     HF_ELECTION_LEAVING
 };
@@ -37,22 +36,24 @@ struct hf_election {
     struct hf_election_opts opts;
     char words[HF_ELECTION_ID_BYTES + 1]; /* .opts.text or .opts.id */
     enum hf_election_state state;
-    struct hf_grant *grant; /* NULL if RESTING */
+    struct hf_grant *grant; /* NULL if IDLE */
 
-    /* LEADING, else 0; and whether safe-until of the session is about that: no
-     * more as soon as it is lost, before anybody is told.  For any thread. */
+    /* Of the grant if LEADING, else 0; and whether safe-until of the session is
+     * about that: no more as soon as it is lost, before the user is notified.
+     * For any thread. */
     _Atomic uint64_t token;
     _Atomic bool valid;
     uint64_t elected_at_ms;
     struct hf_retry_state again; /* of leaderships that end soon */
 
-    /* What is to be told, see news.c. */
-    struct hf_callback news_callback;
-    bool telling;        /* a callback of the user runs */
-    uint64_t told_token; /* of what on_elected was told and on_deposed not */
-    bool asked;          /* to let go */
+    /* Events that the user is to be notified of, see election_events.h. */
+    struct hf_callback event_callback;
+    bool notifying;          /* a callback of the user runs */
+    uint64_t notified_token; /* on_elected had it, and on_deposed not yet */
+    bool asked;              /* to let go */
     bool ended;
-    struct hf_error end; /* why it rests; HF_OK: it was not to stand */
+    struct hf_error end; /* why it is idle; HF_OK: nobody asked it to campaign,
+                            or it resigned */
 
     /* A resignation, from the call to its answer. */
     bool resigning;
@@ -67,38 +68,8 @@ struct hf_election {
     struct hf_deferred_free deferred;
 };
 
-/* All with the client's lock. */
-
+/* Both with the client's lock. */
 void hf_election_reference(struct hf_election *election);
 void hf_election_dereference(struct hf_election *election);
-
-/* Begin a candidature, from RESTING.  HF_ENOMEM. */
-hf_status hf_election_stand(struct hf_election *election,
-                            uint64_t not_before_ms, struct hf_error *error);
-
-/* End it, if there is one: hf_election_left() follows, perhaps at once. */
-void hf_election_leave(struct hf_election *election);
-
-/* Nothing of ${election} is in the queue any more, or ${why} it still is. */
-void hf_election_left(struct hf_election *election, const struct hf_error *why);
-
-/* Answer a resignation that can be answered. */
-void hf_election_answer(struct hf_election *election);
-
-/* Have told what there is to tell; or tell nothing of what there was. */
-void hf_election_tell(struct hf_election *election);
-void hf_election_hush(struct hf_election *election);
-
-/* Have ${election}, which was freed, drop the callbacks that it has.  Gives the
- * lock up meanwhile. */
-void hf_election_drop_callbacks(struct hf_election *election);
-
-/* The callback that tells. */
-void hf_election_run_news(void *arg);
-
-/* An effect of ${kind} on ${grant}, a candidature of ${election}, has been
- * carried out. */
-void hf_election_heed(struct hf_election *election, struct hf_grant *grant,
-                      enum hf_effect_kind kind);
 
 #endif

@@ -10,9 +10,9 @@
 
 /* -------------------------------------------------------------- endings -- */
 
-void hf_election_wait_dereference(struct hf_election_wait *wait)
+static void dereference(struct hf_election_wait *wait)
 {
-    struct hf_client *client = wait->client;
+    struct hf_client *client = wait->op.client;
 
     assert(wait->references > 0);
     if (--wait->references > 0)
@@ -23,7 +23,7 @@ void hf_election_wait_dereference(struct hf_election_wait *wait)
 
 static void delist(struct hf_election_wait *wait)
 {
-    struct hf_election_wait **link = &wait->client->election_waits;
+    struct hf_election_wait **link = &wait->op.client->election_waits;
 
     while (*link != wait)
         link = &(*link)->next;
@@ -38,14 +38,14 @@ static void end(struct hf_election_wait *wait, const struct hf_error *why)
     wait->ended = true;
     wait->outcome = *why;
     if (wait->waiter != NULL) {
-        hf_waiter_answer(&wait->client->monitor, wait->waiter, why->status);
+        hf_waiter_answer(&wait->op.client->monitor, wait->waiter, why->status);
         return;
     }
-    wait->client->unsettled--;
+    wait->op.client->unsettled--;
     if (wait->done.fn != NULL || wait->done.drop != NULL)
-        hf_monitor_queue(&wait->client->monitor, &wait->done_callback);
+        hf_monitor_queue(&wait->op.client->monitor, &wait->done_callback);
     else
-        hf_election_wait_dereference(wait);
+        dereference(wait);
 }
 
 void hf_election_waits_end(struct hf_election *e, const struct hf_error *why)
@@ -67,15 +67,6 @@ void hf_election_waits_cancel(struct hf_election *e, const char *reason)
     hf_election_waits_end(e, &why);
 }
 
-void hf_election_wait_cancel(struct hf_election_wait *wait)
-{
-    struct hf_error why;
-
-    hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
-    if (!wait->ended)
-        end(wait, &why);
-}
-
 /* What the engine said last is as good as an answer while it can be heard. */
 static bool is_behind_another(const struct hf_election *e)
 {
@@ -90,7 +81,7 @@ void hf_election_waits_try(struct hf_election *e)
     struct hf_election_wait *wait, *next;
     struct hf_error why;
 
-    if (e->state != HF_ELECTION_STANDING || !is_behind_another(e))
+    if (e->state != HF_ELECTION_CAMPAIGNING || !is_behind_another(e))
         return;
     hf_acquisition_explain_busy(&e->grant->acquisition, &why);
     for (wait = e->client->election_waits; wait != NULL; wait = next) {
@@ -144,10 +135,10 @@ static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
                        hf_after_ms(wait_ms, 1)); /* it is rounded down */
 }
 
-/* Why nothing can be waited for; HF_OK if it stands, or leads. */
+/* Why nothing can be waited for; HF_OK if it campaigns or leads. */
 static hf_status check(const struct hf_election *e, struct hf_error *error)
 {
-    if (e->state == HF_ELECTION_STANDING || e->state == HF_ELECTION_LEADING)
+    if (e->state == HF_ELECTION_CAMPAIGNING || e->state == HF_ELECTION_LEADING)
         return HF_OK;
     if (e->state == HF_ELECTION_LEAVING || e->resigning)
         return hf_error_set(error, HF_ESTATE,
@@ -171,7 +162,7 @@ static void begin(struct hf_election_wait *wait, struct hf_election *e,
     struct hf_client *client = e->client;
     uint64_t at_ms;
 
-    wait->client = client;
+    wait->op.client = client;
     wait->election = e;
     wait->only_try = wait_ms == 0;
     wait->started_at_ms = hf_now_ms();
@@ -189,11 +180,40 @@ static void begin(struct hf_election_wait *wait, struct hf_election *e,
         hf_election_waits_try(e);
 }
 
+/* ----------------------------------------------------------- its handle -- */
+
+static struct hf_election_wait *of_op(struct hf_op *op)
+{
+    size_t offset = offsetof(struct hf_election_wait, op);
+
+    return (struct hf_election_wait *)(void *)((char *)op - offset);
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    struct hf_election_wait *wait = of_op(op);
+    struct hf_error why;
+
+    hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
+    if (!wait->ended)
+        end(wait, &why);
+}
+
+static void dereference_op(struct hf_op *op)
+{
+    dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
 /* ---------------------------------------------------------------- calls -- */
 
 static hf_status await(struct hf_election_wait *wait, struct hf_error *error)
 {
-    hf_status status = hf_monitor_wait(&wait->client->monitor, wait->waiter);
+    hf_status status = hf_monitor_wait(&wait->op.client->monitor, wait->waiter);
 
     *error = wait->outcome;
     if (wait->waiter->done)
@@ -232,7 +252,7 @@ hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
 static void run_done(void *arg)
 {
     struct hf_election_wait *wait = arg;
-    struct hf_client *client = wait->client;
+    struct hf_client *client = wait->op.client;
     struct hf_done done = wait->done;
     struct hf_result result = {.status = wait->outcome.status,
                                .text = wait->outcome.text};
@@ -243,7 +263,7 @@ static void run_done(void *arg)
     if (done.drop != NULL)
         done.drop(done.arg);
     hf_monitor_lock(&client->monitor);
-    hf_election_wait_dereference(wait);
+    dereference(wait);
 }
 
 static hf_status start(struct hf_election *e, uint64_t wait_ms,
@@ -263,7 +283,7 @@ static hf_status start(struct hf_election *e, uint64_t wait_ms,
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     hf_monitor_reference(&client->monitor);
     wait->references = 1; /* the callback's */
-    wait->op.kind = HF_OP_ELECTION_WAIT;
+    wait->op.ops = &op_ops;
     wait->done = done;
     wait->done_callback = (struct hf_callback){.run = run_done, .arg = wait};
     if (op != NULL) {

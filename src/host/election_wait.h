@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A wait until a candidate leads: something to be told beside its callbacks,
- * with a deadline of its own.  The candidature goes on whatever becomes of it.
+ * A wait until a candidate leads: notified beside its callbacks, with a
+ * deadline of its own.  The candidacy goes on whatever becomes of the wait.
  *
  * One that was started is kept alive by its callback and by the user's
  * operation handle; one that blocks lies on its caller's stack.
@@ -14,11 +14,10 @@
 #include "monitor/delivery.h"
 
 struct hf_election_wait {
-    struct hf_client *client;
     struct hf_election *election; /* not looked at once this has ended */
-    struct hf_op op;
-    unsigned references; /* under the client's lock, as the rest */
-    bool only_try;       /* end with HF_EBUSY where somebody else is ahead */
+    struct hf_op op;              /* .client is set of one that blocks, too */
+    unsigned references;          /* under the client's lock, as the rest */
+    bool only_try; /* end with HF_EBUSY where somebody else is ahead */
     uint64_t started_at_ms;
     struct hf_heap_node deadline; /* in the client's, if there is one */
     bool ended;
@@ -41,11 +40,9 @@ void hf_election_waits_cancel(struct hf_election *election, const char *reason);
  * answers. */
 void hf_election_waits_try(struct hf_election *election);
 
-/* End those of ${client} whose time is over, the first at the instant that the
- * second tells. */
+/* End those of ${client} whose time is over, the first of them at the instant
+ * that the second returns. */
 void hf_election_waits_expire(struct hf_client *client);
 uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client);
-
-void hf_election_wait_dereference(struct hf_election_wait *wait);
 
 #endif

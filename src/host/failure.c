@@ -11,7 +11,7 @@ void hf_failure_keep(struct hf_texts *texts, struct hf_failure_kept *kept,
     (void)hf_text_keep(texts, &kept->text, error->text);
 }
 
-void hf_failure_tell(const struct hf_failure_kept *kept, struct hf_error *error)
+void hf_failure_copy(const struct hf_failure_kept *kept, struct hf_error *error)
 {
     error->status = kept->status;
     error->text[0] = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last failure of a handle, as its ..._error() tells it: kept at its length
- * and, of handles that share a struct hf_texts, once. */
+/* The last failure of a handle, as its ..._error() copies it: kept at its
+ * length and, of handles that share a struct hf_texts, once. */
 #ifndef HF_HOST_FAILURE_H
 #define HF_HOST_FAILURE_H
 
@@ -18,12 +18,12 @@ struct hf_failure_kept {
 /* Below: with the lock of ${texts}. */
 
 /* That ${call}, a static text, failed; or, if that is NULL, what ${error} says.
- * Without memory the text of its status is told. */
+ * Without memory for the text it is that of the status. */
 void hf_failure_keep(struct hf_texts *texts, struct hf_failure_kept *kept,
                      const char *call, const struct hf_error *error);
 
 /* Copy it to ${error}: HF_OK and "" if there was none. */
-void hf_failure_tell(const struct hf_failure_kept *kept,
+void hf_failure_copy(const struct hf_failure_kept *kept,
                      struct hf_error *error);
 
 void hf_failure_drop(struct hf_texts *texts, struct hf_failure_kept *kept);

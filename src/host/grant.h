@@ -13,14 +13,14 @@
 
 #include "core/acquisition.h"
 #include "host/client.h"
+#include "host/grant_items.h"
 #include "host/lock.h"
-#include "host/members.h"
 #include "host/op.h"
 #include "monitor/delivery.h"
 
 struct hf_downgrade;
 
-/* What its user wants to hear of besides. */
+/* What its user wants to be notified of besides its end. */
 struct hf_grant_callbacks {
     struct hf_on_wait on_wait;
     struct hf_on_loss on_loss;
@@ -32,17 +32,17 @@ struct hf_grant_callbacks {
 };
 
 struct hf_grant {
-    struct hf_acquisition acquisition; /* several tickets are its bundle */
+    struct hf_acquisition acquisition; /* of several tickets: a multi-lock */
     struct hf_client *client;
     struct hf_lock *lock;        /* the first that was asked for */
     uint64_t owner;              /* whose it is; 0: nobody said */
     struct hf_grant *held_next;  /* while it is held, of the same bucket of */
     struct hf_grant **held_link; /* the client's holdings; NULL: not there */
-    struct hf_member *members;
-    size_t member_count;
-    unsigned references; /* under the client's lock */
+    struct hf_grant_item *items;
+    size_t item_count;
     struct hf_op op;
-    bool unsettled; /* the core has work to do on it */
+    unsigned references; /* under the client's lock */
+    bool unsettled;      /* the core has work to do on it */
     bool granted;
     bool lost;
     bool released;                   /* a release was called */
@@ -59,11 +59,11 @@ struct hf_grant {
     struct hf_callback done_callback;
     struct hf_grant_callbacks *callbacks; /* behind the grant; NULL: none */
 
-    struct hf_downgrade *downgrade; /* under way, or to be told; else NULL */
-    struct hf_election *election;   /* that it is a candidature in, or NULL */
+    struct hf_downgrade *downgrade; /* until its end is notified; else NULL */
+    struct hf_election *election;   /* of which it is a candidacy, or NULL */
 
     struct hf_deferred_free deferred;
-    /* What its tickets say: behind .members, or, where that is too short for
+    /* What its tickets say: behind .items, or, where that is too short for
      * what its owner holds, of the heap. */
     char *payload;
     size_t payload_bytes; /* of what is the same in all its tickets */
@@ -78,6 +78,28 @@ struct hf_grant_waiter {
     struct hf_grant_waiter *next;
 };
 
+/* Below: with the client's lock, where nothing else is said. */
+
+/* ----------------------------------------------------------- the object -- */
+
+void hf_grant_reference(struct hf_grant *grant);
+void hf_grant_dereference(struct hf_grant *grant);
+
+/* Queue a callback of it, unless it is queued. */
+void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback);
+
+/* Note whether the core has work to do on it. */
+void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled);
+
+/* End the wait for it, if that has not ended. */
+void hf_grant_cancel(struct hf_grant *grant);
+
+/* The id of its ticket of ${lock}, which must be one of its locks. */
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock);
+
+/* ---------------------------------------------------------- grant_new.c -- */
+
 /* A new one of the ${count} ${locks}, with one reference, the user's; NULL if
  * out of memory.  Its tickets say ${words}, or, if that is NULL, what there is
  * to say of their owner. */
@@ -85,8 +107,10 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               const char *words, struct hf_done done);
 
-/* hf_lock_acquire() and hf_lock_acquire_start() on behalf of the user's
- * ${call}.  On failure ${error} says why. */
+/* ------------------------------------------------------------ acquire.c -- */
+
+/* Without the lock: hf_lock_acquire() and hf_lock_acquire_start() on behalf of
+ * the user's ${call}.  On failure ${error} says why. */
 hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
                          uint64_t wait_ms, struct hf_grant **grant,
                          struct hf_error *error);
@@ -101,18 +125,28 @@ hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
                         struct hf_grant_waiter **waiters,
                         struct hf_grant **grant, struct hf_error *error);
 
-/* hf_grant_downgrade() and hf_grant_release() on behalf of a handle of another
- * sort, which tells why itself: ${error} is filled on failure. */
+/* ----------------------------------------- grant_release.c, downgrade.c -- */
+
+/* Without the lock: hf_grant_downgrade() and hf_grant_release() on behalf of a
+ * handle of another sort, which says why itself: ${error} is filled on failure.
+ */
 hf_status hf_grant_downgrade_for(struct hf_grant *grant,
                                  struct hf_error *error);
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
+
+/* Begin a release, or end a wait, whose end nobody is notified of but its
+ * election. */
+void hf_grant_let_go(struct hf_grant *grant);
+
+/* Its downgrade has ended. */
+void hf_grant_downgraded(struct hf_grant *grant);
+
+/* -------------------------------------------------------- grant_error.c -- */
 
 /* Remember ${error} under "call: ", at the lock too, because a grant may be
  * released next; return its status.  Without the client's lock. */
 hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
                         const struct hf_error *error);
-
-/* With the client's lock. */
 
 /* Of several locks the one that was lost; of all of them, which go with the
  * session, the first.  To be asked when it is lost. */
@@ -126,53 +160,44 @@ hf_status hf_grant_explain_loss(const struct hf_grant *grant,
 void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
                               struct hf_error *error);
 
-void hf_grant_reference(struct hf_grant *grant);
-void hf_grant_dereference(struct hf_grant *grant);
-
-/* Note whether the core has work to do on it. */
-void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled);
-
-/* Take back what was asked for a moment ago and is not granted: the caller
- * answers for it, drops its callbacks, and has it no more. */
-void hf_grant_disown(struct hf_grant *grant);
-
-/* Queue a callback of it, unless it is queued. */
-void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback);
+/* ---------------------------------------------------- grant_callbacks.c -- */
 
 /* Is there a function of the user's in ${opts} that grants call? */
 bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts);
 
-/* Set those of ${grant}, if it has room for them, to what ${opts} say. */
-void hf_grant_set_callbacks(struct hf_grant *grant,
+/* Set those of ${grant}: ${done}, and, if it has room for them, those of
+ * ${opts}. */
+void hf_grant_set_callbacks(struct hf_grant *grant, struct hf_done done,
                             const struct hf_acquire_opts *opts);
 
 /* Queue one of them if its user wants it, or take it back. */
-void hf_grant_tell_wait(struct hf_grant *grant);
-void hf_grant_untell_wait(struct hf_grant *grant);
-void hf_grant_tell_loss(struct hf_grant *grant);
-void hf_grant_untell_loss(struct hf_grant *grant);
-void hf_grant_tell_revoke(struct hf_grant *grant);
-void hf_grant_untell_revoke(struct hf_grant *grant);
+void hf_grant_queue_wait(struct hf_grant *grant);
+void hf_grant_unqueue_wait(struct hf_grant *grant);
+void hf_grant_queue_loss(struct hf_grant *grant);
+void hf_grant_unqueue_loss(struct hf_grant *grant);
+void hf_grant_queue_revoke(struct hf_grant *grant);
+void hf_grant_unqueue_revoke(struct hf_grant *grant);
 
-/* Granted, or ended: its place has not been told since it changed? */
+/* Granted, or ended: has its place changed since its user was last notified of
+ * it? */
 bool hf_grant_owes_wait(const struct hf_grant *grant);
 
 /* None is wanted any more, nor is dropped. */
 void hf_grant_clear_callbacks(struct hf_grant *grant);
 
-/* Drop what the user gave. */
+/* Drop what the user gave.  Without the lock. */
 void hf_grant_drop_callbacks(struct hf_grant *grant);
 
-/* Its downgrade has ended. */
-void hf_grant_downgraded(struct hf_grant *grant);
+/* ---------------------------------------------------------- grant_fds.c -- */
 
-/* Begin a release, or end a wait, that nobody is told the end of but its
- * election. */
-void hf_grant_let_go(struct hf_grant *grant);
+/* It was lost: make its loss descriptor readable, if it has one. */
+void hf_grant_show_loss(const struct hf_grant *grant);
+void hf_grant_close_loss_fd(struct hf_grant *grant);
 
-/* The id of its ticket of ${lock}, which must be one of its locks. */
-const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
-                                              const struct hf_lock *lock);
+/* In the child of a fork: close the loss descriptors of all grants. */
+void hf_grant_after_fork(struct hf_client *client);
+
+/* ------------------------------------------------------ grant_payload.c -- */
 
 /* Write what the ticket of ${acquisition}, which is being enqueued, says of its
  * owner, where that is a grant's and not a cohort's.  The text of the ticket
@@ -182,11 +207,5 @@ void hf_grant_describe_ticket(struct hf_own_ticket *ticket);
 /* Add asked= to .description.text of ${acquisition}, which is about to be
  * written, where that text is ours. */
 void hf_grant_describe_asked(struct hf_own_ticket *ticket);
-
-/* Carry out an effect that concerns it. */
-void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);
-
-/* In the child of a fork: close the loss descriptors. */
-void hf_grant_after_fork(struct hf_client *client);
 
 #endif

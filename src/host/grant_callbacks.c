@@ -1,9 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user of a grant hears of besides its end: that it waits, that it was
+/* What the user of a grant is notified of: its end, that it waits, that it was
  * lost, that somebody asks for it. */
+#include "core/error.h"
 #include "host/grant.h"
 
-/* ------------------------------------------------------------------ runs -- */
+/* ----------------------------------------------------------------- runs -- */
+
+/* Why it was not acquired, or not released. */
+static void explain_end(struct hf_grant *grant, struct hf_error *why)
+{
+    if (grant->released) {
+        hf_grant_explain_release(grant, grant->done_status, why);
+        hf_failure_keep(&grant->client->failures, &grant->failure, NULL, why);
+    } else {
+        hf_error_set(why, grant->done_status, "%s",
+                     hf_acquisition_text(&grant->acquisition));
+    }
+}
+
+static void run_done(void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
+    struct hf_error why = {.text = ""};
+    struct hf_done done = grant->done;
+    struct hf_result result = {.status = grant->done_status, .text = why.text};
+
+    if (!grant->released && grant->done_status == HF_OK)
+        result.grant = grant;
+    if (grant->done_status != HF_OK)
+        explain_end(grant, &why);
+    grant->done = (struct hf_done){NULL, NULL, NULL};
+    hf_monitor_unlock(&client->monitor);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    hf_monitor_lock(&client->monitor);
+    /* A grant is the user's from here on; anything else was the operation's.
+     */
+    if (result.grant == NULL)
+        hf_grant_dereference(grant);
+    hf_grant_dereference(grant);
+}
 
 static void run_wait(void *arg)
 {
@@ -51,7 +90,7 @@ static void run_revoke(void *arg)
     hf_grant_dereference(grant);
 }
 
-/* --------------------------------------------------------------- telling -- */
+/* ------------------------------------------------------------- queueing -- */
 
 static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
 {
@@ -61,7 +100,7 @@ static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
     hf_grant_dereference(grant);
 }
 
-void hf_grant_tell_wait(struct hf_grant *grant)
+void hf_grant_queue_wait(struct hf_grant *grant)
 {
     struct hf_grant_callbacks *callbacks = grant->callbacks;
 
@@ -69,13 +108,13 @@ void hf_grant_tell_wait(struct hf_grant *grant)
         hf_grant_queue(grant, &callbacks->wait);
 }
 
-void hf_grant_untell_wait(struct hf_grant *grant)
+void hf_grant_unqueue_wait(struct hf_grant *grant)
 {
     if (grant->callbacks != NULL)
         unqueue(grant, &grant->callbacks->wait);
 }
 
-void hf_grant_tell_loss(struct hf_grant *grant)
+void hf_grant_queue_loss(struct hf_grant *grant)
 {
     struct hf_grant_callbacks *callbacks = grant->callbacks;
 
@@ -83,13 +122,13 @@ void hf_grant_tell_loss(struct hf_grant *grant)
         hf_grant_queue(grant, &callbacks->loss);
 }
 
-void hf_grant_untell_loss(struct hf_grant *grant)
+void hf_grant_unqueue_loss(struct hf_grant *grant)
 {
     if (grant->callbacks != NULL)
         unqueue(grant, &grant->callbacks->loss);
 }
 
-void hf_grant_tell_revoke(struct hf_grant *grant)
+void hf_grant_queue_revoke(struct hf_grant *grant)
 {
     struct hf_grant_callbacks *callbacks = grant->callbacks;
 
@@ -97,7 +136,7 @@ void hf_grant_tell_revoke(struct hf_grant *grant)
         hf_grant_queue(grant, &callbacks->revoke);
 }
 
-void hf_grant_untell_revoke(struct hf_grant *grant)
+void hf_grant_unqueue_revoke(struct hf_grant *grant)
 {
     if (grant->callbacks != NULL)
         unqueue(grant, &grant->callbacks->revoke);
@@ -111,7 +150,7 @@ bool hf_grant_owes_wait(const struct hf_grant *grant)
            grant->acquisition.displaced != callbacks->displaced;
 }
 
-/* -------------------------------------------------------------- lifetime -- */
+/* ------------------------------------------------------------- lifetime -- */
 
 bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts)
 {
@@ -120,11 +159,13 @@ bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts)
            opts->on_revoke.fn != NULL || opts->on_revoke.drop != NULL;
 }
 
-void hf_grant_set_callbacks(struct hf_grant *grant,
+void hf_grant_set_callbacks(struct hf_grant *grant, struct hf_done done,
                             const struct hf_acquire_opts *opts)
 {
     struct hf_grant_callbacks *callbacks = grant->callbacks;
 
+    grant->done = done;
+    grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
     if (callbacks == NULL)
         return;
     callbacks->on_wait = opts->on_wait;

@@ -8,6 +8,11 @@ static bool is_lazy(const struct hf_grant *grant)
     return hf_session_is_lazy(&grant->client->core.session);
 }
 
+uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
+{
+    return hf_core_safe_until_ms(&grant->client->core, &grant->acquisition);
+}
+
 bool hf_grant_is_valid(const struct hf_grant *grant)
 {
     return !grant->lost &&

@@ -5,11 +5,11 @@
 
 const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant)
 {
-    for (size_t i = 0; i < grant->member_count; i++) {
-        const struct hf_member *member = &grant->members[i];
+    for (size_t i = 0; i < grant->item_count; i++) {
+        const struct hf_grant_item *item = &grant->items[i];
 
-        if (member->acquisition->state == HF_ACQUISITION_LOST)
-            return member->lock;
+        if (item->acquisition->state == HF_ACQUISITION_LOST)
+            return item->lock;
     }
     return grant->lock;
 }
@@ -53,6 +53,6 @@ void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
     if (hf_fork_check(&grant->client->monitor.fork, error) != HF_OK)
         return;
     hf_monitor_lock(&grant->client->monitor);
-    hf_failure_tell(&grant->failure, error);
+    hf_failure_copy(&grant->failure, error);
     pthread_mutex_unlock(&grant->client->monitor.lock);
 }

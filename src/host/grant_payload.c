@@ -29,7 +29,7 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
  * had may be gone then, and none of its tickets is being enqueued. */
 static bool make_room(struct hf_grant *grant, size_t size)
 {
-    const struct hf_multi_lock *bundle =
+    const struct hf_multi_lock *multi_lock =
         hf_acquisition_multi_lock(&grant->acquisition);
     char *larger;
 
@@ -42,22 +42,22 @@ static bool make_room(struct hf_grant *grant, size_t size)
     grant->payload = grant->payload_larger = larger;
     grant->payload_size = size;
     grant->acquisition.payload = larger;
-    for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
-        bundle->children[i].payload = larger;
+    for (size_t i = 0; multi_lock != NULL && i < multi_lock->count; i++)
+        multi_lock->children[i].payload = larger;
     return true;
 }
 
 void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
-    struct hf_acquisition *whole = hf_acquisition_parent(acquisition);
+    struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
     char payload[HF_PAYLOAD_BYTES];
     size_t least;
     struct hf_grant *grant;
 
     if (hf_acquisition_cohort(acquisition) != NULL)
         return; /* several share it: it says what the first of them is */
-    grant = of_acquisition(whole != NULL ? whole : acquisition);
+    grant = of_acquisition(parent != NULL ? parent : acquisition);
     memcpy(payload, grant->payload, grant->payload_bytes);
     payload[grant->payload_bytes] = '\0';
     describe_limit(payload, acquisition);
@@ -75,11 +75,11 @@ void hf_grant_describe_asked(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
     struct hf_description *description = ticket->description;
-    struct hf_acquisition *whole = hf_acquisition_parent(acquisition);
+    struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
 
-    if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&
+    if (parent != NULL && acquisition->state == HF_ACQUISITION_HELD &&
         !description->again) {
-        description->text[of_acquisition(whole)->payload_bytes] = '\0';
+        description->text[of_acquisition(parent)->payload_bytes] = '\0';
         describe_limit(description->text, acquisition);
     }
     hf_owner_add_asked(description->text);

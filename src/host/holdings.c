@@ -47,24 +47,23 @@ void hf_holdings_remove(struct hf_grant *grant)
 }
 
 static bool write_ticket(char payload[HF_PAYLOAD_BYTES],
-                         const struct hf_member *member)
+                         const struct hf_grant_item *item)
 {
     char id[HF_TICKET_ID_TEXT_BYTES];
 
-    hf_ticket_id_format(&member->acquisition->ticket_id, id);
-    return hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, member->lock->name,
-                             id);
+    hf_ticket_id_format(&item->acquisition->ticket_id, id);
+    return hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, item->lock->name, id);
 }
 
 /* What ${grant} has: of several locks some, as long as it waits. */
 static bool write_grant(char payload[HF_PAYLOAD_BYTES],
                         const struct hf_grant *grant)
 {
-    for (size_t i = 0; i < grant->member_count; i++) {
-        const struct hf_member *member = &grant->members[i];
+    for (size_t i = 0; i < grant->item_count; i++) {
+        const struct hf_grant_item *item = &grant->items[i];
 
-        if (member->acquisition->state == HF_ACQUISITION_HELD &&
-            !write_ticket(payload, member))
+        if (item->acquisition->state == HF_ACQUISITION_HELD &&
+            !write_ticket(payload, item))
             return false;
     }
     return true;

@@ -56,12 +56,12 @@ static void hear_revoke(void *arg, struct hf_grant *grant)
 
 void hf_holds_free(struct hf_holds *holds)
 {
-    const struct hf_done untold = {NULL, NULL, NULL};
+    const struct hf_done no_done = {NULL, NULL, NULL};
     struct hf_hold *hold;
 
     while ((hold = holds->first) != NULL) {
         holds->first = hold->next;
-        (void)!hf_grant_release_start(hold->grant, untold);
+        (void)!hf_grant_release_start(hold->grant, no_done);
         hf_free(hold);
     }
     hf_delivery_begin(); /* for the .drop of the user's callback */
@@ -232,6 +232,6 @@ hf_status hf_holds_fail_owner(struct hf_holds *holds, const char *call,
 void hf_holds_error(struct hf_holds *holds, struct hf_error *error)
 {
     pthread_mutex_lock(&holds->guard);
-    hf_failure_tell(&holds->failure, error);
+    hf_failure_copy(&holds->failure, error);
     pthread_mutex_unlock(&holds->guard);
 }

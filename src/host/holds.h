@@ -34,7 +34,7 @@ struct hf_holds {
     struct hf_failure_kept failure; /* the last one; under .guard, as .texts */
     struct hf_texts texts;
     struct hf_grant_waiter *waiters; /* under the client's lock */
-    /* The user's, and that of each grant that may tell .revoked. */
+    /* The user's, and that of each grant that may call .revoked. */
     _Atomic unsigned references;
     char text[HF_OWNER_TEXT_BYTES + 1]; /* of the tickets; "": none */
 };

@@ -22,7 +22,7 @@ static void destroy(struct hf_listener *listener)
     hf_free(listener);
 }
 
-/* --------------------------------------------------------------- telling -- */
+/* ------------------------------------------------------------ notifying -- */
 
 /* With the lock, which it gives up. */
 static void call(struct hf_client *client, struct hf_listener *listener,
@@ -40,16 +40,16 @@ static void run(void *arg)
     struct hf_listener *listener = arg;
     struct hf_client *client = listener->client;
     enum hf_state state = client->state;
-    bool lost = listener->lost_unheard && state != HF_STATE_LOST;
+    bool lost = listener->lost_pending && state != HF_STATE_LOST;
 
-    listener->lost_unheard = false;
-    listener->telling = true;
+    listener->lost_pending = false;
+    listener->notifying = true;
     if (lost)
         call(client, listener, HF_STATE_LOST);
     call(client, listener, state);
     if (hf_fork_parted(&client->monitor.fork))
         return;
-    listener->telling = false;
+    listener->notifying = false;
     if (listener->remove_waiter != NULL) {
         hf_waiter_answer(&client->monitor, listener->remove_waiter, HF_OK);
     } else if (listener->removed) {
@@ -59,11 +59,11 @@ static void run(void *arg)
     }
 }
 
-void hf_listeners_tell(struct hf_client *client)
+void hf_listeners_notify(struct hf_client *client)
 {
     for (struct hf_listener *l = client->listeners; l != NULL; l = l->next) {
         if (client->state == HF_STATE_LOST) {
-            l->lost_unheard = true;
+            l->lost_pending = true;
             /* Not ahead of what was lost with it. */
             hf_delivery_remove(&client->monitor.delivery, &l->callback);
         }
@@ -93,7 +93,7 @@ void hf_listeners_drop(struct hf_client *client)
 
     while ((listener = client->listeners) != NULL) {
         client->listeners = listener->next;
-        assert(!listener->callback.queued && !listener->telling);
+        assert(!listener->callback.queued && !listener->notifying);
         hf_monitor_unlock(&client->monitor);
         if (listener == &client->first_listener)
             drop(&listener->on_state);
@@ -154,17 +154,17 @@ hf_status hf_client_add_listener(struct hf_client *client,
 void hf_client_remove_listener(struct hf_client *client,
                                struct hf_listener *listener)
 {
-    bool telling;
+    bool notifying;
 
     if (listener == NULL || hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     *find(client, listener) = listener->next;
     hf_delivery_remove(&client->monitor.delivery, &listener->callback);
     listener->removed = true;
-    if (listener->telling)
+    if (listener->notifying)
         hf_monitor_await_callback(&client->monitor, &listener->remove_waiter);
-    telling = listener->telling;
+    notifying = listener->notifying;
     hf_monitor_leave(&client->monitor);
-    if (!telling)
+    if (!notifying)
         destroy(listener); /* else by whoever calls it, or has by now */
 }

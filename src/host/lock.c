@@ -8,9 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/name.h"
-#include "host/members.h"
 #include "host/opts.h"
-#include "host/owner.h"
 
 static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_MUTEX] = HF_TICKET_MUTEX,
@@ -124,72 +122,6 @@ hf_status hf_lock_share(struct hf_lock *lock, const char *call,
     return status;
 }
 
-static hf_status check_limit(const struct hf_lock *lock, uint32_t limit,
-                             struct hf_error *error)
-{
-    if (lock->kind != HF_TICKET_LEASE)
-        return hf_error_set(error, HF_EINVAL,
-                            "it is no semaphore; open it as "
-                            "HF_KIND_SEMAPHORE");
-    if (limit < lock->permits)
-        return hf_error_set(error, HF_EINVAL,
-                            "%" PRIu32 " permits, of which %" PRIu32
-                            " are taken at once; expected no less",
-                            limit, lock->permits);
-    return HF_OK;
-}
-
-hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
-{
-    struct hf_client *client = lock->client;
-    struct hf_error error;
-    hf_status status = hf_monitor_enter(&client->monitor);
-
-    if (status != HF_OK)
-        return status;
-    if ((status = check_limit(lock, limit, &error)) == HF_OK) {
-        lock->limit = limit;
-        lock->limit_changed = true;
-        lock->other_limit = 0;
-        hf_members_inform(lock);
-    } else {
-        hf_lock_fail(lock, "hf_lock_set_limit", &error);
-    }
-    hf_monitor_leave(&client->monitor);
-    return status;
-}
-
-void hf_lock_compare_limit(struct hf_lock *lock, const char *holder)
-{
-    struct hf_owner owner;
-
-    if (lock->limit_changed || !hf_owner_parse(holder, 0, &owner) ||
-        owner.limit == 0 || owner.limit > UINT32_MAX)
-        return;
-    lock->other_limit = owner.limit != lock->limit ? (uint32_t)owner.limit : 0;
-    if (lock->other_limit == 0 || lock->limit_warned)
-        return;
-    lock->limit_warned = true;
-    hf_log_write(&lock->client->monitor.log, HF_LOG_WARNING,
-                 "the limits of \"%s\" differ: %" PRIu32 " here, %" PRIu32
-                 " at a ticket ahead (host %s, pid %" PRIu64
-                 "); open the semaphore with the same limit everywhere",
-                 lock->name, lock->limit, lock->other_limit, owner.host,
-                 owner.pid);
-}
-
-void hf_lock_explain_limit(const struct hf_lock *lock, struct hf_error *error)
-{
-    const struct hf_error before = *error;
-
-    if (lock->other_limit != 0)
-        hf_error_set(error, before.status,
-                     "the limits of \"%.60s\" differ (%" PRIu32
-                     " here, %" PRIu32 " at a ticket ahead; open it with the "
-                     "same limit everywhere); %s",
-                     lock->name, lock->limit, lock->other_limit, before.text);
-}
-
 void hf_lock_reference(struct hf_lock *lock)
 {
     lock->references++;
@@ -251,6 +183,6 @@ void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
     if (hf_fork_check(&lock->client->monitor.fork, error) != HF_OK)
         return;
     hf_monitor_lock(&lock->client->monitor);
-    hf_failure_tell(&lock->failure, error);
+    hf_failure_copy(&lock->failure, error);
     pthread_mutex_unlock(&lock->client->monitor.lock);
 }

@@ -8,7 +8,7 @@
 #include "host/failure.h"
 #include "host/local_queue.h"
 
-struct hf_member;
+struct hf_grant_item;
 
 struct hf_lock {
     struct hf_client *client;
@@ -20,9 +20,10 @@ struct hf_lock {
     bool limit_changed;       /* hf_lock_set_limit() was called */
     bool limit_warned;        /* the log has said that limits differ */
     /* Under client->lock, of a semaphore: what wants it, from WANT to
-     * FORGOTTEN, but for what has yet to hear of another limit. */
-    struct hf_member *members;
-    struct hf_member *uninformed;
+     * FORGOTTEN, except what has yet to be notified of another limit.  Written
+     * by limit.c, as what follows. */
+    struct hf_grant_item *informed;
+    struct hf_grant_item *uninformed;
     uint32_t other_limit; /* by the ticket ahead of the last one that waited,
                              where it is not .limit; else 0 */
     struct hf_local_queue *local; /* a mutex that shares its tickets within the
@@ -52,17 +53,6 @@ void hf_lock_dereference(struct hf_lock *lock);
  * client's lock. */
 hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
                             struct hf_error *error);
-
-/* The owner at the head of a queue of ${lock}, a semaphore, says ${holder} of
- * itself.  Where it goes by another limit than ${lock} the log says so, once a
- * handle, and hf_lock_explain_limit() until the next one agrees.  After
- * hf_lock_set_limit() nothing is said: tickets that were enqueued before tell
- * the limit of that time.  With the client's lock. */
-void hf_lock_compare_limit(struct hf_lock *lock, const char *holder);
-
-/* Put that the limits differ before the text of ${error}; nothing if they do
- * not.  With the client's lock. */
-void hf_lock_explain_limit(const struct hf_lock *lock, struct hf_error *error);
 
 /* Remember ${error} under "call: " and return its status.  ${call} is a static
  * text, here and in what calls this. */

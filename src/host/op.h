@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user holds of an operation under way: embedded, as .op, in what
- * carries it out. */
+/*
+ * The handle that a user has of an operation under way: embedded, as .op, in
+ * the object that carries the operation out.  The handle does not know that
+ * object; it reaches it by a table of two functions.
+ */
 #ifndef HF_HOST_OP_H
 #define HF_HOST_OP_H
 
-struct hf_departure;
-struct hf_election_wait;
-struct hf_errand;
-struct hf_grant;
+#include "host/client.h"
 
-enum hf_op_kind {
-    HF_OP_GRANT,
-    HF_OP_ERRAND,
-    HF_OP_DEPARTURE,
-    HF_OP_ELECTION_WAIT,
+struct hf_op;
+
+/* Both with the client's lock. */
+struct hf_op_ops {
+    /* End the wait, if it has not ended: hf_op_cancel(). */
+    void (*cancel)(struct hf_op *op);
+    /* Give up the handle's reference, and perhaps the object with it. */
+    void (*dereference)(struct hf_op *op);
 };
 
+/* Set once, when the operation is made. */
 struct hf_op {
-    enum hf_op_kind kind; /* of what it is embedded in */
+    const struct hf_op_ops *ops;
+    struct hf_client *client;
 };
-
-/* All with the client's lock. */
-
-/* hf_op_cancel(). */
-void hf_op_end_wait(struct hf_op *op);
-
-/* End the wait, if it has not ended. */
-void hf_grant_cancel(struct hf_grant *grant);
-void hf_errand_cancel(struct hf_errand *errand);
-void hf_departure_cancel(struct hf_departure *departure);
-void hf_election_wait_cancel(struct hf_election_wait *wait);
 
 #endif

@@ -11,16 +11,18 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/client.h"
+#include "host/client_monitor.h"
 #include "host/close.h"
+#include "host/effects.h"
 #include "host/engines.h"
-#include "host/errand.h"
 #include "host/opts.h"
+#include "host/queue_op.h"
 
 /* ------------------------------------------------- what the engine asks -- */
 
 static void host_event(void *host, struct hf_event *event)
 {
-    hf_errand_heed(event);
+    hf_queue_op_receive(event);
     hf_client_step(host, event);
 }
 
@@ -126,6 +128,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
     else if (opts->delivery == HF_DELIVER_DISPATCH)
         place = HF_PLACE_DISPATCH;
     client->ops = ops;
+    client->carry_out = hf_effects_carry_out;
     hf_listeners_init(client, opts->on_state);
     client->reconnect = opts->reconnect;
     hf_core_init(&client->core, &config, hf_now_ms());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls that open something of a client have in common: why they fail
- * is told at the client. */
+/* What the calls that open something of a client have in common: the client
+ * remembers why they fail. */
 #ifndef HF_HOST_OPENING_H
 #define HF_HOST_OPENING_H
 
@@ -21,7 +21,8 @@ hf_status hf_opening_opts(struct hf_client *client, const char *call,
 hf_status hf_opening_check_text(struct hf_client *client, const char *call,
                                 const char *text);
 
-/* Memory for what is opened, zeroed; NULL is HF_ENOMEM, and told. */
+/* Memory for what is opened, zeroed; NULL is HF_ENOMEM, which the
+ * client remembers. */
 void *hf_opening_alloc(struct hf_client *client, const char *call,
                        size_t bytes);
 

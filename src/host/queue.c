@@ -2,36 +2,37 @@
 /* Listing a queue, and acting on a ticket in it: blocking, and started. */
 #include "host/queue.h"
 
-#include "host/errand.h"
+#include "host/queue_op.h"
 
 /* -------------------------------------------------------------- looking -- */
 
-static struct hf_errand_order
+static struct hf_queue_op_args
 list(const struct hf_lock *lock, enum hf_tickets_which which, uint64_t wait_ms)
 {
-    struct hf_errand_order order = {.kind = HF_REQUEST_LIST,
+    struct hf_queue_op_args args = {.kind = HF_REQUEST_LIST,
                                     .which = which,
                                     .only_try = wait_ms == 0,
                                     .wait_ms = wait_ms};
 
     if (lock->kind == HF_TICKET_PARTICIPANT)
-        order.mark = HF_TICKET_PARTICIPANT;
-    return order;
+        args.mark = HF_TICKET_PARTICIPANT;
+    return args;
 }
 
 hf_status hf_queue_list(struct hf_lock *lock, const char *call,
                         enum hf_tickets_which which, uint64_t wait_ms,
                         struct hf_tickets **tickets)
 {
-    return hf_errand_run(lock, call, list(lock, which, wait_ms), NULL, tickets);
+    return hf_queue_op_run(lock, call, list(lock, which, wait_ms), NULL,
+                           tickets);
 }
 
 hf_status hf_queue_list_start(struct hf_lock *lock, const char *call,
                               enum hf_tickets_which which, uint64_t wait_ms,
                               struct hf_done done)
 {
-    return hf_errand_start(lock, call, list(lock, which, wait_ms), NULL, done,
-                           NULL);
+    return hf_queue_op_start(lock, call, list(lock, which, wait_ms), NULL, done,
+                             NULL);
 }
 
 hf_status hf_lock_tickets(struct hf_lock *lock, enum hf_tickets_which which,
@@ -50,42 +51,42 @@ hf_status hf_lock_tickets_start(struct hf_lock *lock,
 
 /* ------------------------------------------------------------ changing -- */
 
-static struct hf_errand_order eviction(uint64_t wait_ms)
+static struct hf_queue_op_args eviction(uint64_t wait_ms)
 {
-    return (struct hf_errand_order){.kind = HF_REQUEST_REMOVE,
-                                    .only_try = wait_ms == 0,
-                                    .wait_ms = wait_ms};
+    return (struct hf_queue_op_args){.kind = HF_REQUEST_REMOVE,
+                                     .only_try = wait_ms == 0,
+                                     .wait_ms = wait_ms};
 }
 
-static struct hf_errand_order revocation(const char *id, uint64_t wait_ms)
+static struct hf_queue_op_args revocation(const char *id, uint64_t wait_ms)
 {
-    return (struct hf_errand_order){.kind = HF_REQUEST_REVOKE,
-                                    .each = id == NULL,
-                                    .only_try = wait_ms == 0,
-                                    .wait_ms = wait_ms};
+    return (struct hf_queue_op_args){.kind = HF_REQUEST_REVOKE,
+                                     .each = id == NULL,
+                                     .only_try = wait_ms == 0,
+                                     .wait_ms = wait_ms};
 }
 
 hf_status hf_lock_evict(struct hf_lock *lock, const char *id, uint64_t wait_ms)
 {
-    return hf_errand_run(lock, "hf_lock_evict", eviction(wait_ms), id, NULL);
+    return hf_queue_op_run(lock, "hf_lock_evict", eviction(wait_ms), id, NULL);
 }
 
 hf_status hf_lock_evict_start(struct hf_lock *lock, const char *id,
                               uint64_t wait_ms, struct hf_done done)
 {
-    return hf_errand_start(lock, "hf_lock_evict_start", eviction(wait_ms), id,
-                           done, NULL);
+    return hf_queue_op_start(lock, "hf_lock_evict_start", eviction(wait_ms), id,
+                             done, NULL);
 }
 
 hf_status hf_lock_revoke(struct hf_lock *lock, const char *id, uint64_t wait_ms)
 {
-    return hf_errand_run(lock, "hf_lock_revoke", revocation(id, wait_ms), id,
-                         NULL);
+    return hf_queue_op_run(lock, "hf_lock_revoke", revocation(id, wait_ms), id,
+                           NULL);
 }
 
 hf_status hf_lock_revoke_start(struct hf_lock *lock, const char *id,
                                uint64_t wait_ms, struct hf_done done)
 {
-    return hf_errand_start(lock, "hf_lock_revoke_start",
-                           revocation(id, wait_ms), id, done, NULL);
+    return hf_queue_op_start(lock, "hf_lock_revoke_start",
+                             revocation(id, wait_ms), id, done, NULL);
 }

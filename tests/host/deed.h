@@ -62,7 +62,7 @@ void deed_start(struct deed *deed);
 struct deed *deed_begin(struct play *play, const struct call *call, int which,
                         struct hf_grant *grant);
 
-/* A candidature has, unless it has before. */
+/* A candidacy has, unless it has before. */
 void deed_end(struct deed *deed, hf_status status);
 
 bool deed_has_ended(void *arg); /* a deed */

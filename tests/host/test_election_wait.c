@@ -265,7 +265,7 @@ static void resigning_ends_it(enum way way)
     world_close(&w);
 }
 
-static void the_end_of_the_candidature_is_its_own(enum way way)
+static void the_end_of_the_candidacy_is_its_own(enum way way)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct world w;
@@ -424,7 +424,7 @@ static void without_a_connection_it_says_so(enum way way)
     X(a_try_waits_for_nobody_else)                                             \
     X(who_does_not_stand_is_told_so)                                           \
     X(resigning_ends_it)                                                       \
-    X(the_end_of_the_candidature_is_its_own)                                   \
+    X(the_end_of_the_candidacy_is_its_own)                                     \
     X(closing_ends_it)                                                         \
     X(a_wait_can_be_cancelled)                                                 \
     X(freeing_ends_it)                                                         \

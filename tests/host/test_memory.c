@@ -242,8 +242,8 @@ static void on_elected(void *arg, struct hf_election *election, uint64_t token)
     atomic_fetch_add(&((struct party *)arg)->ended, 1);
 }
 
-static void on_candidature_ended(void *arg, struct hf_election *election,
-                                 const struct hf_error *why)
+static void on_candidacy_ended(void *arg, struct hf_election *election,
+                               const struct hf_error *why)
 {
     struct party *party = arg;
 
@@ -272,7 +272,7 @@ static void stand(struct party *a, const struct place *place)
     struct hf_election *election;
 
     opts.on_elected = (struct hf_on_election){on_elected, a, on_drop};
-    opts.on_ended = (struct hf_on_ended){on_candidature_ended, a, on_drop};
+    opts.on_ended = (struct hf_on_ended){on_candidacy_ended, a, on_drop};
     if (shortage_note(
             hf_election_open(a->client, "nightly", &opts, &election)) &&
         shortage_note(hf_election_campaign_start(election))) {

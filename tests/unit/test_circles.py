@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """No two files of a library call each other, directly or by way of others.
 
-    test_circles.py libhf_core.a [LEAST]
+    test_circles.py libhf_core.a libhf_host.a ...
 
-Who calls whom is read off the objects of the library: a file calls another if
-it needs a symbol that the other one defines.  Calls by a table of functions are
-none: that is how a file says something to those above it.
+The calls are read off the objects of each library: a file calls another one if
+it needs a symbol that the other one defines.  A call through a table of
+functions does not count, because that is how a file reaches the files above it.
 
-Prints each circle and what closes it, and fails if there is one, or if fewer
-than LEAST files call others: then this is not the library that it is meant for.
+Prints each circle and what closes it, and fails if there is one.
 """
 
 import collections
@@ -55,21 +54,28 @@ def reached(graph, file):
     return found
 
 
-def main(library, least=20):
+def inside(library):
+    """How many files of ${library} are in a circle; prints what closes each."""
     graph = calls(*symbols(library))
-    if len(graph) < int(least):
-        sys.exit(f"{library}: {len(graph)} files with calls, expected at least "
-                 f"{least}")
+    if len(graph) < 3:
+        sys.exit(f"{library}: {len(graph)} files with calls, expected those of "
+                 "a layer")
     below = {file: reached(graph, file) for file in graph}
-    inside = {file for file in graph if file in below[file]}
-    for file in sorted(inside):
+    found = {file for file in graph if file in below[file]}
+    for file in sorted(found):
         for other, names in sorted(graph[file].items()):
             if file in below.get(other, ()):
                 print(f"{file}.c calls {other}.c, which leads back to it: "
                       f"{', '.join(sorted(names))}")
-    print(f"{len(graph)} files, {len(inside)} of them in a circle")
-    return 1 if inside else 0
+    print(f"{library}: {len(graph)} files, {len(found)} of them in a circle")
+    return len(found)
+
+
+def main(libraries):
+    if not libraries:
+        sys.exit("no libraries given, expected at least one")
+    return 1 if sum(map(inside, libraries)) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

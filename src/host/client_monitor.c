@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/client_monitor.h"
+
+#include "core/instant.h"
+#include "core/memory.h"
+#include "host/client.h"
+#include "host/close.h"
+#include "host/election_wait.h"
+#include "host/grant.h"
+
+static uint64_t due_at_ms(const void *owner)
+{
+    const struct hf_client *client = owner;
+
+    return hf_earlier_ms(hf_core_wake_at_ms(&client->core),
+                         hf_election_waits_wake_at_ms(client));
+}
+
+static void run_due(void *owner)
+{
+    struct hf_client *client = owner;
+    struct hf_event tick = {.kind = HF_EVENT_TICK};
+
+    hf_client_step(client, &tick);
+    hf_election_waits_expire(client);
+}
+
+/* A session that is not connected, or that a proof keeps alive, is never at
+ * rest. */
+static bool needs_driver(const void *owner)
+{
+    const struct hf_client *client = owner;
+    const struct hf_session *session = &client->core.session;
+
+    return client->unsettled > 0 || (session->state != HF_STATE_CLOSED &&
+                                     (session->state != HF_STATE_CONNECTED ||
+                                      session->timeout_ms != HF_FOREVER));
+}
+
+static void leave_loop(void *owner)
+{
+    struct hf_client *client = owner;
+
+    if (client->engine != NULL)
+        client->ops->free(client->engine);
+    client->engine = NULL;
+}
+
+static void destroy(void *owner)
+{
+    hf_free(owner);
+}
+
+/* Nobody holds in the child: its copies of the parent's handles say so. */
+static void after_fork(void *owner)
+{
+    struct hf_client *client = owner;
+
+    hf_safe_until_store(&client->core.session.published, 0);
+    if (client->engine != NULL)
+        client->ops->after_fork(client->engine);
+    hf_grant_after_fork(client);
+}
+
+const struct hf_monitor_ops hf_client_monitor_ops = {
+    .due_at_ms = due_at_ms,
+    .run_due = run_due,
+    .needs_driver = needs_driver,
+    .close = hf_close_begin,
+    .ended = hf_close_ended,
+    .leave_loop = leave_loop,
+    .destroy = destroy,
+    .after_fork = after_fork,
+};

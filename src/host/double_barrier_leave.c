@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaving a double barrier, in up to three steps: wait until we are alone, or
+ * until we see that our ticket has to go first; remove the ticket; and, if it
+ * went first, wait for the others without it.
+ */
+#include <stddef.h>
+
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/memory.h"
+#include "host/double_barrier.h"
+#include "host/queue_op.h"
+
+/* How long tidying up may take, which nobody waits for; then it is left undone.
+ */
+#define TIDY_MS 5000
+
+static const struct hf_done no_done = {NULL, NULL, NULL};
+
+/* ----------------------------------------------------------------- steps -- */
+
+/* Of a membership, which is not released: its ticket and stamp stay. */
+static struct hf_queue_op_args look(const struct hf_grant *grant,
+                                    uint64_t wait_ms, uint64_t deadline_at_ms)
+{
+    uint64_t now_ms = hf_now_ms();
+    struct hf_queue_op_args args = {
+        .kind = HF_REQUEST_LOOK,
+        .ticket = grant->acquisition.ticket_id,
+        .stamp = grant->acquisition.stamp,
+        .only_try = wait_ms == 0,
+        .wait_ms = HF_FOREVER,
+        .keeps = true,
+    };
+
+    if (deadline_at_ms != HF_FOREVER)
+        args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return args;
+}
+
+/* The same without a ticket. */
+static struct hf_queue_op_args wait_on(struct hf_queue_op_args args,
+                                       uint64_t deadline_at_ms)
+{
+    uint64_t now_ms = hf_now_ms();
+
+    args.keeps = false;
+    if (deadline_at_ms != HF_FOREVER)
+        args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return args;
+}
+
+/* The last one sees to it that the next round finds nothing of this one.  Not
+ * to succeed in that does no harm: a stamp of before lets nobody in. */
+static void tidy(struct hf_lock *lock, const char *call)
+{
+    const struct hf_queue_op_args args = {
+        .kind = HF_REQUEST_LOWER, .mark = HF_TICKET_READY, .wait_ms = TIDY_MS};
+
+    (void)!hf_queue_op_start(lock, call, args, NULL, no_done, NULL);
+}
+
+/* A ticket could not be taken out, for the reason ${why}: a close takes it
+ * along as a loss does, and is the reason to report. */
+static void prefer_close(struct hf_client *client, struct hf_error *why)
+{
+    if (hf_monitor_enter(&client->monitor) != HF_OK) {
+        (void)hf_fork_check(&client->monitor.fork, why);
+        return;
+    }
+    if (client->monitor.closing)
+        hf_error_set(why, HF_ECLOSED, "the client was closed");
+    hf_monitor_leave(&client->monitor);
+}
+
+/* ------------------------------------------------------------- blocking -- */
+
+static hf_status leave_blocking(struct hf_double_barrier *barrier,
+                                const char *call, uint64_t wait_ms)
+{
+    struct hf_grant *grant = barrier->grant;
+    uint64_t deadline_at_ms =
+        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
+    struct hf_queue_op_args args = look(grant, wait_ms, deadline_at_ms);
+    hf_status status = hf_queue_op_run(barrier->lock, call, args, NULL, NULL);
+    struct hf_error why;
+
+    if (hf_grant_release_for(grant, &why) != HF_OK) {
+        prefer_close(barrier->lock->client, &why);
+        return hf_double_barrier_fail(barrier, call, &why);
+    }
+    if (status == HF_EBUSY)
+        status = hf_queue_op_run(barrier->lock, call,
+                                 wait_on(args, deadline_at_ms), NULL, NULL);
+    if (status == HF_OK)
+        tidy(barrier->lock, call);
+    return status;
+}
+
+hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
+                                  uint64_t wait_ms)
+{
+    static const char call[] = "hf_double_barrier_leave";
+    struct hf_error error;
+    hf_status status = hf_lock_may_block(barrier->lock, call, &error);
+
+    if (status == HF_OK)
+        status = hf_double_barrier_begin(
+            barrier, call, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
+    if (status != HF_OK)
+        return status;
+    status = leave_blocking(barrier, call, wait_ms);
+    hf_double_barrier_end(barrier, NULL);
+    return status;
+}
+
+/* --------------------------------------------------------------- started -- */
+
+/* A leave that was started; under the client's lock. */
+struct leave {
+    struct hf_double_barrier *barrier; /* until the end */
+    struct hf_op op;
+    struct hf_op *step; /* the wait that is under way, or NULL */
+    struct hf_done done;
+    struct hf_queue_op_args args; /* the first wait */
+    uint64_t deadline_at_ms;      /* HF_FOREVER: none */
+    bool cancelled;
+    bool yields; /* the others are waited for without a ticket */
+    struct hf_error outcome;
+    unsigned references; /* its own until the end, and the user's handle */
+};
+
+static const char start_call[] = "hf_double_barrier_leave_start";
+
+static void dereference(struct leave *leave)
+{
+    struct hf_client *client = leave->op.client;
+
+    if (--leave->references > 0)
+        return;
+    hf_free(leave);
+    hf_monitor_dereference(&client->monitor);
+}
+
+static struct leave *of_op(struct hf_op *op)
+{
+    return (struct leave *)((char *)op - offsetof(struct leave, op));
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    struct leave *leave = of_op(op);
+
+    leave->cancelled = true;
+    if (leave->step != NULL)
+        leave->step->ops->cancel(leave->step);
+}
+
+static void dereference_op(struct hf_op *op)
+{
+    dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
+static void give_up_handle(struct leave *leave)
+{
+    struct hf_client *client = leave->op.client;
+
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
+        return;
+    /* Ours, until the lock is given up. */
+    hf_monitor_reference(&client->monitor);
+    dereference(leave);
+    hf_monitor_leave(&client->monitor);
+    hf_monitor_release(&client->monitor);
+}
+
+static void finish(struct leave *leave)
+{
+    struct hf_error outcome = leave->outcome;
+    struct hf_result result = {.status = outcome.status, .text = ""};
+    struct hf_done done = leave->done;
+
+    if (outcome.status == HF_OK)
+        tidy(leave->barrier->lock, start_call);
+    else
+        result.text = outcome.text;
+    hf_double_barrier_end(leave->barrier, NULL);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    give_up_handle(leave);
+}
+
+static void end_step(struct leave *leave, const struct hf_result *result)
+{
+    struct hf_op *step;
+
+    if (hf_monitor_enter(&leave->op.client->monitor) != HF_OK)
+        return;
+    leave->outcome = (struct hf_error){.status = HF_OK};
+    if (result->status != HF_OK)
+        hf_error_set(&leave->outcome, result->status, "%s", result->text);
+    step = leave->step;
+    leave->step = NULL;
+    hf_monitor_leave(&leave->op.client->monitor);
+    hf_op_free(step);
+}
+
+static void left(void *arg, const struct hf_result *result)
+{
+    end_step(arg, result);
+    finish(arg);
+}
+
+/* With the lock throughout: a cancel either is seen here or finds a step. */
+static hf_status wait_for_others(struct leave *leave)
+{
+    struct hf_queue_op_args args = wait_on(leave->args, leave->deadline_at_ms);
+    const struct hf_done done = {left, leave, NULL};
+    struct hf_error *outcome = &leave->outcome;
+    struct hf_queue_op *queue_op = NULL;
+    hf_status status = hf_monitor_enter(&leave->op.client->monitor);
+
+    if (status != HF_OK)
+        return hf_error_set(outcome, status, "%s", hf_status_text(status));
+    if (leave->cancelled)
+        status = hf_error_set(outcome, HF_ECANCELLED, "the wait was cancelled");
+    else
+        status = hf_queue_op_begin(leave->barrier->lock, &args, NULL, done,
+                                   &queue_op, outcome);
+    if (queue_op != NULL)
+        leave->step = hf_queue_op_handle(queue_op);
+    hf_monitor_leave(&leave->op.client->monitor);
+    return status;
+}
+
+static void taken_out(void *arg, const struct hf_result *result)
+{
+    struct leave *leave = arg;
+
+    if (result->status != HF_OK) {
+        hf_error_set(&leave->outcome, result->status, "%s", result->text);
+        prefer_close(leave->op.client, &leave->outcome);
+    } else if (leave->yields && wait_for_others(leave) == HF_OK) {
+        return;
+    }
+    finish(leave);
+}
+
+static void looked(void *arg, const struct hf_result *result)
+{
+    struct leave *leave = arg;
+    const struct hf_done done = {taken_out, leave, NULL};
+    struct hf_grant *grant = leave->barrier->grant;
+
+    end_step(leave, result);
+    leave->yields = result->status == HF_EBUSY;
+    if (hf_grant_release_start(grant, done) == HF_OK)
+        return;
+    hf_grant_error(grant, &leave->outcome);
+    prefer_close(leave->op.client, &leave->outcome);
+    finish(leave);
+}
+
+static struct leave *make(struct hf_double_barrier *barrier, uint64_t wait_ms,
+                          struct hf_done done)
+{
+    struct leave *leave = hf_alloc(sizeof(*leave));
+
+    if (leave == NULL)
+        return NULL;
+    leave->barrier = barrier;
+    leave->op = (struct hf_op){&op_ops, barrier->lock->client};
+    leave->done = done;
+    leave->deadline_at_ms =
+        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
+    leave->args = look(barrier->grant, wait_ms, leave->deadline_at_ms);
+    leave->references = 1;
+    return leave;
+}
+
+/* It could not be begun: outside all the same, and nobody is notified. */
+static void abandon(struct hf_double_barrier *barrier)
+{
+    (void)!hf_grant_release_start(barrier->grant, no_done);
+    hf_double_barrier_end(barrier, NULL);
+}
+
+/* Hand out the handle, which keeps it. */
+static hf_status begin(struct leave *leave, struct hf_op **op)
+{
+    const struct hf_done done = {looked, leave, NULL};
+    hf_status status = hf_monitor_enter(&leave->op.client->monitor);
+
+    if (status != HF_OK)
+        return status;
+    hf_monitor_reference(&leave->op.client->monitor);
+    if (op != NULL) {
+        leave->references++;
+        *op = &leave->op;
+    }
+    hf_monitor_leave(&leave->op.client->monitor);
+    status = hf_queue_op_start(leave->barrier->lock, start_call, leave->args,
+                               NULL, done, &leave->step);
+    if (status == HF_OK)
+        return HF_OK;
+    if (op != NULL) {
+        hf_op_free(*op);
+        *op = NULL;
+    }
+    return status;
+}
+
+hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
+                                        uint64_t wait_ms, struct hf_done done,
+                                        struct hf_op **op)
+{
+    struct leave *leave;
+    struct hf_error why;
+    hf_status status;
+
+    if (op != NULL)
+        *op = NULL;
+    status =
+        hf_double_barrier_begin(barrier, start_call, HF_DOUBLE_BARRIER_INSIDE,
+                                HF_DOUBLE_BARRIER_LEAVING);
+    if (status != HF_OK)
+        goto drop;
+    if ((leave = make(barrier, wait_ms, done)) == NULL) {
+        status = hf_error_set(&why, HF_ENOMEM, "out of memory");
+        (void)hf_double_barrier_fail(barrier, start_call, &why);
+        goto abandon;
+    }
+    if ((status = begin(leave, op)) == HF_OK)
+        return HF_OK;
+    give_up_handle(leave);
+abandon:
+    abandon(barrier);
+drop:
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    return status;
+}

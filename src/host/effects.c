@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/effects.h"
+
+#include <stddef.h>
+
+#include "host/grant.h"
+#include "host/grant_check.h"
+#include "host/grant_effects.h"
+#include "host/listener.h"
+#include "host/queue_op.h"
+
+static void notify_state(struct hf_client *client, enum hf_state state)
+{
+    client->state = state;
+    atomic_store(&client->published, (unsigned)client->state);
+    hf_log_write(&client->monitor.log, HF_LOG_INFO, "the session is %s",
+                 hf_state_name(client->state));
+    hf_listeners_notify(client);
+    if (client->state == HF_STATE_CLOSED)
+        hf_monitor_closed(&client->monitor);
+}
+
+static struct hf_grant *grant_of(const struct hf_effect *effect)
+{
+    return (struct hf_grant *)((char *)effect->acquisition -
+                               offsetof(struct hf_grant, acquisition));
+}
+
+void hf_effects_carry_out(struct hf_client *client,
+                          const struct hf_effect *effect)
+{
+    switch (effect->kind) {
+    case HF_EFFECT_REQUEST:
+        if (effect->request->kind == HF_REQUEST_ENQUEUE)
+            hf_grant_describe_ticket(effect->request->own);
+        else if (effect->request->kind == HF_REQUEST_DESCRIBE)
+            hf_grant_describe_asked(effect->request->own);
+        client->ops->request(client->engine, effect->request);
+        break;
+    case HF_EFFECT_FORGET:
+        client->ops->forget(client->engine, effect->request);
+        break;
+    case HF_EFFECT_CONNECT:
+        client->ops->connect(client->engine);
+        break;
+    case HF_EFFECT_PROVEN:
+        hf_grant_checks_answer(client, NULL);
+        break;
+    case HF_EFFECT_STATE:
+        notify_state(client, effect->state);
+        break;
+    case HF_EFFECT_LOST:
+    case HF_EFFECT_GRANTED:
+    case HF_EFFECT_ENDED:
+    case HF_EFFECT_WAITING:
+    case HF_EFFECT_RELEASED:
+    case HF_EFFECT_DOWNGRADED:
+    case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_REVOKED:
+        hf_grant_effect(grant_of(effect), effect);
+        break;
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
+        hf_queue_op_effect(effect);
+        break;
+    }
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/grant_effects.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "host/candidacy.h"
+#include "host/grant_check.h"
+#include "host/limit.h"
+
+/* The acquire or the release has ended: answer the caller that waits for it, or
+ * queue the callback. */
+static void complete(struct hf_grant *grant, hf_status status)
+{
+    struct hf_waiter *waiter = grant->waiter;
+
+    grant->done_status = status;
+    grant->waiter = NULL;
+    if (grant->election != NULL)
+        return; /* which receives every effect */
+    if (waiter != NULL)
+        hf_waiter_answer(&grant->client->monitor, waiter, status);
+    else if (grant->done.fn != NULL || grant->done.drop != NULL)
+        hf_grant_queue(grant, &grant->done_callback);
+    else
+        hf_grant_dereference(grant); /* a release that nobody waits for */
+}
+
+static void lose(struct hf_grant *grant)
+{
+    struct hf_error why;
+
+    grant->lost = true;
+    grant->lost_lock = hf_grant_find_lost(grant);
+    hf_grant_explain_loss(grant, &why);
+    hf_failure_keep(&grant->client->failures, &grant->failure, NULL, &why);
+    hf_grant_show_loss(grant);
+    hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
+                 "%s; its token was %llu", why.text,
+                 (unsigned long long)grant->acquisition.token);
+    hf_grant_checks_answer(grant->client, grant);
+    hf_grant_unqueue_revoke(grant);
+    if (!grant->released)
+        hf_grant_queue_loss(grant);
+}
+
+/* A caller that blocks has its answer already, and no callback runs. */
+static void end_waiting(struct hf_grant *grant)
+{
+    if (grant->waiter == NULL && hf_grant_owes_wait(grant))
+        hf_grant_queue_wait(grant);
+    else
+        hf_grant_unqueue_wait(grant);
+}
+
+/* A wait that was in vain may have been so because of a wrong limit. */
+static void explain_limits(struct hf_grant *grant)
+{
+    struct hf_acquisition *a = &grant->acquisition;
+    struct hf_error why = {.status = a->status};
+
+    if (a->status != HF_ETIMEDOUT && a->status != HF_EBUSY)
+        return;
+    hf_limit_compare(grant); /* a try has no WAITING */
+    (void)snprintf(why.text, sizeof(why.text), "%s", hf_acquisition_text(a));
+    hf_limit_explain(grant, &why);
+    hf_acquisition_set_text(&grant->client->core, a, why.text);
+}
+
+void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
+{
+    struct hf_election *election = grant->election;
+
+    switch (effect->kind) {
+    case HF_EFFECT_LOST:
+        hf_holdings_remove(grant);
+        hf_grant_set_unsettled(grant, true);
+        lose(grant);
+        break;
+    case HF_EFFECT_GRANTED:
+        grant->granted = true;
+        hf_holdings_add(grant);
+        hf_limit_compare(grant);
+        hf_grant_set_unsettled(grant, false);
+        end_waiting(grant);
+        complete(grant, HF_OK);
+        break;
+    case HF_EFFECT_ENDED:
+        explain_limits(grant);
+        hf_grant_unqueue_wait(grant);
+        complete(grant, grant->acquisition.status);
+        break;
+    case HF_EFFECT_WAITING:
+        hf_limit_compare(grant);
+        hf_grant_queue_wait(grant);
+        break;
+    case HF_EFFECT_REVOKED:
+        hf_log_write(&grant->client->monitor.log, HF_LOG_INFO,
+                     "somebody asks for \"%s\" to be released",
+                     grant->lock->name);
+        if (!grant->released)
+            hf_grant_queue_revoke(grant);
+        break;
+    case HF_EFFECT_RELEASED:
+        if (grant->acquisition.status == HF_EDENIED)
+            hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
+                         "the ticket of \"%s\" cannot leave its queue before "
+                         "this client is closed: %s",
+                         grant->lock->name,
+                         hf_acquisition_text(&grant->acquisition));
+        complete(grant, grant->acquisition.status);
+        break;
+    case HF_EFFECT_DOWNGRADED:
+        hf_grant_downgraded(grant);
+        break;
+    case HF_EFFECT_FORGOTTEN:
+        hf_grant_set_unsettled(grant, false);
+        hf_limit_leave(grant);
+        hf_grant_dereference(grant);
+        break;
+    case HF_EFFECT_REQUEST:
+    case HF_EFFECT_FORGET:
+    case HF_EFFECT_CONNECT:
+    case HF_EFFECT_PROVEN:
+    case HF_EFFECT_STATE:
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
+        assert(false);
+    }
+    if (election != NULL)
+        hf_candidacy_effect(election, grant, effect->kind);
+}

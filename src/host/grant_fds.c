@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptors of a grant: one that shows its loss, and one that keeps its
+ * ticket, which a child may inherit. */
+#include <assert.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "host/grant.h"
+#include "host/grant_check.h"
+
+/* ------------------------------------------------------------- its loss -- */
+
+/* Of any grant that there is: the core need not have it any more. */
+static void keep_loss_fd(struct hf_grant *grant, int fd)
+{
+    struct hf_grant **first = &grant->client->loss_fds;
+
+    grant->loss_fd = fd;
+    grant->next_loss_fd = *first;
+    grant->loss_fd_link = first;
+    if (*first != NULL)
+        (*first)->loss_fd_link = &grant->next_loss_fd;
+    *first = grant;
+}
+
+void hf_grant_close_loss_fd(struct hf_grant *grant)
+{
+    if (grant->loss_fd < 0)
+        return;
+    *grant->loss_fd_link = grant->next_loss_fd;
+    if (grant->next_loss_fd != NULL)
+        grant->next_loss_fd->loss_fd_link = grant->loss_fd_link;
+    close(grant->loss_fd);
+}
+
+void hf_grant_after_fork(struct hf_client *client)
+{
+    const struct hf_grant *grant;
+
+    for (grant = client->loss_fds; grant != NULL; grant = grant->next_loss_fd)
+        close(grant->loss_fd);
+}
+
+void hf_grant_show_loss(const struct hf_grant *grant)
+{
+    uint64_t one = 1;
+    ssize_t done;
+
+    if (grant->loss_fd < 0)
+        return;
+    done = write(grant->loss_fd, &one, sizeof(one));
+    assert(done == sizeof(one) || errno == EAGAIN);
+}
+
+static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
+{
+    hf_status status;
+    int fd;
+
+    if (grant->loss_fd >= 0)
+        return HF_OK;
+    if ((status = hf_monitor_ensure_driver(&grant->client->monitor, error)) !=
+        HF_OK)
+        return status;
+    fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptor is left to show a loss; raise the "
+                            "limit on open files");
+    keep_loss_fd(grant, fd);
+    if (grant->lost)
+        hf_grant_show_loss(grant);
+    return HF_OK;
+}
+
+hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
+{
+    struct hf_error error;
+    hf_status status = hf_monitor_enter(&grant->client->monitor);
+
+    *fd = -1;
+    if (status != HF_OK)
+        return status;
+    status = make_loss_fd(grant, &error);
+    *fd = grant->loss_fd;
+    hf_monitor_leave(&grant->client->monitor);
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_loss_fd", &error);
+    return status;
+}
+
+/* ----------------------------------------------------------- its ticket -- */
+
+/* With the lock. */
+static hf_status hold(struct hf_grant *grant, const struct hf_lock *lock,
+                      int *fd, struct hf_error *error)
+{
+    const struct hf_acquisition *a = hf_grant_items_find(grant, lock);
+    struct hf_client *client = grant->client;
+    hf_status status;
+
+    if (a == NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "the grant is not of \"%.120s\"; pass a lock that "
+                            "was acquired with it",
+                            lock->name);
+    if (!hf_grant_is_valid(grant))
+        return hf_grant_explain_loss(grant, error);
+    if (client->ops->hold == NULL)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "tickets of this engine belong to a session, and "
+                            "no descriptor keeps them; only the file engine "
+                            "has such");
+    status = client->ops->hold(client->engine, &a->ticket_id, fd);
+    if (status != HF_OK)
+        hf_error_set(error, status, "%s", hf_status_text(status));
+    return status;
+}
+
+hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
+                              const struct hf_lock *lock, int *fd)
+{
+    struct hf_client *client = grant->client;
+    struct hf_error error;
+    hf_status status = hf_monitor_enter(&client->monitor);
+
+    *fd = -1;
+    if (status != HF_OK)
+        return status;
+    hf_monitor_run_ready(&client->monitor);
+    status = hold(grant, lock, fd, &error);
+    hf_monitor_leave(&client->monitor);
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_hold_fd", &error);
+    return status;
+}
+
+hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
+{
+    return hf_grant_hold_fd_of(grant, grant->lock, fd);
+}

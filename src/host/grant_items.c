@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/grant_items.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/multi_lock.h"
+#include "host/grant.h"
+#include "host/limit.h"
+
+/* A semaphore is two queues, see core/multi_lock.h. */
+static size_t tickets_of(const struct hf_lock *lock)
+{
+    return lock->kind == HF_TICKET_LEASE ? 2 : 1;
+}
+
+hf_status hf_grant_items_check(struct hf_lock *const *locks, size_t count,
+                               struct hf_error *error)
+{
+    if (count == 0 || count > HF_LOCKS_MAX)
+        return hf_error_set(error, HF_EINVAL,
+                            "%zu locks; expected 1 to %d at once", count,
+                            HF_LOCKS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (locks[i]->client != locks[0]->client)
+            return hf_error_set(error, HF_EINVAL,
+                                "the lock \"%.200s\" is of another client; "
+                                "expected locks of one",
+                                locks[i]->name);
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(locks[k]->name, locks[i]->name) == 0)
+                return hf_error_set(error, HF_EINVAL,
+                                    "the lock \"%.200s\" is given twice; it "
+                                    "would wait for itself",
+                                    locks[i]->name);
+        }
+    }
+    return HF_OK;
+}
+
+size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count)
+{
+    size_t children = 0;
+
+    for (size_t i = 0; i < count; i++)
+        children += tickets_of(locks[i]);
+    return children;
+}
+
+/* In the order of their names, which is the same in every process. */
+static void sort(struct hf_grant_item *items, struct hf_lock *const *locks,
+                 size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t place = i;
+
+        while (place > 0 &&
+               strcmp(items[place - 1].lock->name, locks[i]->name) > 0) {
+            items[place] = items[place - 1];
+            place--;
+        }
+        items[place].lock = locks[i];
+    }
+}
+
+static void want(struct hf_acquisition *child, const struct hf_grant *grant,
+                 const char *queue, enum hf_ticket_kind kind)
+{
+    child->queue = queue;
+    child->kind = kind;
+    if (kind == HF_TICKET_PARTICIPANT)
+        child->limit = grant->lock->limit;
+    if (child == &grant->acquisition)
+        return;
+    child->payload = grant->acquisition.payload;
+    child->only_try = grant->acquisition.only_try;
+    child->deadline_at_ms = grant->acquisition.deadline_at_ms;
+    child->report_every_ms = grant->acquisition.report_every_ms;
+}
+
+static struct hf_acquisition *want_semaphore(struct hf_acquisition *children,
+                                             const struct hf_grant *grant,
+                                             const struct hf_lock *lock)
+{
+    want(&children[0], grant, lock->locks, HF_TICKET_MUTEX);
+    children[0].entry_mutex = true;
+    want(&children[1], grant, lock->leases, HF_TICKET_LEASE);
+    children[1].weight = lock->permits;
+    children[1].limit = lock->limit;
+    return &children[1];
+}
+
+void hf_grant_items_want(struct hf_grant *grant, struct hf_lock *const *locks)
+{
+    struct hf_multi_lock *multi_lock =
+        hf_acquisition_multi_lock(&grant->acquisition);
+    struct hf_acquisition *child =
+        multi_lock != NULL ? multi_lock->children : &grant->acquisition;
+
+    sort(grant->items, locks, grant->item_count);
+    for (size_t i = 0; i < grant->item_count; i++) {
+        struct hf_grant_item *item = &grant->items[i];
+
+        item->acquisition = child;
+        if (item->lock->kind == HF_TICKET_LEASE) {
+            item->acquisition = want_semaphore(child, grant, item->lock);
+            hf_limit_join(item);
+        } else {
+            want(child, grant, item->lock->name, item->lock->kind);
+        }
+        if (item->lock->local != NULL)
+            hf_acquisition_use_cohort(item->acquisition,
+                                      &item->lock->local->cohort);
+        if (item->lock == grant->lock && multi_lock != NULL)
+            multi_lock->token =
+                (size_t)(item->acquisition - multi_lock->children);
+        child = item->acquisition + 1;
+    }
+    if (multi_lock == NULL)
+        return;
+    assert(child == multi_lock->children + multi_lock->count);
+    grant->acquisition.queue = grant->lock->name;
+    grant->acquisition.kind = HF_TICKET_MUTEX; /* it has no ticket */
+}
+
+struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
+                                           const struct hf_lock *lock)
+{
+    for (size_t i = 0; i < grant->item_count; i++) {
+        if (grant->items[i].lock == lock)
+            return grant->items[i].acquisition;
+    }
+    return NULL;
+}

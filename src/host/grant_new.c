@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a grant, and freeing it. */
+#include <stddef.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/multi_lock.h"
+#include "host/grant.h"
+#include "host/owner.h"
+
+static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
+{
+    struct hf_acquisition *acquisition = &grant->acquisition;
+    uint64_t now_ms = hf_now_ms();
+
+    acquisition->payload = grant->payload;
+    acquisition->only_try = opts->wait_ms == 0;
+    acquisition->deadline_at_ms = HF_FOREVER;
+    /* One more, because now_ms was rounded down. */
+    if (opts->wait_ms != 0 && opts->wait_ms < HF_FOREVER - 1 - now_ms)
+        acquisition->deadline_at_ms = now_ms + opts->wait_ms + 1;
+    acquisition->report_every_ms =
+        opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
+}
+
+/* A multi-lock of several tickets, the list of the locks, callbacks, and what
+ * the tickets say, with room for a limit, lie behind the grant. */
+static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
+                             const char *payload)
+{
+    struct hf_acquisition *children;
+    struct hf_multi_lock *multi_lock = NULL;
+    size_t multi_lock_bytes =
+        tickets == 1 ? 0 : tickets * sizeof(*children) + sizeof(*multi_lock);
+    size_t callbacks_bytes = calls_back ? sizeof(struct hf_grant_callbacks) : 0;
+    size_t bytes = strlen(payload);
+    size_t size = bytes + (tickets == count ? 0 : HF_OWNER_LIMIT_BYTES) + 1;
+    struct hf_grant *grant =
+        hf_alloc(sizeof(*grant) + multi_lock_bytes +
+                 count * sizeof(grant->items[0]) + callbacks_bytes + size);
+
+    if (grant == NULL)
+        return NULL;
+    if (tickets > 1) { /* what is aligned most comes first */
+        children = (void *)(grant + 1);
+        multi_lock = (void *)(children + tickets);
+        multi_lock->children = children;
+        multi_lock->count = tickets;
+    }
+    if (multi_lock != NULL)
+        hf_acquisition_use_multi_lock(&grant->acquisition, multi_lock);
+    grant->items = (void *)((char *)(grant + 1) + multi_lock_bytes);
+    grant->item_count = count;
+    if (calls_back)
+        grant->callbacks = (void *)(grant->items + count);
+    grant->payload = (char *)(grant->items + count) + callbacks_bytes;
+    grant->payload_bytes = bytes;
+    grant->payload_size = size;
+    memcpy(grant->payload, payload, bytes);
+    return grant;
+}
+
+static void free_texts(struct hf_grant *grant)
+{
+    const struct hf_multi_lock *multi_lock =
+        hf_acquisition_multi_lock(&grant->acquisition);
+    struct hf_client *client = grant->client;
+
+    hf_acquisition_free(&client->core, &grant->acquisition);
+    for (size_t i = 0; multi_lock != NULL && i < multi_lock->count; i++)
+        hf_acquisition_free(&client->core, &multi_lock->children[i]);
+    hf_failure_drop(&client->failures, &grant->failure);
+}
+
+static void destroy(struct hf_deferred_free *object)
+{
+    struct hf_grant *grant =
+        (struct hf_grant *)((char *)object -
+                            offsetof(struct hf_grant, deferred));
+    struct hf_client *client = grant->client;
+
+    hf_grant_drop_callbacks(grant);
+    if (hf_fork_parted(&client->monitor.fork))
+        return;
+    hf_monitor_lock(&client->monitor);
+    hf_grant_close_loss_fd(grant);
+    for (size_t i = 0; i < grant->item_count; i++)
+        hf_lock_dereference(grant->items[i].lock);
+    free_texts(grant);
+    pthread_mutex_unlock(&client->monitor.lock);
+    hf_free(grant->downgrade);
+    hf_free(grant->payload_larger);
+    hf_free(grant);
+    hf_monitor_release(&client->monitor);
+}
+
+static struct hf_grant *of_op(struct hf_op *op)
+{
+    return (struct hf_grant *)((char *)op - offsetof(struct hf_grant, op));
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    hf_grant_cancel(of_op(op));
+}
+
+static void dereference_op(struct hf_op *op)
+{
+    hf_grant_dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
+struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
+                              const struct hf_acquire_opts *opts,
+                              const char *words, struct hf_done done)
+{
+    size_t tickets = hf_grant_items_tickets(locks, count);
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_grant *grant;
+
+    if (words != NULL)
+        hf_payload_copy(payload, words);
+    else
+        hf_owner_describe(payload, hf_now_ms(), opts->text);
+    if ((grant = make(tickets, count, hf_grant_has_callbacks(opts), payload)) ==
+        NULL)
+        return NULL;
+    grant->client = locks[0]->client;
+    grant->lock = locks[0];
+    grant->references = 1;
+    grant->op = (struct hf_op){&op_ops, grant->client};
+    grant->loss_fd = -1;
+    grant->deferred.destroy = destroy;
+    hf_grant_set_callbacks(grant, done, opts);
+    for (size_t i = 0; i < count; i++)
+        hf_lock_reference(locks[i]);
+    hf_monitor_reference(&grant->client->monitor);
+    limit(grant, opts);
+    hf_grant_items_want(grant, locks);
+    return grant;
+}

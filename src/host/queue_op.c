@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/queue_op.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/memory.h"
+
+static struct hf_queue_op *of_operation(struct hf_operation *operation)
+{
+    return (struct hf_queue_op *)((char *)operation -
+                                  offsetof(struct hf_queue_op, operation));
+}
+
+/* Those who hold the lock are to be found first. */
+static bool looks_first(const struct hf_queue_op *queue_op)
+{
+    return queue_op->args.each && queue_op->operation.kind == HF_REQUEST_LIST;
+}
+
+/* ------------------------------------------------------------- lifetime -- */
+
+void hf_queue_op_dereference(struct hf_queue_op *queue_op)
+{
+    assert(queue_op->references > 0);
+    if (--queue_op->references > 0)
+        return;
+    hf_tickets_free(queue_op->tickets);
+    hf_lock_dereference(queue_op->lock);
+    hf_free(queue_op);
+}
+
+static void run_done(void *arg)
+{
+    struct hf_queue_op *queue_op = arg;
+    struct hf_client *client = queue_op->lock->client;
+    struct hf_done done = queue_op->done;
+    struct hf_result result = {.status = queue_op->outcome.status,
+                               .text = queue_op->outcome.text,
+                               .tickets = queue_op->tickets};
+
+    queue_op->tickets = NULL;
+    hf_monitor_unlock(&client->monitor);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    hf_monitor_lock(&client->monitor);
+    hf_queue_op_dereference(queue_op);
+}
+
+/* Who waits may be granted between two lists: with those who wait listed first
+ * nobody is missed.  Whoever is to be found by its id most likely holds. */
+static void find_queues(struct hf_queue_op *queue_op)
+{
+    const struct hf_queue_op_args *args = &queue_op->args;
+    const struct hf_lock *lock = queue_op->lock;
+    bool lists = args->kind == HF_REQUEST_LIST;
+
+    queue_op->queue_count = 1;
+    queue_op->queues[0] = lock->name;
+    if (lock->kind != HF_TICKET_LEASE)
+        return;
+    queue_op->queues[0] = lists ? lock->locks : lock->leases;
+    queue_op->queues[1] = lists ? lock->leases : lock->locks;
+    if (args->each || (lists && args->which == HF_TICKETS_HOLDERS))
+        queue_op->queues[0] = lock->leases;
+    else if (!lists || args->which == HF_TICKETS_ALL)
+        queue_op->queue_count = 2;
+}
+
+/* Have the core begin with the next operation: the same object, once more. */
+static void operate(struct hf_queue_op *queue_op, enum hf_request_kind kind,
+                    const struct hf_ticket_id *ticket)
+{
+    struct hf_event event = {.kind = HF_EVENT_OPERATE};
+
+    memset(&queue_op->operation, 0, sizeof(queue_op->operation));
+    queue_op->kept = false;
+    queue_op->operation.kind = kind;
+    queue_op->operation.queue = queue_op->queues[queue_op->at];
+    queue_op->operation.deadline_at_ms = queue_op->deadline_at_ms;
+    queue_op->operation.only_try = queue_op->args.only_try;
+    queue_op->operation.stamp = queue_op->args.stamp;
+    queue_op->operation.keeps = queue_op->args.keeps;
+    queue_op->operation.mark = queue_op->args.mark;
+    if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
+        kind == HF_REQUEST_LOOK)
+        queue_op->operation.ticket = *ticket;
+    event.as.operation = &queue_op->operation;
+    hf_client_step(queue_op->lock->client, &event);
+}
+
+/* ------------------------------------------------------------ its handle -- */
+
+static struct hf_queue_op *of_op(struct hf_op *op)
+{
+    return (struct hf_queue_op *)((char *)op -
+                                  offsetof(struct hf_queue_op, op));
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    struct hf_queue_op *queue_op = of_op(op);
+    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
+
+    if (queue_op->ended)
+        return;
+    event.as.operation = &queue_op->operation;
+    hf_client_step(queue_op->lock->client, &event);
+}
+
+static void dereference_op(struct hf_op *op)
+{
+    hf_queue_op_dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
+struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op)
+{
+    queue_op->references++;
+    return &queue_op->op;
+}
+
+/* ----------------------------------------------------------------- begin -- */
+
+/* One more, because the time was rounded down. */
+static uint64_t deadline_ms(uint64_t wait_ms)
+{
+    return wait_ms == HF_FOREVER
+               ? HF_FOREVER
+               : hf_after_ms(hf_now_ms(), hf_after_ms(wait_ms, 1));
+}
+
+static struct hf_queue_op *make(struct hf_lock *lock,
+                                const struct hf_queue_op_args *args)
+{
+    struct hf_queue_op *queue_op = hf_alloc(sizeof(*queue_op));
+
+    if (queue_op == NULL)
+        return NULL;
+    queue_op->args = *args;
+    queue_op->lock = lock;
+    queue_op->op = (struct hf_op){&op_ops, lock->client};
+    queue_op->references = 2; /* the core's, and whose end it is */
+    queue_op->deadline_at_ms = deadline_ms(args->wait_ms);
+    find_queues(queue_op);
+    queue_op->done_callback =
+        (struct hf_callback){.run = run_done, .arg = queue_op};
+    hf_lock_reference(lock);
+    return queue_op;
+}
+
+hf_status hf_queue_op_begin(struct hf_lock *lock,
+                            const struct hf_queue_op_args *args,
+                            struct hf_waiter *waiter, struct hf_done done,
+                            struct hf_queue_op **queue_op,
+                            struct hf_error *error)
+{
+    struct hf_client *client = lock->client;
+    hf_status status;
+
+    *queue_op = NULL;
+    if (client->monitor.closing)
+        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+    if (done.fn != NULL &&
+        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK)
+        return status;
+    if ((*queue_op = make(lock, args)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    (*queue_op)->waiter = waiter;
+    (*queue_op)->done = done;
+    client->unsettled++;
+    operate(*queue_op, args->each ? HF_REQUEST_LIST : args->kind,
+            &args->ticket);
+    return HF_OK;
+}
+
+/* ------------------------------------------------------------ the answer -- */
+
+static void end(struct hf_queue_op *queue_op, hf_status status,
+                const char *text)
+{
+    struct hf_client *client = queue_op->lock->client;
+    struct hf_waiter *waiter = queue_op->waiter;
+
+    assert(!queue_op->ended);
+    queue_op->ended = true;
+    queue_op->waiter = NULL;
+    queue_op->outcome = (struct hf_error){.status = HF_OK};
+    if (status != HF_OK)
+        hf_error_set(&queue_op->outcome, status, "%s", text);
+    if (status != HF_OK || queue_op->args.kind != HF_REQUEST_LIST) {
+        hf_tickets_free(queue_op->tickets);
+        queue_op->tickets = NULL;
+    }
+    if (waiter != NULL)
+        hf_waiter_answer(&client->monitor, waiter, status);
+    else if (queue_op->done.fn != NULL || queue_op->done.drop != NULL)
+        hf_monitor_queue(&client->monitor, &queue_op->done_callback);
+    else
+        hf_queue_op_dereference(queue_op); /* nobody waits, or not any more */
+}
+
+static void end_gone(struct hf_queue_op *queue_op)
+{
+    end(queue_op, HF_EGONE,
+        "there is no such ticket in the queue, or not any more");
+}
+
+/* Is it about a ticket? */
+static bool must_be_found(const struct hf_operation *operation)
+{
+    return operation->kind == HF_REQUEST_REMOVE ||
+           operation->kind == HF_REQUEST_REVOKE;
+}
+
+static void answered(struct hf_queue_op *queue_op)
+{
+    const struct hf_operation *operation = &queue_op->operation;
+    bool lists = operation->kind == HF_REQUEST_LIST;
+    bool last = queue_op->at + 1 == queue_op->queue_count;
+
+    if (operation->status != HF_OK)
+        end(queue_op, operation->status, operation->text);
+    else if (lists && !queue_op->kept)
+        end(queue_op, HF_ENOMEM, "out of memory");
+    else if (queue_op->args.each)
+        queue_op->asked += !looks_first(queue_op) && operation->found;
+    else if (lists ? last : operation->found || !must_be_found(operation))
+        end(queue_op, HF_OK, "");
+    else if (last)
+        end_gone(queue_op);
+}
+
+/* Every holder that was listed was gone before it could be asked.  Somebody
+ * else may hold the lock by now, so that only another list can tell. */
+static bool list_again(struct hf_queue_op *queue_op)
+{
+    if (++queue_op->lists == HF_REVOKE_LISTS_MAX) {
+        end(queue_op, HF_EGONE,
+            "the lock is handed over faster than its holders can be asked");
+        return false;
+    }
+    hf_tickets_free(queue_op->tickets);
+    queue_op->tickets = NULL;
+    queue_op->next = 0;
+    operate(queue_op, HF_REQUEST_LIST, NULL);
+    return true;
+}
+
+/* Every holder that was listed was asked, or was gone. */
+static bool end_round(struct hf_queue_op *queue_op)
+{
+    if (queue_op->asked == 0 && hf_tickets_count(queue_op->tickets) > 0)
+        return list_again(queue_op);
+    if (queue_op->asked > 0)
+        end(queue_op, HF_OK, "");
+    else
+        end(queue_op, HF_EGONE, "nobody holds the lock");
+    return false;
+}
+
+/* The core is done with the operation: go on with the next holder. */
+static bool ask_next(struct hf_queue_op *queue_op)
+{
+    const struct hf_ticket_view *view;
+    struct hf_ticket_id ticket;
+
+    view = hf_tickets_at(queue_op->tickets, queue_op->next);
+    if (view == NULL)
+        return end_round(queue_op);
+    queue_op->next++;
+    (void)hf_ticket_id_parse(&ticket, view->id, strlen(view->id));
+    operate(queue_op, HF_REQUEST_REVOKE, &ticket);
+    return true;
+}
+
+static bool goes_on(struct hf_queue_op *queue_op)
+{
+    if (queue_op->ended)
+        return false;
+    if (queue_op->args.each)
+        return ask_next(queue_op);
+    queue_op->at++;
+    operate(queue_op, queue_op->args.kind, &queue_op->args.ticket);
+    return true;
+}
+
+static void finished(struct hf_queue_op *queue_op)
+{
+    if (goes_on(queue_op))
+        return;
+    queue_op->lock->client->unsettled--;
+    hf_queue_op_dereference(queue_op);
+}
+
+void hf_queue_op_effect(const struct hf_effect *effect)
+{
+    struct hf_queue_op *queue_op = of_operation(effect->operation);
+
+    if (effect->kind == HF_EFFECT_ANSWERED)
+        answered(queue_op);
+    else
+        finished(queue_op);
+}
+
+void hf_queue_op_receive(const struct hf_event *event)
+{
+    struct hf_operation *operation;
+    struct hf_queue_op *queue_op;
+
+    if (event->kind != HF_EVENT_LISTED)
+        return;
+    if ((operation = event->as.answer.request->operation) == NULL ||
+        operation->kind != HF_REQUEST_LIST)
+        return;
+    queue_op = of_operation(operation);
+    if (queue_op->ended)
+        return;
+    queue_op->kept = hf_tickets_add(
+        &queue_op->tickets, queue_op->lock, operation->queue, event,
+        queue_op->args.each ? HF_TICKETS_HOLDERS : queue_op->args.which);
+}
