@@ -47,6 +47,7 @@ struct plan {
     unsigned fault_count;
     uint64_t scale_ms; /* of what goes wrong */
     uint64_t leader_freeze_most_us;
+    uint64_t leader_rests_us; /* it is not stopped again before */
     unsigned cuts;       /* of links between servers, in force */
     uint64_t cut_end_us; /* the last one ended */
     uint64_t fault_every_us;

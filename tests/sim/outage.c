@@ -102,6 +102,17 @@ static void freeze_server(int server, uint64_t us)
     later(us, thaw_server, (void *)(uintptr_t)server);
 }
 
+/* Two stops between two questions of the leader's would add up to more than
+ * .leader_freeze_most_us: it asks once in between. */
+static void freeze_leader(int leader, uint64_t us)
+{
+    if (now_us() < plan.leader_rests_us)
+        return;
+    plan.leader_rests_us =
+        now_us() + us + 1000 * plan.world->config.ensemble.tick_ms;
+    freeze_server(leader, us);
+}
+
 static void depose(int leader)
 {
     bool out = one_in(3), in = !out && one_in(2);
@@ -145,7 +156,7 @@ static void outage_of_server(enum fault fault)
 
     switch (fault) {
     case FAULT_LEADER_FREEZE:
-        freeze_server(hf_sim_leader(sim), below(plan.leader_freeze_most_us));
+        freeze_leader(hf_sim_leader(sim), below(plan.leader_freeze_most_us));
         break;
     case FAULT_SERVER_FREEZE:
         if (any != hf_sim_leader(sim))
