@@ -48,8 +48,8 @@ struct plan {
     uint64_t scale_ms; /* of what goes wrong */
     uint64_t leader_freeze_most_us;
     uint64_t leader_rests_us; /* it is not stopped again before */
-    unsigned cuts;       /* of links between servers, in force */
-    uint64_t cut_end_us; /* the last one ended */
+    unsigned cuts;            /* of links between servers, in force */
+    uint64_t cut_end_us;      /* the last one ended */
     uint64_t fault_every_us;
     uint64_t want_every_us;
     uint64_t hold_most_us;
