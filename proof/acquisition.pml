@@ -135,7 +135,7 @@ inline decide(a)
             admit(a)
         :: else
         fi
-    :: else -> /* hf_own_ticket_disown(), evicted() */
+    :: else -> /* hf_own_ticket_remove_unlisted(), evicted() */
         WITHDRAW(acq[a].ticket);
         forget_place(a);
         acq[a].phase = PAUSED
@@ -154,7 +154,7 @@ inline placed(a)
     decide(a)
 }
 
-/* hf_own_ticket_one_less() */
+/* hf_own_ticket_ahead_gone() */
 inline one_less(a)
 {
     assert(acq[a].blocking > 0);
@@ -248,7 +248,7 @@ inline enqueue_unsure(a)
 #endif
     :: else ->
 #ifndef ABANDONED_FORGOTTEN
-        WITHDRAW(acq[a].ticket) /* hf_own_ticket_abandon(), now */
+        WITHDRAW(acq[a].ticket) /* hf_own_ticket_remove_unanswered(), now */
 #else
         skip
 #endif
@@ -265,7 +265,7 @@ inline listed(a)
         placed(a)
     :: !acq[a].list_wanted && acq[a].phase == UNSURE && !acq[a].seen ->
 #ifndef ABANDONED_FORGOTTEN
-        removal[acq[a].ticket] = WAITING; /* hf_own_ticket_abandon() */
+        removal[acq[a].ticket] = WAITING; /* hf_own_ticket_remove_unanswered() */
 #endif
         acq[a].phase = PAUSED
     :: !acq[a].list_wanted && acq[a].phase == QUEUED ->

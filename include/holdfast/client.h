@@ -137,8 +137,10 @@ enum hf_delivery {
 /* When those who hold a lock, lead, or are inside a double barrier hear that
  * this is over.  At SUSPENDED they hear as soon as the link is down, although
  * their tickets may live and nobody else has been admitted; the tickets leave
- * their queues when the link is back.  Waits are as patient in either case.
- * On an engine without sessions over a network there is no difference. */
+ * their queues when the link is back (not that of an hf_mutex that nobody holds
+ * then, but that threads of this client wait for).  Waits are as patient in
+ * either case. On an engine without sessions over a network there is no
+ * difference. */
 enum hf_loss_at {
     HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over; with
                             proof=lazy only the latter */

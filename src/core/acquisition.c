@@ -171,7 +171,7 @@ static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
 /* Tell the owner, if it is time. */
 static void notify(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->notified || (a->ops->is_leaving(a) && !is_overdue(core, a)))
+    if (a->notified || (a->ops->must_wait(a) && !is_overdue(core, a)))
         return;
     a->notified = true;
     hf_schedule_touch(core, &a->entry);

@@ -8,7 +8,7 @@
  *   HELD         admitted, the grant is valid
  *   LOST         the grant ended before its release
  *   RELEASING    released by its owner, some ticket not yet known to be gone
- *   GIVING_UP  given up without a grant, some ticket not yet known to be gone
+ *   GIVING_UP    given up without a grant, some ticket not yet known to be gone
  *   DONE         nothing of it can be, or appear, in the queue
  */
 #ifndef HF_CORE_ACQUISITION_H
@@ -59,8 +59,9 @@ struct hf_acquisition_ops {
     void (*session_over)(struct hf_core *core, struct hf_acquisition *a);
     /* It waits, or is held, no longer; its state is not changed yet. */
     void (*leave)(struct hf_core *core, struct hf_acquisition *a);
-    /* Is there something to wait for before the owner hears of the end? */
-    bool (*is_leaving)(const struct hf_acquisition *a);
+    /* Is there an answer to wait for before the owner is notified of the end?
+     */
+    bool (*must_wait)(const struct hf_acquisition *a);
     /* May a ticket of it be, or appear, in a queue? */
     bool (*may_remain)(const struct hf_acquisition *a);
     /* How its release has ended; sets the text unless that is HF_OK. */
@@ -74,9 +75,10 @@ struct hf_acquisition_ops {
                   const struct hf_acquisition **at);
 };
 
-/* Whoever has an acquisition: the user; a whole, of its children; a cohort, of
- * its tickets.  .lost may only note and tell on, because LOST comes first; what
- * the others note is looked at when the step ends. */
+/* The owner of an acquisition: the user; a multi-lock, of its children; a
+ * cohort, of its tickets.  .lost may only take note and notify the owner's own
+ * owner, because LOST comes first; what the others note is looked at when the
+ * step ends. */
 struct hf_acquisition_owner {
     void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
     void (*granted)(struct hf_core *core, struct hf_acquisition *a);
@@ -149,7 +151,8 @@ struct hf_acquisition {
     const char *payload;
     enum hf_ticket_kind kind;
     uint32_t weight;  /* LEASE: so many permits ... */
-    uint32_t limit;   /* ... of so many; MEMBER: so many are waited for */
+    uint32_t limit;   /* ... of so many; PARTICIPANT: so many are
+                         waited for */
     bool entry_mutex; /* of a semaphore: let go once the lease is had */
     bool only_try;    /* end with HF_EBUSY instead of waiting; the deadline is
                          then not looked at */
@@ -188,12 +191,15 @@ struct hf_acquisition {
                                       the memory for it */
     struct hf_ticket_id ticket_id; /* GRANTED */
     uint64_t token;                /* GRANTED */
-    uint64_t stamp;                /* GRANTED to a MEMBER: what let it in */
+    uint64_t stamp;                /* GRANTED to a PARTICIPANT: what let
+                                      it in */
 
     /* The core's own; see acquisition.c. */
     unsigned state;
-    bool unlimited;         /* its limits do not count now: others have them */
-    bool placeless;         /* its place is lost, and it has no other yet */
+    bool unlimited; /* its limits do not count: a parent that takes tickets,
+                       because the child that waits has them; a cohort's
+                       ticket, because the waiters have them */
+    bool placeless; /* its place is lost, and it has no other yet */
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t session;       /* HELD: number of the one that grants it */
     bool notified;          /* RELEASED or ENDED was queued, ... */
@@ -275,8 +281,8 @@ static inline bool hf_acquisition_is_behind(const struct hf_acquisition *a)
     return hf_acquisition_is_queued(a) && a->own.ticket->in.queued.blocking > 0;
 }
 
-/* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
- * still waited for, nor on the ticket of a cohort that no member has now. */
+/* Does somebody rely on the grant of ${a}?  Nobody does on a child whose parent
+ * still waits, nor on the ticket of a cohort between two holders. */
 bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 /* Below: within a step.  Each may finish ${a}, which then is no longer in the
@@ -345,9 +351,11 @@ void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
                           bool revoked);
 
-/* Its place is lost; the next one will be at the tail.  It has one: counted
- * with the new place, because what is told before is of the old one. */
+/* Its place is lost; the next one will be at the tail. */
 void hf_acquisition_displaced(struct hf_acquisition *a);
+
+/* It has a place.  The loss of the one before is counted now and not earlier,
+ * because until now the owner was notified of the old place. */
 void hf_acquisition_count_place(struct hf_acquisition *a);
 
 /* In the core's list, and out of it. */

@@ -24,7 +24,8 @@ static bool may_exist(const struct hf_own_ticket *ticket)
            ticket->state != HF_OWN_TICKET_GONE;
 }
 
-/* The ticket in force is so no more.  It is freed when it is over. */
+/* Move the ticket in force to the earlier ones.  It is freed when it is over.
+ */
 static void drop_ticket(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_own_ticket **link = &a->own.earlier;
@@ -70,7 +71,7 @@ static bool are_finished(const struct hf_acquisition *a)
     return settled;
 }
 
-/* ------------------------------------------- what the ticket in force tells --
+/* ------------------------------------ notifications of the ticket in force --
  */
 
 static void queued(struct hf_core *core, struct hf_own_ticket *ticket)
@@ -148,7 +149,7 @@ static void try_again(struct hf_core *core, struct hf_acquisition *a,
 {
     uint64_t at_ms = core->now_ms;
 
-    hf_acquisition_keep_message(core, a, why); /* told if time runs out first */
+    hf_acquisition_keep_message(core, a, why); /* if the wait ends meanwhile */
     hf_enqueue_order_failed(core, &a->own.turn);
     /* A connection that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
@@ -169,7 +170,7 @@ static void try_again(struct hf_core *core, struct hf_acquisition *a,
 static void unsure(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why)
 {
-    /* Told if no time is left. */
+    /* Should no retry be left, this is what the wait ends with. */
     hf_acquisition_keep_message(core, ticket->acquisition, why);
 }
 
@@ -197,11 +198,11 @@ static void refused(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_acquisition_give_up(core, ticket->acquisition, why);
 }
 
-/* Given up, and the enqueue of the ticket got no answer. */
-static void abandoned(struct hf_core *core, struct hf_own_ticket *ticket)
+/* The wait was given up, and the enqueue of the ticket got no answer. */
+static void unanswered(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     hf_own_ticket_unask(core, ticket);
-    hf_own_ticket_abandon(core, ticket, true);
+    hf_own_ticket_remove_unanswered(core, ticket, true);
     drop_ticket(core, ticket->acquisition);
 }
 
@@ -285,7 +286,7 @@ static const struct hf_ticket_owner ticket_owner = {
     .failed = failed,
     .refused = refused,
     .downgraded = downgraded,
-    .abandoned = abandoned,
+    .unanswered = unanswered,
     .not_removed = not_removed,
     .changed = hf_acquisition_pump,
 };
@@ -384,7 +385,7 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
     if (a->own.ticket == NULL || a->state == STATE(LOST))
         return;
     if (a->own.ticket->state == HF_OWN_TICKET_UNSURE)
-        abandoned(core, a->own.ticket);
+        unanswered(core, a->own.ticket);
     else
         hf_own_ticket_remove(core, a->own.ticket);
 }
@@ -408,7 +409,7 @@ bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
     return awaits;
 }
 
-static bool is_leaving(const struct hf_acquisition *a)
+static bool must_wait(const struct hf_acquisition *a)
 {
     if (a->state == STATE(GIVING_UP) && !hf_acquisition_waits_for_removal(a))
         return hf_acquisition_awaits_removal(a);
@@ -486,7 +487,7 @@ const struct hf_acquisition_ops hf_acquisition_by_ticket = {
     .connected = connected,
     .session_over = session_over,
     .leave = leave,
-    .is_leaving = is_leaving,
+    .must_wait = must_wait,
     .may_remain = may_remain,
     .release_status = release_status,
     .may_finish = are_finished,

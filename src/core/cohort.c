@@ -474,7 +474,7 @@ static void pump_waiter(struct hf_core *core, struct hf_acquisition *a)
     hf_cohort_touch(core, a->waiter.cohort);
 }
 
-static bool is_leaving(const struct hf_acquisition *a)
+static bool must_wait(const struct hf_acquisition *a)
 {
     return a->waiter.awaits != NULL && !a->waiter.awaits->notified;
 }
@@ -496,7 +496,7 @@ const struct hf_acquisition_ops hf_acquisition_by_cohort = {
     .begin = join,
     .pump = pump_waiter,
     .leave = leave,
-    .is_leaving = is_leaving,
+    .must_wait = must_wait,
     .may_remain = may_remain,
     .release_status = release_status,
     .may_finish = may_finish,

@@ -12,8 +12,13 @@
  *
  *  - Waiters are granted in the order of their WANT, one at a time.
  *  - A waiter that is released hands the ticket on to the next waiter: at once
- *    and without a request, unless the session may not admit now.  All grants
- *    on one ticket have the same token.
+ *    and without a request.  All grants on one ticket have the same token.
+ *  - While the session may not admit, the released waiter gets RELEASED all the
+ *    same, and the ticket stays HELD with nobody relying on it.  The next
+ *    waiter is granted on it once the session may admit again; after an outage
+ *    the ticket is listed before that, because somebody may have taken it out.
+ *    If safe-until passes or the session ends before, the ticket is lost, and
+ *    the waiters go on with another one at the tail.
  *  - After .handoffs such handoffs the ticket is removed instead, and another
  *    one is enqueued at the tail of the engine's queue for the waiters that are
  *    left, so that other clients do not starve.  The same happens once somebody

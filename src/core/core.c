@@ -53,9 +53,11 @@ static void pump_lost(struct hf_core *core, struct hf_acquisition *first)
     }
 }
 
-/* Tell all who hold, or all who rely on what they hold, and return them, linked
- * by .next_held: what follows from it is for afterwards.  A loss may bring
- * others with it, which stand behind: a whole, a member of a cohort. */
+/* Have all acquisitions that are HELD, or all that somebody relies on, be LOST,
+ * and notify their owners.  Return those that were lost here, linked by
+ * .next_held, for pump_lost(): what follows from a loss comes after all losses
+ * were notified.  A lost child takes its parent with it, and the lost ticket of
+ * a cohort its holder; these are in the list behind what they depend on. */
 static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
                                    bool tickets_live, const char *why)
 {
@@ -64,7 +66,7 @@ static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
 
     while ((a = kept != NULL ? kept->next_held : core->first_held) != NULL) {
         hf_core_visit(core);
-        if (a->ops == &hf_acquisition_by_cohort || /* its ticket tells it */
+        if (a->ops == &hf_acquisition_by_cohort || /* lost with its ticket */
             (relied_on_only && !hf_acquisition_is_relied_on(a))) {
             kept = a;
             continue;
@@ -375,9 +377,12 @@ static void session_answered(struct hf_core *core, const struct hf_event *event)
     prove(core);
 }
 
-/* Whoever lists a queue sees every ticket of ours that should not be in it. */
-static void look(struct hf_core *core, const char *queue,
-                 const struct hf_snapshot *snapshot)
+/* A list of ${queue} has come, whoever asked for it.  Where it shows a ticket
+ * whose removal waits for it to appear, ask for that removal.  A list that
+ * shows a part of the queue may not show such a ticket: it is taken out when
+ * its time is over. */
+static void remove_those_that_appeared(struct hf_core *core, const char *queue,
+                                       const struct hf_snapshot *snapshot)
 {
     struct hf_own_ticket *ticket = NULL;
 
@@ -393,7 +398,8 @@ static void answered(struct hf_core *core, const struct hf_event *event)
     struct hf_operation *operation = request->operation;
 
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
-        look(core, request->queue, &event->as.answer.snapshot);
+        remove_those_that_appeared(core, request->queue,
+                                   &event->as.answer.snapshot);
     if (ticket != NULL) {
         hf_own_ticket_answered(core, ticket, event);
         notify_owner(core, a); /* it may have crossed its own FORGET */

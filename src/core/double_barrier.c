@@ -7,7 +7,7 @@ static void count(struct hf_enter *enter, const struct hf_ticket *ticket)
 {
     if (ticket->kind == HF_TICKET_READY)
         enter->stamp = ticket->token;
-    enter->members += ticket->kind == HF_TICKET_PARTICIPANT;
+    enter->participants += ticket->kind == HF_TICKET_PARTICIPANT;
 }
 
 struct hf_enter
@@ -24,7 +24,7 @@ hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
         enter.answer = HF_ENTER_MISSING;
     else if (enter.stamp > snapshot->tickets[place].token)
         enter.answer = HF_ENTER_PASS;
-    else if (enter.members >= parties)
+    else if (enter.participants >= parties)
         enter.answer = HF_ENTER_STAMP;
     return enter;
 }

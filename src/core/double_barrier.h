@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule of a double barrier: who may go in, and who may go.
+ * The rule of a double barrier: who may enter, and who may leave.
  *
- * Each member is a ticket, and whoever counts enough of them stamps: a mark is
- * made at one instant, at which that many are known to be there.  Tokens of
- * tickets and stamps are of one numbering, so a stamp that is newer than a
- * ticket was made when that ticket's owner was a member.  It alone lets him in:
- * an old stamp, a late one, or any other news does not.
+ * Each participant is a ticket.  A participant that counts enough tickets
+ * stamps the queue: a mark is made at one instant at which that many are there.
+ * Tokens of tickets and of stamps are of one numbering, so a stamp that is
+ * newer than a ticket was made while the ticket's owner was a participant. Such
+ * a stamp lets the owner in, and nothing else does: no older stamp, and no
+ * event.
  *
- * His round is whoever is older than the stamp that let him in.  He goes when
- * none of them is there but he; who has come since is of another round.  All
- * take their tickets out first, but for the lowest, who keeps his until he is
- * alone: Curator's members, when they go, take one ticket that is left for the
- * end.  Two never keep theirs for each other, since of these one is the lower.
+ * The round of a participant is all tickets older than the stamp that let it
+ * in. It leaves when no other ticket of its round is there; tickets that have
+ * come since are of another round.  All take their tickets out first, but for
+ * the one with the lowest, which keeps its ticket until it is alone:
+ * participants of Curator take one ticket that is left for the end.  Two of one
+ * round never keep theirs for each other, because one of the two is the lower.
  */
 #ifndef HF_CORE_DOUBLE_BARRIER_H
 #define HF_CORE_DOUBLE_BARRIER_H
@@ -20,32 +22,32 @@
 #include "core/ticket.h"
 
 enum hf_enter_answer {
-    HF_ENTER_MISSING, /* my ticket is not there */
+    HF_ENTER_MISSING, /* its ticket is not there */
     HF_ENTER_WAIT,    /* too few are */
-    HF_ENTER_STAMP,   /* enough are, and nobody has stamped since I came */
-    HF_ENTER_PASS,    /* .stamp lets me in */
+    HF_ENTER_STAMP,   /* enough are, and nobody has stamped since it came */
+    HF_ENTER_PASS,    /* .stamp lets it in */
 };
 
 struct hf_enter {
     enum hf_enter_answer answer;
-    size_t members;
+    size_t participants;
     uint64_t stamp; /* the token of the mark; 0: there is none */
 };
 
 enum hf_leave_answer {
-    HF_LEAVE_WAIT,  /* as you are */
-    HF_LEAVE_YIELD, /* take your ticket out, then wait */
-    HF_LEAVE_PASS,  /* nobody of the round is left but you */
+    HF_LEAVE_WAIT,  /* with its ticket, or without, as it is */
+    HF_LEAVE_YIELD, /* take the ticket out, then wait */
+    HF_LEAVE_PASS,  /* no other of the round is left */
 };
 
-/* May the owner of ${mine} go in, where ${parties} are waited for? */
+/* May the owner of ${mine} enter, where ${parties} are waited for? */
 struct hf_enter
 hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
                                const struct hf_ticket_id *mine,
                                uint32_t parties);
 
-/* May the owner of ${mine}, whom ${stamp} has let in, go?  ${keeps}: he has not
- * had his ticket taken out. */
+/* May the owner of ${mine}, which ${stamp} has let in, leave?  ${keeps}: its
+ * ticket has not been taken out. */
 enum hf_leave_answer
 hf_double_barrier_decide_leave(const struct hf_snapshot *snapshot,
                                const struct hf_ticket_id *mine, uint64_t stamp,

@@ -22,13 +22,13 @@ enum hf_effect_kind {
                           core is called again */
     HF_EFFECT_CONNECT, /* begin to connect again, after GAVE_UP */
     /* For the user of .acquisition. */
-    HF_EFFECT_LOST,       /* the grant ended before its release */
-    HF_EFFECT_GRANTED,    /* admitted: token and promise are set */
-    HF_EFFECT_ENDED,      /* no grant: .status and .text of the acquisition */
-    HF_EFFECT_WAITING,    /* in the queue: .ahead and .holder of the
-                             acquisition */
-    HF_EFFECT_RELEASED,   /* the ticket of a released grant is gone, or may not
-                             be taken out (HF_EDENIED): .status */
+    HF_EFFECT_LOST,     /* the grant ended before its release */
+    HF_EFFECT_GRANTED,  /* admitted: the token is set, and safe-until counts */
+    HF_EFFECT_ENDED,    /* no grant: .status and hf_acquisition_text() */
+    HF_EFFECT_WAITING,  /* in the queue: .ahead and .holder of the
+                           acquisition */
+    HF_EFFECT_RELEASED, /* the ticket of a released grant is gone, or may not
+                           be taken out (HF_EDENIED): .status */
     HF_EFFECT_DOWNGRADED, /* the request to become a reader has ended:
                              .downgrade_status of the acquisition */
     HF_EFFECT_FORGOTTEN,  /* the core holds no pointer to it any more.  Comes

@@ -23,14 +23,13 @@
  *    with nothing where it is down, and CHANGED may be told when it has changed
  *    and must be when it is gone.  Each mark that was ever made has an id and a
  *    token of its own, taken together.  No other request shows such a mark.
- *  - With .ticket_kind MEMBER an ENQUEUE, LIST or LOOK shows the members that
- *    are there, each with its token, and no other tickets; and the mark READY,
- *    if the queue was stamped, as a ticket of that kind.  Its token is greater
- *    than those of all who were there when it was made.  A LOOK that showed any
- *    of these is followed by CHANGED once a member has come or gone or the
- *    queue has been stamped.
- *    No other request shows members or that mark; a whole LIST of members shows
- *    of them all that there is to know.
+ *  - With .ticket_kind PARTICIPANT an ENQUEUE, LIST or LOOK shows the
+ * participants that are there, each with its token, and no other tickets; and
+ * the mark READY, if the queue was stamped, as a ticket of that kind.  Its
+ * token is greater than those of all who were there when it was made.  A LOOK
+ * that showed any of these is followed by CHANGED once a participant has come
+ * or gone or the queue has been stamped. No other request shows participants or
+ * that mark; a whole LIST of them shows of them all that there is to know.
  *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
  *  - Before SESSION_LOST or CLOSED is reported, every request that was under
  *    way has been answered, if only by FAILED.
@@ -72,10 +71,10 @@
  *    snapshot under its id, and what is left of it is counted, under another
  *    id, until the core asks for its REMOVE.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
- *  - TROUBLE may come whenever there is no connection.
- *  - After GAVE_UP, which comes behind SUSPENDED and TROUBLE, the engine makes
- *    no attempt to connect until hf_engine_ops.connect is called.  A session
- *    that lives then ends in its time.
+ *  - CONNECTION_ERROR may come whenever there is no connection.
+ *  - After GAVE_UP, which comes behind SUSPENDED and CONNECTION_ERROR, the
+ * engine makes no attempt to connect until hf_engine_ops.connect is called.  A
+ * session that lives then ends in its time.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
  *    ask for its REMOVE before that is answered: then no form of it is left.
  *  - A DESCRIBE may be under way while its ticket is asked to be withdrawn, and
@@ -132,12 +131,12 @@ enum hf_request_kind {
     HF_REQUEST_DESCRIBE,
     /* See that the mark of .ticket_kind is there, made with .ticket for an id
      * where it is not; and that it is not.  READY is not raised, and is
-     * lowered only at an instant at which no member is there.  MARKED. */
+     * lowered only at an instant at which no participant is there.  MARKED. */
     HF_REQUEST_RAISE,
     HF_REQUEST_LOWER,
-    /* Make the mark READY anew, at one instant at which the ticket, a member,
-     * and so many as .limit in all are there.  MARKED; FAILED{RETRY} where they
-     * are not, or may not be. */
+    /* Make the mark READY anew, at one instant at which the ticket, a
+     * participant, and so many as .limit in all are there.  MARKED;
+     * FAILED{RETRY} where they are not, or may not be. */
     HF_REQUEST_STAMP,
 };
 
@@ -146,10 +145,11 @@ struct hf_own_ticket;
 
 struct hf_request {
     enum hf_request_kind kind;
-    enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and
-                                        LOWER: of the mark; LOOK: of a mark,
-                                        MEMBER, or 0; LIST: of the ticket, or,
-                                        of a whole one, MEMBER or another */
+    enum hf_ticket_kind
+        ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and
+                        LOWER: of the mark; LOOK: of a mark,
+                        PARTICIPANT, or 0; LIST: of the ticket, or,
+                        of a whole one, PARTICIPANT or another */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
      * and of which a part may have been taken.  REMOVE: how many it had; 0:
@@ -157,7 +157,8 @@ struct hf_request {
     uint32_t weight;
     /* ENQUEUE of a LEASE, LOOK: so many permits there are, as far as the asker
      * knows by now; 0: it does not say.  An engine that has a number of its own
-     * answers FAILED{FATAL, HF_EKIND} to another.  STAMP: so many members. */
+     * answers FAILED{FATAL, HF_EKIND} to another.  STAMP: so many participants.
+     */
     uint32_t limit;
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
@@ -281,7 +282,7 @@ struct hf_event {
         } answer;
         struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE
                                                DOWNGRADE */
-        struct hf_operation *operation;     /* OPERATE RECALL */
+        struct hf_operation *operation;     /* OPERATE, CANCEL_OPERATION */
         struct {
             struct hf_acquisition *acquisition; /* a lease */
             uint32_t permits; /* so many there are from now on */

@@ -5,8 +5,9 @@
  *
  * Those that want a ticket in a queue and have none stand in line for it, by
  * the number of their WANT.  The first of them asks for a ticket, and the next
- * one asks when the first has its answer.  So the order does not depend on what
- * an engine has to do for a first enqueue, such as to make parents.
+ * one asks when the ticket of the first is in the queue.  So the order does not
+ * depend on what an engine has to do for a first enqueue, such as to make
+ * parents.
  *
  * Once one has a ticket the queue is known to take them, and all that stand in
  * line ask at once: an engine carries out what it is asked for in that order.
@@ -18,8 +19,9 @@
  *
  * It ends, because the first one waits for nothing but answers and its own
  * backoff, and neither for a place in another queue nor for another client.
- * It leaves the line with its ticket, when it gives up, when all the ids that
- * it can remember are in use, and after HF_ENQUEUE_ORDER_FAILURES failures:
+ * It leaves the line with its ticket, when it gives up, while as many earlier
+ * tickets are being removed as may be, and after HF_ENQUEUE_ORDER_FAILURES
+ * failures:
  * from then on it tries beside the line, and others may overtake it.
  *
  * A lease stands in no line, because only the holder of the entry mutex wants
@@ -87,8 +89,9 @@ void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn);
 void hf_enqueue_order_failed(struct hf_core *core,
                              struct hf_enqueue_turn *turn);
 
-/* Which acquisition has to have its ticket, or to have asked for it where the
- * queue is known, before that of ${turn} may ask for one?  NULL: none. */
+/* The turn in front that ${turn} waits for; NULL: it may ask for its ticket
+ * now. In a queue that is known to take tickets it waits only until the one in
+ * front has asked; else until that one has its ticket in the queue. */
 const struct hf_enqueue_turn *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_enqueue_turn *turn);

@@ -2,9 +2,9 @@
 /*
  * A child notifies its parent in the middle of a step, when the core is not yet
  * in order again.  The parent therefore only notes that something happened
- * (touch()) and looks at its children at the end of the step (pump()).  A loss
- * is the one exception: it is passed on at once, because LOST precedes every
- * other effect of a step.
+ * (touch()) and looks at its children at the end of the step (pump()).  The
+ * loss of a child whose parent is HELD is the one exception: it is passed on at
+ * once, because LOST precedes every other effect of a step.
  */
 #include "core/multi_lock.h"
 
@@ -30,8 +30,8 @@ static bool was_granted(const struct hf_acquisition *child)
     return child->state == STATE(HELD) || child->state == STATE(LOST);
 }
 
-/* ------------------------------------------------------------- notifications
- * of a child -- */
+/* ----------------------------------------------- notifications of a child --
+ */
 
 static void touch(struct hf_core *core, struct hf_acquisition *parent)
 {
@@ -142,8 +142,11 @@ static bool are_over(const struct hf_acquisition *parent)
 
 /* A child that was granted is lost.  Somebody else may have its lock now, so
  * the locks behind it must not be kept while waiting for it again: that would
- * break the order in which locks are taken.  Release all; begin_again() follows
- * as soon as no ticket of this round can be in a queue. */
+ * break the order in which locks are taken.  Those before it could be kept;
+ * they are released as well, so that nobody waits for them meanwhile.
+ * begin_again() follows as soon as no ticket of this round can be in a queue.
+ * The user is told nothing but the new place, when there is one: nothing was
+ * granted. */
 static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
 {
     parent->multi_lock->rolling_back = true;
@@ -186,8 +189,8 @@ static void begin_again(struct hf_core *core, struct hf_acquisition *parent)
     hf_schedule_touch(core, &parent->entry);
 }
 
-/* -------------------------------------------------------------- taking one
- * after the other -- */
+/* --------------------------------------------- taking one after the other --
+ */
 
 /* Are all children before the current one still HELD, but for entry mutexes
  * that were released? */
@@ -249,8 +252,8 @@ static void take(struct hf_core *core, struct hf_acquisition *parent)
             roll_back(core, parent);
             return;
         }
-        /* A child that is granted notifies the parent in that step, so a
-         * loss cannot come between. */
+        /* The parent looks at a child in the step in which that is granted, so
+         * it was not lost before the parent saw the grant. */
         assert(child->state != STATE(LOST));
         if (child->state == STATE(HELD)) {
             advance(core, parent);
@@ -268,8 +271,8 @@ static void take(struct hf_core *core, struct hf_acquisition *parent)
     }
 }
 
-/* ------------------------------------------------------------- the end of a
- * step -- */
+/* ------------------------------------------------------ the end of a step --
+ */
 
 /* A ticket that may not be taken out stays until the session is over, and the
  * roll back cannot end before: end the wait instead. */
@@ -320,8 +323,7 @@ static void look(struct hf_core *core, struct hf_later *later)
     pump(core, ((struct hf_multi_lock *)(void *)at)->parent);
 }
 
-/* ------------------------------------------------------------- the parent --
- */
+/* ------------------------------------------------------------ the parent -- */
 
 static bool is_notified(const struct hf_acquisition *parent)
 {
@@ -334,10 +336,11 @@ static bool is_notified(const struct hf_acquisition *parent)
     return true;
 }
 
-/* The latest time at which the owner of a parent that gives up is notified: the
- * earliest of those of its children that gave up before.  HF_FOREVER: none
- * did. */
-static uint64_t notify_at_ms(const struct hf_acquisition *parent)
+/* By when the first of the children that gave up has to be notified;
+ * HF_FOREVER: none gave up.  A parent that gives up notifies its owner then at
+ * the latest: its second began when the first child gave up, in a roll back
+ * too. */
+static uint64_t first_child_notify_at_ms(const struct hf_acquisition *parent)
 {
     uint64_t at_ms = HF_FOREVER;
 
@@ -375,7 +378,7 @@ static hf_status release_status(struct hf_core *core,
     return HF_OK;
 }
 
-static bool is_leaving(const struct hf_acquisition *parent)
+static bool must_wait(const struct hf_acquisition *parent)
 {
     return !is_notified(parent);
 }
@@ -395,8 +398,8 @@ static void leave(struct hf_core *core, struct hf_acquisition *parent)
 {
     (void)core;
     if (hf_acquisition_is_waiting(parent))
-        parent->notify_at_ms =
-            hf_earlier_ms(parent->notify_at_ms, notify_at_ms(parent));
+        parent->notify_at_ms = hf_earlier_ms(parent->notify_at_ms,
+                                             first_child_notify_at_ms(parent));
 }
 
 static bool place(struct hf_core *core, struct hf_acquisition *parent,
@@ -411,7 +414,7 @@ const struct hf_acquisition_ops hf_acquisition_by_multi_lock = {
     .begin = begin,
     .pump = touch,
     .leave = leave,
-    .is_leaving = is_leaving,
+    .must_wait = must_wait,
     .may_remain = may_remain,
     .release_status = release_status,
     .may_finish = are_over,

@@ -40,14 +40,14 @@ struct hf_operation {
     const char *queue;
     struct hf_ticket_id ticket; /* REMOVE, REVOKE; LOOK with a .stamp: one's
                                    own */
-    /* LOOK: not at a barrier but at the members of a double barrier, to leave
-     * the round that was let in by this stamp.  If .keeps, one's own ticket is
-     * there still, and HF_EBUSY says that it is to be taken out and the wait to
-     * go on without. */
+    /* LOOK: not at a barrier but at the participants of a double barrier, to
+     * leave the round that was let in by this stamp.  If .keeps, one's own
+     * ticket is there still, and HF_EBUSY says that it is to be taken out and
+     * the wait to go on without. */
     uint64_t stamp;
     bool keeps;
     enum hf_ticket_kind mark; /* RAISE, LOWER: 0 is a barrier;
-                                 LIST: MEMBER, or 0 */
+                                 LIST: PARTICIPANT, or 0 */
     uint64_t deadline_at_ms;  /* HF_FOREVER: none */
     bool only_try;            /* end by the connect_ms of the client, whatever
                                  the deadline; LOOK: end with HF_EBUSY instead

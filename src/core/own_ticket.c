@@ -155,7 +155,7 @@ void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
                                : STATE(GONE));
         break;
     case STATE(UNSURE):
-        hf_own_ticket_abandon(core, ticket, true);
+        hf_own_ticket_remove_unanswered(core, ticket, true);
         break;
     case STATE(QUEUED):
     case STATE(HELD):
@@ -167,12 +167,12 @@ void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
     }
 }
 
-/* A create whose answer was lost may still take effect for one session timeout,
- * because the connection that it was sent on is known to have ended.  Without a
- * lease there is no such time: the next request shows whether the ticket is
- * there. */
-void hf_own_ticket_abandon(struct hf_core *core, struct hf_own_ticket *ticket,
-                           bool now)
+/* A create whose answer was lost may still take effect for one session timeout
+ * (the contract of ENQUEUE in engine.h), so its id is remembered that long.  An
+ * engine without sessions needs no such time: the next request shows whether
+ * the ticket exists. */
+void hf_own_ticket_remove_unanswered(struct hf_core *core,
+                                     struct hf_own_ticket *ticket, bool now)
 {
     uint64_t timeout_ms = core->session.timeout_ms;
     uint64_t until_ms =
@@ -182,7 +182,8 @@ void hf_own_ticket_abandon(struct hf_core *core, struct hf_own_ticket *ticket,
     begin_removal(core, ticket, until_ms, now, 0);
 }
 
-void hf_own_ticket_disown(struct hf_core *core, struct hf_own_ticket *ticket)
+void hf_own_ticket_remove_unlisted(struct hf_core *core,
+                                   struct hf_own_ticket *ticket)
 {
     begin_removal(core, ticket, 0, true, 0);
 }
@@ -195,10 +196,10 @@ void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_own_ticket_move(core, ticket, STATE(GONE));
         break;
     case HF_OWN_TICKET_MAY_APPEAR:
-        hf_own_ticket_abandon(core, ticket, false);
+        hf_own_ticket_remove_unanswered(core, ticket, false);
         break;
-    case HF_OWN_TICKET_DISOWNED:
-        hf_own_ticket_disown(core, ticket);
+    case HF_OWN_TICKET_UNLISTED:
+        hf_own_ticket_remove_unlisted(core, ticket);
         break;
     }
 }

@@ -75,8 +75,9 @@ struct hf_ticket_spec {
 /* What becomes of a ticket when its acquisition tries again. */
 enum hf_own_ticket_end {
     HF_OWN_TICKET_NEVER_WAS,  /* it is GONE */
-    HF_OWN_TICKET_MAY_APPEAR, /* as hf_own_ticket_abandon(), not now */
-    HF_OWN_TICKET_DISOWNED,   /* as hf_own_ticket_disown() */
+    HF_OWN_TICKET_MAY_APPEAR, /* hf_own_ticket_remove_unanswered(), its ${now}
+                                 is false */
+    HF_OWN_TICKET_UNLISTED,   /* hf_own_ticket_remove_unlisted() */
 };
 
 /* What each state decides by.  hf_own_ticket_queued() and its like are the way
@@ -112,7 +113,7 @@ struct hf_own_ticket_held {
     struct hf_retry_state downgrade_retry;
 };
 
-/* What a ticket tells its acquisition, from within a step. */
+/* What a ticket notifies its acquisition of, from within a step. */
 struct hf_ticket_owner {
     /* It is in the queue.  As often as the queue is seen: so many are ahead of
      * it, and ${holder} is the payload of the first; "": there is none; NULL:
@@ -149,8 +150,10 @@ struct hf_ticket_owner {
     /* The request to become a reader has ended: with NULL it is one. */
     void (*downgraded)(struct hf_core *core, struct hf_own_ticket *ticket,
                        const struct hf_error *why);
-    /* REMOVING, and its enqueue got no answer; it may not be taken out. */
-    void (*abandoned)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* REMOVING, because the wait was given up, and the enqueue got no answer:
+     * hf_own_ticket_remove_unanswered() is to be called. */
+    void (*unanswered)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* The removal was refused (HF_EDENIED); it is tried on. */
     void (*not_removed)(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_error *why);
     /* Something has changed: pump all tickets, and whatever they are for. */
@@ -219,17 +222,18 @@ struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket);
  * cannot be there, else REMOVING. */
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* The same of one whose enqueue got no answer, which may appear for as long as
- * its session lasts.  ${now}: ask for the removal at once, else only when it
- * appears. */
-void hf_own_ticket_abandon(struct hf_core *core, struct hf_own_ticket *ticket,
-                           bool now);
+/* Its enqueue got no answer, so it may appear within one session timeout from
+ * now: REMOVING until then.  ${now}: ask for its removal at once, too; else
+ * only when a list shows it, and once when the time is over. */
+void hf_own_ticket_remove_unanswered(struct hf_core *core,
+                                     struct hf_own_ticket *ticket, bool now);
 
-/* The same of one that a list does not show though its enqueue was answered.
- * Somebody removed it, or the list is wrong: see that it is not there. */
-void hf_own_ticket_disown(struct hf_core *core, struct hf_own_ticket *ticket);
+/* Its enqueue was answered, and a list does not show it.  Somebody removed it,
+ * or the list is wrong: ask for its removal once. */
+void hf_own_ticket_remove_unlisted(struct hf_core *core,
+                                   struct hf_own_ticket *ticket);
 
-/* End it so. */
+/* Another ticket takes its place: have ${end} become of this one. */
 void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
                        enum hf_own_ticket_end end);
 
@@ -276,9 +280,12 @@ void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
 /* QUEUED, and nothing is in the way: HELD once the session is proven. */
 void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* QUEUED, and the ticket ahead called ${gone} is gone. */
-void hf_own_ticket_one_less(struct hf_core *core, struct hf_own_ticket *ticket,
-                            const struct hf_ticket_id *gone);
+/* QUEUED, and the ticket ahead called ${gone}, which was watched, is gone.  If
+ * it was the last in the way, and the engine allows that, admit without a list;
+ * else list again. */
+void hf_own_ticket_ahead_gone(struct hf_core *core,
+                              struct hf_own_ticket *ticket,
+                              const struct hf_ticket_id *gone);
 
 /* LOOKING, or QUEUED by a rule that watches the queue, and this is the queue.
  */

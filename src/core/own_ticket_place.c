@@ -154,7 +154,7 @@ void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_place place = rule_of(ticket)->decide(&own, snapshot);
 
     if (place.admission.answer == HF_MISSING) {
-        hf_own_ticket_disown(core, ticket);
+        hf_own_ticket_remove_unlisted(core, ticket);
         ticket->owner->evicted(core, ticket);
         return;
     }
@@ -187,7 +187,7 @@ void hf_own_ticket_placed(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_error_set(&why, HF_EPROTOCOL,
                      "the ticket was gone as soon as it was in the queue; see "
                      "who removes tickets there");
-        ticket->owner->failed(core, ticket, &why, HF_OWN_TICKET_DISOWNED);
+        ticket->owner->failed(core, ticket, &why, HF_OWN_TICKET_UNLISTED);
         return;
     }
     ticket->token = snapshot->tickets[place].token;
@@ -198,8 +198,9 @@ void hf_own_ticket_placed(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_own_ticket_decide(core, ticket, snapshot);
 }
 
-void hf_own_ticket_one_less(struct hf_core *core, struct hf_own_ticket *ticket,
-                            const struct hf_ticket_id *gone)
+void hf_own_ticket_ahead_gone(struct hf_core *core,
+                              struct hf_own_ticket *ticket,
+                              const struct hf_ticket_id *gone)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
     bool admits = core->config.traits & HF_ENGINE_GONE_ADMITS &&

@@ -296,7 +296,7 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 
     if (ticket->state != STATE(ENQUEUING)) { /* given up meanwhile */
         if (unsure)
-            ticket->owner->abandoned(core, ticket);
+            ticket->owner->unanswered(core, ticket);
         else
             hf_own_ticket_move(core, ticket, STATE(GONE));
         return;
@@ -398,10 +398,10 @@ static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
                             why[0] != '\0' ? why : taken_out);
     } else if (ticket->state == STATE(QUEUED) && itself) {
         if (may_leave_a_rest(ticket))
-            hf_own_ticket_disown(core, ticket);
+            hf_own_ticket_remove_unlisted(core, ticket);
         ticket->owner->evicted(core, ticket);
     } else if (ticket->state == STATE(QUEUED)) {
-        hf_own_ticket_one_less(core, ticket, &id);
+        hf_own_ticket_ahead_gone(core, ticket, &id);
     }
 }
 

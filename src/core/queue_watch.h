@@ -18,7 +18,7 @@ enum hf_queue_watch_state {
     HF_QUEUE_WATCH_FORGOTTEN, /* a FORGET is on its way to the engine */
 };
 
-/* Only leases and members of a double barrier have one. */
+/* Only leases and participants of a double barrier have one. */
 struct hf_queue_watch {
     enum hf_queue_watch_state state;
     uint64_t at_ms; /* not to be asked for before */

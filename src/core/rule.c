@@ -41,14 +41,14 @@ static struct hf_place lease_decide(const struct hf_rule_ticket *mine,
                              .holder = holder(&admission, leases)};
 }
 
-static struct hf_place member_decide(const struct hf_rule_ticket *mine,
-                                     const struct hf_snapshot *snapshot)
+static struct hf_place participant_decide(const struct hf_rule_ticket *mine,
+                                          const struct hf_snapshot *snapshot)
 {
     struct hf_enter enter =
         hf_double_barrier_decide_enter(snapshot, &mine->id, mine->limit);
     struct hf_place place = {
-        .admission = {.answer = HF_WAIT_FOR, .ahead = enter.members}};
-    size_t members = enter.members;
+        .admission = {.answer = HF_WAIT_FOR, .ahead = enter.participants}};
+    size_t count = enter.participants;
 
     if (enter.answer == HF_ENTER_MISSING) {
         place.admission.answer = HF_MISSING;
@@ -61,7 +61,7 @@ static struct hf_place member_decide(const struct hf_rule_ticket *mine,
     } else {
         place.stamps = enter.answer == HF_ENTER_STAMP;
         place.admission.blocking =
-            members < mine->limit ? mine->limit - members + 1 : 1;
+            count < mine->limit ? mine->limit - count + 1 : 1;
     }
     return place;
 }
@@ -77,15 +77,15 @@ static const struct hf_rule lease = {
     .watches_queue = true,
 };
 
-static const struct hf_rule member = {
-    .decide = member_decide,
+static const struct hf_rule participant = {
+    .decide = participant_decide,
     .watches_queue = true,
 };
 
 static const struct hf_rule *const rules[] = {
     [HF_TICKET_MUTEX] = &lock,    [HF_TICKET_READ] = &lock,
     [HF_TICKET_WRITE] = &lock,    [HF_TICKET_LEASE] = &lease,
-    [HF_TICKET_ELECTION] = &lock, [HF_TICKET_PARTICIPANT] = &member,
+    [HF_TICKET_ELECTION] = &lock, [HF_TICKET_PARTICIPANT] = &participant,
 };
 
 const struct hf_rule *hf_rule_of(enum hf_ticket_kind kind)

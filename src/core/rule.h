@@ -6,7 +6,7 @@
  *   write, election
  *   lease            enters when there is room, and waits for the queue to
  *                    change
- *   member           of a double barrier: enters at once, and waits for the
+ *   participant      of a double barrier: enters at once, and waits for the
  *                    queue to change
  *
  * Which tickets ahead are in the way is in admission.h, and who is let into a
@@ -28,17 +28,18 @@ struct hf_rule_ticket {
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
     uint32_t weight; /* LEASE: N permits ... */
-    uint32_t limit;  /* ... of so many; MEMBER: N are waited for */
+    uint32_t limit;  /* ... of so many; PARTICIPANT: N are waited for */
     uint64_t token;  /* once it is in the queue */
 };
 
 /* What a queue means for a ticket in it. */
 struct hf_place {
-    struct hf_admission admission; /* .blocking of a MEMBER: how many are
+    struct hf_admission admission; /* .blocking of a PARTICIPANT: how many are
                                       missing, and one more until it has a
                                       stamp */
-    uint64_t stamp;     /* HF_ADMITTED of a MEMBER: the stamp that lets it in */
-    bool stamps;        /* HF_WAIT_FOR of a MEMBER: it is to stamp the queue */
+    uint64_t
+        stamp;   /* HF_ADMITTED of a PARTICIPANT: the stamp that lets it in */
+    bool stamps; /* HF_WAIT_FOR of a PARTICIPANT: it is to stamp the queue */
     const char *holder; /* payload of who is first, "" if that is this ticket;
                            NULL: nobody is ahead of anybody */
 };

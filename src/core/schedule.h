@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When something is due of what the core has: of acquisitions, members of
+ * When something is due of what the core has: of acquisitions, waiters of
  * cohorts and operations, each with one entry.
  *
  *   limits     when a wait has to end, or its end to be told, whatever comes

@@ -150,10 +150,10 @@ void hf_session_ask(struct hf_session *session, uint64_t now_ms);
  * answer to a CHECK, however little is left. */
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms);
 
-/* The proof under way was answered; with a proof if ${proven}, which may be of
- * what was known.  If it does not do to admit anybody the next one may come
- * soon, and the first time at once; if it leaves little, when half of that is
- * over. */
+/* The PROVE under way was answered, with PROVEN if ${proven}; set when the next
+ * one is due.  Where safe-until is now enough to admit by: at the usual time,
+ * or when half of what is left is over, if that is sooner.  Where PROVEN was
+ * not enough: at once, the first time.  Else after timeout/16. */
 void hf_session_proof_answered(struct hf_session *session, bool proven,
                                uint64_t now_ms);
 

@@ -61,7 +61,7 @@ enum hf_ticket_role {
 /* Permits that one ticket may stand for. */
 #define HF_WEIGHT_MAX 64
 
-/* For so many members at the most a double barrier can wait. */
+/* A double barrier waits for so many participants at most. */
 #define HF_PARTICIPANTS_MAX 128
 
 struct hf_ticket {

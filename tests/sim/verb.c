@@ -147,11 +147,17 @@ static void cancel(struct story *story, struct client *client, char **words)
         world_cancel(attempt);
 }
 
+/* evict ATTEMPT [N]: the ticket that it enqueued last, or that of its Nth place
+ */
 static void evict(struct story *story, struct client *client, char **words)
 {
     struct attempt *attempt = attempt_of(story, client, words[0]);
+    unsigned number =
+        words[1] != NULL ? (unsigned)strtoul(words[1], NULL, 10) : 0;
 
-    if (attempt != NULL && !world_evict(attempt))
+    if (attempt != NULL &&
+        !(words[1] != NULL ? world_evict_claim(attempt, number)
+                           : world_evict(attempt)))
         story_complain(story, "it has no ticket", words[0]);
 }
 

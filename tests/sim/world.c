@@ -248,6 +248,17 @@ bool world_evict(struct attempt *attempt)
     return was_there;
 }
 
+bool world_evict_claim(struct attempt *attempt, unsigned number)
+{
+    const struct claim *claim = &attempt->claims[number - 1];
+
+    if (number == 0 || number > attempt->claim_count)
+        return false;
+    world_take_away(attempt);
+    return hf_sim_evict(attempt->client->world->sim, claim->place->name,
+                        &claim->id);
+}
+
 /* ----------------------------------------------------------- life cycle -- */
 
 void world_open(struct client *client, uint64_t clock_ms, int32_t ppm)

@@ -291,6 +291,8 @@ void world_freeze(struct client *client, bool frozen);
 void world_pause(struct client *client, bool paused);
 void world_kill_session(struct client *client);
 bool world_evict(struct attempt *attempt);
+/* The same of the ticket for the ${number}th of its places, from 1. */
+bool world_evict_claim(struct attempt *attempt, unsigned number);
 /* The ensemble is replaced by an empty one. */
 void world_wipe(struct world *world);
 

@@ -104,7 +104,7 @@ static void the_stamp_does_not_count_as_a_member(void **state)
     scene(&s, "!ab");
     answer = hf_double_barrier_decide_enter(&s.snapshot, &mine, 3);
     assert_int_equal(answer.answer, HF_ENTER_WAIT);
-    assert_int_equal(answer.members, 2);
+    assert_int_equal(answer.participants, 2);
     assert_int_equal(answer.stamp, 1);
 }
 
