@@ -5,12 +5,13 @@
 #ifndef HF_ENGINES_ZOOKEEPER_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_PRIVATE_H
 
+#include "core/engine.h"
+#include "engines/zookeeper/config.h"
 #include "engines/zookeeper/failure.h"
 #include "engines/zookeeper/own_ticket.h"
 #include "engines/zookeeper/queue.h"
 #include "engines/zookeeper/unknown_node.h"
 #include "engines/zookeeper/watches.h"
-#include "engines/zookeeper/zk.h"
 #include "zookeeper/requests.h"
 
 #define HF_ZK_PATH_BYTES 4096

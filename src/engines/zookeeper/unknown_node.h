@@ -11,7 +11,6 @@
 #define HF_ENGINES_ZOOKEEPER_UNKNOWN_NODE_H
 
 #include "engines/zookeeper/node.h"
-#include "engines/zookeeper/zk.h"
 #include "zookeeper/jute.h"
 
 struct hf_zk;
