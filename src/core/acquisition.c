@@ -168,7 +168,7 @@ static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_set_text(core, a, text);
 }
 
-/* Tell the owner, if it is time. */
+/* Notify the owner of the end, if it is time.  Invariant 8: once. */
 static void notify(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->notified || (a->ops->must_wait(a) && !is_overdue(core, a)))
@@ -212,6 +212,8 @@ void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
     (void)hf_text_keep(&core->holders, &a->holder, payload);
 }
 
+/* Invariant 7: the flag is cleared in this step, and LOST is queued before
+ * anything else that the same event causes. */
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why)
 {

@@ -419,9 +419,9 @@ static bool must_wait(const struct hf_acquisition *a)
                                                : may_exist(a->own.ticket);
 }
 
-/* HF_OK only if an answer confirmed the removal of our own ticket.  Otherwise
- * the ticket may have been gone, and somebody else admitted, before the owner
- * released it. */
+/* Invariant 13: HF_OK only if an answer confirmed the removal of our own
+ * ticket. Otherwise the ticket may have been gone, and somebody else admitted,
+ * before the owner released it. */
 static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
@@ -460,6 +460,8 @@ static void connected(struct hf_core *core, struct hf_acquisition *a)
         hf_own_ticket_connected(core, a->own.ticket);
 }
 
+/* Invariant 9: an acquisition that waits goes on with another ticket in the
+ * next session. */
 static void session_over(struct hf_core *core, struct hf_acquisition *a)
 {
     bool waiting = hf_acquisition_is_waiting(a);

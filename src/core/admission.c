@@ -43,7 +43,9 @@ static bool differ_in_role(const struct hf_ticket_id *a,
     return role != HF_ROLE_UNKNOWN && other != HF_ROLE_UNKNOWN && role != other;
 }
 
-/* Count ${ticket}, found in the way and further ahead than those before. */
+/* Count ${ticket}, found in the way and further ahead than those before.
+ * Invariant 3: each ticket ahead that excludes ours counts, until it is seen to
+ * have gone. */
 static void stand_in_the_way(struct hf_admission *admission,
                              const struct hf_ticket *ticket)
 {

@@ -207,6 +207,7 @@ void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn)
         add_next(core, next);
 }
 
+/* Invariant 14: nobody asks before those that were wanted earlier. */
 const struct hf_enqueue_turn *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_enqueue_turn *turn)

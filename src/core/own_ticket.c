@@ -140,6 +140,8 @@ static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_schedule_touch(core, ticket->entry);
 }
 
+/* Invariant 5: from here a ticket that is, or may appear, in the queue goes to
+ * REMOVING, and from REMOVING only to GONE. */
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state != STATE(HELD)) /* a DOWNGRADE ends by its own rules */

@@ -29,6 +29,8 @@ static struct hf_rule_ticket mine(const struct hf_own_ticket *ticket)
 
 /* ------------------------------------------------------------ admission -- */
 
+/* Invariant 1: a ticket is HELD only when the rule has found nobody in its way,
+ * and the session is proven for long enough. */
 void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
@@ -177,6 +179,8 @@ void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
     wait(core, ticket);
 }
 
+/* Invariant 2: the token is that of this ticket, as the queue has it.  Another
+ * try is another ticket, and brings another token. */
 void hf_own_ticket_placed(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot)
 {

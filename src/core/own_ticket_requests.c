@@ -89,6 +89,8 @@ static bool watches_itself(const struct hf_core *core,
                                        !hf_session_usable(&core->session));
 }
 
+/* Invariant 6: a ticket watches itself and at most two ahead of it, so a
+ * release wakes those next to it and no others. */
 static void pump_watches(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_own_ticket_queued *queued = &ticket->in.queued;
@@ -157,6 +159,8 @@ static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
         hf_description_end(ticket->description, &core->effects);
 }
 
+/* Invariant 4: an answer, an event or a tick only notes what is wanted, and
+ * this asks for it as soon as it can be asked.  Each of them ends here. */
 void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     ticket->pumped_ms = core->now_ms;

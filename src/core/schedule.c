@@ -68,6 +68,8 @@ void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry)
     entry->number = 0;
 }
 
+/* Invariant 15: only touched entries are computed anew, so that an event costs
+ * nothing for all that it does not concern. */
 void hf_schedule_touch(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_schedule_entry *first = core->schedule.touched;

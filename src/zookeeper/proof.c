@@ -116,6 +116,7 @@ static bool is_late(struct hf_zk_proof *proof,
     return sent->at_ms < proof->held_up_until_ms;
 }
 
+/* Invariant 11: only what the leader has committed proves anything. */
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
                                const struct hf_zk_proof_sent *sent,
                                uint64_t now_ms)
