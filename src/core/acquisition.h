@@ -33,8 +33,8 @@ struct hf_cohort;
 struct hf_core;
 
 /* How many tickets of one acquisition may be on their way out of the queue
- * while it tries again.  The next try waits for the oldest: bounded, and each
- * takes a lost answer to fill. */
+ * while it tries again.  The next try waits until one of them is GONE.  Lost
+ * answers fill these places, and tickets that a list does not show. */
 #define HF_EARLIER_TICKETS_MAX 4
 
 /* An end without a grant waits this long for the answer that the ticket is
@@ -54,7 +54,7 @@ struct hf_acquisition_ops {
     /* Something has changed. */
     void (*pump)(struct hf_core *core, struct hf_acquisition *a);
     /* There is a connection again; the session is over.  NULL: nothing is to be
-     * done but to pump, or to settle, which comes after. */
+     * done but to pump, or hf_acquisition_finish(), which comes after. */
     void (*connected)(struct hf_core *core, struct hf_acquisition *a);
     void (*session_over)(struct hf_core *core, struct hf_acquisition *a);
     /* It waits, or is held, no longer; its state is not changed yet. */
@@ -90,7 +90,7 @@ struct hf_acquisition_owner {
     /* HELD: does somebody rely on the grant? */
     bool (*relies)(const struct hf_acquisition *a);
     /* Below: NULL if nothing is to be done. */
-    /* HELD, nobody relies on it, and there is a proof to go on by. */
+    /* HELD, nobody relies on it, and safe-until has moved. */
     void (*proven)(struct hf_core *core, struct hf_acquisition *a);
     /* It waits no longer; some answer came, or something else has changed. */
     void (*gave_up)(struct hf_core *core, struct hf_acquisition *a);
@@ -327,7 +327,8 @@ void hf_acquisition_session_over(struct hf_core *core,
  */
 
 /* End the grant of ${a}, which is HELD, because of ${why}, which is copied.
- * Only tells; a pump must follow, after everyone else has been told.
+ * Moves it and notifies, and asks for nothing: a pump must follow, after
+ * everyone else was notified.
  * ${ticket_lives}: the ticket may still be in the queue. */
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why);

@@ -2,8 +2,8 @@
 /*
  * The ticket and the waiters notify the cohort in the middle of a step.  As in
  * a multi-lock this is only noted, and looked at when the step ends (pump()).
- * A loss is the one exception: it is passed on at once, because LOST precedes
- * every other effect of a step.
+ * A loss and a request to let go are passed on at once: the loss has to be,
+ * because LOST precedes every other effect of a step.
  */
 #include "core/cohort.h"
 

@@ -6,15 +6,16 @@
  *
  * The acquisitions are the *waiters* of the cohort, also while they hold.  They
  * take no ticket themselves, and have the same states and effects as any other
- * acquisition, but no WAITING.  The ticket is a further acquisition, whose
- * owner is the cohort.  A multi-lock is the reverse: one owner there has
- * several tickets; here one ticket serves several owners.
+ * acquisition, but for the effect WAITING.  The ticket is a further
+ * acquisition, whose owner is the cohort.  A multi-lock is the reverse: one
+ * owner there has several tickets; here one ticket serves several owners.
  *
  *  - Waiters are granted in the order of their WANT, one at a time.
  *  - A waiter that is released hands the ticket on to the next waiter: at once
  *    and without a request.  All grants on one ticket have the same token.
- *  - While the session may not admit, the released waiter gets RELEASED all the
- *    same, and the ticket stays HELD with nobody relying on it.  The next
+ *  - While the session may not admit, and somebody waits, the released waiter
+ *    gets RELEASED all the same, and the ticket stays HELD with nobody relying
+ *    on it.  The next
  *    waiter is granted on it once the session may admit again; after an outage
  *    the ticket is listed before that, because somebody may have taken it out.
  *    If safe-until passes or the session ends before, the ticket is lost, and
@@ -31,7 +32,8 @@
  *    concerns, and before any other effect; the waiters go on with another
  *    ticket.
  *  - A request for the release of the ticket is passed on to its holder, or to
- *    the first waiter that is granted on it.
+ *    the first waiter that is granted on it.  Between two holders it ends the
+ *    ticket.
  *  - A try ends with HF_EBUSY at once and without a request while another
  *    waiter holds or waits; else when the ticket is seen behind another one.
  *  - Each waiter has its own deadline, and can be cancelled alone.  When the
@@ -39,8 +41,9 @@
  *    gets its ENDED or RELEASED once the ticket is gone.
  *  - If the ticket ends by itself (HF_EKIND, HF_EDENIED, ...), all that wait
  * end with its status and text.
- *  - The last waiter gets FORGOTTEN only when no ticket of the cohort can be,
- * or appear, in the queue: the cohort can be freed then.
+ *  - Waiters that leave while nobody needs a ticket get FORGOTTEN only when no
+ *    ticket of the cohort can be, or appear, in the queue: the cohort can be
+ *    freed then.
  */
 #ifndef HF_CORE_COHORT_H
 #define HF_CORE_COHORT_H

@@ -9,20 +9,20 @@
  * depend on what an engine has to do for a first enqueue, such as to make
  * parents.
  *
- * Once one has a ticket the queue is known to take them, and all that stand in
- * line ask at once: an engine carries out what it is asked for in that order.
- * So a thousand readers enter in two round trips.  A failure ends that, and the
- * line goes on one by one.  An enqueue that fails alone among those under way
- * may be overtaken by them: only waiting for each answer could prevent that. It
- * is the same where the engine sends it again itself, because the server
- * deleted the node of an empty queue while it was on its way.
+ * Once one has a ticket the queue is known to take them, and all that stand
+ * behind it then ask at once: an engine carries out what it is asked for in
+ * that order. So a thousand readers enter in two round trips.  A failure ends
+ * that, and the line goes on one by one.  An enqueue that fails alone among
+ * those under way may be overtaken by them: only waiting for each answer could
+ * prevent that. It is the same where the engine sends it again itself, because
+ * the server deleted the node of an empty queue while it was on its way.
  *
  * It ends, because the first one waits for nothing but answers and its own
- * backoff, and neither for a place in another queue nor for another client.
- * It leaves the line with its ticket, when it gives up, while as many earlier
- * tickets are being removed as may be, and after HF_ENQUEUE_ORDER_FAILURES
- * failures:
- * from then on it tries beside the line, and others may overtake it.
+ * backoff (one that may not ask before a time lets those behind it pass), and
+ * neither for a place in another queue nor for another client. It leaves the
+ * line with its ticket, when it gives up, while as many earlier tickets are
+ * being removed as may be, and after HF_ENQUEUE_ORDER_FAILURES failures: from
+ * then on it tries beside the line, and others may overtake it.
  *
  * A lease stands in no line, because only the holder of the entry mutex wants
  * one, and that mutex keeps the order.

@@ -2,9 +2,9 @@
 /*
  * A child notifies its parent in the middle of a step, when the core is not yet
  * in order again.  The parent therefore only notes that something happened
- * (touch()) and looks at its children at the end of the step (pump()).  The
- * loss of a child whose parent is HELD is the one exception: it is passed on at
- * once, because LOST precedes every other effect of a step.
+ * (touch()) and acts on the states of its children at the end of the step
+ * (pump()).  WAITING, REVOKED and LOST are passed on at once: LOST has to be,
+ * because it precedes every other effect of a step.
  */
 #include "core/multi_lock.h"
 
@@ -114,8 +114,9 @@ const struct hf_acquisition_owner hf_acquisition_of_parent = {
 
 /* --------------------------------------------------------- rolling back -- */
 
-/* Release all children, the last one first.  Each notifies the parent when its
- * release has ended. */
+/* Let go of all children, the last one first: release those that were granted,
+ * end the wait of the one that waits.  Each notifies the parent when that has
+ * ended. */
 static void give_back(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_error why;
@@ -336,10 +337,10 @@ static bool is_notified(const struct hf_acquisition *parent)
     return true;
 }
 
-/* By when the first of the children that gave up has to be notified;
- * HF_FOREVER: none gave up.  A parent that gives up notifies its owner then at
- * the latest: its second began when the first child gave up, in a roll back
- * too. */
+/* When the first of the children that gave up notifies the parent at the
+ * latest; HF_FOREVER: none gave up.  A parent that gives up notifies its owner
+ * then at the latest: its second began when the first child gave up, in a roll
+ * back too. */
 static uint64_t first_child_notify_at_ms(const struct hf_acquisition *parent)
 {
     uint64_t at_ms = HF_FOREVER;

@@ -3,7 +3,7 @@
  * A ticket of ours: one ticket id, from before its enqueue until it can neither
  * be nor appear in the queue.
  *
- *   LOOKING    a lease: waits for room in the queue before it enters it
+ *   LOOKING    not asked for a place yet; a lease waits for room first
  *   ENQUEUING  asked for a place, no answer yet
  *   UNSURE     it may or may not be in the queue; looking for it
  *   QUEUED     in the queue
@@ -14,7 +14,8 @@
  * An acquisition has one ticket in force at a time.  Another try is another
  * ticket, while those before are removed.  Each is allocated, with all that may
  * be needed to remove it, before its ENQUEUE is asked for; it cannot fail after
- * that.  It is freed when it is GONE and the engine has nothing of it.
+ * that.  An earlier one is freed when it is GONE and the engine has nothing of
+ * it, the one in force with its acquisition.
  *
  * It knows nothing of its acquisition: what that wants is in its
  * hf_ticket_spec, and what becomes of the ticket is notified by the functions
@@ -80,15 +81,16 @@ enum hf_own_ticket_end {
     HF_OWN_TICKET_UNLISTED,   /* hf_own_ticket_remove_unlisted() */
 };
 
-/* What each state decides by.  hf_own_ticket_queued() and its like are the way
- * to it: what does not exist in a state cannot be read there. */
+/* What each state decides by, to be read in that state only.
+ * hf_own_ticket_queued() and its like see to that. */
 struct hf_own_ticket_looking {
     bool room; /* it was seen */
 };
 
 struct hf_own_ticket_queued {
     /* The place as of the last list, less what went since. */
-    size_t blocking; /* 0: waits for a proof of the session only */
+    size_t blocking; /* 0: nobody is in the way; it waits for a proof, or for
+                        a list */
     bool before_known;
     bool beyond_known;
     struct hf_watched before;
@@ -223,13 +225,14 @@ struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket);
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* Its enqueue got no answer, so it may appear within one session timeout from
- * now: REMOVING until then.  ${now}: ask for its removal at once, too; else
+ * now: REMOVING until a REMOVE finds it, or one is answered after that time.
+ * ${now}: ask for its removal at once, too; else
  * only when a list shows it, and once when the time is over. */
 void hf_own_ticket_remove_unanswered(struct hf_core *core,
                                      struct hf_own_ticket *ticket, bool now);
 
 /* Its enqueue was answered, and a list does not show it.  Somebody removed it,
- * or the list is wrong: ask for its removal once. */
+ * or the list is wrong: ask for its removal, until that is answered. */
 void hf_own_ticket_remove_unlisted(struct hf_core *core,
                                    struct hf_own_ticket *ticket);
 
