@@ -69,8 +69,9 @@ struct hf_core {
                                  cost, for tests */
 };
 
-/* Each walk over objects whose number is the user's says so for each of them.
- * A count about the core and nothing that it goes by: so readers count too. */
+/* Every walk over objects whose number the user decides calls this once for
+ * each of them.  The core never reads the count, so functions that only read
+ * the core may count as well. */
 static inline void hf_core_visit(const struct hf_core *core)
 {
     ((struct hf_core *)core)->visited++;

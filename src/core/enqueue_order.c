@@ -79,9 +79,9 @@ static void pass_on(struct hf_core *core, const struct hf_enqueue_turn *turn)
     }
 }
 
-/* The queue took a ticket: all behind ${turn} may ask.  Those behind one that
- * was told before hear it from that one, so that this is no walk for each
- * ticket.
+/* The queue took a ticket: all behind ${turn} may ask.  Stop at the first turn
+ * that knows this already: what stands behind it learns it when that one
+ * leaves. So N enqueues cost one walk and not N.
  */
 static void set_known(const struct hf_core *core, struct hf_enqueue_turn *turn)
 {

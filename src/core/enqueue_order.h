@@ -38,7 +38,8 @@
 struct hf_core;
 struct hf_enqueue_turn;
 
-/* The others wait this often for the backoff of the first one. */
+/* After this many failures a turn leaves the line, so that its backoff delays
+ * no other turn. */
 #define HF_ENQUEUE_ORDER_FAILURES 8
 
 /* Has the acquisition of ${turn} asked for a ticket, and has no answer yet? */

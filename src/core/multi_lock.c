@@ -10,9 +10,7 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <string.h>
 
-#include "core/acquisition.h"
 #include "core/core_state.h"
 #include "core/error.h"
 #include "core/instant.h"

@@ -117,10 +117,10 @@ struct hf_own_ticket_held {
 
 /* What a ticket notifies its acquisition of, from within a step. */
 struct hf_ticket_owner {
-    /* It is in the queue.  As often as the queue is seen: so many are ahead of
-     * it, and ${holder} is the payload of the first; "": there is none; NULL:
-     * that is not told. */
+    /* It is in the queue. */
     void (*queued)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* The queue was seen: ${ahead} tickets are ahead.  ${holder} is the payload
+     * of the first; "": there is none; NULL: not known. */
     void (*placed)(struct hf_core *core, struct hf_own_ticket *ticket,
                    size_t ahead, const char *holder);
     /* Others are in its way: false if that ends the wait. */

@@ -3,7 +3,6 @@
 #include "core/own_ticket.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "core/core_state.h"
@@ -70,7 +69,7 @@ void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket)
 
 /* --------------------------------------------------- the end of the wait -- */
 
-/* Those that wait for each other, or turn one another away. */
+/* What the tickets of each kind belong to, for error texts. */
 static const char *const kind_texts[] = {
     [HF_TICKET_MUTEX] = "a mutex",
     [HF_TICKET_READ] = "a read/write lock",

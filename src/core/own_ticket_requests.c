@@ -187,6 +187,9 @@ void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
     } else if (ticket->state == STATE(HELD)) {
         ticket->in.held.stale = true;
         ticket->list_at_ms = 0;
+        /* One that is under way may be from before the outage. */
+        ticket->list_wanted |=
+            ticket->ask.busy && ticket->ask.kind == HF_REQUEST_LIST;
     }
     if (ticket->queue_watch != NULL)
         ticket->queue_watch->at_ms = 0;
@@ -363,6 +366,18 @@ static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
         confirm(core, ticket, snapshot);
 }
 
+/* It cannot be confirmed, so nobody may rely on it.  The next ticket says why.
+ */
+static void lose_unconfirmed(struct hf_core *core, struct hf_own_ticket *ticket,
+                             const struct hf_event *event)
+{
+    const char *text = event->as.answer.text;
+
+    ticket->owner->lost(
+        core, ticket, true,
+        text[0] != '\0' ? text : hf_status_text(event->as.answer.status));
+}
+
 static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_event *event)
 {
@@ -371,7 +386,11 @@ static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     if (ticket->state != STATE(UNSURE) && ticket->state != STATE(QUEUED) &&
         !held)
         return;
-    if (is_fatal(event) && !held) {
+    if (is_fatal(event) && held) {
+        lose_unconfirmed(core, ticket, event);
+        return;
+    }
+    if (is_fatal(event)) {
         end_wait(core, ticket, event);
         return;
     }

@@ -199,13 +199,13 @@ void hf_grant_after_fork(struct hf_client *client);
 
 /* ------------------------------------------------------ grant_payload.c -- */
 
-/* Write what the ticket of ${acquisition}, which is being enqueued, says of its
- * owner, where that is a grant's and not a cohort's.  The text of the ticket
- * before is overwritten: a grant has one ENQUEUE under way at most. */
+/* Write what ${ticket}, which is being enqueued, says of its owner, if the
+ * owner is a grant and not a cohort.  The text of the ticket before is
+ * overwritten: a grant has at most one ENQUEUE under way. */
 void hf_grant_describe_ticket(struct hf_own_ticket *ticket);
 
-/* Add asked= to .description.text of ${acquisition}, which is about to be
- * written, where that text is ours. */
+/* Add asked= to the description of ${ticket}, which is about to be written, if
+ * that text is ours. */
 void hf_grant_describe_asked(struct hf_own_ticket *ticket);
 
 #endif

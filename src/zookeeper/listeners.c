@@ -36,6 +36,15 @@ void hf_zk_listeners_remove(struct hf_zk_listeners *listeners,
     }
 }
 
+void hf_zk_notifications_end(struct hf_zk_listeners *listeners)
+{
+    static struct hf_zk_listener *none;
+
+    for (struct hf_zk_notification *n = listeners->innermost; n != NULL;
+         n = n->outer)
+        n->next = &none;
+}
+
 void hf_zk_notification_begin(struct hf_zk_notification *notification,
                               struct hf_zk_listeners *listeners)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who hears of a session: any number of listeners, each embedded in what it is
+ * The listeners of a session, any number of them, each embedded in what it is
  * for.  They are notified in the order in which they were added.
  *
- * A listener may do anything while it is notified, also remove itself and
- * others, and add others.  One that is removed hears nothing from then on; one
- * that is added hears of what is being notified, too.  What one does may have a
+ * A listener may remove itself and others while it is notified, and add others.
+ * One that is removed is notified of nothing from then on; one that is added is
+ * notified of the same thing, too.  What one does may have a
  * consequence for the session that is notified to all before the first
  * notification goes on: see .up.
  */
@@ -25,8 +25,10 @@ struct hf_zk_trouble {
 };
 
 /* Zeroed, then set, before it is added.  It lives until it is removed, or its
- * session is freed.  A function that is NULL is not called; each may make
- * calls, and end the session. */
+ * session is freed.  A function that is NULL is not called.  Each may end the
+ * session, and may make calls while hf_zk_session_usable(); none may free the
+ * session, and only .up and .proven may drop the connection.  Nothing follows
+ * .closed. */
 struct hf_zk_listener {
     void *user;
     void (*trouble)(void *user, const struct hf_zk_trouble *trouble);
@@ -65,12 +67,17 @@ struct hf_zk_listeners {
     struct hf_zk_notification *innermost; /* of those that go on */
 };
 
+/* ${listener} is in no list. */
 void hf_zk_listeners_add(struct hf_zk_listeners *listeners,
                          struct hf_zk_listener *listener);
 
 /* It has been added, and not removed since. */
 void hf_zk_listeners_remove(struct hf_zk_listeners *listeners,
                             struct hf_zk_listener *listener);
+
+/* .closed was notified: no listener is notified of anything any more, also not
+ * by notifications that go on. */
+void hf_zk_notifications_end(struct hf_zk_listeners *listeners);
 
 /* A notification begins; ask for the next listener until that is NULL. */
 void hf_zk_notification_begin(struct hf_zk_notification *notification,

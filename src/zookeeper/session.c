@@ -264,8 +264,8 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
     session->alive_until_ms = 0; /* what was counted before counts no more */
 }
 
-/* What a listener asks for may end the connection, of which all hear at once:
- * whoever has not heard that it is there need not any more. */
+/* A listener may end the connection, or ask for the end of the session: those
+ * behind it are not notified then that there is a connection. */
 static void notify_up(struct hf_zk_session *session, bool resumed)
 {
     struct hf_zk_notification notification;
@@ -275,7 +275,8 @@ static void notify_up(struct hf_zk_session *session, bool resumed)
     hf_zk_notification_begin(&notification, &session->listeners);
     while ((listener = hf_zk_notification_next(&notification,
                                                &session->listeners)) != NULL) {
-        if (listener->up != NULL && hf_zk_session_is_current(session, number))
+        if (listener->up != NULL && session->number == number &&
+            hf_zk_session_usable(session))
             listener->up(listener->user, resumed);
     }
 }
@@ -366,6 +367,7 @@ static void closed(struct hf_zk_session *session)
     move(session, HF_ZK_ENDED);
     cut(session);
     HF_ZK_NOTIFY(&session->listeners, closed, (listener->user));
+    hf_zk_notifications_end(&session->listeners);
 }
 
 /* The end, where no goodbye can be said. */

@@ -139,7 +139,7 @@ void hf_zk_session_begin(struct hf_zk_session *session,
                          const struct hf_zk_log *log, uint64_t now_ms);
 
 /* Calls under way are answered with HF_ZK_CUT, and what waits is refused; no
- * listener hears of anything else. */
+ * listener hears of anything else.  Not from within a notification. */
 void hf_zk_session_free(struct hf_zk_session *session);
 
 /* The policy had given up: try again. */

@@ -20,8 +20,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-PLAYS = re.compile(r"`sim/life`\s+plays\s+`(tests/sim/[a-z-]+\.story)`")
-ROW = re.compile(r"^\| `([a-z_/]+\.c)` \| `(\w+)\(\)` \|", re.M)
+PLAYS = re.compile(r"`sim/life`\s+plays\s+`(tests/sim/[a-z0-9-]+\.story)`")
+ROW = re.compile(r"^\| `([a-z0-9_/]+\.c)` \| `(\w+)\(\)` \|", re.M)
 # Should the page be written in another way, the test says so.
 STORIES = 4
 STEPS_MIN = 80
@@ -58,9 +58,10 @@ def compare(story, steps, calls):
     for number, step in enumerate(steps, 1):
         if step not in calls[at:]:
             why = "earlier" if step in calls else "never"
+            behind = f" behind {steps[number - 2][1]}()" if number > 1 else ""
             sys.exit(f"{PAGE}: {story}: step {number} of {len(steps)}, "
-                     f"{step[1]}() of {step[0]}, is not called behind "
-                     f"{steps[number - 2][1]}(), but {why}")
+                     f"{step[1]}() of {step[0]}, is not called{behind}, but "
+                     f"{why}")
         at = calls.index(step, at) + 1
     print(f"{story}: {len(steps)} steps among {len(calls)} calls")
 

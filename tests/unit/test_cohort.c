@@ -294,6 +294,44 @@ static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
     expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
 }
 
+/* Nothing says that it is there: the next ticket tells why. */
+static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
+{
+    HELD(h, 2);
+    tell(h, HF_EVENT_SUSPENDED);
+    expect(h, "SUSPENDED");
+    release(h, 1);
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    h->now_ms += 100;
+    connected(h, true);
+    expect(h, "CONNECTED; WATCH t1; LIST");
+    failed(h, "LIST", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
+    failed(h, "ENQUEUE t2", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(h, "m2 ENDED HF_EDENIED");
+}
+
+/* The list of before an outage says nothing of what was deleted in it. */
+static void a_list_of_before_an_outage_confirms_nothing(void **state)
+{
+    HELD(h, 2);
+    tell(h, HF_EVENT_SUSPENDED);
+    expect(h, "SUSPENDED");
+    release(h, 1);
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    h->now_ms += 100;
+    connected(h, true);
+    expect(h, "CONNECTED; WATCH t1; LIST");
+    tell(h, HF_EVENT_SUSPENDED);
+    expect(h, "SUSPENDED");
+    connected(h, true);
+    expect(h, "CONNECTED");
+    answer(h, HF_EVENT_LISTED, "LIST", "t1");
+    expect(h, "LIST");
+    answer(h, HF_EVENT_LISTED, "LIST", "t1");
+    expect(h, "m2 GRANTED");
+}
+
 /* A list that fails is asked for again, and once it was seen nothing is in the
  * way of those that follow. */
 static void a_ticket_is_looked_for_once_a_connection(void **state)
@@ -504,6 +542,8 @@ int main(void)
         cmocka_unit_test(safe_until_ends_the_grant_of_the_member),
         cmocka_unit_test(nobody_is_granted_while_suspended),
         cmocka_unit_test(a_ticket_that_was_evicted_meanwhile_is_not_handed_on),
+        cmocka_unit_test(a_ticket_that_may_not_be_looked_for_is_not_handed_on),
+        cmocka_unit_test(a_list_of_before_an_outage_confirms_nothing),
         cmocka_unit_test(a_ticket_is_looked_for_once_a_connection),
         cmocka_unit_test(the_last_member_waits_for_the_removal_within_a_bound),
         cmocka_unit_test(a_proof_moves_the_promise_of_the_one_that_holds),

@@ -32,6 +32,7 @@ struct listening {
     const char *name;
     struct listening *removes; /* when it hears of anything; or NULL */
     bool drops;                /* when it hears of a connection */
+    bool ends;                 /* the session, then */
 };
 
 struct world {
@@ -115,6 +116,8 @@ static void on_up(void *user, bool resumed)
     struct listening *l = user;
 
     heard(l, resumed ? "RESUMED" : "UP");
+    if (l->ends)
+        hf_zk_session_end(&l->w->session);
     if (l->drops)
         hf_zk_session_drop(&l->w->session, "not wanted");
 }
@@ -404,6 +407,29 @@ static void a_connection_that_ended_is_not_heard_of(void **state)
     over(&w);
 }
 
+static void a_session_that_is_to_end_is_not_heard_of(void **state)
+{
+    struct listening a, b;
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    listen(&w, &a, "a ");
+    listen(&w, &b, "b ");
+    cut(&w);
+    w.told[0] = '\0';
+    a.ends = true;
+    later(&w, 3000);
+    hf_zk_session_tick(&w.session, w.now_ms);
+    link_up(&w);
+    w.told[0] = '\0';
+    greet(&w, ID);
+    told(&w, "RESUMED; a RESUMED");
+    answer(&w, 1, HF_ZK_OK);
+    told(&w, "CLOSED; a CLOSED; b CLOSED");
+    over(&w);
+}
+
 static void calls_are_answered_in_order_and_events_told(void **state)
 {
     struct watching b;
@@ -644,6 +670,7 @@ int main(void)
         cmocka_unit_test(every_listener_hears_in_the_order_of_adding),
         cmocka_unit_test(a_listener_may_remove_any_while_it_hears),
         cmocka_unit_test(a_connection_that_ended_is_not_heard_of),
+        cmocka_unit_test(a_session_that_is_to_end_is_not_heard_of),
         cmocka_unit_test(calls_are_answered_in_order_and_events_told),
         cmocka_unit_test(an_event_is_told_to_each_of_its_mode_and_path),
         cmocka_unit_test(who_is_told_may_remove_and_add_others),

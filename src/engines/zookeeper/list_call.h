@@ -27,12 +27,13 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
  * another server than the one we are connected to: the list is not shared. */
 void hf_zk_search(struct hf_zk *zk, struct hf_zk_op *op);
 
-/* The same, but the list goes to ${answered} and is not kept. */
+/* The same, but the list goes to ${answered}, which ends with
+ * hf_zk_op_answered(), and is not kept. */
 void hf_zk_search_with(struct hf_zk *zk, struct hf_zk_op *op,
                        hf_zk_answered *answered);
 
-/* Such a list has come: take it in; the caller says that the call is
- * answered. */
+/* The list of a search has come: take it in, unless its sync failed.  The
+ * caller calls hf_zk_op_answered(). */
 void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
                          const struct hf_zk_reply *reply);
 

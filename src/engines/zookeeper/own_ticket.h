@@ -42,11 +42,14 @@ struct hf_zk_own_tickets {
 struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,
                                  const struct hf_ticket_id *id);
 
-/* The child called ${name} is ours, with ${weight} - 1 more that follow it in
- * number.  NULL for lack of memory or if it is not what we call our tickets. */
+/* The child called ${name}, ${bytes} bytes without a NUL, is ours, with
+ * ${weight} - 1 more that follow it in number.  NULL for lack of memory or if
+ * it is not what we call our tickets. */
 struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
                                 const char *name, size_t bytes, uint32_t weight,
                                 int64_t czxid);
+
+/* Nothing of ${own} is left: free it.  May free its queue. */
 void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own);
 
 /* The path of its ${nth} node, as hf_zk_child_path(). */

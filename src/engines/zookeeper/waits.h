@@ -34,7 +34,7 @@ struct hf_zk_watch {
     bool revoked;    /* the data asked to let go when it was last seen */
     int32_t version; /* of the data then; of NODE */
     struct hf_zk_call call;
-    struct hf_zk_queue *queue; /* of MARK and QUEUE, in use by this */
+    struct hf_zk_queue *queue; /* of BARRIER and QUEUE: in use by this */
     enum hf_zk_watch_kind kind;
     char path[];
 };
