@@ -121,7 +121,8 @@ HF_API hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
  * hf_mutex_unlock(mutex):
  * Count down; at zero, release, or pass it on to the owner that is next here.
  * A mutex that is passed on keeps its ticket, so nothing is asked of the
- * engine: HF_OK then means that no loss was known.
+ * engine: HF_OK then means that no loss was known.  The first time after an
+ * outage the next owner is let in once the ticket was seen in its queue.
  *   Fails     HF_EOWNER if the caller is not the owner; HF_ELOST, having
  *             counted down, if the grant was lost or as hf_grant_release();
  *             HF_EREENTRANT HF_EFORKED.
