@@ -27,6 +27,17 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     pump(client);
 }
 
+void hf_client_run_done(struct hf_client *client, const struct hf_done *done,
+                        const struct hf_result *result)
+{
+    hf_monitor_unlock(&client->monitor);
+    if (done->fn != NULL)
+        done->fn(done->arg, result);
+    if (done->drop != NULL)
+        done->drop(done->arg);
+    hf_monitor_lock(&client->monitor);
+}
+
 hf_status hf_client_fail(struct hf_client *client, const char *call,
                          struct hf_error *error)
 {

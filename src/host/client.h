@@ -58,6 +58,11 @@ struct hf_client {
  * follows.  With the lock. */
 void hf_client_step(struct hf_client *client, struct hf_event *event);
 
+/* Call .fn of ${done} with ${result}, then .drop.  In a callback, with the
+ * lock, which is given up meanwhile. */
+void hf_client_run_done(struct hf_client *client, const struct hf_done *done,
+                        const struct hf_result *result);
+
 /* Remember ${error} under "call: " and return its status.  With the lock. */
 hf_status hf_client_fail(struct hf_client *client, const char *call,
                          struct hf_error *error);

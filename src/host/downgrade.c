@@ -46,12 +46,7 @@ static void run_done(void *arg)
 
     (void)snprintf(text, sizeof(text), "%s", message(grant, result.status));
     forget(grant);
-    hf_monitor_unlock(&client->monitor);
-    if (done.fn != NULL)
-        done.fn(done.arg, &result);
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    hf_monitor_lock(&client->monitor);
+    hf_client_run_done(client, &done, &result);
     hf_grant_dereference(grant);
 }
 

@@ -31,12 +31,7 @@ static void run_done(void *arg)
     if (grant->done_status != HF_OK)
         explain_end(grant, &why);
     grant->done = (struct hf_done){NULL, NULL, NULL};
-    hf_monitor_unlock(&client->monitor);
-    if (done.fn != NULL)
-        done.fn(done.arg, &result);
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    hf_monitor_lock(&client->monitor);
+    hf_client_run_done(client, &done, &result);
     /* A grant is the user's from here on; anything else was the operation's.
      */
     if (result.grant == NULL)

@@ -43,12 +43,7 @@ static void run_done(void *arg)
                                .tickets = queue_op->tickets};
 
     queue_op->tickets = NULL;
-    hf_monitor_unlock(&client->monitor);
-    if (done.fn != NULL)
-        done.fn(done.arg, &result);
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    hf_monitor_lock(&client->monitor);
+    hf_client_run_done(client, &done, &result);
     hf_queue_op_dereference(queue_op);
 }
 

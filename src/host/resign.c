@@ -17,12 +17,7 @@ static void run_done(void *arg)
     struct hf_result result = {.status = outcome.status, .text = outcome.text};
 
     e->done = (struct hf_done){NULL, NULL, NULL};
-    hf_monitor_unlock(&client->monitor);
-    if (done.fn != NULL)
-        done.fn(done.arg, &result);
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    hf_monitor_lock(&client->monitor);
+    hf_client_run_done(client, &done, &result);
     hf_election_dereference(e);
 }
 
