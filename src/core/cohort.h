@@ -15,9 +15,9 @@
  *    and without a request.  All grants on one ticket have the same token.
  *  - While the session may not admit, and somebody waits, the released waiter
  *    gets RELEASED all the same, and the ticket stays HELD with nobody relying
- *    on it.  The next
- *    waiter is granted on it once the session may admit again; after an outage
- *    the ticket is listed before that, because somebody may have taken it out.
+ *    on it.  The next waiter is granted on it once the session may admit again;
+ *    after an outage the ticket is listed before that, because somebody may
+ *    have taken it out.
  *    If safe-until passes or the session ends before, the ticket is lost, and
  *    the waiters go on with another one at the tail.
  *  - After .handoffs such handoffs the ticket is removed instead, and another
@@ -40,7 +40,7 @@
  *    last one that waits or holds goes, the ticket is removed, and this waiter
  *    gets its ENDED or RELEASED once the ticket is gone.
  *  - If the ticket ends by itself (HF_EKIND, HF_EDENIED, ...), all that wait
- * end with its status and text.
+ *    end with its status and text.
  *  - Waiters that leave while nobody needs a ticket get FORGOTTEN only when no
  *    ticket of the cohort can be, or appear, in the queue: the cohort can be
  *    freed then.

@@ -377,10 +377,10 @@ static void session_answered(struct hf_core *core, const struct hf_event *event)
     prove(core);
 }
 
-/* A list of ${queue} has come, whoever asked for it.  Where it shows a ticket
- * whose removal waits for it to appear, ask for that removal.  A list that
- * shows a part of the queue may not show such a ticket: it is taken out when
- * its time is over. */
+/* A list of ${queue} has come, for any request of this client.  Where it shows
+ * a ticket whose removal waits for it to appear, ask for that removal.  A list
+ * that shows a part of the queue may not show such a ticket: it is taken out
+ * when its time is over. */
 static void remove_those_that_appeared(struct hf_core *core, const char *queue,
                                        const struct hf_snapshot *snapshot)
 {

@@ -24,12 +24,13 @@
  *    and must be when it is gone.  Each mark that was ever made has an id and a
  *    token of its own, taken together.  No other request shows such a mark.
  *  - With .ticket_kind PARTICIPANT an ENQUEUE, LIST or LOOK shows the
- * participants that are there, each with its token, and no other tickets; and
- * the mark READY, if the queue was stamped, as a ticket of that kind.  Its
- * token is greater than those of all who were there when it was made.  A LOOK
- * that showed any of these is followed by CHANGED once a participant has come
- * or gone or the queue has been stamped. No other request shows participants or
- * that mark; a whole LIST of them shows of them all that there is to know.
+ *    participants that are there, each with its token, and no other tickets;
+ *    and the mark READY, if the queue was stamped, as a ticket of that kind.
+ *    Its token is greater than those of all participants that were there when
+ *    it was made.  A LOOK that showed any of these is followed by CHANGED once
+ *    a participant has come or gone or the queue has been stamped.
+ *    No other request shows participants or that mark; a whole LIST of them
+ *    shows of them all that there is to know.
  *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
  *  - Before SESSION_LOST or CLOSED is reported, every request that was under
  *    way has been answered, if only by FAILED.
@@ -61,9 +62,9 @@
  *    ticket, one's own, and those of its nearest that may be in its way.  Any
  *    ticket that is shown beside these does no harm.
  *  - A LIST of these, of a ticket of ours that was listed before, may show
- * ahead of it what was there then, less what has been seen to go: WATCH may
- * find some of that GONE.  Not where a ticket of another session has gone that
- * may have left a reader in its place.
+ *    ahead of it what was there then, less what has been seen to go: WATCH may
+ *    find some of that GONE.  Not where a ticket of another session has gone
+ *    that may have left a reader in its place.
  *  - Of leases it need not know the order: those of others may stand at 0,
  *    ahead of one's own.
  *  - A LEASE of several permits is one ticket, of which a part may be taken
@@ -73,8 +74,8 @@
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - CONNECTION_ERROR may come whenever there is no connection.
  *  - After GAVE_UP, which comes behind SUSPENDED and CONNECTION_ERROR, the
- * engine makes no attempt to connect until hf_engine_ops.connect is called.  A
- * session that lives then ends in its time.
+ *    engine makes no attempt to connect until hf_engine_ops.connect is called.
+ *    A session that lives then ends in its time.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
  *    ask for its REMOVE before that is answered: then no form of it is left.
  *  - A DESCRIBE may be under way while its ticket is asked to be withdrawn, and
@@ -145,11 +146,10 @@ struct hf_own_ticket;
 
 struct hf_request {
     enum hf_request_kind kind;
-    enum hf_ticket_kind
-        ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and
-                        LOWER: of the mark; LOOK: of a mark,
-                        PARTICIPANT, or 0; LIST: of the ticket, or,
-                        of a whole one, PARTICIPANT or another */
+    /* ENQUEUE, WATCH, DESCRIBE; RAISE and LOWER: of the mark; LOOK: of a mark,
+     * PARTICIPANT, or 0; LIST: of the ticket, or, of a whole one, PARTICIPANT
+     * or another. */
+    enum hf_ticket_kind ticket_kind;
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
      * and of which a part may have been taken.  REMOVE: how many it had; 0:

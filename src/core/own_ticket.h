@@ -59,7 +59,7 @@ enum hf_own_ticket_state {
     HF_OWN_TICKET_GONE
 };
 
-/* What is wanted of a ticket. */
+/* What the owner wants a ticket for, and how. */
 struct hf_ticket_spec {
     const char *queue; /* lives as long as the ticket */
     /* Where the owner has the text, which may be moved meanwhile. */

@@ -263,10 +263,10 @@ static void safe_until_ends_the_grant_of_the_member(void **state)
     expect(h, "m2 GRANTED");
 }
 
-/* The ticket may live, and be proven again: it is handed on then. */
-static void nobody_is_granted_while_suspended(void **state)
+/* m1 releases without a connection: the ticket is looked for when there is one
+ * again, before m2 is granted on it. */
+static void hand_on_in_an_outage(struct hall *h)
 {
-    HELD(h, 2);
     tell(h, HF_EVENT_SUSPENDED);
     expect(h, "SUSPENDED");
     release(h, 1);
@@ -274,6 +274,13 @@ static void nobody_is_granted_while_suspended(void **state)
     h->now_ms += 100;
     connected(h, true);
     expect(h, "CONNECTED; WATCH t1; LIST");
+}
+
+/* The ticket may live, and be proven again: it is handed on then. */
+static void nobody_is_granted_while_suspended(void **state)
+{
+    HELD(h, 2);
+    hand_on_in_an_outage(h);
     answer(h, HF_EVENT_LISTED, "LIST", "t1");
     expect(h, "m2 GRANTED");
     assert_int_equal(h->m[2].token, 101);
@@ -283,13 +290,7 @@ static void nobody_is_granted_while_suspended(void **state)
 static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
 {
     HELD(h, 2);
-    tell(h, HF_EVENT_SUSPENDED);
-    expect(h, "SUSPENDED");
-    release(h, 1);
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
-    h->now_ms += 100;
-    connected(h, true);
-    expect(h, "CONNECTED; WATCH t1; LIST");
+    hand_on_in_an_outage(h);
     answer(h, HF_EVENT_LISTED, "LIST", "x");
     expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
 }
@@ -298,13 +299,7 @@ static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
 static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
 {
     HELD(h, 2);
-    tell(h, HF_EVENT_SUSPENDED);
-    expect(h, "SUSPENDED");
-    release(h, 1);
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
-    h->now_ms += 100;
-    connected(h, true);
-    expect(h, "CONNECTED; WATCH t1; LIST");
+    hand_on_in_an_outage(h);
     failed(h, "LIST", HF_FAILURE_FATAL, HF_EDENIED);
     expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
     failed(h, "ENQUEUE t2", HF_FAILURE_FATAL, HF_EDENIED);
@@ -315,13 +310,7 @@ static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
 static void a_list_of_before_an_outage_confirms_nothing(void **state)
 {
     HELD(h, 2);
-    tell(h, HF_EVENT_SUSPENDED);
-    expect(h, "SUSPENDED");
-    release(h, 1);
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
-    h->now_ms += 100;
-    connected(h, true);
-    expect(h, "CONNECTED; WATCH t1; LIST");
+    hand_on_in_an_outage(h);
     tell(h, HF_EVENT_SUSPENDED);
     expect(h, "SUSPENDED");
     connected(h, true);
@@ -337,13 +326,7 @@ static void a_list_of_before_an_outage_confirms_nothing(void **state)
 static void a_ticket_is_looked_for_once_a_connection(void **state)
 {
     HELD(h, 3);
-    tell(h, HF_EVENT_SUSPENDED);
-    expect(h, "SUSPENDED");
-    release(h, 1);
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
-    h->now_ms += 100;
-    connected(h, true);
-    expect(h, "CONNECTED; WATCH t1; LIST");
+    hand_on_in_an_outage(h);
     failed(h, "LIST", HF_FAILURE_RETRY, HF_EPROTOCOL);
     expect(h, "");
     tick(h, hf_core_wake_at_ms(&h->core));

@@ -245,7 +245,7 @@ static void ask_window(struct detailed_list *list)
 
 /* ---------------------------------------------------------------- names -- */
 
-/* What is to be listed: tickets, or participants and their barrier node. */
+/* The list shows tickets, or participants and their barrier node. */
 static bool is_wanted(const struct detailed_list *list, const char *name,
                       size_t bytes, struct hf_zk_node *node)
 {

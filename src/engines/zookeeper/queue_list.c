@@ -13,7 +13,8 @@
 
 /* ------------------------------------------------------------ taking in -- */
 
-/* Of a participant, known from the list before; see double_barrier.c. */
+/* The czxid of a participant as the list before had it; see double_barrier.c.
+ */
 static int64_t participant_czxid(const struct hf_zk *zk,
                                  const struct hf_zk_queue *queue,
                                  const struct hf_zk_node *node)
