@@ -12,7 +12,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 
-import place  # noqa: E402
+import machine  # noqa: E402
 
 
 class Round:
@@ -43,7 +43,7 @@ class Contender:
     def __init__(self, name, arguments, path=None):
         self.name = name
         self.path = path
-        self.process = place.Process(arguments, stdin=subprocess.PIPE,
+        self.process = machine.Process(arguments, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True)
 
     def ask(self, *words):

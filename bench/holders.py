@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
-import place  # noqa: E402
+import waiting  # noqa: E402
 from contest import Contender, table, tell_facts, tell_machine  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
@@ -86,7 +86,7 @@ def look_at(server, floor, contender, counts):
         contender.ask("hold", count - looks[-1].count)
         looks.append(Look(server, floor, count))
     contender.close()
-    place.eventually("their sessions to end", lambda: server.mntr()[
+    waiting.eventually("their sessions to end", lambda: server.mntr()[
         "ephemerals_count"] == 0, 60)
     return looks
 

@@ -15,7 +15,6 @@ says more.
 import contextlib
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 
@@ -23,7 +22,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
-import place  # noqa: E402
 import postgres  # noqa: E402
 from contest import Contender, table, tell_facts, tell_machine  # noqa: E402
 from zookeeper import Standalone  # noqa: E402

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
-import place  # noqa: E402
+import waiting  # noqa: E402
 from contest import (  # noqa: E402
     Contender, interleave, ratio, spread, table, tell_facts, tell_machine)
 from zookeeper import Standalone  # noqa: E402
@@ -94,7 +94,7 @@ class Drain:
     def __init__(self, server, contender):
         contender.ask("queue", WAITERS)
         with server.client() as session:
-            place.eventually("all to queue", lambda: len(
+            waiting.eventually("all to queue", lambda: len(
                 session.children(contender.path) or []) == WAITERS + 1)
         # The last of them set their watches, which are not to be counted.
         time.sleep(0.5)

@@ -5,16 +5,17 @@ import os
 import signal
 import subprocess
 
-import place
+import machine
+import waiting
 
 
 class Contenders:
-    """Of one home, until stop()."""
+    """Of one host, until stop()."""
 
-    def __init__(self, arguments, home, history, url):
+    def __init__(self, arguments, host, history, url):
         self.history = history
-        self.process = place.Process(
-            [*arguments, "--history", history], home=home,
+        self.process = machine.Process(
+            [*arguments, "--history", history], host=host,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(os.environ, HOLDFAST_URL=url))
 
@@ -46,7 +47,7 @@ class Contenders:
 
     def end(self):
         """Its exit status and what it said."""
-        out, err = self.process.popen.communicate(timeout=place.PATIENCE_S)
+        out, err = self.process.popen.communicate(timeout=waiting.LIMIT_S)
         return self.process.popen.returncode, (out + err).decode()
 
     def close(self):

@@ -11,7 +11,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
-import place  # noqa: E402
+import machine  # noqa: E402
+import waiting  # noqa: E402
 
 LONG = bool(os.environ.get("HF_LONG"))
 
@@ -30,7 +31,7 @@ class Crowd:
         self.ended = False
         self.next_wait = 0
         self.next_session = 0
-        self.process = place.Process(
+        self.process = machine.Process(
             [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=dict(os.environ, **environment))
         self.popen = self.process.popen
@@ -68,7 +69,7 @@ class Crowd:
 
     def until(self, what, condition, seconds=None):
         """Wait until condition() holds of what was told, and return it."""
-        deadline = time.monotonic() + (seconds or place.PATIENCE_S)
+        deadline = time.monotonic() + (seconds or waiting.LIMIT_S)
         with self.condition:
             while not (value := condition()):
                 left = deadline - time.monotonic()
@@ -233,8 +234,8 @@ class Crowd:
     def end(self):
         """Have it close everything and see that it ends well."""
         self.popen.stdin.close()
-        status = self.popen.wait(place.PATIENCE_S)
-        self.reader.join(place.PATIENCE_S)
+        status = self.popen.wait(waiting.LIMIT_S)
+        self.reader.join(waiting.LIMIT_S)
         if status != 0:
             raise AssertionError("the crowd ended with %d" % status)
 

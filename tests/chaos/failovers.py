@@ -9,7 +9,7 @@ import threading
 
 import psycopg2
 
-import place
+import waiting
 
 # Of the log: a COMMIT that failed, and one that holds here only.
 FAILED = "ERROR:  this commit fails"
@@ -41,7 +41,7 @@ MOMENT_S = 1
 def happens(condition):
     """Within a moment."""
     try:
-        return place.eventually("a moment", condition, MOMENT_S)
+        return waiting.eventually("a moment", condition, MOMENT_S)
     except AssertionError:
         return None
 
@@ -66,13 +66,13 @@ class Again(threading.Thread):
 
     def stop(self):
         self.stopped.set()
-        self.join(place.PATIENCE_S)
+        self.join(waiting.LIMIT_S)
         if self.failure:
             raise self.failure
 
 
 class Failovers:
-    """.clients[home][server] is the proxy through which the clients of a home
+    """.clients[host][server] is the proxy through which the clients of a host
     go to it.  Each fault returns how it is undone; None: it cannot be done
     now."""
 
@@ -144,7 +144,7 @@ class Failovers:
         a schema with triggers of others."""
         def undo():
             if fail:
-                place.eventually("commits to work", lambda: self.is_altered(
+                waiting.eventually("commits to work", lambda: self.is_altered(
                     "DROP FUNCTION public.fail CASCADE"))
             self.refuse_clients(False)
 
@@ -184,11 +184,11 @@ class Failovers:
         happens(lambda: self.pair.committing(old))
 
     def divide(self, old, new):
-        """The clients of one home stay with the old primary, and do not reach
+        """The clients of one host stay with the old primary, and do not reach
         the new one; the others are the reverse.  Returns how it is undone."""
         stay = self.chance.randrange(len(self.clients))
-        proxies = [proxies[new if home == stay else old]
-                   for home, proxies in enumerate(self.clients)]
+        proxies = [proxies[new if host == stay else old]
+                   for host, proxies in enumerate(self.clients)]
         for proxy in proxies:
             proxy.refuse()
             proxy.cut()

@@ -10,7 +10,7 @@ import tempfile
 import zk_holder
 from zk_holder import Holder
 
-import place
+import waiting
 from proxy import DOWN, UP, Proxy
 
 # Short where its end is waited for, long where nothing is to be lost however
@@ -52,7 +52,7 @@ class Stage:
         """One more in line."""
         before = self.tickets(name or self.name())
         holder = self.holder(name=name)
-        place.eventually("it to queue", lambda: self.tickets(
+        waiting.eventually("it to queue", lambda: self.tickets(
             name or self.name()) == before + 1)
         return holder
 
@@ -97,11 +97,11 @@ class Stage:
     def renewed(self, holder):
         """For longer than a lease: that is a quarter of it each time."""
         count = len(holder.all("promise"))
-        place.eventually("renewals", lambda: len(
+        waiting.eventually("renewals", lambda: len(
             holder.all("promise")) >= count + 5)
 
     def resumed(self, holder, count):
-        place.eventually("it to be back",
+        waiting.eventually("it to be back",
                          lambda: self.connected(holder) > count)
 
 
@@ -141,7 +141,7 @@ class Stories(Stage):
                 self.assertEqual(second.wait("done")[2][0], "HF_OK")
                 second.say("release")
                 second.wait("done", 2)
-                place.eventually("nothing to be left",
+                waiting.eventually("nothing to be left",
                                  lambda n=name: self.tickets(n) == 0)
 
     def test_a_slow_way_costs_nothing(self):
@@ -179,7 +179,7 @@ class Stories(Stage):
         second.thaw()
         self.assertFalse(second.all("granted"))
         # It has queued afresh.
-        place.eventually("it to queue",
+        waiting.eventually("it to queue",
                          lambda: self.tickets(self.name()) == 2)
         third.say("release")
         self.assertGreater(second.granted()[1], token)
@@ -201,7 +201,7 @@ class Stories(Stage):
         first, second = self.pair(ttl_ms=LONG_MS)
         self.server.freeze()
         first.say("another")  # which has to wait for it
-        place.eventually("a moment", lambda: True)
+        waiting.eventually("a moment", lambda: True)
         self.server.thaw()
         self.assertEqual(first.wait("done")[2][0], "HF_OK")
         self.assertFalse(second.all("granted"))

@@ -7,7 +7,7 @@ import time
 
 
 class Partitions:
-    """Of an ensemble; clients are those homes of .network where they live."""
+    """Of an ensemble; clients are those hosts of .network where they live."""
 
     def __init__(self, ensemble, network, clients, chance):
         self.members = ensemble.members
@@ -24,7 +24,7 @@ class Partitions:
     # ---- who
 
     def others(self, server):
-        return [member.home for member in self.members if member is not server]
+        return [member.host for member in self.members if member is not server]
 
     def leader(self, server):
         """That drawn, when nobody leads just now."""
@@ -48,31 +48,31 @@ class Partitions:
 
     def alone(self, server, _):
         """The others do not reach it, and the clients do."""
-        return self.lose(self.between([server.home], self.others(server)))
+        return self.lose(self.between([server.host], self.others(server)))
 
     def unplugged(self, server, _):
-        self.network.unplug(server.home)
-        return lambda: self.network.plug(server.home)
+        self.network.unplug(server.host)
+        return lambda: self.network.plug(server.host)
 
     def deaf(self, server, _):
         """All hear it, and it hears nobody."""
-        return self.lose((other, server.home)
+        return self.lose((other, server.host)
                          for other in self.others(server) + self.clients)
 
     def mute(self, server, _):
-        return self.lose((server.home, other)
+        return self.lose((server.host, other)
                          for other in self.others(server) + self.clients)
 
     def one_way(self, server, _):
         """Between the leader and one that follows."""
         leader = self.leader(server)
-        pair = [leader.home, self.chance.choice(self.others(leader))]
+        pair = [leader.host, self.chance.choice(self.others(leader))]
         self.chance.shuffle(pair)
         return self.lose([pair])
 
     def no_clients(self, server, _):
         """Of the leader, which goes on leading; or one way between them."""
-        ways = self.between([self.leader(server).home], self.clients)
+        ways = self.between([self.leader(server).host], self.clients)
         return self.lose(self.chance.choice((ways, ways[::2], ways[1::2])))
 
     def cut_off(self, *_):
@@ -82,18 +82,18 @@ class Partitions:
 
     def bridge(self, server, _):
         """Two do not reach each other, and all else is whole."""
-        return self.lose(self.between([server.home],
+        return self.lose(self.between([server.host],
                                       self.others(server)[:1]))
 
     def split(self, server, _):
         """Clients, too, are on one side only, and others on the other."""
-        sides = [server.home], self.others(server)
+        sides = [server.host], self.others(server)
         for client in self.clients:
             self.chance.choice(sides).append(client)
         return self.lose(self.between(*sides))
 
     def flapping(self, server, _):
-        ways = self.between([self.leader(server).home], self.chance.choice(
+        ways = self.between([self.leader(server).host], self.chance.choice(
             (self.clients, self.others(server))))
         for _ in range(self.chance.randrange(2, 8)):
             self.network.lose(ways)

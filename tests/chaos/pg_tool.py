@@ -12,7 +12,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
-import place  # noqa: E402
+import waiting  # noqa: E402
 import postgres  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
             env=dict(clean, HOLDFAST_URL=url, HOME=self.directory,
                      **environment),
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=place.PATIENCE_S, check=False)
+            timeout=waiting.LIMIT_S, check=False)
         self.assertNotIn(SECRET, done.stderr)
         return done
 

@@ -16,7 +16,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
-import place  # noqa: E402
+import waiting  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 NAME = "clocks/one"
@@ -64,7 +64,7 @@ class Clocks:
 
     def test_the_clock_does_step(self):
         look = "import time; print(int(time.time()) // 3600)"
-        place.eventually("another hour", lambda: len({
+        waiting.eventually("another hour", lambda: len({
             subprocess.run([sys.executable, "-c", look], env=stepping(),
                            stdout=subprocess.PIPE, check=True).stdout
             for _ in range(3)}) > 1)
@@ -77,7 +77,7 @@ class Clocks:
             else:
                 self.shell_loop(number)
         for process in self.processes:
-            self.assertEqual(process.wait(2 * place.PATIENCE_S), 0)
+            self.assertEqual(process.wait(2 * waiting.LIMIT_S), 0)
         with open(os.path.join(self.directory, "log")) as log:
             lines = [line.split() for line in log]
         self.assertEqual([int(number) for _, _, number in lines],
@@ -88,16 +88,16 @@ class Clocks:
     def test_fn65_a_wait_ends_neither_early_nor_late(self):
         holder = self.start(CONTENDER, "hold", self.url, NAME)
         self.assertRegex(holder.stdout.readline(), r"^\d+ \d+$")
-        began_ms = place.now_ms()
+        began_ms = waiting.now_ms()
         waiter = self.start(HOLDFAST, "run", "-t", "%dms" % WAIT_MS, "-c",
                             self.url, NAME, "--", "true")
-        status = waiter.wait(place.PATIENCE_S)
-        self.assertGreaterEqual(place.now_ms() - began_ms, WAIT_MS)
+        status = waiter.wait(waiting.LIMIT_S)
+        self.assertGreaterEqual(waiting.now_ms() - began_ms, WAIT_MS)
         self.assertEqual(status, 75)
         # It has outlasted several leases meanwhile, and is told of no loss.
         holder.stdin.close()
         self.assertEqual(holder.stdout.readline(), "released\n")
-        self.assertEqual(holder.wait(place.PATIENCE_S), 0)
+        self.assertEqual(holder.wait(waiting.LIMIT_S), 0)
 
 
 class OnFiles(Clocks, unittest.TestCase):

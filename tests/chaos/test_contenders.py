@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is noted by contenders of several homes is judged as one: each of two
+"""What is noted by contenders of several hosts is judged as one: each of two
 crowds has a lock of its own of the same name, and nothing is wrong until both
 are taken for one.
 
@@ -16,7 +16,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
-import place  # noqa: E402
+import machine  # noqa: E402
+import waiting  # noqa: E402
 from contenders import Contenders, merge  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
@@ -32,17 +33,17 @@ class Merged(unittest.TestCase):
     def begin(self, number):
         contenders = Contenders(
             [HOLDFAST, "torture", "--for", "10m", "--faults", "0s"],
-            place.HERE, os.path.join(self.directory, "history.%d" % number),
+            machine.LOCALHOST, os.path.join(self.directory, "history.%d" % number),
             "file:%s/%d" % (self.directory, number))
         self.addCleanup(contenders.close)
         return contenders
 
     def test_two_who_do_not_know_of_each_other(self):
-        self.directory = place.directory()
+        self.directory = machine.directory()
         crowds = [self.begin(number) for number in range(2)]
-        place.eventually("histories", lambda: all(
+        waiting.eventually("histories", lambda: all(
             os.path.exists(some.history) for some in crowds))
-        place.eventually("grants", lambda: all(
+        waiting.eventually("grants", lambda: all(
             len(some.grants()) > 10 for some in crowds))
         for some in crowds:
             some.stop()

@@ -14,7 +14,7 @@ import unittest
 
 from crowd import Crowd
 
-import place
+import waiting
 from proxy import Proxy
 
 CROWD, ENGINE = os.path.abspath(sys.argv[1]), sys.argv[2]
@@ -102,10 +102,10 @@ class GivingUp(unittest.TestCase):
         self.side.go()
         session = self.crowd.open(self.url)
         for _ in range(2):  # each begins with a first try
-            began_ms = place.now_ms()
+            began_ms = waiting.now_ms()
             self.assert_gave_up(self.crowd.acquire(session, NAME), began_ms)
             # Not the failure that ended the one before: there were pauses.
-            self.assertGreaterEqual(place.now_ms() - began_ms, 150)
+            self.assertGreaterEqual(waiting.now_ms() - began_ms, 150)
         self.side.come()
         wait = self.crowd.acquire(session, NAME)
         self.crowd.granted(wait)
@@ -118,7 +118,7 @@ class GivingUp(unittest.TestCase):
         self.crowd.granted(held)
         waiting = self.crowd.acquire(waiter, NAME)
         self.crowd.queued(waiting)
-        began_ms = place.now_ms()
+        began_ms = waiting.now_ms()
         self.side.go()
         self.assert_gave_up(waiting, began_ms)
         # Who holds keeps its grant until safe-until, which is told as ever.
@@ -142,7 +142,7 @@ class GivingUp(unittest.TestCase):
         self.side.go()
         self.crowd.until_state(session, "SUSPENDED")
         probe = self.crowd.acquire(session, "chaos/two")
-        self.assert_gave_up(probe, place.now_ms())
+        self.assert_gave_up(probe, waiting.now_ms())
         self.side.come()
         self.assertIsNone(self.crowd.find(held, "lost"))
         self.assertEqual(self.crowd.release(held), "HF_OK")

@@ -18,7 +18,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
-import place  # noqa: E402
+import machine  # noqa: E402
+import testing  # noqa: E402
+import waiting  # noqa: E402
 
 HOLDFAST, DOWNGRADER, INTEROP = (
     os.path.abspath(path) for path in sys.argv[1:4])
@@ -72,7 +74,7 @@ class Program:
 
     def __init__(self, *arguments):
         self.arguments = arguments
-        self.process = place.Process(
+        self.process = machine.Process(
             list(arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.popen = self.process.popen
@@ -94,7 +96,7 @@ class Program:
 
     def finish(self):
         """Its exit status, at the end of its input."""
-        _, self.errors = self.popen.communicate(timeout=place.PATIENCE_S)
+        _, self.errors = self.popen.communicate(timeout=waiting.LIMIT_S)
         return self.popen.returncode
 
     def close(self):
@@ -138,13 +140,13 @@ class Case(unittest.TestCase):
     def show(self):
         done = subprocess.run(
             [HOLDFAST, "show", "-c", self.place.url(), "--json", self.name],
-            capture_output=True, text=True, timeout=place.PATIENCE_S,
+            capture_output=True, text=True, timeout=waiting.LIMIT_S,
             check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["tickets"]
 
     def queued(self, count):
-        return place.eventually("%d tickets" % count, lambda: (
+        return waiting.eventually("%d tickets" % count, lambda: (
             len(tickets := self.show()) == count and tickets))
 
     def interop(self, program, *arguments):
@@ -310,7 +312,7 @@ class DoubleBarriers(Case):
             self.await_members(there + i + 1)
 
     def await_members(self, count):
-        place.eventually("%d members" % count, lambda: (
+        waiting.eventually("%d members" % count, lambda: (
             self.place.members(self.name) == count))
 
     def rounds(self, parties):
@@ -324,7 +326,7 @@ class DoubleBarriers(Case):
             for party in parties[:-1]:
                 party.say("leave")
             # Who has not left, and who keeps his place unless that one does.
-            place.eventually("the rest to give their places up", lambda: (
+            waiting.eventually("the rest to give their places up", lambda: (
                 self.place.members(self.name) <= 2))
             for party in parties:
                 self.assertTrue(party.is_silent())
@@ -364,11 +366,11 @@ class DoubleBarriers(Case):
             party.expect("inside")
         for party in parties[1:]:
             party.say("leave")
-        killed_ms = place.now_ms()
+        killed_ms = waiting.now_ms()
         parties[0].process.kill()
         for party in parties[1:]:
             party.expect("left")
-        self.assertLess(place.now_ms() - killed_ms, TTL_MS + SLACK_MS)
+        self.assertLess(waiting.now_ms() - killed_ms, TTL_MS + SLACK_MS)
 
     def test_too_few_do_not_get_in(self):
         party, = self.parties(1, 2)
@@ -394,7 +396,7 @@ class DoubleBarriers(Case):
             member.expect("left")
 
 
-@unittest.skipUnless(ENGINE == "redis", "a layout of redis")
+@testing.when(ENGINE == "redis")
 class PlainKeys(Case):
     def test_there_is_a_mutex_and_nothing_else(self):
         url = self.place.url("layout=redis-py")
@@ -410,4 +412,4 @@ class PlainKeys(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testing.main()

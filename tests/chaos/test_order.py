@@ -23,31 +23,32 @@ sys.path[:0] = [os.path.join(TESTS, folder) for folder in ("servers",
                                                            "mutants")]
 
 import mutants  # noqa: E402
-import place  # noqa: E402
+import machine  # noqa: E402
+import waiting  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
 
 
 class Order(unittest.TestCase):
     def setUp(self):
-        self.directory = tempfile.mkdtemp(dir=place.shared_memory())
+        self.directory = tempfile.mkdtemp(dir=machine.shared_memory())
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.history = os.path.join(self.directory, "history")
 
     def torture(self, kind, program=HOLDFAST):
-        process = place.Process(
+        process = machine.Process(
             [program, "torture", "--json", "--kind", kind, "--faults", "0s",
              "--for", "10m", "--history", self.history, "name"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(os.environ, HOLDFAST_URL="file:%s/locks"
                      % self.directory))
         self.addCleanup(process.kill)
-        place.eventually("a history", lambda: os.path.exists(self.history))
+        waiting.eventually("a history", lambda: os.path.exists(self.history))
         return process
 
     def verdict(self, process, status):
         process.signal(signal.SIGTERM)
-        out, err = process.popen.communicate(timeout=place.PATIENCE_S)
+        out, err = process.popen.communicate(timeout=waiting.LIMIT_S)
         self.assertEqual((process.popen.returncode, err), (status, b""))
         return json.loads(out)["broken"]
 
@@ -68,7 +69,7 @@ class Order(unittest.TestCase):
                 mutant = os.path.join(self.directory, mutation)
                 mutants.build(mutation, HOLDFAST, mutant)
                 process = self.torture(kind, mutant)
-                place.eventually("what is broken", lambda: self.shows(
+                waiting.eventually("what is broken", lambda: self.shows(
                     "order", "exclusion"))
                 broken = self.verdict(process, 1)
                 self.assertGreater(broken["order"], 0)
@@ -97,7 +98,7 @@ class Order(unittest.TestCase):
 
     def test_who_lost_its_place_was_not_overtaken(self):
         process = self.torture("mutex")
-        place.eventually("waiters that were displaced", self.displaced)
+        waiting.eventually("waiters that were displaced", self.displaced)
         broken = self.verdict(process, 0)
         self.assertEqual(set(broken.values()), {0})
 

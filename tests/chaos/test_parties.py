@@ -19,7 +19,8 @@ import unittest
 
 import crowd
 
-import place
+import machine
+import waiting
 
 PROGRAM, PARTY = map(os.path.abspath, sys.argv[1:3])
 del sys.argv[1:3]
@@ -33,7 +34,7 @@ class Party:
     """Does what it is told, line by line."""
 
     def __init__(self, url, count):
-        self.process = place.Process(
+        self.process = machine.Process(
             [PARTY, url, "crew", str(count)], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, bufsize=1)
         self.popen = self.process.popen
@@ -44,7 +45,7 @@ class Party:
         self.popen.stdin.flush()
 
     def hear(self, word):
-        ready = select.select([self.popen.stdout], [], [], place.PATIENCE_S)
+        ready = select.select([self.popen.stdout], [], [], waiting.LIMIT_S)
         assert ready[0], "it says nothing, expected %s" % word
         line = self.popen.stdout.readline()
         assert line == word + "\n", "%r, expected %s" % (line, word)
@@ -56,7 +57,7 @@ class Party:
 
     def end(self):
         self.popen.stdin.close()
-        assert self.popen.wait(place.PATIENCE_S) == 0
+        assert self.popen.wait(waiting.LIMIT_S) == 0
         self.popen.stdout.close()
 
 
@@ -77,7 +78,7 @@ class Parties(unittest.TestCase):
         board = os.path.join(self.directory, "board")
         with open(board, "wb") as file:
             file.truncate(ROUNDS * BYTES_PER_ROUND)
-        running = [place.Process([PROGRAM, self.url, "crew", str(COUNT),
+        running = [machine.Process([PROGRAM, self.url, "crew", str(COUNT),
                                   str(ROUNDS), board], stderr=subprocess.PIPE)
                    for _ in range(COUNT)]
         try:
@@ -99,7 +100,7 @@ class Parties(unittest.TestCase):
         return [name for name in names if not name.endswith(".payload")]
 
     def until_there(self, counts):
-        place.eventually("members: %s" % counts, lambda: sum(
+        waiting.eventually("members: %s" % counts, lambda: sum(
             "-d-" in name for name in self.there()) in counts)
 
     def assert_silent(self, parties):
@@ -166,7 +167,7 @@ class Parties(unittest.TestCase):
                 party.say(word)
             for party in self.parties:
                 party.hear(answer)
-        place.eventually("nothing left", lambda: not self.there())
+        waiting.eventually("nothing left", lambda: not self.there())
         for party in self.parties:
             party.end()
         self.parties = []

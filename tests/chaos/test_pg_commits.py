@@ -13,7 +13,7 @@ import unittest
 
 from leased_losses import LONG_MS, Stage
 
-import place
+import waiting
 import postgres
 from proxy import Proxy
 
@@ -70,7 +70,7 @@ class Failing(Case):
 
     def failed(self, before, count):
         """Commits have."""
-        place.eventually("commits to fail", lambda: self.server.log().count(
+        waiting.eventually("commits to fail", lambda: self.server.log().count(
             " 53100 ERROR") >= before + count)
 
     def test_who_is_not_committed_is_not_in(self):
@@ -81,7 +81,7 @@ class Failing(Case):
             "INSERT INTO holdfast.queue (name, counter) VALUES (%s, 0)",
             (self.name().encode(),))
         holders = [self.holder(ttl_ms=LONG_MS) for _ in range(2)]
-        place.eventually("both to be connected", lambda: all(
+        waiting.eventually("both to be connected", lambda: all(
             self.connected(holder) for holder in holders))
         before = self.refuse("INSERT")
         keeper.rollback()
@@ -89,10 +89,10 @@ class Failing(Case):
             self.failed(before, count)
             self.assertEqual([h.all("granted") for h in holders], [[], []])
         self.commit()
-        place.eventually("one to be in", lambda: any(
+        waiting.eventually("one to be in", lambda: any(
             holder.all("granted") for holder in holders))
         first, second = sorted(holders, key=lambda h: not h.all("granted"))
-        place.eventually("the other one to queue",
+        waiting.eventually("the other one to queue",
                          lambda: self.tickets(self.name()) == 2)
         self.assert_kept(first, second)
 
@@ -119,7 +119,7 @@ class Failing(Case):
             "ON o.number = t.queue WHERE o.name = %s",
             (self.name("/unknown").encode(), self.name().encode()))
         second = self.holder(name=self.name("/unknown"), ttl_ms=LONG_MS)
-        place.eventually("the other one to queue", lambda: self.tickets(
+        waiting.eventually("the other one to queue", lambda: self.tickets(
             self.name("/unknown")) == 2)
         second.granted()
         first.say("check")
@@ -141,14 +141,14 @@ class Standby(Case):
         self.server = self.primary
         self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary.sql("SELECT pg_reload_conf()")
-        place.eventually("the replica to be synchronous", lambda: self.primary.
+        waiting.eventually("the replica to be synchronous", lambda: self.primary.
                          sql("SELECT count(*) FROM pg_stat_replication "
                              "WHERE sync_state = 'sync'") == [(1,)])
         holder = self.holder(name=self.name("/schema"))
         holder.granted()
         # Or its renewals would be taken for what the next one waits for.
         holder.close()
-        place.eventually("its connection to go", lambda: not self.primary.sql(
+        waiting.eventually("its connection to go", lambda: not self.primary.sql(
             "SELECT FROM pg_stat_activity "
             "WHERE application_name = 'holdfast'"))
 
@@ -162,7 +162,7 @@ class Standby(Case):
         """For the standby, which has not got its ticket."""
         self.replication.drop()
         holder = self.holder(ttl_ms=3 * LONG_MS)
-        place.eventually("its commit to wait",
+        waiting.eventually("its commit to wait",
                          lambda: self.waiting("SyncRep"))
         return holder
 
@@ -174,11 +174,11 @@ class Standby(Case):
     def assert_one_at_a_time(self, first):
         """Where the standby rules now."""
         second = self.holder(ttl_ms=3 * LONG_MS)
-        place.eventually("one to be in", lambda: any(
+        waiting.eventually("one to be in", lambda: any(
             holder.all("granted") for holder in (first, second)))
         first, second = sorted((first, second),
                                key=lambda h: not h.all("granted"))
-        place.eventually("the other one to queue",
+        waiting.eventually("the other one to queue",
                          lambda: self.tickets(self.name()) == 2)
         self.assert_kept(first, second)
 
@@ -188,7 +188,7 @@ class Standby(Case):
         for _ in range(4):
             for pid in self.waiting("SyncRep"):
                 self.primary.sql("SELECT pg_cancel_backend(%s)", (pid,))
-            place.eventually("a commit to wait again",
+            waiting.eventually("a commit to wait again",
                              lambda: self.waiting("SyncRep"))
         self.assertFalse(first.all("granted"), first.lines)
         self.fail_over(self.primary.kill)
@@ -199,7 +199,7 @@ class Standby(Case):
         ended = self.waiting("SyncRep")
         for pid in ended:
             self.primary.sql("SELECT pg_terminate_backend(%s)", (pid,))
-        place.eventually("its next connection to wait", lambda: set(
+        waiting.eventually("its next connection to wait", lambda: set(
             self.waiting("SyncRep")) - set(ended))
         self.assertFalse(first.all("granted"), first.lines)
         self.fail_over(self.primary.kill)
@@ -208,7 +208,7 @@ class Standby(Case):
     def test_a_fast_shutdown_meanwhile_lets_nobody_in(self):
         first = self.holder_that_waits()
         self.primary.process.signal(signal.SIGINT)
-        place.eventually("the connection to end",
+        waiting.eventually("the connection to end",
                          lambda: ["SUSPENDED"] in [
                              line[2] for line in first.all("state")])
         self.assertFalse(first.all("granted"), first.lines)

@@ -13,7 +13,7 @@ import unittest
 import crowd
 from crowd import Crowd
 
-import place
+import waiting
 import postgres
 
 CROWD = os.path.abspath(sys.argv.pop(1))
@@ -98,7 +98,7 @@ class Cost(unittest.TestCase):
                 self.crowd.release(waits[passed])
 
     def test_thousands_wait_on_one_connection(self):
-        place.eventually("the others to go", lambda: self.backends() == 0)
+        waiting.eventually("the others to go", lambda: self.backends() == 0)
         session, = self.crowd.opened(self.url)
         waits = [self.crowd.acquire(session, "many/%d" % (number % 20))
                  for number in range(2000)]

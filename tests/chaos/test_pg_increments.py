@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 import zk_holder
-import place
+import waiting
 import postgres
 
 CONTENDER = os.path.abspath(sys.argv.pop(1))
@@ -60,7 +60,7 @@ class Increments(unittest.TestCase):
         for number in range(KILLS):
             wanted = (number * PROCESSES * SHARE // (KILLS + 1) +
                       chance.randrange(1, 8))
-            place.eventually("%d increments" % wanted,
+            waiting.eventually("%d increments" % wanted,
                              lambda: len(self.lines(state)) >= wanted,
                              LIMIT_S)
             server.restart()

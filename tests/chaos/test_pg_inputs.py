@@ -19,7 +19,8 @@ import unittest
 from pg_tool import (DENIED, HOLDFAST, SECRET, TIMEOUT, UNREACHABLE, USAGE,
                      Case)
 
-import place
+import machine
+import waiting
 import postgres
 from certificates import Certificates
 
@@ -112,7 +113,7 @@ class FirstUse(Case):
                 for _ in range(3)]
             for thread in threads:
                 thread.start()
-            place.eventually("three to wait", lambda: self.server.sql(
+            waiting.eventually("three to wait", lambda: self.server.sql(
                 "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
                 " AND NOT granted")[0][0] == 3)
             cursor.execute("SELECT pg_advisory_unlock(%s)",
@@ -247,14 +248,14 @@ class Refusals(Case):
             [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
              "?ttl=3s", "inputs", "--", "echo", "held"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        place.eventually("a lock_timeout",
+        waiting.eventually("a lock_timeout",
                          lambda: "55P03" in self.server.log_states())
         # Who has less time is told what was in the way.
         self.assert_refused(self.server.url(database) + "?ttl=1s",
                             "not in the queue", "lock timeout", "55P03",
                             status=TIMEOUT)
         keeper.rollback()
-        self.assertEqual(tool.communicate(timeout=place.PATIENCE_S)[0],
+        self.assertEqual(tool.communicate(timeout=waiting.LIMIT_S)[0],
                          "held\n")
         self.assertEqual(tool.returncode, 0)
         self.assertEqual(self.server.sql(
@@ -273,14 +274,14 @@ class Refusals(Case):
             [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
              "?ttl=600s", "inputs", "--", "echo", "held"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        place.eventually("a call to be cancelled", lambda: self.server.sql(
+        waiting.eventually("a call to be cancelled", lambda: self.server.sql(
             "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
             "WHERE application_name = 'holdfast' AND datname = %s "
             "AND wait_event_type = 'Lock'", (database,)))
-        place.eventually("it to be told",
+        waiting.eventually("it to be told",
                          lambda: "57014" in self.server.log_states())
         keeper.rollback()
-        self.assertEqual(tool.communicate(timeout=place.PATIENCE_S)[0],
+        self.assertEqual(tool.communicate(timeout=waiting.LIMIT_S)[0],
                          "held\n")
         self.assertEqual(tool.returncode, 0)
 
@@ -331,7 +332,7 @@ class Tls(Case):
         server.sql("ALTER SYSTEM SET ssl_cert_file = '%s'" % cert)
         server.sql("ALTER SYSTEM SET ssl_key_file = '%s'" % key)
         server.sql("SELECT pg_reload_conf()")
-        place.eventually("its certificate", lambda: server.sql(
+        waiting.eventually("its certificate", lambda: server.sql(
             "SELECT current_setting('ssl'), current_setting('ssl_key_file')"
             ) == [("on", key)])
 
@@ -402,7 +403,7 @@ class Old(unittest.TestCase):
 class Poolers(Case):
     def pooler(self, mode):
         """The port of a PgBouncer in front of the server."""
-        claim = place.Port()
+        claim = machine.Port()
         self.addCleanup(claim.close)
         folder = tempfile.mkdtemp(dir=self.server.directory)
         path = os.path.join(folder, "pgbouncer.ini")
@@ -420,11 +421,11 @@ class Poolers(Case):
                                            self.server.port, claim.number,
                                            mode))
         os.chmod(folder, 0o755)
-        process = place.Process(["pgbouncer", path], user=self.server.user,
+        process = machine.Process(["pgbouncer", path], user=self.server.user,
                                 stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
         self.addCleanup(process.kill)
-        place.eventually("the pooler", lambda: place.HERE.is_open(claim.number))
+        waiting.eventually("the pooler", lambda: machine.LOCALHOST.is_open(claim.number))
         return "postgresql://postgres@127.0.0.1:%d/postgres" % claim.number
 
     def test_fn22_a_pooler_is_refused_unless_it_is_said_to_pool_by_session(self):
@@ -441,7 +442,7 @@ class Poolers(Case):
              "pooled", "--", "true"], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             for _ in range(4)]
-        said = "".join(tool.communicate(timeout=place.PATIENCE_S)[1]
+        said = "".join(tool.communicate(timeout=waiting.LIMIT_S)[1]
                        for tool in tools)
         self.assertIn("pools by transaction", said)
 

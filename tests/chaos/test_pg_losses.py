@@ -14,7 +14,7 @@ import unittest
 
 from leased_losses import LONG_MS, TTL_MS, Stage, Stories
 
-import place
+import waiting
 import postgres
 from proxy import DOWN, UP, Proxy
 
@@ -107,7 +107,7 @@ class Clocks(Case):
         before = self.seconds()
         with open(self.clock, "w") as file:
             file.write(str(seconds))
-        place.eventually("the clock to be set", lambda: abs(
+        waiting.eventually("the clock to be set", lambda: abs(
             self.seconds() - before) > 1000)
 
     def seconds(self):
@@ -154,7 +154,7 @@ class Failover(Case):
     def make_schema(self):
         """One that the replica has too."""
         self.holder(name=self.name("/other")).granted()
-        place.eventually("the replica to have it all", lambda: self.primary.sql(
+        waiting.eventually("the replica to have it all", lambda: self.primary.sql(
             "SELECT bool_and(replay_lsn = pg_current_wal_lsn()) "
             "FROM pg_stat_replication")[0][0])
 
@@ -162,7 +162,7 @@ class Failover(Case):
         """Each commit, from now on."""
         self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary.sql("SELECT pg_reload_conf()")
-        place.eventually("the replica to be synchronous", lambda: self.primary.
+        waiting.eventually("the replica to be synchronous", lambda: self.primary.
                          sql("SELECT count(*) FROM pg_stat_replication "
                              "WHERE sync_state = 'sync'") == [(1,)])
 
@@ -206,7 +206,7 @@ class Failover(Case):
         self.wait_for_replica()
         self.replica.freeze()
         first = self.holder()
-        place.eventually("its commit to wait", lambda: self.primary.sql(
+        waiting.eventually("its commit to wait", lambda: self.primary.sql(
             "SELECT count(*) FROM pg_stat_activity "
             "WHERE wait_event = 'SyncRep'")[0][0] > 0)
         self.assertFalse(first.all("granted"))

@@ -13,7 +13,7 @@ import unittest
 
 from crowd import Crowd
 
-import place
+import waiting
 import postgres
 
 CROWD = os.path.abspath(sys.argv.pop(1))
@@ -73,7 +73,7 @@ class Notices(unittest.TestCase):
         before = self.probes()
         wait = self.crowd.acquire(self.waiter, name)
         self.crowd.queued(wait)
-        place.eventually("its first question",
+        waiting.eventually("its first question",
                          lambda: self.probes() > before)
         before = self.probes()
         self.end_session_of(token)
@@ -81,7 +81,7 @@ class Notices(unittest.TestCase):
         late = self.crowd.acquire(self.third, name)
         self.crowd.granted(wait)
         self.crowd.queued(late)
-        place.eventually("the question of that one",
+        waiting.eventually("the question of that one",
                          lambda: self.probes() > before)
         return self.probes() - before - 1
 

@@ -14,7 +14,7 @@ import unittest
 
 from leased_losses import LONG_MS, Stage
 
-import place
+import waiting
 from postgres_pair import COMMITTING, Pair
 
 HOLDER = os.path.abspath(sys.argv.pop(1))
@@ -40,7 +40,7 @@ class Unconfirmed(Stage, unittest.TestCase):
         other = self.holder(name=self.name("/other"))
         other.granted()
         other.say("release")
-        other.process.wait(place.PATIENCE_S)
+        other.process.wait(waiting.LIMIT_S)
 
     # ---- steps
 
@@ -52,27 +52,27 @@ class Unconfirmed(Stage, unittest.TestCase):
         """A client whose ticket the standby does not get."""
         self.pair.cut_off()
         holder = self.holder(ttl_ms=LONG_MS)
-        place.eventually("its commit to wait", self.committing)
+        waiting.eventually("its commit to wait", self.committing)
         return holder
 
     def assert_asks_in_vain(self, first, before):
         """The client has seen what became of its commit, and asks again; that
         waits as well."""
-        place.eventually("it to ask again",
+        waiting.eventually("it to ask again",
                          lambda: self.committing() - before)
         self.assertEqual(first.all("granted"), [])
 
     def assert_cut_in_vain(self, first):
         """The same, of a client whose connection has ended."""
-        place.eventually("it to see the end", lambda: "SUSPENDED" in [
+        waiting.eventually("it to see the end", lambda: "SUSPENDED" in [
             name for _, _, (name,) in first.all("state")])
         self.assertEqual(first.all("granted"), [])
 
     def assert_one_after_the_other(self, first, second):
         """The old primary is gone."""
-        place.eventually("both to be in the queue",
+        waiting.eventually("both to be in the queue",
                          lambda: self.tickets(self.name()) == 2)
-        place.eventually("one of them to be granted", lambda: first.all(
+        waiting.eventually("one of them to be granted", lambda: first.all(
             "granted") or second.all("granted"))
         holds, waits = (first, second) if first.all("granted") else (
             second, first)
@@ -152,14 +152,14 @@ class Unconfirmed(Stage, unittest.TestCase):
         count = self.connected(first)
         second = self.holder_at("%s?ttl=%dms" % (
             self.server.tcp_url(), 3 * LONG_MS))
-        place.eventually("both to be in the queue",
+        waiting.eventually("both to be in the queue",
                          lambda: self.tickets(self.name()) == 2)
         proxy.refuse()
         proxy.cut()
         self.pair.fail_over()
         self.resumed(first, count)
         self.end_lease()
-        place.eventually("the removal to wait", self.committing)
+        waiting.eventually("the removal to wait", self.committing)
         before = self.committing()
         self.pair.cancel(self.server)
         self.assert_asks_in_vain(second, before)

@@ -13,7 +13,7 @@ import unittest
 
 from pg_tool import DENIED, HOLDFAST, TIMEOUT, USAGE, Case
 
-import place
+import waiting
 import postgres
 
 SHADOWS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
@@ -67,7 +67,7 @@ class RightsCase(Case):
             [os.path.join(postgres.programs(), "psql"), "-X", "-q", "-1",
              "-v", "ON_ERROR_STOP=1", *arguments, "-f", "-",
              self.server.address(database)],
-            input=text, text=True, check=True, timeout=place.PATIENCE_S)
+            input=text, text=True, check=True, timeout=waiting.LIMIT_S)
 
     def made_by(self, role):
         """A new database with a schema that the tool made as that role, which
@@ -303,7 +303,7 @@ class Shared(RightsCase):
             self.run_tool(self.url(self.name, "bob", "keeper")).returncode,
             TIMEOUT)
         self.assertEqual(holder.communicate(
-            "go\n", timeout=place.PATIENCE_S)[0], "")
+            "go\n", timeout=waiting.LIMIT_S)[0], "")
         for role in ("bob", "alice"):
             self.assert_works(self.url(self.name, role, "keeper"))
         self.assert_refused(self.url(self.name, "alice"),

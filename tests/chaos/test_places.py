@@ -13,6 +13,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+import testing  # noqa: E402
+
 HOLDFAST = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
@@ -151,4 +155,4 @@ class Places(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testing.main()

@@ -17,7 +17,7 @@ import unittest
 
 from crowd import LONG, Crowd
 
-import place
+import waiting
 from proxy import Proxy
 from redis_server import Several
 from script_mutant import Mutant
@@ -38,8 +38,8 @@ SLACK_MS = 1500
 
 def wait_ms(ms):
     """Until so much time has passed here."""
-    until = place.now_ms() + ms
-    place.eventually("%d ms to pass" % ms, lambda: place.now_ms() >= until)
+    until = waiting.now_ms() + ms
+    waiting.eventually("%d ms to pass" % ms, lambda: waiting.now_ms() >= until)
 
 
 class Quorum(unittest.TestCase):
@@ -77,7 +77,7 @@ class Contention(Quorum):
         took = []
         last = 0
         for _ in range(100):
-            asked_ms = place.now_ms()
+            asked_ms = waiting.now_ms()
             waits = [crowd.acquire(session, NAME)
                      for crowd, session in zip(crowds, sessions)]
             left = list(range(3))
@@ -102,7 +102,7 @@ class Contention(Quorum):
         """The one that is granted, and nobody beside it."""
         def granted():
             return [i for i in left if crowds[i].find(waits[i], "granted")]
-        place.eventually("a grant", granted)
+        waiting.eventually("a grant", granted)
         found = granted()
         assert len(found) == 1, found
         return found[0]
@@ -134,7 +134,7 @@ class Outages(Quorum):
         self.assertEqual(two.release(waits), "HF_OK")
         one.granted(again)
         # And then one more, which is one too many.
-        killed_ms = place.now_ms()
+        killed_ms = waiting.now_ms()
         self.servers[2].kill()
         lost = one.told(again, "lost")
         self.assertLess(lost.at_ms, killed_ms + TTL_MS + SLACK_MS / 3)
@@ -146,7 +146,7 @@ class Outages(Quorum):
         two, waits = self.waiter()
         self.servers[2].freeze()
         self.addCleanup(self.servers[2].thaw)
-        released_ms = place.now_ms()
+        released_ms = waiting.now_ms()
         self.assertEqual(one.release(held), "HF_OK")
         self.assertLess(two.granted(waits).at_ms, released_ms + SLACK_MS)
         self.servers[2].thaw()
@@ -220,9 +220,9 @@ class Clocks(Quorum):
         self.files[number].write(str(seconds))
         self.files[number].flush()
         with self.servers[number].client() as client:
-            place.eventually("the clock to be set", lambda: abs(
+            waiting.eventually("the clock to be set", lambda: abs(
                 int(client.ask("TIME")[0]) - time.time() - seconds) < 1000)
-            place.eventually("the server to look", lambda: (
+            waiting.eventually("the server to look", lambda: (
                 self.uptime(client) < 0) == (seconds < 0))
 
     @staticmethod
@@ -310,7 +310,7 @@ class Increments(unittest.TestCase):
             for number in range(self.FAULTS):
                 goal = (number + 1) * self.PROCESSES * self.SHARE // (
                     self.FAULTS + 2)
-                place.eventually("%d increments" % goal, lambda: len(
+                waiting.eventually("%d increments" % goal, lambda: len(
                     self.lines(state)) >= goal, 120)
                 self.disturb(several, proxies, number, chance)
             for one in crew:

@@ -23,7 +23,7 @@ import unittest
 
 from crowd import LONG, Crowd
 
-import place
+import waiting
 from proxy import Proxy
 from redis_server import Server
 
@@ -104,7 +104,7 @@ class Restarts(unittest.TestCase):
             kills = 0
             while any(one.poll() is None for one in crew):
                 goal = len(self.lines(state)) + processes
-                place.eventually(
+                waiting.eventually(
                     "progress", lambda: len(self.lines(state)) >= goal or
                     all(one.poll() is not None for one in crew), 120)
                 server.restart()
@@ -160,7 +160,7 @@ class Clocks(unittest.TestCase):
         self.file.truncate()
         self.file.write(str(seconds))
         self.file.flush()
-        place.eventually("the clock to be set", lambda: abs(
+        waiting.eventually("the clock to be set", lambda: abs(
             self.seconds() - before) > 1000)
 
     def seconds(self):
@@ -187,7 +187,7 @@ class Clocks(unittest.TestCase):
         self.crowd.queued(other)
         self.set(-3600)
         renewals = commands(self.server)
-        place.eventually("renewals",
+        waiting.eventually("renewals",
                          lambda: commands(self.server) > renewals + 10)
         self.assertIsNone(self.crowd.find(held, "lost"))
         self.assertEqual(self.crowd.release(held), "HF_OK")
@@ -252,7 +252,7 @@ class Disk(unittest.TestCase):
             session, = crowd.opened(self.server("always").url())
             self.hold_up()
             wait = crowd.acquire(session, NAME)
-            place.eventually("it to be written", self.is_syncing)
+            waiting.eventually("it to be written", self.is_syncing)
             self.assertIsNone(crowd.find(wait, "granted"))
             self.go_on()
             crowd.granted(wait)
@@ -264,7 +264,7 @@ class Disk(unittest.TestCase):
             self.hold_up()
             wait = crowd.acquire(session, NAME)
             crowd.granted(wait)
-            place.eventually("it to be written", self.is_syncing)
+            waiting.eventually("it to be written", self.is_syncing)
             self.go_on()
 
 
@@ -310,7 +310,7 @@ class Final(unittest.TestCase):
         self.crowd.granted(held)
         self.replication.hold()
         self.crowd.say("release", held)
-        place.eventually("the ticket to go", lambda: self.tickets() == 0)
+        waiting.eventually("the ticket to go", lambda: self.tickets() == 0)
         self.assertIsNone(self.crowd.find(held, "released"))
         self.replication.thaw()
         self.assertEqual(self.crowd.told(held, "released").words[1], "HF_OK")
@@ -323,8 +323,8 @@ class Final(unittest.TestCase):
         waits = self.waits()
         self.crowd.say("release", held)
         # Done here, tried again, and nothing said of it.
-        place.eventually("the ticket to go", lambda: self.tickets() == 0)
-        place.eventually("it to be asked for again",
+        waiting.eventually("the ticket to go", lambda: self.tickets() == 0)
+        waiting.eventually("it to be asked for again",
                          lambda: self.waits() >= waits + 2)
         self.assertIsNone(self.crowd.find(held, "released"))
         self.go_on()
@@ -336,7 +336,7 @@ class Final(unittest.TestCase):
         held = self.crowd.acquire(self.session, NAME)
         self.crowd.granted(held)
         self.hold_up()
-        from_ms = place.now_ms()
+        from_ms = waiting.now_ms()
         lost = self.crowd.told(held, "lost")
         self.assertLess(lost.at_ms - from_ms, 12000)
         # It was renewed here all the time.
@@ -345,7 +345,7 @@ class Final(unittest.TestCase):
     def test_an_answer_that_is_cut_off_in_front_of_wait_is_unsure(self):
         self.hold_up()
         wait = self.crowd.acquire(self.session, NAME)
-        place.eventually("the ticket", lambda: self.tickets() == 1)
+        waiting.eventually("the ticket", lambda: self.tickets() == 1)
         self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
         self.ask("CLIENT", "KILL", "TYPE", "normal")
         self.crowd.until_state(self.session, "SUSPENDED")
@@ -360,7 +360,7 @@ class Final(unittest.TestCase):
         """It answers WAIT with an error, and the ticket is there."""
         self.hold_up()
         wait = self.crowd.acquire(self.session, NAME)
-        place.eventually("the ticket", lambda: self.tickets() == 1)
+        waiting.eventually("the ticket", lambda: self.tickets() == 1)
         self.ask("REPLICAOF", "127.0.0.1", "1")
         self.crowd.until_state(self.session, "SUSPENDED")
         self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
@@ -388,7 +388,7 @@ class Inputs(unittest.TestCase):
             [HOLDFAST, "run", "-t", wait, NAME, "--", "true"],
             env=dict(os.environ, HOLDFAST_URL=url, **environment),
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=place.PATIENCE_S)
+            timeout=waiting.LIMIT_S)
 
     def refused(self, url, status, *texts, wait="1500ms", **environment):
         ended = self.run_with(url, wait, **environment)
@@ -571,7 +571,7 @@ class Inputs(unittest.TestCase):
             crowd.granted(held)
             self.configure("CONFIG", "SET", "maxmemory", "1")
             renewals = commands(self.server)
-            place.eventually("renewals",
+            waiting.eventually("renewals",
                              lambda: commands(self.server) > renewals + 5)
             self.assertIsNone(crowd.find(held, "lost"))
             self.assertEqual(crowd.release(held), "HF_OK")
@@ -645,7 +645,7 @@ class Strangers(unittest.TestCase):
     def nothing_is_heard(self):
         with self.assertRaises(BlockingIOError):
             connection, _ = self.stranger.accept()
-            place.eventually("what is said", lambda: select.select(
+            waiting.eventually("what is said", lambda: select.select(
                 [connection], [], [], 0)[0])
             self.fail("the stranger heard %r" % connection.recv(40))
 
@@ -663,7 +663,7 @@ class Strangers(unittest.TestCase):
                 env=dict(os.environ, HOLDFAST_URL=(
                     "redis://:s3cret@127.0.0.1:%d" % port)),
                 stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=place.PATIENCE_S)
+                timeout=waiting.LIMIT_S)
 
     def test_they_get_no_credentials(self):
         others = bulk("abc 127.0.0.1:1@2 myself,master - 0 0 1 connected "

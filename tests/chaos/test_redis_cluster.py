@@ -17,7 +17,9 @@ import unittest
 
 from crowd import LONG, Crowd
 
-import place
+import machine
+import testing
+import waiting
 from redis_cluster import Cluster, Node
 from redis_server import Server
 
@@ -64,7 +66,7 @@ class Crew:
     def progress(self):
         """Wait for some; False if there is none to come."""
         goal = len(self.lines()) + self.step
-        place.eventually("progress", lambda: len(self.lines()) >= goal or
+        waiting.eventually("progress", lambda: len(self.lines()) >= goal or
                          self.over(), 120)
         return not self.over()
 
@@ -96,7 +98,7 @@ class Increments(unittest.TestCase):
                 before = errors(cluster, "TRYAGAIN", "ASK")
                 cluster.begin_move(slot, source, target)
                 # Somebody finds it half way.
-                place.eventually("somebody to come", lambda: crew.over() or
+                waiting.eventually("somebody to come", lambda: crew.over() or
                                  errors(cluster, "TRYAGAIN", "ASK") > before)
                 cluster.move_keys(slot, source, target)
                 cluster.end_move(slot, target)
@@ -120,7 +122,7 @@ class Increments(unittest.TestCase):
         deed()
         cluster.wait()
         for crew in crews:
-            place.eventually("the end of all", crew.over, 120)
+            waiting.eventually("the end of all", crew.over, 120)
             crew.check(self)
 
     def test_nodes_are_frozen_and_killed(self):
@@ -129,7 +131,7 @@ class Increments(unittest.TestCase):
             def freeze():
                 """For longer than it takes to be given up."""
                 node.freeze()
-                place.eventually("the others to notice", lambda: "fail" in (
+                waiting.eventually("the others to notice", lambda: "fail" in (
                     flags(cluster.primaries[2], node)))
                 node.thaw()
 
@@ -140,7 +142,7 @@ class Increments(unittest.TestCase):
                 self.outage(cluster, node, node.restart)
 
 
-@unittest.skipUnless(LONG, "for ./dev soak")
+@testing.when(LONG)
 class Torture(unittest.TestCase):
     """holdfast torture judges what its processes saw while they, and the
     nodes, are killed and frozen, and slots move."""
@@ -179,8 +181,8 @@ class Torture(unittest.TestCase):
 
     def pause(self, seconds):
         """Chosen, so long at most."""
-        end_ms = place.now_ms() + 1000 * self.chance.uniform(0, seconds)
-        place.eventually("an instant", lambda: place.now_ms() >= end_ms)
+        end_ms = waiting.now_ms() + 1000 * self.chance.uniform(0, seconds)
+        waiting.eventually("an instant", lambda: waiting.now_ms() >= end_ms)
 
     def test_nothing_is_violated(self):
         # No ticket is given up in the time that a node is away: who waits
@@ -233,14 +235,14 @@ class Outages(unittest.TestCase):
 
     def keeps_the_rest(self, gone, stop, restart):
         there, here = self.hold_both()
-        stopped_ms = place.now_ms()
+        stopped_ms = waiting.now_ms()
         stop()
         lost = self.crowd.told(there, "lost")
         # When it was last renewed is not known to a millisecond.
         self.assertLess(lost.at_ms, stopped_ms + TTL_MS + SLACK_MS)
         # The session lives, for longer than a ticket without renewal does.
         renewals = self.well.calls()["evalsha"]
-        place.eventually("renewals", lambda: self.well.calls()["evalsha"] >
+        waiting.eventually("renewals", lambda: self.well.calls()["evalsha"] >
                          renewals + 5)
         self.assertIsNone(self.crowd.find(here, "lost"))
         self.assertEqual(self.crowd.count_states(self.session, "LOST"), 0)
@@ -255,7 +257,7 @@ class Outages(unittest.TestCase):
         self.assertIsNone(self.crowd.find(late, "lost"))
         self.crowd.end()
 
-    @unittest.skipUnless(LONG, "for ./dev soak")
+    @testing.when(LONG)
     def test_a_killed_node_costs_what_it_has(self):
         self.begin()
         self.keeps_the_rest("are given up", self.doomed.kill,
@@ -266,7 +268,7 @@ class Outages(unittest.TestCase):
         self.keeps_the_rest("are given up", self.doomed.freeze,
                             self.doomed.thaw)
 
-    @unittest.skipUnless(LONG, "for ./dev soak")
+    @testing.when(LONG)
     def test_a_node_that_is_back_in_time_costs_nothing(self):
         self.begin(config=["appendonly yes", "appendfsync always"])
         there, here = self.hold_both(20000)
@@ -295,7 +297,7 @@ class Outages(unittest.TestCase):
         session, = self.crowd.opened(self.cluster.url("?ttl=%dms" % TTL_MS))
         held = self.crowd.acquire(session, self.there)
         # It is sent there, where a lock that is half moved has to wait.
-        place.eventually("the new node to be asked", lambda: (
+        waiting.eventually("the new node to be asked", lambda: (
             "errorstat_TRYAGAIN" in node.ask("INFO", "errorstats")))
         self.cluster.end_move(slot, node)
         self.crowd.granted(held)
@@ -307,10 +309,10 @@ class Outages(unittest.TestCase):
         there, here = self.hold_both(30000, by=replica)
         waits = self.crowd.acquire(self.session, self.there)
         self.crowd.queued(waits)
-        place.eventually("replication", lambda: replica.ask(
+        waiting.eventually("replication", lambda: replica.ask(
             "READONLY") and same_offset(self.doomed, replica))
         self.doomed.kill()
-        place.eventually("the replica to be promoted", lambda: "master" in flags(
+        waiting.eventually("the replica to be promoted", lambda: "master" in flags(
             self.well, replica))
         self.assertEqual(self.crowd.release(there), "HF_OK")
         self.crowd.granted(waits)
@@ -318,7 +320,7 @@ class Outages(unittest.TestCase):
         self.assertEqual(self.crowd.count_states(self.session, "SUSPENDED"), 0)
         self.crowd.end()
 
-    @unittest.skipUnless(LONG, "for ./dev soak")
+    @testing.when(LONG)
     def test_all_nodes_gone_is_a_session_lost(self):
         self.begin()
         there, here = self.hold_both()
@@ -356,7 +358,7 @@ class Inputs(unittest.TestCase):
         return subprocess.run(
             [HOLDFAST, "run", "-t", "1500ms", name, "--", "true"],
             env=dict(os.environ, HOLDFAST_URL=url), stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=place.PATIENCE_S)
+            capture_output=True, text=True, timeout=waiting.LIMIT_S)
 
     def refused(self, url, status, *texts, name="inputs/one"):
         ended = self.run_with(url, name)
@@ -382,7 +384,7 @@ class Inputs(unittest.TestCase):
         self.works("redis:" + self.cluster.primaries[0].socket)
 
     def test_the_first_of_several_need_not_be_there(self):
-        claim = place.Port()
+        claim = machine.Port()
         self.addCleanup(claim.close)
         ended = self.run_with("redis://127.0.0.1:%d,%s" % (
             claim.number, self.cluster.address()), "inputs/one")
@@ -442,4 +444,4 @@ class Inputs(unittest.TestCase):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    unittest.main(verbosity=2)
+    testing.main(verbosity=2)

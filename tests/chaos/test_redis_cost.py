@@ -15,7 +15,7 @@ import uuid
 import crowd
 from crowd import Crowd
 
-import place
+import waiting
 from redis_server import Server
 
 CROWD = os.path.abspath(sys.argv.pop(1))
@@ -153,7 +153,7 @@ class Cost(unittest.TestCase):
                 some.queued(wait)
             self.client.ask("CONFIG", "SET", "slowlog-max-len", 10000)
             self.client.ask("CONFIG", "SET", "slowlog-log-slower-than", 0)
-            place.eventually("a renewal of all", lambda: self.renewed()[:3] ==
+            waiting.eventually("a renewal of all", lambda: self.renewed()[:3] ==
                              [rest, PIECE, PIECE])
             self.assertLessEqual(max(self.renewed()), PIECE)
             self.assertNotIn("LOST", some.states(session))

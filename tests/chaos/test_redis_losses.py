@@ -12,7 +12,7 @@ import unittest
 
 from leased_losses import LONG_MS, Stage, Stories
 
-import place
+import waiting
 from proxy import Proxy
 from redis_server import Server
 
@@ -103,7 +103,7 @@ class Failover(Case):
         self.addCleanup(server.close)
         server.start()
         if of:
-            place.eventually("replication", lambda: "master_link_status:up" in
+            waiting.eventually("replication", lambda: "master_link_status:up" in
                              self.info(server))
         return server
 
@@ -143,7 +143,7 @@ class Failover(Case):
         first = self.holder("&wait=1")
         first.granted()
         second = self.holder("&wait=1")
-        place.eventually("it to queue",
+        waiting.eventually("it to queue",
                          lambda: self.tickets(self.name()) == 2)
         # Queued at the primary, which is ahead of its replica for a moment.
         with self.server.client() as client:

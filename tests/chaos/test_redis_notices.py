@@ -18,7 +18,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
-import place  # noqa: E402
+import waiting  # noqa: E402
 from redis_server import Server  # noqa: E402
 from script_mutant import Mutant  # noqa: E402
 
@@ -81,7 +81,7 @@ class Notices(unittest.TestCase):
         holds, waits, where = KINDS[kind]
         queue = "holdfast:{%s%s}:queue" % (name, where)
         self.command(port, holds, name, "cat")
-        held, = place.eventually("the holder", lambda: self.control.ask(
+        held, = waiting.eventually("the holder", lambda: self.control.ask(
             "ZRANGE", queue, 0, -1))
         with Monitor(self.server) as monitor:
             waiter = self.command(port, waits, name, "true")
@@ -100,7 +100,7 @@ class Notices(unittest.TestCase):
             subprocess.run(
                 [HOLDFAST, "show", "-c", "redis://127.0.0.1:%d" % port, name],
                 stdout=subprocess.DEVNULL, check=True)
-            self.assertEqual(waiter.wait(place.PATIENCE_S), 0)
+            self.assertEqual(waiter.wait(waiting.LIMIT_S), 0)
             self.control.ask("ECHO", "the end")
             return sum('"probe"' in line and held in line
                        for line in monitor.until('"ECHO" "the end"'))

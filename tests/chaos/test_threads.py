@@ -17,7 +17,8 @@ import unittest
 
 import crowd
 
-import place
+import machine
+import waiting
 from zookeeper import Standalone
 
 PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
@@ -34,7 +35,7 @@ class Threads:
     """One such process; a context manager, which sees it end well."""
 
     def __init__(self, url, name, threads, how="mutex"):
-        self.process = place.Process(
+        self.process = machine.Process(
             [PROGRAM, url, name, str(threads), how],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.popen = self.process.popen
@@ -46,7 +47,7 @@ class Threads:
         try:
             if kind is None:
                 self.popen.stdin.close()
-                status = self.popen.wait(place.PATIENCE_S)
+                status = self.popen.wait(waiting.LIMIT_S)
                 assert status == 0, "it ended with %d" % status
         finally:
             self.process.kill()
@@ -155,7 +156,7 @@ class Leavings(unittest.TestCase):
             before = self.warm_up(all_counts, one, two)
             run_all(CYCLES // 2, one, two)
             try:
-                place.eventually("all to be as before",
+                waiting.eventually("all to be as before",
                                  lambda: self.alike(before, all_counts()))
             except AssertionError as error:
                 raise AssertionError("%s: %s, then %s" % (
@@ -172,7 +173,7 @@ class Leavings(unittest.TestCase):
             self.cycle("zk://%s?timeout=40s" % server.address(), how, counts)
 
     def on_files(self, how):
-        directory = place.directory()
+        directory = machine.directory()
         self.addCleanup(shutil.rmtree, directory)
 
         def counts():

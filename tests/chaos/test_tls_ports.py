@@ -18,7 +18,7 @@ import unittest
 
 from crowd import Crowd
 
-import place
+import waiting
 import postgres
 from certificates import Certificates
 from proxy import Proxy
@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
         return subprocess.run(
             [HOLDFAST, "run", "-t", wait, NAME, "--", "echo", "held"],
             env=dict(clean, HOLDFAST_URL=url), stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=place.PATIENCE_S,
+            capture_output=True, text=True, timeout=waiting.LIMIT_S,
             check=False)
 
     def refused(self, url, status, *texts):
@@ -184,7 +184,7 @@ class Redis(Case):
             crowd.until_state(session, "SUSPENDED")
             wait = crowd.acquire(session, NAME)
             goal = proxy.accepted + 8
-            place.eventually("attempts", lambda: proxy.accepted >= goal)
+            waiting.eventually("attempts", lambda: proxy.accepted >= goal)
             self.assertIsNone(crowd.find(wait, "granted", "ended"))
             proxy.target = self.server.port
             crowd.granted(wait)
@@ -290,7 +290,7 @@ class PostgreSQL(Case):
                     name, certificates.path(value)))
             server.sql("ALTER SYSTEM SET ssl = on")
             server.sql("SELECT pg_reload_conf()")
-            place.eventually("TLS", lambda: server.sql("SHOW ssl") ==
+            waiting.eventually("TLS", lambda: server.sql("SHOW ssl") ==
                              [("on",)])
             self.refused(self.url(server, "disable"), DENIED, "no encryption",
                          "expected sslmode=require")

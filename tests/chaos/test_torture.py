@@ -29,7 +29,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
 import network  # noqa: E402
-import place  # noqa: E402
+import machine  # noqa: E402
+import waiting  # noqa: E402
 from contenders import Contenders, merge  # noqa: E402
 from partitions import Partitions  # noqa: E402
 from proxy import BOTH, DOWN, UP, Proxy  # noqa: E402
@@ -45,7 +46,7 @@ SEED = int(os.environ.get("HF_SEED") or random.SystemRandom().getrandbits(32))
 # Short, so that some sessions outlive a fault and some do not.
 LEASE_MS = 4000
 
-# Contenders, of all homes.
+# Contenders, of all hosts.
 COUNT = 8
 
 # What a busy machine may add to the time at which a loss is told.
@@ -58,7 +59,7 @@ PATIENCE_S = 60
 class Engine:
     """.targets are its servers, with a proxy for each way to one."""
 
-    homes = [place.HERE]  # of the contenders
+    hosts = [machine.LOCALHOST]  # of the contenders
     faults_ms = 500  # one of them is killed or frozen so often
 
     def partitions(self, _):
@@ -79,7 +80,7 @@ class File(Engine):
 
     def __init__(self):
         self.targets = []
-        self.directory = place.directory()
+        self.directory = machine.directory()
 
     def url(self, _):
         return "file:" + self.directory
@@ -145,7 +146,7 @@ class Partitioned(ZooKeeper):
     def __init__(self):
         from ensemble import Ensemble
         self.network = network.Network(5)
-        self.homes = self.network.nodes[3:]
+        self.hosts = self.network.nodes[3:]
         # For 2 s followers serve that do not hear their leader; or for 6 s,
         # when it has let others in.
         sync_limit = (4, 12)[SEED % 2]
@@ -155,7 +156,7 @@ class Partitioned(ZooKeeper):
         self.targets = [(member, None) for member in self.ensemble.members]
 
     def partitions(self, chance):
-        return Partitions(self.ensemble, self.network, self.homes,
+        return Partitions(self.ensemble, self.network, self.hosts,
                           chance).kinds()
 
     def close(self):
@@ -263,16 +264,16 @@ class PostgreSQL(Servers):
 
 class Standby(Engine):
     """A PostgreSQL primary and its synchronous standby.  The contenders of each
-    home have ways of their own to them.  All rules are judged."""
+    host have ways of their own to them.  All rules are judged."""
 
-    homes = [place.HERE, place.HERE]
+    hosts = [machine.LOCALHOST, machine.LOCALHOST]
 
     def __init__(self):
         from postgres_pair import Pair
         self.pair = Pair()
         self.pair.add_spare()
         self.clients = [{server: Proxy(server.port)
-                         for server in self.pair.servers} for _ in self.homes]
+                         for server in self.pair.servers} for _ in self.hosts]
 
     @property
     def targets(self):
@@ -284,11 +285,11 @@ class Standby(Engine):
         return [self.pair.ways[server]] + [
             proxies[server] for proxies in self.clients]
 
-    def url(self, home):
+    def url(self, host):
         return "postgresql://%s:%s@%s/postgres?ttl=%dms" % (
             "postgres", self.pair.primary.password,
             ",".join("127.0.0.1:%d" % proxy.port
-                     for proxy in self.clients[home].values()), LEASE_MS)
+                     for proxy in self.clients[host].values()), LEASE_MS)
 
     def around(self, server):
         """Both of them hear each other by the way to the primary."""
@@ -387,7 +388,7 @@ class Torture(unittest.TestCase):
     def fault(self):
         server, proxy = self.chance.choice(self.engine.targets)
         kind = self.chance.choice(self.kinds)
-        begun_ms = place.now_ms()
+        begun_ms = waiting.now_ms()
         # Every other time, where there is such a thing.
         undo = self.chance.random() < 0.5 and self.fail_over()
         if undo:
@@ -397,36 +398,36 @@ class Torture(unittest.TestCase):
         if not undo:
             return
         self.pause(0.05, 2 * LEASE_MS / 1000)
-        self.spans.append((kind.__name__, begun_ms, place.now_ms()))
+        self.spans.append((kind.__name__, begun_ms, waiting.now_ms()))
         undo()
         if kind == self.die:
             self.engine.wait(server)
 
     # ---- what they noted
 
-    def begin(self, number, home):
-        homes = len(self.engine.homes)
-        history = self.history + (".%d" % number if homes > 1 else "")
+    def begin(self, number, host):
+        hosts = len(self.engine.hosts)
+        history = self.history + (".%d" % number if hosts > 1 else "")
         contenders = Contenders(
-            [HOLDFAST, "torture", "--kind", KIND, "-n", str(COUNT // homes),
+            [HOLDFAST, "torture", "--kind", KIND, "-n", str(COUNT // hosts),
              "--for", "%ds" % (SECONDS + PATIENCE_S),
-             "--faults", "%dms" % (self.engine.faults_ms * homes),
+             "--faults", "%dms" % (self.engine.faults_ms * hosts),
              "--late", LATE,
              "--seed", str(SEED + number)],
-            home, history, self.engine.url(number))
+            host, history, self.engine.url(number))
         self.addCleanup(contenders.close)
         return contenders
 
     def everything_is_granted_again(self):
         """All is well with the servers: so it must be with the locks, and with
-        the contenders of every home."""
+        the contenders of every host."""
         wanted = set().union(*(some.locks("want") for some in self.contenders))
         since = [(some, some.noted_bytes()) for some in self.contenders]
 
         def is_granted():
             granted = [some.locks("grant", offset) for some, offset in since]
             return all(granted) and wanted <= set().union(*granted)
-        place.eventually("all that is wanted to be granted again", is_granted)
+        waiting.eventually("all that is wanted to be granted again", is_granted)
 
     def tell_faults(self):
         """And whether anybody was granted anything meanwhile."""
@@ -465,7 +466,7 @@ class Torture(unittest.TestCase):
         self.assertGreater(faults, 0, "no fault of a contender")
 
     def judge_together(self):
-        """Those of several homes have judged only what was noted there."""
+        """Those of several hosts have judged only what was noted there."""
         histories = [some.history for some in self.contenders]
         if histories != [self.history]:
             merge(histories, self.history)
@@ -478,8 +479,8 @@ class Torture(unittest.TestCase):
                 os.unlink(history)
 
     def test_torture(self):
-        self.contenders = [self.begin(number, home) for number, home
-                           in enumerate(self.engine.homes)]
+        self.contenders = [self.begin(number, host) for number, host
+                           in enumerate(self.engine.hosts)]
         self.torment()
         # First, because the contenders end some time after the last fault.
         self.everything_is_granted_again()

@@ -16,6 +16,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+import waiting  # noqa: E402
+
 
 def sleeps(pid):
     """How often a process, all threads of it, went to sleep and woke."""
@@ -46,16 +50,6 @@ def rests(pid):
     return True
 
 
-def eventually(what, condition):
-    """Poll until condition() is true and return its value."""
-    until = time.monotonic() + 60
-    while not (value := condition()):
-        if time.monotonic() > until:
-            sys.exit(f"waited in vain for {what}")
-        select.select([], [], [], 0.005)
-    return value
-
-
 def now_us():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
@@ -80,7 +74,7 @@ class World:
             return 0
 
     def until_tickets(self, count):
-        eventually(f"{count} tickets", lambda: self.tickets() == count)
+        waiting.eventually(f"{count} tickets", lambda: self.tickets() == count)
 
     def until_quiet(self, processes):
         """Until none of them runs, or will by itself: how often each went to
@@ -90,7 +84,7 @@ class World:
             return all(rests(p.pid) for p in processes) and \
                 before == [sleeps(p.pid) for p in processes] and before
 
-        return eventually("the waiters to come to rest", quiet)
+        return waiting.eventually("the waiters to come to rest", quiet)
 
 
 def main():

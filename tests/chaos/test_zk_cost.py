@@ -17,7 +17,7 @@ import crowd
 from crowd import Crowd
 
 import jute
-import place
+import waiting
 from fake import Fake
 from zookeeper import Standalone
 
@@ -372,7 +372,7 @@ class Counters(unittest.TestCase):
             after = self.counts()
             return all(after[name] == before[name] for name in kept)
         try:
-            place.eventually("watches and nodes to be as before", settled)
+            waiting.eventually("watches and nodes to be as before", settled)
         except AssertionError as error:
             raise AssertionError("%s: %s, then %s" % (
                 error, before, self.counts())) from None
@@ -402,7 +402,7 @@ class Counters(unittest.TestCase):
         try_it()
         # One's own of the holder, and of the other one, which comes with what
         # the holder says of itself.
-        place.eventually("the watches on the held ticket", lambda:
+        waiting.eventually("the watches on the held ticket", lambda:
                          self.counts()["watch_count"] == 2)
         before = self.counts()
         for _ in range(CYCLES):
@@ -429,7 +429,7 @@ class Idle(unittest.TestCase):
             self.server.address(), self.TIMEOUT_S, proof))
         wait = self.crowd.acquire(session, NAME)
         self.crowd.granted(wait)
-        place.eventually("the watch on its own ticket", lambda:
+        waiting.eventually("the watch on its own ticket", lambda:
                          self.server.mntr()["watch_count"] == 1)
         return wait
 
@@ -447,7 +447,7 @@ class Idle(unittest.TestCase):
         self.hold("eager")
         count = 4 * self.A_MINUTE // 2
         before, began = self.transactions(), time.monotonic()
-        place.eventually("%d transactions" % count, lambda:
+        waiting.eventually("%d transactions" % count, lambda:
                          self.transactions() >= before + count)
         timeouts = (time.monotonic() - began) / self.TIMEOUT_S
         print("eager: %.1f transactions in a minute at 10 s" % (
@@ -458,14 +458,14 @@ class Idle(unittest.TestCase):
         wait = self.hold("lazy")
         before, packets = self.transactions(), self.packets()
         pings = 3 * self.A_MINUTE // 2
-        place.eventually("%d pings" % pings, lambda:
+        waiting.eventually("%d pings" % pings, lambda:
                          self.packets() >= packets + pings)
         made = self.transactions() - before
         print("lazy: %d transactions in a minute at 10 s" % made)
         self.assertEqual(made, 0)
         self.assertFalse(self.crowd.find(wait, "lost"))
         self.assertEqual(self.crowd.check(wait), ("HF_EREENTRANT", False))
-        place.eventually("the proof", lambda:
+        waiting.eventually("the proof", lambda:
                          self.crowd.check(wait) == ("HF_OK", True))
         # The first after a pause proves nothing yet.
         self.assertEqual(self.transactions() - before, 2)

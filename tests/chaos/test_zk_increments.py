@@ -17,7 +17,7 @@ import threading
 import unittest
 
 import zk_holder
-import place
+import waiting
 from ensemble import Ensemble
 from zookeeper import Standalone
 
@@ -89,7 +89,7 @@ class Increments(unittest.TestCase):
 
     def begin(self, addresses, processes, share):
         url = "zk://%s?timeout=%dms" % (addresses, TIMEOUT_MS)
-        self.began_ms = place.now_ms()
+        self.began_ms = waiting.now_ms()
         for _ in range(processes):
             self.contenders.append(
                 Contender(self.state, url, len(self.contenders), share))
@@ -106,7 +106,7 @@ class Increments(unittest.TestCase):
             return []
 
     def check(self, share):
-        place.eventually("everyone to finish", lambda: not self.running(),
+        waiting.eventually("everyone to finish", lambda: not self.running(),
                          LIMIT_S)
         for contender in self.contenders:
             self.assertIsNone(contender.failure)
@@ -123,13 +123,13 @@ class Increments(unittest.TestCase):
         with open(os.path.join(self.state, "counter")) as counter:
             self.assertEqual(int(counter.read()), total)
         print("%d increments in %.1f s" % (
-            total, (place.now_ms() - self.began_ms) / 1000), flush=True)
+            total, (waiting.now_ms() - self.began_ms) / 1000), flush=True)
 
     def check_nothing_left(self, client):
         """No ticket, and then not even the containers."""
         client.sync()
         self.assertIn(client.children("/" + NAME), (None, []))
-        place.eventually("the containers to go",
+        waiting.eventually("the containers to go",
                          lambda: client.children("/increments") is None)
 
     def test_on_one_server(self):
@@ -146,12 +146,12 @@ class Increments(unittest.TestCase):
         """Once something was done under the one that leads now."""
         most = 200 if zk_holder.LONG else 10
         goal = len(self.lines()) + self.chance.randrange(1, most)
-        place.eventually(
+        waiting.eventually(
             "progress", lambda: len(self.lines()) >= goal or
             not self.running())
         leader = ensemble.leader()
         leader.kill()
-        place.eventually("another leader",
+        waiting.eventually("another leader",
                          lambda: ensemble.leader() is not leader)
         leader.start()
 

@@ -23,7 +23,8 @@ import unittest
 from crowd import Crowd
 
 import jute
-import place
+import machine
+import waiting
 import raw
 from ensemble import Ensemble
 from zookeeper import Standalone
@@ -95,11 +96,11 @@ class Case(unittest.TestCase):
         self.refused("zk://", "HF_EURL")  # by then it has come up
         for session in self.crowd.opened(*urls):
             self.crowd.close(session)
-        place.eventually("an idle crowd", self.is_idle)
+        waiting.eventually("an idle crowd", self.is_idle)
         self.began_with = self.used()
 
     def nothing_is_left(self):
-        place.eventually("descriptors and threads to go, of %s" % (
+        waiting.eventually("descriptors and threads to go, of %s" % (
             self.began_with,), lambda: self.used() == self.began_with)
 
     def refused(self, url, status, *parts):
@@ -113,7 +114,7 @@ class Case(unittest.TestCase):
     def failing(self, rows, wait_ms=WAIT_MS):
         """Rows of URL, name, status (A|B: one of them) and the parts that the
         text must have, all at once."""
-        began_ms = place.now_ms()
+        began_ms = waiting.now_ms()
         sessions = [self.crowd.open(url) for url, *_ in rows]
         waits = [self.crowd.acquire(session, name, wait_ms)
                  for session, (_, name, *_) in zip(sessions, rows)]
@@ -149,7 +150,7 @@ class Case(unittest.TestCase):
 
     def finish(self, process):
         """Its exit status and both outputs; all of it is gone."""
-        out, err = process.communicate(timeout=place.PATIENCE_S)
+        out, err = process.communicate(timeout=waiting.LIMIT_S)
         with self.assertRaises(ProcessLookupError):
             os.killpg(process.pid, 0)
         return process.returncode, out, err
@@ -318,9 +319,9 @@ class Permissions(Case):
 
     def tearDown(self):
         self.nothing_is_left()
-        place.eventually("the tree to be as before",
+        waiting.eventually("the tree to be as before",
                          lambda: self.everything() == self.tree)
-        place.eventually("all sessions to be gone but this one's", lambda:
+        waiting.eventually("all sessions to be gone but this one's", lambda:
                          self.server.mntr()["num_alive_connections"] <= 2)
 
     def test_through_the_library(self):
@@ -393,7 +394,7 @@ class Connections(Case):
                         pool.submit(Standalone, tls=True,
                                     certificate="expired"),
                         pool.submit(Standalone, max_client_cnxns=1),
-                        pool.submit(Ensemble, homes=2 * (place.HERE,),
+                        pool.submit(Ensemble, hosts=2 * (machine.LOCALHOST,),
                                     read_only=True)]
         for server in starting:
             if not server.exception():
@@ -465,7 +466,7 @@ class Connections(Case):
                             (plain, "HF_EPROTOCOL"),
                             ("zk://" + self.open.tls_address(), "HF_EURL")):
             with self.subTest(url=url):
-                began_ms = place.now_ms()
+                began_ms = waiting.now_ms()
                 session = self.crowd.open(url)
                 wait = self.crowd.acquire(session, "x", 60000)
                 got, text, at_ms = self.crowd.failed(wait)
@@ -509,7 +510,7 @@ class Connections(Case):
         """What is left of an ensemble without a quorum serves readers."""
         left, lost = self.pair.members
         lost.kill()
-        place.eventually("a read-only server",
+        waiting.eventually("a read-only server",
                          lambda: left.mode() == "read-only")
         self.failing([
             ("zk://" + left.address(), "x", "HF_EUNREACHABLE",
@@ -587,7 +588,7 @@ class Strangers(Case):
     def test_trouble_is_logged_once_and_not_for_each_attempt(self):
         """Two servers with a trouble of their own each."""
         http = self.stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        port = place.Port()
+        port = machine.Port()
         self.addCleanup(port.close)
         session = self.crowd.open("zk://127.0.0.1:%d,%s" % (port.number, http))
         wait = self.crowd.acquire(session, "x", 3 * WAIT_MS)

@@ -15,7 +15,7 @@ import unittest
 
 import zk_holder
 import jute
-import place
+import waiting
 from proxy import DOWN, DROP, UP, Proxy
 from zk_holder import Holder, Witness
 from zookeeper import Standalone
@@ -89,7 +89,7 @@ class Losses(unittest.TestCase):
         first.granted()
         second = self.holder(name, timeout_ms)
         with self.server.client() as client:
-            place.eventually("the second to queue",
+            waiting.eventually("the second to queue",
                              lambda: len(client.children("/" + name)) == 2)
         return first, second
 
@@ -147,13 +147,13 @@ class Losses(unittest.TestCase):
                                  "127.0.0.1:%d" % proxy.port)
             holder.granted()
             cut.append((holder, self.keep(Witness([self.server], "/" + name))))
-            at = place.now_ms() + self.chance.uniform(0, timeout_ms / 2)
+            at = waiting.now_ms() + self.chance.uniform(0, timeout_ms / 2)
             proxy.do(lambda p=proxy, w=ways, at=at:
                      p.loop.at(at, lambda: p.change(DROP, w)))
         for holder, witness in cut:
             gone_at = witness.gone()
             # The log is a file: what it says may come after what it does.
-            expired_at = place.eventually(
+            expired_at = waiting.eventually(
                 "the session's end in the log", lambda:
                 zk_holder.expired_at(self.server, witness.session))
             told_at = holder.told_at()
@@ -208,7 +208,7 @@ class Losses(unittest.TestCase):
                   for i in range(5)]
         at = {}
         for first, second in killed:
-            at[second] = place.now_ms()
+            at[second] = waiting.now_ms()
             first.process.kill()
         for first, second in closed:
             first.say("close")
@@ -216,7 +216,7 @@ class Losses(unittest.TestCase):
             self.assertEqual(status, "HF_OK")
             self.closes.append(second.granted()[0] - ended_at)
             self.assertLess(self.closes[-1], timeout_ms / 4)
-            self.assertEqual(first.process.wait(place.PATIENCE_S), 0)
+            self.assertEqual(first.process.wait(waiting.LIMIT_S), 0)
         for _, second in killed:
             self.kills.append(second.granted()[0] - at[second])
             # The server rounds up to its ticks, and this machine is busy.
@@ -232,14 +232,14 @@ class Losses(unittest.TestCase):
         first.granted()
         second = self.holder("elsewhere", 10000)
         with self.server.client() as client:
-            place.eventually("the second to queue", lambda:
+            waiting.eventually("the second to queue", lambda:
                              len(client.children("/elsewhere")) == 2)
         session, password = proxy.session()
         proxy.hold(UP, DOWN)
         self.server.client(session=session, password=password).close()
         second.granted()
         first.say("release")
-        place.eventually("the release to be asked for",
+        waiting.eventually("the release to be asked for",
                          lambda: proxy.do(proxy.holds_a_delete))
         proxy.thaw(UP, DOWN)
         self.assertEqual(first.wait("done")[2][0], "HF_ELOST")

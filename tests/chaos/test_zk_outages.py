@@ -16,7 +16,8 @@ import unittest
 import crowd
 from crowd import Crowd
 
-import place
+import machine
+import waiting
 from ensemble import Ensemble
 from proxy import Proxy
 from zookeeper import Standalone
@@ -63,7 +64,7 @@ class Case(unittest.TestCase):
                 wait = self.crowd.acquire(other, NAME, wait_ms, "pass")
                 self.crowd.queued(wait)
                 kept.append(wait)
-        self.hasty_since_ms = place.now_ms()
+        self.hasty_since_ms = waiting.now_ms()
         self.holder, self.others = holder, others
 
     def hasty_give_up(self):
@@ -83,7 +84,7 @@ class Case(unittest.TestCase):
 
     def nothing_is_left(self, server):
         with server.client() as client:
-            place.eventually("the queue to be empty",
+            waiting.eventually("the queue to be empty",
                              lambda: not client.children(PATH))
         self.crowd.end()
 
@@ -189,7 +190,7 @@ class OneServer(Case):
         self.crowd.popen.stdin.close()
         for wait in self.waits:
             self.assertEqual(self.crowd.failed(wait)[0], "HF_ECLOSED")
-        self.assertEqual(self.crowd.popen.wait(place.PATIENCE_S), 0)
+        self.assertEqual(self.crowd.popen.wait(waiting.LIMIT_S), 0)
 
 
 class Lists(Case):
@@ -207,7 +208,7 @@ class Lists(Case):
     def dead_members(self):
         """Ports of one that refuses, one that accepts and says nothing, and
         one whose queue of connections is full, so that nobody connects."""
-        refuses = place.Port()
+        refuses = machine.Port()
         self.addCleanup(refuses.close)
         silent = Proxy(self.server.port)
         self.addCleanup(silent.close)

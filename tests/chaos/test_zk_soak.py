@@ -17,7 +17,8 @@ import time
 
 import crowd
 
-import place
+import machine
+import waiting
 from proxy import Proxy
 from zookeeper import Standalone
 
@@ -98,7 +99,7 @@ def finish(process):
     """Its summary, as numbers by name."""
     began = time.monotonic()
     try:
-        out, _ = process.popen.communicate(timeout=2 * place.PATIENCE_S)
+        out, _ = process.popen.communicate(timeout=2 * waiting.LIMIT_S)
     except subprocess.TimeoutExpired:
         sys.exit("churn does not end, HF_SEED=%d" % SEED)
     assert process.popen.returncode == 0, (
@@ -110,11 +111,11 @@ def finish(process):
 
 def nothing_is_left(server):
     """Of sessions that were closed while cut off too, once they are over."""
-    place.eventually("tickets and watches to go", lambda: all(
+    waiting.eventually("tickets and watches to go", lambda: all(
         server.mntr()[name] == 0
         for name in ("ephemerals_count", "watch_count")))
     with server.client() as client:
-        place.eventually("the containers to go", lambda: not client.tree())
+        waiting.eventually("the containers to go", lambda: not client.tree())
 
 
 def main():
@@ -123,7 +124,7 @@ def main():
                1200 if crowd.LONG else 20)
     with Standalone(container_check_ms=200) as server, \
             Proxy(server.port) as proxy:
-        process = place.Process(
+        process = machine.Process(
             [churn, "zk://127.0.0.1:%d?timeout=4s" % proxy.port, str(CLIENTS),
              str(SEED)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

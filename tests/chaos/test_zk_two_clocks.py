@@ -21,7 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import mutants
 import zk_holder
-import place
+import testing
+import waiting
 from ensemble import Ensemble
 from proxy import DOWN, UP, Proxy
 from zk_holder import Holder, Witness
@@ -137,7 +138,7 @@ class TwoClocks(unittest.TestCase):
                     what(timeout_ms, *arguments)
 
     def until(self, instant_ms):
-        place.eventually("an instant", lambda: place.now_ms() >= instant_ms)
+        waiting.eventually("an instant", lambda: waiting.now_ms() >= instant_ms)
 
 
 class PatientEnsemble(TwoClocks):
@@ -176,7 +177,7 @@ class PatientEnsemble(TwoClocks):
         self.sound(leader.address(), timeout_ms, servers)
         self.sound(follower.address(), timeout_ms, servers)
         leader.freeze()
-        self.until(place.now_ms() + timeout_ms * self.chance.uniform(1, 1.2))
+        self.until(waiting.now_ms() + timeout_ms * self.chance.uniform(1, 1.2))
         leader.thaw()
         self.check_all()
 
@@ -206,7 +207,7 @@ class PatientEnsemble(TwoClocks):
         self.sound(leader.address(), timeout_ms, self.ensemble.members)
         self.sound(follower.address(), timeout_ms, self.ensemble.members)
         for _ in range(12):
-            self.change_weather(leader, link, place.now_ms() +
+            self.change_weather(leader, link, waiting.now_ms() +
                                 timeout_ms * self.chance.uniform(0.05, 0.6))
         link.delay(0)
         link.thaw()
@@ -215,7 +216,7 @@ class PatientEnsemble(TwoClocks):
         for holder, witness in self.watched:
             self.margins.append(self.check(holder, witness))
 
-    @unittest.skipUnless(zk_holder.LONG, "takes long: for HF_LONG=1")
+    @testing.when(zk_holder.LONG)
     def test_any_weather(self):
         self.each_timeout(self.weather)
 
@@ -240,7 +241,7 @@ class HastyEnsemble(TwoClocks):
         leader = self.ensemble.leader()
         self.sound(leader.address(), timeout_ms, self.others(leader))
         self.isolate(leader)
-        place.eventually("the leader to give up",
+        waiting.eventually("the leader to give up",
                          lambda: leader.mode() != "leader")
         # Votes do not go through the links: one that has the latest
         # transaction would be elected again and again by those that cannot
@@ -261,12 +262,12 @@ class HastyEnsemble(TwoClocks):
         self.sound("127.0.0.1:%d" % proxy.port, RESUME_MS, self.others(leader))
         leader.freeze()
         self.isolate(leader)
-        place.eventually("another leader",
+        waiting.eventually("another leader",
                          lambda: self.ensemble.leader() is not leader)
         # So long that its rounding to ticks cannot hide the difference.
-        self.until(place.now_ms() + 2 * TICK_MS)
+        self.until(waiting.now_ms() + 2 * TICK_MS)
         proxy.cut()
-        place.eventually("the holders to try again",
+        waiting.eventually("the holders to try again",
                          lambda: proxy.links() == len(self.watched))
         leader.thaw()
         self.check_all()
@@ -315,7 +316,7 @@ class UnlikeEnsemble(TwoClocks):
                    for m in (None, mutation)]
         # Or what the first one says of them, which it does every half tick,
         # comes behind the resume and counts.
-        self.until(place.now_ms() + 2 * TICK_MS)
+        self.until(waiting.now_ms() + 2 * TICK_MS)
         proxies[0].refuse()
         proxies[1].refuse(False)
         proxies[0].cut()
@@ -354,7 +355,7 @@ class UnlikeEnsemble(TwoClocks):
         witnesses = self.witnesses(holders, [less, more])
         resumed_at = holders[1][0].wait("state", 3)[0]
         holders[1][0].say("another")  # transactions
-        place.eventually("the faulty one to promise more", lambda: any(
+        waiting.eventually("the faulty one to promise more", lambda: any(
             int(until) > resumed_at + self.MOST_MS / 2
             for _, _, (until,) in holders[1][0].all("promise")))
         proxy.drop(UP, DOWN)
@@ -364,4 +365,4 @@ class UnlikeEnsemble(TwoClocks):
 
 if __name__ == "__main__":
     HOLDER = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    testing.main(verbosity=2)

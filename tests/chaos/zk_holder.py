@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
 import jute  # noqa: E402
-import place  # noqa: E402
+import waiting  # noqa: E402
 import raw  # noqa: E402
 
 LONG = os.environ.get("HF_LONG") == "1"
@@ -31,7 +31,8 @@ class Holder:
     def __init__(self, program, url, name, store):
         self.name = name
         self.lines = []  # (instant, word, [argument...])
-        self.news = threading.Condition()
+        self.ended = False
+        self.changed = threading.Condition()
         environment = dict(os.environ)
         # A leak checker would stop at a holder that is killed or frozen.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
@@ -46,9 +47,12 @@ class Holder:
     def read(self):
         for line in self.process.stdout:
             at, word, *arguments = line.split()
-            with self.news:
+            with self.changed:
                 self.lines.append((int(at) / 1000, word, arguments))
-                self.news.notify_all()
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
 
     def say(self, *words):
         self.process.stdin.write("".join(word + "\n" for word in words))
@@ -59,7 +63,7 @@ class Holder:
 
     def freeze(self):
         self.signal(signal.SIGSTOP)
-        place.eventually("a holder to stop", lambda: self.state() == "T")
+        waiting.eventually("a holder to stop", lambda: self.state() == "T")
 
     def thaw(self):
         self.signal(signal.SIGCONT)
@@ -71,24 +75,27 @@ class Holder:
     def close(self):
         self.process.kill()
         self.process.wait()
-        self.reader.join(place.PATIENCE_S)
+        self.reader.join(waiting.LIMIT_S)
         self.process.stdin.close()
         self.process.stdout.close()
 
     # ---- what it said
 
     def all(self, word):
-        with self.news:
+        with self.changed:
             return [line for line in self.lines if line[1] == word]
 
     def wait(self, word, count=1):
         """The count-th line with this word, once it is there."""
         def found():
             return len([l for l in self.lines if l[1] == word]) >= count
-        with self.news:
-            if not self.news.wait_for(found, place.PATIENCE_S):
-                raise AssertionError("waited in vain for %s of %s: %s" % (
-                    word, self.name, self.lines))
+        with self.changed:
+            self.changed.wait_for(lambda: found() or self.ended,
+                                  waiting.LIMIT_S)
+            if not found():
+                raise AssertionError("waited in vain for %s of %s%s: %s" % (
+                    word, self.name,
+                    ", which has ended" if self.ended else "", self.lines))
         return self.all(word)[count - 1]
 
     def granted(self):
@@ -104,7 +111,7 @@ class Holder:
         """When it first could know that it lost, once it knows in each way:
         by the callback, by the descriptor and by the promise."""
         ways = [self.wait("lost"), self.wait("readable")]
-        with self.news:
+        with self.changed:
             over = [line for line in self.lines
                     if line[1] == "promise" and line[2] == ["0"]]
         return min(line[0] for line in ways + over)
@@ -119,7 +126,7 @@ class Witness(threading.Thread):
         self.servers = servers
         self.gone_at = None
         self.stopped = False
-        self.path, self.session = place.eventually(
+        self.path, self.session = waiting.eventually(
             "a server that shows the ticket in " + queue,
             lambda: self.find(queue))
         self.start()
@@ -156,24 +163,24 @@ class Witness(threading.Thread):
             there = client.exists(self.path, watch=True)
             while there and not self.stopped:
                 woken = select.select([client.link], [], [], 1)[0]
-                at = place.now_ms()
+                at = waiting.now_ms()
                 client.ping()  # what has come stands before its answer
                 there = (jute.DELETED, self.path) not in client.events
                 if not there:
-                    self.gone_at = at if woken else place.now_ms()
+                    self.gone_at = at if woken else waiting.now_ms()
             if self.gone_at is None and not there:
-                self.gone_at = place.now_ms()
+                self.gone_at = waiting.now_ms()
         finally:
             client.cut()
 
     def gone(self):
-        place.eventually("%s to go" % self.path,
+        waiting.eventually("%s to go" % self.path,
                          lambda: self.gone_at is not None)
         return self.gone_at
 
     def close(self):
         self.stopped = True
-        self.join(place.PATIENCE_S)
+        self.join(waiting.LIMIT_S)
 
 
 def expired_at(server, session):

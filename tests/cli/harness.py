@@ -16,6 +16,11 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+import testing  # noqa: E402
+import waiting  # noqa: E402
+
 # Whoever runs the tests in the background of a shell without job control has
 # these ignored, and they would stay so for everything that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -23,24 +28,6 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 TOOL = os.environ["HOLDFAST"]
 HEARTBEAT = os.environ["HEARTBEAT"]
-
-# Generous: it bounds a failure and is never waited out in a passing test.
-PATIENCE_S = float(os.environ.get("HF_PATIENCE_S", "60"))
-
-
-def eventually(what, condition):
-    """Poll until condition() is true and return its value."""
-    deadline = time.monotonic() + PATIENCE_S
-    pause = 0.001
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise AssertionError("waited in vain for " + what)
-        select.select([], [], [], pause)
-        pause = min(2 * pause, 0.05)
-
 
 def children(pid):
     found = []
@@ -75,7 +62,7 @@ def is_alive(pid):
 
 def ended(pid):
     """Wait until the process has died, reaped or not."""
-    eventually("the end of process %d" % pid, lambda: not is_alive(pid))
+    waiting.eventually("the end of process %d" % pid, lambda: not is_alive(pid))
 
 
 class Beat:
@@ -138,7 +125,7 @@ class Case(unittest.TestCase):
 
     def finish(self, process):
         """Its exit status, output and error output."""
-        out, err = process.communicate(timeout=PATIENCE_S)
+        out, err = process.communicate(timeout=waiting.LIMIT_S)
         return process.returncode, out, err
 
     def run_tool(self, *arguments, **options):
@@ -154,11 +141,13 @@ class Case(unittest.TestCase):
         return process
 
     def keeper(self, front):
-        return eventually("the keeper", lambda: children(front.pid))[0]
+        return waiting.eventually("the keeper", lambda: children(front.pid),
+                                  of=[front])[0]
 
     def command(self, front):
         keeper = self.keeper(front)
-        return eventually("the command", lambda: children(keeper))[0]
+        return waiting.eventually("the command", lambda: children(keeper),
+                                  of=[front])[0]
 
     # ---- queues of the file engine
 
@@ -178,7 +167,7 @@ class Case(unittest.TestCase):
         return count
 
     def queued(self, count):
-        eventually("%d tickets in the queue" % count,
+        waiting.eventually("%d tickets in the queue" % count,
                    lambda: self.tickets() == count)
 
     # ---- heartbeats
@@ -209,7 +198,7 @@ class Case(unittest.TestCase):
                 raise AssertionError("%d heartbeats of %s, then the end: %s" % (
                     len(found), identity, self.finish(self.started[-1])))
             return None
-        return eventually("%d heartbeats of %s" % (processes, identity), pids)
+        return waiting.eventually("%d heartbeats of %s" % (processes, identity), pids)
 
     def assert_before(self, first, second):
         """The last heartbeat of one tree precedes the first of the next."""
@@ -238,7 +227,7 @@ class Terminal:
     def expect(self, pattern):
         """Read on until the pattern matches behind what was matched before;
         the match."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + waiting.LIMIT_S
         while True:
             match = re.compile(pattern).search(self.text, self.seen)
             if match:
@@ -263,7 +252,7 @@ class Terminal:
 
     def drain(self):
         """Read until the other side has closed."""
-        while self.read_some(PATIENCE_S):
+        while self.read_some(waiting.LIMIT_S):
             pass
         return self.text
 
@@ -281,4 +270,4 @@ class Terminal:
 
 
 def main():
-    unittest.main(argv=sys.argv[:1] + ["-v"] + sys.argv[1:])
+    testing.main(verbosity=2)

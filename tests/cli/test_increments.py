@@ -7,12 +7,11 @@ import random
 import signal
 import subprocess
 import sys
-import unittest
 
 import contender
 import harness
+from harness import testing, waiting
 
-LONG = os.environ.get("HF_LONG") == "1"
 SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
 
 
@@ -65,7 +64,7 @@ class Increments(harness.Case):
             self.assertLess(kills, wanted, "all were done, and none killed")
         # The survivors finish, and so does who was killed last.
         for index, process in enumerate(processes):
-            while process.wait(harness.PATIENCE_S * 10) != 0:
+            while process.wait(waiting.LIMIT_S * 10) != 0:
                 process = self.begin(increments)
         return contender.check(self.state)
 
@@ -85,7 +84,7 @@ class Increments(harness.Case):
         self.assertGreaterEqual(made, contenders * increments)
         self.assert_nothing_left()
 
-    @unittest.skipUnless(LONG, "the long form is for HF_LONG=1")
+    @testing.when(testing.LONG)
     def test_with_kills_for_long(self):
         made = self.run_all(25, 100, 2000)
         self.assertGreaterEqual(made, 2500)

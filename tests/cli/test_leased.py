@@ -9,9 +9,9 @@ import os
 import signal
 import subprocess
 import sys
-import unittest
 
 import harness
+from harness import waiting
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
@@ -54,7 +54,7 @@ class Leased:
         """One in line, who beats five times as NAME.next."""
         front = self.start("-c", self.url(TTL_MS), name, "--", "sh", "-c",
                            "exec " + self.beat_command(name + ".next", 5))
-        harness.eventually("the next one to queue",
+        waiting.eventually("the next one to queue",
                            lambda: self.in_queue(name) == 2)
         return front
 
@@ -130,7 +130,7 @@ class PostgreSql(Leased, harness.Case):
         for _ in range(2):
             shown = subprocess.run(
                 [harness.TOOL, "show", "-c", url, "lock"], text=True,
-                capture_output=True, timeout=harness.PATIENCE_S)
+                capture_output=True, timeout=waiting.LIMIT_S)
             self.assertEqual((shown.returncode, shown.stdout), (64, ""))
             self.assertIn("the database has no schema holdfast", shown.stderr)
             self.assertIn("check its name", shown.stderr)

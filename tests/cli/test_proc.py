@@ -9,6 +9,7 @@ import subprocess
 import unittest
 
 import harness
+from harness import waiting
 
 HIDE = os.environ["HIDE"]
 
@@ -33,7 +34,7 @@ class Proc(harness.Case):
 
     def told(self, text, front):
         """What it says, being told so."""
-        return front.communicate(text, timeout=harness.PATIENCE_S)
+        return front.communicate(text, timeout=waiting.LIMIT_S)
 
     def leftovers(self, script, count, *options):
         """Whatever the script left behind is gone when the tool has ended."""
@@ -98,7 +99,7 @@ class Proc(harness.Case):
              "sh -c 'sleep 1000 & exit 5'" % (other, harness.TOOL)],
             env=self.environment)
         self.started.append(front)
-        self.assertEqual(front.wait(harness.PATIENCE_S), 5)
+        self.assertEqual(front.wait(waiting.LIMIT_S), 5)
         with open(other) as file:
             spared = int(file.read())
         self.assertTrue(harness.is_alive(spared))
@@ -152,7 +153,7 @@ class Proc(harness.Case):
              " 'sleep 1000 & exit 5'" % (tool, self.path("nobody"),
                                         self.path("state"))],
             env=self.environment, capture_output=True, text=True,
-            timeout=harness.PATIENCE_S, check=False)
+            timeout=waiting.LIMIT_S, check=False)
         self.assertEqual(done.returncode, 5, done.stderr)
 
 

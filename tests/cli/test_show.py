@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import harness
+from harness import waiting
 
 
 class Show(harness.Case):
@@ -15,7 +16,7 @@ class Show(harness.Case):
         done = subprocess.run([harness.TOOL, "show", *arguments],
                               capture_output=True, text=True,
                               env=self.environment, stdin=subprocess.DEVNULL,
-                              timeout=harness.PATIENCE_S, **options)
+                              timeout=waiting.LIMIT_S, **options)
         return done.returncode, done.stdout, done.stderr
 
     def shown(self, *arguments):
@@ -29,7 +30,7 @@ class Show(harness.Case):
     def waiter(self, *options):
         before = self.length()
         process = self.start(*options, "lock", "--", "true")
-        harness.eventually("a longer queue",
+        waiting.eventually("a longer queue",
                            lambda: self.length() == before + 1)
         return process
 
@@ -145,7 +146,7 @@ class Show(harness.Case):
         self.assertEqual(first["owner"]["text"], "sh -c")
         self.assertIn("pid=%d " % self.keeper(holder), first["payload"])
         self.assertRegex(first["created"], r"^\d{4}-\d\d-\d\dT[\d:]{8}Z$")
-        self.assertLess(first["age_ms"], 1000 * harness.PATIENCE_S)
+        self.assertLess(first["age_ms"], 1000 * waiting.LIMIT_S)
         self.assertRegex(first["id"], r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-"
                                       r"[0-9a-f]{12}$")
         self.finish(holder)
@@ -161,7 +162,7 @@ class Show(harness.Case):
         ticket, = [name for name in os.listdir(queue)
                    if name.endswith(first["id"])]
         os.utime(os.path.join(queue, ticket))
-        harness.eventually("the owner's word", lambda: re.search(
+        waiting.eventually("the owner's word", lambda: re.search(
             r"\): sh -c, asked to release$", self.shown("lock"),
             re.MULTILINE))
         again = json.loads(self.shown("--json", "lock"))["tickets"][0]

@@ -9,6 +9,7 @@ import sys
 import uuid
 
 import harness
+from harness import waiting
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
@@ -37,7 +38,7 @@ class Kazoo(Served):
             [harness.TOOL, command, "-c", "zk://127.0.0.1:%d%s" % (
                 self.server.port, query), *arguments],
             capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            timeout=harness.PATIENCE_S)
+            timeout=waiting.LIMIT_S)
         return done.returncode, done.stderr
 
     def test_its_tickets_beside_ours_are_told(self):
@@ -67,7 +68,7 @@ class DoubleBarrier(Served):
             [harness.TOOL, "show", "-c",
              "zk://127.0.0.1:%d" % self.server.port, *options, NAME],
             capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            timeout=harness.PATIENCE_S)
+            timeout=waiting.LIMIT_S)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 

@@ -7,6 +7,7 @@ import re
 import signal
 
 import harness
+from harness import waiting
 
 # The command says which signals it got; a line each, in the order of arrival.
 REPORT = ("for s in HUP INT QUIT TERM USR1 USR2 ALRM; do"
@@ -72,7 +73,7 @@ class Running(harness.Case):
                 front = self.holder()
                 os.kill(find(front), number)
                 # Not to end it by the end of its input.
-                front.wait(harness.PATIENCE_S)
+                front.wait(waiting.LIMIT_S)
                 self.assertEqual(self.finish(front)[0], 128 + number)
                 self.assertEqual(self.tickets(), 0)
 
@@ -93,7 +94,7 @@ class Running(harness.Case):
         front = self.start("lock", "--", "cat", stdin=harness.subprocess.PIPE,
                            preexec_fn=lambda: signal.setitimer(
                                signal.ITIMER_REAL, 0.2))
-        self.assertEqual(front.wait(harness.PATIENCE_S),
+        self.assertEqual(front.wait(waiting.LIMIT_S),
                          128 + signal.SIGALRM)
 
     def test_stop_signals_to_the_keeper_do_nothing(self):
@@ -107,7 +108,7 @@ class Running(harness.Case):
         front = self.start("lock", "--", "sleep", "1000",
                            start_new_session=True)
         self.command(front)
-        harness.eventually("the command", lambda: os.getpgid(
+        waiting.eventually("the command", lambda: os.getpgid(
             self.command(front)) == front.pid)
         os.killpg(front.pid, signal.SIGTERM)
         self.assertEqual(self.finish(front)[0], 128 + signal.SIGTERM)
@@ -148,7 +149,7 @@ class Waiting(harness.Case):
         waiter = self.start("lock", "--", "echo", "ran")
         self.queued(2)
         os.kill(waiter.pid, signal.SIGSTOP)
-        harness.eventually("a stop",
+        waiting.eventually("a stop",
                            lambda: harness.state_of(waiter.pid) == "T")
         os.kill(self.keeper(waiter), signal.SIGTERM)
         os.kill(waiter.pid, signal.SIGCONT)
@@ -176,11 +177,11 @@ class Waiting(harness.Case):
             holder.stdin.close()
             os.kill(waiter.pid, signal.SIGTERM)
             out = waiter.stdout.read()
-            status = waiter.wait(harness.PATIENCE_S)
+            status = waiter.wait(waiting.LIMIT_S)
             self.assertIn((status, out), ((-signal.SIGTERM, ""), (0, "ran\n"),
                                           (128 + signal.SIGTERM, ""),
                                           (128 + signal.SIGTERM, "ran\n")))
-            holder.wait(harness.PATIENCE_S)
+            holder.wait(waiting.LIMIT_S)
             self.queued(0)
 
     def test_killed_waiter_leaves_the_queue(self):
@@ -204,10 +205,10 @@ class Stopping(harness.Case):
     """Without a shell that controls jobs nobody could continue the front."""
 
     def stopped(self, pid):
-        harness.eventually("a stop", lambda: harness.state_of(pid) == "T")
+        waiting.eventually("a stop", lambda: harness.state_of(pid) == "T")
 
     def running(self, pid):
-        harness.eventually("its end", lambda: harness.state_of(pid) != "T")
+        waiting.eventually("its end", lambda: harness.state_of(pid) != "T")
 
     def test_keyboard_stop_without_job_control(self):
         front = self.start("lock", "--", "cat", start_new_session=True,

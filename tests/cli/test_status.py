@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import harness
+from harness import waiting
 
 
 class Command(harness.Case):
@@ -57,7 +58,7 @@ class Command(harness.Case):
                 [harness.TOOL, "run", "l", "--", "sh", "-c", script],
                 env=self.environment,
                 preexec_fn=lambda: [os.close(fd) for fd in fds])
-            self.assertEqual(process.wait(harness.PATIENCE_S), 5)
+            self.assertEqual(process.wait(waiting.LIMIT_S), 5)
             with open(self.path("open")) as file:
                 self.assertEqual(file.read().strip(), left)
 

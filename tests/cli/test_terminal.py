@@ -6,6 +6,7 @@ import re
 import signal
 
 import harness
+from harness import waiting
 
 PROMPT = "PROMPT> "
 
@@ -38,28 +39,28 @@ class Shell(harness.Case):
 
     def job(self):
         """The front of the job: the shell's child."""
-        return harness.eventually(
+        return waiting.eventually(
             "a job", lambda: harness.children(self.shell.pid))[0]
 
     def tree(self):
         """Front, keeper and command, once the command has been started."""
         front = self.job()
-        keeper = harness.eventually("the keeper",
+        keeper = waiting.eventually("the keeper",
                                     lambda: harness.children(front))[0]
 
         def started():
             found = harness.children(keeper)
             return found if found and os.getpgid(found[0]) == front else None
-        return front, keeper, harness.eventually("the command", started)[0]
+        return front, keeper, waiting.eventually("the command", started)[0]
 
     def stopped(self, *pids):
         for pid in pids:
-            harness.eventually("the stop of %d" % pid,
+            waiting.eventually("the stop of %d" % pid,
                                lambda: harness.state_of(pid) == "T")
 
     def running(self, *pids):
         for pid in pids:
-            harness.eventually("%d to go on" % pid,
+            waiting.eventually("%d to go on" % pid,
                                lambda: harness.state_of(pid) != "T")
 
     def name(self, pid):
@@ -127,11 +128,11 @@ class Shell(harness.Case):
         another."""
         self.type("$T run lock -- $T run inner -- cat")
         front, keeper, inner = self.tree()
-        inner_keeper = harness.eventually(
+        inner_keeper = waiting.eventually(
             "the inner keeper", lambda: harness.children(inner))[0]
-        command = harness.eventually(
+        command = waiting.eventually(
             "the inner command", lambda: harness.children(inner_keeper))[0]
-        harness.eventually("cat", lambda: self.name(command) == "cat")
+        waiting.eventually("cat", lambda: self.name(command) == "cat")
         self.shell.write("\x1a")
         self.stopped(front, inner, command)
         self.shell.expect(PROMPT)
@@ -204,13 +205,13 @@ class Shell(harness.Case):
         self.type("$T run lock -- bash --norc --noprofile --noediting -i")
         self.shell.expect(PROMPT)
         self.type("cat")
-        harness.eventually("cat in the foreground", lambda: self.name(
+        waiting.eventually("cat in the foreground", lambda: self.name(
             self.shell.foreground()) == "cat")
         self.shell.write("\x1a")
         self.shell.expect("Stopped")
         self.shell.expect(PROMPT)
         self.type("fg")
-        harness.eventually("cat in the foreground", lambda: self.name(
+        waiting.eventually("cat in the foreground", lambda: self.name(
             self.shell.foreground()) == "cat")
         self.shell.write("line\n")
         self.shell.expect("line\r\nline\r\n")
@@ -315,7 +316,7 @@ class Shell(harness.Case):
         descriptor = terminal.fd
         terminal.fd = os.dup(harness.sys.stdin.fileno())
         os.close(descriptor)
-        harness.eventually("the mark", lambda: os.path.exists(mark))
+        waiting.eventually("the mark", lambda: os.path.exists(mark))
         self.queued(0)
 
     def test_shell_killed(self):

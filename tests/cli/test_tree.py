@@ -7,6 +7,7 @@ import signal
 import stat
 
 import harness
+from harness import waiting
 
 KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
 
@@ -63,7 +64,7 @@ class Tree(harness.Case):
     def test_group_killed(self):
         old, new = self.tree(start_new_session=True), self.next_holder()
         os.killpg(old.pid, KILL)
-        self.assertEqual(old.wait(harness.PATIENCE_S), -KILL)
+        self.assertEqual(old.wait(waiting.LIMIT_S), -KILL)
         self.assert_handed_over(new)
 
     def test_front_killed_then_keeper(self):
@@ -88,7 +89,7 @@ class Tree(harness.Case):
         self.pids = self.beating("old", 1)
         new = self.next_holder()
         old.terminate()
-        self.assertEqual(old.wait(harness.PATIENCE_S), 3)
+        self.assertEqual(old.wait(waiting.LIMIT_S), 3)
         self.assert_handed_over(new)
 
     # ---- frozen
@@ -116,7 +117,7 @@ class Tree(harness.Case):
         os.kill(keeper, STOP)
         os.kill(self.command(old), KILL)
         before = len(self.beats("old"))
-        harness.eventually("more beats",
+        waiting.eventually("more beats",
                            lambda: len(self.beats("old")) > before + 20)
         self.assertEqual(self.beats("new"), [])
         os.kill(keeper, CONT)
@@ -136,7 +137,7 @@ class Tree(harness.Case):
         os.kill(keeper, STOP)
         old.kill()
         before = len(self.beats("old"))
-        harness.eventually("more beats",
+        waiting.eventually("more beats",
                            lambda: len(self.beats("old")) > before + 20)
         self.assertEqual(self.beats("new"), [])
         os.kill(keeper, CONT)
@@ -149,7 +150,7 @@ class Tree(harness.Case):
             os.kill(pid, STOP)
         os.kill(command, KILL)
         before = len(self.beats("old"))
-        harness.eventually("more beats",
+        waiting.eventually("more beats",
                            lambda: len(self.beats("old")) > before + 20)
         for pid in (old.pid, keeper):
             os.kill(pid, CONT)
@@ -257,7 +258,7 @@ class Tree(harness.Case):
                   if pid != spared][0]
         ours = harness.descendants(keeper)
         os.kill(keeper, KILL)
-        self.assertEqual(front.wait(harness.PATIENCE_S), 76)
+        self.assertEqual(front.wait(waiting.LIMIT_S), 76)
         self.assertTrue(harness.is_alive(spared))
         os.kill(spared, KILL)
         for pid in ours:

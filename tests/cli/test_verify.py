@@ -9,6 +9,7 @@ import subprocess
 import xml.etree.ElementTree
 
 import harness
+from harness import waiting
 
 # Nobody of holdfast torture holds for so long.
 BEYOND_A_HOLD = "9s"
@@ -31,7 +32,7 @@ class Verify(harness.Case):
         done = subprocess.run([harness.TOOL, *arguments], input=text,
                               capture_output=True, text=True,
                               env=self.environment,
-                              timeout=harness.PATIENCE_S)
+                              timeout=waiting.LIMIT_S)
         return done.returncode, done.stdout, done.stderr
 
     def history(self, text):
@@ -181,7 +182,7 @@ class Verify(harness.Case):
         self.assertEqual(said["violations"], 0)
         self.assertEqual(self.tool("verify", "--json", kept)[1], out)
         # Of a command whose contender was killed last the end may come later.
-        harness.eventually("empty queues", lambda: self.tickets() == 0)
+        waiting.eventually("empty queues", lambda: self.tickets() == 0)
         return said, kept
 
     def test_every_kind(self):
@@ -218,7 +219,7 @@ class Verify(harness.Case):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=dict(self.environment, TMPDIR=place), process_group=0)
         self.started.append(process)
-        harness.eventually("a history", lambda: os.listdir(place))
+        waiting.eventually("a history", lambda: os.listdir(place))
         history, = os.listdir(place)
         self.granted(os.path.join(place, history))
         process.terminate()
@@ -230,7 +231,7 @@ class Verify(harness.Case):
         def has_grant():
             with open(history) as file:
                 return " grant " in file.read()
-        harness.eventually("a grant", has_grant)
+        waiting.eventually("a grant", has_grant)
 
     def test_an_engine_that_is_not_reached(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -300,7 +301,7 @@ class Verify(harness.Case):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=self.environment, process_group=0)
         self.started.append(process)
-        harness.eventually("a history", lambda: os.path.exists(kept))
+        waiting.eventually("a history", lambda: os.path.exists(kept))
         self.granted(kept)
         process.terminate()
         status, out, err = self.finish(process)

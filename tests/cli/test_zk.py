@@ -6,14 +6,14 @@ can have let the session expire, by the server's own log."""
 import os
 import signal
 import sys
-import unittest
 
 import harness
+from harness import waiting
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
-import place  # noqa: E402
+import machine  # noqa: E402
 from proxy import DOWN, UP, Proxy  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
@@ -73,7 +73,7 @@ class ZooKeeper(harness.Case):
         """One in line, who beats five times as NAME.next."""
         front = self.start("-c", self.url(timeout_ms), name, "--", "sh", "-c",
                            "exec " + self.beat_command(name + ".next", 5))
-        harness.eventually("the next one to queue",
+        waiting.eventually("the next one to queue",
                            lambda: len(self.sessions(name)) == 2)
         return front
 
@@ -88,7 +88,7 @@ class ZooKeeper(harness.Case):
 
     def expired_at(self, session):
         """In ms, once the server says so."""
-        return harness.eventually("the session's end in the log", lambda: [
+        return waiting.eventually("the session's end in the log", lambda: [
             at for at, number, _ in self.server.expirations()
             if number == session])[0]
 
@@ -165,7 +165,7 @@ class ZooKeeper(harness.Case):
                            "sh", "-c", "exec " + self.beat_command(name))
         self.beating(name, 1)
         began_at = self.last_beat(name)
-        harness.eventually("more than a timeout to pass", lambda:
+        waiting.eventually("more than a timeout to pass", lambda:
                            self.last_beat(name) > began_at + 6000)
         self.assertIsNone(front.poll())
         front.terminate()
@@ -194,7 +194,7 @@ class ZooKeeper(harness.Case):
         front.send_signal(STOP)
         stopped_at = self.last_beat(name)
         following = self.next_holder(name, 4000)
-        harness.eventually("a timeout to pass", lambda:
+        waiting.eventually("a timeout to pass", lambda:
                            self.last_beat(name) > stopped_at + 5000)
         self.assertEqual(len(self.sessions(name)), 2)
         os.kill(self.command(front), KILL)
@@ -242,7 +242,7 @@ class ZooKeeper(harness.Case):
             self.assertEqual(self.sessions(name), [])
 
     def test_nobody_listens(self):
-        port = place.Port()
+        port = machine.Port()
         self.assert_unreachable(port.number)
         port.close()
 
@@ -264,7 +264,7 @@ class ZooKeeper(harness.Case):
         self.tree(name, self.url(4000))
         waiter = self.start("-t", "3s", "-c", self.url(4000, proxy.port), name,
                             "--", "echo", "ran")
-        harness.eventually("the waiter to queue",
+        waiting.eventually("the waiter to queue",
                            lambda: len(self.sessions(name)) == 2)
         proxy.drop()
         self.assertEqual(self.finish(waiter)[:2], (75, ""))

@@ -4,8 +4,12 @@ commands are run."""
 import os
 import pathlib
 import subprocess
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "servers"))
+import testing  # noqa: E402,F401
+
 SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
 BUILD = pathlib.Path(os.environ["HF_BUILD"])
 CC = os.environ["CC"]

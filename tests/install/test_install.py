@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from commands import (BUILD, CC, CMAKE, HERE, SANITIZE, SOURCE, defined,
-                      public_names, run)
+                      public_names, run, testing)
 
 HEADERS = sorted(path.name for path in (SOURCE / "include/holdfast").iterdir()
                  if path.name != "uv.h")
@@ -106,7 +106,7 @@ class Installed(unittest.TestCase):
         self.assertIn("NODELETE", dynamic)
         self.assertRegex(dynamic, r"\(SONAME\).*\[libholdfast\.so\.0\.1\]")
 
-    @unittest.skipIf(SANITIZE, "sanitizers have their own needs")
+    @testing.when(not SANITIZE)  # sanitizers have their own needs
     def test_needs_no_function_that_glibc_2_31_and_musl_lack(self):
         # The same functions as ever, which moved to libc from elsewhere.
         moved = re.compile(r"f?l?stat(at)?(64)?|(pthread|sem|dl)_?\w+|"
@@ -170,4 +170,4 @@ class Installed(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testing.main()

@@ -5,8 +5,8 @@
 import os
 import unittest
 
-from test_interop import (CURATOR_JARS, LONG, NAME, PATH, Case, Contender,
-                          jute, place)
+from test_interop import (CURATOR_JARS, Case, Contender, LONG, NAME, PATH,
+                          jute, waiting)
 
 ROUNDS = 200 if LONG else 5
 
@@ -43,7 +43,7 @@ class Barrier(Case):
         self.watches = len(self.curators)
 
     def await_watches(self, count):
-        place.eventually("%d watches" % count, lambda: self.server.mntr()[
+        waiting.eventually("%d watches" % count, lambda: self.server.mntr()[
             "watch_count"] == self.watches + count)
 
     def round(self, raiser, lowerer, waiters):

@@ -14,8 +14,8 @@ import os
 import subprocess
 import unittest
 
-from test_interop import (CURATOR_JARS, EACH, FINISH_S, NAME, PATH, Case,
-                          Contender, Library, Tool, jute, place)
+from test_interop import (CURATOR_JARS, Case, Contender, EACH, FINISH_S,
+                          Library, NAME, PATH, Tool, jute, waiting)
 
 LIMIT = 3
 LOCKS = PATH + "/locks"
@@ -82,7 +82,7 @@ class Semaphores(Case):
                                       b"the test", jute.EPHEMERAL_SEQUENTIAL)
         for contender in self.contenders:
             contender.begin()
-        place.eventually("everybody to queue", lambda: self.all_well() and
+        waiting.eventually("everybody to queue", lambda: self.all_well() and
                          self.count(LOCKS) == len(self.contenders) + 1)
         self.assertEqual(self.count(LEASES), 0)
         self.client.delete(first)
@@ -170,7 +170,7 @@ class Semaphores(Case):
                          75)
         shown = json.loads(subprocess.run(
             [os.environ["HOLDFAST"], "show", "--json", "-c", self.url(), NAME],
-            capture_output=True, text=True, timeout=place.PATIENCE_S,
+            capture_output=True, text=True, timeout=waiting.LIMIT_S,
             check=True).stdout)
         self.assertEqual([(t["state"], t["kind"], t["permits"], t["layout"])
                           for t in shown["tickets"]],
@@ -190,7 +190,7 @@ class Semaphores(Case):
         nodes = self.client.children(LEASES)
         self.assertEqual(len(nodes), 3)
         self.client.delete(LEASES + "/" + sorted(nodes)[1])
-        place.eventually("the others to go", lambda: self.count(LEASES) == 0)
+        waiting.eventually("the others to go", lambda: self.count(LEASES) == 0)
         self.assertNotEqual(holder.popen.wait(FINISH_S), 0)
 
     # ---- one by one
@@ -202,9 +202,9 @@ class Semaphores(Case):
         curator.expect("1")
         # Ours is next in line for two, and the second of Curator's behind it.
         ours = self.holder(2, 2, "-t", "3s")
-        place.eventually("ours to queue", lambda: self.count(LOCKS) == 1)
+        waiting.eventually("ours to queue", lambda: self.count(LOCKS) == 1)
         curator.tell()
-        place.eventually("Curator to queue", lambda: self.count(LOCKS) == 2)
+        waiting.eventually("Curator to queue", lambda: self.count(LOCKS) == 2)
         self.assertEqual(self.count(LEASES), 1)
         self.assertEqual(ours.popen.wait(FINISH_S), 75)
         curator.expect("2")

@@ -8,7 +8,7 @@ import select
 import unittest
 
 from test_barriers import Party
-from test_interop import CURATOR_JARS, LONG, NAME, PATH, Case, place
+from test_interop import CURATOR_JARS, Case, LONG, NAME, PATH, waiting
 
 ROUNDS = 100 if LONG else 5
 
@@ -33,7 +33,7 @@ class Parties(Case):
 
     def await_members(self, count, what="they leave"):
         try:
-            place.eventually("%d members" % count,
+            waiting.eventually("%d members" % count,
                              lambda: len(self.members()) == count)
         except AssertionError as error:
             raise AssertionError("%s as %s; there are %s; ended: %s" % (
@@ -92,7 +92,7 @@ class Ours(Parties):
             parties[0].say("leave")
             parties[1].say("leave")
             # The last one is there, and perhaps whose name is the lowest.
-            place.eventually("somebody yields", lambda: len(
+            waiting.eventually("somebody yields", lambda: len(
                 self.members()) < len(names))
             self.assert_silent(parties)
             parties[2].say("leave")

@@ -18,8 +18,8 @@ import subprocess
 import unittest
 import uuid
 
-from test_interop import (CURATOR_JARS, EACH, HERE, NAME, PATH, Case,
-                          Contender, place)
+from test_interop import (CURATOR_JARS, Case, Contender, EACH, HERE, NAME,
+                          PATH, waiting)
 
 
 class Candidates(Case):
@@ -65,7 +65,7 @@ class Candidates(Case):
 
     def standing(self, candidate, count):
         candidate.expect("ready")
-        place.eventually("it to stand", lambda: self.client.exists(PATH) and
+        waiting.eventually("it to stand", lambda: self.client.exists(PATH) and
                          len(self.client.children(PATH)) == count)
         return candidate
 
@@ -92,7 +92,7 @@ class Candidates(Case):
     def show(self):
         done = subprocess.run(
             [os.environ["HOLDFAST"], "show", "--json", "-c", self.url(), NAME],
-            capture_output=True, text=True, timeout=place.PATIENCE_S)
+            capture_output=True, text=True, timeout=waiting.LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["tickets"]
 
@@ -137,7 +137,7 @@ class Latch(Candidates):
         node, = [n for n in self.client.children(PATH)
                  if n.endswith("%010d" % 1)]
         self.client.delete(PATH + "/" + node)
-        place.eventually("ours to stand again",
+        waiting.eventually("ours to stand again",
                          lambda: len(self.client.children(PATH)) == 2)
         ours.tell()
         ours.finish()

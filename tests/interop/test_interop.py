@@ -38,7 +38,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
 import jute  # noqa: E402
-import place  # noqa: E402
+import machine  # noqa: E402
+import waiting  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 LONG = bool(os.environ.get("HF_LONG"))
@@ -63,7 +64,7 @@ class Contender:
         self.start(arguments)
 
     def start(self, arguments):
-        self.process = place.Process(
+        self.process = machine.Process(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.popen = self.process.popen
@@ -132,7 +133,7 @@ class Tool:
 
     def run(self):
         while self.left > 0 and not self.trouble:
-            self.process = place.Process(self.turns[-self.left], text=True,
+            self.process = machine.Process(self.turns[-self.left], text=True,
                                          stderr=subprocess.PIPE)
             errors = self.process.popen.communicate()[1]
             self.left -= 1
@@ -152,7 +153,7 @@ class Tool:
         if self.process:
             self.process.kill()
         if self.thread.is_alive():
-            self.thread.join(place.PATIENCE_S)
+            self.thread.join(waiting.LIMIT_S)
 
 
 class Case(unittest.TestCase):
@@ -250,7 +251,7 @@ class Case(unittest.TestCase):
         for contender in self.contenders:
             contender.begin()
         expected = len(self.contenders) + 1
-        place.eventually("everybody to queue", lambda: self.all_well() and
+        waiting.eventually("everybody to queue", lambda: self.all_well() and
                          len(self.client.children(PATH)) == expected)
         self.assertFalse(os.path.exists(self.path("log")))
         self.client.delete(first)
@@ -260,7 +261,7 @@ class Case(unittest.TestCase):
         # Nobody kept the first session alive all that time.
         with self.server.client() as client:
             if container:
-                place.eventually("the container to go",
+                waiting.eventually("the container to go",
                                  lambda: not client.exists(PATH))
             self.assertFalse(client.children(PATH))
 

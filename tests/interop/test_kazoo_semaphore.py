@@ -13,8 +13,8 @@ import os
 import subprocess
 import unittest
 
-from test_interop import (EACH, FINISH_S, HERE, NAME, PATH, Case, Contender,
-                          Library, Tool, jute, place)
+from test_interop import (Case, Contender, EACH, FINISH_S, HERE, Library,
+                          NAME, PATH, Tool, jute, waiting)
 
 LIMIT = 3
 GATE = PATH + "-__lock__"
@@ -57,7 +57,7 @@ class KazooSemaphore(Case):
     def show(self):
         return json.loads(subprocess.run(
             [os.environ["HOLDFAST"], "show", "--json", "-c", self.url(), NAME],
-            capture_output=True, text=True, timeout=place.PATIENCE_S,
+            capture_output=True, text=True, timeout=waiting.LIMIT_S,
             check=True).stdout)
 
     def permits(self):
@@ -74,7 +74,7 @@ class KazooSemaphore(Case):
                                       jute.EPHEMERAL_SEQUENTIAL)
         for contender in self.contenders:
             contender.begin()
-        place.eventually("everybody to queue", lambda: self.all_well() and
+        waiting.eventually("everybody to queue", lambda: self.all_well() and
                          len(self.client.children(GATE)) ==
                          len(self.contenders) + 1)
         self.assertEqual(self.permits(), [])
@@ -178,14 +178,14 @@ class KazooSemaphore(Case):
     def test_kazoo_waits_for_us_and_we_for_kazoo(self):
         holder = self.holder(3)
         kazoo = self.kazoo_leaser("kazoo", "hold")
-        place.eventually("kazoo to queue",
+        waiting.eventually("kazoo to queue",
                          lambda: len(self.client.children(GATE)) == 1)
         holder.tell()
         kazoo.expect("held")
         ours = self.add(Contender("ours", [
             os.environ["HOLDFAST"], "run", "-q", "--permits", "3/3", "-c",
             self.url(), NAME, "--", "echo", "entered"]))
-        place.eventually("ours to queue",
+        waiting.eventually("ours to queue",
                          lambda: len(self.client.children(GATE)) == 1)
         kazoo.tell()
         ours.expect("entered")

@@ -15,7 +15,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
-import place  # noqa: E402
+import waiting  # noqa: E402
 from redis_server import Server  # noqa: E402
 
 CONTENDER, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -50,7 +50,7 @@ class RedisPy(unittest.TestCase):
         return subprocess.run(
             [HOLDFAST, command, "-c", url or self.url, *words],
             capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            timeout=place.PATIENCE_S)
+            timeout=waiting.LIMIT_S)
 
     def key(self):
         with self.server.client() as client:
@@ -82,7 +82,7 @@ class RedisPy(unittest.TestCase):
         holder = self.holding()
         self.assertEqual(self.other("try").stdout.readline(), "taken\n")
         # For longer than a ttl: the key is renewed with the ticket.
-        place.eventually("renewals", lambda: self.server.calls().get(
+        waiting.eventually("renewals", lambda: self.server.calls().get(
             "pexpire", 0) > 20, 30)
         self.assertEqual(self.other("try").stdout.readline(), "taken\n")
         holder.stdin.close()
@@ -129,7 +129,7 @@ class RedisPy(unittest.TestCase):
             [CONTENDER, "add", self.url, NAME, state, "h%d" % i, str(share)])
             for i in range(ours)]
         for one in crew:
-            self.assertEqual(one.wait(place.PATIENCE_S * 4), 0)
+            self.assertEqual(one.wait(waiting.LIMIT_S * 4), 0)
         with open(os.path.join(state, "log")) as log:
             numbers = [int(line.split()[-1]) for line in log]
         self.assertEqual(numbers, list(range(1, (others + ours) * share + 1)))

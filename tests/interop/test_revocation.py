@@ -9,7 +9,8 @@ import subprocess
 import unittest
 import uuid
 
-from test_interop import CURATOR_JARS, NAME, PATH, Case, Contender, jute, place
+from test_interop import (CURATOR_JARS, Case, Contender, NAME, PATH, jute,
+                          waiting)
 
 
 class Revocation(Case):
@@ -62,7 +63,7 @@ class Shown(Case):
     def show(self, *options):
         done = subprocess.run(
             [os.environ["HOLDFAST"], "show", "-c", self.url(), *options, NAME],
-            capture_output=True, text=True, timeout=place.PATIENCE_S)
+            capture_output=True, text=True, timeout=waiting.LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr
 
@@ -80,7 +81,7 @@ class Shown(Case):
         waiter = self.add(Contender("waiter", [
             os.environ["HOLDFAST"], "run", "-c", self.url(), NAME, "--",
             "echo", "entered"]))
-        place.eventually("the waiter to queue",
+        waiting.eventually("the waiter to queue",
                          lambda: len(self.client.children(PATH)) == 2)
         ghost, ours = json.loads(self.show("--json")[0])["tickets"]
         self.assertEqual([ghost["state"], ours["state"]], ["holds", "waits"])
@@ -101,12 +102,12 @@ class Shown(Case):
         ours = self.add(Contender("ours", [
             os.environ["HOLDFAST"], "run", "-c", self.url(), NAME, "--",
             "true"]))
-        place.eventually("ours to queue",
+        waiting.eventually("ours to queue",
                          lambda: len(self.client.children(PATH)) == 2)
         curator = self.curator("curator", "try")
         curator.expect("ready")
         curator.tell()
-        place.eventually("Curator to queue",
+        waiting.eventually("Curator to queue",
                          lambda: len(self.client.children(PATH)) == 3)
         text, _ = self.client.create(
             PATH + "/" + "0" * 32 + "__rlock__",

@@ -8,7 +8,7 @@ import unittest
 import uuid
 
 import schema
-import place
+import waiting
 import postgres
 
 PLAIN = """
@@ -52,11 +52,11 @@ class Statement(threading.Thread):
         self.rows = self.function()
 
     def wait_until_blocked(self):
-        place.eventually("it to wait for a lock", lambda: self.server.sql(
+        waiting.eventually("it to wait for a lock", lambda: self.server.sql(
             "SELECT 1 FROM pg_locks WHERE NOT granted"))
 
     def result(self):
-        self.join(place.PATIENCE_S)
+        self.join(waiting.LIMIT_S)
         return self.rows
 
 
@@ -214,7 +214,7 @@ class OrderTest(unittest.TestCase):
                 "enqueue", late.id, late.ttl_ms, until, name.encode(),
                 str(uuid.uuid4()), schema.MUTEX, 1, b""))
             other.wait_until_blocked()
-            place.eventually("its end", lambda: self.server.sql(
+            waiting.eventually("its end", lambda: self.server.sql(
                 "SELECT holdfast.ms(clock_timestamp()) > %s", (until,))[0][0])
             slow.connection.commit()
             head, _ = other.result()
@@ -299,7 +299,7 @@ class HammerTest(unittest.TestCase):
             if sum(n < seen[-1][1] for _, n in now) > ahead:
                 self.wrong.append("somebody appeared ahead")
             return now[0][0] == ticket
-        place.eventually("its turn", first)
+        waiting.eventually("its turn", first)
         self.enter(number, worker, seen[-1][1])
         session.list(queue)  # some time inside
         self.leave(number)

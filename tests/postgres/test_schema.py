@@ -7,7 +7,7 @@ import unittest
 import uuid
 
 import schema
-import place
+import waiting
 import postgres
 from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, NOBODY, READ,
                     READY, WRITE, Session)
@@ -490,7 +490,7 @@ class SchemaTest(unittest.TestCase):
         self.a.connection.autocommit = False
         self.a.ttl_ms = 60000
         self.assertEqual(self.a.renew(), {ticket})
-        place.eventually("its end, as others see it", lambda: self.server.sql(
+        waiting.eventually("its end, as others see it", lambda: self.server.sql(
             "SELECT expires_at < clock_timestamp() FROM holdfast.session"
             " WHERE id = %s", (self.a.id,))[0][0])
         _, rows = self.b.call("list", self.queue.encode(), False, False)

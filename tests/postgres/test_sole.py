@@ -17,7 +17,7 @@ import unittest
 import uuid
 
 import schema
-import place
+import waiting
 import postgres
 from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, NOBODY, READ,
                     READY, WRITE, Session)
@@ -261,7 +261,7 @@ class Database:
         self.early.connection.autocommit = False
         said = [first(m, self.early)]
         under_way = self.pool.submit(second, m, self.late)
-        place.eventually("it to be done or to wait", lambda:
+        waiting.eventually("it to be done or to wait", lambda:
                          under_way.done() or self.is_blocked(self.late))
         if commits:
             self.early.connection.commit()
@@ -269,7 +269,7 @@ class Database:
             self.early.connection.rollback()
             said = []
         self.early.connection.autocommit = True
-        said.append(under_way.result(place.PATIENCE_S))
+        said.append(under_way.result(waiting.LIMIT_S))
         return self.wrong(m, [its for its in said if its])
 
     def wrong(self, m, said):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several real ZooKeeper servers.  In one home they have a proxy of ours on each
-of the links over which a follower hears from its leader; in a home each, their
+"""Several real ZooKeeper servers.  In one host they have a proxy of ours on each
+of the links over which a follower hears from its leader; in a host each, their
 links are the network's."""
 
 import os
 
-import place
+import machine
+import waiting
 from proxy import Proxy
 from zookeeper import Server
 
@@ -20,7 +21,7 @@ class Member(Server):
     def __init__(self, number, **options):
         super().__init__(**options)
         self.id = number
-        self.claims += [place.Port(self.home), place.Port(self.home)]
+        self.claims += [machine.Port(self.host), machine.Port(self.host)]
         self.quorum_port, self.election_port = \
             [claim.number for claim in self.claims[-2:]]
         self.links = {}
@@ -28,7 +29,7 @@ class Member(Server):
             file.write("%d\n" % number)
 
     def meet(self, members):
-        """Write the others into the configuration, those of the same home
+        """Write the others into the configuration, those of the same host
         behind proxies.
 
         A follower connects to the leader at the address in its own zoo.cfg,
@@ -38,11 +39,11 @@ class Member(Server):
         """
         for other in members:
             port = other.quorum_port
-            if other is not self and other.home is self.home:
+            if other is not self and other.host is self.host:
                 self.links[other.id] = Proxy(port)
                 port = self.links[other.id].port
             self.config["server.%d" % other.id] = "%s:%d:%d" % (
-                other.home.address, port, other.election_port)
+                other.host.address, port, other.election_port)
 
     def close(self):
         super().close()
@@ -54,16 +55,16 @@ class Member(Server):
 class Ensemble:
     """Serves, with a leader, once the constructor is back."""
 
-    def __init__(self, homes=3 * (place.HERE,), init_limit=8, sync_limit=4,
+    def __init__(self, hosts=3 * (machine.LOCALHOST,), init_limit=8, sync_limit=4,
                  config=None, **options):
-        """homes has one for each member.  sync_limit is in ticks: how long a
+        """hosts has one for each member.  sync_limit is in ticks: how long a
         leader and a follower bear not to hear of each other."""
         config = {"initLimit": init_limit, "syncLimit": sync_limit,
                   **(config or {})}
         self.members = []
         try:
-            for number, home in enumerate(homes, 1):
-                self.members.append(Member(number, config=config, home=home,
+            for number, host in enumerate(hosts, 1):
+                self.members.append(Member(number, config=config, host=host,
                                            **options))
             for member in self.members:
                 member.meet(self.members)
@@ -109,7 +110,7 @@ class Ensemble:
 
     def leader(self):
         """The member that leads, once there is one."""
-        return place.eventually("a leader", self.leads)
+        return waiting.eventually("a leader", self.leads)
 
     def followers(self):
         return [m for m in self.running() if m.mode() == "follower"]

@@ -18,7 +18,8 @@ import socket
 import struct
 
 import jute
-import place
+import machine
+import waiting
 from loop import Loop, listen, reset
 from tree import Failure, Tree
 
@@ -44,7 +45,7 @@ class Request:
         self.fake = connection.fake
         self.session = connection.session
         self.recv = recv
-        self.at_ms = place.now_ms()
+        self.at_ms = waiting.now_ms()
         self.raw = data
         self.handled = False
         reader = jute.Reader(data)
@@ -185,7 +186,7 @@ class Fake:
         self.connections = set()
         self.requests = []  # every one, in order
         self.recvs = 0
-        self.claim = place.Port()
+        self.claim = machine.Port()
         self.port = self.claim.number
         self.loop = Loop()
         self.listener = None
@@ -247,12 +248,12 @@ class Fake:
             if self.loop.failures:
                 raise self.loop.failures[0]
             return self.loop.do(lambda: condition(self))
-        return place.eventually(what, asked)
+        return waiting.eventually(what, asked)
 
     # ---- cues, from a test or a script
 
     def later(self, ms, job):
-        self.loop.do(lambda: self.loop.at(place.now_ms() + ms, job))
+        self.loop.do(lambda: self.loop.at(waiting.now_ms() + ms, job))
 
     def delete(self, path):
         """As somebody else would."""

@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 
-import place
+import waiting
 
 
 def reset(link):
@@ -51,7 +51,7 @@ class Loop:
             done.set()
         self.jobs.append(run)
         os.eventfd_write(self.bell, 1)
-        if not done.wait(place.PATIENCE_S):
+        if not done.wait(waiting.LIMIT_S):
             raise AssertionError("the loop's thread does not answer")
         value, error = answer[0]
         if error:
@@ -64,7 +64,7 @@ class Loop:
             self.running = False
         if self.running:
             self.do(stop)
-            self.thread.join(place.PATIENCE_S)
+            self.thread.join(waiting.LIMIT_S)
             self.selector.close()
             os.close(self.bell)
 
@@ -93,12 +93,12 @@ class Loop:
         while self.running:
             timeout = None
             if self.timers:
-                timeout = max(0, self.timers[0][0] - place.now_ms()) / 1000
+                timeout = max(0, self.timers[0][0] - waiting.now_ms()) / 1000
             for key, events in self.selector.select(timeout):
                 # One that was handled before may have ended this one.
                 if self.selector.get_map().get(key.fd) == key:
                     self.guard(lambda: key.data(events))
-            now = place.now_ms()
+            now = waiting.now_ms()
             while self.timers and self.timers[0][0] <= now:
                 self.guard(heapq.heappop(self.timers)[2])
 

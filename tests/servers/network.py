@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network of our own: homes, each in a network namespace, on one bridge in
+"""A network of our own: hosts, each in a network namespace, on one bridge in
 another.  What one sends to another can be lost, in each direction by itself,
 and nobody is told.
 
@@ -17,7 +17,8 @@ import subprocess
 import sys
 import threading
 
-import place
+import machine
+import waiting
 
 # Of <sched.h>; Python has them from 3.12 on.
 CLONE_NEWUSER = 0x10000000
@@ -79,8 +80,8 @@ def allow_or_skip():
         sys.exit(SKIPPED)
 
 
-class Namespace(place.Home):
-    """A home in a network namespace, which goes when it is closed and no
+class Namespace(machine.Host):
+    """A host in a network namespace, which goes when it is closed and no
     process that was started there is left."""
 
     def __init__(self, number):
@@ -112,10 +113,10 @@ class Namespace(place.Home):
 
 
 class Network:
-    """.nodes are its homes, each of which reaches every other one."""
+    """.nodes are its hosts, each of which reaches every other one."""
 
     def __init__(self, size):
-        self.homes = []
+        self.hosts = []
         try:
             self.hub = self.add(0)
             self.hub.ip("link add hub type bridge", "link set hub up")
@@ -134,12 +135,12 @@ class Network:
         self.close()
 
     def close(self):
-        for home in self.homes:
-            home.close()
+        for host in self.hosts:
+            host.close()
 
     def add(self, number):
-        self.homes.append(Namespace(number))
-        return self.homes[-1]
+        self.hosts.append(Namespace(number))
+        return self.hosts[-1]
 
     def lay(self, node):
         """A cable from it to the hub.  It knows all others for good: nobody has
@@ -169,7 +170,7 @@ class Network:
         try:
             for node, end in zip(self.nodes, ends):
                 end.bind((node.address, 0))
-            place.eventually("the cables", call)
+            waiting.eventually("the cables", call)
         finally:
             for end in ends:
                 end.close()

@@ -2,6 +2,7 @@
 """A real PostgreSQL server, of Debian's postgresql, on a free port of
 127.0.0.1 and a socket in a directory of its own."""
 
+import functools
 import glob
 import os
 import pwd
@@ -11,7 +12,8 @@ import subprocess
 
 import psycopg2
 
-import place
+import machine
+import waiting
 
 SUPERUSER = "postgres"
 
@@ -60,6 +62,20 @@ def unprivileged():
         return "nobody"
 
 
+@functools.cache
+def own_memory():
+    """A command that runs another one in an IPC namespace of its own.  The
+    kernel frees the shared memory of such a server with its last process,
+    whatever way the test ends.  [] where the kernel does not let us: there
+    free_memory() does that, unless the test is killed."""
+    command = ["unshare", "--ipc"]
+    if os.getuid() != 0:
+        command += ["--user", "--map-current-user"]
+    allowed = subprocess.run([*command, "true"], check=False,
+                             stderr=subprocess.DEVNULL).returncode == 0
+    return [*command, "--"] if allowed else []
+
+
 def children(pid):
     """Of a process."""
     with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
@@ -98,9 +114,9 @@ class Server:
         self.process = None
         self.starts = 0
         self.user = unprivileged()
-        self.directory = place.directory()
+        self.directory = machine.directory()
         self.data = os.path.join(self.directory, "data")
-        self.claim = place.Port()
+        self.claim = machine.Port()
         self.port = self.claim.number
         self.password = "Sesam%d" % os.getpid()
         self.environment = dict(os.environ, **(environment or {}))
@@ -156,11 +172,11 @@ class Server:
 
     def run(self, program, *arguments):
         """One of the server's programs, to its end."""
-        process = place.Process(
+        process = machine.Process(
             [os.path.join(programs(), program), *arguments],
-            user=self.user, cwd=self.directory,
+            user=self.user, before=own_memory(), cwd=self.directory,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said = process.popen.communicate(timeout=place.PATIENCE_S)[0]
+        said = process.popen.communicate(timeout=waiting.LIMIT_S)[0]
         if process.popen.returncode != 0:
             raise AssertionError("%s: %s" % (
                 program, said.decode(errors="replace")))
@@ -175,10 +191,10 @@ class Server:
                 file.write("%s = '%s'\n" % (name, value))
         self.starts += 1
         with open(self.log_path(self.starts), "w") as log:
-            self.process = place.Process(
+            self.process = machine.Process(
                 [os.path.join(programs(), "postgres"), "-D", self.data],
-                user=self.user, cwd=self.directory, stdout=log,
-                stderr=subprocess.STDOUT, env=self.environment)
+                user=self.user, before=own_memory(), cwd=self.directory,
+                stdout=log, stderr=subprocess.STDOUT, env=self.environment)
 
     def start(self):
         self.launch()
@@ -196,7 +212,7 @@ class Server:
     def wait(self):
         """Until it serves."""
         try:
-            place.eventually("PostgreSQL to serve", self.serves)
+            waiting.eventually("PostgreSQL to serve", self.serves)
         except AssertionError as error:
             raise AssertionError("%s\n%s" % (error,
                                              self.log()[-3000:])) from None
@@ -222,13 +238,15 @@ class Server:
         self.signal_all(signal.SIGKILL)
         self.process.kill()
         # Not before is its shared memory free for the next one.
-        place.eventually("the end of PostgreSQL's processes", lambda: all(
+        waiting.eventually("the end of PostgreSQL's processes", lambda: all(
             has_ended(pid) for pid in doomed))
         self.free_memory()
 
     def free_memory(self):
         """Of a killed one: only a server with the same data would do it, and
         that may be gone."""
+        if own_memory():
+            return  # the kernel has freed it
         try:
             with open(os.path.join(self.data, "postmaster.pid")) as file:
                 key_and_id = file.read().splitlines()[6].split()
@@ -246,7 +264,7 @@ class Server:
         timeout of the next call, and before that call, is taken in and does
         not shorten it; and the timeout may be a minute."""
         try:
-            place.eventually("PostgreSQL to end",
+            waiting.eventually("PostgreSQL to end",
                              lambda: self.has_ended_after(number))
         except AssertionError as error:
             raise AssertionError("%s\n%s\n%s" % (

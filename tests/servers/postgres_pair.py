@@ -3,7 +3,7 @@
 commit that the standby does not have, so the standby can be promoted at any
 time, whatever has become of the primary."""
 
-import place
+import waiting
 from postgres import Server
 from proxy import Proxy
 
@@ -75,7 +75,7 @@ class Pair:
 
     def wait(self):
         """Until the primary can commit."""
-        place.eventually("the standby to be synchronous", self.is_synchronous)
+        waiting.eventually("the standby to be synchronous", self.is_synchronous)
 
     def cut_off(self):
         """The standby gets nothing more: every commit waits."""

@@ -6,7 +6,8 @@ import errno
 import selectors
 import socket
 
-import place
+import machine
+import waiting
 from loop import Loop, listen, reset
 
 # What a direction does with the bytes that come in.
@@ -54,13 +55,13 @@ class Connection:
 
 
 class Proxy:
-    """Listens on .port (a place.Port; a new one by default) for connections
+    """Listens on .port (a machine.Port; a new one by default) for connections
     to ("127.0.0.1", target).  All methods are safe from any thread and have
     taken effect when they return."""
 
     def __init__(self, target, port=None):
         self.target = target
-        self.claim = port or place.Port()
+        self.claim = port or machine.Port()
         self.port = self.claim.number
         self.mode = {UP: PASS, DOWN: PASS}
         self.delay_ms = {UP: 0, DOWN: 0}
@@ -198,7 +199,7 @@ class Proxy:
 
     def is_due(self, way):
         return (way.queue and self.mode[way.name] == PASS and
-                way.queue[0][0] <= place.now_ms())
+                way.queue[0][0] <= waiting.now_ms())
 
     def serve(self, connection, link, events):
         if not connection.connected and link is connection.server:
@@ -235,7 +236,7 @@ class Proxy:
 
     def arrived(self, way, data):
         """Bytes that are to go on, or b"", which is the end of them."""
-        way.put(data, place.now_ms() + self.delay_ms[way.name])
+        way.put(data, waiting.now_ms() + self.delay_ms[way.name])
 
     def flush(self, connection):
         if connection not in self.connections:
@@ -275,7 +276,7 @@ class Proxy:
         return sent == len(data)
 
     def set_timer(self, connection, way):
-        if way.queue and way.queue[0][0] > place.now_ms():
+        if way.queue and way.queue[0][0] > waiting.now_ms():
             self.loop.at(way.queue[0][0], lambda: self.flush(connection))
 
     def change(self, mode, directions):

@@ -6,7 +6,7 @@ import socket
 import struct
 
 import jute
-import place
+import machine
 
 
 class Error(Exception):
@@ -21,11 +21,11 @@ class Refused(Exception):
     """The server did not take the session."""
 
 
-def four_letters(port, word, home=place.HERE, seconds=5):
+def four_letters(port, word, host=machine.LOCALHOST, seconds=5):
     """What a server says to a four-letter word; '' when it does not."""
     text = b""
     try:
-        with home.connect(port, seconds) as link:
+        with host.connect(port, seconds) as link:
             link.sendall(word.encode())
             while chunk := link.recv(65536):
                 text += chunk
@@ -38,7 +38,7 @@ class Client:
     """A session on one server.  A context manager, which ends it."""
 
     def __init__(self, port, timeout_ms=10000, session=0, password=bytes(16),
-                 last_zxid=0, read_only=False, home=place.HERE, wrap=None,
+                 last_zxid=0, read_only=False, host=machine.LOCALHOST, wrap=None,
                  seconds=30):
         self.xid = 0
         self.events = []  # (type, path) of the watches that fired
@@ -48,7 +48,7 @@ class Client:
         # A server that wants no more clients closes as soon as it has accepted,
         # which may show at any of these steps.
         try:
-            self.link = home.connect(port, seconds)
+            self.link = host.connect(port, seconds)
             if wrap:
                 self.link = wrap(self.link)
             self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

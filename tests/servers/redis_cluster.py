@@ -2,7 +2,8 @@
 """A real Redis Cluster on 127.0.0.1: primaries that share the slots, each a
 redis_server.Server, and replicas if they are wanted."""
 
-import place
+import machine
+import waiting
 from redis_server import Server
 
 SLOTS = 16384
@@ -15,7 +16,7 @@ class Node(Server):
     would be the one of clients plus 10000, whoever has that."""
 
     def __init__(self, config, tls=False):
-        self.bus = place.Port()
+        self.bus = machine.Port()
         super().__init__([
             "cluster-enabled yes", "cluster-config-file nodes.conf",
             "cluster-port %d" % self.bus.number,
@@ -88,12 +89,12 @@ class Cluster:
         for i, node in enumerate(self.replicas):
             node.ask("CLUSTER", "REPLICATE", self.primaries[i].id())
         for i, node in enumerate(self.replicas):
-            place.eventually("a replica to follow", lambda node=node: (
+            waiting.eventually("a replica to follow", lambda node=node: (
                 "master_link_status:up" in node.ask("INFO", "replication")))
 
     def wait(self):
         """Until all nodes know all, and serve."""
-        place.eventually("the cluster to be one", lambda: all(
+        waiting.eventually("the cluster to be one", lambda: all(
             node.serves_all(len(self.nodes)) for node in self.nodes))
 
     # ---- slots

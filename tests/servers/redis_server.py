@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 
-import place
+import machine
+import waiting
 from certificates import Certificates
 
 PROGRAMS = ["/usr/bin/redis-server", "/usr/bin/redis-check-rdb"]
@@ -24,7 +25,7 @@ class Client:
 
     def __init__(self, port, timeout_s=None):
         self.socket = socket.create_connection(
-            ("127.0.0.1", port), timeout_s or place.PATIENCE_S)
+            ("127.0.0.1", port), timeout_s or waiting.LIMIT_S)
         self.file = self.socket.makefile("rb")
 
     def __enter__(self):
@@ -68,9 +69,9 @@ class Server:
     clients must show a certificate."""
 
     def __init__(self, config=(), tls=False, environment=None):
-        self.directory = place.directory()
-        self.claim = place.Port()
-        self.tls_claim = place.Port() if tls else None
+        self.directory = machine.directory()
+        self.claim = machine.Port()
+        self.tls_claim = machine.Port() if tls else None
         self.port = self.claim.number
         self.socket = os.path.join(self.directory, "redis.sock")
         self.config = list(config)
@@ -121,7 +122,7 @@ class Server:
                 'save ""', *self.config, ""]))
         self.starts += 1
         with open(self.log_path(), "w") as log:
-            self.process = place.Process(
+            self.process = machine.Process(
                 [self.program(), path], stdout=log, stderr=subprocess.STDOUT,
                 env=self.environment)
 
@@ -140,7 +141,7 @@ class Server:
                     return client.file.readline()[:5] in (b"+PONG", b"-NOAU")
             except OSError:
                 return False
-        place.eventually("Redis to serve", serves)
+        waiting.eventually("Redis to serve", serves)
 
     def kill(self):
         """kill -9."""
@@ -150,7 +151,7 @@ class Server:
     def stop(self):
         """SIGTERM, and wait for its end."""
         self.process.signal(signal.SIGTERM)
-        self.process.popen.wait(place.PATIENCE_S)
+        self.process.popen.wait(waiting.LIMIT_S)
 
     def restart(self):
         """On the same port, with what data is on disk."""

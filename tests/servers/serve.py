@@ -31,7 +31,7 @@ import os
 import signal
 import sys
 
-import place
+import machine
 import redis_server
 from ensemble import Ensemble
 from redis_cluster import Cluster
@@ -112,7 +112,7 @@ def main():
         signal.signal(number, ended)
     with start(o) as server:
         # In our group, as if nobody stood between it and who started us.
-        command = place.Process(
+        command = machine.Process(
             o.command, stdin=None, process_group=None,
             env=dict(os.environ, **environment(o, server)))
         try:

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 import network
-import place
+import waiting
 from network import Network
 
 PORT = 5000
@@ -29,7 +29,7 @@ class Cut(unittest.TestCase):
     def bind(self, node):
         link = node.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(link.close)
-        link.settimeout(place.PATIENCE_S)
+        link.settimeout(waiting.LIMIT_S)
         link.bind((node.address, PORT))
         return link
 
@@ -88,10 +88,10 @@ class Cut(unittest.TestCase):
         with self.a.do(socket.create_server, (self.a.address, PORT)) as at, \
                 self.b.do(socket.socket) as near:
             for link in (at, near):
-                link.settimeout(place.PATIENCE_S)
+                link.settimeout(waiting.LIMIT_S)
             near.connect((self.a.address, PORT))
             with at.accept()[0] as far:
-                far.settimeout(place.PATIENCE_S)
+                far.settimeout(waiting.LIMIT_S)
                 self.network.lose([(self.b, self.a)])
                 near.sendall(b"question")
                 far.sendall(b"unasked")  # comes: its own direction is whole
@@ -133,11 +133,11 @@ class Private(unittest.TestCase):
 
 # A network with a process in each of its namespaces; says which these are.
 MAKER = """
-import os, sys, network, place
+import os, sys, network, machine
 network.allow()
 made = network.Network(2)
-for home in made.homes:
-    process = place.Process(["sleep", "1000"], home=home)
+for host in made.hosts:
+    process = machine.Process(["sleep", "1000"], host=host)
     print(os.readlink("/proc/%d/ns/net" % process.pid), flush=True)
 print(flush=True)
 sys.stdin.read()
@@ -169,7 +169,7 @@ class Ending(unittest.TestCase):
             self.assertTrue(references(namespace))
         maker.send_signal(signal.SIGKILL)
         maker.communicate()
-        place.eventually("the namespaces to go", lambda: not any(
+        waiting.eventually("the namespaces to go", lambda: not any(
             references(namespace) for namespace in namespaces))
         with open("/proc/self/mountinfo") as mounts:
             text = mounts.read()

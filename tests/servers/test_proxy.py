@@ -6,7 +6,8 @@ import select
 import socket
 import unittest
 
-import place
+import machine
+import waiting
 from proxy import DOWN, UP, Proxy
 
 
@@ -17,7 +18,7 @@ class Pair:
         self.near = socket.create_connection(("127.0.0.1", proxy.port))
         self.far, _ = listener.accept()
         for link in (self.near, self.far):
-            link.settimeout(place.PATIENCE_S)
+            link.settimeout(waiting.LIMIT_S)
 
     def close(self):
         self.near.close()
@@ -33,10 +34,10 @@ def is_quiet(link):
 class ProxyTest(unittest.TestCase):
     def setUp(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(place.PATIENCE_S)
+        self.listener.settimeout(waiting.LIMIT_S)
         self.proxy = Proxy(self.listener.getsockname()[1])
         self.pair = Pair(self.listener, self.proxy)
-        self.nobody = place.Port()  # where nobody listens
+        self.nobody = machine.Port()  # where nobody listens
 
     def tearDown(self):
         self.pair.close()
@@ -70,7 +71,7 @@ class ProxyTest(unittest.TestCase):
         while len(got) < len(data):
             r, w, _ = select.select([self.pair.far],
                                     [self.pair.near] * (sent < len(data)), [],
-                                    place.PATIENCE_S)
+                                    waiting.LIMIT_S)
             self.assertTrue(r or w)
             if w:
                 sent += self.pair.near.send(data[sent:sent + 100000])
@@ -87,14 +88,14 @@ class ProxyTest(unittest.TestCase):
         self.pair.far.close()
         self.expect(self.pair.near, b"heard")
         self.assertEqual(self.pair.near.recv(1), b"")
-        place.eventually("no connection", lambda: not self.proxy.links())
+        waiting.eventually("no connection", lambda: not self.proxy.links())
 
     def test_a_held_direction_keeps_its_bytes_for_later(self):
         self.proxy.hold(UP)
         self.send(self.pair.near, b"one ")
         self.send(self.pair.far, b"the other way")
         self.expect(self.pair.near, b"the other way")
-        place.eventually("4 bytes", lambda: self.proxy.waiting(UP) == 4)
+        waiting.eventually("4 bytes", lambda: self.proxy.waiting(UP) == 4)
         self.assertTrue(is_quiet(self.pair.far))
         self.send(self.pair.near, b"two")
         self.proxy.thaw()
@@ -104,7 +105,7 @@ class ProxyTest(unittest.TestCase):
         self.proxy.hold(DOWN)
         self.send(self.pair.far, b"bye")
         self.pair.far.close()
-        place.eventually("3 bytes", lambda: self.proxy.waiting(DOWN) == 3)
+        waiting.eventually("3 bytes", lambda: self.proxy.waiting(DOWN) == 3)
         self.assertTrue(is_quiet(self.pair.near))
         self.proxy.thaw(DOWN)
         self.expect(self.pair.near, b"bye")
@@ -113,7 +114,7 @@ class ProxyTest(unittest.TestCase):
     def test_a_dropped_direction_loses_bytes_and_says_nothing(self):
         self.proxy.drop(UP)
         self.send(self.pair.near, b"lost")
-        place.eventually("4 bytes", lambda: self.proxy.bytes[UP] == 4)
+        waiting.eventually("4 bytes", lambda: self.proxy.bytes[UP] == 4)
         self.send(self.pair.far, b"still here")
         self.expect(self.pair.near, b"still here")
         self.assertTrue(is_quiet(self.pair.far))
@@ -129,7 +130,7 @@ class ProxyTest(unittest.TestCase):
                                   b"\1\0\0\0\0\0\0\0")
         self.pair.near.close()
         self.send(self.pair.far, b"anybody there?")
-        place.eventually("14 bytes", lambda: self.proxy.bytes[DOWN] == 14)
+        waiting.eventually("14 bytes", lambda: self.proxy.bytes[DOWN] == 14)
         self.assertTrue(is_quiet(self.pair.far))
         self.assertEqual(self.proxy.links(), 1)
 
@@ -139,7 +140,7 @@ class ProxyTest(unittest.TestCase):
                                   b"\1\0\0\0\0\0\0\0")
         self.pair.near.close()
         self.send(self.pair.far, b"anybody there?")
-        place.eventually("14 bytes", lambda: self.proxy.bytes[DOWN] == 14)
+        waiting.eventually("14 bytes", lambda: self.proxy.bytes[DOWN] == 14)
         self.assertTrue(is_quiet(self.pair.far))
         self.proxy.thaw(UP)
         with self.assertRaises(ConnectionResetError):
@@ -167,7 +168,7 @@ class ProxyTest(unittest.TestCase):
     def test_no_server_is_a_reset(self):
         self.proxy.target = self.nobody.number
         link = socket.create_connection(("127.0.0.1", self.proxy.port))
-        link.settimeout(place.PATIENCE_S)
+        link.settimeout(waiting.LIMIT_S)
         with self.assertRaises(ConnectionResetError):
             link.recv(1)
         link.close()
@@ -178,24 +179,24 @@ class ProxyTest(unittest.TestCase):
         link = socket.create_connection(("127.0.0.1", self.proxy.port))
         before = self.proxy.bytes[UP]
         self.send(link, b"hello")
-        place.eventually("5 bytes",
+        waiting.eventually("5 bytes",
                          lambda: self.proxy.bytes[UP] == before + 5)
         self.assertTrue(is_quiet(link))
         link.close()
 
     def test_delay_comes_later_and_in_order(self):
         self.proxy.delay(100, [UP])
-        began = place.now_ms()
+        began = waiting.now_ms()
         self.send(self.pair.near, b"slow ")
         self.send(self.pair.far, b"quick")
         self.expect(self.pair.near, b"quick")
         self.send(self.pair.near, b"coach")
         self.expect(self.pair.far, b"slow coach")
-        self.assertGreaterEqual(place.now_ms() - began, 99)
+        self.assertGreaterEqual(waiting.now_ms() - began, 99)
 
     def test_ports_are_held_while_nobody_listens(self):
         self.proxy.refuse()
-        others = [place.Port() for _ in range(50)]
+        others = [machine.Port() for _ in range(50)]
         self.assertNotIn(self.proxy.port, [port.number for port in others])
         for port in others:
             port.close()

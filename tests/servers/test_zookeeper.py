@@ -11,7 +11,7 @@ import sys
 import unittest
 
 import jute
-import place
+import waiting
 import raw
 from ensemble import Ensemble
 from proxy import DOWN
@@ -46,19 +46,19 @@ class StandaloneTest(unittest.TestCase):
             client.ping()
             self.assertEqual(client.events, [(jute.DELETED, name)])
             # An empty container goes by itself.
-            place.eventually("the container to go",
+            waiting.eventually("the container to go",
                              lambda: client.children("/basics") is None)
 
     def test_logs_when_a_session_expires(self):
         client = self.server.client(timeout_ms=1000)
         self.assertEqual(client.timeout_ms, 1000)
-        heard_at = place.now_ms()  # or later, but not earlier
+        heard_at = waiting.now_ms()  # or later, but not earlier
         client.create("/mine", flags=jute.EPHEMERAL)
         client.cut()
         with self.server.client() as other:
-            place.eventually("the node to go",
+            waiting.eventually("the node to go",
                              lambda: not other.exists("/mine"))
-            gone_at = place.now_ms()
+            gone_at = waiting.now_ms()
         expired = [(at, timeout) for at, session, timeout
                    in self.server.expirations() if session == client.session]
         self.assertEqual(len(expired), 1)
@@ -74,7 +74,7 @@ class StandaloneTest(unittest.TestCase):
                 clients.enter_context(self.server.client())
             with self.assertRaises(raw.Refused):
                 self.server.client()
-        place.eventually("room again", self.server.mode)
+        waiting.eventually("room again", self.server.mode)
 
     def test_counts(self):
         before = self.server.mntr()["packets_received"]
@@ -91,7 +91,7 @@ class StandaloneTest(unittest.TestCase):
             with self.assertRaises(TimeoutError):
                 client.answer(xid)
             self.server.thaw()
-            client.link.settimeout(place.PATIENCE_S)
+            client.link.settimeout(waiting.LIMIT_S)
             client.answer(xid)
 
     def test_the_same_again_and_another_on_the_same_address(self):
@@ -201,10 +201,10 @@ class EnsembleTest(unittest.TestCase):
                     client.ping()
                     client.exists("/news")
             judge.delete("/news")
-        place.eventually("the follower to give up",
+        waiting.eventually("the follower to give up",
                          lambda: follower.mode() in ("", "read-only"))
         link.thaw()
-        place.eventually("the follower to be back",
+        waiting.eventually("the follower to be back",
                          lambda: follower.mode() == "follower")
 
     def test_another_leads_when_the_leader_is_killed(self):
@@ -225,12 +225,12 @@ class EnsembleTest(unittest.TestCase):
         leader = self.ensemble.leader()
         for follower in self.ensemble.followers():
             self.ensemble.link(follower, leader).hold()
-        place.eventually("it to give up", lambda: leader.mode() != "leader")
+        waiting.eventually("it to give up", lambda: leader.mode() != "leader")
         # Votes do not go through the links: one that has the latest
         # transaction would be elected again and again by those that cannot
         # reach it.
         leader.freeze()
-        place.eventually("another leader",
+        waiting.eventually("another leader",
                          lambda: self.ensemble.leader() is not leader)
 
     def test_a_frozen_leader_is_deposed(self):
@@ -238,7 +238,7 @@ class EnsembleTest(unittest.TestCase):
         leader.freeze()
         self.assertIsNot(self.ensemble.leader(), leader)
         leader.thaw()
-        place.eventually("it to follow", lambda: leader.mode() == "follower")
+        waiting.eventually("it to follow", lambda: leader.mode() == "follower")
 
 
 class TwoClocksTest(unittest.TestCase):
@@ -256,7 +256,7 @@ class TwoClocksTest(unittest.TestCase):
                 def gone():
                     client.ping()
                     return not judge.exists("/ticket")
-                place.eventually("the ticket to go", gone)
+                waiting.eventually("the ticket to go", gone)
                 client.ping()
                 self.assertIsNotNone(client.exists("/ticket"))
                 self.assertEqual(len(ensemble.expirations()), 1)
@@ -269,7 +269,7 @@ class ReadOnlyTest(unittest.TestCase):
             alone, *others = ensemble.members
             for member in others:
                 member.kill()
-            place.eventually("it to be alone",
+            waiting.eventually("it to be alone",
                              lambda: alone.mode() == "read-only")
             with self.assertRaises(raw.Refused):
                 alone.client()
@@ -303,10 +303,10 @@ class ServeTest(unittest.TestCase):
             port = int(serve.stdout.readline().split()[0].split(":")[1])
             self.assertEqual(raw.four_letters(port, "ruok"), "imok")
             serve.send_signal(number)
-            serve.wait(place.PATIENCE_S)
+            serve.wait(waiting.LIMIT_S)
             # The command dies too: nobody holds the other end of the pipe.
             self.assertEqual(serve.stdout.read(), "")
-            place.eventually("the server to die",
+            waiting.eventually("the server to die",
                              lambda: not raw.four_letters(port, "ruok"))
             serve.stdin.close()
             serve.stdout.close()

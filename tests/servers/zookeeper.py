@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real ZooKeeper server, of Debian's libzookeeper-java, on free ports of its
-home and in a directory of its own."""
+host and in a directory of its own."""
 
 import datetime
 import os
@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 
-import place
+import machine
+import waiting
 import raw
 import snapshot
 from certificates import Certificates
@@ -49,25 +50,25 @@ class Server:
     def __init__(self, tick_ms=500, tls=False, client_auth="none",
                  certificate="server", container_check_ms=None,
                  max_client_cnxns=0, read_only=False, config=None,
-                 properties=None, jvm=None, home=place.HERE):
+                 properties=None, jvm=None, host=machine.LOCALHOST):
         """client_auth is none, want or need; certificate names the one shown
         to clients, a file of Certificates; config and properties are added to
         zoo.cfg and to the JVM, which otherwise gets the options jvm."""
         self.jvm = JVM if jvm is None else jvm
-        self.home = home
+        self.host = host
         self.process = None
         self.starts = 0
-        self.directory = place.directory()
+        self.directory = machine.directory()
         self.data = os.path.join(self.directory, "data")
         os.mkdir(self.data)
-        self.claims = [place.Port(home)]
+        self.claims = [machine.Port(host)]
         self.port = self.claims[0].number
         self.tls_port = None
         self.config = {
             "tickTime": tick_ms,
             "dataDir": self.data,
             "clientPort": self.port,
-            "clientPortAddress": home.address,
+            "clientPortAddress": host.address,
             "maxSessionTimeout": 40000,  # as at ZooKeeper's own tickTime
             "maxClientCnxns": max_client_cnxns,
             "4lw.commands.whitelist": "*",
@@ -87,13 +88,13 @@ class Server:
 
     def add_tls(self, client_auth, certificate):
         self.certificates = Certificates(self.directory)
-        self.claims.append(place.Port(self.home))
+        self.claims.append(machine.Port(self.host))
         self.tls_port = self.claims[-1].number
         self.config.update({
             "serverCnxnFactory":
                 "org.apache.zookeeper.server.NettyServerCnxnFactory",
             "secureClientPort": self.tls_port,
-            "secureClientPortAddress": self.home.address,
+            "secureClientPortAddress": self.host.address,
             "ssl.keyStore.location":
                 self.certificates.path(certificate + ".store"),
             "ssl.keyStore.type": "PEM",
@@ -127,12 +128,12 @@ class Server:
         properties = {**self.properties,
                       "org.slf4j.simpleLogger.logFile": log}
         with open(log + ".out", "w") as out:
-            self.process = place.Process(
+            self.process = machine.Process(
                 ["java", *self.jvm,
                  *("-D%s=%s" % item for item in properties.items()),
                  "-cp", ":".join(jar(name) for name in JARS),
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", path],
-                home=self.home, stdout=out, stderr=subprocess.STDOUT,
+                host=self.host, stdout=out, stderr=subprocess.STDOUT,
                 cwd=self.directory)
 
     def start(self):
@@ -146,9 +147,9 @@ class Server:
                 raise AssertionError("the server died:\n" + self.tail())
             # The port for TLS is opened last.
             return self.mode() and (not self.tls_port or
-                                    self.home.is_open(self.tls_port))
+                                    self.host.is_open(self.tls_port))
         try:
-            place.eventually("ZooKeeper to serve", serves)
+            waiting.eventually("ZooKeeper to serve", serves)
         except AssertionError as error:
             raise AssertionError("%s\n%s" % (error, self.tail())) from None
 
@@ -160,7 +161,7 @@ class Server:
     def stop(self):
         """SIGTERM, and wait for its end."""
         self.process.signal(signal.SIGTERM)
-        self.process.popen.wait(place.PATIENCE_S)
+        self.process.popen.wait(waiting.LIMIT_S)
 
     def restart(self, empty=False):
         """On the same ports, with the same data or with none."""
@@ -189,16 +190,16 @@ class Server:
     # ---- what it says
 
     def address(self):
-        return "%s:%d" % (self.home.address, self.port)
+        return "%s:%d" % (self.host.address, self.port)
 
     def tls_address(self):
-        return "%s:%d" % (self.home.address, self.tls_port)
+        return "%s:%d" % (self.host.address, self.tls_port)
 
     def client(self, **options):
-        return raw.Client(self.port, home=self.home, **options)
+        return raw.Client(self.port, host=self.host, **options)
 
     def four_letters(self, word):
-        return raw.four_letters(self.port, word, self.home)
+        return raw.four_letters(self.port, word, self.host)
 
     def mode(self):
         """standalone, leader, follower, read-only; '' if it does not serve."""
@@ -246,7 +247,7 @@ class Server:
     def logged(self, pattern):
         """(instant in ms on CLOCK_BOOTTIME, match) of each line that matches,
         in order."""
-        boot_ms = place.boot_of_wall_ms()
+        boot_ms = waiting.boot_of_wall_ms()
         found = []
         for line in self.log().splitlines():
             if match := re.match(r"(\S+) .*" + pattern, line):

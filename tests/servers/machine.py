@@ -1,56 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every server of a test needs of this machine: a home, a directory, ports
-that stay its own, processes that cannot outlive the test, and bounded waits."""
+"""What every server of a test needs of this machine: a host, a directory, ports
+that stay its own, and processes that cannot outlive the test."""
 
 import concurrent.futures
 import glob
 import os
 import pwd
 import random
-import select
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-import time
 
-# Generous: it bounds a failure and is never waited out in a passing test.
-PATIENCE_S = float(os.environ.get("HF_PATIENCE_S", "60"))
+import waiting
 
 # Below what the kernel gives to outgoing connections (32768 and up): while a
 # server is down nobody gets its port by chance.
 PORTS = range(20000, 32000)
 
 PREFIX = "holdfast-server-"
-
-
-def now_ms():
-    """The clock of the library: CLOCK_BOOTTIME."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) / 1e6
-
-
-def boot_of_wall_ms():
-    """What the wall clock lacks to now_ms(), of several looks by the one that
-    was interrupted least."""
-    looks = []
-    for _ in range(10):
-        before = now_ms()
-        wall = time.time() * 1000
-        looks.append((now_ms() - before, before - wall))
-    return min(looks)[1]
-
-
-def eventually(what, condition, seconds=None):
-    """Poll until condition() is true and return its value."""
-    deadline = time.monotonic() + (seconds or PATIENCE_S)
-    pause = 0.002
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError("waited in vain for " + what)
-        select.select([], [], [], pause)
-        pause = min(2 * pause, 0.05)
-    return value
 
 
 # ---- directories
@@ -76,9 +45,9 @@ def sweep():
             shutil.rmtree(path, ignore_errors=True)
 
 
-# ---- homes
+# ---- hosts
 
-class Home:
+class Host:
     """Where servers live: an address, and a thread on which processes are
     started and sockets are made, which then belong where the thread is."""
 
@@ -106,31 +75,31 @@ class Home:
     def is_open(self, port):
         """Whether somebody listens."""
         try:
-            self.connect(port, PATIENCE_S).close()
+            self.connect(port, waiting.LIMIT_S).close()
         except OSError:
             return False
         return True
 
 
-HERE = Home()
+LOCALHOST = Host()
 
 
 # ---- ports
 
 class Port:
-    """A port of a home that no other test takes until close(), whether anybody
+    """A port of a host that no other test takes until close(), whether anybody
     listens on it or not.  The claim is an abstract socket, which the kernel
     removes with its process."""
 
-    def __init__(self, home=HERE):
+    def __init__(self, host=LOCALHOST):
         for number in random.sample(PORTS, 200):
-            claim = home.do(socket.socket, socket.AF_UNIX, socket.SOCK_DGRAM)
+            claim = host.do(socket.socket, socket.AF_UNIX, socket.SOCK_DGRAM)
             try:
                 claim.bind("\0holdfast-port-%d" % number)
-                with home.do(socket.socket) as probe:
+                with host.do(socket.socket) as probe:
                     probe.setsockopt(socket.SOL_SOCKET,
                                      socket.SO_REUSEADDR, 1)
-                    probe.bind((home.address, number))
+                    probe.bind((host.address, number))
             except OSError:
                 claim.close()
                 continue
@@ -157,13 +126,15 @@ class Process:
     """A server in a group of its own, killed with this process at the
     latest."""
 
-    def __init__(self, arguments, user=None, home=HERE, **options):
-        """user: run as that one, which only root can have done."""
+    def __init__(self, arguments, user=None, host=LOCALHOST, before=(),
+                 **options):
+        """user: run as that one, which only root can have done.  before: a
+        command that changes what the process may see, and then runs it."""
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("process_group", 0)
-        self.popen = home.do(
+        self.popen = host.do(
             subprocess.Popen,
-            ["setpriv", "--pdeathsig", "KILL", *as_user(user), "--"] +
+            [*before, "setpriv", "--pdeathsig", "KILL", *as_user(user), "--"] +
             arguments,
             **options)
         self.pid = self.popen.pid
@@ -178,11 +149,11 @@ class Process:
         """SIGKILL, which a stopped one obeys too, and reap."""
         if self.is_alive():
             self.signal(signal.SIGKILL)
-        return self.popen.wait(PATIENCE_S)
+        return self.popen.wait(waiting.LIMIT_S)
 
     def freeze(self):
         self.signal(signal.SIGSTOP)
-        eventually("process %d to stop" % self.pid,
+        waiting.eventually("process %d to stop" % self.pid,
                    lambda: self.state() == "T")
 
     def thaw(self):
