@@ -15,7 +15,7 @@
 static void acquire_and_release(struct fixture *f)
 {
     idle_subject(f, &f->a);
-    (void)idle_step(f, idle_user(HF_EVENT_WANT, &f->a));
+    (void)idle_step(f, idle_user(HF_EVENT_ACQUIRE, &f->a));
     (void)idle_listed(f, HF_EVENT_ENQUEUED, HF_REQUEST_ENQUEUE, 0);
     (void)idle_step(f, idle_user(HF_EVENT_RELEASE, &f->a));
     (void)idle_step(f, idle_answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE));

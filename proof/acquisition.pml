@@ -102,7 +102,7 @@ inline lose(a, ticket_lives)
 /* ------------------------------------------------------------- the place -- */
 
 /* Watches are of tickets: one that stays in sight keeps its watch, and the end
- * of one that does not means nothing any more (hf_watches_follow()). */
+ * of one that does not means nothing any more (hf_ticket_watches_update()). */
 inline take_place(a)
 {
     v = (acq[a].seen_before == 0 -> UNWATCHED :
@@ -142,7 +142,7 @@ inline decide(a)
     fi
 }
 
-/* hf_own_ticket_placed() */
+/* hf_own_ticket_joined() */
 inline placed(a)
 {
     acq[a].phase = QUEUED;
@@ -247,7 +247,7 @@ inline enqueue_unsure(a)
         acq[a].list_wanted = true
 #endif
     :: else ->
-#ifndef ABANDONED_FORGOTTEN
+#ifndef UNANSWERED_FORGOTTEN
         WITHDRAW(acq[a].ticket) /* hf_own_ticket_remove_unanswered(), now */
 #else
         skip
@@ -264,7 +264,7 @@ inline listed(a)
     :: !acq[a].list_wanted && acq[a].phase == UNSURE && acq[a].seen ->
         placed(a)
     :: !acq[a].list_wanted && acq[a].phase == UNSURE && !acq[a].seen ->
-#ifndef ABANDONED_FORGOTTEN
+#ifndef UNANSWERED_FORGOTTEN
         removal[acq[a].ticket] = WAITING; /* hf_own_ticket_remove_unanswered() */
 #endif
         acq[a].phase = PAUSED
@@ -299,7 +299,7 @@ inline downgraded(a)
 /* hf_own_ticket_proven() */
 inline proven(a)
 {
-#ifdef PROOF_NOT_HEARD
+#ifdef PROOF_NOT_NOTIFIED
     skip
 #else
     if
@@ -321,7 +321,7 @@ inline give_up(a)
 {
     if
     :: acq[a].phase == UNSURE ->
-#ifndef ABANDONED_FORGOTTEN
+#ifndef UNANSWERED_FORGOTTEN
         WITHDRAW(acq[a].ticket)
 #else
         skip

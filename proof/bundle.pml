@@ -12,7 +12,7 @@ inline give_back_part(a)
         give_up(a);
         pump(a)
     :: IS_HAD(a) ->
-#ifndef BUNDLE_KEEPS_PART
+#ifndef MULTI_LOCK_KEEPS_CHILD
         release(a);
         pump(a)
 #else

@@ -11,7 +11,7 @@ inline lose_holder()
     for (u : 0 .. MEMBERS - 1) {
         if
         :: member[u] == HELD && !TICKET_IS(HELD) ->
-#ifndef COHORT_LOSS_UNTOLD
+#ifndef COHORT_LOSS_NOT_NOTIFIED
             member[u] = RELEASING /* it was told, and lets go */
 #else
             skip

@@ -37,7 +37,7 @@
 #endif
 
 /* A ticket as a list shows it: 0 is none.  A writer that has become a reader
- * is another one to whoever watches it (struct hf_watched). */
+ * is another one to whoever watches it (struct hf_watched_ticket). */
 #define AS_READER 128
 #define SHOWN(t) ((t) + 1 + (reads[t] -> AS_READER : 0))
 #define TICKET_OF(shown) (((shown) & 127) - 1)

@@ -63,7 +63,7 @@ inline fail_queue_watch(a)
     fi
 }
 
-/* hf_own_ticket_looked(): LOOKING, the pump enters; QUEUED, this is the list to
+/* hf_own_ticket_queue_listed(): LOOKING, the pump enters; QUEUED, this is the list to
  * decide by. */
 inline looked(c)
 {

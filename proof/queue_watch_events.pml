@@ -13,7 +13,7 @@ end:
         }
         :: d_step {
             session[c] == UP && look[c] == WATCHING && look_changed[c];
-#ifdef LOOKED_ONCE
+#ifdef QUEUE_WATCHED_ONCE
             look_changed[c] = false
 #else
             end_queue_watch(c)

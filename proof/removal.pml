@@ -27,7 +27,7 @@ inline removal_failed(t)
 {
     if
     :: removal[t] >= SENT ->
-#ifdef WITHDRAW_ONCE
+#ifdef REMOVAL_NOT_RETRIED
         removal[t] = NONE;
 #else
         removal[t] = DUE;

@@ -116,7 +116,7 @@ inline expired(c)
         if
         :: acq[y].phase == HELD && session[c] == CRASHED ->
             acq[y].phase = DONE
-#ifndef LOST_NOT_TOLD
+#ifndef LOST_NOT_NOTIFIED
         :: acq[y].phase == HELD && session[c] != CRASHED ->
             lose(y, true)
 #endif

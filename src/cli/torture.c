@@ -21,7 +21,7 @@
 #include "cli/say.h"
 #include "cli/sights.h"
 #include "core/error.h"
-#include "core/name.h"
+#include "core/lock_name.h"
 #include "core/url.h"
 
 #define COUNT_DEFAULT 8
@@ -173,7 +173,7 @@ static bool take_name(int argc, char **argv, struct torture *torture)
             torture->crowd.lock = kinds[i].name;
     if (optind < argc)
         torture->crowd.lock = argv[optind];
-    if (hf_name_check(torture->crowd.lock, &torture->crowd.lock, &error) ==
+    if (hf_lock_name_check(torture->crowd.lock, &torture->crowd.lock, &error) ==
         HF_OK)
         return true;
     hf_say_error(&error);

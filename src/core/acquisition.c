@@ -8,12 +8,12 @@
 
 #include "core/core_state.h"
 #include "core/error.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 #define TO(name) (1u << HF_ACQUISITION_##name)
 
-static const struct hf_machine_state states[] = {
+static const struct hf_state_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(WAITING)},
     [STATE(WAITING)] = {"WAITING", TO(HELD) | TO(GIVING_UP)},
     [STATE(HELD)] = {"HELD", TO(LOST) | TO(RELEASING)},
@@ -23,7 +23,7 @@ static const struct hf_machine_state states[] = {
     [STATE(DONE)] = {"DONE", 0},
 };
 
-static const struct hf_machine_table table = {"acquisition", states,
+static const struct hf_state_machine table = {"acquisition", states,
                                               sizeof states / sizeof states[0]};
 
 static void add_held(struct hf_core *core, struct hf_acquisition *a)
@@ -55,7 +55,7 @@ struct hf_acquisition *
 hf_acquisition_of_turn(const struct hf_enqueue_turn *turn)
 {
     char *at =
-        (char *)(uintptr_t)turn - offsetof(struct hf_acquisition, own.turn);
+        (char *)(uintptr_t)turn - offsetof(struct hf_acquisition, tickets.turn);
 
     return (struct hf_acquisition *)(void *)at;
 }
@@ -63,7 +63,7 @@ hf_acquisition_of_turn(const struct hf_enqueue_turn *turn)
 bool hf_acquisition_is_asking(const struct hf_enqueue_turn *turn)
 {
     const struct hf_own_ticket *ticket =
-        hf_acquisition_of_turn(turn)->own.ticket;
+        hf_acquisition_of_turn(turn)->tickets.current;
 
     return ticket != NULL && hf_own_ticket_enqueue_unanswered(ticket);
 }
@@ -82,15 +82,15 @@ static bool wants_ticket(const struct hf_acquisition *a)
 {
     if (a->kind == HF_TICKET_LEASE || !hf_acquisition_is_waiting(a))
         return false;
-    if (a->own.ticket == NULL)
+    if (a->tickets.current == NULL)
         return hf_acquisition_can_enqueue(a);
-    return a->own.ticket->state < HF_OWN_TICKET_QUEUED;
+    return a->tickets.current->state < HF_OWN_TICKET_QUEUED;
 }
 
 void hf_acquisition_update_order(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->ops->takes_tickets)
-        hf_enqueue_order_update(core, &a->own.turn, wants_ticket(a),
+        hf_enqueue_order_update(core, &a->tickets.turn, wants_ticket(a),
                                 hf_acquisition_is_queued(a));
 }
 
@@ -112,7 +112,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
         set_valid(a, false);
         remove_held(core, a);
     }
-    hf_machine_move(&table, &a->state, state);
+    hf_state_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD)) {
         add_held(core, a);
         set_valid(a, true);
@@ -145,8 +145,8 @@ void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a)
 }
 
 /* The client that closes ends its session, and every ticket with it. */
-static bool is_overdue(const struct hf_core *core,
-                       const struct hf_acquisition *a)
+static bool removal_wait_is_over(const struct hf_core *core,
+                                 const struct hf_acquisition *a)
 {
     return a->state == STATE(GIVING_UP) &&
            !hf_acquisition_waits_for_removal(a) &&
@@ -155,7 +155,7 @@ static bool is_overdue(const struct hf_core *core,
 
 #define MAY_REMAIN "; its ticket may stay in the queue until the session ends"
 
-static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
+static void append_may_remain(struct hf_core *core, struct hf_acquisition *a)
 {
     char text[HF_ERROR_TEXT_BYTES];
 
@@ -169,26 +169,26 @@ static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
 }
 
 /* Notify the owner of the end, if it is time.  Invariant 8: once. */
-static void notify(struct hf_core *core, struct hf_acquisition *a)
+static void notify_end(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->notified || (a->ops->must_wait(a) && !is_overdue(core, a)))
+    if (a->notified || (a->ops->must_wait(a) && !removal_wait_is_over(core, a)))
         return;
     a->notified = true;
     hf_schedule_touch(core, &a->entry);
     if (a->state == STATE(RELEASING)) {
         if (a->status == HF_OK)
             a->status = a->ops->release_status(core, a);
-        a->owner->ended(core, a, HF_EFFECT_RELEASED);
+        a->listener->ended(core, a, HF_EFFECT_RELEASED);
     } else {
-        note_what_may_remain(core, a);
-        a->owner->ended(core, a, HF_EFFECT_ENDED);
+        append_may_remain(core, a);
+        a->listener->ended(core, a, HF_EFFECT_ENDED);
     }
 }
 
 const char *hf_acquisition_text(const struct hf_acquisition *a)
 {
     if (!a->message_missing)
-        return hf_text_of(a->message);
+        return hf_shared_text_get(a->message);
     return a->may_remain ? "there is no memory to say why" MAY_REMAIN
                          : "there is no memory to say why";
 }
@@ -196,11 +196,12 @@ const char *hf_acquisition_text(const struct hf_acquisition *a)
 void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
                              const char *text)
 {
-    a->message_missing = !hf_text_keep(&core->messages, &a->message, text);
+    a->message_missing =
+        !hf_shared_text_set(&core->messages, &a->message, text);
 }
 
-void hf_acquisition_keep_message(struct hf_core *core, struct hf_acquisition *a,
-                                 const struct hf_error *why)
+void hf_acquisition_set_error(struct hf_core *core, struct hf_acquisition *a,
+                              const struct hf_error *why)
 {
     a->status = why->status;
     hf_acquisition_set_text(core, a, why->text);
@@ -209,7 +210,7 @@ void hf_acquisition_keep_message(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
                                const char *payload)
 {
-    (void)hf_text_keep(&core->holders, &a->holder, payload);
+    (void)hf_shared_text_set(&core->holders, &a->holder, payload);
 }
 
 /* Invariant 7: the flag is cleared in this step, and LOST is queued before
@@ -222,13 +223,13 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
 
     assert(a->state == STATE(HELD) && why[0] != '\0');
     hf_error_set(&loss, HF_ELOST, "%s", why);
-    hf_acquisition_keep_message(core, a, &loss);
+    hf_acquisition_set_error(core, a, &loss);
     hf_acquisition_move(core, a, STATE(LOST));
     if (ticket != NULL && ticket_lives)
         hf_own_ticket_remove(core, ticket);
     else if (ticket != NULL)
         hf_own_ticket_move(core, ticket, HF_OWN_TICKET_GONE);
-    a->owner->lost(core, a);
+    a->listener->lost(core, a);
 }
 
 void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a)
@@ -271,53 +272,53 @@ static void user_ended(struct hf_core *core, struct hf_acquisition *a,
     hf_effect_add(&core->effects, &a->user.answer, how);
 }
 
-static void user_over(struct hf_core *core, struct hf_acquisition *a)
+static void user_done(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_effect_add(&core->effects, &a->user.forgotten, HF_EFFECT_FORGOTTEN);
+    hf_effect_add(&core->effects, &a->user.done, HF_EFFECT_ACQUISITION_DONE);
 }
 
-static bool user_relies(const struct hf_acquisition *a)
+static bool user_is_relied_on(const struct hf_acquisition *a)
 {
     (void)a;
     return true;
 }
 
-const struct hf_acquisition_owner hf_acquisition_of_user = {
+const struct hf_acquisition_listener hf_acquisition_user_listener = {
     .waiting = user_waiting,
     .granted = user_granted,
     .revoked = user_revoked,
     .lost = user_lost,
     .ended = user_ended,
-    .over = user_over,
-    .relies = user_relies,
+    .done = user_done,
+    .is_relied_on = user_is_relied_on,
 };
 
 void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
                           bool revoked)
 {
     hf_acquisition_move(core, a, STATE(HELD));
-    a->owner->granted(core, a);
+    a->listener->granted(core, a);
     if (revoked)
-        a->owner->revoked(core, a);
+        a->listener->revoked(core, a);
 }
 
-void hf_acquisition_displaced(struct hf_acquisition *a)
+void hf_acquisition_lose_position(struct hf_acquisition *a)
 {
-    a->placeless = true;
-    if (a->owner->displaced != NULL)
-        a->owner->displaced(a);
+    a->position_lost = true;
+    if (a->listener->displaced != NULL)
+        a->listener->displaced(a);
 }
 
-void hf_acquisition_count_place(struct hf_acquisition *a)
+void hf_acquisition_count_displaced(struct hf_acquisition *a)
 {
-    if (a->placeless)
+    if (a->position_lost)
         a->displaced++;
-    a->placeless = false;
+    a->position_lost = false;
 }
 
 bool hf_acquisition_is_relied_on(const struct hf_acquisition *a)
 {
-    return a->state == STATE(HELD) && a->owner->relies(a);
+    return a->state == STATE(HELD) && a->listener->is_relied_on(a);
 }
 
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
@@ -354,23 +355,24 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     if (core->now_ms < session->connect_by_ms && !session->ever_connected)
         a->connect_by_ms = session->connect_by_ms;
     if (a->ops->takes_tickets) {
-        a->own.enqueue_at_ms = a->not_before_ms;
-        hf_enqueue_order_want(core, &a->own.turn, a->queue, a->not_before_ms);
+        a->tickets.enqueue_at_ms = a->not_before_ms;
+        hf_enqueue_order_register(core, &a->tickets.turn, a->queue,
+                                  a->not_before_ms);
     }
     if (hf_acquisition_is_of_user(a)) {
         a->user.answer.acquisition = a;
         a->user.loss.acquisition = a;
         a->user.waiting.acquisition = a;
-        a->user.forgotten.acquisition = a;
+        a->user.done.acquisition = a;
     }
 }
 
-void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
+void hf_acquisition_start(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
     assert(a->state == STATE(IDLE) && a->queue != NULL && a->payload != NULL);
-    assert((a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST) ||
+    assert((a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_QUEUED_LAST) ||
            a->kind == HF_TICKET_PARTICIPANT);
     assert(a->ops->takes_tickets ||
            (!hf_acquisition_waits_for_removal(a) && a->not_before_ms == 0));
@@ -396,11 +398,11 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
     if (!hf_acquisition_is_waiting(a))
         return;
     a->notify_at_ms = hf_after_ms(core->now_ms, HF_REMOVAL_WAIT_MS);
-    hf_acquisition_keep_message(core, a, why);
+    hf_acquisition_set_error(core, a, why);
     a->ops->leave(core, a);
     hf_acquisition_move(core, a, STATE(GIVING_UP));
-    if (a->owner->gave_up != NULL)
-        a->owner->gave_up(core, a);
+    if (a->listener->gave_up != NULL)
+        a->listener->gave_up(core, a);
     hf_acquisition_pump(core, a);
 }
 
@@ -421,21 +423,21 @@ void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->state != STATE(RELEASING) && a->state != STATE(GIVING_UP))
         return;
-    notify(core, a);
+    notify_end(core, a);
     if (!a->notified || !a->ops->may_finish(a))
         return;
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);
     a->ops->finish(core, a);
-    a->owner->over(core, a);
+    a->listener->done(core, a);
 }
 
 void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_own_ticket *ticket = hf_acquisition_earlier(a), *next;
 
-    hf_text_drop(&core->messages, &a->message);
-    hf_text_drop(&core->holders, &a->holder);
+    hf_shared_text_clear(&core->messages, &a->message);
+    hf_shared_text_clear(&core->holders, &a->holder);
     for (; ticket != NULL; ticket = next) {
         next = ticket->next;
         hf_own_ticket_free(ticket);
@@ -444,8 +446,8 @@ void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
         hf_own_ticket_free(ticket);
     if (a->ops == NULL || !a->ops->takes_tickets)
         return;
-    hf_text_drop(&core->messages, &a->own.denial);
-    a->own.ticket = a->own.earlier = NULL;
+    hf_shared_text_clear(&core->messages, &a->tickets.removal_denied);
+    a->tickets.current = a->tickets.earlier = NULL;
 }
 
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
@@ -458,7 +460,8 @@ void hf_acquisition_explain_busy(const struct hf_acquisition *a,
     else if (a->holder == NULL)
         hf_error_set(why, HF_EBUSY, "somebody else is ahead in the queue");
     else
-        hf_error_set(why, HF_EBUSY, "held by \"%s\"", hf_text_of(a->holder));
+        hf_error_set(why, HF_EBUSY, "held by \"%s\"",
+                     hf_shared_text_get(a->holder));
 }
 
 void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
@@ -471,19 +474,19 @@ void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
 
 /* ------------------------------------------------------------ invariants -- */
 
-static void check_own(const struct hf_core *core,
-                      const struct hf_acquisition *a)
+static void check_tickets(const struct hf_core *core,
+                          const struct hf_acquisition *a)
 {
-    const struct hf_own_ticket *ticket = a->own.ticket;
+    const struct hf_own_ticket *ticket = a->tickets.current;
 
-    assert(
-        a->own.turn.in_line ==
-        (wants_ticket(a) && a->own.turn.failures < HF_ENQUEUE_ORDER_FAILURES));
-    hf_enqueue_order_check(core, &a->own.turn);
+    assert(a->tickets.turn.in_line ==
+           (wants_ticket(a) &&
+            a->tickets.turn.failures < HF_ENQUEUE_ORDER_FAILURES));
+    hf_enqueue_order_check(core, &a->tickets.turn);
     assert(a->state != STATE(HELD) || ticket->state == HF_OWN_TICKET_HELD);
-    assert(!a->own.downgrading || a->state == STATE(HELD));
+    assert(!a->tickets.downgrading || a->state == STATE(HELD));
     assert(a->state != STATE(HELD) ||
-           ticket->in.held.downgrading == a->own.downgrading);
+           ticket->in.held.downgrading == a->tickets.downgrading);
     if (ticket != NULL) {
         assert(ticket->acquisition == a);
         assert((ticket->state < HF_OWN_TICKET_HELD) ==
@@ -503,12 +506,12 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(a->state > STATE(IDLE) && a->state < STATE(DONE));
     hf_schedule_check_entry(core, &a->entry);
     if (a->ops->takes_tickets)
-        check_own(core, a);
+        check_tickets(core, a);
     assert(!hf_acquisition_is_of_user(a) ||
            atomic_load(&a->user.valid) == (a->state == STATE(HELD)));
     assert(a->state != STATE(HELD) || a->session == core->session.number);
     assert(!a->notified || a->state >= STATE(RELEASING));
     assert(a->kind != HF_TICKET_PARTICIPANT || a->state != STATE(HELD) ||
-           a->stamp > a->token);
+           a->generation > a->token);
     assert(!hf_acquisition_is_waiting(a) || !core->session.closing);
 }

@@ -24,7 +24,7 @@
 #include "core/own_ticket.h"
 #include "core/retry.h"
 #include "core/schedule.h"
-#include "core/text.h"
+#include "core/shared_text.h"
 #include "core/ticket.h"
 #include "core/tree.h"
 
@@ -71,24 +71,24 @@ struct hf_acquisition_ops {
     void (*finish)(struct hf_core *core, struct hf_acquisition *a);
     /* It waits: set .ahead and .holder, false if they are as they were; and
      * ${at}: which acquisition has the ticket that it waits by. */
-    bool (*place)(struct hf_core *core, struct hf_acquisition *a,
-                  const struct hf_acquisition **at);
+    bool (*position)(struct hf_core *core, struct hf_acquisition *a,
+                     const struct hf_acquisition **waits_by);
 };
 
 /* The owner of an acquisition: the user; a multi-lock, of its children; a
  * cohort, of its tickets.  .lost may only take note and notify the owner's own
  * owner, because LOST comes first; what the others note is looked at when the
  * step ends. */
-struct hf_acquisition_owner {
+struct hf_acquisition_listener {
     void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
     void (*granted)(struct hf_core *core, struct hf_acquisition *a);
     void (*revoked)(struct hf_core *core, struct hf_acquisition *a);
     void (*lost)(struct hf_core *core, struct hf_acquisition *a);
     void (*ended)(struct hf_core *core, struct hf_acquisition *a,
                   enum hf_effect_kind how); /* ENDED, RELEASED */
-    void (*over)(struct hf_core *core, struct hf_acquisition *a);
+    void (*done)(struct hf_core *core, struct hf_acquisition *a);
     /* HELD: does somebody rely on the grant? */
-    bool (*relies)(const struct hf_acquisition *a);
+    bool (*is_relied_on)(const struct hf_acquisition *a);
     /* Below: NULL if nothing is to be done. */
     /* HELD, nobody relies on it, and safe-until has moved. */
     void (*proven)(struct hf_core *core, struct hf_acquisition *a);
@@ -101,26 +101,28 @@ struct hf_acquisition_owner {
 };
 
 /* The part of an acquisition that takes tickets of its own. */
-struct hf_acquisition_own {
+struct hf_acquisition_tickets {
     /* The ticket in force; NULL: it has none.  Those before it, until they are
      * over, the oldest first. */
-    struct hf_own_ticket *ticket;
+    struct hf_own_ticket *current;
     struct hf_own_ticket *earlier;
     uint64_t enqueue_at_ms; /* no ticket before */
     struct hf_retry_state enqueue_retry;
-    uint64_t pumped_ms;     /* when it was last asked for what was due */
-    bool downgrading;       /* HELD, by a writer that is to be a reader */
-    struct hf_text *denial; /* why a ticket of it may not be taken out of its
-                               queue; NULL: nothing is known of that */
+    uint64_t pumped_ms; /* when it was last asked for what was due */
+    bool downgrading;   /* HELD, by a writer that is to be a reader */
+    struct hf_shared_text
+        *removal_denied; /* why a ticket of it may not be taken out of its
+             queue; NULL: nothing is known of that */
     struct hf_enqueue_turn turn;
 };
 
 /* The part of a waiter of a cohort, see cohort.h. */
 struct hf_acquisition_waiter {
-    struct hf_cohort *cohort;      /* set before WANT, with .ops */
-    struct hf_tree_node waiting;   /* WAITING: among the cohort's */
-    struct hf_acquisition *awaits; /* RELEASING, GIVING_UP: the owner is told
-                                      when this ticket has ended; NULL: now */
+    struct hf_cohort *cohort;    /* set before WANT, with .ops */
+    struct hf_tree_node waiting; /* WAITING: among the cohort's */
+    struct hf_acquisition
+        *awaited_ticket; /* RELEASING, GIVING_UP: the owner is told
+                    when this ticket has ended; NULL: now */
 };
 
 /* The part of an acquisition of the user. */
@@ -141,7 +143,7 @@ struct hf_acquisition_user {
     struct hf_effect answer;  /* GRANTED, then RELEASED; or ENDED */
     struct hf_effect loss;    /* REVOKED, then LOST */
     struct hf_effect waiting; /* WAITING, then DOWNGRADED */
-    struct hf_effect forgotten;
+    struct hf_effect done;
 };
 
 /* Zeroed, then set, before WANT; hf_acquisition_free() at the end. */
@@ -165,12 +167,12 @@ struct hf_acquisition {
      * own; for a multi-lock and for a waiter both are set. */
     const struct hf_acquisition_ops *ops;
     union {
-        struct hf_acquisition_own own;
+        struct hf_acquisition_tickets tickets;
         struct hf_multi_lock *multi_lock;
         struct hf_acquisition_waiter waiter;
     };
     /* Whose it is, which the core sets, and what that one needs. */
-    const struct hf_acquisition_owner *owner;
+    const struct hf_acquisition_listener *listener;
     union {
         struct hf_acquisition_user user;
         struct hf_acquisition *parent; /* a multi-lock, see multi_lock.h */
@@ -178,28 +180,28 @@ struct hf_acquisition {
     };
 
     /* To be read with the effects. */
-    hf_status status;        /* ENDED, RELEASED */
-    struct hf_text *message; /* of hf_acquisition_text() */
-    bool message_missing;    /* there was no memory for it */
+    hf_status status;               /* ENDED, RELEASED */
+    struct hf_shared_text *message; /* of hf_acquisition_text() */
+    bool message_missing;           /* there was no memory for it */
     bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
                         until the session ends; the text says so */
     uint64_t started_at_ms;
     uint32_t ahead;                /* WAITING */
     uint32_t displaced;            /* WAITING: how often a place was lost
                                       before the one that it has, or had */
-    struct hf_text *holder;        /* WAITING: payload of the head; "" without
-                                      the memory for it */
+    struct hf_shared_text *holder; /* WAITING: payload of the head; "" without
+                               the memory for it */
     struct hf_ticket_id ticket_id; /* GRANTED */
     uint64_t token;                /* GRANTED */
-    uint64_t stamp;                /* GRANTED to a PARTICIPANT: what let
-                                      it in */
+    uint64_t generation;           /* GRANTED to a PARTICIPANT: what let
+                                 it in */
 
     /* The core's own; see acquisition.c. */
     unsigned state;
-    bool unlimited; /* its limits do not count: a parent that takes tickets,
-                       because the child that waits has them; a cohort's
-                       ticket, because the waiters have them */
-    bool placeless; /* its place is lost, and it has no other yet */
+    bool no_deadline;   /* its limits do not count: a parent that takes tickets,
+                         because the child that waits has them; a cohort's
+                         ticket, because the waiters have them */
+    bool position_lost; /* its place is lost, and it has no other yet */
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t session;       /* HELD: number of the one that grants it */
     bool notified;          /* RELEASED or ENDED was queued, ... */
@@ -216,14 +218,14 @@ struct hf_acquisition {
 static inline struct hf_own_ticket *
 hf_acquisition_ticket(const struct hf_acquisition *a)
 {
-    return a->ops != NULL && a->ops->takes_tickets ? a->own.ticket : NULL;
+    return a->ops != NULL && a->ops->takes_tickets ? a->tickets.current : NULL;
 }
 
 /* Its tickets that are in force no more: the oldest, with .next. */
 static inline struct hf_own_ticket *
 hf_acquisition_earlier(const struct hf_acquisition *a)
 {
-    return a->ops != NULL && a->ops->takes_tickets ? a->own.earlier : NULL;
+    return a->ops != NULL && a->ops->takes_tickets ? a->tickets.earlier : NULL;
 }
 
 #define FOR_EACH_EARLIER(a, ticket)                                            \
@@ -255,7 +257,7 @@ void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
 
 /* Say in ${why} why ${a}, which waits, has not been granted in ${waited_ms}, or
  * by what a try may take; that somebody else is ahead of it. */
-void hf_acquisition_explain_overdue(struct hf_core *core,
+void hf_acquisition_explain_timeout(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
                                     struct hf_error *why);
@@ -278,7 +280,8 @@ static inline bool hf_acquisition_is_queued(const struct hf_acquisition *a)
 
 static inline bool hf_acquisition_is_behind(const struct hf_acquisition *a)
 {
-    return hf_acquisition_is_queued(a) && a->own.ticket->in.queued.blocking > 0;
+    return hf_acquisition_is_queued(a) &&
+           a->tickets.current->in.queued.blocking > 0;
 }
 
 /* Does somebody rely on the grant of ${a}?  Nobody does on a child whose parent
@@ -290,12 +293,12 @@ bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 /* --------------------------------------------------------- from the user -- */
 
-extern const struct hf_acquisition_owner hf_acquisition_of_user;
-extern const struct hf_acquisition_ops hf_acquisition_by_ticket;
+extern const struct hf_acquisition_listener hf_acquisition_user_listener;
+extern const struct hf_acquisition_ops hf_acquisition_ticket_ops;
 
 static inline bool hf_acquisition_is_of_user(const struct hf_acquisition *a)
 {
-    return a->owner == &hf_acquisition_of_user;
+    return a->listener == &hf_acquisition_user_listener;
 }
 
 /* Does its end wait until nothing of it can be in the queue? */
@@ -306,7 +309,7 @@ hf_acquisition_waits_for_removal(const struct hf_acquisition *a)
 }
 
 /* Its .ops and .owner are set. */
-void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_start(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
@@ -341,8 +344,8 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
 
 /* Set the status and the text to ${why}. */
-void hf_acquisition_keep_message(struct hf_core *core, struct hf_acquisition *a,
-                                 const struct hf_error *why);
+void hf_acquisition_set_error(struct hf_core *core, struct hf_acquisition *a,
+                              const struct hf_error *why);
 
 /* Set .holder to ${payload}. */
 void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
@@ -353,11 +356,11 @@ void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
                           bool revoked);
 
 /* Its place is lost; the next one will be at the tail. */
-void hf_acquisition_displaced(struct hf_acquisition *a);
+void hf_acquisition_lose_position(struct hf_acquisition *a);
 
 /* It has a place.  The loss of the one before is counted now and not earlier,
  * because until now the owner was notified of the old place. */
-void hf_acquisition_count_place(struct hf_acquisition *a);
+void hf_acquisition_count_displaced(struct hf_acquisition *a);
 
 /* In the core's list, and out of it. */
 void hf_acquisition_link(struct hf_core *core, struct hf_acquisition *a);
@@ -384,7 +387,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a);
 
 /* Has it ended, and has the engine nothing of it? */
-bool hf_acquisition_is_over(const struct hf_acquisition *a);
+bool hf_acquisition_can_be_freed(const struct hf_acquisition *a);
 
 /* Will the answer to a removal, or to the enqueue before it, still come? */
 bool hf_acquisition_awaits_removal(const struct hf_acquisition *a);

@@ -8,10 +8,10 @@
 
 #include <assert.h>
 
+#include "core/admission_rule.h"
 #include "core/core_state.h"
 #include "core/error.h"
-#include "core/instant.h"
-#include "core/rule.h"
+#include "core/time_math.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 
@@ -20,55 +20,55 @@
 /* May it be, or appear, in the queue? */
 static bool may_exist(const struct hf_own_ticket *ticket)
 {
-    return ticket != NULL && ticket->state != HF_OWN_TICKET_LOOKING &&
+    return ticket != NULL && ticket->state != HF_OWN_TICKET_UNQUEUED &&
            ticket->state != HF_OWN_TICKET_GONE;
 }
 
 /* Move the ticket in force to the earlier ones.  It is freed when it is over.
  */
-static void drop_ticket(struct hf_core *core, struct hf_acquisition *a)
+static void move_to_earlier(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_own_ticket **link = &a->own.earlier;
+    struct hf_own_ticket **link = &a->tickets.earlier;
 
     while (*link != NULL)
         link = &(*link)->next;
-    *link = a->own.ticket;
-    a->own.ticket = NULL;
+    *link = a->tickets.current;
+    a->tickets.current = NULL;
     hf_schedule_touch(core, &a->entry);
 }
 
-static void free_over(struct hf_core *core, struct hf_acquisition *a)
+static void free_done_tickets(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_own_ticket **link = &a->own.earlier, *over;
+    struct hf_own_ticket **link = &a->tickets.earlier, *done;
 
-    while ((over = *link) != NULL) {
-        if (!hf_own_ticket_is_over(over)) {
-            link = &over->next;
+    while ((done = *link) != NULL) {
+        if (!hf_own_ticket_can_be_freed(done)) {
+            link = &done->next;
             continue;
         }
-        *link = over->next;
-        hf_ticket_table_remove(&core->tickets, over);
-        hf_own_ticket_free(over);
+        *link = done->next;
+        hf_ticket_table_remove(&core->tickets, done);
+        hf_own_ticket_free(done);
     }
 }
 
-static void forget_tickets(struct hf_core *core, struct hf_acquisition *a)
+static void remove_from_table(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->own.ticket != NULL)
-        hf_ticket_table_remove(&core->tickets, a->own.ticket);
+    if (a->tickets.current != NULL)
+        hf_ticket_table_remove(&core->tickets, a->tickets.current);
     FOR_EACH_EARLIER(a, ticket)
     hf_ticket_table_remove(&core->tickets, ticket);
 }
 
 /* Are all answers in that tell of its tickets, and none of these in a queue? */
-static bool are_finished(const struct hf_acquisition *a)
+static bool all_finished(const struct hf_acquisition *a)
 {
-    bool settled =
-        a->own.ticket == NULL || hf_own_ticket_is_finished(a->own.ticket);
+    bool finished = a->tickets.current == NULL ||
+                    hf_own_ticket_is_finished(a->tickets.current);
 
     FOR_EACH_EARLIER(a, ticket)
-    settled &= hf_own_ticket_is_finished(ticket);
-    return settled;
+    finished &= hf_own_ticket_is_finished(ticket);
+    return finished;
 }
 
 /* ------------------------------------ notifications of the ticket in force --
@@ -78,15 +78,15 @@ static void queued(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
-    hf_acquisition_count_place(a);
-    if (a->owner->queued != NULL)
-        a->owner->queued(a);
-    a->own.enqueue_retry = (struct hf_retry_state){0};
+    hf_acquisition_count_displaced(a);
+    if (a->listener->queued != NULL)
+        a->listener->queued(a);
+    a->tickets.enqueue_retry = (struct hf_retry_state){0};
     hf_acquisition_update_order(core, a);
 }
 
-static void placed(struct hf_core *core, struct hf_own_ticket *ticket,
-                   size_t ahead, const char *holder)
+static void position_changed(struct hf_core *core, struct hf_own_ticket *ticket,
+                             size_t ahead, const char *holder)
 {
     ticket->acquisition->ahead = (uint32_t)ahead;
     if (holder != NULL)
@@ -102,7 +102,7 @@ static bool may_wait(struct hf_core *core, struct hf_own_ticket *ticket)
 
 static void waiting(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    ticket->acquisition->owner->waiting(core, ticket->acquisition);
+    ticket->acquisition->listener->waiting(core, ticket->acquisition);
 }
 
 static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -112,14 +112,14 @@ static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
 
     a->ticket_id = ticket->id;
     a->token = ticket->token;
-    a->stamp = ticket->stamp;
+    a->generation = ticket->generation;
     a->session = ticket->session;
     hf_acquisition_grant(core, a, revoked);
 }
 
 static void revoked(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    ticket->acquisition->owner->revoked(core, ticket->acquisition);
+    ticket->acquisition->listener->revoked(core, ticket->acquisition);
 }
 
 static void lost(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
@@ -134,35 +134,36 @@ static void evicted(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
-    hf_acquisition_displaced(a);
-    hf_own_ticket_unask(core, ticket);
+    hf_acquisition_lose_position(a);
+    hf_own_ticket_cancel_request(core, ticket);
     if (ticket->state == HF_OWN_TICKET_QUEUED)
         hf_own_ticket_move(core, ticket, HF_OWN_TICKET_GONE);
-    drop_ticket(core, a);
+    move_to_earlier(core, a);
     hf_acquisition_update_order(core, a);
-    a->own.enqueue_at_ms = hf_core_again_at_ms(core, &a->own.enqueue_retry);
+    a->tickets.enqueue_at_ms =
+        hf_core_retry_at_ms(core, &a->tickets.enqueue_retry);
 }
 
 /* ${end}: what becomes of the ticket in force, if there is one. */
-static void try_again(struct hf_core *core, struct hf_acquisition *a,
-                      const struct hf_error *why, enum hf_own_ticket_end end)
+static void retry(struct hf_core *core, struct hf_acquisition *a,
+                  const struct hf_error *why, enum hf_own_ticket_end end)
 {
     uint64_t at_ms = core->now_ms;
 
-    hf_acquisition_keep_message(core, a, why); /* if the wait ends meanwhile */
-    hf_enqueue_order_failed(core, &a->own.turn);
+    hf_acquisition_set_error(core, a, why); /* if the wait ends meanwhile */
+    hf_enqueue_order_failed(core, &a->tickets.turn);
     /* A connection that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
-        at_ms = hf_retry_next(&core->config.retry, &a->own.enqueue_retry,
+        at_ms = hf_retry_next(&core->config.retry, &a->tickets.enqueue_retry,
                               core->now_ms, &core->config.random);
-        at_ms = hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
+        at_ms = hf_max_ms(at_ms, hf_after_ms(core->now_ms, 1));
     }
-    if (a->own.ticket != NULL) {
-        hf_own_ticket_end(core, a->own.ticket, end);
-        drop_ticket(core, a);
+    if (a->tickets.current != NULL) {
+        hf_own_ticket_end(core, a->tickets.current, end);
+        move_to_earlier(core, a);
         hf_acquisition_update_order(core, a);
     }
-    a->own.enqueue_at_ms = at_ms;
+    a->tickets.enqueue_at_ms = at_ms;
     if (at_ms == HF_FOREVER)
         hf_acquisition_give_up(core, a, why);
 }
@@ -171,12 +172,12 @@ static void unsure(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why)
 {
     /* Should no retry be left, this is what the wait ends with. */
-    hf_acquisition_keep_message(core, ticket->acquisition, why);
+    hf_acquisition_set_error(core, ticket->acquisition, why);
 }
 
 static void search_failed(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    hf_enqueue_order_failed(core, &ticket->acquisition->own.turn);
+    hf_enqueue_order_failed(core, &ticket->acquisition->tickets.turn);
 }
 
 static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -189,7 +190,7 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_error_set(&kept, a->status, "%s", hf_acquisition_text(a));
         why = &kept;
     }
-    try_again(core, a, why, end);
+    retry(core, a, why, end);
 }
 
 static void refused(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -201,24 +202,25 @@ static void refused(struct hf_core *core, struct hf_own_ticket *ticket,
 /* The wait was given up, and the enqueue of the ticket got no answer. */
 static void unanswered(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    hf_own_ticket_unask(core, ticket);
+    hf_own_ticket_cancel_request(core, ticket);
     hf_own_ticket_remove_unanswered(core, ticket, true);
-    drop_ticket(core, ticket->acquisition);
+    move_to_earlier(core, ticket->acquisition);
 }
 
 static void not_removed(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_error *why)
 {
     struct hf_acquisition *a = ticket->acquisition;
-    bool concerns =
-        ticket == a->own.ticket || hf_acquisition_waits_for_removal(a);
+    bool is_relevant =
+        ticket == a->tickets.current || hf_acquisition_waits_for_removal(a);
     bool is_notified =
         (a->state == STATE(RELEASING) && a->status == HF_OK) ||
         (a->state == STATE(GIVING_UP) && hf_acquisition_waits_for_removal(a));
 
-    (void)hf_text_keep(&core->messages, &a->own.denial, why->text);
-    if (concerns && is_notified && !a->notified)
-        hf_acquisition_keep_message(core, a, why);
+    (void)hf_shared_text_set(&core->messages, &a->tickets.removal_denied,
+                             why->text);
+    if (is_relevant && is_notified && !a->notified)
+        hf_acquisition_set_error(core, a, why);
 }
 
 /* ------------------------------------------------------------- downgrade -- */
@@ -234,17 +236,17 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
     /* The promise may have ended with this very step. */
     assert(a->state == STATE(HELD) || a->state == STATE(LOST));
     assert(a->kind == HF_TICKET_WRITE);
-    assert(!a->own.downgrading && hf_acquisition_is_of_user(a));
-    a->own.downgrading = true;
+    assert(!a->tickets.downgrading && hf_acquisition_is_of_user(a));
+    a->tickets.downgrading = true;
     if (a->state == STATE(HELD))
-        hf_own_ticket_downgrade(a->own.ticket);
+        hf_own_ticket_downgrade(a->tickets.current);
     hf_acquisition_pump(core, a);
 }
 
 static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
                              hf_status status)
 {
-    a->own.downgrading = false;
+    a->tickets.downgrading = false;
     a->user.downgrade_status = status;
     hf_effect_add(&core->effects, &a->user.waiting, HF_EFFECT_DOWNGRADED);
 }
@@ -253,9 +255,9 @@ static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
  * than in a pump: whoever else loses a grant is told that first. */
 static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (!a->own.downgrading || a->state == STATE(HELD))
+    if (!a->tickets.downgrading || a->state == STATE(HELD))
         return;
-    hf_own_ticket_unask(core, a->own.ticket);
+    hf_own_ticket_cancel_request(core, a->tickets.current);
     notify_downgrade(core, a,
                      a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
 }
@@ -266,15 +268,15 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_acquisition *a = ticket->acquisition;
 
     if (why != NULL)
-        hf_acquisition_keep_message(core, a, why);
+        hf_acquisition_set_error(core, a, why);
     else
         a->kind = HF_TICKET_READ;
     notify_downgrade(core, a, why != NULL ? why->status : HF_OK);
 }
 
-static const struct hf_ticket_owner ticket_owner = {
+static const struct hf_ticket_listener ticket_listener = {
     .queued = queued,
-    .placed = placed,
+    .position_changed = position_changed,
     .may_wait = may_wait,
     .waiting = waiting,
     .granted = granted,
@@ -304,7 +306,7 @@ static struct hf_own_ticket *new_ticket(struct hf_acquisition *a)
         .limit = a->limit,
         .report_every_ms = a->report_every_ms,
     };
-    struct hf_own_ticket *ticket = hf_own_ticket_new(&spec, &ticket_owner);
+    struct hf_own_ticket *ticket = hf_own_ticket_new(&spec, &ticket_listener);
 
     if (ticket == NULL)
         return NULL;
@@ -319,56 +321,59 @@ static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
-    if (a->own.ticket == NULL)
-        a->own.ticket = new_ticket(a);
-    if (a->own.ticket != NULL)
+    if (a->tickets.current == NULL)
+        a->tickets.current = new_ticket(a);
+    if (a->tickets.current != NULL)
         return true;
     hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
-    try_again(core, a, &why, HF_OWN_TICKET_NEVER_WAS);
+    retry(core, a, &why, HF_OWN_TICKET_NOT_CREATED);
     return false;
 }
 
-static bool may_try(const struct hf_core *core, const struct hf_acquisition *a)
+static bool may_enqueue(const struct hf_core *core,
+                        const struct hf_acquisition *a)
 {
-    return core->now_ms >= a->own.enqueue_at_ms &&
+    return core->now_ms >= a->tickets.enqueue_at_ms &&
            hf_acquisition_can_enqueue(a);
 }
 
 /* A lease enters its queue only once there was room: what stands in it is what
  * is held. */
-static void pump_try(struct hf_core *core, struct hf_acquisition *a)
+static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
-    bool looks = hf_rule_of(a->kind)->has_room != NULL;
+    bool waits_for_room = hf_admission_rule_of(a->kind)->has_room != NULL;
 
-    if (a->own.ticket != NULL && a->own.ticket->state != HF_OWN_TICKET_LOOKING)
+    if (a->tickets.current != NULL &&
+        a->tickets.current->state != HF_OWN_TICKET_UNQUEUED)
         return;
-    if (looks && (!may_try(core, a) || !make_ticket(core, a) ||
-                  !hf_own_ticket_looking(a->own.ticket)->room))
+    if (waits_for_room &&
+        (!may_enqueue(core, a) || !make_ticket(core, a) ||
+         !hf_own_ticket_unqueued(a->tickets.current)->has_room))
         return;
-    if (!may_try(core, a) ||
-        hf_enqueue_order_before(core, &a->own.turn) != NULL ||
+    if (!may_enqueue(core, a) ||
+        hf_enqueue_order_before(core, &a->tickets.turn) != NULL ||
         !make_ticket(core, a))
         return;
-    hf_own_ticket_enqueue(core, a->own.ticket);
+    hf_own_ticket_enqueue(core, a->tickets.current);
     hf_acquisition_update_order(core, a);
-    hf_enqueue_order_asked(core, &a->own.turn);
+    hf_enqueue_order_asked(core, &a->tickets.turn);
 }
 
 static void pump(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->owner->changed != NULL)
-        a->owner->changed(core, a);
-    a->own.pumped_ms = core->now_ms;
+    if (a->listener->changed != NULL)
+        a->listener->changed(core, a);
+    a->tickets.pumped_ms = core->now_ms;
     hf_acquisition_update_order(core,
                                 a); /* another ticket may be possible again */
     if (a->state == STATE(WAITING) && hf_session_usable(&core->session))
-        pump_try(core, a);
+        pump_enqueue(core, a);
     end_downgrade(core, a);
-    if (a->own.ticket != NULL)
-        hf_own_ticket_pump(core, a->own.ticket);
+    if (a->tickets.current != NULL)
+        hf_own_ticket_pump(core, a->tickets.current);
     FOR_EACH_EARLIER(a, ticket)
     hf_own_ticket_pump(core, ticket);
-    free_over(core, a);
+    free_done_tickets(core, a);
     hf_acquisition_finish(core, a);
 }
 
@@ -382,17 +387,17 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
 
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->own.ticket == NULL || a->state == STATE(LOST))
+    if (a->tickets.current == NULL || a->state == STATE(LOST))
         return;
-    if (a->own.ticket->state == HF_OWN_TICKET_UNSURE)
-        unanswered(core, a->own.ticket);
+    if (a->tickets.current->state == HF_OWN_TICKET_UNSURE)
+        unanswered(core, a->tickets.current);
     else
-        hf_own_ticket_remove(core, a->own.ticket);
+        hf_own_ticket_remove(core, a->tickets.current);
 }
 
 static bool may_remain(const struct hf_acquisition *a)
 {
-    bool may = may_exist(a->own.ticket);
+    bool may = may_exist(a->tickets.current);
 
     FOR_EACH_EARLIER(a, ticket)
     may |= may_exist(ticket);
@@ -401,8 +406,8 @@ static bool may_remain(const struct hf_acquisition *a)
 
 bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
 {
-    bool awaits =
-        a->own.ticket != NULL && hf_own_ticket_awaits_removal(a->own.ticket);
+    bool awaits = a->tickets.current != NULL &&
+                  hf_own_ticket_awaits_removal(a->tickets.current);
 
     FOR_EACH_EARLIER(a, ticket)
     awaits |= hf_own_ticket_awaits_removal(ticket);
@@ -416,7 +421,7 @@ static bool must_wait(const struct hf_acquisition *a)
     if (a->status == HF_EDENIED)
         return false;
     return hf_acquisition_waits_for_removal(a) ? may_remain(a)
-                                               : may_exist(a->own.ticket);
+                                               : may_exist(a->tickets.current);
 }
 
 /* Invariant 13: HF_OK only if an answer confirmed the removal of our own
@@ -426,26 +431,26 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
-    if (a->own.ticket->removal.found)
+    if (a->tickets.current->removal.found)
         return HF_OK;
     hf_error_set(&why, HF_ELOST,
                  "the engine did not confirm that this release removed the "
                  "ticket; somebody else may have been admitted before it");
-    hf_acquisition_keep_message(core, a, &why);
+    hf_acquisition_set_error(core, a, &why);
     return HF_ELOST;
 }
 
 static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
-    forget_tickets(core, a);
+    remove_from_table(core, a);
     hf_acquisition_unlink(core, a);
 }
 
-static bool place(struct hf_core *core, struct hf_acquisition *a,
-                  const struct hf_acquisition **at)
+static bool position(struct hf_core *core, struct hf_acquisition *a,
+                     const struct hf_acquisition **waits_by)
 {
     (void)core;
-    *at = a;
+    *waits_by = a;
     return false;
 }
 
@@ -455,9 +460,9 @@ static bool place(struct hf_core *core, struct hf_acquisition *a,
  * it took with it is a failure of the engine. */
 static void connected(struct hf_core *core, struct hf_acquisition *a)
 {
-    a->own.enqueue_retry = (struct hf_retry_state){0};
-    if (a->own.ticket != NULL)
-        hf_own_ticket_connected(core, a->own.ticket);
+    a->tickets.enqueue_retry = (struct hf_retry_state){0};
+    if (a->tickets.current != NULL)
+        hf_own_ticket_connected(core, a->tickets.current);
 }
 
 /* Invariant 9: an acquisition that waits goes on with another ticket in the
@@ -467,22 +472,22 @@ static void session_over(struct hf_core *core, struct hf_acquisition *a)
     bool waiting = hf_acquisition_is_waiting(a);
 
     if (waiting && hf_acquisition_is_queued(a))
-        hf_acquisition_displaced(a);
-    if (a->own.ticket != NULL)
-        hf_own_ticket_session_over(core, a->own.ticket);
+        hf_acquisition_lose_position(a);
+    if (a->tickets.current != NULL)
+        hf_own_ticket_session_over(core, a->tickets.current);
     FOR_EACH_EARLIER(a, ticket)
     hf_own_ticket_session_over(core, ticket);
     end_downgrade(core, a);
-    if (waiting && a->own.ticket != NULL) {
-        a->own.enqueue_at_ms = 0;
-        drop_ticket(core, a);
+    if (waiting && a->tickets.current != NULL) {
+        a->tickets.enqueue_at_ms = 0;
+        move_to_earlier(core, a);
     }
-    free_over(core, a);
-    a->own.turn.known = false;
+    free_done_tickets(core, a);
+    a->tickets.turn.may_pipeline = false;
     hf_acquisition_update_order(core, a); /* another ticket is possible */
 }
 
-const struct hf_acquisition_ops hf_acquisition_by_ticket = {
+const struct hf_acquisition_ops hf_acquisition_ticket_ops = {
     .takes_tickets = true,
     .begin = begin,
     .pump = pump,
@@ -492,22 +497,22 @@ const struct hf_acquisition_ops hf_acquisition_by_ticket = {
     .must_wait = must_wait,
     .may_remain = may_remain,
     .release_status = release_status,
-    .may_finish = are_finished,
+    .may_finish = all_finished,
     .finish = finish,
-    .place = place,
+    .position = position,
 };
 
 /* -------------------------------------------------------------- from others --
  */
 
-bool hf_acquisition_is_over(const struct hf_acquisition *a)
+bool hf_acquisition_can_be_freed(const struct hf_acquisition *a)
 {
     const struct hf_own_ticket *in_force = hf_acquisition_ticket(a);
-    bool over = in_force == NULL || hf_own_ticket_is_over(in_force);
+    bool done = in_force == NULL || hf_own_ticket_can_be_freed(in_force);
 
     FOR_EACH_EARLIER(a, ticket)
-    over &= hf_own_ticket_is_over(ticket);
-    return a->state == STATE(IDLE) || (a->state == STATE(DONE) && over);
+    done &= hf_own_ticket_can_be_freed(ticket);
+    return a->state == STATE(IDLE) || (a->state == STATE(DONE) && done);
 }
 
 /* What is held stays; who waits looks again. */
@@ -517,6 +522,6 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
     assert(a->kind == HF_TICKET_LEASE);
     hf_schedule_touch(core, &a->entry);
     a->limit = limit;
-    if (a->own.ticket != NULL)
-        hf_own_ticket_set_limit(core, a->own.ticket, limit);
+    if (a->tickets.current != NULL)
+        hf_own_ticket_set_limit(core, a->tickets.current, limit);
 }

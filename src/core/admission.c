@@ -6,10 +6,10 @@
 #define KIND_BIT(kind) (1u << (kind))
 
 /* Sets of kinds. */
-struct rule {
-    unsigned waits_for; /* stand in the way when ahead */
-    unsigned must_list; /* their going never admits without a list */
-    unsigned foreign;   /* belong to another kind of lock */
+struct kind_conflicts {
+    unsigned waits_for;    /* stand in the way when ahead */
+    unsigned relist_after; /* their going never admits without a list */
+    unsigned wrong_kind;   /* belong to another kind of lock */
 };
 
 #define MUTEX KIND_BIT(HF_TICKET_MUTEX)
@@ -22,7 +22,7 @@ struct rule {
 /* A mutex, or an election, lists behind an exclusive ticket too: should that be
  * a writer that downgrades, the list says that the name is a read/write lock's.
  */
-static const struct rule rules[] = {
+static const struct kind_conflicts conflicts[] = {
     [HF_TICKET_MUTEX] = {MUTEX | EXCLUSIVE, EXCLUSIVE,
                          READ | WRITE | LEASE | ELECTION},
     [HF_TICKET_READ] = {WRITE | EXCLUSIVE, 0, MUTEX | LEASE | ELECTION},
@@ -46,15 +46,15 @@ static bool differ_in_role(const struct hf_ticket_id *a,
 /* Count ${ticket}, found in the way and further ahead than those before.
  * Invariant 3: each ticket ahead that excludes ours counts, until it is seen to
  * have gone. */
-static void stand_in_the_way(struct hf_admission *admission,
-                             const struct hf_ticket *ticket)
+static void count_blocking(struct hf_admission *admission,
+                           const struct hf_ticket *ticket)
 {
     admission->answer = HF_WAIT_FOR;
     admission->blocking++;
-    if (admission->before == NULL)
-        admission->before = ticket;
-    else if (admission->beyond == NULL)
-        admission->beyond = ticket;
+    if (admission->nearest == NULL)
+        admission->nearest = ticket;
+    else if (admission->second == NULL)
+        admission->second = ticket;
 }
 
 struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
@@ -63,28 +63,28 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
 {
     struct hf_admission admission = {.answer = HF_ADMITTED,
                                      .gone_admits = true};
-    size_t place = hf_snapshot_find(snapshot, mine);
-    const struct rule *rule = &rules[kind];
+    size_t position = hf_snapshot_find(snapshot, mine);
+    const struct kind_conflicts *row = &conflicts[kind];
 
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
-    if (place == snapshot->count) {
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_QUEUED_LAST);
+    if (position == snapshot->count) {
         admission.answer = HF_MISSING;
         return admission;
     }
-    admission.ahead = place + snapshot->more;
-    for (size_t i = place; i-- > 0;) {
+    admission.ahead = position + snapshot->more_ahead;
+    for (size_t i = position; i-- > 0;) {
         const struct hf_ticket *ticket = &snapshot->tickets[i];
         unsigned bit = KIND_BIT(ticket->kind);
 
         assert(hf_ticket_compare(ticket, ticket + 1) <= 0);
-        if (rule->foreign & bit || differ_in_role(mine, &ticket->id)) {
+        if (row->wrong_kind & bit || differ_in_role(mine, &ticket->id)) {
             admission.answer = HF_WRONG_KIND;
-            admission.before = ticket;
+            admission.nearest = ticket;
             return admission;
         }
-        if (rule->waits_for & bit)
-            stand_in_the_way(&admission, ticket);
-        if (rule->must_list & bit)
+        if (row->waits_for & bit)
+            count_blocking(&admission, ticket);
+        if (row->relist_after & bit)
             admission.gone_admits = false;
     }
     return admission;
@@ -95,9 +95,9 @@ bool hf_admission_concerns(const struct hf_ticket_id *mine,
                            const struct hf_ticket_id *id,
                            enum hf_ticket_kind of)
 {
-    unsigned kinds = rules[kind].waits_for | rules[kind].foreign;
+    unsigned kinds = conflicts[kind].waits_for | conflicts[kind].wrong_kind;
 
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_QUEUED_LAST);
     return (kinds & KIND_BIT(of)) != 0 || differ_in_role(mine, id);
 }
 
@@ -105,24 +105,25 @@ void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
                        const struct hf_ticket_id *mine,
                        enum hf_ticket_kind kind)
 {
-    size_t place = hf_snapshot_find(snapshot, mine);
-    size_t first = place; /* of what stays, which moves towards the own one */
+    size_t position = hf_snapshot_find(snapshot, mine);
+    size_t first =
+        position; /* of what stays, which moves towards the own one */
     size_t nearest = HF_ADMISSION_NEAREST;
 
     assert(kind != HF_TICKET_LEASE && tickets == snapshot->tickets);
-    if (place == snapshot->count) {
-        snapshot->count = place > 0;
+    if (position == snapshot->count) {
+        snapshot->count = position > 0;
         return;
     }
-    for (size_t i = place; i-- > 1 && place - first < nearest;) {
+    for (size_t i = position; i-- > 1 && position - first < nearest;) {
         if (hf_admission_concerns(mine, kind, &tickets[i].id, tickets[i].kind))
             tickets[--first] = tickets[i];
     }
-    if (place > 0)
+    if (position > 0)
         tickets[--first] = tickets[0];
     snapshot->tickets += first;
-    snapshot->count = place - first + 1;
-    snapshot->more += first;
+    snapshot->count = position - first + 1;
+    snapshot->more_ahead += first;
 }
 
 /* Permits of the first ${count} leases. */
@@ -142,7 +143,7 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
     struct hf_admission admission =
         hf_admission_decide(leases, mine, HF_TICKET_LEASE);
 
-    assert(leases->more == 0);
+    assert(leases->more_ahead == 0);
     if (admission.answer != HF_ADMITTED)
         return admission;
     /* Only those ahead count, as with everybody: should two have been at the
@@ -159,7 +160,8 @@ const struct hf_ticket *
 hf_admission_not_a_lease(const struct hf_snapshot *leases)
 {
     for (size_t i = 0; i < leases->count; i++) {
-        if (rules[HF_TICKET_LEASE].foreign & KIND_BIT(leases->tickets[i].kind))
+        if (conflicts[HF_TICKET_LEASE].wrong_kind &
+            KIND_BIT(leases->tickets[i].kind))
             return &leases->tickets[i];
     }
     return NULL;
@@ -173,14 +175,15 @@ bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
 
 /* May a ticket of ${kind} enter behind tickets of the kinds ${ahead}?  Leases
  * enter their queue only where there is room: all that is seen is held. */
-static bool enters(enum hf_ticket_kind kind, unsigned ahead)
+static bool is_admitted_behind(enum hf_ticket_kind kind, unsigned ahead)
 {
     if (kind == HF_TICKET_EXCLUSIVE) /* for all we know */
         return ahead == 0;
-    return !(ahead & (rules[kind].waits_for | rules[kind].foreign));
+    return !(ahead & (conflicts[kind].waits_for | conflicts[kind].wrong_kind));
 }
 
-void hf_admission_mark(const struct hf_snapshot *snapshot, bool *admitted)
+void hf_admission_mark_admitted(const struct hf_snapshot *snapshot,
+                                bool *admitted)
 {
     unsigned ahead = 0;
 
@@ -188,7 +191,7 @@ void hf_admission_mark(const struct hf_snapshot *snapshot, bool *admitted)
         const struct hf_ticket *ticket = &snapshot->tickets[i];
 
         assert(i == 0 || hf_ticket_compare(ticket - 1, ticket) <= 0);
-        admitted[i] = enters(ticket->kind, ahead);
+        admitted[i] = is_admitted_behind(ticket->kind, ahead);
         ahead |= KIND_BIT(ticket->kind);
     }
 }

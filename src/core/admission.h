@@ -41,8 +41,8 @@ struct hf_admission {
      * of them, and the next one further ahead (NULL if there is none, as with
      * leases). */
     size_t blocking;
-    const struct hf_ticket *before;
-    const struct hf_ticket *beyond;
+    const struct hf_ticket *nearest;
+    const struct hf_ticket *second;
     /* May the deletion of the last blocking ticket admit without a new list?
      * Not for who waits behind a write ticket, or what may be one: a
      * downgraded reader takes its writer's place ahead of it. */
@@ -93,6 +93,7 @@ void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
 
 /* For each ticket of ${snapshot}, which must be sorted: does the rule admit it?
  * In one go, where hf_admission_decide() would walk the queue for each. */
-void hf_admission_mark(const struct hf_snapshot *snapshot, bool *admitted);
+void hf_admission_mark_admitted(const struct hf_snapshot *snapshot,
+                                bool *admitted);
 
 #endif

@@ -12,8 +12,8 @@
 
 #include "core/core_state.h"
 #include "core/error.h"
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 
@@ -35,12 +35,13 @@ void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
         .queue = queue, .handoffs = handoffs, .waiting = {.compare = compare}};
 }
 
-static bool tickets_over(const struct hf_cohort *cohort)
+static bool tickets_can_be_freed(const struct hf_cohort *cohort)
 {
     for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
         const struct hf_cohort_ticket *ticket = cohort->tickets[i];
 
-        if (ticket != NULL && !hf_acquisition_is_over(&ticket->acquisition))
+        if (ticket != NULL &&
+            !hf_acquisition_can_be_freed(&ticket->acquisition))
             return false;
     }
     return true;
@@ -54,7 +55,7 @@ void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort)
         if (ticket == NULL)
             continue;
         hf_acquisition_free(core, &ticket->acquisition);
-        hf_text_drop(&core->holders, &ticket->payload);
+        hf_shared_text_clear(&core->holders, &ticket->payload);
         hf_free(ticket);
         cohort->tickets[i] = NULL;
     }
@@ -62,7 +63,8 @@ void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort)
 
 bool hf_cohort_is_idle(const struct hf_cohort *cohort)
 {
-    return cohort->count == 0 && !cohort->later.queued && tickets_over(cohort);
+    return cohort->count == 0 && !cohort->deferred.queued &&
+           tickets_can_be_freed(cohort);
 }
 
 /* Does anybody need the ticket? */
@@ -73,7 +75,7 @@ static bool is_needed(const struct hf_cohort *cohort)
 
 /* --------------------------------------------------------------- waiters -- */
 
-static void enlist(struct hf_core *core, struct hf_cohort *cohort)
+static void link_cohort(struct hf_core *core, struct hf_cohort *cohort)
 {
     cohort->previous = NULL;
     cohort->next = core->first_cohort;
@@ -82,7 +84,7 @@ static void enlist(struct hf_core *core, struct hf_cohort *cohort)
     core->first_cohort = cohort;
 }
 
-static void delist(struct hf_core *core, struct hf_cohort *cohort)
+static void unlink_cohort(struct hf_core *core, struct hf_cohort *cohort)
 {
     if (cohort->previous != NULL)
         cohort->previous->next = cohort->next;
@@ -92,8 +94,8 @@ static void delist(struct hf_core *core, struct hf_cohort *cohort)
         cohort->next->previous = cohort->previous;
 }
 
-static void append(struct hf_acquisition **first, struct hf_acquisition **last,
-                   struct hf_acquisition *a)
+static void list_append(struct hf_acquisition **first,
+                        struct hf_acquisition **last, struct hf_acquisition *a)
 {
     a->previous = *last;
     a->next = NULL;
@@ -101,8 +103,8 @@ static void append(struct hf_acquisition **first, struct hf_acquisition **last,
     *last = a;
 }
 
-static void take_out(struct hf_acquisition **first,
-                     struct hf_acquisition **last, struct hf_acquisition *a)
+static void list_remove(struct hf_acquisition **first,
+                        struct hf_acquisition **last, struct hf_acquisition *a)
 {
     *(a->previous != NULL ? &a->previous->next : first) = a->next;
     *(a->next != NULL ? &a->next->previous : last) = a->previous;
@@ -110,24 +112,24 @@ static void take_out(struct hf_acquisition **first,
 
 static void begin_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 {
-    append(&cohort->first, &cohort->last, a);
+    list_append(&cohort->first, &cohort->last, a);
     hf_tree_add(&cohort->waiting, &a->waiter.waiting, &a->entry.number);
 }
 
 static void end_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 {
-    take_out(&cohort->first, &cohort->last, a);
+    list_remove(&cohort->first, &cohort->last, a);
     hf_tree_remove(&cohort->waiting, &a->waiter.waiting, &a->entry.number);
 }
 
 void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
 {
-    hf_later_add(&core->later, &cohort->later);
+    hf_deferred_call_add(&core->deferred, &cohort->deferred);
 }
 
 /* Set .ahead and .holder of ${a}, which is WAITING; false if they are not
  * known, because the ticket has no place in the queue yet. */
-static bool set_place(struct hf_core *core, struct hf_acquisition *a)
+static bool set_position(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->waiter.cohort;
     const struct hf_acquisition *ticket = cohort->ticket;
@@ -135,26 +137,28 @@ static bool set_place(struct hf_core *core, struct hf_acquisition *a)
 
     if (cohort->holder == NULL && !queued)
         return false;
-    hf_acquisition_set_holder(
-        core, a, queued ? hf_text_of(ticket->holder) : cohort->holder->payload);
+    hf_acquisition_set_holder(core, a,
+                              queued ? hf_shared_text_get(ticket->holder)
+                                     : cohort->holder->payload);
     a->ahead = (queued ? ticket->ahead : 1) +
                (uint32_t)hf_tree_rank(&cohort->waiting, &a->entry.number);
     return true;
 }
 
-static void look(struct hf_core *core, struct hf_later *later);
+static void run_deferred(struct hf_core *core,
+                         struct hf_deferred_call *deferred);
 
-static void join(struct hf_core *core, struct hf_acquisition *a)
+static void begin(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;
-    bool taken = is_needed(cohort);
+    bool is_taken = is_needed(cohort);
     struct hf_error why;
 
     assert(a->kind == HF_TICKET_MUTEX && hf_acquisition_is_of_user(a));
     hf_acquisition_schedule(core, a);
     if (cohort->count++ == 0)
-        enlist(core, cohort);
-    cohort->later.look = look;
+        link_cohort(core, cohort);
+    cohort->deferred.run = run_deferred;
     if (cohort->tickets[0] == NULL)
         cohort->tickets[0] = hf_alloc(sizeof *cohort->tickets[0]);
     begin_wait(cohort, a);
@@ -162,8 +166,8 @@ static void join(struct hf_core *core, struct hf_acquisition *a)
     if (cohort->tickets[0] == NULL) {
         hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
         hf_acquisition_give_up(core, a, &why);
-    } else if (a->only_try && taken) {
-        (void)set_place(core, a);
+    } else if (a->only_try && is_taken) {
+        (void)set_position(core, a);
         hf_acquisition_end_busy(core, a);
     }
 }
@@ -176,8 +180,8 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
         cohort->holder = NULL;
     else if (hf_acquisition_is_waiting(a))
         end_wait(cohort, a);
-    append(&cohort->first_leaving, &cohort->last_leaving, a);
-    a->waiter.awaits = NULL;
+    list_append(&cohort->first_leaving, &cohort->last_leaving, a);
+    a->waiter.awaited_ticket = NULL;
     hf_cohort_touch(core, cohort);
 }
 
@@ -185,11 +189,11 @@ static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;
 
-    take_out(&cohort->first_leaving, &cohort->last_leaving, a);
+    list_remove(&cohort->first_leaving, &cohort->last_leaving, a);
     if (--cohort->count > 0)
         return;
-    delist(core, cohort);
-    assert(cohort->ticket == NULL && tickets_over(cohort));
+    unlink_cohort(core, cohort);
+    assert(cohort->ticket == NULL && tickets_can_be_freed(cohort));
     hf_cohort_free(core, cohort);
 }
 
@@ -200,21 +204,23 @@ static void finish(struct hf_core *core, struct hf_acquisition *a)
  * others still need a ticket. */
 static bool may_finish(const struct hf_acquisition *a)
 {
-    return is_needed(a->waiter.cohort) || tickets_over(a->waiter.cohort);
+    return is_needed(a->waiter.cohort) ||
+           tickets_can_be_freed(a->waiter.cohort);
 }
 
 static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->waiter.awaits == NULL)
+    if (a->waiter.awaited_ticket == NULL)
         return HF_OK; /* the ticket stays, for the next waiter */
-    hf_acquisition_set_text(core, a, hf_acquisition_text(a->waiter.awaits));
-    return a->waiter.awaits->status;
+    hf_acquisition_set_text(core, a,
+                            hf_acquisition_text(a->waiter.awaited_ticket));
+    return a->waiter.awaited_ticket->status;
 }
 
 /* ------------------------------------------ notifications of the ticket -- */
 
 /* The waiter that is HELD on ${ticket}; NULL: none. */
-static struct hf_acquisition *holder_by(const struct hf_acquisition *ticket)
+static struct hf_acquisition *holder_on(const struct hf_acquisition *ticket)
 {
     const struct hf_cohort *cohort = ticket->cohort;
     struct hf_acquisition *holder = cohort->holder;
@@ -227,7 +233,7 @@ static struct hf_acquisition *holder_by(const struct hf_acquisition *ticket)
 
 static void ticket_lost(struct hf_core *core, struct hf_acquisition *ticket)
 {
-    struct hf_acquisition *holder = holder_by(ticket);
+    struct hf_acquisition *holder = holder_on(ticket);
 
     if (holder != NULL) {
         hf_acquisition_lose(core, holder, false, hf_acquisition_text(ticket));
@@ -236,26 +242,26 @@ static void ticket_lost(struct hf_core *core, struct hf_acquisition *ticket)
     hf_cohort_touch(core, ticket->cohort);
 }
 
-static void ticket_waits(struct hf_core *core, struct hf_acquisition *ticket)
+static void ticket_waiting(struct hf_core *core, struct hf_acquisition *ticket)
 {
-    ticket->cohort->behind |= hf_acquisition_is_behind(ticket);
+    ticket->cohort->was_behind |= hf_acquisition_is_behind(ticket);
     hf_cohort_touch(core, ticket->cohort);
 }
 
 static void ticket_revoked(struct hf_core *core, struct hf_acquisition *ticket)
 {
-    struct hf_acquisition *holder = holder_by(ticket);
+    struct hf_acquisition *holder = holder_on(ticket);
 
     ticket->cohort->revoked = true;
     if (holder != NULL)
-        holder->owner->revoked(core, holder);
+        holder->listener->revoked(core, holder);
     hf_cohort_touch(core, ticket->cohort);
 }
 
 void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->first; a != NULL; a = a->next) {
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         hf_schedule_touch(core, &a->entry);
     }
 }
@@ -268,7 +274,7 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
 {
     for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
         next = a->next;
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         hf_acquisition_give_up(core, a, why);
     }
 }
@@ -279,9 +285,9 @@ static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->first_leaving; a != NULL;
          a = a->next) {
-        hf_core_visit(core);
-        if (!a->notified && a->waiter.awaits == NULL)
-            a->waiter.awaits = cohort->ticket;
+        hf_core_count_visit(core);
+        if (!a->notified && a->waiter.awaited_ticket == NULL)
+            a->waiter.awaited_ticket = cohort->ticket;
     }
     cohort->ticket = NULL;
 }
@@ -311,15 +317,17 @@ static void end_try(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *a = cohort->first;
 
-    if (!cohort->behind || a == NULL || !a->only_try || cohort->holder != NULL)
+    if (!cohort->was_behind || a == NULL || !a->only_try ||
+        cohort->holder != NULL)
         return;
     if (cohort->ticket == NULL || !hf_acquisition_is_queued(cohort->ticket))
         return;
-    hf_acquisition_set_holder(core, a, hf_text_of(cohort->ticket->holder));
+    hf_acquisition_set_holder(core, a,
+                              hf_shared_text_get(cohort->ticket->holder));
     hf_acquisition_end_busy(core, a);
 }
 
-static void give_back(struct hf_core *core, struct hf_cohort *cohort)
+static void remove_ticket(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
     struct hf_error why;
@@ -334,7 +342,7 @@ static void give_back(struct hf_core *core, struct hf_cohort *cohort)
 
 /* Is the ticket to be removed, because nobody needs it or it was handed on
  * often enough? */
-static bool is_spent(const struct hf_cohort *cohort)
+static bool must_remove_ticket(const struct hf_cohort *cohort)
 {
     if (cohort->ticket == NULL || cohort->holder != NULL)
         return false;
@@ -353,7 +361,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     if (a == NULL || ticket == NULL || ticket->state != STATE(HELD) ||
         cohort->holder != NULL ||
         !hf_session_may_admit(&core->session, core->now_ms) ||
-        !hf_own_ticket_confirm(core, ticket->own.ticket))
+        !hf_own_ticket_confirm(core, ticket->tickets.current))
         return;
     end_wait(cohort, a);
     cohort->holder = a;
@@ -369,7 +377,7 @@ static void finish_leaving(struct hf_core *core, struct hf_cohort *cohort)
     for (struct hf_acquisition *a = cohort->first_leaving, *next; a != NULL;
          a = next) {
         next = a->next;
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         hf_acquisition_finish(core, a);
     }
 }
@@ -383,7 +391,8 @@ static struct hf_cohort_ticket *unused_ticket(struct hf_cohort *cohort)
 
         if (*ticket == NULL)
             *ticket = hf_alloc(sizeof **ticket);
-        if (*ticket != NULL && hf_acquisition_is_over(&(*ticket)->acquisition))
+        if (*ticket != NULL &&
+            hf_acquisition_can_be_freed(&(*ticket)->acquisition))
             return *ticket;
     }
     return NULL;
@@ -402,65 +411,66 @@ static void ticket_ended(struct hf_core *core, struct hf_acquisition *ticket,
 }
 
 /* Between two waiters nobody uses what the ticket holds. */
-static bool ticket_relies(const struct hf_acquisition *ticket)
+static bool ticket_is_relied_on(const struct hf_acquisition *ticket)
 {
     return ticket->cohort->holder != NULL;
 }
 
-const struct hf_acquisition_owner hf_acquisition_of_cohort = {
-    .waiting = ticket_waits,
+const struct hf_acquisition_listener hf_acquisition_cohort_listener = {
+    .waiting = ticket_waiting,
     .granted = ticket_changed,
     .revoked = ticket_revoked,
     .lost = ticket_lost,
     .ended = ticket_ended,
-    .over = ticket_changed,
+    .done = ticket_changed,
     .changed = ticket_changed,
-    .relies = ticket_relies,
+    .is_relied_on = ticket_is_relied_on,
     .proven = ticket_changed,
 };
 
-static void want(struct hf_core *core, struct hf_cohort *cohort)
+static void enqueue_ticket(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_cohort_ticket *ticket;
 
     if (cohort->ticket != NULL || cohort->first == NULL ||
         (ticket = unused_ticket(cohort)) == NULL)
         return;
-    (void)hf_text_keep(&core->holders, &ticket->payload,
-                       cohort->first->payload);
+    (void)hf_shared_text_set(&core->holders, &ticket->payload,
+                             cohort->first->payload);
     cohort->ticket = &ticket->acquisition;
     hf_acquisition_free(core, cohort->ticket);
     *cohort->ticket = (struct hf_acquisition){
         .queue = cohort->queue,
-        .payload = hf_text_of(ticket->payload),
+        .payload = hf_shared_text_get(ticket->payload),
         .kind = HF_TICKET_MUTEX,
         .deadline_at_ms = HF_FOREVER,
         .cohort = cohort,
-        .ops = &hf_acquisition_by_ticket,
-        .owner = &hf_acquisition_of_cohort,
-        .unlimited = true,
+        .ops = &hf_acquisition_ticket_ops,
+        .listener = &hf_acquisition_cohort_listener,
+        .no_deadline = true,
     };
     cohort->grants = 0;
-    cohort->revoked = cohort->behind = false;
-    hf_acquisition_want(core, cohort->ticket);
+    cohort->revoked = cohort->was_behind = false;
+    hf_acquisition_start(core, cohort->ticket);
 }
 
 static void pump(struct hf_core *core, struct hf_cohort *cohort)
 {
     check_ticket(core, cohort);
     end_try(core, cohort);
-    if (is_spent(cohort))
-        give_back(core, cohort);
+    if (must_remove_ticket(cohort))
+        remove_ticket(core, cohort);
     grant(core, cohort);
     finish_leaving(core, cohort); /* before the ticket they await is reused */
-    want(core, cohort);
+    enqueue_ticket(core, cohort);
     if (cohort->ticket != NULL) /* who holds it has changed */
         hf_schedule_touch(core, &cohort->ticket->entry);
 }
 
-static void look(struct hf_core *core, struct hf_later *later)
+static void run_deferred(struct hf_core *core,
+                         struct hf_deferred_call *deferred)
 {
-    char *at = (char *)later - offsetof(struct hf_cohort, later);
+    char *at = (char *)deferred - offsetof(struct hf_cohort, deferred);
 
     pump(core, (struct hf_cohort *)(void *)at);
 }
@@ -474,24 +484,25 @@ static void pump_waiter(struct hf_core *core, struct hf_acquisition *a)
 
 static bool must_wait(const struct hf_acquisition *a)
 {
-    return a->waiter.awaits != NULL && !a->waiter.awaits->notified;
+    return a->waiter.awaited_ticket != NULL &&
+           !a->waiter.awaited_ticket->notified;
 }
 
 static bool may_remain(const struct hf_acquisition *a)
 {
-    return a->waiter.awaits != NULL &&
-           a->waiter.awaits->ops->may_remain(a->waiter.awaits);
+    return a->waiter.awaited_ticket != NULL &&
+           a->waiter.awaited_ticket->ops->may_remain(a->waiter.awaited_ticket);
 }
 
-static bool place(struct hf_core *core, struct hf_acquisition *a,
-                  const struct hf_acquisition **at)
+static bool position(struct hf_core *core, struct hf_acquisition *a,
+                     const struct hf_acquisition **waits_by)
 {
-    *at = a->waiter.cohort->ticket != NULL ? a->waiter.cohort->ticket : a;
-    return set_place(core, a);
+    *waits_by = a->waiter.cohort->ticket != NULL ? a->waiter.cohort->ticket : a;
+    return set_position(core, a);
 }
 
-const struct hf_acquisition_ops hf_acquisition_by_cohort = {
-    .begin = join,
+const struct hf_acquisition_ops hf_acquisition_cohort_ops = {
+    .begin = begin,
     .pump = pump_waiter,
     .leave = leave,
     .must_wait = must_wait,
@@ -499,7 +510,7 @@ const struct hf_acquisition_ops hf_acquisition_by_cohort = {
     .release_status = release_status,
     .may_finish = may_finish,
     .finish = finish,
-    .place = place,
+    .position = position,
 };
 
 /* ------------------------------------------------------------- invariants --
@@ -511,7 +522,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     const struct hf_acquisition *holder = cohort->holder;
     size_t count = holder != NULL, waiting = 0;
 
-    assert(!cohort->later.queued);
+    assert(!cohort->deferred.queued);
     if (holder != NULL) {
         hf_acquisition_check(core, holder);
         assert(holder->state == STATE(HELD));

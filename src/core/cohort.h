@@ -49,15 +49,15 @@
 #define HF_CORE_COHORT_H
 
 #include "core/acquisition.h"
-#include "core/later.h"
+#include "core/deferred_call.h"
 
 /* One in force, and one that is still being removed. */
 #define HF_COHORT_TICKETS 2
 
 struct hf_cohort_ticket {
     struct hf_acquisition acquisition;
-    struct hf_text *payload; /* that of the first waiter; "" if there was no
-                                memory for it */
+    struct hf_shared_text *payload; /* that of the first waiter; "" if there was
+                                no memory for it */
 };
 
 struct hf_cohort {
@@ -73,16 +73,17 @@ struct hf_cohort {
     struct hf_acquisition *ticket; /* the one in force: WAITING or HELD; NULL:
                                       none */
     uint64_t grants;               /* on .ticket, to waiters */
-    bool revoked; /* somebody asked for the release of .ticket */
-    bool behind;  /* .ticket was seen behind another one */
+    bool revoked;    /* somebody asked for the release of .ticket */
+    bool was_behind; /* .ticket was seen behind another one */
     struct hf_acquisition *holder; /* the waiter that is HELD; NULL: none */
     struct hf_acquisition *first;  /* those that are WAITING, by their WANT */
     struct hf_acquisition *last;
     struct hf_tree waiting; /* the same ones, to find their rank */
     struct hf_acquisition *first_leaving; /* RELEASING or GIVING_UP, in order */
     struct hf_acquisition *last_leaving;
-    size_t count;           /* of waiters, from WANT to FORGOTTEN */
-    struct hf_later later;  /* a waiter or the ticket notified the cohort */
+    size_t count; /* of waiters, from WANT to FORGOTTEN */
+    struct hf_deferred_call
+        deferred;           /* a waiter or the ticket notified the cohort */
     struct hf_cohort *next; /* in the core's list, while it has waiters */
     struct hf_cohort *previous;
 };
@@ -111,14 +112,14 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why);
 
 /* The way of a waiter to its lock, and the owner of the cohort's tickets. */
-extern const struct hf_acquisition_ops hf_acquisition_by_cohort;
-extern const struct hf_acquisition_owner hf_acquisition_of_cohort;
+extern const struct hf_acquisition_ops hf_acquisition_cohort_ops;
+extern const struct hf_acquisition_listener hf_acquisition_cohort_listener;
 
 /* Before its WANT: make ${a} a waiter of ${cohort}. */
 static inline void hf_acquisition_use_cohort(struct hf_acquisition *a,
                                              struct hf_cohort *cohort)
 {
-    a->ops = &hf_acquisition_by_cohort;
+    a->ops = &hf_acquisition_cohort_ops;
     a->waiter.cohort = cohort;
 }
 
@@ -126,7 +127,7 @@ static inline void hf_acquisition_use_cohort(struct hf_acquisition *a,
 static inline struct hf_cohort *
 hf_acquisition_cohort(const struct hf_acquisition *a)
 {
-    return a->owner == &hf_acquisition_of_cohort ? a->cohort : NULL;
+    return a->listener == &hf_acquisition_cohort_listener ? a->cohort : NULL;
 }
 
 void hf_cohort_check(const struct hf_core *core,

@@ -5,29 +5,31 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 
 /* The acquisitions one after the other; each may finish in its turn. */
 #define FOR_EACH(core, a, next)                                                \
     for (struct hf_acquisition *a = (core)->first, *next;                      \
-         a != NULL && (hf_core_visit(core), next = a->next, true); a = next)
+         a != NULL && (hf_core_count_visit(core), next = a->next, true);       \
+         a = next)
 
 #define FOR_EACH_OPERATION(core, operation, next)                              \
     for (struct hf_operation *operation = (core)->first_operation, *next;      \
          operation != NULL &&                                                  \
-         (hf_core_visit(core), next = operation->next, true);                  \
+         (hf_core_count_visit(core), next = operation->next, true);            \
          operation = next)
 
 #define FOR_EACH_COHORT(core, cohort)                                          \
     for (struct hf_cohort *cohort = (core)->first_cohort;                      \
-         cohort != NULL && (hf_core_visit(core), true); cohort = cohort->next)
+         cohort != NULL && (hf_core_count_visit(core), true);                  \
+         cohort = cohort->next)
 
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms)
 {
     *core = (struct hf_core){.config = *config, .now_ms = now_ms};
     hf_effect_queue_init(&core->effects);
-    hf_later_init(&core->later);
+    hf_deferred_calls_init(&core->deferred);
     hf_enqueue_order_init(&core->order, hf_acquisition_is_asking);
     hf_ticket_table_init(&core->tickets);
     hf_removals_init(&core->removals);
@@ -48,7 +50,7 @@ static void pump_lost(struct hf_core *core, struct hf_acquisition *first)
 {
     for (struct hf_acquisition *a = first, *next; a != NULL; a = next) {
         next = a->next_held;
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         hf_acquisition_pump(core, a);
     }
 }
@@ -65,8 +67,8 @@ static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
     struct hf_acquisition *kept = NULL, *a;
 
     while ((a = kept != NULL ? kept->next_held : core->first_held) != NULL) {
-        hf_core_visit(core);
-        if (a->ops == &hf_acquisition_by_cohort || /* lost with its ticket */
+        hf_core_count_visit(core);
+        if (a->ops == &hf_acquisition_cohort_ops || /* lost with its ticket */
             (relied_on_only && !hf_acquisition_is_relied_on(a))) {
             kept = a;
             continue;
@@ -91,7 +93,7 @@ static struct hf_acquisition *lose_all(struct hf_core *core, bool tickets_live,
 
 /* Acquisitions that wait keep their tickets, because a wait outlasts the
  * connection. */
-static struct hf_acquisition *lose_with_link(struct hf_core *core)
+static struct hf_acquisition *lose_when_suspended(struct hf_core *core)
 {
     static const char why[] =
         "the connection was lost, and the client was opened with "
@@ -107,9 +109,9 @@ static void expire(struct hf_core *core)
     struct hf_error why;
 
     if (core->held == 0 ||
-        core->now_ms < hf_session_loses_at_ms(&core->session))
+        core->now_ms < hf_session_grants_end_at_ms(&core->session))
         return;
-    hf_session_not_renewed(&core->session, &why);
+    hf_session_explain_not_renewed(&core->session, &why);
     pump_lost(core, lose_all(core, true, why.text));
 }
 
@@ -118,7 +120,7 @@ static void expire(struct hf_core *core)
  * flag by now.  hf_core_step() sees to the second, for it lets expire what is
  * over before it takes in an event.  Of a lazy session a grant goes on when
  * safe-until has passed, and a proof shows that nobody came in between. */
-static void publish(struct hf_core *core)
+static void publish_safe_until(struct hf_core *core)
 {
     struct hf_session *session = &core->session;
 
@@ -146,7 +148,7 @@ static bool needs_proof(const struct hf_core *core)
 
     if (!hf_session_is_lazy(session))
         return core->schedule.needs_proof > 0;
-    return session->asked || core->schedule.proofs.first != NULL ||
+    return session->check_pending || core->schedule.proofs.first != NULL ||
            (core->held > 0 && session->resume_cap_ms != HF_FOREVER);
 }
 
@@ -183,49 +185,49 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
 
 /* A request of ${a} has ended: whoever takes tickets by it, and renews it when
  * it is over, may have been waiting for that. */
-static void notify_owner(struct hf_core *core, struct hf_acquisition *a)
+static void notify_changed(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->owner->changed != NULL)
-        a->owner->changed(core, a);
+    if (a->listener->changed != NULL)
+        a->listener->changed(core, a);
 }
 
 /* The engine has returned from the FORGET it was handed: its slot is free, and
  * whose it is may have been waiting for one.  NULL if there was none. */
-static struct hf_acquisition *taken_back(struct hf_core *core)
+static struct hf_acquisition *unwatch_returned(struct hf_core *core)
 {
     struct hf_request *request;
     struct hf_acquisition *a;
 
-    if (core->forget == NULL)
+    if (core->unwatching == NULL)
         return NULL;
-    request = core->forget->request;
-    core->forget = NULL;
+    request = core->unwatching->request;
+    core->unwatching = NULL;
     if (request->operation != NULL) {
-        hf_operation_taken_back(core, request->operation);
+        hf_operation_unwatched(core, request->operation);
         return NULL;
     }
-    a = request->own->acquisition;
-    hf_own_ticket_taken_back(request->own, request);
+    a = request->own_ticket->acquisition;
+    hf_own_ticket_unwatched(request->own_ticket, request);
     hf_schedule_touch(core, &a->entry);
-    notify_owner(core, a);
+    notify_changed(core, a);
     return a;
 }
 
 /* Without a session the engine has forgotten everything.  Who is in the core's
  * lists knows that by now; who was done before the FORGET left does not. */
-static void drop_forgets(struct hf_core *core)
+static void drop_unwatches(struct hf_core *core)
 {
     struct hf_effect *effect, *next;
 
-    assert(core->forget == NULL);
+    assert(core->unwatching == NULL);
     for (effect = core->effects.first; effect != NULL; effect = next) {
         next = effect->next;
-        hf_core_visit(core);
-        if (effect->kind != HF_EFFECT_FORGET)
+        hf_core_count_visit(core);
+        if (effect->kind != HF_EFFECT_UNWATCH)
             continue;
         hf_effect_remove(&core->effects, effect);
-        core->forget = effect;
-        taken_back(core);
+        core->unwatching = effect;
+        unwatch_returned(core);
     }
 }
 
@@ -236,12 +238,12 @@ static void session_over(struct hf_core *core, const char *text)
     hf_error_set(&why, HF_ELOST, "the session is over: %s", text);
     (void)lose_all(core, false, why.text);
     hf_session_lost(&core->session);
-    publish(core);
+    publish_safe_until(core);
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
     FOR_EACH_OPERATION(core, operation, next)
     hf_operation_session_over(core, operation);
-    drop_forgets(core);
+    drop_unwatches(core);
 }
 
 static void session_lost(struct hf_core *core, const struct hf_event *event)
@@ -270,7 +272,7 @@ static void connected(struct hf_core *core, const struct hf_event *event)
     hf_session_connected(&core->session, event->as.connected.timeout_ms,
                          event->as.connected.anchor_ms, resumed,
                          event->as.connected.lazy);
-    publish(core);
+    publish_safe_until(core);
     FOR_EACH (core, a, next)
         hf_acquisition_connected(core, a);
     FOR_EACH_OPERATION(core, operation, next)
@@ -285,8 +287,8 @@ static void suspended(struct hf_core *core)
 
     if (core->session.state != HF_STATE_CONNECTED)
         return;
-    if (hf_session_loses_with_link(&core->session))
-        lost = lose_with_link(core);
+    if (hf_session_grants_end_when_suspended(&core->session))
+        lost = lose_when_suspended(core);
     hf_session_suspended(&core->session);
     pump_lost(core, lost);
 }
@@ -297,7 +299,7 @@ static void resuming(struct hf_core *core, const struct hf_event *event)
         return;
     hf_session_resuming(&core->session, event->as.resuming.sent_at_ms,
                         event->as.resuming.least_timeout_ms);
-    publish(core);
+    publish_safe_until(core);
     safe_until_moved(core);
 }
 
@@ -310,7 +312,7 @@ static void gave_up(struct hf_core *core, const struct hf_event *event)
     if (core->session.closing)
         return;
     assert(core->session.state != HF_STATE_CONNECTED);
-    hf_session_gave_up(&core->session, core->config.place,
+    hf_session_gave_up(&core->session, core->config.engine_name,
                        event->as.gave_up.retries, event->as.gave_up.elapsed_ms,
                        &why);
     end_waits(core, why.status, why.text);
@@ -319,7 +321,7 @@ static void gave_up(struct hf_core *core, const struct hf_event *event)
 /* Does the user want something of the engine by it? */
 static bool needs_engine(enum hf_event_kind kind)
 {
-    return kind == HF_EVENT_WANT || kind == HF_EVENT_OPERATE ||
+    return kind == HF_EVENT_ACQUIRE || kind == HF_EVENT_START_OPERATION ||
            kind == HF_EVENT_RELEASE || kind == HF_EVENT_DOWNGRADE;
 }
 
@@ -343,9 +345,9 @@ static void closed(struct hf_core *core)
         hf_acquisition_session_over(core, a);
     FOR_EACH_OPERATION(core, operation, next)
     hf_operation_session_over(core, operation);
-    drop_forgets(core);
+    drop_unwatches(core);
     hf_session_closed(&core->session); /* last: nothing is left to do */
-    publish(core);
+    publish_safe_until(core);
 }
 
 /* --------------------------------------------------------------- answers -- */
@@ -354,7 +356,7 @@ static void proven(struct hf_core *core, const struct hf_event *event)
 {
     if (hf_session_alive(&core->session))
         hf_session_proven(&core->session, event->as.answer.anchor_ms);
-    publish(core);
+    publish_safe_until(core);
     if (event->as.answer.request != NULL) {
         hf_session_proof_answered(&core->session, true, core->now_ms);
         hf_session_answer_check(&core->session, core->now_ms);
@@ -381,8 +383,8 @@ static void session_answered(struct hf_core *core, const struct hf_event *event)
  * a ticket whose removal waits for it to appear, ask for that removal.  A list
  * that shows a part of the queue may not show such a ticket: it is taken out
  * when its time is over. */
-static void remove_those_that_appeared(struct hf_core *core, const char *queue,
-                                       const struct hf_snapshot *snapshot)
+static void remove_appeared(struct hf_core *core, const char *queue,
+                            const struct hf_snapshot *snapshot)
 {
     struct hf_own_ticket *ticket = NULL;
 
@@ -393,16 +395,15 @@ static void remove_those_that_appeared(struct hf_core *core, const char *queue,
 static void answered(struct hf_core *core, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
-    struct hf_own_ticket *ticket = request->own;
+    struct hf_own_ticket *ticket = request->own_ticket;
     struct hf_acquisition *a = ticket != NULL ? ticket->acquisition : NULL;
     struct hf_operation *operation = request->operation;
 
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
-        remove_those_that_appeared(core, request->queue,
-                                   &event->as.answer.snapshot);
+        remove_appeared(core, request->queue, &event->as.answer.snapshot);
     if (ticket != NULL) {
         hf_own_ticket_answered(core, ticket, event);
-        notify_owner(core, a); /* it may have crossed its own FORGET */
+        notify_changed(core, a); /* it may have crossed its own FORGET */
     } else if (operation != NULL) {
         hf_operation_answered(core, operation, event);
     } else {
@@ -420,12 +421,12 @@ static void tick(struct hf_core *core)
         prove(core);
 }
 
-static void want(struct hf_core *core, struct hf_acquisition *a)
+static void start_acquisition(struct hf_core *core, struct hf_acquisition *a)
 {
-    a->owner = &hf_acquisition_of_user;
+    a->listener = &hf_acquisition_user_listener;
     if (a->ops == NULL)
-        a->ops = &hf_acquisition_by_ticket;
-    hf_acquisition_want(core, a);
+        a->ops = &hf_acquisition_ticket_ops;
+    hf_acquisition_start(core, a);
 }
 
 static void dispatch(struct hf_core *core, const struct hf_event *event)
@@ -459,20 +460,20 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         break;
     case HF_EVENT_ENQUEUED:
     case HF_EVENT_LISTED:
-    case HF_EVENT_CHANGED:
+    case HF_EVENT_QUEUE_CHANGED:
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_REMOVED:
     case HF_EVENT_DOWNGRADED:
     case HF_EVENT_FAILED:
     case HF_EVENT_REVOKED:
-    case HF_EVENT_ASKED:
+    case HF_EVENT_REVOKE_SENT:
     case HF_EVENT_DESCRIBED:
-    case HF_EVENT_MARKED:
+    case HF_EVENT_FLAG_UPDATED:
         answered(core, event);
         break;
-    case HF_EVENT_WANT:
-        want(core, event->as.acquisition);
+    case HF_EVENT_ACQUIRE:
+        start_acquisition(core, event->as.acquisition);
         break;
     case HF_EVENT_CANCEL:
         hf_acquisition_cancel(core, event->as.acquisition);
@@ -480,22 +481,22 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_RELEASE:
         hf_acquisition_release(core, event->as.acquisition);
         break;
-    case HF_EVENT_LIMIT:
+    case HF_EVENT_SET_LIMIT:
         hf_acquisition_set_limit(core, event->as.limit.acquisition,
                                  event->as.limit.permits);
         break;
     case HF_EVENT_DOWNGRADE:
         hf_acquisition_downgrade(core, event->as.acquisition);
         break;
-    case HF_EVENT_OPERATE:
-        hf_operation_want(core, event->as.operation);
+    case HF_EVENT_START_OPERATION:
+        hf_operation_start(core, event->as.operation);
         break;
     case HF_EVENT_CANCEL_OPERATION:
         hf_operation_cancel(core, event->as.operation);
         break;
     case HF_EVENT_CHECK:
         if (core->held > 0)
-            hf_session_ask(&core->session, core->now_ms);
+            hf_session_begin_check(&core->session, core->now_ms);
         break;
     case HF_EVENT_CLOSE:
         begin_close(core);
@@ -508,27 +509,27 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
 
 /* Look at what was only noted in the midst of a step.  It ends: each look moves
  * acquisitions on towards their ends. */
-static void look_at_notes(struct hf_core *core)
+static void run_deferred(struct hf_core *core)
 {
     struct hf_enqueue_turn *turn;
 
     do {
-        while ((turn = hf_enqueue_order_take(core)) != NULL)
+        while ((turn = hf_enqueue_order_next_ready(core)) != NULL)
             hf_acquisition_pump(core, hf_acquisition_of_turn(turn));
-        hf_later_run(&core->later, core);
-    } while (core->order.next != NULL);
+        hf_deferred_calls_run(&core->deferred, core);
+    } while (core->order.ready != NULL);
 }
 
 /* What limits depend on of the session. */
-static unsigned limits_of(const struct hf_session *session)
+static unsigned deadline_inputs(const struct hf_session *session)
 {
     return (unsigned)hf_session_refused(session) << 1 | session->ever_connected;
 }
 
 /* What a step comes to when all that it met has been looked at. */
-static void conclude(struct hf_core *core)
+static void finish_step(struct hf_core *core)
 {
-    look_at_notes(core);
+    run_deferred(core);
     hf_schedule_update(core);
     if (hf_session_is_lazy(&core->session))
         prove(core); /* whoever has begun to need it, or does no more */
@@ -546,8 +547,8 @@ static void touch_all(struct hf_core *core)
 
 void hf_core_step(struct hf_core *core, const struct hf_event *event)
 {
-    struct hf_acquisition *a = taken_back(core);
-    unsigned limits = limits_of(&core->session);
+    struct hf_acquisition *a = unwatch_returned(core);
+    unsigned inputs = deadline_inputs(&core->session);
 
     assert(event->now_ms >= core->now_ms);
     core->now_ms = event->now_ms;
@@ -555,25 +556,25 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     if (needs_engine(event->kind))
         hf_session_connect_again(&core->session);
     dispatch(core, event);
-    if (limits != limits_of(&core->session))
+    if (inputs != deadline_inputs(&core->session))
         touch_all(core);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
-    conclude(core);
+    finish_step(core);
 }
 
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
 {
-    struct hf_acquisition *a = taken_back(core);
+    struct hf_acquisition *a = unwatch_returned(core);
     struct hf_effect *effect;
 
     if (a != NULL)
         hf_acquisition_pump(core, a);
-    conclude(core);
+    finish_step(core);
     effect = hf_effect_take(&core->effects);
-    if (effect != NULL && effect->kind == HF_EFFECT_FORGET) {
+    if (effect != NULL && effect->kind == HF_EFFECT_UNWATCH) {
         assert(hf_session_alive(&core->session));
-        core->forget = effect;
+        core->unwatching = effect;
     }
     return effect;
 }
@@ -581,10 +582,10 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
 uint64_t hf_core_wake_at_ms(const struct hf_core *core)
 {
     uint64_t at_ms =
-        hf_earlier_ms(core->session.prove_at_ms, hf_schedule_wake_at_ms(core));
+        hf_min_ms(core->session.prove_at_ms, hf_schedule_wake_at_ms(core));
 
     if (core->held > 0)
-        at_ms = hf_earlier_ms(at_ms, hf_session_loses_at_ms(&core->session));
+        at_ms = hf_min_ms(at_ms, hf_session_grants_end_at_ms(&core->session));
     return at_ms;
 }
 
@@ -594,7 +595,7 @@ static void check_held(const struct hf_core *core,
                        const struct hf_acquisition *a)
 {
     assert(core->session.state != HF_STATE_SUSPENDED ||
-           !hf_session_loses_with_link(&core->session) ||
+           !hf_session_grants_end_when_suspended(&core->session) ||
            !hf_acquisition_is_relied_on(a));
 }
 
@@ -646,7 +647,8 @@ void hf_core_check(const struct hf_core *core)
     for (const struct hf_operation *i = core->first_operation; i != NULL;
          i = i->next)
         hf_operation_check(core, i);
-    assert(held == 0 || core->now_ms < hf_session_loses_at_ms(&core->session));
+    assert(held == 0 ||
+           core->now_ms < hf_session_grants_end_at_ms(&core->session));
     assert(atomic_load(&core->session.published.ms) ==
            core->session.safe_until_ms);
     hf_session_check(&core->session);

@@ -20,18 +20,18 @@ static const struct {
 /* Read the digits at ${*text} and step over them. */
 static bool read_number(const char **text, uint64_t *number)
 {
-    const char *at = *text;
+    const char *digit = *text;
     uint64_t value = 0;
 
-    while (*at >= '0' && *at <= '9') {
+    while (*digit >= '0' && *digit <= '9') {
         if (__builtin_mul_overflow(value, (uint64_t)10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
+            __builtin_add_overflow(value, (uint64_t)(*digit - '0'), &value))
             return false;
-        at++;
+        digit++;
     }
-    if (at == *text)
+    if (digit == *text)
         return false;
-    *text = at;
+    *text = digit;
     *number = value;
     return true;
 }
@@ -41,33 +41,33 @@ static bool read_number(const char **text, uint64_t *number)
 static size_t read_unit(const char **text)
 {
     size_t length = strspn(*text, "dhms");
-    const char *at = *text;
-    size_t place = 0;
+    const char *digit = *text;
+    size_t index = 0;
 
-    while (place < UNITS && (strlen(units[place].unit) != length ||
-                             memcmp(units[place].unit, at, length) != 0))
-        place++;
-    *text = at + length;
-    return place;
+    while (index < UNITS && (strlen(units[index].unit) != length ||
+                             memcmp(units[index].unit, digit, length) != 0))
+        index++;
+    *text = digit + length;
+    return index;
 }
 
 bool hf_duration_parse(const char *text, uint64_t *ms)
 {
     uint64_t number, part_ms;
-    size_t place, next = 0;
+    size_t index, next = 0;
 
     assert(text != NULL && ms != NULL);
     *ms = 0;
     do {
         if (!read_number(&text, &number))
             return false;
-        place = read_unit(&text);
+        index = read_unit(&text);
         /* A smaller unit than the one before it, hence at most five rounds. */
-        if (place < next || place == UNITS ||
-            __builtin_mul_overflow(number, units[place].ms, &part_ms) ||
+        if (index < next || index == UNITS ||
+            __builtin_mul_overflow(number, units[index].ms, &part_ms) ||
             __builtin_add_overflow(*ms, part_ms, ms))
             return false;
-        next = place + 1;
+        next = index + 1;
     } while (*text != '\0');
     return true;
 }

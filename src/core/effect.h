@@ -18,8 +18,8 @@ struct hf_request;
 enum hf_effect_kind {
     /* For the engine. */
     HF_EFFECT_REQUEST, /* carry out .request */
-    HF_EFFECT_FORGET,  /* take back the WATCH .request; it stays put until the
-                          core is called again */
+    HF_EFFECT_UNWATCH, /* take back the WATCH .request; it stays put until the
+                         core is called again */
     HF_EFFECT_CONNECT, /* begin to connect again, after GAVE_UP */
     /* For the user of .acquisition. */
     HF_EFFECT_LOST,     /* the grant ended before its release */
@@ -29,15 +29,16 @@ enum hf_effect_kind {
                            acquisition */
     HF_EFFECT_RELEASED, /* the ticket of a released grant is gone, or may not
                            be taken out (HF_EDENIED): .status */
-    HF_EFFECT_DOWNGRADED, /* the request to become a reader has ended:
-                             .downgrade_status of the acquisition */
-    HF_EFFECT_FORGOTTEN,  /* the core holds no pointer to it any more.  Comes
-                             after ENDED or RELEASED, when nothing of it can
-                             reappear in the queue */
-    HF_EFFECT_REVOKED,    /* somebody asks for the grant to be released */
+    HF_EFFECT_DOWNGRADED,       /* the request to become a reader has ended:
+                                   .downgrade_status of the acquisition */
+    HF_EFFECT_ACQUISITION_DONE, /* the core holds no pointer to it any more.
+                            Comes after ENDED or RELEASED, when nothing of it
+                            can reappear in the queue */
+    HF_EFFECT_REVOKED,          /* somebody asks for the grant to be released */
     /* For the user of .operation, each once. */
-    HF_EFFECT_ANSWERED, /* .status, .text and .found of the operation */
-    HF_EFFECT_FINISHED, /* the core holds no pointer to it any more */
+    HF_EFFECT_OPERATION_ANSWERED, /* .status, .text and .found of the operation
+                                   */
+    HF_EFFECT_OPERATION_DONE,     /* the core holds no pointer to it any more */
     /* For the user of the client. */
     HF_EFFECT_PROVEN, /* a CHECK has its answer: safe-until has moved */
     HF_EFFECT_STATE,  /* the session's public state changed to .state */

@@ -104,7 +104,7 @@ enum hf_request_kind {
     /* The queue as it is now, after every write of this session.  LISTED. */
     HF_REQUEST_LIST,
     /* The queue as it is now, and tell when a ticket has gone.  LISTED. */
-    HF_REQUEST_LOOK,
+    HF_REQUEST_WATCH_QUEUE,
     /* Tell when the ticket is gone, one's own included, or is not of that kind
      * any more: a write ticket that has become a read ticket.  WATCHING or
      * GONE. */
@@ -133,12 +133,12 @@ enum hf_request_kind {
     /* See that the mark of .ticket_kind is there, made with .ticket for an id
      * where it is not; and that it is not.  READY is not raised, and is
      * lowered only at an instant at which no participant is there.  MARKED. */
-    HF_REQUEST_RAISE,
-    HF_REQUEST_LOWER,
+    HF_REQUEST_SET_FLAG,
+    HF_REQUEST_CLEAR_FLAG,
     /* Make the mark READY anew, at one instant at which the ticket, a
      * participant, and so many as .limit in all are there.  MARKED;
      * FAILED{RETRY} where they are not, or may not be. */
-    HF_REQUEST_STAMP,
+    HF_REQUEST_NEW_GENERATION,
 };
 
 struct hf_operation;
@@ -163,10 +163,10 @@ struct hf_request {
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
-    bool whole;          /* LIST: for people; .ticket is nobody's */
+    bool detailed;       /* LIST: for people; .ticket is nobody's */
     bool busy;           /* the core's own: asked and not answered */
     /* The core's own: whose it is, the session's if both are NULL. */
-    struct hf_own_ticket *own;
+    struct hf_own_ticket *own_ticket;
     struct hf_operation *operation;
     struct hf_effect *effect; /* where it waits to be taken */
     /* The engine's own, from the request to its answer (a WATCH: to its end).
@@ -188,7 +188,7 @@ enum hf_event_kind {
     /* From the engine: answers. */
     HF_EVENT_ENQUEUED,
     HF_EVENT_LISTED,
-    HF_EVENT_CHANGED,
+    HF_EVENT_QUEUE_CHANGED,
     HF_EVENT_WATCHING,
     HF_EVENT_GONE,
     HF_EVENT_REMOVED,
@@ -196,16 +196,16 @@ enum hf_event_kind {
     HF_EVENT_DOWNGRADED,
     HF_EVENT_FAILED,
     HF_EVENT_REVOKED,
-    HF_EVENT_ASKED,
+    HF_EVENT_REVOKE_SENT,
     HF_EVENT_DESCRIBED,
-    HF_EVENT_MARKED,
+    HF_EVENT_FLAG_UPDATED,
     /* From the user. */
-    HF_EVENT_WANT,
-    HF_EVENT_OPERATE,
+    HF_EVENT_ACQUIRE,
+    HF_EVENT_START_OPERATION,
     HF_EVENT_CANCEL_OPERATION,
     HF_EVENT_CANCEL,
     HF_EVENT_RELEASE,
-    HF_EVENT_LIMIT,
+    HF_EVENT_SET_LIMIT,
     HF_EVENT_DOWNGRADE,
     HF_EVENT_CHECK, /* is the session that we hold in proven? */
     HF_EVENT_CLOSE,
@@ -267,8 +267,8 @@ struct hf_event {
                                             the ticket went in, LISTED */
             /* LISTED of a whole LIST: names of what is there and no ticket;
              * like the snapshot, the engine's. */
-            const char *const *foreign;
-            size_t foreign_count;
+            const char *const *unknown;
+            size_t unknown_count;
             uint64_t anchor_ms;      /* PROVEN: the session is confirmed as
                                         of this instant */
             bool found;              /* REMOVED, ASKED, MARKED: it was
@@ -319,7 +319,7 @@ struct hf_engine_host {
     const struct hf_allocator *allocator;
     void *host;
     /* No request but LIST will come, and nothing is to be made for it. */
-    bool looks;
+    bool list_only;
 };
 
 enum {
@@ -328,7 +328,7 @@ enum {
     HF_ENGINE_GONE_ADMITS = 1,
     /* A list is dear: keep a second watch one further ahead and refresh the
      * list in the background, so that the last step needs none. */
-    HF_ENGINE_LOOKS_AHEAD = 2,
+    HF_ENGINE_WATCHES_TWO = 2,
 };
 
 struct hf_engine;
@@ -346,7 +346,7 @@ struct hf_engine_ops {
     /* Carry out ${request}.  Cannot fail: answers FAILED instead. */
     void (*request)(struct hf_engine *engine, struct hf_request *request);
     /* Take back a WATCH or LOOK. */
-    void (*forget)(struct hf_engine *engine, struct hf_request *watch);
+    void (*unwatch)(struct hf_engine *engine, struct hf_request *watch);
     /* Begin to connect again after GAVE_UP; nothing otherwise.  NULL: the
      * engine never says GAVE_UP. */
     void (*connect)(struct hf_engine *engine);

@@ -37,45 +37,45 @@ static struct hf_enqueue_turn *first_in_line(const struct hf_core *core,
 /* ------------------------------------------------------------------ turns --
  */
 
-static void add_next(struct hf_core *core, struct hf_enqueue_turn *turn)
+static void add_ready(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    struct hf_enqueue_turn **link = &core->order.next;
+    struct hf_enqueue_turn **link = &core->order.ready;
 
-    if (turn->is_next)
+    if (turn->is_ready)
         return;
     for (; *link != NULL; link = &(*link)->next)
-        hf_core_visit(core);
-    turn->is_next = true;
+        hf_core_count_visit(core);
+    turn->is_ready = true;
     turn->next = NULL;
     *link = turn;
 }
 
-static void drop_next(struct hf_core *core, struct hf_enqueue_turn *turn)
+static void remove_ready(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
-    struct hf_enqueue_turn **link = &core->order.next;
+    struct hf_enqueue_turn **link = &core->order.ready;
 
-    if (!turn->is_next)
+    if (!turn->is_ready)
         return;
     for (; *link != turn; link = &(*link)->next)
-        hf_core_visit(core);
+        hf_core_count_visit(core);
     *link = turn->next;
-    turn->is_next = false;
+    turn->is_ready = false;
 }
 
 /* One that may not ask yet lets those behind it pass. */
-static bool lets_pass(const struct hf_core *core,
-                      const struct hf_enqueue_turn *turn)
+static bool is_delayed(const struct hf_core *core,
+                       const struct hf_enqueue_turn *turn)
 {
     return turn->not_before_ms > core->now_ms;
 }
 
-static void pass_on(struct hf_core *core, const struct hf_enqueue_turn *turn)
+static void wake_next(struct hf_core *core, const struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *next = turn->behind;
 
     while (next != NULL) {
-        add_next(core, next);
-        next = lets_pass(core, next) ? next->behind : NULL;
+        add_ready(core, next);
+        next = is_delayed(core, next) ? next->behind : NULL;
     }
 }
 
@@ -83,20 +83,21 @@ static void pass_on(struct hf_core *core, const struct hf_enqueue_turn *turn)
  * that knows this already: what stands behind it learns it when that one
  * leaves. So N enqueues cost one walk and not N.
  */
-static void set_known(const struct hf_core *core, struct hf_enqueue_turn *turn)
+static void allow_pipelining(const struct hf_core *core,
+                             struct hf_enqueue_turn *turn)
 {
-    while ((turn = turn->behind) != NULL && !turn->known) {
-        hf_core_visit(core);
-        turn->known = true;
+    while ((turn = turn->behind) != NULL && !turn->may_pipeline) {
+        hf_core_count_visit(core);
+        turn->may_pipeline = true;
     }
 }
 
-static void clear_known(const struct hf_core *core,
-                        struct hf_enqueue_turn *turn)
+static void stop_pipelining(const struct hf_core *core,
+                            struct hf_enqueue_turn *turn)
 {
     for (; turn != NULL; turn = turn->behind) {
-        hf_core_visit(core);
-        turn->known = false;
+        hf_core_count_visit(core);
+        turn->may_pipeline = false;
     }
 }
 
@@ -116,18 +117,18 @@ static void drop_first(struct hf_core *core, struct hf_enqueue_turn *turn)
 }
 
 /* An acquisition that comes back takes its old place in the line. */
-static void join(struct hf_core *core, struct hf_enqueue_turn *turn)
+static void join_line(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *first = first_in_line(core, turn->queue);
     struct hf_enqueue_turn *before = first != NULL ? first->last : NULL;
 
     while (before != NULL && before->number > turn->number) {
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         before = before->before;
     }
     turn->before = before;
     turn->behind = before != NULL ? before->behind : first;
-    turn->known = false;
+    turn->may_pipeline = false;
     turn->in_line = true;
     if (turn->behind != NULL)
         turn->behind->before = turn;
@@ -143,15 +144,15 @@ static void join(struct hf_core *core, struct hf_enqueue_turn *turn)
 }
 
 /* ${queued}: because its ticket is in the queue. */
-static void leave(struct hf_core *core, struct hf_enqueue_turn *turn,
-                  bool queued)
+static void leave_line(struct hf_core *core, struct hf_enqueue_turn *turn,
+                       bool queued)
 {
     struct hf_enqueue_turn *before = turn->before, *behind = turn->behind;
 
-    drop_next(core, turn);
+    remove_ready(core, turn);
     if (queued)
-        set_known(core, turn);
-    pass_on(core, turn);
+        allow_pipelining(core, turn);
+    wake_next(core, turn);
     if (behind != NULL)
         behind->before = before;
     else if (before != NULL)
@@ -165,8 +166,9 @@ static void leave(struct hf_core *core, struct hf_enqueue_turn *turn,
     turn->in_line = false;
 }
 
-void hf_enqueue_order_want(struct hf_core *core, struct hf_enqueue_turn *turn,
-                           const char *queue, uint64_t not_before_ms)
+void hf_enqueue_order_register(struct hf_core *core,
+                               struct hf_enqueue_turn *turn, const char *queue,
+                               uint64_t not_before_ms)
 {
     *turn = (struct hf_enqueue_turn){
         .queue = queue,
@@ -185,15 +187,15 @@ void hf_enqueue_order_update(struct hf_core *core, struct hf_enqueue_turn *turn,
     if (belongs == turn->in_line)
         return;
     if (turn->in_line)
-        leave(core, turn, queued);
+        leave_line(core, turn, queued);
     else
-        join(core, turn);
+        join_line(core, turn);
 }
 
 void hf_enqueue_order_failed(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     if (turn->in_line)
-        clear_known(core, turn);
+        stop_pipelining(core, turn);
     if (core->session.state == HF_STATE_CONNECTED)
         turn->failures++; /* a link that dropped counts for nothing */
     hf_enqueue_order_update(core, turn, turn->in_line, false);
@@ -203,8 +205,8 @@ void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *next = turn->in_line ? turn->behind : NULL;
 
-    if (next != NULL && next->known)
-        add_next(core, next);
+    if (next != NULL && next->may_pipeline)
+        add_ready(core, next);
 }
 
 /* Invariant 14: nobody asks before those that were wanted earlier. */
@@ -216,21 +218,21 @@ hf_enqueue_order_before(const struct hf_core *core,
 
     if (!turn->in_line)
         return NULL;
-    while (before != NULL && lets_pass(core, before)) {
-        hf_core_visit(core);
+    while (before != NULL && is_delayed(core, before)) {
+        hf_core_count_visit(core);
         before = before->before;
     }
-    if (before != NULL && turn->known && core->order.is_asking(before))
+    if (before != NULL && turn->may_pipeline && core->order.is_asking(before))
         return NULL;
     return before;
 }
 
-struct hf_enqueue_turn *hf_enqueue_order_take(struct hf_core *core)
+struct hf_enqueue_turn *hf_enqueue_order_next_ready(struct hf_core *core)
 {
-    struct hf_enqueue_turn *turn = core->order.next;
+    struct hf_enqueue_turn *turn = core->order.ready;
 
     if (turn != NULL)
-        drop_next(core, turn);
+        remove_ready(core, turn);
     return turn;
 }
 
@@ -239,7 +241,7 @@ void hf_enqueue_order_check(const struct hf_core *core,
 {
     const struct hf_enqueue_turn *before = turn->before;
 
-    assert(!turn->is_next);
+    assert(!turn->is_ready);
     if (!turn->in_line)
         return;
     if (before == NULL)

@@ -50,7 +50,7 @@ struct hf_enqueue_order {
     hf_enqueue_turn_is_asking *is_asking;
     struct hf_tree lines; /* of each queue the first in line, by its name */
     uint64_t wants;       /* the number of the last one */
-    struct hf_enqueue_turn *next; /* those whose turn may have come */
+    struct hf_enqueue_turn *ready; /* those whose turn may have come */
 };
 
 /* The part of an acquisition; all zero before its WANT. */
@@ -60,9 +60,9 @@ struct hf_enqueue_turn {
     uint64_t number;        /* of its WANT */
     unsigned failures;      /* since it last had a ticket in the queue */
     bool in_line;
-    bool known;   /* the queue takes tickets: one in front of it has its own,
-                     and nothing failed since */
-    bool is_next; /* it is in the list of those whose turn may have come */
+    bool may_pipeline; /* the queue takes tickets: one in front of it has its
+                   own, and nothing failed since */
+    bool is_ready;     /* it is in the list of those whose turn may have come */
     struct hf_enqueue_turn *before; /* in line for the same queue */
     struct hf_enqueue_turn *behind;
     struct hf_tree_node node;     /* of the first in line, ... */
@@ -74,8 +74,9 @@ void hf_enqueue_order_init(struct hf_enqueue_order *order,
                            hf_enqueue_turn_is_asking *is_asking);
 
 /* The acquisition of ${turn} is wanted: give it its number. */
-void hf_enqueue_order_want(struct hf_core *core, struct hf_enqueue_turn *turn,
-                           const char *queue, uint64_t not_before_ms);
+void hf_enqueue_order_register(struct hf_core *core,
+                               struct hf_enqueue_turn *turn, const char *queue,
+                               uint64_t not_before_ms);
 
 /* After each change of the state of the acquisition, or of its tickets.
  * ${wants}: it wants a ticket in the queue, and has none there.  ${queued}: its
@@ -98,7 +99,7 @@ hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_enqueue_turn *turn);
 
 /* The next whose turn has come, to be pumped when a step ends; or NULL. */
-struct hf_enqueue_turn *hf_enqueue_order_take(struct hf_core *core);
+struct hf_enqueue_turn *hf_enqueue_order_next_ready(struct hf_core *core);
 
 void hf_enqueue_order_check(const struct hf_core *core,
                             const struct hf_enqueue_turn *turn);

@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *plain_allocate(size_t bytes, void *arg)
+static void *default_allocate(size_t bytes, void *arg)
 {
     (void)arg;
     return malloc(bytes);
 }
 
-static void *plain_resize(void *memory, size_t bytes, void *arg)
+static void *default_resize(void *memory, size_t bytes, void *arg)
 {
     (void)arg;
     return realloc(memory, bytes);
 }
 
-static void plain_release(void *memory, void *arg)
+static void default_release(void *memory, void *arg)
 {
     (void)arg;
     free(memory);
@@ -28,17 +28,17 @@ static void plain_release(void *memory, void *arg)
 /* Once ${sealed} is set nobody writes ${allocator} again, so that every later
  * call reads it without a lock.  Both are written under ${mutex}. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool sealed;
-static struct hf_allocator allocator = {plain_allocate, plain_resize,
-                                        plain_release, NULL};
+static atomic_bool fixed;
+static struct hf_allocator allocator = {default_allocate, default_resize,
+                                        default_release, NULL};
 
 /* Settle on the allocator for the life of the process: memory must go back to
  * where it came from. */
-static const struct hf_allocator *seal(void)
+static const struct hf_allocator *fix_allocator(void)
 {
-    if (!atomic_load_explicit(&sealed, memory_order_acquire)) {
+    if (!atomic_load_explicit(&fixed, memory_order_acquire)) {
         pthread_mutex_lock(&mutex);
-        atomic_store_explicit(&sealed, true, memory_order_release);
+        atomic_store_explicit(&fixed, true, memory_order_release);
         pthread_mutex_unlock(&mutex);
     }
     return &allocator;
@@ -52,7 +52,7 @@ hf_status hf_set_allocator(const struct hf_allocator *wanted)
         wanted->release == NULL)
         return HF_EINVAL;
     pthread_mutex_lock(&mutex);
-    if (atomic_load_explicit(&sealed, memory_order_relaxed))
+    if (atomic_load_explicit(&fixed, memory_order_relaxed))
         st = HF_ESTATE;
     else
         allocator = *wanted;
@@ -60,14 +60,14 @@ hf_status hf_set_allocator(const struct hf_allocator *wanted)
     return st;
 }
 
-const struct hf_allocator *hf_allocator_in_place(void)
+const struct hf_allocator *hf_allocator_in_use(void)
 {
-    return seal();
+    return fix_allocator();
 }
 
 void *hf_alloc(size_t bytes)
 {
-    const struct hf_allocator *from = seal();
+    const struct hf_allocator *from = fix_allocator();
     void *memory;
 
     assert(bytes > 0);
@@ -79,7 +79,7 @@ void *hf_alloc(size_t bytes)
 
 void *hf_realloc(void *memory, size_t bytes)
 {
-    const struct hf_allocator *from = seal();
+    const struct hf_allocator *from = fix_allocator();
 
     assert(bytes > 0);
     return from->resize(memory, bytes, from->arg);
@@ -88,7 +88,7 @@ void *hf_realloc(void *memory, size_t bytes)
 void hf_free(void *memory)
 {
     if (memory != NULL) {
-        assert(atomic_load_explicit(&sealed, memory_order_relaxed));
+        assert(atomic_load_explicit(&fixed, memory_order_relaxed));
         allocator.release(memory, allocator.arg);
     }
 }

@@ -10,7 +10,7 @@
 #include <holdfast/holdfast.h>
 
 /* The one in place, for those who have a copy of these functions: modules. */
-const struct hf_allocator *hf_allocator_in_place(void);
+const struct hf_allocator *hf_allocator_in_use(void);
 
 /* ${bytes} > 0 bytes of zeros, or NULL. */
 void *hf_alloc(size_t bytes) __attribute__((malloc, warn_unused_result));

@@ -13,7 +13,7 @@
 
 #include "core/core_state.h"
 #include "core/error.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 
@@ -31,9 +31,9 @@ static bool was_granted(const struct hf_acquisition *child)
 /* ----------------------------------------------- notifications of a child --
  */
 
-static void touch(struct hf_core *core, struct hf_acquisition *parent)
+static void defer_pump(struct hf_core *core, struct hf_acquisition *parent)
 {
-    hf_later_add(&core->later, &parent->multi_lock->later);
+    hf_deferred_call_add(&core->deferred, &parent->multi_lock->deferred);
 }
 
 static void child_lost(struct hf_core *core, struct hf_acquisition *child)
@@ -41,10 +41,10 @@ static void child_lost(struct hf_core *core, struct hf_acquisition *child)
     if (child->parent->state == STATE(HELD) && !child->entry_mutex)
         hf_acquisition_lose(core, child->parent, false,
                             hf_acquisition_text(child));
-    touch(core, child->parent);
+    defer_pump(core, child->parent);
 }
 
-static void child_waits(struct hf_core *core, struct hf_acquisition *child)
+static void child_waiting(struct hf_core *core, struct hf_acquisition *child)
 {
     struct hf_acquisition *parent = child->parent;
 
@@ -52,8 +52,8 @@ static void child_waits(struct hf_core *core, struct hf_acquisition *child)
     assert(parent->state == STATE(WAITING) &&
            !parent->multi_lock->rolling_back);
     parent->ahead = child->ahead;
-    hf_acquisition_set_holder(core, parent, hf_text_of(child->holder));
-    parent->owner->waiting(core, parent);
+    hf_acquisition_set_holder(core, parent, hf_shared_text_get(child->holder));
+    parent->listener->waiting(core, parent);
 }
 
 /* A parent that waits has nothing to release yet: its owner is asked with the
@@ -65,49 +65,49 @@ static void child_revoked(struct hf_core *core, struct hf_acquisition *child)
     if (parent->state == STATE(WAITING) && !parent->multi_lock->rolling_back)
         parent->multi_lock->revoked = true;
     else if (parent->state == STATE(HELD) && !child->entry_mutex)
-        parent->owner->revoked(core, parent);
+        parent->listener->revoked(core, parent);
 }
 
 static void child_changed(struct hf_core *core, struct hf_acquisition *child)
 {
-    touch(core, child->parent);
+    defer_pump(core, child->parent);
 }
 
 static void child_ended(struct hf_core *core, struct hf_acquisition *child,
                         enum hf_effect_kind how)
 {
     (void)how;
-    touch(core, child->parent);
+    defer_pump(core, child->parent);
 }
 
 static void child_displaced(struct hf_acquisition *child)
 {
-    child->parent->placeless = true;
+    child->parent->position_lost = true;
 }
 
 static void child_queued(struct hf_acquisition *child)
 {
-    hf_acquisition_count_place(child->parent);
+    hf_acquisition_count_displaced(child->parent);
 }
 
 /* While the parent waits, its owner does not use what the children hold. */
-static bool child_relies(const struct hf_acquisition *child)
+static bool child_is_relied_on(const struct hf_acquisition *child)
 {
     return !hf_acquisition_is_waiting(child->parent);
 }
 
-const struct hf_acquisition_owner hf_acquisition_of_parent = {
-    .waiting = child_waits,
+const struct hf_acquisition_listener hf_acquisition_parent_listener = {
+    .waiting = child_waiting,
     .granted = child_changed,
     .revoked = child_revoked,
     .lost = child_lost,
     .gave_up = child_changed,
     .ended = child_ended,
-    .over = child_changed,
+    .done = child_changed,
     .changed = child_changed,
     .displaced = child_displaced,
     .queued = child_queued,
-    .relies = child_relies,
+    .is_relied_on = child_is_relied_on,
 };
 
 /* --------------------------------------------------------- rolling back -- */
@@ -115,7 +115,8 @@ const struct hf_acquisition_owner hf_acquisition_of_parent = {
 /* Let go of all children, the last one first: release those that were granted,
  * end the wait of the one that waits.  Each notifies the parent when that has
  * ended. */
-static void give_back(struct hf_core *core, struct hf_acquisition *parent)
+static void release_children(struct hf_core *core,
+                             struct hf_acquisition *parent)
 {
     struct hf_error why;
 
@@ -130,10 +131,10 @@ static void give_back(struct hf_core *core, struct hf_acquisition *parent)
     }
 }
 
-static bool are_over(const struct hf_acquisition *parent)
+static bool children_can_be_freed(const struct hf_acquisition *parent)
 {
     for (size_t i = 0; i < parent->multi_lock->count; i++) {
-        if (!hf_acquisition_is_over(child_at(parent, i)))
+        if (!hf_acquisition_can_be_freed(child_at(parent, i)))
             return false;
     }
     return true;
@@ -149,18 +150,18 @@ static bool are_over(const struct hf_acquisition *parent)
 static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
 {
     parent->multi_lock->rolling_back = true;
-    parent->unlimited = false;
+    parent->no_deadline = false;
     hf_schedule_touch(core, &parent->entry);
-    hf_acquisition_displaced(parent);
+    hf_acquisition_lose_position(parent);
     parent->multi_lock->revoked = false; /* it was about these tickets */
-    give_back(core, parent);
+    release_children(core, parent);
 }
 
 /* Make ${child}, which is IDLE or has ended, ready for another WANT: keep what
  * is set before a WANT, zero the rest. */
-static void renew(struct hf_core *core, struct hf_acquisition *child)
+static void reset_child(struct hf_core *core, struct hf_acquisition *child)
 {
-    assert(hf_acquisition_is_over(child));
+    assert(hf_acquisition_can_be_freed(child));
     hf_acquisition_free(core, child);
     *child = (struct hf_acquisition){
         .queue = child->queue,
@@ -176,15 +177,15 @@ static void renew(struct hf_core *core, struct hf_acquisition *child)
     };
 }
 
-static void begin_again(struct hf_core *core, struct hf_acquisition *parent)
+static void restart(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
 
     for (size_t i = 0; i < multi_lock->count; i++)
-        renew(core, child_at(parent, i));
-    multi_lock->at = 0;
+        reset_child(core, child_at(parent, i));
+    multi_lock->current = 0;
     multi_lock->rolling_back = false;
-    parent->unlimited = true;
+    parent->no_deadline = true;
     hf_schedule_touch(core, &parent->entry);
 }
 
@@ -193,15 +194,15 @@ static void begin_again(struct hf_core *core, struct hf_acquisition *parent)
 
 /* Are all children before the current one still HELD, but for entry mutexes
  * that were released? */
-static bool is_sound(const struct hf_acquisition *parent)
+static bool earlier_children_held(const struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;
 
-    for (size_t i = 0; i < multi_lock->at; i++) {
+    for (size_t i = 0; i < multi_lock->current; i++) {
         const struct hf_acquisition *child = child_at(parent, i);
-        bool let_go = child->entry_mutex && i + 1 < multi_lock->at;
+        bool is_released = child->entry_mutex && i + 1 < multi_lock->current;
 
-        if (child->state != STATE(HELD) && !let_go)
+        if (child->state != STATE(HELD) && !is_released)
             return false;
     }
     return true;
@@ -211,7 +212,7 @@ static void grant(struct hf_core *core, struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;
 
-    parent->token = child_at(parent, multi_lock->token)->token;
+    parent->token = child_at(parent, multi_lock->token_child)->token;
     parent->session = core->session.number;
     hf_acquisition_grant(core, parent, parent->multi_lock->revoked);
     parent->multi_lock->revoked = false;
@@ -222,17 +223,19 @@ static void advance(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
 
-    multi_lock->at++;
-    if (multi_lock->at > 1 && child_at(parent, multi_lock->at - 2)->entry_mutex)
-        hf_acquisition_release(core, child_at(parent, multi_lock->at - 2));
-    if (multi_lock->at == multi_lock->count)
+    multi_lock->current++;
+    if (multi_lock->current > 1 &&
+        child_at(parent, multi_lock->current - 2)->entry_mutex)
+        hf_acquisition_release(core, child_at(parent, multi_lock->current - 2));
+    if (multi_lock->current == multi_lock->count)
         grant(core, parent);
 }
 
 /* The current child has given up, and with it the parent.  The others are
  * released now: they need not wait until the ticket of this one is gone. */
-static void fail(struct hf_core *core, struct hf_acquisition *parent,
-                 const struct hf_acquisition *child)
+static void give_up_with_child(struct hf_core *core,
+                               struct hf_acquisition *parent,
+                               const struct hf_acquisition *child)
 {
     struct hf_error why;
 
@@ -240,14 +243,14 @@ static void fail(struct hf_core *core, struct hf_acquisition *parent,
     hf_acquisition_give_up(core, parent, &why);
 }
 
-static void take(struct hf_core *core, struct hf_acquisition *parent)
+static void take_locks(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
     struct hf_acquisition *child;
 
     while (parent->state == STATE(WAITING)) {
-        child = child_at(parent, multi_lock->at);
-        if (!is_sound(parent)) {
+        child = child_at(parent, multi_lock->current);
+        if (!earlier_children_held(parent)) {
             roll_back(core, parent);
             return;
         }
@@ -258,12 +261,12 @@ static void take(struct hf_core *core, struct hf_acquisition *parent)
             advance(core, parent);
         } else if (child->state == STATE(GIVING_UP) ||
                    child->state == STATE(DONE)) {
-            fail(core, parent, child);
+            give_up_with_child(core, parent, child);
         } else if (child->state == STATE(IDLE)) {
             child->started_at_ms = parent->started_at_ms;
-            child->ops = &hf_acquisition_by_ticket;
-            child->owner = &hf_acquisition_of_parent;
-            hf_acquisition_want(core, child);
+            child->ops = &hf_acquisition_ticket_ops;
+            child->listener = &hf_acquisition_parent_listener;
+            hf_acquisition_start(core, child);
         } else {
             return;
         }
@@ -275,21 +278,22 @@ static void take(struct hf_core *core, struct hf_acquisition *parent)
 
 /* A ticket that may not be taken out stays until the session is over, and the
  * roll back cannot end before: end the wait instead. */
-static void go_on_rolling_back(struct hf_core *core,
+static void continue_roll_back(struct hf_core *core,
                                struct hf_acquisition *parent)
 {
     struct hf_error why;
 
-    if (are_over(parent)) {
-        begin_again(core, parent);
+    if (children_can_be_freed(parent)) {
+        restart(core, parent);
         return;
     }
     for (size_t i = 0; i < parent->multi_lock->count; i++) {
         const struct hf_acquisition *child = child_at(parent, i);
 
-        if (child->own.denial == NULL)
+        if (child->tickets.removal_denied == NULL)
             continue;
-        hf_error_set(&why, HF_EDENIED, "%s", hf_text_of(child->own.denial));
+        hf_error_set(&why, HF_EDENIED, "%s",
+                     hf_shared_text_get(child->tickets.removal_denied));
         hf_acquisition_give_up(core, parent, &why);
         return;
     }
@@ -300,14 +304,14 @@ static void pump(struct hf_core *core, struct hf_acquisition *parent)
     switch (parent->state) {
     case STATE(WAITING):
         if (parent->multi_lock->rolling_back)
-            go_on_rolling_back(core, parent);
+            continue_roll_back(core, parent);
         if (parent->state == STATE(WAITING) &&
             !parent->multi_lock->rolling_back)
-            take(core, parent);
+            take_locks(core, parent);
         break;
     case STATE(RELEASING):
     case STATE(GIVING_UP):
-        give_back(core, parent);
+        release_children(core, parent);
         hf_acquisition_finish(core, parent);
         break;
     default:
@@ -315,16 +319,17 @@ static void pump(struct hf_core *core, struct hf_acquisition *parent)
     }
 }
 
-static void look(struct hf_core *core, struct hf_later *later)
+static void run_deferred(struct hf_core *core,
+                         struct hf_deferred_call *deferred)
 {
-    char *at = (char *)later - offsetof(struct hf_multi_lock, later);
+    char *at = (char *)deferred - offsetof(struct hf_multi_lock, deferred);
 
     pump(core, ((struct hf_multi_lock *)(void *)at)->parent);
 }
 
 /* ------------------------------------------------------------ the parent -- */
 
-static bool is_notified(const struct hf_acquisition *parent)
+static bool children_notified(const struct hf_acquisition *parent)
 {
     for (size_t i = 0; i < parent->multi_lock->count; i++) {
         const struct hf_acquisition *child = child_at(parent, i);
@@ -347,7 +352,7 @@ static uint64_t first_child_notify_at_ms(const struct hf_acquisition *parent)
         const struct hf_acquisition *child = child_at(parent, i);
 
         if (child->notify_at_ms != 0) /* it gave up */
-            at_ms = hf_earlier_ms(at_ms, child->notify_at_ms);
+            at_ms = hf_min_ms(at_ms, child->notify_at_ms);
     }
     return at_ms;
 }
@@ -379,7 +384,7 @@ static hf_status release_status(struct hf_core *core,
 
 static bool must_wait(const struct hf_acquisition *parent)
 {
-    return !is_notified(parent);
+    return !children_notified(parent);
 }
 
 static void begin(struct hf_core *core, struct hf_acquisition *parent)
@@ -389,34 +394,34 @@ static void begin(struct hf_core *core, struct hf_acquisition *parent)
     parent->multi_lock->parent = parent;
     for (size_t i = 0; i < parent->multi_lock->count; i++)
         child_at(parent, i)->parent = parent;
-    parent->multi_lock->later.look = look;
-    parent->unlimited = true;
+    parent->multi_lock->deferred.run = run_deferred;
+    parent->no_deadline = true;
 }
 
 static void leave(struct hf_core *core, struct hf_acquisition *parent)
 {
     (void)core;
     if (hf_acquisition_is_waiting(parent))
-        parent->notify_at_ms = hf_earlier_ms(parent->notify_at_ms,
-                                             first_child_notify_at_ms(parent));
+        parent->notify_at_ms =
+            hf_min_ms(parent->notify_at_ms, first_child_notify_at_ms(parent));
 }
 
-static bool place(struct hf_core *core, struct hf_acquisition *parent,
-                  const struct hf_acquisition **at)
+static bool position(struct hf_core *core, struct hf_acquisition *parent,
+                     const struct hf_acquisition **waits_by)
 {
     (void)core;
-    *at = parent;
+    *waits_by = parent;
     return false;
 }
 
-const struct hf_acquisition_ops hf_acquisition_by_multi_lock = {
+const struct hf_acquisition_ops hf_acquisition_multi_lock_ops = {
     .begin = begin,
-    .pump = touch,
+    .pump = defer_pump,
     .leave = leave,
     .must_wait = must_wait,
     .may_remain = may_remain,
     .release_status = release_status,
-    .may_finish = are_over,
+    .may_finish = children_can_be_freed,
     .finish = hf_acquisition_unlink,
-    .place = place,
+    .position = position,
 };

@@ -28,34 +28,34 @@
 #include <holdfast/holdfast.h>
 
 #include "core/acquisition.h"
-#include "core/later.h"
+#include "core/deferred_call.h"
 
 struct hf_multi_lock {
     /* Set before the WANT of the parent.  Each child is set as for a WANT of
      * its own. */
     struct hf_acquisition *children;
     size_t count;
-    size_t token; /* the child whose token is that of the parent */
+    size_t token_child; /* the child whose token is that of the parent */
 
     /* The core's own. */
-    size_t at;         /* the child that is waited for */
+    size_t current;    /* the child that is waited for */
     bool rolling_back; /* the children are released, to begin again */
     bool revoked;      /* somebody asked for the release of a child while the
                           parent still waits */
-    struct hf_acquisition *parent; /* from the WANT on */
-    struct hf_later later;         /* a child has notified the parent */
+    struct hf_acquisition *parent;    /* from the WANT on */
+    struct hf_deferred_call deferred; /* a child has notified the parent */
 };
 
 /* The way of a parent to its lock, and the owner of its children. */
-extern const struct hf_acquisition_ops hf_acquisition_by_multi_lock;
-extern const struct hf_acquisition_owner hf_acquisition_of_parent;
+extern const struct hf_acquisition_ops hf_acquisition_multi_lock_ops;
+extern const struct hf_acquisition_listener hf_acquisition_parent_listener;
 
 /* Before its WANT: make ${a} the parent of ${multi_lock}. */
 static inline void
 hf_acquisition_use_multi_lock(struct hf_acquisition *a,
                               struct hf_multi_lock *multi_lock)
 {
-    a->ops = &hf_acquisition_by_multi_lock;
+    a->ops = &hf_acquisition_multi_lock_ops;
     a->multi_lock = multi_lock;
 }
 
@@ -63,14 +63,14 @@ hf_acquisition_use_multi_lock(struct hf_acquisition *a,
 static inline struct hf_multi_lock *
 hf_acquisition_multi_lock(const struct hf_acquisition *a)
 {
-    return a->ops == &hf_acquisition_by_multi_lock ? a->multi_lock : NULL;
+    return a->ops == &hf_acquisition_multi_lock_ops ? a->multi_lock : NULL;
 }
 
 /* The parent of ${a}; NULL: it is no child, or was not wanted yet. */
 static inline struct hf_acquisition *
 hf_acquisition_parent(const struct hf_acquisition *a)
 {
-    return a->owner == &hf_acquisition_of_parent ? a->parent : NULL;
+    return a->listener == &hf_acquisition_parent_listener ? a->parent : NULL;
 }
 
 #endif

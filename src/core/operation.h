@@ -8,11 +8,11 @@
  * them may be done twice without harm.
  *
  *   IDLE      not handed to the core yet
- *   WANTED    waits for a session or a retry
+ *   PENDING    waits for a session or a retry
  *   ASKED     the engine has the request
  *   WATCHING  a wait: it is not over yet, and the engine will tell of a change
- *   LEFT      its user was told how it ended; the engine still has the request
- *   DONE      nothing of it is left
+ *   DRAINING      its user was told how it ended; the engine still has the
+ * request DONE      nothing of it is left
  *
  * The snapshot of a whole LIST is the engine's and gone after the event that
  * brings it.  Whoever runs the core takes out of that event what it wants to
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/barrier.h"
+#include "core/barrier_wait.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/retry.h"
@@ -44,14 +44,14 @@ struct hf_operation {
      * leave the round that was let in by this stamp.  If .keeps, one's own
      * ticket is there still, and HF_EBUSY says that it is to be taken out and
      * the wait to go on without. */
-    uint64_t stamp;
-    bool keeps;
-    enum hf_ticket_kind mark; /* RAISE, LOWER: 0 is a barrier;
+    uint64_t generation;
+    bool keeps_ticket;
+    enum hf_ticket_kind flag_kind; /* RAISE, LOWER: 0 is a barrier;
                                  LIST: PARTICIPANT, or 0 */
-    uint64_t deadline_at_ms;  /* HF_FOREVER: none */
-    bool only_try;            /* end by the connect_ms of the client, whatever
-                                 the deadline; LOOK: end with HF_EBUSY instead
-                                 of waiting for others */
+    uint64_t deadline_at_ms;       /* HF_FOREVER: none */
+    bool only_try; /* end by the connect_ms of the client, whatever
+                      the deadline; LOOK: end with HF_EBUSY instead
+                      of waiting for others */
 
     /* To be read with ANSWERED. */
     hf_status status;
@@ -65,29 +65,29 @@ struct hf_operation {
     struct hf_schedule_entry entry;
     uint64_t started_at_ms;
     uint64_t connect_by_ms; /* as long as there never was a connection */
-    uint64_t ask_at_ms;     /* WANTED: not before */
+    uint64_t request_at_ms; /* PENDING: not before */
     bool unsure;            /* an earlier try may have found the ticket */
-    struct hf_barrier_sight sight; /* LOOK */
+    struct hf_barrier_wait_state barrier_wait; /* LOOK */
     struct hf_retry_state retry;
-    struct hf_request ask;
-    struct hf_effect ask_effect;
+    struct hf_request request;
+    struct hf_effect request_effect;
     struct hf_effect answered_effect;
     struct hf_effect finished_effect;
 };
 
 enum hf_operation_state {
     HF_OPERATION_IDLE,
-    HF_OPERATION_WANTED,
+    HF_OPERATION_PENDING,
     HF_OPERATION_ASKED,
     HF_OPERATION_WATCHING,
-    HF_OPERATION_LEFT,
+    HF_OPERATION_DRAINING,
     HF_OPERATION_DONE
 };
 
 /* Below: for core.c, within a step.  Each may finish ${operation}, which then
  * is no longer in the core's list. */
 
-void hf_operation_want(struct hf_core *core, struct hf_operation *operation);
+void hf_operation_start(struct hf_core *core, struct hf_operation *operation);
 void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
                            const struct hf_event *event);
 
@@ -99,8 +99,8 @@ void hf_operation_session_over(struct hf_core *core,
                                struct hf_operation *operation);
 
 /* The engine has returned from the FORGET of its LOOK. */
-void hf_operation_taken_back(struct hf_core *core,
-                             struct hf_operation *operation);
+void hf_operation_unwatched(struct hf_core *core,
+                            struct hf_operation *operation);
 
 /* Ask if it can be asked now. */
 void hf_operation_pump(struct hf_core *core, struct hf_operation *operation);

@@ -3,16 +3,16 @@
 
 #include <assert.h>
 
+#include "core/admission_rule.h"
 #include "core/core_state.h"
-#include "core/instant.h"
 #include "core/memory.h"
-#include "core/rule.h"
+#include "core/time_math.h"
 
 #define STATE(name) HF_OWN_TICKET_##name
 #define TO(name) (1u << HF_OWN_TICKET_##name)
 
-static const struct hf_machine_state states[] = {
-    [STATE(LOOKING)] = {"LOOKING", TO(ENQUEUING) | TO(GONE)},
+static const struct hf_state_machine_state states[] = {
+    [STATE(UNQUEUED)] = {"UNQUEUED", TO(ENQUEUING) | TO(GONE)},
     [STATE(ENQUEUING)] = {"ENQUEUING",
                           TO(QUEUED) | TO(UNSURE) | TO(REMOVING) | TO(GONE)},
     [STATE(UNSURE)] = {"UNSURE", TO(QUEUED) | TO(REMOVING) | TO(GONE)},
@@ -22,31 +22,32 @@ static const struct hf_machine_state states[] = {
     [STATE(GONE)] = {"GONE", 0},
 };
 
-static const struct hf_machine_table table = {"ticket", states,
+static const struct hf_state_machine table = {"ticket", states,
                                               sizeof states / sizeof states[0]};
 
 /* -------------------------------------------------- beginning and memory -- */
 
-struct hf_own_ticket *hf_own_ticket_new(const struct hf_ticket_spec *spec,
-                                        const struct hf_ticket_owner *owner)
+struct hf_own_ticket *
+hf_own_ticket_new(const struct hf_ticket_spec *spec,
+                  const struct hf_ticket_listener *listener)
 {
-    const struct hf_rule *rule = hf_rule_of(spec->kind);
+    const struct hf_admission_rule *rule = hf_admission_rule_of(spec->kind);
     struct hf_own_ticket *ticket = hf_alloc(sizeof *ticket);
 
     if (ticket == NULL)
         return NULL;
     ticket->spec = *spec;
-    ticket->owner = owner;
-    ticket->ask = (struct hf_request){
+    ticket->listener = listener;
+    ticket->request = (struct hf_request){
         .ticket_kind = spec->kind,
         .weight = spec->kind == HF_TICKET_LEASE ? spec->weight : 1,
         .limit = rule->watches_queue ? spec->limit : 0,
         .queue = spec->queue,
         .payload = *spec->payload,
-        .own = ticket,
-        .effect = &ticket->ask_effect,
+        .own_ticket = ticket,
+        .effect = &ticket->request_effect,
     };
-    ticket->ask_effect.request = &ticket->ask;
+    ticket->request_effect.request = &ticket->request;
     if (!rule->watches_queue)
         return ticket;
     ticket->queue_watch = hf_queue_watch_new(ticket);
@@ -58,7 +59,7 @@ struct hf_own_ticket *hf_own_ticket_new(const struct hf_ticket_spec *spec,
 
 void hf_own_ticket_free(struct hf_own_ticket *ticket)
 {
-    hf_watches_free(&ticket->watches);
+    hf_ticket_watches_free(&ticket->watches);
     hf_free(ticket->queue_watch);
     hf_free(ticket->description);
     hf_free(ticket);
@@ -69,15 +70,15 @@ void hf_own_ticket_free(struct hf_own_ticket *ticket)
 void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
                         enum hf_own_ticket_state state)
 {
-    hf_machine_move(&table, &ticket->state, state);
+    hf_state_machine_move(&table, &ticket->state, state);
     hf_schedule_touch(core, ticket->entry);
 }
 
-struct hf_own_ticket_looking *
-hf_own_ticket_looking(struct hf_own_ticket *ticket)
+struct hf_own_ticket_unqueued *
+hf_own_ticket_unqueued(struct hf_own_ticket *ticket)
 {
-    assert(ticket->state == STATE(LOOKING));
-    return &ticket->in.looking;
+    assert(ticket->state == STATE(UNQUEUED));
+    return &ticket->in.unqueued;
 }
 
 struct hf_own_ticket_queued *hf_own_ticket_queued(struct hf_own_ticket *ticket)
@@ -96,16 +97,18 @@ bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
 {
     if (ticket->queue_watch == NULL)
         return false;
-    return (ticket->state == STATE(LOOKING) && !ticket->in.looking.room) ||
+    return (ticket->state == STATE(UNQUEUED) &&
+            !ticket->in.unqueued.has_room) ||
            (ticket->state == STATE(QUEUED) && ticket->in.queued.blocking > 0);
 }
 
-void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket)
+void hf_own_ticket_cancel_request(struct hf_core *core,
+                                  struct hf_own_ticket *ticket)
 {
-    if (!ticket->ask_effect.queued)
+    if (!ticket->request_effect.queued)
         return;
-    hf_effect_remove(&core->effects, &ticket->ask_effect);
-    ticket->ask.busy = false;
+    hf_effect_remove(&core->effects, &ticket->request_effect);
+    ticket->request.busy = false;
 }
 
 bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)
@@ -116,16 +119,16 @@ bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)
 
 bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket)
 {
-    return ticket->state == STATE(GONE) && !ticket->ask.busy &&
-           !hf_description_is_busy(ticket->description);
+    return ticket->state == STATE(GONE) && !ticket->request.busy &&
+           !hf_ticket_description_is_busy(ticket->description);
 }
 
-bool hf_own_ticket_is_over(const struct hf_own_ticket *ticket)
+bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket)
 {
     const struct hf_queue_watch *watch = ticket->queue_watch;
 
     return hf_own_ticket_is_finished(ticket) &&
-           hf_watches_idle(&ticket->watches) &&
+           hf_ticket_watches_idle(&ticket->watches) &&
            (watch == NULL || watch->state == HF_QUEUE_WATCH_NONE);
 }
 
@@ -145,9 +148,9 @@ static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state != STATE(HELD)) /* a DOWNGRADE ends by its own rules */
-        hf_own_ticket_unask(core, ticket);
+        hf_own_ticket_cancel_request(core, ticket);
     switch (ticket->state) {
-    case STATE(LOOKING):
+    case STATE(UNQUEUED):
         hf_own_ticket_move(core, ticket, STATE(GONE));
         break;
     case STATE(ENQUEUING):
@@ -162,7 +165,7 @@ void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
     case STATE(QUEUED):
     case STATE(HELD):
     case STATE(REMOVING): /* the ENQUEUE was answered */
-        begin_removal(core, ticket, 0, true, ticket->ask.weight);
+        begin_removal(core, ticket, 0, true, ticket->request.weight);
         break;
     default:
         break;
@@ -194,7 +197,7 @@ void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
                        enum hf_own_ticket_end end)
 {
     switch (end) {
-    case HF_OWN_TICKET_NEVER_WAS:
+    case HF_OWN_TICKET_NOT_CREATED:
         hf_own_ticket_move(core, ticket, STATE(GONE));
         break;
     case HF_OWN_TICKET_MAY_APPEAR:
@@ -209,11 +212,12 @@ void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_session_over(struct hf_core *core,
                                 struct hf_own_ticket *ticket)
 {
-    hf_own_ticket_unask(core, ticket);
-    hf_description_end(ticket->description, &core->effects);
+    hf_own_ticket_cancel_request(core, ticket);
+    hf_ticket_description_end(ticket->description, &core->effects);
     /* The engine has answered everything before it reported this. */
-    assert(!ticket->ask.busy && !hf_description_is_busy(ticket->description));
-    hf_watches_clear(&ticket->watches, &core->effects);
+    assert(!ticket->request.busy &&
+           !hf_ticket_description_is_busy(ticket->description));
+    hf_ticket_watches_clear(&ticket->watches, &core->effects);
     if (ticket->queue_watch != NULL)
         hf_queue_watch_clear(ticket->queue_watch, &core->effects);
     hf_removal_clear(core, ticket);
@@ -245,18 +249,18 @@ void hf_own_ticket_check(const struct hf_core *core,
 
     assert(!in_queue || ticket->session == core->session.number);
     assert(!in_queue || hf_session_alive(&core->session));
-    assert(in_queue || !hf_watches_any(&ticket->watches));
+    assert(in_queue || !hf_ticket_watches_any(&ticket->watches));
     assert(hf_own_ticket_wants_queue_watch(ticket) || watch == NULL ||
            watch->state == HF_QUEUE_WATCH_NONE ||
-           watch->state == HF_QUEUE_WATCH_FORGOTTEN);
+           watch->state == HF_QUEUE_WATCH_ENDING);
     assert((ticket->state == STATE(ENQUEUING)) <=
            hf_own_ticket_enqueue_unanswered(ticket));
     assert(!hf_own_ticket_enqueue_unanswered(ticket) ||
            ticket->state == STATE(ENQUEUING) ||
            ticket->state == STATE(REMOVING));
-    assert(!ticket->ask_effect.queued || ticket->ask.busy);
+    assert(!ticket->request_effect.queued || ticket->request.busy);
     assert(ticket->state != STATE(QUEUED) || ticket->in.queued.blocking > 0 ||
-           !ticket->in.queued.before_known);
+           !ticket->in.queued.nearest_known);
     assert(ticket->state < STATE(ENQUEUING) || ticket->state == STATE(GONE) ||
            hf_ticket_table_find(&core->tickets, &ticket->id) == ticket);
     check_removal(ticket);

@@ -3,7 +3,7 @@
  * A ticket of ours: one ticket id, from before its enqueue until it can neither
  * be nor appear in the queue.
  *
- *   LOOKING    not asked for a place yet; a lease waits for room first
+ *   UNQUEUED    not asked for a place yet; a lease waits for room first
  *   ENQUEUING  asked for a place, no answer yet
  *   UNSURE     it may or may not be in the queue; looking for it
  *   QUEUED     in the queue
@@ -19,9 +19,9 @@
  *
  * It knows nothing of its acquisition: what that wants is in its
  * hf_ticket_spec, and what becomes of the ticket is notified by the functions
- * of its hf_ticket_owner.
+ * of its hf_ticket_listener.
  *
- * own_ticket.c has its states and its end, own_ticket_place.c what a queue
+ * own_ticket.c has its states and its end, own_ticket_decide.c what a queue
  * means for it, own_ticket_requests.c its requests and their answers.
  */
 #ifndef HF_CORE_OWN_TICKET_H
@@ -31,15 +31,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/description.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/queue_watch.h"
 #include "core/removal.h"
 #include "core/retry.h"
 #include "core/ticket.h"
+#include "core/ticket_description.h"
+#include "core/ticket_watch.h"
 #include "core/tree.h"
-#include "core/watch.h"
 
 struct hf_acquisition;
 struct hf_core;
@@ -50,7 +50,7 @@ struct hf_schedule_entry;
 #define HF_OWN_WATCH_AFTER_MS 5
 
 enum hf_own_ticket_state {
-    HF_OWN_TICKET_LOOKING,
+    HF_OWN_TICKET_UNQUEUED,
     HF_OWN_TICKET_ENQUEUING,
     HF_OWN_TICKET_UNSURE,
     HF_OWN_TICKET_QUEUED,
@@ -75,34 +75,34 @@ struct hf_ticket_spec {
 
 /* What becomes of a ticket when its acquisition tries again. */
 enum hf_own_ticket_end {
-    HF_OWN_TICKET_NEVER_WAS,  /* it is GONE */
-    HF_OWN_TICKET_MAY_APPEAR, /* hf_own_ticket_remove_unanswered(), its ${now}
-                                 is false */
-    HF_OWN_TICKET_UNLISTED,   /* hf_own_ticket_remove_unlisted() */
+    HF_OWN_TICKET_NOT_CREATED, /* it is GONE */
+    HF_OWN_TICKET_MAY_APPEAR,  /* hf_own_ticket_remove_unanswered(), its ${now}
+                                  is false */
+    HF_OWN_TICKET_UNLISTED,    /* hf_own_ticket_remove_unlisted() */
 };
 
 /* What each state decides by, to be read in that state only.
  * hf_own_ticket_queued() and its like see to that. */
-struct hf_own_ticket_looking {
-    bool room; /* it was seen */
+struct hf_own_ticket_unqueued {
+    bool has_room; /* it was seen */
 };
 
 struct hf_own_ticket_queued {
     /* The place as of the last list, less what went since. */
     size_t blocking; /* 0: nobody is in the way; it waits for a proof, or for
                         a list */
-    bool before_known;
-    bool beyond_known;
-    struct hf_watched before;
-    struct hf_watched beyond;
+    bool nearest_known;
+    bool second_known;
+    struct hf_watched_ticket nearest;
+    struct hf_watched_ticket second;
     bool gone_admits;
     bool stale; /* the connection was down since: list before admitting */
     /* The rule lets it in, for good: those that come later stand behind it.
      * Nothing is missing but the proof. */
     bool admissible;
-    bool waited;       /* it was not admitted at once */
-    bool revoked;      /* its owner is to be asked to let go, once it is HELD */
-    bool stamp_wanted; /* of a PARTICIPANT */
+    bool waited;  /* it was not admitted at once */
+    bool revoked; /* its owner is to be asked to let go, once it is HELD */
+    bool generation_wanted; /* of a PARTICIPANT */
     uint64_t report_at_ms;
 };
 
@@ -116,13 +116,13 @@ struct hf_own_ticket_held {
 };
 
 /* What a ticket notifies its acquisition of, from within a step. */
-struct hf_ticket_owner {
+struct hf_ticket_listener {
     /* It is in the queue. */
     void (*queued)(struct hf_core *core, struct hf_own_ticket *ticket);
     /* The queue was seen: ${ahead} tickets are ahead.  ${holder} is the payload
      * of the first; "": there is none; NULL: not known. */
-    void (*placed)(struct hf_core *core, struct hf_own_ticket *ticket,
-                   size_t ahead, const char *holder);
+    void (*position_changed)(struct hf_core *core, struct hf_own_ticket *ticket,
+                             size_t ahead, const char *holder);
     /* Others are in its way: false if that ends the wait. */
     bool (*may_wait)(struct hf_core *core, struct hf_own_ticket *ticket);
     void (*waiting)(struct hf_core *core, struct hf_own_ticket *ticket);
@@ -163,14 +163,14 @@ struct hf_ticket_owner {
 };
 
 struct hf_own_ticket {
-    struct hf_acquisition *acquisition;  /* handed to .owner */
-    const struct hf_ticket_owner *owner; /* the acquisition's */
-    struct hf_schedule_entry *entry;     /* the acquisition's */
-    struct hf_own_ticket *next;          /* of the acquisition's earlier ones */
+    struct hf_acquisition *acquisition;        /* handed to .owner */
+    const struct hf_ticket_listener *listener; /* the acquisition's */
+    struct hf_schedule_entry *entry;           /* the acquisition's */
+    struct hf_own_ticket *next; /* of the acquisition's earlier ones */
     struct hf_ticket_spec spec;
     unsigned state;
     union {
-        struct hf_own_ticket_looking looking;
+        struct hf_own_ticket_unqueued unqueued;
         struct hf_own_ticket_queued queued;
         struct hf_own_ticket_held held;
     } in;
@@ -179,34 +179,36 @@ struct hf_own_ticket {
     struct hf_ticket_id id;
     uint64_t session;          /* number of the one that it belongs to */
     uint64_t token;            /* once it was in the queue */
-    uint64_t stamp;            /* PARTICIPANT: what lets it in */
+    uint64_t generation;       /* PARTICIPANT: what lets it in */
     struct hf_tree_node by_id; /* see ticket_table.h */
     /* ENQUEUE, LIST, DOWNGRADE or STAMP, one at a time. */
-    struct hf_request ask;
-    struct hf_effect ask_effect;
+    struct hf_request request;
+    struct hf_effect request_effect;
     /* UNSURE, QUEUED, HELD and stale: what is under way or on the way there may
      * be out of date, so list (again), not before .list_at_ms. */
     bool list_wanted;
     uint64_t list_at_ms;
     struct hf_retry_state list_retry;
-    struct hf_retry_state stamp_retry;
+    struct hf_retry_state generation_retry;
     /* QUEUED, HELD. */
-    struct hf_watches watches;
+    struct hf_ticket_watches watches;
     uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
     uint64_t pumped_ms;   /* when it was last asked for what was due */
     struct hf_retry_state watch_retry;
     struct hf_queue_watch *queue_watch; /* NULL: its rule has none */
-    struct hf_description *description; /* NULL: it never was asked for */
-    struct hf_removal removal;          /* REMOVING: once the ENQUEUE has its
-                                           answer */
+    struct hf_ticket_description
+        *description;          /* NULL: it never was asked for */
+    struct hf_removal removal; /* REMOVING: once the ENQUEUE has its
+                                  answer */
 };
 
 /* ----------------------------------------------- its life: own_ticket.c -- */
 
-/* A ticket, LOOKING, with no id yet; NULL without the memory for it.  The
+/* A ticket, UNQUEUED, with no id yet; NULL without the memory for it.  The
  * caller then sets .acquisition and .entry. */
-struct hf_own_ticket *hf_own_ticket_new(const struct hf_ticket_spec *spec,
-                                        const struct hf_ticket_owner *owner);
+struct hf_own_ticket *
+hf_own_ticket_new(const struct hf_ticket_spec *spec,
+                  const struct hf_ticket_listener *listener);
 
 /* It is over and in no table, or the core is no more. */
 void hf_own_ticket_free(struct hf_own_ticket *ticket);
@@ -215,8 +217,8 @@ void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
                         enum hf_own_ticket_state state);
 
 /* Only of a ticket in that state. */
-struct hf_own_ticket_looking *
-hf_own_ticket_looking(struct hf_own_ticket *ticket);
+struct hf_own_ticket_unqueued *
+hf_own_ticket_unqueued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_queued *hf_own_ticket_queued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket);
 
@@ -245,7 +247,8 @@ void hf_own_ticket_session_over(struct hf_core *core,
                                 struct hf_own_ticket *ticket);
 
 /* Take back a request that the engine has not heard of. */
-void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket);
+void hf_own_ticket_cancel_request(struct hf_core *core,
+                                  struct hf_own_ticket *ticket);
 
 /* Does it want to hear of changes of the queue? */
 bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
@@ -254,7 +257,7 @@ bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
 static inline bool
 hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket)
 {
-    return ticket->ask.busy && ticket->ask.kind == HF_REQUEST_ENQUEUE;
+    return ticket->request.busy && ticket->request.kind == HF_REQUEST_ENQUEUE;
 }
 
 /* Is its removal, or the ENQUEUE before that, asked or about to be?  False
@@ -265,15 +268,15 @@ bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket);
 bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket);
 
 /* And has the engine nothing of it, so that it can be freed? */
-bool hf_own_ticket_is_over(const struct hf_own_ticket *ticket);
+bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket);
 
 void hf_own_ticket_check(const struct hf_core *core,
                          const struct hf_own_ticket *ticket);
 
-/* ----------------------------------- its place: own_ticket_place.c -- */
+/* ----------------------------------- its place: own_ticket_decide.c -- */
 
 /* It was put into the queue, or found there: ${snapshot}. */
-void hf_own_ticket_placed(struct hf_core *core, struct hf_own_ticket *ticket,
+void hf_own_ticket_joined(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot);
 
 /* QUEUED, and this is the queue: go by the rule. */
@@ -290,17 +293,18 @@ void hf_own_ticket_ahead_gone(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_ticket_id *gone);
 
-/* LOOKING, or QUEUED by a rule that watches the queue, and this is the queue.
+/* UNQUEUED, or QUEUED by a rule that watches the queue, and this is the queue.
  */
-void hf_own_ticket_looked(struct hf_core *core, struct hf_own_ticket *ticket,
-                          const struct hf_snapshot *snapshot);
+void hf_own_ticket_queue_listed(struct hf_core *core,
+                                struct hf_own_ticket *ticket,
+                                const struct hf_snapshot *snapshot);
 
 /* Safe-until has moved, and a proof was all that it waited for. */
 void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* ----------------------------- its requests: own_ticket_requests.c -- */
 
-/* LOOKING: ask for a place in the queue, under a fresh id. */
+/* UNQUEUED: ask for a place in the queue, under a fresh id. */
 void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* Ask for whatever is wanted and can be asked now. */
@@ -311,8 +315,8 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
                             const struct hf_event *event);
 
 /* The engine has returned from a FORGET of ${request}, which is its. */
-void hf_own_ticket_taken_back(struct hf_own_ticket *ticket,
-                              struct hf_request *request);
+void hf_own_ticket_unwatched(struct hf_own_ticket *ticket,
+                             struct hf_request *request);
 
 /* There is a connection again. */
 void hf_own_ticket_connected(struct hf_core *core,

@@ -9,24 +9,24 @@
 
 #include <assert.h>
 
+#include "core/admission_rule.h"
 #include "core/core_state.h"
 #include "core/error.h"
-#include "core/instant.h"
-#include "core/rule.h"
+#include "core/time_math.h"
 
 #define STATE(name) HF_OWN_TICKET_##name
 
 /* ---------------------------------------------------------------- asking -- */
 
-static void ask(struct hf_core *core, struct hf_own_ticket *ticket,
-                enum hf_request_kind kind)
+static void send_request(struct hf_core *core, struct hf_own_ticket *ticket,
+                         enum hf_request_kind kind)
 {
-    assert(!ticket->ask.busy && hf_session_usable(&core->session));
-    ticket->ask.kind = kind;
-    ticket->ask.ticket = ticket->id;
-    ticket->ask.busy = true;
-    ticket->ask.engine_data = NULL;
-    hf_effect_add(&core->effects, &ticket->ask_effect, HF_EFFECT_REQUEST);
+    assert(!ticket->request.busy && hf_session_usable(&core->session));
+    ticket->request.kind = kind;
+    ticket->request.ticket = ticket->id;
+    ticket->request.busy = true;
+    ticket->request.engine_data = NULL;
+    hf_effect_add(&core->effects, &ticket->request_effect, HF_EFFECT_REQUEST);
 }
 
 static struct hf_ticket_id new_id(struct hf_core *core,
@@ -48,27 +48,27 @@ void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
     hf_own_ticket_move(core, ticket, STATE(ENQUEUING));
     /* Before the ENQUEUE: a session that was idle for long is then proven by
      * the time the place is known. */
-    hf_session_want_proof_ahead(&core->session, core->now_ms);
-    ask(core, ticket, HF_REQUEST_ENQUEUE);
+    hf_session_want_proof_unless_lazy(&core->session, core->now_ms);
+    send_request(core, ticket, HF_REQUEST_ENQUEUE);
 }
 
 static void pump_list(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state < STATE(UNSURE) || ticket->state > STATE(HELD) ||
-        !ticket->list_wanted || ticket->ask.busy ||
+        !ticket->list_wanted || ticket->request.busy ||
         core->now_ms < ticket->list_at_ms)
         return;
     ticket->list_wanted = false;
-    ask(core, ticket, HF_REQUEST_LIST);
+    send_request(core, ticket, HF_REQUEST_LIST);
 }
 
-static void pump_stamp(struct hf_core *core, struct hf_own_ticket *ticket)
+static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    if (ticket->state != STATE(QUEUED) || ticket->ask.busy ||
-        !ticket->in.queued.stamp_wanted)
+    if (ticket->state != STATE(QUEUED) || ticket->request.busy ||
+        !ticket->in.queued.generation_wanted)
         return;
-    ticket->in.queued.stamp_wanted = false;
-    ask(core, ticket, HF_REQUEST_STAMP);
+    ticket->in.queued.generation_wanted = false;
+    send_request(core, ticket, HF_REQUEST_NEW_GENERATION);
 }
 
 static bool is_downgrading(const struct hf_own_ticket *ticket)
@@ -91,28 +91,30 @@ static bool watches_itself(const struct hf_core *core,
 
 /* Invariant 6: a ticket watches itself and at most two ahead of it, so a
  * release wakes those next to it and no others. */
-static void pump_watches(struct hf_core *core, struct hf_own_ticket *ticket)
+static void pump_ticket_watches(struct hf_core *core,
+                                struct hf_own_ticket *ticket)
 {
     const struct hf_own_ticket_queued *queued = &ticket->in.queued;
-    struct hf_watched wanted[HF_WATCHED_MAX];
+    struct hf_watched_ticket wanted[HF_WATCHED_MAX];
     size_t count = 0;
     enum hf_ticket_kind kind = ticket->spec.kind;
     bool may_ask = hf_session_usable(&core->session) &&
                    core->now_ms >= ticket->watch_at_ms;
 
     if (ticket->state == STATE(QUEUED)) {
-        if (queued->before_known)
-            wanted[count++] = queued->before;
+        if (queued->nearest_known)
+            wanted[count++] = queued->nearest;
         /* Any number of readers wait for one writer: all looking past it
          * would be a herd for whoever releases ahead of it. */
-        if (queued->beyond_known && kind != HF_TICKET_READ &&
-            core->config.traits & HF_ENGINE_LOOKS_AHEAD)
-            wanted[count++] = queued->beyond;
+        if (queued->second_known && kind != HF_TICKET_READ &&
+            core->config.traits & HF_ENGINE_WATCHES_TWO)
+            wanted[count++] = queued->second;
     }
     if (watches_itself(core, ticket))
-        wanted[count++] = (struct hf_watched){ticket->id, kind};
-    if (!hf_watches_follow(ticket, &core->effects, wanted, count, may_ask))
-        ticket->watch_at_ms = hf_core_again_at_ms(core, &ticket->watch_retry);
+        wanted[count++] = (struct hf_watched_ticket){ticket->id, kind};
+    if (!hf_ticket_watches_update(ticket, &core->effects, wanted, count,
+                                  may_ask))
+        ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_retry);
 }
 
 static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket)
@@ -122,26 +124,26 @@ static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket)
     if (watch == NULL)
         return;
     if (hf_own_ticket_wants_queue_watch(ticket))
-        hf_queue_watch_keep(watch, &core->effects,
-                            hf_session_usable(&core->session) &&
-                                core->now_ms >= watch->at_ms);
+        hf_queue_watch_start(watch, &core->effects,
+                             hf_session_usable(&core->session) &&
+                                 core->now_ms >= watch->at_ms);
     else
-        hf_queue_watch_take_back(watch, &core->effects);
+        hf_queue_watch_stop(watch, &core->effects);
 }
 
 static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    const struct hf_description *description = ticket->description;
+    const struct hf_ticket_description *description = ticket->description;
 
     if (!is_downgrading(ticket) || !hf_session_usable(&core->session) ||
-        ticket->ask.busy || hf_description_is_busy(description) ||
+        ticket->request.busy || hf_ticket_description_is_busy(description) ||
         core->now_ms < ticket->in.held.downgrade_at_ms)
         return;
     ticket->in.held.downgrade_asked = true;
-    ticket->ask.payload = description != NULL && description->is_asked
-                              ? description->text
-                              : *ticket->spec.payload;
-    ask(core, ticket, HF_REQUEST_DOWNGRADE);
+    ticket->request.payload = description != NULL && description->is_sent
+                                  ? description->text
+                                  : *ticket->spec.payload;
+    send_request(core, ticket, HF_REQUEST_DOWNGRADE);
 }
 
 /* Write the text again, unless the ticket is about to go or to become a read
@@ -152,11 +154,11 @@ static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
                  (ticket->state == STATE(HELD) && !is_downgrading(ticket));
 
     if (stays && hf_session_usable(&core->session))
-        hf_description_pump(ticket->description, &core->effects,
-                            ticket->spec.kind, *ticket->spec.payload,
-                            core->now_ms);
+        hf_ticket_description_pump(ticket->description, &core->effects,
+                                   ticket->spec.kind, *ticket->spec.payload,
+                                   core->now_ms);
     else if (ticket->state > STATE(HELD))
-        hf_description_end(ticket->description, &core->effects);
+        hf_ticket_description_end(ticket->description, &core->effects);
 }
 
 /* Invariant 4: an answer, an event or a tick only notes what is wanted, and
@@ -166,9 +168,9 @@ void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->pumped_ms = core->now_ms;
     if (hf_session_usable(&core->session)) {
         pump_list(core, ticket);
-        pump_stamp(core, ticket);
+        pump_generation(core, ticket);
     }
-    pump_watches(core, ticket);
+    pump_ticket_watches(core, ticket);
     pump_queue_watch(core, ticket);
     pump_downgrade(core, ticket); /* when it is not watched any more */
     pump_description(core, ticket);
@@ -189,7 +191,7 @@ void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
         ticket->list_at_ms = 0;
         /* One that is under way may be from before the outage. */
         ticket->list_wanted |=
-            ticket->ask.busy && ticket->ask.kind == HF_REQUEST_LIST;
+            ticket->request.busy && ticket->request.kind == HF_REQUEST_LIST;
     }
     if (ticket->queue_watch != NULL)
         ticket->queue_watch->at_ms = 0;
@@ -206,14 +208,14 @@ void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->in.queued.report_at_ms = hf_after_ms(core->now_ms, every_ms);
     /* A list under way will do.  Asking for another would put off the
      * decision for ever where reports are faster than answers. */
-    ticket->list_wanted |= !ticket->ask.busy;
+    ticket->list_wanted |= !ticket->request.busy;
 }
 
 bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (!hf_own_ticket_held(ticket)->stale)
         return true;
-    if (!ticket->ask.busy) /* a list under way will do */
+    if (!ticket->request.busy) /* a list under way will do */
         ticket->list_wanted = true;
     if (hf_session_usable(&core->session))
         pump_list(core, ticket);
@@ -230,10 +232,10 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
                              uint32_t limit)
 {
     ticket->spec.limit = limit;
-    ticket->ask.limit = limit;
+    ticket->request.limit = limit;
     ticket->queue_watch->request.limit = limit;
     if (ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
-        hf_queue_watch_take_back(ticket->queue_watch, &core->effects);
+        hf_queue_watch_stop(ticket->queue_watch, &core->effects);
 }
 
 uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
@@ -243,27 +245,27 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     uint64_t at_ms = hf_removal_wake_at_ms(&ticket->removal);
 
     if ((in_queue || ticket->state == STATE(UNSURE)) && ticket->list_wanted &&
-        !ticket->ask.busy)
-        at_ms = hf_earlier_ms(at_ms, ticket->list_at_ms);
+        !ticket->request.busy)
+        at_ms = hf_min_ms(at_ms, ticket->list_at_ms);
     if (in_queue && ticket->watch_at_ms > ticket->pumped_ms)
-        at_ms = hf_earlier_ms(at_ms, ticket->watch_at_ms);
+        at_ms = hf_min_ms(at_ms, ticket->watch_at_ms);
     if (ticket->state == STATE(QUEUED))
-        at_ms = hf_earlier_ms(at_ms, ticket->in.queued.report_at_ms);
+        at_ms = hf_min_ms(at_ms, ticket->in.queued.report_at_ms);
     if (hf_own_ticket_wants_queue_watch(ticket) &&
         ticket->queue_watch->state == HF_QUEUE_WATCH_NONE)
-        at_ms = hf_earlier_ms(at_ms, ticket->queue_watch->at_ms);
+        at_ms = hf_min_ms(at_ms, ticket->queue_watch->at_ms);
     if (in_queue && !is_downgrading(ticket) &&
-        hf_description_is_due(ticket->description))
-        at_ms = hf_earlier_ms(at_ms, ticket->description->at_ms);
-    if (is_downgrading(ticket) && !ticket->ask.busy &&
-        !hf_description_is_busy(ticket->description))
-        at_ms = hf_earlier_ms(at_ms, ticket->in.held.downgrade_at_ms);
+        hf_ticket_description_is_due(ticket->description))
+        at_ms = hf_min_ms(at_ms, ticket->description->at_ms);
+    if (is_downgrading(ticket) && !ticket->request.busy &&
+        !hf_ticket_description_is_busy(ticket->description))
+        at_ms = hf_min_ms(at_ms, ticket->in.held.downgrade_at_ms);
     return at_ms;
 }
 
 /* --------------------------------------------------------------- answers -- */
 
-static void message(struct hf_error *why, const struct hf_event *event)
+static void error_of(struct hf_error *why, const struct hf_event *event)
 {
     hf_status status = event->as.answer.status;
 
@@ -282,15 +284,15 @@ static void end_wait(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     struct hf_error why;
 
-    message(&why, event);
-    ticket->owner->refused(core, ticket, &why);
+    error_of(&why, event);
+    ticket->listener->refused(core, ticket, &why);
 }
 
 static void enqueued(struct hf_core *core, struct hf_own_ticket *ticket,
                      const struct hf_snapshot *snapshot)
 {
     if (ticket->state == STATE(ENQUEUING))
-        hf_own_ticket_placed(core, ticket, snapshot);
+        hf_own_ticket_joined(core, ticket, snapshot);
     else /* given up meanwhile */
         hf_own_ticket_remove(core, ticket);
 }
@@ -303,7 +305,7 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 
     if (ticket->state != STATE(ENQUEUING)) { /* given up meanwhile */
         if (unsure)
-            ticket->owner->unanswered(core, ticket);
+            ticket->listener->unanswered(core, ticket);
         else
             hf_own_ticket_move(core, ticket, STATE(GONE));
         return;
@@ -312,33 +314,33 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         end_wait(core, ticket, event);
         return;
     }
-    message(&why, event);
+    error_of(&why, event);
     if (!unsure) {
-        ticket->owner->failed(core, ticket, &why, HF_OWN_TICKET_NEVER_WAS);
+        ticket->listener->failed(core, ticket, &why, HF_OWN_TICKET_NOT_CREATED);
         return;
     }
-    ticket->owner->unsure(core, ticket, &why);
+    ticket->listener->unsure(core, ticket, &why);
     ticket->list_wanted = true;
     ticket->list_at_ms = 0;
     hf_own_ticket_move(core, ticket, STATE(UNSURE));
 }
 
 /* Looked for the ticket of an enqueue without an answer. */
-static void searched(struct hf_core *core, struct hf_own_ticket *ticket,
-                     const struct hf_snapshot *snapshot)
+static void search_done(struct hf_core *core, struct hf_own_ticket *ticket,
+                        const struct hf_snapshot *snapshot)
 {
     bool may_appear = core->session.timeout_ms != HF_FOREVER;
 
     if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
-        hf_own_ticket_placed(core, ticket, snapshot);
+        hf_own_ticket_joined(core, ticket, snapshot);
     else
-        ticket->owner->failed(core, ticket, NULL,
-                              may_appear ? HF_OWN_TICKET_MAY_APPEAR
-                                         : HF_OWN_TICKET_NEVER_WAS);
+        ticket->listener->failed(core, ticket, NULL,
+                                 may_appear ? HF_OWN_TICKET_MAY_APPEAR
+                                            : HF_OWN_TICKET_NOT_CREATED);
 }
 
 /* Why a grant is lost whose ticket is not in the queue any more. */
-static const char taken_out[] =
+static const char evicted_text[] =
     "its ticket was taken out of the queue: somebody evicted it, or deleted it "
     "where the engine keeps it";
 
@@ -349,7 +351,7 @@ static void confirm(struct hf_core *core, struct hf_own_ticket *ticket,
     if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
         ticket->in.held.stale = false;
     else /* the ticket is removed as well, should the list be wrong */
-        ticket->owner->lost(core, ticket, true, taken_out);
+        ticket->listener->lost(core, ticket, true, evicted_text);
 }
 
 static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -359,7 +361,7 @@ static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
     if (ticket->list_wanted)
         return; /* out of date already; the pump lists again */
     if (ticket->state == STATE(UNSURE))
-        searched(core, ticket, snapshot);
+        search_done(core, ticket, snapshot);
     else if (ticket->state == STATE(QUEUED))
         hf_own_ticket_decide(core, ticket, snapshot);
     else if (ticket->state == STATE(HELD))
@@ -373,7 +375,7 @@ static void lose_unconfirmed(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     const char *text = event->as.answer.text;
 
-    ticket->owner->lost(
+    ticket->listener->lost(
         core, ticket, true,
         text[0] != '\0' ? text : hf_status_text(event->as.answer.status));
 }
@@ -395,14 +397,14 @@ static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         return;
     }
     if (ticket->state == STATE(UNSURE))
-        ticket->owner->search_failed(core, ticket);
+        ticket->listener->search_failed(core, ticket);
     ticket->list_wanted = true;
-    ticket->list_at_ms = hf_core_again_at_ms(core, &ticket->list_retry);
+    ticket->list_at_ms = hf_core_retry_at_ms(core, &ticket->list_retry);
 }
 
 /* Of several permits a part may have been taken and the rest be there: nobody
  * holds it any more, and it must not stay. */
-static bool may_leave_a_rest(const struct hf_own_ticket *ticket)
+static bool may_leave_permits(const struct hf_own_ticket *ticket)
 {
     return ticket->spec.kind == HF_TICKET_LEASE && ticket->spec.weight > 1;
 }
@@ -414,15 +416,15 @@ static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_ticket_id id = request->ticket;
     bool itself = hf_ticket_id_equal(&id, &ticket->id);
 
-    if (!hf_watches_end(&ticket->watches, &core->effects, request))
+    if (!hf_ticket_watches_end(&ticket->watches, &core->effects, request))
         return;
     if (ticket->state == STATE(HELD) && itself) {
-        ticket->owner->lost(core, ticket, may_leave_a_rest(ticket),
-                            why[0] != '\0' ? why : taken_out);
+        ticket->listener->lost(core, ticket, may_leave_permits(ticket),
+                               why[0] != '\0' ? why : evicted_text);
     } else if (ticket->state == STATE(QUEUED) && itself) {
-        if (may_leave_a_rest(ticket))
+        if (may_leave_permits(ticket))
             hf_own_ticket_remove_unlisted(core, ticket);
-        ticket->owner->evicted(core, ticket);
+        ticket->listener->evicted(core, ticket);
     } else if (ticket->state == STATE(QUEUED)) {
         hf_own_ticket_ahead_gone(core, ticket, &id);
     }
@@ -432,48 +434,49 @@ static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
 static void revoked(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_request *request)
 {
-    if (!hf_watches_heeds(&ticket->watches, request) ||
+    if (!hf_ticket_watches_is_wanted(&ticket->watches, request) ||
         !hf_ticket_id_equal(&request->ticket, &ticket->id))
         return;
     if (ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD))
-        hf_description_want(ticket);
+        hf_ticket_description_want(ticket);
     if (ticket->state == STATE(QUEUED))
         ticket->in.queued.revoked = true;
     else if (ticket->state == STATE(HELD))
-        ticket->owner->revoked(core, ticket);
+        ticket->listener->revoked(core, ticket);
 }
 
 static void watch_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                          const struct hf_event *event)
 {
-    if (!hf_watches_end(&ticket->watches, &core->effects,
-                        event->as.answer.request))
+    if (!hf_ticket_watches_end(&ticket->watches, &core->effects,
+                               event->as.answer.request))
         return;
     if (is_fatal(event) && ticket->state == STATE(QUEUED))
         end_wait(core, ticket, event);
     else
-        ticket->watch_at_ms = hf_core_again_at_ms(core, &ticket->watch_retry);
+        ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_retry);
 }
 
-static void look_failed(struct hf_core *core, struct hf_own_ticket *ticket,
-                        const struct hf_event *event)
+static void queue_watch_failed(struct hf_core *core,
+                               struct hf_own_ticket *ticket,
+                               const struct hf_event *event)
 {
     struct hf_queue_watch *watch = ticket->queue_watch;
 
-    hf_queue_watch_over(watch, &core->effects);
+    hf_queue_watch_ended(watch, &core->effects);
     if (is_fatal(event) && hf_own_ticket_wants_queue_watch(ticket))
         end_wait(core, ticket, event);
     else
-        watch->at_ms = hf_core_again_at_ms(core, &watch->retry);
+        watch->at_ms = hf_core_retry_at_ms(core, &watch->retry);
 }
 
 /* Nobody but people misses it: what may not be written is not written. */
 static void describe_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                             const struct hf_event *event)
 {
-    hf_description_failed(
+    hf_ticket_description_failed(
         ticket->description, !is_fatal(event),
-        hf_core_again_at_ms(core, &ticket->description->retry));
+        hf_core_retry_at_ms(core, &ticket->description->retry));
 }
 
 static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -492,28 +495,31 @@ static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_removal *removal = &ticket->removal;
     struct hf_error why;
 
-    hf_removal_failed(removal, hf_core_again_at_ms(core, &removal->retry));
-    message(&why, event);
+    hf_removal_failed(removal, hf_core_retry_at_ms(core, &removal->retry));
+    error_of(&why, event);
     if (is_fatal(event) && event->as.answer.status == HF_EDENIED)
-        ticket->owner->not_removed(core, ticket, &why);
+        ticket->listener->not_removed(core, ticket, &why);
 }
 
 /* A STAMP was answered.  Whatever became of it is to be seen. */
-static void stamped(struct hf_own_ticket *ticket, uint64_t look_at_ms)
+static void generation_answered(struct hf_own_ticket *ticket,
+                                uint64_t list_at_ms)
 {
     if (ticket->state != STATE(QUEUED))
         return;
     ticket->list_wanted = true;
-    ticket->list_at_ms = look_at_ms;
+    ticket->list_at_ms = list_at_ms;
 }
 
-static void stamp_failed(struct hf_core *core, struct hf_own_ticket *ticket,
-                         const struct hf_event *event)
+static void generation_failed(struct hf_core *core,
+                              struct hf_own_ticket *ticket,
+                              const struct hf_event *event)
 {
     if (is_fatal(event) && ticket->state == STATE(QUEUED))
         end_wait(core, ticket, event);
     else
-        stamped(ticket, hf_core_again_at_ms(core, &ticket->stamp_retry));
+        generation_answered(
+            ticket, hf_core_retry_at_ms(core, &ticket->generation_retry));
 }
 
 static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
@@ -522,7 +528,7 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
         return;
     ticket->in.held.downgrading = false;
     ticket->spec.kind = HF_TICKET_READ;
-    ticket->owner->downgraded(core, ticket, NULL);
+    ticket->listener->downgraded(core, ticket, NULL);
 }
 
 static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -535,23 +541,23 @@ static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         return;
     if (!is_fatal(event)) {
         held->downgrade_at_ms =
-            hf_core_again_at_ms(core, &held->downgrade_retry);
+            hf_core_retry_at_ms(core, &held->downgrade_retry);
     } else if (event->as.answer.status == HF_ELOST) {
         /* The ticket is removed as well, should the engine be wrong. */
-        ticket->owner->lost(core, ticket, true, event->as.answer.text);
+        ticket->listener->lost(core, ticket, true, event->as.answer.text);
     } else { /* a writer still */
         held->downgrading = false;
         hf_error_set(&why, event->as.answer.status, "%s",
                      event->as.answer.text);
-        ticket->owner->downgraded(core, ticket, &why);
+        ticket->listener->downgraded(core, ticket, &why);
     }
 }
 
 static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_event *event)
 {
-    if (event->as.answer.request == &ticket->ask)
-        ticket->ask.busy = false;
+    if (event->as.answer.request == &ticket->request)
+        ticket->request.busy = false;
     switch (event->as.answer.request->kind) {
     case HF_REQUEST_ENQUEUE:
         enqueue_failed(core, ticket, event);
@@ -559,8 +565,8 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
     case HF_REQUEST_LIST:
         list_failed(core, ticket, event);
         break;
-    case HF_REQUEST_LOOK:
-        look_failed(core, ticket, event);
+    case HF_REQUEST_WATCH_QUEUE:
+        queue_watch_failed(core, ticket, event);
         break;
     case HF_REQUEST_WATCH:
         watch_failed(core, ticket, event);
@@ -574,14 +580,14 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
     case HF_REQUEST_DESCRIBE:
         describe_failed(core, ticket, event);
         break;
-    case HF_REQUEST_STAMP:
-        stamp_failed(core, ticket, event);
+    case HF_REQUEST_NEW_GENERATION:
+        generation_failed(core, ticket, event);
         break;
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
     case HF_REQUEST_REVOKE:
-    case HF_REQUEST_RAISE:
-    case HF_REQUEST_LOWER:
+    case HF_REQUEST_SET_FLAG:
+    case HF_REQUEST_CLEAR_FLAG:
         assert(false && "a request of the session's or of an operation");
     }
 }
@@ -590,45 +596,45 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
 static void take_answer(struct hf_own_ticket *ticket,
                         const struct hf_request *request)
 {
-    assert(request == &ticket->ask && ticket->ask.busy);
-    ticket->ask.busy = false;
+    assert(request == &ticket->request && ticket->request.busy);
+    ticket->request.busy = false;
 }
 
-static void queue_listed(struct hf_core *core, struct hf_own_ticket *ticket,
-                         const struct hf_event *event)
+static void list_answered(struct hf_core *core, struct hf_own_ticket *ticket,
+                          const struct hf_event *event)
 {
     const struct hf_snapshot *snapshot = &event->as.answer.snapshot;
 
-    if (event->as.answer.request->kind != HF_REQUEST_LOOK) {
+    if (event->as.answer.request->kind != HF_REQUEST_WATCH_QUEUE) {
         take_answer(ticket, event->as.answer.request);
         listed(core, ticket, snapshot);
     } else if (hf_queue_watch_listed(ticket->queue_watch) &&
                hf_own_ticket_wants_queue_watch(ticket)) {
-        hf_own_ticket_looked(core, ticket, snapshot);
+        hf_own_ticket_queue_listed(core, ticket, snapshot);
     }
 }
 
 void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
                             const struct hf_event *event)
 {
-    const struct hf_ticket_owner *owner = ticket->owner;
+    const struct hf_ticket_listener *listener = ticket->listener;
     struct hf_acquisition *a = ticket->acquisition;
     struct hf_request *request = event->as.answer.request;
     const char *text = event->as.answer.text;
 
-    assert(request->own == ticket);
+    assert(request->own_ticket == ticket);
     assert(!request->effect->queued ||
-           request->effect->kind == HF_EFFECT_FORGET);
+           request->effect->kind == HF_EFFECT_UNWATCH);
     switch (event->kind) {
     case HF_EVENT_ENQUEUED:
         take_answer(ticket, request);
         enqueued(core, ticket, &event->as.answer.snapshot);
         break;
     case HF_EVENT_LISTED:
-        queue_listed(core, ticket, event);
+        list_answered(core, ticket, event);
         break;
-    case HF_EVENT_CHANGED:
-        hf_queue_watch_over(ticket->queue_watch, &core->effects);
+    case HF_EVENT_QUEUE_CHANGED:
+        hf_queue_watch_ended(ticket->queue_watch, &core->effects);
         break;
     case HF_EVENT_WATCHING:
         request->busy = false;
@@ -648,12 +654,12 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
         downgraded(core, ticket);
         break;
     case HF_EVENT_DESCRIBED:
-        hf_description_done(ticket->description);
+        hf_ticket_description_answered(ticket->description);
         break;
-    case HF_EVENT_MARKED:
+    case HF_EVENT_FLAG_UPDATED:
         take_answer(ticket, request);
-        ticket->stamp_retry = (struct hf_retry_state){0};
-        stamped(ticket, 0);
+        ticket->generation_retry = (struct hf_retry_state){0};
+        generation_answered(ticket, 0);
         break;
     case HF_EVENT_FAILED:
         failed(core, ticket, event);
@@ -661,14 +667,14 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
     default:
         assert(false && "not an answer to a ticket");
     }
-    owner->changed(core, a); /* which may free the ticket */
+    listener->changed(core, a); /* which may free the ticket */
 }
 
-void hf_own_ticket_taken_back(struct hf_own_ticket *ticket,
-                              struct hf_request *request)
+void hf_own_ticket_unwatched(struct hf_own_ticket *ticket,
+                             struct hf_request *request)
 {
-    if (request->kind == HF_REQUEST_LOOK)
-        hf_queue_watch_taken_back(ticket->queue_watch);
+    if (request->kind == HF_REQUEST_WATCH_QUEUE)
+        hf_queue_watch_unwatched(ticket->queue_watch);
     else
-        hf_watches_taken_back(&ticket->watches, request);
+        hf_ticket_watches_unwatched(&ticket->watches, request);
 }

@@ -8,27 +8,28 @@
 
 struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket)
 {
-    struct hf_queue_watch *made = hf_alloc(sizeof *made);
+    struct hf_queue_watch *watch = hf_alloc(sizeof *watch);
 
-    if (made == NULL)
+    if (watch == NULL)
         return NULL;
-    made->request = (struct hf_request){
-        .kind = HF_REQUEST_LOOK,
-        .ticket_kind = ticket->ask.ticket_kind == HF_TICKET_PARTICIPANT
+    watch->request = (struct hf_request){
+        .kind = HF_REQUEST_WATCH_QUEUE,
+        .ticket_kind = ticket->request.ticket_kind == HF_TICKET_PARTICIPANT
                            ? HF_TICKET_PARTICIPANT
                            : 0,
-        .limit =
-            ticket->ask.ticket_kind == HF_TICKET_LEASE ? ticket->ask.limit : 0,
-        .queue = ticket->ask.queue,
-        .own = ticket,
-        .effect = &made->effect,
+        .limit = ticket->request.ticket_kind == HF_TICKET_LEASE
+                     ? ticket->request.limit
+                     : 0,
+        .queue = ticket->request.queue,
+        .own_ticket = ticket,
+        .effect = &watch->effect,
     };
-    made->effect.request = &made->request;
-    return made;
+    watch->effect.request = &watch->request;
+    return watch;
 }
 
-void hf_queue_watch_keep(struct hf_queue_watch *watch,
-                         struct hf_effect_queue *effects, bool may_ask)
+void hf_queue_watch_start(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects, bool may_ask)
 {
     if (!may_ask || watch->state != HF_QUEUE_WATCH_NONE)
         return;
@@ -38,26 +39,26 @@ void hf_queue_watch_keep(struct hf_queue_watch *watch,
     hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
 }
 
-static void is_free(struct hf_queue_watch *watch)
+static void set_free(struct hf_queue_watch *watch)
 {
     watch->request.busy = false;
     watch->state = HF_QUEUE_WATCH_NONE;
 }
 
-void hf_queue_watch_take_back(struct hf_queue_watch *watch,
-                              struct hf_effect_queue *effects)
+void hf_queue_watch_stop(struct hf_queue_watch *watch,
+                         struct hf_effect_queue *effects)
 {
     if (watch->state == HF_QUEUE_WATCH_NONE ||
-        watch->state == HF_QUEUE_WATCH_FORGOTTEN)
+        watch->state == HF_QUEUE_WATCH_ENDING)
         return;
     if (watch->effect.queued) { /* the engine has not heard of it */
         hf_effect_remove(effects, &watch->effect);
-        is_free(watch);
+        set_free(watch);
         return;
     }
     watch->request.busy = false;
-    watch->state = HF_QUEUE_WATCH_FORGOTTEN;
-    hf_effect_add(effects, &watch->effect, HF_EFFECT_FORGET);
+    watch->state = HF_QUEUE_WATCH_ENDING;
+    hf_effect_add(effects, &watch->effect, HF_EFFECT_UNWATCH);
 }
 
 bool hf_queue_watch_listed(struct hf_queue_watch *watch)
@@ -70,17 +71,17 @@ bool hf_queue_watch_listed(struct hf_queue_watch *watch)
     return true;
 }
 
-void hf_queue_watch_over(struct hf_queue_watch *watch,
-                         struct hf_effect_queue *effects)
+void hf_queue_watch_ended(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects)
 {
     assert(watch->state != HF_QUEUE_WATCH_NONE);
     hf_effect_remove(effects, &watch->effect); /* a FORGET it has crossed */
-    is_free(watch);
+    set_free(watch);
 }
 
-void hf_queue_watch_taken_back(struct hf_queue_watch *watch)
+void hf_queue_watch_unwatched(struct hf_queue_watch *watch)
 {
-    assert(watch->state == HF_QUEUE_WATCH_FORGOTTEN && !watch->effect.queued);
+    assert(watch->state == HF_QUEUE_WATCH_ENDING && !watch->effect.queued);
     watch->state = HF_QUEUE_WATCH_NONE;
 }
 
@@ -88,5 +89,5 @@ void hf_queue_watch_clear(struct hf_queue_watch *watch,
                           struct hf_effect_queue *effects)
 {
     hf_effect_remove(effects, &watch->effect);
-    is_free(watch);
+    set_free(watch);
 }

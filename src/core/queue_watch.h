@@ -13,9 +13,9 @@
 
 enum hf_queue_watch_state {
     HF_QUEUE_WATCH_NONE,
-    HF_QUEUE_WATCH_ASKED,     /* for the list */
-    HF_QUEUE_WATCH_WATCHING,  /* listed, and not changed since */
-    HF_QUEUE_WATCH_FORGOTTEN, /* a FORGET is on its way to the engine */
+    HF_QUEUE_WATCH_ASKED,    /* for the list */
+    HF_QUEUE_WATCH_WATCHING, /* listed, and not changed since */
+    HF_QUEUE_WATCH_ENDING,   /* a FORGET is on its way to the engine */
 };
 
 /* Only leases and participants of a double barrier have one. */
@@ -33,21 +33,21 @@ struct hf_own_ticket;
 struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket);
 
 /* Keep it: ask, if ${may_ask} and there is none. */
-void hf_queue_watch_keep(struct hf_queue_watch *watch,
-                         struct hf_effect_queue *effects, bool may_ask);
+void hf_queue_watch_start(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects, bool may_ask);
 
 /* It is of no more use. */
-void hf_queue_watch_take_back(struct hf_queue_watch *watch,
-                              struct hf_effect_queue *effects);
+void hf_queue_watch_stop(struct hf_queue_watch *watch,
+                         struct hf_effect_queue *effects);
 
 /* Answers.  False from _listed() if the list came while its FORGET was on its
  * way.  _over(): CHANGED, or FAILED. */
 bool hf_queue_watch_listed(struct hf_queue_watch *watch);
-void hf_queue_watch_over(struct hf_queue_watch *watch,
-                         struct hf_effect_queue *effects);
+void hf_queue_watch_ended(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects);
 
 /* The FORGET was handed to the engine, which has returned. */
-void hf_queue_watch_taken_back(struct hf_queue_watch *watch);
+void hf_queue_watch_unwatched(struct hf_queue_watch *watch);
 
 /* The session is over and with it, in silence, every watch. */
 void hf_queue_watch_clear(struct hf_queue_watch *watch,

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "core/core_state.h"
-#include "core/instant.h"
 #include "core/own_ticket.h"
+#include "core/time_math.h"
 
 /* ------------------------------------------------- those that wait, by queue
  */
 
 /* Two tickets of one acquisition are in the order in which they were made. */
-struct key {
+struct removal_key {
     const char *queue;
     uint64_t want;
     uint64_t number;
@@ -28,10 +28,10 @@ static struct hf_own_ticket *of_node(const struct hf_tree_node *node)
     return (struct hf_own_ticket *)(void *)((char *)node - offset);
 }
 
-static struct key key_of(const struct hf_own_ticket *ticket)
+static struct removal_key key_of(const struct hf_own_ticket *ticket)
 {
-    return (struct key){ticket->spec.queue, ticket->entry->number,
-                        ticket->number};
+    return (struct removal_key){ticket->spec.queue, ticket->entry->number,
+                                ticket->number};
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -41,8 +41,8 @@ static int compare_numbers(uint64_t a, uint64_t b)
 
 static int compare(const void *key, const struct hf_tree_node *node)
 {
-    const struct key *a = key;
-    struct key b = key_of(of_node(node));
+    const struct removal_key *a = key;
+    struct removal_key b = key_of(of_node(node));
     int order = strcmp(a->queue, b.queue);
 
     if (order == 0)
@@ -59,7 +59,7 @@ static void move(struct hf_core *core, struct hf_own_ticket *ticket,
                  enum hf_removal_state state)
 {
     struct hf_removal *removal = &ticket->removal;
-    struct key key = key_of(ticket);
+    struct removal_key key = key_of(ticket);
 
     if (removal->state == HF_REMOVAL_WAITING)
         hf_tree_remove(&core->removals.waiting, &removal->waiting, &key);
@@ -82,7 +82,7 @@ void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
         .queue = ticket->spec.queue,
         .ticket = ticket->id,
         .weight = weight,
-        .own = ticket,
+        .own_ticket = ticket,
         .effect = &removal->effect,
     };
     removal->effect.request = &removal->request;
@@ -162,13 +162,14 @@ struct hf_own_ticket *hf_removals_find(struct hf_core *core, const char *queue,
                                        const struct hf_snapshot *snapshot,
                                        const struct hf_own_ticket *after)
 {
-    struct key key = after != NULL ? key_of(after) : (struct key){queue, 0, 0};
+    struct removal_key key =
+        after != NULL ? key_of(after) : (struct removal_key){queue, 0, 0};
     struct hf_own_ticket *ticket;
 
     while ((ticket = of_node(hf_tree_after(&core->removals.waiting, &key))) !=
                NULL &&
            strcmp(ticket->spec.queue, queue) == 0) {
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count) {
             move(core, ticket, HF_REMOVAL_DUE);
             ticket->removal.at_ms = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/retry.h"
 
-#include "core/instant.h"
+#include "core/time_math.h"
 
 /* base * 2^tries, at most cap. */
 static uint64_t longest_delay_ms(uint64_t base_ms, uint64_t cap_ms,

@@ -37,12 +37,12 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_BOOL_LOCK_FREE == 2,
 
 /* Where threads poll the word, nothing that others write is in its line. */
 struct hf_safe_until {
-    char before[HF_CACHE_LINE_BYTES];
+    char pad_before[HF_CACHE_LINE_BYTES];
     _Atomic uint64_t ms; /* 0: nothing is promised; HF_FOREVER: no lease */
     /* Grants outlast it.  Of all sessions of a client, so that it does not
      * matter when it is loaded. */
     _Atomic bool lazy;
-    char behind[HF_CACHE_LINE_BYTES - 2 * sizeof(uint64_t)];
+    char pad_after[HF_CACHE_LINE_BYTES - 2 * sizeof(uint64_t)];
 };
 
 /* A reading in its two steps. */
@@ -53,12 +53,12 @@ struct hf_safe_until_reading {
 
 /* The first step, and the second one, which returns safe-until of the grant
  * with the flag ${valid}, or 0.  Anything may happen between them. */
-void hf_safe_until_begin(const struct hf_safe_until *word,
-                         const _Atomic bool *valid,
-                         struct hf_safe_until_reading *reading);
-uint64_t hf_safe_until_end(const struct hf_safe_until *word,
-                           const _Atomic bool *valid,
-                           struct hf_safe_until_reading *reading);
+void hf_safe_until_read_word(const struct hf_safe_until *word,
+                             const _Atomic bool *valid,
+                             struct hf_safe_until_reading *reading);
+uint64_t hf_safe_until_read_flag(const struct hf_safe_until *word,
+                                 const _Atomic bool *valid,
+                                 struct hf_safe_until_reading *reading);
 
 /* Both.  Any thread; async-signal-safe. */
 uint64_t hf_safe_until_read(const struct hf_safe_until *word,

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "core/core_state.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 
 static void remove_touched(struct hf_core *core,
                            struct hf_schedule_entry *entry)
@@ -33,8 +33,8 @@ void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry,
     hf_schedule_touch(core, entry);
 }
 
-static void set_node(struct hf_heap *heap, struct hf_heap_node *node,
-                     uint64_t key, uint64_t number)
+static void set_heap_node(struct hf_heap *heap, struct hf_heap_node *node,
+                          uint64_t key, uint64_t number)
 {
     if (node->heap == heap && node->key == key)
         return;
@@ -43,16 +43,18 @@ static void set_node(struct hf_heap *heap, struct hf_heap_node *node,
         hf_heap_add(heap, node, key, number);
 }
 
-static void set(struct hf_core *core, struct hf_schedule_entry *entry,
-                const struct hf_schedule_keys *keys)
+static void set_keys(struct hf_core *core, struct hf_schedule_entry *entry,
+                     const struct hf_schedule_keys *keys)
 {
     struct hf_schedule *schedule = &core->schedule;
     uint64_t number = entry->number;
 
-    set_node(&schedule->limits, &entry->limit, keys->limit_ms, number);
-    set_node(&schedule->requests, &entry->request, keys->request_ms, number);
-    set_node(&schedule->proofs, &entry->proof,
-             keys->waits_for_proof ? 0 : HF_FOREVER, number);
+    set_heap_node(&schedule->deadlines, &entry->deadline, keys->deadline_ms,
+                  number);
+    set_heap_node(&schedule->requests, &entry->request, keys->request_ms,
+                  number);
+    set_heap_node(&schedule->proofs, &entry->proof,
+                  keys->waits_for_proof ? 0 : HF_FOREVER, number);
     if (keys->needs_proof != entry->needs_proof)
         schedule->needs_proof += keys->needs_proof ? 1 : (size_t)-1;
     entry->needs_proof = keys->needs_proof;
@@ -60,10 +62,10 @@ static void set(struct hf_core *core, struct hf_schedule_entry *entry,
 
 void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry)
 {
-    static const struct hf_schedule_keys none = {.limit_ms = HF_FOREVER,
+    static const struct hf_schedule_keys none = {.deadline_ms = HF_FOREVER,
                                                  .request_ms = HF_FOREVER};
 
-    set(core, entry, &none);
+    set_keys(core, entry, &none);
     remove_touched(core, entry);
     entry->number = 0;
 }
@@ -91,9 +93,9 @@ void hf_schedule_update(struct hf_core *core)
     while ((entry = core->schedule.touched) != NULL) {
         struct hf_schedule_keys keys = entry->ops->keys(core, entry);
 
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         remove_touched(core, entry);
-        set(core, entry, &keys);
+        set_keys(core, entry, &keys);
     }
 }
 
@@ -107,17 +109,17 @@ static uint64_t first_key(const struct hf_heap *heap)
 
 uint64_t hf_schedule_wake_at_ms(const struct hf_core *core)
 {
-    uint64_t at_ms = first_key(&core->schedule.limits);
+    uint64_t at_ms = first_key(&core->schedule.deadlines);
 
     assert(core->schedule.touched == NULL);
     if (hf_session_usable(&core->session))
-        at_ms = hf_earlier_ms(at_ms, first_key(&core->schedule.requests));
+        at_ms = hf_min_ms(at_ms, first_key(&core->schedule.requests));
     return at_ms;
 }
 
-static struct hf_schedule_entry *of_limit(struct hf_heap_node *node)
+static struct hf_schedule_entry *of_deadline(struct hf_heap_node *node)
 {
-    char *at = (char *)node - offsetof(struct hf_schedule_entry, limit);
+    char *at = (char *)node - offsetof(struct hf_schedule_entry, deadline);
 
     return (struct hf_schedule_entry *)(void *)at;
 }
@@ -137,15 +139,15 @@ static struct hf_schedule_entry *of_proof(struct hf_heap_node *node)
 }
 
 /* The node of the limit stands for the entry among what is due. */
-static void find_due(struct hf_core *core, struct hf_schedule_entry *entry)
+static void collect_due(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_schedule *schedule = &core->schedule;
 
     hf_schedule_touch(core, entry);
-    if (entry->limit.heap == &schedule->due)
+    if (entry->deadline.heap == &schedule->due)
         return;
-    hf_heap_remove(&entry->limit);
-    hf_heap_add(&schedule->due, &entry->limit, 0, entry->number);
+    hf_heap_remove(&entry->deadline);
+    hf_heap_add(&schedule->due, &entry->deadline, 0, entry->number);
 }
 
 /* All that is due is taken out before anything is done about it: where one can
@@ -155,18 +157,18 @@ void hf_schedule_tick(struct hf_core *core)
     struct hf_schedule *schedule = &core->schedule;
     struct hf_schedule_entry *entry;
 
-    while (first_key(&schedule->limits) <= core->now_ms)
-        find_due(core, of_limit(schedule->limits.first));
+    while (first_key(&schedule->deadlines) <= core->now_ms)
+        collect_due(core, of_deadline(schedule->deadlines.first));
     while (hf_session_usable(&core->session) &&
            first_key(&schedule->requests) <= core->now_ms) {
         entry = of_request(schedule->requests.first);
         hf_heap_remove(&entry->request);
-        find_due(core, entry);
+        collect_due(core, entry);
     }
     while (schedule->due.first != NULL) {
-        entry = of_limit(schedule->due.first);
-        hf_heap_remove(&entry->limit);
-        hf_core_visit(core);
+        entry = of_deadline(schedule->due.first);
+        hf_heap_remove(&entry->deadline);
+        hf_core_count_visit(core);
         entry->ops->tick(core, entry);
     }
 }
@@ -179,7 +181,7 @@ void hf_schedule_proven(struct hf_core *core)
         entry = of_proof(core->schedule.proofs.first);
         hf_heap_remove(&entry->proof);
         hf_schedule_touch(core, entry);
-        hf_core_visit(core);
+        hf_core_count_visit(core);
         entry->ops->proven(core, entry);
     }
 }
@@ -204,7 +206,8 @@ void hf_schedule_check_entry(const struct hf_core *core,
     uint64_t number = entry->number;
 
     assert(number > 0 && !entry->touched);
-    check_node(&schedule->limits, &entry->limit, keys.limit_ms, number);
+    check_node(&schedule->deadlines, &entry->deadline, keys.deadline_ms,
+               number);
     check_node(&schedule->requests, &entry->request, keys.request_ms, number);
     check_node(&schedule->proofs, &entry->proof,
                keys.waits_for_proof ? 0 : HF_FOREVER, number);

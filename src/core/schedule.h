@@ -31,7 +31,7 @@ struct hf_schedule_entry;
 
 /* What follows from the state of an object. */
 struct hf_schedule_keys {
-    uint64_t limit_ms;    /* HF_FOREVER: none */
+    uint64_t deadline_ms; /* HF_FOREVER: none */
     uint64_t request_ms;  /* the same */
     bool waits_for_proof; /* and for nothing else */
     bool needs_proof;     /* its grant, or the one to come, needs safe-until */
@@ -50,7 +50,7 @@ struct hf_schedule_ops {
 struct hf_schedule_entry {
     const struct hf_schedule_ops *ops;
     uint64_t number; /* of its WANT; 0: not entered */
-    struct hf_heap_node limit;
+    struct hf_heap_node deadline;
     struct hf_heap_node request;
     struct hf_heap_node proof;
     bool needs_proof; /* as .keys said last */
@@ -60,7 +60,7 @@ struct hf_schedule_entry {
 };
 
 struct hf_schedule {
-    struct hf_heap limits;
+    struct hf_heap deadlines;
     struct hf_heap requests;
     struct hf_heap proofs;
     struct hf_heap due; /* within a tick: what it has found due, by number */

@@ -5,12 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "core/utf8.h"
 
 #define TO(state) (1u << HF_STATE_##state)
 
-static const struct hf_machine_state states[] = {
+static const struct hf_state_machine_state states[] = {
     [HF_STATE_CONNECTING] = {"CONNECTING", TO(CONNECTED) | TO(CLOSED)},
     [HF_STATE_CONNECTED] = {"CONNECTED", TO(SUSPENDED) | TO(LOST) | TO(CLOSED)},
     [HF_STATE_SUSPENDED] = {"SUSPENDED", TO(CONNECTED) | TO(LOST) | TO(CLOSED)},
@@ -18,7 +18,7 @@ static const struct hf_machine_state states[] = {
     [HF_STATE_CLOSED] = {"CLOSED", 0},
 };
 
-static const struct hf_machine_table table = {"session", states,
+static const struct hf_state_machine table = {"session", states,
                                               sizeof states / sizeof states[0]};
 
 /* A proof every quarter of the lease: two may fail before a grant is in
@@ -39,7 +39,7 @@ static void init_request(struct hf_request *request, struct hf_effect *effect,
     effect->request = request;
 }
 
-static void forget_resume(struct hf_session *session)
+static void clear_resume(struct hf_session *session)
 {
     session->resume_sent_ms = HF_FOREVER;
     session->resume_cap_ms = HF_FOREVER;
@@ -54,7 +54,7 @@ void hf_session_init(struct hf_session *session,
     session->connect_by_ms = connect_by_ms;
     session->loss_at = loss_at;
     session->timeout_ms = HF_FOREVER;
-    forget_resume(session);
+    clear_resume(session);
     session->prove_at_ms = HF_FOREVER;
     session->effects = effects;
     init_request(&session->prove, &session->prove_effect, HF_REQUEST_PROVE);
@@ -87,13 +87,13 @@ bool hf_session_is_lazy(const struct hf_session *session)
 
 /* A resume of a lazy session may have been accepted by a leader that was
  * deposed and has not noticed: only a proof shows that it was not. */
-uint64_t hf_session_loses_at_ms(const struct hf_session *session)
+uint64_t hf_session_grants_end_at_ms(const struct hf_session *session)
 {
     return hf_session_is_lazy(session) ? session->resume_cap_ms
                                        : session->safe_until_ms;
 }
 
-bool hf_session_loses_with_link(const struct hf_session *session)
+bool hf_session_grants_end_when_suspended(const struct hf_session *session)
 {
     return session->loss_at == HF_LOSS_AT_SUSPENDED;
 }
@@ -107,7 +107,7 @@ static void move(struct hf_session *session, enum hf_state state)
 
     if (session->state == (unsigned)state)
         return;
-    hf_machine_move(&table, &session->state, state);
+    hf_state_machine_move(&table, &session->state, state);
     hf_effect_remove(session->effects, &session->state_effect);
     hf_effect_remove(session->effects, effect);
     effect->state = state;
@@ -115,7 +115,7 @@ static void move(struct hf_session *session, enum hf_state state)
 }
 
 /* A PROVE or END that the engine has not heard of yet is taken out again. */
-static void drop_proof(struct hf_session *session)
+static void cancel_proof(struct hf_session *session)
 {
     session->prove_at_ms = HF_FOREVER;
     session->prove_again = false;
@@ -136,9 +136,10 @@ bool hf_session_refused(const struct hf_session *session)
     return !session->ever_connected && session->connection_error_final;
 }
 
-static const char *name_place(const char *place)
+static const char *engine_name_text(const char *engine_name)
 {
-    return place != NULL && place[0] != '\0' ? place : "the engine";
+    return engine_name != NULL && engine_name[0] != '\0' ? engine_name
+                                                         : "the engine";
 }
 
 static hf_status unreachable_status(const struct hf_session *session)
@@ -148,45 +149,47 @@ static hf_status unreachable_status(const struct hf_session *session)
                : HF_EUNREACHABLE;
 }
 
-static void refused(const struct hf_session *session, const char *place,
-                    struct hf_error *why)
+static void explain_refused(const struct hf_session *session,
+                            const char *engine_name, struct hf_error *why)
 {
     hf_error_set(why, session->connection_error_status,
-                 "no connection to %.200s%s%s", name_place(place),
+                 "no connection to %.200s%s%s", engine_name_text(engine_name),
                  session->connection_error[0] != '\0' ? ": " : "",
                  session->connection_error);
 }
 
-void hf_session_never_connected(const struct hf_session *session,
-                                const char *place, uint64_t waited_ms,
-                                struct hf_error *why)
+void hf_session_explain_never_connected(const struct hf_session *session,
+                                        const char *engine_name,
+                                        uint64_t waited_ms,
+                                        struct hf_error *why)
 {
     if (hf_session_refused(session))
-        refused(session, place, why);
+        explain_refused(session, engine_name, why);
     else
         hf_error_set(why, unreachable_status(session),
                      "no connection to %.200s within %" PRIu64
                      " ms; see that it runs and that the URL is right%s%s",
-                     name_place(place), waited_ms,
+                     engine_name_text(engine_name), waited_ms,
                      session->connection_error[0] != '\0' ? ": " : "",
                      session->connection_error);
 }
 
-void hf_session_gave_up(struct hf_session *session, const char *place,
+void hf_session_gave_up(struct hf_session *session, const char *engine_name,
                         uint32_t retries, uint64_t elapsed_ms,
                         struct hf_error *why)
 {
     session->gave_up = true;
     if (hf_session_refused(session))
-        refused(session, place, why);
+        explain_refused(session, engine_name, why);
     else
-        hf_error_set(
-            why, unreachable_status(session),
-            "no connection to %.200s: gave up after %" PRIu32 " %s in %" PRIu64
-            " ms, as the policy for reconnecting says%s%s",
-            name_place(place), retries, retries == 1 ? "retry" : "retries",
-            elapsed_ms, session->connection_error[0] != '\0' ? ": " : "",
-            session->connection_error);
+        hf_error_set(why, unreachable_status(session),
+                     "no connection to %.200s: gave up after %" PRIu32
+                     " %s in %" PRIu64
+                     " ms, as the policy for reconnecting says%s%s",
+                     engine_name_text(engine_name), retries,
+                     retries == 1 ? "retry" : "retries", elapsed_ms,
+                     session->connection_error[0] != '\0' ? ": " : "",
+                     session->connection_error);
 }
 
 void hf_session_connect_again(struct hf_session *session)
@@ -201,8 +204,8 @@ void hf_session_connect_again(struct hf_session *session)
                   HF_EFFECT_CONNECT);
 }
 
-void hf_session_not_renewed(const struct hf_session *session,
-                            struct hf_error *why)
+void hf_session_explain_not_renewed(const struct hf_session *session,
+                                    struct hf_error *why)
 {
     const char *colon = session->connection_error[0] != '\0' ? ": " : "";
 
@@ -229,12 +232,12 @@ void hf_session_connection_error(struct hf_session *session, hf_status status,
 
 /* The server counts ${timeout_ms} anew from some instant behind the sending of
  * the resume.  That may be less than what was left before. */
-static void cap(struct hf_session *session, uint64_t timeout_ms)
+static void cap_safe_until(struct hf_session *session, uint64_t timeout_ms)
 {
     uint64_t cap_ms = lease_end_ms(session->resume_sent_ms, timeout_ms);
 
-    session->resume_cap_ms = hf_earlier_ms(session->resume_cap_ms, cap_ms);
-    session->safe_until_ms = hf_earlier_ms(session->safe_until_ms, cap_ms);
+    session->resume_cap_ms = hf_min_ms(session->resume_cap_ms, cap_ms);
+    session->safe_until_ms = hf_min_ms(session->safe_until_ms, cap_ms);
 }
 
 /* What was sent behind a resume, and is proven, was heard of behind it, too. */
@@ -243,9 +246,9 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
     uint64_t end_ms = lease_end_ms(anchor_ms, session->timeout_ms);
 
     if (anchor_ms >= session->resume_sent_ms)
-        forget_resume(session);
-    end_ms = hf_earlier_ms(end_ms, session->resume_cap_ms);
-    session->safe_until_ms = hf_later_ms(session->safe_until_ms, end_ms);
+        clear_resume(session);
+    end_ms = hf_min_ms(end_ms, session->resume_cap_ms);
+    session->safe_until_ms = hf_max_ms(session->safe_until_ms, end_ms);
 }
 
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
@@ -256,9 +259,9 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
         assert(!hf_session_alive(session));
         session->number++;
         session->safe_until_ms = 0;
-        forget_resume(session);
+        clear_resume(session);
     } else {
-        cap(session, timeout_ms);
+        cap_safe_until(session, timeout_ms);
     }
     session->ever_connected = true;
     session->connect_by_ms = HF_FOREVER;
@@ -277,7 +280,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
 
 void hf_session_suspended(struct hf_session *session)
 {
-    drop_proof(session);
+    cancel_proof(session);
     move(session, HF_STATE_SUSPENDED);
 }
 
@@ -285,25 +288,25 @@ void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
                          uint64_t least_timeout_ms)
 {
     session->resume_sent_ms = sent_at_ms;
-    cap(session, least_timeout_ms);
+    cap_safe_until(session, least_timeout_ms);
 }
 
 void hf_session_lost(struct hf_session *session)
 {
-    drop_proof(session);
+    cancel_proof(session);
     session->prove.busy = false;
-    session->asked = false;
+    session->check_pending = false;
     session->safe_until_ms = 0;
-    forget_resume(session);
+    clear_resume(session);
     move(session, HF_STATE_LOST);
 }
 
 void hf_session_closed(struct hf_session *session)
 {
-    drop_proof(session);
+    cancel_proof(session);
     session->closing = true;
     session->prove.busy = false;
-    session->asked = false;
+    session->check_pending = false;
     session->end.busy = false;
     session->safe_until_ms = 0;
     session->connect_by_ms = HF_FOREVER;
@@ -311,7 +314,7 @@ void hf_session_closed(struct hf_session *session)
     move(session, HF_STATE_CLOSED);
 }
 
-static void send(struct hf_session *session, struct hf_request *request)
+static void send_request(struct hf_session *session, struct hf_request *request)
 {
     assert(!request->busy);
     request->busy = true;
@@ -329,11 +332,12 @@ void hf_session_want_proof(struct hf_session *session, uint64_t now_ms)
         return;
     session->prove_at_ms = HF_FOREVER;
     session->proof_due_ms = hf_after_ms(
-        now_ms, hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT, 1));
-    send(session, &session->prove);
+        now_ms, hf_max_ms(session->timeout_ms / PROOFS_PER_TIMEOUT, 1));
+    send_request(session, &session->prove);
 }
 
-void hf_session_want_proof_ahead(struct hf_session *session, uint64_t now_ms)
+void hf_session_want_proof_unless_lazy(struct hf_session *session,
+                                       uint64_t now_ms)
 {
     if (!hf_session_is_lazy(session))
         hf_session_want_proof(session, now_ms);
@@ -341,43 +345,43 @@ void hf_session_want_proof_ahead(struct hf_session *session, uint64_t now_ms)
 
 static void notify_proven(struct hf_session *session)
 {
-    session->asked = false;
+    session->check_pending = false;
     hf_effect_remove(session->effects, &session->proven_effect);
     hf_effect_add(session->effects, &session->proven_effect, HF_EFFECT_PROVEN);
 }
 
-void hf_session_ask(struct hf_session *session, uint64_t now_ms)
+void hf_session_begin_check(struct hf_session *session, uint64_t now_ms)
 {
     if (!hf_session_is_lazy(session) || (now_ms < session->proof_due_ms &&
                                          hf_session_may_admit(session, now_ms)))
         return;
-    session->asked = true;
+    session->check_pending = true;
 }
 
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms)
 {
-    if (session->asked && now_ms < session->safe_until_ms)
+    if (session->check_pending && now_ms < session->safe_until_ms)
         notify_proven(session);
 }
 
 void hf_session_proof_answered(struct hf_session *session, bool proven,
                                uint64_t now_ms)
 {
-    bool of_use = proven && hf_session_may_admit(session, now_ms);
+    bool suffices = proven && hf_session_may_admit(session, now_ms);
     uint64_t soon_ms =
-        hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
+        hf_max_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
     uint64_t left_ms = hf_before_ms(session->safe_until_ms, now_ms);
 
     session->prove.busy = false;
     /* After a pause an engine may need two for the first, and somebody may be
      * waiting for it; a third is not at once. */
-    session->prove_again = proven && !of_use && !session->prove_again;
+    session->prove_again = proven && !suffices && !session->prove_again;
     /* Of a session that was idle the first proof may leave little more than a
      * quarter, for the next one to be sent and answered in. */
-    if (of_use)
+    if (suffices)
         session->proof_due_ms =
-            hf_earlier_ms(session->proof_due_ms,
-                          hf_after_ms(now_ms, hf_later_ms(left_ms / 2, 1)));
+            hf_min_ms(session->proof_due_ms,
+                      hf_after_ms(now_ms, hf_max_ms(left_ms / 2, 1)));
     else
         session->proof_due_ms =
             session->prove_again ? now_ms : hf_after_ms(now_ms, soon_ms);
@@ -386,10 +390,10 @@ void hf_session_proof_answered(struct hf_session *session, bool proven,
 void hf_session_close(struct hf_session *session)
 {
     assert(!session->closing);
-    drop_proof(session);
+    cancel_proof(session);
     session->closing = true;
     hf_effect_remove(session->effects, &session->connect_effect);
-    send(session, &session->end);
+    send_request(session, &session->end);
 }
 
 void hf_session_check(const struct hf_session *session)
@@ -400,7 +404,7 @@ void hf_session_check(const struct hf_session *session)
     assert(session->prove_at_ms == HF_FOREVER || hf_session_usable(session));
     assert(!session->prove_effect.queued || session->prove.busy);
     assert(!session->end_effect.queued || session->end.busy);
-    assert(!session->asked ||
+    assert(!session->check_pending ||
            (hf_session_is_lazy(session) && hf_session_alive(session)));
     assert(session->state != HF_STATE_CLOSED || session->closing);
     assert(!session->gave_up || session->state != HF_STATE_CONNECTED);

@@ -19,8 +19,8 @@
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/error.h"
-#include "core/machine.h"
 #include "core/safe_until.h"
+#include "core/state_machine.h"
 
 /* Room for a text that says what to do, such as a REVOKE; with the place in
  * front of it, it still fits an error text. */
@@ -52,7 +52,7 @@ struct hf_session {
     uint64_t prove_at_ms;    /* the next proof, HF_FOREVER if none is needed */
     uint64_t proof_due_ms;   /* not sooner than this, needed or not */
     bool prove_again;        /* the last one did not do, and was the first */
-    bool asked;              /* by a CHECK, which has no answer yet */
+    bool check_pending;      /* by a CHECK, which has no answer yet */
     struct hf_request prove;
     struct hf_request end;
     struct hf_effect prove_effect;
@@ -84,10 +84,10 @@ bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
 bool hf_session_is_lazy(const struct hf_session *session);
 
 /* When what is held is lost unless it is proven before. */
-uint64_t hf_session_loses_at_ms(const struct hf_session *session);
+uint64_t hf_session_grants_end_at_ms(const struct hf_session *session);
 
 /* Do grants end when the link does, although their tickets may live? */
-bool hf_session_loses_with_link(const struct hf_session *session);
+bool hf_session_grants_end_when_suspended(const struct hf_session *session);
 
 /* CONNECTED: ${anchor_ms} is when the accepted request was sent, or earlier.
  * The session before it, if this is another, has been declared lost already.
@@ -113,7 +113,7 @@ void hf_session_connection_error(struct hf_session *session, hf_status status,
 bool hf_session_refused(const struct hf_session *session);
 
 /* GAVE_UP: set ${why} to what ends everything that waits for ${place}. */
-void hf_session_gave_up(struct hf_session *session, const char *place,
+void hf_session_gave_up(struct hf_session *session, const char *engine_name,
                         uint32_t retries, uint64_t elapsed_ms,
                         struct hf_error *why);
 
@@ -123,13 +123,14 @@ void hf_session_connect_again(struct hf_session *session);
 
 /* What they hear who have waited in vain for the first connection to
  * ${place}, or were refused it. */
-void hf_session_never_connected(const struct hf_session *session,
-                                const char *place, uint64_t waited_ms,
-                                struct hf_error *why);
+void hf_session_explain_never_connected(const struct hf_session *session,
+                                        const char *engine_name,
+                                        uint64_t waited_ms,
+                                        struct hf_error *why);
 
 /* What they hear who lose their grants because safe-until has passed. */
-void hf_session_not_renewed(const struct hf_session *session,
-                            struct hf_error *why);
+void hf_session_explain_not_renewed(const struct hf_session *session,
+                                    struct hf_error *why);
 
 /* The session was alive at ${anchor_ms}. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
@@ -139,12 +140,13 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
 void hf_session_want_proof(struct hf_session *session, uint64_t now_ms);
 
 /* One will, perhaps: a lazy session waits for that. */
-void hf_session_want_proof_ahead(struct hf_session *session, uint64_t now_ms);
+void hf_session_want_proof_unless_lazy(struct hf_session *session,
+                                       uint64_t now_ms);
 
 /* CHECK: a lazy session wants a proof that is answered from now on, unless the
  * last one is younger than timeout/4 and leaves enough to admit by.  PROVEN
  * tells of it. */
-void hf_session_ask(struct hf_session *session, uint64_t now_ms);
+void hf_session_begin_check(struct hf_session *session, uint64_t now_ms);
 
 /* A proof has moved safe-until: if it has not passed meanwhile, that is the
  * answer to a CHECK, however little is left. */

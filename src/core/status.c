@@ -5,7 +5,7 @@
 
 #include <holdfast/holdfast.h>
 
-struct row {
+struct status_row {
     const char *name;
     const char *text;
     enum hf_class class_;
@@ -13,17 +13,17 @@ struct row {
 };
 
 /* Indexed by number; a number that was retired leaves a row without a name. */
-static const struct row rows[] = {
+static const struct status_row rows[] = {
 #define ROW(name, number, class_, retry, text)                                 \
     [number] = {#name, text, class_, retry},
     HF_STATUS_TABLE(ROW)
 #undef ROW
 };
 
-static const struct row unknown = {"HF_?", "unknown status", HF_CLASS_BUG,
-                                   HF_RETRY_NEVER};
+static const struct status_row unknown = {"HF_?", "unknown status",
+                                          HF_CLASS_BUG, HF_RETRY_NEVER};
 
-static const struct row *find(hf_status status)
+static const struct status_row *find(hf_status status)
 {
     /* Through int: the enum may be unsigned, and callers pass any number. */
     int number = (int)status;

@@ -48,7 +48,7 @@ void hf_ticket_id_format(const struct hf_ticket_id *id,
 
 /* One more than a digit's value; 0: no digit.  Lists have thousands of ids, and
  * which of two ranges a digit is in cannot be guessed. */
-static const uint8_t values[256] = {
+static const uint8_t digit_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
     ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
     ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
@@ -56,7 +56,7 @@ static const uint8_t values[256] = {
 
 static int digit_value(char c)
 {
-    return values[(unsigned char)c] - 1;
+    return digit_values[(unsigned char)c] - 1;
 }
 
 bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)
@@ -82,7 +82,7 @@ bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)
 
 #define ROLE_BYTES 4
 
-static const char role_words[][ROLE_BYTES + 1] = {
+static const char role_prefixes[][ROLE_BYTES + 1] = {
     [HF_ROLE_UNKNOWN] = "",
     [HF_ROLE_ENTRY] = "entr",
     [HF_ROLE_LOCK] = "lock",
@@ -97,7 +97,7 @@ bool hf_queue_has_roles(const char *queue)
 
 void hf_ticket_id_set_role(struct hf_ticket_id *id, enum hf_ticket_role role)
 {
-    memcpy(id->bytes, role_words[role], ROLE_BYTES);
+    memcpy(id->bytes, role_prefixes[role], ROLE_BYTES);
     id->bytes[6] = (uint8_t)((id->bytes[6] & 0x0f) | 0x80); /* version 8 */
 }
 
@@ -105,9 +105,9 @@ enum hf_ticket_role hf_ticket_id_role(const struct hf_ticket_id *id)
 {
     if (id->bytes[6] >> 4 != 8 || id->bytes[8] >> 6 != 2)
         return HF_ROLE_UNKNOWN;
-    if (memcmp(id->bytes, role_words[HF_ROLE_ENTRY], ROLE_BYTES) == 0)
+    if (memcmp(id->bytes, role_prefixes[HF_ROLE_ENTRY], ROLE_BYTES) == 0)
         return HF_ROLE_ENTRY;
-    if (memcmp(id->bytes, role_words[HF_ROLE_LOCK], ROLE_BYTES) == 0)
+    if (memcmp(id->bytes, role_prefixes[HF_ROLE_LOCK], ROLE_BYTES) == 0)
         return HF_ROLE_LOCK;
     return HF_ROLE_UNKNOWN;
 }

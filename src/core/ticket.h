@@ -37,11 +37,12 @@ enum hf_ticket_kind {
     HF_TICKET_BARRIER = 7,
     /* Whoever is at a double barrier; nobody is ahead of anybody. */
     HF_TICKET_PARTICIPANT = 8,
-    /* A mark: so many were there when it was made.  See double_barrier.h. */
+    /* A mark: so many were there when it was made.  See double_barrier_rule.h.
+     */
     HF_TICKET_READY = 9
 };
 /* Of those that stand in line. */
-#define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION
+#define HF_TICKET_QUEUED_LAST HF_TICKET_ELECTION
 
 /* A semaphore called NAME is two queues: the entry mutex NAME/locks, whose head
  * alone may add leases, and the leases in NAME/leases.  A lock may be called so
@@ -84,8 +85,9 @@ struct hf_ticket {
 struct hf_snapshot {
     const struct hf_ticket *tickets;
     size_t count;
-    size_t more; /* tickets ahead of one's own that are not shown, for people:
-                    some may have gone, and an engine may end its count */
+    size_t
+        more_ahead; /* tickets ahead of one's own that are not shown, for
+                 people: some may have gone, and an engine may end its count */
 };
 
 /* A fresh version 4 UUID. */

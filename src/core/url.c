@@ -20,12 +20,12 @@
 #define KEY_BYTES 64
 
 /* A stretch of the text being parsed. */
-struct span {
+struct url_span {
     const char *from;
     const char *end;
 };
 
-struct parser {
+struct url_parser {
     const char *text;
     char *to; /* where the next decoded part goes; each gets a NUL */
     struct hf_url *url;
@@ -70,23 +70,23 @@ static int hex_value(char c)
 }
 
 /* The first ${c} in ${in}, or NULL. */
-static const char *find(struct span in, char c)
+static const char *find(struct url_span in, char c)
 {
     return memchr(in.from, c, (size_t)(in.end - in.from));
 }
 
 /* What is left of the first ${c} in ${in}, which then begins after it; all of
  * it if there is none. */
-static struct span cut_at(struct span *in, char c)
+static struct url_span cut_at(struct url_span *in, char c)
 {
     const char *at = find(*in, c);
-    struct span left = {in->from, at != NULL ? at : in->end};
+    struct url_span head = {in->from, at != NULL ? at : in->end};
 
     in->from = at != NULL ? at + 1 : in->end;
-    return left;
+    return head;
 }
 
-static size_t offset(const struct parser *parser, const char *at)
+static size_t offset(const struct url_parser *parser, const char *at)
 {
     return (size_t)(at - parser->text);
 }
@@ -95,8 +95,8 @@ static size_t offset(const struct parser *parser, const char *at)
 
 /* Decode ${in}, the part called ${what}, behind what was decoded before and
  * set ${out} to it. */
-static hf_status decode(struct parser *parser, struct span in, const char *what,
-                        const char **out)
+static hf_status decode(struct url_parser *parser, struct url_span in,
+                        const char *what, const char **out)
 {
     char *start = parser->to;
 
@@ -137,7 +137,7 @@ static hf_status decode(struct parser *parser, struct span in, const char *what,
 /* ---------------------------------------------------------------- children --
  */
 
-static hf_status check_raw(const struct parser *parser, struct span in)
+static hf_status check_raw(const struct url_parser *parser, struct url_span in)
 {
     for (const char *at = in.from; at < in.end; at++) {
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
@@ -155,11 +155,11 @@ static hf_status check_raw(const struct parser *parser, struct span in)
     return HF_OK;
 }
 
-static hf_status parse_scheme(struct parser *parser, struct span *rest)
+static hf_status parse_scheme(struct url_parser *parser, struct url_span *rest)
 {
     char *scheme = parser->to;
     bool has_colon = find(*rest, ':') != NULL;
-    struct span in = cut_at(rest, ':');
+    struct url_span in = cut_at(rest, ':');
     size_t bytes = (size_t)(in.end - in.from);
 
     if (has_colon && bytes <= SCHEME_BYTES) {
@@ -178,17 +178,18 @@ static hf_status parse_scheme(struct parser *parser, struct span *rest)
 }
 
 /* "user:password@" in front of the authority, if there is an '@'. */
-static hf_status parse_userinfo(struct parser *parser, struct span *authority)
+static hf_status parse_userinfo(struct url_parser *parser,
+                                struct url_span *authority)
 {
     const char *at = memrchr(authority->from, '@',
                              (size_t)(authority->end - authority->from));
-    struct span user, password;
+    struct url_span user, password;
     bool has_password;
     hf_status st;
 
     if (at == NULL)
         return HF_OK;
-    password = (struct span){authority->from, at};
+    password = (struct url_span){authority->from, at};
     authority->from = at + 1;
     has_password = find(password, ':') != NULL;
     user = cut_at(&password, ':');
@@ -200,9 +201,9 @@ static hf_status parse_userinfo(struct parser *parser, struct span *authority)
 
 /* A password with a bare '/' or '?' ends up to the right of ${from}, behind the
  * hosts, and its '@' with it. */
-static hf_status refuse_at(struct parser *parser, const char *from)
+static hf_status refuse_at(struct url_parser *parser, const char *from)
 {
-    struct span after = {from, parser->text + strlen(parser->text)};
+    struct url_span after = {from, parser->text + strlen(parser->text)};
 
     if (find(after, '@') == NULL)
         return HF_OK;
@@ -214,15 +215,17 @@ static hf_status refuse_at(struct parser *parser, const char *from)
 }
 
 /* "//" was seen. */
-static hf_status parse_authority(struct parser *parser, struct span *rest)
+static hf_status parse_authority(struct url_parser *parser,
+                                 struct url_span *rest)
 {
-    struct span authority;
+    struct url_span authority;
     const char *slash;
     hf_status st;
 
     rest->from += 2;
     slash = find(*rest, '/');
-    authority = (struct span){rest->from, slash != NULL ? slash : rest->end};
+    authority =
+        (struct url_span){rest->from, slash != NULL ? slash : rest->end};
     rest->from = authority.end;
     st = refuse_at(parser, rest->from);
     if (st != HF_OK)
@@ -233,7 +236,7 @@ static hf_status parse_authority(struct parser *parser, struct span *rest)
     return st;
 }
 
-static hf_status parse_inner(struct parser *parser, struct span rest)
+static hf_status parse_inner(struct url_parser *parser, struct url_span rest)
 {
     size_t bytes = (size_t)(rest.end - rest.from);
 
@@ -249,7 +252,7 @@ static hf_status parse_inner(struct parser *parser, struct span rest)
     return refuse_at(parser, rest.end);
 }
 
-static hf_status parse_servers(struct parser *parser, struct span rest)
+static hf_status parse_servers(struct url_parser *parser, struct url_span rest)
 {
     hf_status st = HF_OK;
 
@@ -267,13 +270,13 @@ static hf_status parse_servers(struct parser *parser, struct span rest)
     return st;
 }
 
-static hf_status parse_option(struct parser *parser, struct span in)
+static hf_status parse_option(struct url_parser *parser, struct url_span in)
 {
     struct hf_url *url = parser->url;
     size_t number = url->option_count + 1;
     struct hf_url_option *option;
     bool has_value = find(in, '=') != NULL;
-    struct span key = cut_at(&in, '=');
+    struct url_span key = cut_at(&in, '=');
     char what[KEY_BYTES + 40];
     hf_status st;
 
@@ -304,7 +307,7 @@ static hf_status parse_option(struct parser *parser, struct span in)
     return st;
 }
 
-static hf_status parse_options(struct parser *parser, struct span query)
+static hf_status parse_options(struct url_parser *parser, struct url_span query)
 {
     hf_status st = HF_OK;
     bool more = query.from < query.end;
@@ -316,10 +319,10 @@ static hf_status parse_options(struct parser *parser, struct span query)
     return st;
 }
 
-static hf_status parse(struct parser *parser)
+static hf_status parse(struct url_parser *parser)
 {
-    struct span query = {parser->text, parser->text + strlen(parser->text)};
-    struct span rest;
+    struct url_span query = {parser->text, parser->text + strlen(parser->text)};
+    struct url_span rest;
     hf_status st;
 
     st = check_raw(parser, query);
@@ -341,7 +344,7 @@ static hf_status parse(struct parser *parser)
 hf_status hf_url_parse(const char *text, struct hf_url *url,
                        struct hf_error *error)
 {
-    struct parser parser = {.text = text, .url = url, .error = error};
+    struct url_parser parser = {.text = text, .url = url, .error = error};
     size_t bytes = strnlen(text, HF_URL_BYTES + 1);
     hf_status st;
 
@@ -389,8 +392,9 @@ static bool is_known(const char *const known[], const char *key)
     return *known != NULL;
 }
 
-hf_status hf_url_only(const struct hf_url *url, const char *const known[],
-                      struct hf_error *error)
+hf_status hf_url_check_options(const struct hf_url *url,
+                               const char *const known[],
+                               struct hf_error *error)
 {
     char list[HF_ERROR_TEXT_BYTES / 2] = "";
     size_t used = 0;
@@ -413,11 +417,11 @@ hf_status hf_url_only(const struct hf_url *url, const char *const known[],
 
 /* Is the key that ${in} begins with one that passwords are given by?  One with
  * escapes in it is not worth the decoding: it has something to hide. */
-static bool is_secret_key(struct span in)
+static bool is_secret_key(struct url_span in)
 {
     static const char *const keys[] = {
         "auth", "pass", "passwd", "password", "pwd", "secret", "sslpassword"};
-    struct span key = cut_at(&in, '=');
+    struct url_span key = cut_at(&in, '=');
     size_t bytes = (size_t)(key.end - key.from);
 
     if (find(key, '%') != NULL)
@@ -431,15 +435,15 @@ static bool is_secret_key(struct span in)
 
 bool hf_url_has_secret(const char *text)
 {
-    struct span all = {text, text + strlen(text)};
-    struct span query = all;
+    struct url_span all = {text, text + strlen(text)};
+    struct url_span query = all;
     const char *colon = find(all, ':');
     const char *at = memrchr(all.from, '@', (size_t)(all.end - all.from));
 
     /* The scheme's own colon does not count, where it is plainly that. */
     if (colon != NULL &&
         (strncmp(colon, "://", 3) == 0 || strncasecmp(text, "file:", 5) == 0))
-        colon = find((struct span){colon + 1, all.end}, ':');
+        colon = find((struct url_span){colon + 1, all.end}, ':');
     if (colon != NULL && at != NULL && colon < at)
         return true;
     (void)cut_at(&query, '?');

@@ -56,8 +56,9 @@ const char *hf_url_option(const struct hf_url *url, const char *key);
 
 /* HF_EURL, naming the first key that is not in ${known} and those that are;
  * ${known} ends with NULL. */
-hf_status hf_url_only(const struct hf_url *url, const char *const known[],
-                      struct hf_error *error);
+hf_status hf_url_check_options(const struct hf_url *url,
+                               const char *const known[],
+                               struct hf_error *error);
 
 /* Does ${text} hold a password, in front of an '@' or as an option called so?
  * Also answers for text that is not a URL; in doubt true. */

@@ -7,7 +7,7 @@
 /* By the number of continuation bytes: the lead byte's mark and its mask, and
  * the smallest code that needs this length (a smaller one is overlong). */
 static const struct {
-    uint8_t mark, mask;
+    uint8_t lead_bits, lead_mask;
     uint32_t smallest;
 } forms[] = {
     {0x00, 0x80, 0x0},
@@ -28,11 +28,11 @@ size_t hf_utf8_decode(const char *text, size_t bytes, uint32_t *code)
     uint32_t value;
 
     assert(bytes > 0);
-    while (more < 4 && (lead & forms[more].mask) != forms[more].mark)
+    while (more < 4 && (lead & forms[more].lead_mask) != forms[more].lead_bits)
         more++;
     if (more == 4 || more >= bytes)
         return 0;
-    value = lead & (uint8_t)~forms[more].mask;
+    value = lead & (uint8_t)~forms[more].lead_mask;
     for (size_t i = 1; i <= more; i++) {
         if (!continues(text[i]))
             return 0;

@@ -66,9 +66,9 @@ static bool may_need_none(const struct wish *wish)
 
 static void want(struct hf_grant *grant)
 {
-    struct hf_event event = {.kind = HF_EVENT_WANT};
+    struct hf_event event = {.kind = HF_EVENT_ACQUIRE};
 
-    hf_grant_reference(grant); /* the core's, until FORGOTTEN */
+    hf_grant_reference(grant); /* the core's, until DONE */
     hf_grant_set_unsettled(grant, true);
     event.as.acquisition = &grant->acquisition;
     hf_client_step(grant->client, &event);

@@ -48,38 +48,41 @@ static struct hf_queue_op_args args(enum hf_request_kind kind, uint64_t wait_ms)
 hf_status hf_barrier_raise(struct hf_barrier *barrier, uint64_t wait_ms)
 {
     return hf_queue_op_run(barrier->lock, "hf_barrier_raise",
-                           args(HF_REQUEST_RAISE, wait_ms), NULL, NULL);
+                           args(HF_REQUEST_SET_FLAG, wait_ms), NULL, NULL);
 }
 
 hf_status hf_barrier_lower(struct hf_barrier *barrier, uint64_t wait_ms)
 {
     return hf_queue_op_run(barrier->lock, "hf_barrier_lower",
-                           args(HF_REQUEST_LOWER, wait_ms), NULL, NULL);
+                           args(HF_REQUEST_CLEAR_FLAG, wait_ms), NULL, NULL);
 }
 
 hf_status hf_barrier_wait(struct hf_barrier *barrier, uint64_t wait_ms)
 {
     return hf_queue_op_run(barrier->lock, "hf_barrier_wait",
-                           args(HF_REQUEST_LOOK, wait_ms), NULL, NULL);
+                           args(HF_REQUEST_WATCH_QUEUE, wait_ms), NULL, NULL);
 }
 
 hf_status hf_barrier_raise_start(struct hf_barrier *barrier, uint64_t wait_ms,
                                  struct hf_done done)
 {
     return hf_queue_op_start(barrier->lock, "hf_barrier_raise_start",
-                             args(HF_REQUEST_RAISE, wait_ms), NULL, done, NULL);
+                             args(HF_REQUEST_SET_FLAG, wait_ms), NULL, done,
+                             NULL);
 }
 
 hf_status hf_barrier_lower_start(struct hf_barrier *barrier, uint64_t wait_ms,
                                  struct hf_done done)
 {
     return hf_queue_op_start(barrier->lock, "hf_barrier_lower_start",
-                             args(HF_REQUEST_LOWER, wait_ms), NULL, done, NULL);
+                             args(HF_REQUEST_CLEAR_FLAG, wait_ms), NULL, done,
+                             NULL);
 }
 
 hf_status hf_barrier_wait_start(struct hf_barrier *barrier, uint64_t wait_ms,
                                 struct hf_done done, struct hf_op **op)
 {
     return hf_queue_op_start(barrier->lock, "hf_barrier_wait_start",
-                             args(HF_REQUEST_LOOK, wait_ms), NULL, done, op);
+                             args(HF_REQUEST_WATCH_QUEUE, wait_ms), NULL, done,
+                             op);
 }

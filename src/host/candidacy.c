@@ -44,7 +44,7 @@ static hf_status begin(struct hf_election *e, uint64_t not_before_ms,
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct hf_event event = {.kind = HF_EVENT_WANT};
+    struct hf_event event = {.kind = HF_EVENT_ACQUIRE};
 
     assert(e->state == HF_ELECTION_IDLE && e->grant == NULL);
     opts.text = e->opts.text;
@@ -55,7 +55,7 @@ static hf_status begin(struct hf_election *e, uint64_t not_before_ms,
     e->grant->election = e;
     e->grant->acquisition.user.waits_for_removal = true;
     e->grant->acquisition.not_before_ms = not_before_ms;
-    hf_election_reference(e);     /* the candidacy's, until FORGOTTEN */
+    hf_election_reference(e);     /* the candidacy's, until DONE */
     hf_grant_reference(e->grant); /* the core's, as long */
     hf_grant_set_unsettled(e->grant, true);
     event.as.acquisition = &e->grant->acquisition;
@@ -98,7 +98,7 @@ static uint64_t campaign_again_at_ms(struct hf_election *e)
 {
     if (hf_now_ms() - e->elected_at_ms >= LASTING_MS)
         e->again = (struct hf_retry_state){0};
-    return hf_core_again_at_ms(&e->client->core, &e->again);
+    return hf_core_retry_at_ms(&e->client->core, &e->again);
 }
 
 static void deposed(struct hf_election *e)
@@ -165,7 +165,7 @@ void hf_candidacy_effect(struct hf_election *e, struct hf_grant *grant,
     case HF_EFFECT_RELEASED:
         over(e, grant);
         break;
-    case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_ACQUISITION_DONE:
         hf_election_dereference(e);
         break;
     default:

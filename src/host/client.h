@@ -50,8 +50,8 @@ struct hf_client {
     _Atomic unsigned published; /* enum hf_state, for hf_client_state() */
     struct hf_done close_done;  /* of hf_client_close_start() */
 
-    struct hf_texts failures; /* of locks and grants */
-    struct hf_error error;    /* the last one of the client itself */
+    struct hf_shared_texts failures; /* of locks and grants */
+    struct hf_error error;           /* the last one of the client itself */
 };
 
 /* Hand the core an event of ours (its time is filled in) and carry out what

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/client_monitor.h"
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "host/client.h"
 #include "host/close.h"
 #include "host/election_wait.h"
@@ -12,8 +12,8 @@ static uint64_t due_at_ms(const void *owner)
 {
     const struct hf_client *client = owner;
 
-    return hf_earlier_ms(hf_core_wake_at_ms(&client->core),
-                         hf_election_waits_wake_at_ms(client));
+    return hf_min_ms(hf_core_wake_at_ms(&client->core),
+                     hf_election_waits_wake_at_ms(client));
 }
 
 static void run_due(void *owner)

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "host/double_barrier.h"
 #include "host/queue_op.h"
 
@@ -26,9 +26,9 @@ static struct hf_queue_op_args look(const struct hf_grant *grant,
 {
     uint64_t now_ms = hf_now_ms();
     struct hf_queue_op_args args = {
-        .kind = HF_REQUEST_LOOK,
+        .kind = HF_REQUEST_WATCH_QUEUE,
         .ticket = grant->acquisition.ticket_id,
-        .stamp = grant->acquisition.stamp,
+        .stamp = grant->acquisition.generation,
         .only_try = wait_ms == 0,
         .wait_ms = HF_FOREVER,
         .keeps = true,
@@ -55,8 +55,9 @@ static struct hf_queue_op_args wait_on(struct hf_queue_op_args args,
  * to succeed in that does no harm: a stamp of before lets nobody in. */
 static void tidy(struct hf_lock *lock, const char *call)
 {
-    const struct hf_queue_op_args args = {
-        .kind = HF_REQUEST_LOWER, .mark = HF_TICKET_READY, .wait_ms = TIDY_MS};
+    const struct hf_queue_op_args args = {.kind = HF_REQUEST_CLEAR_FLAG,
+                                          .mark = HF_TICKET_READY,
+                                          .wait_ms = TIDY_MS};
 
     (void)!hf_queue_op_start(lock, call, args, NULL, no_done, NULL);
 }

@@ -32,13 +32,13 @@ void hf_effects_carry_out(struct hf_client *client,
     switch (effect->kind) {
     case HF_EFFECT_REQUEST:
         if (effect->request->kind == HF_REQUEST_ENQUEUE)
-            hf_grant_describe_ticket(effect->request->own);
+            hf_grant_describe_ticket(effect->request->own_ticket);
         else if (effect->request->kind == HF_REQUEST_DESCRIBE)
-            hf_grant_describe_asked(effect->request->own);
+            hf_grant_describe_asked(effect->request->own_ticket);
         client->ops->request(client->engine, effect->request);
         break;
-    case HF_EFFECT_FORGET:
-        client->ops->forget(client->engine, effect->request);
+    case HF_EFFECT_UNWATCH:
+        client->ops->unwatch(client->engine, effect->request);
         break;
     case HF_EFFECT_CONNECT:
         client->ops->connect(client->engine);
@@ -55,12 +55,12 @@ void hf_effects_carry_out(struct hf_client *client,
     case HF_EFFECT_WAITING:
     case HF_EFFECT_RELEASED:
     case HF_EFFECT_DOWNGRADED:
-    case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_ACQUISITION_DONE:
     case HF_EFFECT_REVOKED:
         hf_grant_effect(grant_of(effect), effect);
         break;
-    case HF_EFFECT_ANSWERED:
-    case HF_EFFECT_FINISHED:
+    case HF_EFFECT_OPERATION_ANSWERED:
+    case HF_EFFECT_OPERATION_DONE:
         hf_queue_op_effect(effect);
         break;
     }

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 
 /* -------------------------------------------------------------- endings -- */
 
@@ -108,7 +108,7 @@ void hf_election_waits_expire(struct hf_client *client)
            first->key <= now_ms) {
         struct hf_election_wait *wait = of_deadline(first);
 
-        hf_acquisition_explain_overdue(
+        hf_acquisition_explain_timeout(
             &client->core, &wait->election->grant->acquisition,
             now_ms - wait->started_at_ms, wait->only_try, &why);
         end(wait, &why);

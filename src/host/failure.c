@@ -3,12 +3,13 @@
 
 #include "core/error.h"
 
-void hf_failure_keep(struct hf_texts *texts, struct hf_failure_kept *kept,
-                     const char *call, const struct hf_error *error)
+void hf_failure_keep(struct hf_shared_texts *texts,
+                     struct hf_failure_kept *kept, const char *call,
+                     const struct hf_error *error)
 {
     kept->status = error->status;
     kept->call = call;
-    (void)hf_text_keep(texts, &kept->text, error->text);
+    (void)hf_shared_text_set(texts, &kept->text, error->text);
 }
 
 void hf_failure_copy(const struct hf_failure_kept *kept, struct hf_error *error)
@@ -24,7 +25,8 @@ void hf_failure_copy(const struct hf_failure_kept *kept, struct hf_error *error)
         hf_error_prefix(error, kept->call);
 }
 
-void hf_failure_drop(struct hf_texts *texts, struct hf_failure_kept *kept)
+void hf_failure_drop(struct hf_shared_texts *texts,
+                     struct hf_failure_kept *kept)
 {
-    hf_text_drop(texts, &kept->text);
+    hf_shared_text_clear(texts, &kept->text);
 }

@@ -4,7 +4,7 @@
  * acquisition in the core and then the grant, so that nothing has to be
  * allocated once the ticket is under way.
  *
- * It is kept alive by the core until FORGOTTEN, by the user's operation handle,
+ * It is kept alive by the core until DONE, by the user's operation handle,
  * by the user's grant or the completion that will bring it, and by callbacks
  * of it that are queued.
  */

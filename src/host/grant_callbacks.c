@@ -53,7 +53,8 @@ static void run_wait(void *arg)
     };
 
     hf_payload_copy(
-        holder, grant->granted ? "" : hf_text_of(grant->acquisition.holder));
+        holder,
+        grant->granted ? "" : hf_shared_text_get(grant->acquisition.holder));
     callbacks->displaced = wait.displaced;
     hf_monitor_unlock(&client->monitor);
     callbacks->on_wait.fn(callbacks->on_wait.arg, &wait);

@@ -47,7 +47,7 @@ static bool ask(struct hf_client *client)
     struct hf_event event = {.kind = HF_EVENT_CHECK};
 
     hf_client_step(client, &event);
-    return client->core.session.asked;
+    return client->core.session.check_pending;
 }
 
 hf_status hf_grant_ask(struct hf_grant *grant)

@@ -114,18 +114,18 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_DOWNGRADED:
         hf_grant_downgraded(grant);
         break;
-    case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_ACQUISITION_DONE:
         hf_grant_set_unsettled(grant, false);
         hf_limit_leave(grant);
         hf_grant_dereference(grant);
         break;
     case HF_EFFECT_REQUEST:
-    case HF_EFFECT_FORGET:
+    case HF_EFFECT_UNWATCH:
     case HF_EFFECT_CONNECT:
     case HF_EFFECT_PROVEN:
     case HF_EFFECT_STATE:
-    case HF_EFFECT_ANSWERED:
-    case HF_EFFECT_FINISHED:
+    case HF_EFFECT_OPERATION_ANSWERED:
+    case HF_EFFECT_OPERATION_DONE:
         assert(false);
     }
     if (election != NULL)

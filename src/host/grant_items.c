@@ -113,7 +113,7 @@ void hf_grant_items_want(struct hf_grant *grant, struct hf_lock *const *locks)
             hf_acquisition_use_cohort(item->acquisition,
                                       &item->lock->local->cohort);
         if (item->lock == grant->lock && multi_lock != NULL)
-            multi_lock->token =
+            multi_lock->token_child =
                 (size_t)(item->acquisition - multi_lock->children);
         child = item->acquisition + 1;
     }

@@ -66,7 +66,7 @@ void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
     if (!make_room(grant, strlen(payload) + 1))
         payload[least] = '\0'; /* people do without what its owner holds */
     memcpy(grant->payload, payload, strlen(payload) + 1);
-    ticket->ask.payload = grant->payload;
+    ticket->request.payload = grant->payload;
 }
 
 /* Tickets of one grant have its text in turn: one that is held has lost its own
@@ -74,11 +74,11 @@ void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
 void hf_grant_describe_asked(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
-    struct hf_description *description = ticket->description;
+    struct hf_ticket_description *description = ticket->description;
     struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
 
     if (parent != NULL && acquisition->state == HF_ACQUISITION_HELD &&
-        !description->again) {
+        !description->retrying) {
         description->text[of_acquisition(parent)->payload_bytes] = '\0';
         describe_limit(description->text, acquisition);
     }

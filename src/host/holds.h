@@ -32,7 +32,7 @@ struct hf_holds {
     pthread_mutex_t guard; /* of .first; never held while waiting */
     struct hf_hold *first;
     struct hf_failure_kept failure; /* the last one; under .guard, as .texts */
-    struct hf_texts texts;
+    struct hf_shared_texts texts;
     struct hf_grant_waiter *waiters; /* under the client's lock */
     /* The user's, and that of each grant that may call .revoked. */
     _Atomic unsigned references;

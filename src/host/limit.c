@@ -52,7 +52,7 @@ static void move_all(struct hf_grant_item **from, struct hf_grant_item **to)
  * the one before.  A step may end any of them, which takes it out. */
 static void inform(struct hf_lock *lock)
 {
-    struct hf_event event = {.kind = HF_EVENT_LIMIT};
+    struct hf_event event = {.kind = HF_EVENT_SET_LIMIT};
     struct hf_grant_item *item;
 
     event.as.limit.permits = lock->limit;
@@ -137,7 +137,7 @@ void hf_limit_compare(struct hf_grant *grant)
         /* Until it waits for permits it has seen the entry mutex only. */
         compare(item->lock, lease->holder != NULL
                                 ? lease->holder->text
-                                : hf_text_of((lease - 1)->holder));
+                                : hf_shared_text_get((lease - 1)->holder));
     }
 }
 

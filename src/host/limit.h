@@ -16,7 +16,7 @@
  * now on. */
 void hf_limit_join(struct hf_grant_item *item);
 
-/* ${grant} was FORGOTTEN. */
+/* ${grant} was DONE. */
 void hf_limit_leave(struct hf_grant *grant);
 
 /* Compare the limits of the semaphores of ${grant} with those that the tickets

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/lock_name.h"
 #include "core/memory.h"
-#include "core/name.h"
 #include "host/opts.h"
 
 static const enum hf_ticket_kind ticket_kinds[] = {
@@ -41,7 +41,7 @@ static hf_status check(struct hf_client *client, const char *name,
                             opts->permits, opts->limit, HF_PERMITS_MAX);
     if (client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
-    return hf_name_check(name, canonical, error);
+    return hf_lock_name_check(name, canonical, error);
 }
 
 /* The queue ${suffix} of the lock, spelled behind its other names. */

@@ -19,8 +19,8 @@ struct hf_lock {
     uint32_t limit;           /* ... of so many; under client->lock */
     bool limit_changed;       /* hf_lock_set_limit() was called */
     bool limit_warned;        /* the log has said that limits differ */
-    /* Under client->lock, of a semaphore: what wants it, from WANT to
-     * FORGOTTEN, except what has yet to be notified of another limit.  Written
+    /* Under client->lock, of a semaphore: what wants it, from ACQUIRE to
+     * DONE, except what has yet to be notified of another limit.  Written
      * by limit.c, as what follows. */
     struct hf_grant_item *informed;
     struct hf_grant_item *uninformed;

@@ -115,7 +115,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
         .traits = ops->traits,
         .connect_ms = opts->connect_ms,
         .retry = enqueue_retry,
-        .place = client->description,
+        .engine_name = client->description,
         .loss_at = opts->loss_at,
     };
     enum hf_delivery_place place = HF_PLACE_THREAD;
@@ -159,9 +159,9 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
         .tls = host_tls,
         .log = host_log,
         .reconnect = &client->reconnect,
-        .allocator = hf_allocator_in_place(),
+        .allocator = hf_allocator_in_use(),
         .host = client,
-        .looks = looks,
+        .list_only = looks,
     };
     hf_status status;
 

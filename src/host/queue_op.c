@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 
 static struct hf_queue_op *of_operation(struct hf_operation *operation)
 {
@@ -71,7 +71,7 @@ static void find_queues(struct hf_queue_op *queue_op)
 static void operate(struct hf_queue_op *queue_op, enum hf_request_kind kind,
                     const struct hf_ticket_id *ticket)
 {
-    struct hf_event event = {.kind = HF_EVENT_OPERATE};
+    struct hf_event event = {.kind = HF_EVENT_START_OPERATION};
 
     memset(&queue_op->operation, 0, sizeof(queue_op->operation));
     queue_op->kept = false;
@@ -79,11 +79,11 @@ static void operate(struct hf_queue_op *queue_op, enum hf_request_kind kind,
     queue_op->operation.queue = queue_op->queues[queue_op->at];
     queue_op->operation.deadline_at_ms = queue_op->deadline_at_ms;
     queue_op->operation.only_try = queue_op->args.only_try;
-    queue_op->operation.stamp = queue_op->args.stamp;
-    queue_op->operation.keeps = queue_op->args.keeps;
-    queue_op->operation.mark = queue_op->args.mark;
+    queue_op->operation.generation = queue_op->args.stamp;
+    queue_op->operation.keeps_ticket = queue_op->args.keeps;
+    queue_op->operation.flag_kind = queue_op->args.mark;
     if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
-        kind == HF_REQUEST_LOOK)
+        kind == HF_REQUEST_WATCH_QUEUE)
         queue_op->operation.ticket = *ticket;
     event.as.operation = &queue_op->operation;
     hf_client_step(queue_op->lock->client, &event);
@@ -301,7 +301,7 @@ void hf_queue_op_effect(const struct hf_effect *effect)
 {
     struct hf_queue_op *queue_op = of_operation(effect->operation);
 
-    if (effect->kind == HF_EFFECT_ANSWERED)
+    if (effect->kind == HF_EFFECT_OPERATION_ANSWERED)
         answered(queue_op);
     else
         finished(queue_op);

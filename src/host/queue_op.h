@@ -8,7 +8,7 @@
  * one for each of the two queues of a semaphore, until it is done; and, to ask
  * every holder for a release, a list and then one for each holder.
  *
- * It is kept alive by the core until the last FINISHED; by the caller that
+ * It is kept alive by the core until the last DONE; by the caller that
  * waits for its end, or the callback; and by the user's handle.
  */
 #ifndef HF_HOST_QUEUE_OP_H
@@ -31,11 +31,12 @@ struct hf_queue_op_args {
     bool each; /* REVOKE: of every holder; there is no .ticket */
     struct hf_ticket_id ticket;
     bool only_try; /* as an operation's, instead of .wait_ms */
-    /* LOOK: of the one who wants to leave a round, as an operation's, with
-     * .ticket. */
+    /* WATCH_QUEUE: of the one who wants to leave a round, as an operation's,
+     * with .ticket. */
     uint64_t stamp;
     bool keeps;
-    enum hf_ticket_kind mark; /* RAISE, LOWER, LIST: as an operation's */
+    enum hf_ticket_kind
+        mark; /* SET_FLAG, CLEAR_FLAG, LIST: as an operation's */
     uint64_t wait_ms;
 };
 

@@ -219,8 +219,8 @@ static size_t text_bytes(const struct hf_event *listed,
     for (size_t i = 0; i < snapshot->count; i++)
         bytes += HF_TICKET_ID_TEXT_BYTES + HF_QUOTE_BYTES +
                  strlen(snapshot->tickets[i].payload) + 1;
-    for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
-        bytes += strlen(listed->as.answer.foreign[i]) + 1;
+    for (size_t i = 0; i < listed->as.answer.unknown_count; i++)
+        bytes += strlen(listed->as.answer.unknown[i]) + 1;
     if (cohort != NULL) /* each at most once */
         bytes += cohort->count * HF_PAYLOAD_BYTES;
     return bytes;
@@ -231,7 +231,7 @@ static struct hf_tickets *allocate(const struct hf_event *listed,
 {
     struct hf_tickets *tickets = hf_alloc(sizeof(*tickets));
     size_t count = listed->as.answer.snapshot.count;
-    size_t foreign_count = listed->as.answer.foreign_count;
+    size_t foreign_count = listed->as.answer.unknown_count;
 
     if (tickets == NULL)
         return NULL;
@@ -264,12 +264,12 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     if (lock->kind == HF_TICKET_PARTICIPANT)
         mark_members(snapshot, maker.holds);
     else if (!maker.waits)
-        hf_admission_mark(snapshot, maker.holds);
+        hf_admission_mark_admitted(snapshot, maker.holds);
     mark_own(lock->client, queue, &maker);
     add_all(&maker, lock, which);
-    for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
+    for (size_t i = 0; i < listed->as.answer.unknown_count; i++)
         maker.tickets->foreign[maker.tickets->foreign_count++] =
-            keep(&maker, listed->as.answer.foreign[i]);
+            keep(&maker, listed->as.answer.unknown[i]);
     maker.tickets->next = *tickets;
     *tickets = maker.tickets;
 free_marks:

@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "monitor/clock.h"
 
 /* How often a loop is run at most until the last of its handles is closed. */
@@ -111,7 +111,7 @@ void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
     /* What the last run has left has to wake threads that sleep already. */
     if (loop->unfinished || uv_backend_timeout(&loop->uv) == 0)
         at_ms = 0;
-    at_ms = hf_earlier_ms(at_ms, next_timer_ms(loop));
+    at_ms = hf_min_ms(at_ms, next_timer_ms(loop));
     if (loop->armed_at_ms <= at_ms)
         return;
     loop->armed_at_ms = at_ms;

@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "monitor/monitor_private.h"
 
 /* How often the loop is run before others get the lock.  What is left is seen

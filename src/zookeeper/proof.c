@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 
 #define SPACING_LEAST_MS 1500
 #define SLOTS_PER_SPACING 16
@@ -25,7 +25,7 @@ uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
     /* The leader pings every half tick; half as much again for its loop. */
     if (tick_ms > 0)
         least_ms = tick_ms / 4 * 3;
-    return hf_later_ms(timeout_ms / 4, hf_earlier_ms(least_ms, fits_ms));
+    return hf_max_ms(timeout_ms / 4, hf_min_ms(least_ms, fits_ms));
 }
 
 void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
@@ -48,7 +48,7 @@ void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
     uint64_t apart_ms = proof->spacing_ms / SLOTS_PER_SPACING;
 
     assert(sent_at_ms <= now_ms);
-    proof->last_sent_ms = hf_later_ms(proof->last_sent_ms, sent_at_ms);
+    proof->last_sent_ms = hf_max_ms(proof->last_sent_ms, sent_at_ms);
     if (proof->count > 0 &&
         sent_at_ms <=
             hf_after_ms(proof->kept[proof->count - 1].sent_ms, apart_ms))
@@ -87,7 +87,7 @@ static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 /* The follower handled it behind the last request that it answered. */
 void hf_zk_proof_event(struct hf_zk_proof *proof)
 {
-    proof->heard_ms = hf_later_ms(proof->heard_ms, proof->last_sent_ms);
+    proof->heard_ms = hf_max_ms(proof->heard_ms, proof->last_sent_ms);
 }
 
 struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
@@ -125,11 +125,11 @@ uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
 
     assert(sent->at_ms <= now_ms && sent->anchor_ms <= sent->at_ms);
     if (sent->at_ms >= proof->before_answered_ms) {
-        proof->settled_ms = hf_later_ms(proof->settled_ms, proof->before_ms);
+        proof->settled_ms = hf_max_ms(proof->settled_ms, proof->before_ms);
         proof->before_ms = sent->anchor_ms;
         proof->before_answered_ms = now_ms;
     }
-    proof->heard_ms = hf_later_ms(proof->heard_ms, sent->at_ms);
+    proof->heard_ms = hf_max_ms(proof->heard_ms, sent->at_ms);
     return proof->strict || late || is_after_pause(proof, sent)
                ? proof->settled_ms
                : sent->anchor_ms;

@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/attempt.h"
-#include "core/instant.h"
-#include "core/machine.h"
+#include "core/reconnect_backoff.h"
+#include "core/state_machine.h"
+#include "core/time_math.h"
 #include "zookeeper/session_private.h"
 
 #define TO(state) (1u << HF_ZK_##state)
 
-static const struct hf_machine_state states[] = {
+static const struct hf_state_machine_state states[] = {
     [HF_ZK_IDLE] = {"IDLE", TO(OPENING) | TO(ENDED)},
     [HF_ZK_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
     [HF_ZK_OPENING] = {"OPENING", TO(OPENING) | TO(GREETING) | TO(WAITING) |
@@ -27,12 +27,12 @@ static const struct hf_machine_state states[] = {
     [HF_ZK_ENDED] = {"ENDED", 0},
 };
 
-static const struct hf_machine_table table = {"connection", states,
+static const struct hf_state_machine table = {"connection", states,
                                               sizeof states / sizeof states[0]};
 
 static void move(struct hf_zk_session *session, enum hf_zk_session_state state)
 {
-    hf_machine_move(&table, &session->state, state);
+    hf_state_machine_move(&table, &session->state, state);
 }
 
 bool hf_zk_session_usable(const struct hf_zk_session *session)
@@ -50,8 +50,9 @@ bool hf_zk_session_linked(const struct hf_zk_session *session)
 
 static uint64_t attempt_ms(const struct hf_zk_session *session)
 {
-    return hf_attempt_ms(session->config->timeout_ms,
-                         session->config->server_count, session->silences);
+    return hf_connect_timeout_ms(session->config->timeout_ms,
+                                 session->config->server_count,
+                                 session->silences);
 }
 
 static void open_next(struct hf_zk_session *session)
@@ -77,13 +78,13 @@ static void try_at(struct hf_zk_session *session, uint64_t at_ms)
 static uint64_t next_attempt_ms(struct hf_zk_session *session, bool steady,
                                 hf_status status)
 {
-    struct hf_attempts *attempts = &session->attempts;
+    struct hf_reconnect_backoff *attempts = &session->attempts;
 
     if (steady)
-        return hf_attempts_lost(attempts, session->now_ms,
-                                &session->config->random);
-    return hf_attempts_failed(attempts, status, session->now_ms,
-                              &session->config->random);
+        return hf_reconnect_backoff_lost(attempts, session->now_ms,
+                                         &session->config->random);
+    return hf_reconnect_backoff_failed(attempts, status, session->now_ms,
+                                       &session->config->random);
 }
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -101,8 +102,8 @@ void hf_zk_session_begin(struct hf_zk_session *session,
                                       .server = config->server_count - 1};
     hf_zk_window_init(&session->window, config->window);
     hf_zk_watch_set_init(&session->watches);
-    hf_attempts_init(&session->attempts, &config->reconnect,
-                     config->server_count);
+    hf_reconnect_backoff_init(&session->attempts, &config->reconnect,
+                              config->server_count);
     open_next(session);
 }
 
@@ -129,7 +130,7 @@ void hf_zk_session_connect(struct hf_zk_session *session, uint64_t now_ms)
     session->now_ms = now_ms;
     if (session->state != HF_ZK_IDLE)
         return;
-    hf_attempts_restart(&session->attempts);
+    hf_reconnect_backoff_reset(&session->attempts);
     open_next(session);
 }
 
@@ -144,14 +145,15 @@ static void tell_trouble(struct hf_zk_session *session, const char *why)
         &session->config->servers[session->server];
     char text[sizeof session->trouble];
     const char *form = strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
-    bool final = hf_attempts_are_final(&session->attempts);
+    bool final = hf_reconnect_backoff_is_final(&session->attempts);
     enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
     struct hf_zk_trouble trouble = {
-        session->trouble, hf_attempts_status(&session->attempts), final};
+        session->trouble, hf_reconnect_backoff_status(&session->attempts),
+        final};
 
     snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
              why);
-    if (hf_attempt_is_news(&session->logged[session->server], text))
+    if (hf_log_text_changed(&session->logged[session->server], text))
         session->log.line(session->log.user, level, "%s", text);
     memcpy(session->trouble, text, sizeof text);
     HF_ZK_NOTIFY(&session->listeners, trouble, (listener->user, &trouble));
@@ -160,7 +162,7 @@ static void tell_trouble(struct hf_zk_session *session, const char *why)
 /* Last of all, because this may lead back to hf_zk_session_connect(). */
 static void tell_giving_up(struct hf_zk_session *session)
 {
-    const struct hf_attempts *attempts = &session->attempts;
+    const struct hf_reconnect_backoff *attempts = &session->attempts;
     uint64_t elapsed_ms = session->now_ms - attempts->first_at_ms;
     uint32_t retries = attempts->retries;
 
@@ -176,7 +178,7 @@ static uint64_t floor_ms(const struct hf_zk_session *session)
 {
     if (session->config->timeout_floor_ms == 0)
         return session->least_ms;
-    return hf_earlier_ms(session->least_ms, session->config->timeout_floor_ms);
+    return hf_min_ms(session->least_ms, session->config->timeout_floor_ms);
 }
 
 static void closed_silently(struct hf_zk_session *session)
@@ -258,7 +260,7 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
             "maxSessionTimeout, or the URL timeout_floor=%" PRIu64 "ms",
             server->host, (unsigned)server->port, granted_ms, floor_ms(session),
             granted_ms);
-    session->least_ms = hf_earlier_ms(session->least_ms, granted_ms);
+    session->least_ms = hf_min_ms(session->least_ms, granted_ms);
     if (!resumed || granted_ms < session->timeout_ms)
         session->timeout_ms = granted_ms;
     session->alive_until_ms = 0; /* what was counted before counts no more */
@@ -348,7 +350,7 @@ void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
     /* Nothing else ends a grant in time. */
     if (session->config->lazy_proof)
         until_ms = hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms));
-    session->alive_until_ms = hf_later_ms(session->alive_until_ms, until_ms);
+    session->alive_until_ms = hf_max_ms(session->alive_until_ms, until_ms);
     hf_zk_proof_answered(&session->proof, sent_at_ms, session->now_ms);
 }
 
@@ -408,11 +410,10 @@ static void drop(struct hf_zk_session *session, hf_status status,
     (void)vsnprintf(why, sizeof why, format, args);
     session->cutting = true;
     if (session->state == HF_ZK_GREETING && session->id != 0)
-        session->timeout_ms =
-            hf_earlier_ms(session->timeout_ms, floor_ms(session));
+        session->timeout_ms = hf_min_ms(session->timeout_ms, floor_ms(session));
     next_ms = next_attempt_ms(session,
                               was_up && session->now_ms - session->up_at_ms >=
-                                            HF_ATTEMPT_STEADY_MS,
+                                            HF_RECONNECT_STEADY_MS,
                               status);
     tell_trouble(session, why);
     try_at(session, next_ms);
@@ -544,7 +545,7 @@ void hf_zk_session_end(struct hf_zk_session *session)
     session->end_call.owner = session;
     hf_zk_call_end(session, hf_zk_call_begin(session, &session->end_call,
                                              HF_ZK_CLOSE_SESSION));
-    session->until_ms = hf_after_ms(session->now_ms, HF_GOODBYE_MS);
+    session->until_ms = hf_after_ms(session->now_ms, HF_CLOSE_TIMEOUT_MS);
     move(session, HF_ZK_ENDING);
 }
 
@@ -560,7 +561,7 @@ static uint64_t silence_ms(const struct hf_zk_session *session)
 static uint64_t ping_at_ms(const struct hf_zk_session *session)
 {
     return hf_after_ms(session->wire.written_at_ms,
-                       hf_later_ms(session->timeout_ms / 3, 1));
+                       hf_max_ms(session->timeout_ms / 3, 1));
 }
 
 static void keep_up(struct hf_zk_session *session)
@@ -629,10 +630,10 @@ uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
     if (session->state == HF_ZK_UP) {
         at_ms = hf_after_ms(session->wire.heard_at_ms, silence_ms(session));
         if (session->wire.pings < HF_ZK_PINGS_MAX)
-            at_ms = hf_earlier_ms(at_ms, ping_at_ms(session));
+            at_ms = hf_min_ms(at_ms, ping_at_ms(session));
     }
     if (session->id != 0)
-        at_ms = hf_earlier_ms(at_ms, session->alive_until_ms);
+        at_ms = hf_min_ms(at_ms, session->alive_until_ms);
     return at_ms;
 }
 

@@ -26,9 +26,9 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/attempt.h"
 #include "core/random.h"
-#include "core/reconnect.h"
+#include "core/reconnect_backoff.h"
+#include "core/reconnect_policy.h"
 #include "zookeeper/listeners.h"
 #include "zookeeper/proof.h"
 #include "zookeeper/watch_set.h"
@@ -115,7 +115,7 @@ struct hf_zk_session {
     uint64_t number;
     size_t server; /* its index */
     enum hf_zk_tls_question tls[HF_ZK_SERVERS_MAX];
-    struct hf_attempts attempts;
+    struct hf_reconnect_backoff attempts;
     size_t silences;   /* of them, since there was a session, those in which
                           nothing was heard */
     uint64_t up_at_ms; /* since when it is UP */

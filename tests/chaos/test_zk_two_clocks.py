@@ -344,7 +344,7 @@ class UnlikeEnsemble(TwoClocks):
 
     def test_a_follower_grants_less_to_a_resume(self):
         leader, less, more = self.members()
-        holders, proxy = self.move(more, less, "RESUME_KEEPS_PROMISE")
+        holders, proxy = self.move(more, less, "RESUME_KEEPS_SAFE_UNTIL")
         witnesses = self.witnesses(holders, [leader])
         proxy.drop(UP, DOWN)
         self.judge(holders, witnesses)

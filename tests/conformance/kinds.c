@@ -67,13 +67,13 @@ static void assert_waits_for(const struct stand *stand,
 {
     assert_int_equal(stand->place.answer, HF_WAIT_FOR);
     assert_int_equal(stand->place.blocking, blocking);
-    assert_true(hf_ticket_id_equal(&stand->place.before->id, &before->id));
+    assert_true(hf_ticket_id_equal(&stand->place.nearest->id, &before->id));
 }
 
 /* Watch the one before, as a waiter does. */
 static void watch(struct stand *stand)
 {
-    stand->watch = seat_watch(stand->seat, "q", stand->place.before);
+    stand->watch = seat_watch(stand->seat, "q", stand->place.nearest);
     assert_int_equal(stand->watch->answer, HF_EVENT_WATCHING);
 }
 
@@ -286,7 +286,7 @@ static void story_fn04_a_downgraded_writer_keeps_its_place(void **state)
     assert_downgraded(&s[0]);
     assert_woken(&s[1]);
     assert_waits_for(&s[1], &s[0], 1);
-    assert_int_equal(s[1].place.before->kind, HF_TICKET_READ);
+    assert_int_equal(s[1].place.nearest->kind, HF_TICKET_READ);
     watch(&s[1]);
     assert_asleep(&s[1]);
     assert_asleep(&s[2]);
@@ -474,7 +474,7 @@ static void story_a_request_to_let_go_finds_what_is_downgraded(void **state)
         struct call *ask = beside_a_downgrade(&s, other, HF_REQUEST_REVOKE,
                                               i % 2 == 0, &change);
 
-        assert_int_equal(ask->answer, HF_EVENT_ASKED);
+        assert_int_equal(ask->answer, HF_EVENT_REVOKE_SENT);
         assert_int_equal(change->answer, HF_EVENT_DOWNGRADED);
         assert_true(hears_of_a_request(&s));
         seat_close(other);

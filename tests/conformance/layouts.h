@@ -10,7 +10,7 @@
 
 static const struct {
     enum hf_zk_dialect layout;
-    enum hf_ticket_kind shown[HF_TICKET_ASKED_LAST + 1];
+    enum hf_ticket_kind shown[HF_TICKET_QUEUED_LAST + 1];
 } layouts[LAYOUTS] = {
     {HF_ZK_CURATOR,
      {[HF_TICKET_MUTEX] = HF_TICKET_MUTEX,

@@ -204,7 +204,7 @@ static struct call *ask(struct seat *seat, struct hf_ticket_id id)
 {
     struct call *call = seat_insist(seat, HF_REQUEST_REVOKE, "q", id);
 
-    assert_int_equal(call->answer, HF_EVENT_ASKED);
+    assert_int_equal(call->answer, HF_EVENT_REVOKE_SENT);
     return call;
 }
 

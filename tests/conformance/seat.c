@@ -32,7 +32,7 @@ static void copy_snapshot(struct call *call, const struct hf_snapshot *snapshot)
 {
     assert_true(snapshot->count <= SNAPSHOT_MAX);
     call->count = snapshot->count;
-    call->more = snapshot->more;
+    call->more = snapshot->more_ahead;
     for (size_t i = 0; i < snapshot->count; i++) {
         call->tickets[i] = snapshot->tickets[i];
         assert_non_null(snapshot->tickets[i].payload);
@@ -58,13 +58,13 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
     assert_false(call->forgotten);
     if ((event->kind == HF_EVENT_GONE && call->answers == 1 &&
          call->answer == HF_EVENT_WATCHING) ||
-        (event->kind == HF_EVENT_CHANGED && call->answers == 1 &&
+        (event->kind == HF_EVENT_QUEUE_CHANGED && call->answers == 1 &&
          call->answer == HF_EVENT_LISTED &&
-         call->request.kind == HF_REQUEST_LOOK)) {
+         call->request.kind == HF_REQUEST_WATCH_QUEUE)) {
         call->gone++;
         return;
     }
-    assert_int_not_equal(event->kind, HF_EVENT_CHANGED);
+    assert_int_not_equal(event->kind, HF_EVENT_QUEUE_CHANGED);
     if (event->kind == HF_EVENT_REVOKED) {
         assert_int_equal(call->answer, HF_EVENT_WATCHING);
         assert_int_equal(call->gone, 0);
@@ -75,13 +75,15 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
     call->answer = event->kind;
     if (event->kind == HF_EVENT_GONE)
         call->gone++;
-    if (event->kind == HF_EVENT_REMOVED || event->kind == HF_EVENT_ASKED ||
-        event->kind == HF_EVENT_MARKED || event->kind == HF_EVENT_DESCRIBED)
+    if (event->kind == HF_EVENT_REMOVED ||
+        event->kind == HF_EVENT_REVOKE_SENT ||
+        event->kind == HF_EVENT_FLAG_UPDATED ||
+        event->kind == HF_EVENT_DESCRIBED)
         call->found = event->as.answer.found;
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         copy_snapshot(call, &event->as.answer.snapshot);
     if (event->kind == HF_EVENT_LISTED)
-        call->foreign = event->as.answer.foreign_count;
+        call->foreign = event->as.answer.unknown_count;
     if (event->kind == HF_EVENT_FAILED) {
         call->failure = event->as.answer.failure;
         call->status = event->as.answer.status;
@@ -264,7 +266,7 @@ struct call *seat_members_only(struct seat *seat, enum hf_request_kind kind,
     struct call *call = new_call(seat, kind, queue, id);
 
     call->request.ticket_kind =
-        kind == HF_REQUEST_LOWER ? HF_TICKET_READY : HF_TICKET_PARTICIPANT;
+        kind == HF_REQUEST_CLEAR_FLAG ? HF_TICKET_READY : HF_TICKET_PARTICIPANT;
     call->request.limit = limit;
     seat->bench->ops->request(seat->engine, &call->request);
     return call;
@@ -284,7 +286,7 @@ static struct call *look_at(struct seat *seat, const char *queue,
         new_call(seat, HF_REQUEST_LIST, queue, (struct hf_ticket_id){{0}});
 
     call->request.ticket_kind = kind;
-    call->request.whole = true;
+    call->request.detailed = true;
     seat->bench->ops->request(seat->engine, &call->request);
     return seat_wait(seat, call);
 }
@@ -382,7 +384,7 @@ bool seat_sees_revoked(struct seat *seat, struct call *watch, unsigned before)
 
 void seat_forget(struct seat *seat, struct call *watch)
 {
-    seat->bench->ops->forget(seat->engine, &watch->request);
+    seat->bench->ops->unwatch(seat->engine, &watch->request);
     watch->forgotten = true;
 }
 

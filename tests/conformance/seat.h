@@ -88,13 +88,14 @@ bool seat_sees_revoked(struct seat *seat, struct call *watch, unsigned before);
 
 struct call *seat_wait(struct seat *seat, struct call *call);
 
-/* RAISE, LOWER or LOOK at a barrier. */
+/* SET_FLAG, CLEAR_FLAG or WATCH_QUEUE at a barrier. */
 struct call *seat_mark(struct seat *seat, enum hf_request_kind kind,
                        const char *queue);
 struct call *seat_mark_only(struct seat *seat, enum hf_request_kind kind,
                             const char *queue);
 
-/* LIST, LOOK or, with ${limit}, STAMP of members; LOWER of what was stamped. */
+/* LIST, WATCH_QUEUE or, with ${limit}, NEW_GENERATION of members; CLEAR_FLAG of
+ * what was stamped. */
 struct call *seat_members(struct seat *seat, enum hf_request_kind kind,
                           const char *queue, struct hf_ticket_id id,
                           uint32_t limit);
@@ -102,7 +103,7 @@ struct call *seat_members_only(struct seat *seat, enum hf_request_kind kind,
                                const char *queue, struct hf_ticket_id id,
                                uint32_t limit);
 
-/* Take back a WATCH or LOOK. */
+/* Take back a WATCH or WATCH_QUEUE. */
 void seat_forget(struct seat *seat, struct call *watch);
 
 /* Wait until the connection is down; and up again. */

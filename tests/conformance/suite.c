@@ -495,7 +495,7 @@ static void expect_near(const struct call *call, struct call *whole,
 
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_true(ahead < whole->count);
-    assert_true(hf_snapshot_find(&shown, &id) + shown.more >= ahead);
+    assert_true(hf_snapshot_find(&shown, &id) + shown.more_ahead >= ahead);
     hf_admission_trim(&queue, whole->tickets, &id, kind);
     for (size_t i = 0; i < queue.count; i++)
         assert_non_null(call_find(call, queue.tickets[i].id));

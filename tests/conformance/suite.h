@@ -21,8 +21,8 @@ void leave_place(struct seat *seat, const char *queue, struct hf_ticket_id id);
 /* The token of ${id} in the answer that put it into the queue. */
 uint64_t token_of(const struct call *call, struct hf_ticket_id id);
 
-/* A LIST or LOOK that shows ${count} tickets: the first one asked for, but
- * where tickets that others took out linger. */
+/* A LIST or WATCH_QUEUE that shows ${count} tickets: the first one asked for,
+ * but where tickets that others took out linger. */
 struct call *shows(struct seat *seat, enum hf_request_kind kind,
                    const char *queue, size_t count);
 void expect_length(struct seat *seat, const char *queue, size_t count);

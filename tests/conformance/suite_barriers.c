@@ -16,23 +16,23 @@ static void mark(struct seat *seat, enum hf_request_kind kind,
 {
     struct call *call = seat_mark(seat, kind, queue);
 
-    assert_int_equal(call->answer, HF_EVENT_MARKED);
+    assert_int_equal(call->answer, HF_EVENT_FLAG_UPDATED);
     assert_int_equal(call->found, found);
 }
 
 static void raise_it(struct seat *seat, const char *queue)
 {
-    mark(seat, HF_REQUEST_RAISE, queue, false);
+    mark(seat, HF_REQUEST_SET_FLAG, queue, false);
 }
 
 static void lower_it(struct seat *seat, const char *queue)
 {
-    mark(seat, HF_REQUEST_LOWER, queue, true);
+    mark(seat, HF_REQUEST_CLEAR_FLAG, queue, true);
 }
 
 static struct call *look(struct seat *seat, const char *queue, bool up)
 {
-    struct call *call = seat_mark(seat, HF_REQUEST_LOOK, queue);
+    struct call *call = seat_mark(seat, HF_REQUEST_WATCH_QUEUE, queue);
 
     assert_int_equal(call->answer, HF_EVENT_LISTED);
     assert_int_equal(call->count, up ? 1 : 0);
@@ -47,7 +47,7 @@ static void a_barrier_is_down_at_first(void **state)
 
     (void)state;
     (void)look(a, "b", false);
-    mark(a, HF_REQUEST_LOWER, "b", false);
+    mark(a, HF_REQUEST_CLEAR_FLAG, "b", false);
     seat_close(a);
 }
 
@@ -58,11 +58,11 @@ static void raising_and_lowering_may_be_repeated(void **state)
 
     (void)state;
     raise_it(a, "b");
-    mark(a, HF_REQUEST_RAISE, "b", true);
-    mark(b, HF_REQUEST_RAISE, "b", true);
+    mark(a, HF_REQUEST_SET_FLAG, "b", true);
+    mark(b, HF_REQUEST_SET_FLAG, "b", true);
     (void)look(b, "b", true);
     lower_it(b, "b"); /* anybody may */
-    mark(a, HF_REQUEST_LOWER, "b", false);
+    mark(a, HF_REQUEST_CLEAR_FLAG, "b", false);
     (void)look(a, "b", false);
     seat_close(b);
     seat_close(a);
@@ -153,7 +153,7 @@ static void a_forgotten_look_at_a_barrier_is_silent(void **state)
     raise_it(a, "b");
     late = look(b, "b", true);
     seat_forget(b, late);
-    early = seat_mark_only(b, HF_REQUEST_LOOK, "b");
+    early = seat_mark_only(b, HF_REQUEST_WATCH_QUEUE, "b");
     seat_forget(b, early);
     witness = look(b, "b", true);
     lower_it(a, "b");
@@ -241,7 +241,7 @@ static void a_barrier_survives_the_link(void **state)
     seat_wait_connected(b);
     do { /* the other one may not have noticed yet */
         seat_wait_connected(a);
-        call = seat_mark(a, HF_REQUEST_LOWER, "b");
+        call = seat_mark(a, HF_REQUEST_CLEAR_FLAG, "b");
     } while (call->answer == HF_EVENT_FAILED);
     assert_true(seat_sees_gone(b, seen));
     seat_close(b);

@@ -63,7 +63,7 @@ static struct call *list(struct seat *seat, const char *queue, size_t members,
 static struct call *look(struct seat *seat, const char *queue, size_t members,
                          uint64_t stamp)
 {
-    return see(seat_members(seat, HF_REQUEST_LOOK, queue, fresh_id(), 0),
+    return see(seat_members(seat, HF_REQUEST_WATCH_QUEUE, queue, fresh_id(), 0),
                members, stamp);
 }
 
@@ -71,10 +71,11 @@ static struct call *look(struct seat *seat, const char *queue, size_t members,
 static uint64_t stamp(struct seat *seat, const char *queue,
                       struct hf_ticket_id id, uint32_t limit)
 {
-    struct call *call = seat_members(seat, HF_REQUEST_STAMP, queue, id, limit);
+    struct call *call =
+        seat_members(seat, HF_REQUEST_NEW_GENERATION, queue, id, limit);
     const struct hf_ticket *last;
 
-    assert_int_equal(call->answer, HF_EVENT_MARKED);
+    assert_int_equal(call->answer, HF_EVENT_FLAG_UPDATED);
     call = seat_members(seat, HF_REQUEST_LIST, queue, id, 0);
     assert_int_equal(call->answer, HF_EVENT_LISTED);
     last = &call->tickets[call->count - 1];
@@ -85,7 +86,8 @@ static uint64_t stamp(struct seat *seat, const char *queue,
 static void refuse(struct seat *seat, const char *queue, struct hf_ticket_id id,
                    uint32_t limit)
 {
-    struct call *call = seat_members(seat, HF_REQUEST_STAMP, queue, id, limit);
+    struct call *call =
+        seat_members(seat, HF_REQUEST_NEW_GENERATION, queue, id, limit);
 
     assert_int_equal(call->answer, HF_EVENT_FAILED);
     assert_int_equal(call->failure, HF_FAILURE_RETRY);
@@ -94,9 +96,9 @@ static void refuse(struct seat *seat, const char *queue, struct hf_ticket_id id,
 static bool clear(struct seat *seat, const char *queue)
 {
     struct call *call =
-        seat_members(seat, HF_REQUEST_LOWER, queue, fresh_id(), 0);
+        seat_members(seat, HF_REQUEST_CLEAR_FLAG, queue, fresh_id(), 0);
 
-    assert_int_equal(call->answer, HF_EVENT_MARKED);
+    assert_int_equal(call->answer, HF_EVENT_FLAG_UPDATED);
     return call->found;
 }
 

@@ -14,7 +14,7 @@
 
 static struct call *look(struct seat *seat, const char *queue, size_t expected)
 {
-    return shows(seat, HF_REQUEST_LOOK, queue, expected);
+    return shows(seat, HF_REQUEST_WATCH_QUEUE, queue, expected);
 }
 
 static void a_look_is_told_of_a_ticket_that_goes(void **state)
@@ -135,7 +135,7 @@ static void a_forgotten_look_is_silent(void **state)
     (void)take_place(a, "q", id);
     late = look(b, "q", 1);
     seat_forget(b, late);
-    early = seat_ask_only(b, HF_REQUEST_LOOK, "q", nobody);
+    early = seat_ask_only(b, HF_REQUEST_WATCH_QUEUE, "q", nobody);
     seat_forget(b, early);
     witness = look(b, "q", 1);
     leave_place(a, "q", id);

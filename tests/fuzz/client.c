@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/leased/engine.h"
 #include "fuzz.h"
 #include "heap/heap.h"
@@ -63,7 +63,7 @@ static void acquisition_effect(struct client_acquisition *a,
         MUST(a->granted && a->released && !a->ended);
         a->ended = true;
         break;
-    case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_ACQUISITION_DONE:
         MUST(a->ended);
         a->used = false;
         break;
@@ -76,11 +76,11 @@ static void inquiry_effect(struct client_inquiry *operation,
                            enum hf_effect_kind kind)
 {
     MUST(operation->used);
-    if (kind == HF_EFFECT_ANSWERED) {
+    if (kind == HF_EFFECT_OPERATION_ANSWERED) {
         MUST(!operation->answered);
         operation->answered = true;
     } else {
-        MUST(kind == HF_EFFECT_FINISHED && operation->answered);
+        MUST(kind == HF_EFFECT_OPERATION_DONE && operation->answered);
         operation->used = false;
     }
 }
@@ -89,14 +89,14 @@ static void carry_out(struct client *client, struct hf_effect *effect)
 {
     if (effect->kind == HF_EFFECT_REQUEST)
         client->server->engine->request(client->engine, effect->request);
-    else if (effect->kind == HF_EFFECT_FORGET)
-        client->server->engine->forget(client->engine, effect->request);
+    else if (effect->kind == HF_EFFECT_UNWATCH)
+        client->server->engine->unwatch(client->engine, effect->request);
     else if (effect->kind == HF_EFFECT_CONNECT)
         client->server->engine->connect(client->engine);
     else if (effect->kind == HF_EFFECT_STATE)
         client->closed |= effect->state == HF_STATE_CLOSED;
-    else if (effect->kind == HF_EFFECT_ANSWERED ||
-             effect->kind == HF_EFFECT_FINISHED)
+    else if (effect->kind == HF_EFFECT_OPERATION_ANSWERED ||
+             effect->kind == HF_EFFECT_OPERATION_DONE)
         inquiry_effect((struct client_inquiry *)effect->operation,
                        effect->kind);
     else
@@ -129,8 +129,8 @@ static void read_texts(const struct hf_event *event)
 
     for (size_t i = 0; i < snapshot->count; i++)
         MUST(strlen(snapshot->tickets[i].payload) < HF_PAYLOAD_BYTES);
-    for (size_t i = 0; i < event->as.answer.foreign_count; i++)
-        MUST(strlen(event->as.answer.foreign[i]) < SIZE_MAX);
+    for (size_t i = 0; i < event->as.answer.unknown_count; i++)
+        MUST(strlen(event->as.answer.unknown[i]) < SIZE_MAX);
 }
 
 static void on_event(void *host, struct hf_event *event)
@@ -175,8 +175,8 @@ static const enum hf_ticket_kind ticket_kinds[] = {
     HF_TICKET_LEASE, HF_TICKET_ELECTION, HF_TICKET_PARTICIPANT};
 
 static const enum hf_request_kind inquiry_kinds[] = {
-    HF_REQUEST_LIST,  HF_REQUEST_REMOVE, HF_REQUEST_REVOKE,
-    HF_REQUEST_RAISE, HF_REQUEST_LOWER,  HF_REQUEST_LOOK};
+    HF_REQUEST_LIST,     HF_REQUEST_REMOVE,     HF_REQUEST_REVOKE,
+    HF_REQUEST_SET_FLAG, HF_REQUEST_CLEAR_FLAG, HF_REQUEST_WATCH_QUEUE};
 
 const char *client_queue(uint8_t which)
 {
@@ -189,7 +189,7 @@ struct hf_ticket_id client_ticket(const struct client *client, uint8_t place)
 {
     const struct hf_own_ticket *ticket =
         client->acquisitions[place % CLIENT_ACQUISITIONS]
-            .acquisition.own.ticket;
+            .acquisition.tickets.current;
 
     return ticket != NULL ? ticket->id : (struct hf_ticket_id){{0}};
 }
@@ -204,7 +204,7 @@ static void want(struct client *client, uint8_t which, uint8_t how)
 {
     struct client_acquisition *a =
         &client->acquisitions[which % CLIENT_ACQUISITIONS];
-    struct hf_event event = {.kind = HF_EVENT_WANT};
+    struct hf_event event = {.kind = HF_EVENT_ACQUIRE};
 
     if (a->used)
         return;
@@ -232,7 +232,7 @@ static void let_go(struct client *client, uint8_t which)
         return;
     if (a->granted && which >= 128 && !a->lost &&
         a->acquisition.kind == HF_TICKET_WRITE &&
-        !a->acquisition.own.downgrading) {
+        !a->acquisition.tickets.downgrading) {
         event.kind = HF_EVENT_DOWNGRADE;
     } else if (a->granted) {
         event.kind = HF_EVENT_RELEASE;
@@ -245,7 +245,7 @@ static void let_go(struct client *client, uint8_t which)
 static void inquire(struct client *client, uint8_t which, uint8_t how)
 {
     struct client_inquiry *i = &client->operations[which % CLIENT_INQUIRIES];
-    struct hf_event event = {.kind = HF_EVENT_OPERATE};
+    struct hf_event event = {.kind = HF_EVENT_START_OPERATION};
 
     if (i->used) {
         if (i->answered || how < 128)
@@ -258,12 +258,12 @@ static void inquire(struct client *client, uint8_t which, uint8_t how)
         i->operation.queue = client_queue(which / 64);
         i->operation.ticket = client_ticket(client, which);
         i->operation.deadline_at_ms = deadline(client, how / 6);
-        if (i->operation.kind == HF_REQUEST_LOOK && which & 4)
-            i->operation.stamp = 1;
-        if (i->operation.kind == HF_REQUEST_LOWER && which & 4)
-            i->operation.mark = HF_TICKET_READY;
+        if (i->operation.kind == HF_REQUEST_WATCH_QUEUE && which & 4)
+            i->operation.generation = 1;
+        if (i->operation.kind == HF_REQUEST_CLEAR_FLAG && which & 4)
+            i->operation.flag_kind = HF_TICKET_READY;
         if (i->operation.kind == HF_REQUEST_LIST && which & 4)
-            i->operation.mark = HF_TICKET_PARTICIPANT;
+            i->operation.flag_kind = HF_TICKET_PARTICIPANT;
     }
     event.as.operation = &i->operation;
     step(client, &event);
@@ -304,9 +304,9 @@ static void pass(struct client *client, uint64_t ms)
 static uint64_t wake_at_ms(const struct client *client)
 {
     uint64_t at_ms =
-        hf_earlier_ms(hf_core_wake_at_ms(&client->core), timers_next_ms());
+        hf_min_ms(hf_core_wake_at_ms(&client->core), timers_next_ms());
 
-    return hf_earlier_ms(at_ms, hf_leased_wake_at_ms(client->engine->leased));
+    return hf_min_ms(at_ms, hf_leased_wake_at_ms(client->engine->leased));
 }
 
 static void pass_to_next(struct client *client)
@@ -314,7 +314,7 @@ static void pass_to_next(struct client *client)
     uint64_t at_ms = wake_at_ms(client);
 
     if (at_ms != HF_FOREVER)
-        pass(client, hf_later_ms(at_ms, client->now_ms) - client->now_ms);
+        pass(client, hf_max_ms(at_ms, client->now_ms) - client->now_ms);
 }
 
 /* ----------------------------------------------------------------- steps -- */
@@ -379,7 +379,7 @@ static void begin(struct client *client)
                                               .cap_ms = 1000,
                                               .tries = 8,
                                               .elapsed_ms = HF_FOREVER},
-                                    .place = "here"};
+                                    .engine_name = "here"};
     struct hf_engine_host host = {.event = on_event,
                                   .now_ms = on_now,
                                   .loop = on_loop,

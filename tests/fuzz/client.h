@@ -39,7 +39,7 @@ struct client_server {
 
 struct client_acquisition {
     struct hf_acquisition acquisition; /* first: effects lead back to it */
-    bool used;                         /* from WANT to FORGOTTEN */
+    bool used;                         /* from ACQUIRE to DONE */
     bool granted, lost, released, ended;
 };
 

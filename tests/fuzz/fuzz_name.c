@@ -2,7 +2,7 @@
 /* Any bytes as a lock name. */
 #include <string.h>
 
-#include "core/name.h"
+#include "core/lock_name.h"
 #include "core/utf8.h"
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@ static void check_accepted(const char *name, const char *canonical)
     MUST(canonical[0] != '/' && canonical[bytes - 1] != '/');
     MUST(strstr(canonical, "//") == NULL);
     /* What is canonical is accepted as it is, and so is it after a '/'. */
-    MUST(hf_name_check(canonical, &again, NULL) == HF_OK);
+    MUST(hf_lock_name_check(canonical, &again, NULL) == HF_OK);
     MUST(again == canonical);
 }
 
@@ -30,7 +30,7 @@ static void check_embedded(const char *canonical)
     int bytes = snprintf(longer, sizeof(longer), "above/%s", canonical);
 
     MUST(bytes > 0 && (size_t)bytes < sizeof(longer));
-    MUST((hf_name_check(longer, &again, NULL) == HF_OK) ==
+    MUST((hf_lock_name_check(longer, &again, NULL) == HF_OK) ==
          (bytes <= HF_NAME_BYTES));
 }
 
@@ -41,9 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct hf_error second = {HF_OK, ""};
     const char *canonical = NULL;
     const char *again = NULL;
-    hf_status st = hf_name_check(name, &canonical, &error);
+    hf_status st = hf_lock_name_check(name, &canonical, &error);
 
-    MUST(hf_name_check(name, &again, &second) == st);
+    MUST(hf_lock_name_check(name, &again, &second) == st);
     MUST(again == canonical && strcmp(error.text, second.text) == 0);
     if (st == HF_OK) {
         check_accepted(name, canonical);

@@ -175,8 +175,8 @@ static void look(enum hf_ticket_kind kind, struct hf_tickets **tickets)
     lock->kind = kind;
     listed.as.answer.snapshot.tickets = shown;
     listed.as.answer.snapshot.count = show_some(kind, shown);
-    listed.as.answer.foreign = queue.foreign;
-    listed.as.answer.foreign_count = queue.foreign_count;
+    listed.as.answer.unknown = queue.foreign;
+    listed.as.answer.unknown_count = queue.foreign_count;
     for (int which = HF_TICKETS_ALL; which <= HF_TICKETS_WAITERS; which++) {
         hf_tickets_free(*tickets);
         *tickets = NULL;

@@ -121,7 +121,7 @@ static void try_as_password(const char *text)
     if (hf_url_parse(whole, &url, &error) == HF_OK) {
         MUST(strstr(url.authority, CANARY) == NULL);
         MUST(strstr(url.path, CANARY) == NULL);
-        (void)hf_url_only(&url, none, &error);
+        (void)hf_url_check_options(&url, none, &error);
         MUST(strstr(error.text, CANARY) == NULL);
         (void)hf_zk_config_parse(&config, &url, &error);
         hf_url_free(&url);

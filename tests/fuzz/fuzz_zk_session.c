@@ -104,7 +104,7 @@ static void step(struct play *p)
     if (which < PLAY_KINDS) {
         play_request(p, play_kinds[which], play_next(p));
     } else if (which == 30) {
-        play_request(p, HF_REQUEST_LOOK, play_next(p));
+        play_request(p, HF_REQUEST_WATCH_QUEUE, play_next(p));
     } else if (which == 6) {
         play_forget(p, play_next(p) % 8);
     } else if (which == 7) {
@@ -167,7 +167,8 @@ static void check_waits(struct play *p)
         return;
     for (const struct stage_request *r = p->s.requests; r != NULL;
          r = r->next) {
-        if (r->state != STAGE_WATCHING || r->request.kind == HF_REQUEST_LOOK)
+        if (r->state != STAGE_WATCHING ||
+            r->request.kind == HF_REQUEST_WATCH_QUEUE)
             continue;
         play_name_ticket(r, ticket);
         MUST(honest_has(&p->server, ticket));

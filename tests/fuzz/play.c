@@ -62,7 +62,8 @@ static bool is_busy(const struct play *p, const struct hf_ticket_id *id,
 {
     for (const struct stage_request *r = p->s.requests; r != NULL;
          r = r->next) {
-        if (r->state != STAGE_ENDED && r->request.kind != HF_REQUEST_LOOK &&
+        if (r->state != STAGE_ENDED &&
+            r->request.kind != HF_REQUEST_WATCH_QUEUE &&
             r->request.kind != HF_REQUEST_REVOKE &&
             !(watched && r->request.kind == HF_REQUEST_WATCH) &&
             hf_ticket_id_equal(&r->about, id))
@@ -80,8 +81,8 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
     struct hf_ticket_id id = stage_id(ticket);
     char path[16];
 
-    if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_LOOK ||
-        kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
+    if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_WATCH_QUEUE ||
+        kind == HF_REQUEST_SET_FLAG || kind == HF_REQUEST_CLEAR_FLAG ||
         kind == HF_REQUEST_REVOKE)
         return true;
     if (is_busy(p, &id, kind == HF_REQUEST_DESCRIBE))
@@ -132,15 +133,15 @@ static enum hf_request_kind translate(struct play *p, enum hf_request_kind kind,
         return others[which / PLAY_TICKETS % 4];
     if (play_is_member(which) && kind == HF_REQUEST_PROVE) {
         p->s.limit = 1 + which / 4 % 3;
-        return HF_REQUEST_STAMP;
+        return HF_REQUEST_NEW_GENERATION;
     }
     if (play_is_member(which) && kind == HF_REQUEST_END) {
         p->s.kind = HF_TICKET_READY;
-        return HF_REQUEST_LOWER;
+        return HF_REQUEST_CLEAR_FLAG;
     }
-    if (!is_gate(which) || kind == HF_REQUEST_LOOK)
+    if (!is_gate(which) || kind == HF_REQUEST_WATCH_QUEUE)
         return kind;
-    return which % 2 == 0 ? HF_REQUEST_RAISE : HF_REQUEST_LOWER;
+    return which % 2 == 0 ? HF_REQUEST_SET_FLAG : HF_REQUEST_CLEAR_FLAG;
 }
 
 void play_request(struct play *p, enum hf_request_kind kind, uint8_t which)
@@ -172,7 +173,7 @@ void play_forget(struct play *p, unsigned nth)
     for (struct stage_request *r = p->s.requests; r != NULL; r = r->next) {
         if (r->state == STAGE_ENDED ||
             (r->request.kind != HF_REQUEST_WATCH &&
-             r->request.kind != HF_REQUEST_LOOK) ||
+             r->request.kind != HF_REQUEST_WATCH_QUEUE) ||
             nth-- > 0)
             continue;
         forget(&p->s, &r->request);
@@ -202,8 +203,8 @@ static void check_ticket(struct play *p, const struct hf_event *event,
     bool there, own;
     char ticket[32];
 
-    if (which >= PLAY_NAMES || r->request.kind == HF_REQUEST_LOOK ||
-        event->kind == HF_EVENT_MARKED)
+    if (which >= PLAY_NAMES || r->request.kind == HF_REQUEST_WATCH_QUEUE ||
+        event->kind == HF_EVENT_FLAG_UPDATED)
         return; /* "z", of a proof */
     play_name_ticket(r, ticket);
     there = honest_has(&p->server, ticket);
@@ -269,7 +270,7 @@ void play_on_event(struct stage *s, const struct hf_event *event)
     if (kind < PLAY_KINDS)
         play_request(p, play_kinds[kind], p->inside_ticket);
     else if (kind == 8)
-        play_request(p, HF_REQUEST_LOOK, p->inside_ticket);
+        play_request(p, HF_REQUEST_WATCH_QUEUE, p->inside_ticket);
     else
         play_forget(p, kind == 6 ? 0 : 1);
 }

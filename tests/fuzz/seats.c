@@ -99,7 +99,7 @@ static void forget_(struct hf_engine *engine, struct hf_request *watch)
     struct seat *seat = seat_of(engine);
 
     seat->inside++;
-    hf_sim_ops(hall.sim)->forget(engine, watch);
+    hf_sim_ops(hall.sim)->unwatch(engine, watch);
     seat->inside--;
 }
 
@@ -132,7 +132,7 @@ void seats_begin(struct hf_sim *sim)
     hall.ops = *hf_sim_ops(sim);
     hall.ops.open = open_;
     hall.ops.request = request;
-    hall.ops.forget = forget_;
+    hall.ops.unwatch = forget_;
     hall.ops.hold = hold_;
     hall.ops.describe = describe;
     hall.ops.free = free_;

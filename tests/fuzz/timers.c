@@ -4,8 +4,8 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "core/instant.h"
 #include "core/random.h"
+#include "core/time_math.h"
 #include "fuzz.h"
 
 #define TIMERS_MAX 8
@@ -88,7 +88,7 @@ uint64_t timers_next_ms(void)
 
     for (size_t i = 0; i < TIMERS_MAX; i++)
         if (all.timers[i].handle != NULL)
-            at_ms = hf_earlier_ms(at_ms, all.timers[i].at_ms);
+            at_ms = hf_min_ms(at_ms, all.timers[i].at_ms);
     return at_ms;
 }
 

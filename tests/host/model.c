@@ -150,7 +150,7 @@ static void request_(struct hf_engine *engine, struct hf_request *request)
 
 static void forget(struct hf_engine *engine, struct hf_request *watch)
 {
-    hf_sim_ops(world.sim)->forget(engine, watch);
+    hf_sim_ops(world.sim)->unwatch(engine, watch);
     show();
 }
 
@@ -185,7 +185,7 @@ const struct hf_engine_ops hf_engine_module = {
     .traits = MODEL_TRAITS,
     .open = open_,
     .request = request_,
-    .forget = forget,
+    .unwatch = forget,
     .describe = describe,
     .after_fork = after_fork,
     .free = free_,

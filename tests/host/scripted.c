@@ -175,7 +175,7 @@ static void tell_changed(struct hf_engine *engine)
     while ((look = next_to_tell(engine)) != NULL) {
         look->engine_data = NULL;
         remove_from(engine->looks, &engine->look_count, look);
-        answer(engine, HF_EVENT_CHANGED, look);
+        answer(engine, HF_EVENT_QUEUE_CHANGED, look);
     }
 }
 
@@ -206,7 +206,7 @@ static void stamp(struct hf_engine *engine, struct hf_request *request)
     }
     (void)drop(engine, &ready);
     add(engine, &ready, HF_TICKET_READY, "", engine->ticket_count);
-    answer(engine, HF_EVENT_MARKED, request);
+    answer(engine, HF_EVENT_FLAG_UPDATED, request);
     tell_changed(engine);
 }
 
@@ -215,7 +215,7 @@ static void lower(struct hf_engine *engine, struct hf_request *request)
     bool lowered = count_members(engine) == 0 && drop(engine, &ready);
 
     assert(request->ticket_kind == HF_TICKET_READY);
-    answer(engine, HF_EVENT_MARKED, request);
+    answer(engine, HF_EVENT_FLAG_UPDATED, request);
     if (lowered)
         tell_changed(engine);
 }
@@ -286,9 +286,9 @@ static void ask(struct hf_engine *engine, struct hf_request *request)
         add(engine, &other, HF_TICKET_MUTEX, "successor", 0);
     }
     if (find(engine, &request->ticket) == engine->ticket_count)
-        answer_found(engine, HF_EVENT_ASKED, request, false);
+        answer_found(engine, HF_EVENT_REVOKE_SENT, request, false);
     else
-        answer(engine, HF_EVENT_ASKED, request);
+        answer(engine, HF_EVENT_REVOKE_SENT, request);
 }
 
 static void serve(struct hf_engine *engine, struct hf_request *request)
@@ -300,7 +300,7 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_LIST:
         answer(engine, HF_EVENT_LISTED, request);
         break;
-    case HF_REQUEST_LOOK:
+    case HF_REQUEST_WATCH_QUEUE:
         look(engine, request);
         break;
     case HF_REQUEST_WATCH:
@@ -318,13 +318,13 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_DESCRIBE:
         answer(engine, HF_EVENT_DESCRIBED, request);
         break;
-    case HF_REQUEST_RAISE:
+    case HF_REQUEST_SET_FLAG:
         assert(false && "nobody has a single barrier here");
         break;
-    case HF_REQUEST_LOWER:
+    case HF_REQUEST_CLEAR_FLAG:
         lower(engine, request);
         break;
-    case HF_REQUEST_STAMP:
+    case HF_REQUEST_NEW_GENERATION:
         stamp(engine, request);
         break;
     case HF_REQUEST_REMOVE:
@@ -528,7 +528,7 @@ const struct hf_engine_ops hf_engine_module = {
     .traits = HF_ENGINE_GONE_ADMITS,
     .open = open_,
     .request = request_,
-    .forget = forget,
+    .unwatch = forget,
     .describe = describe,
     .after_fork = after_fork,
     .free = free_,

@@ -334,7 +334,7 @@ SHORTAGE(each_fails_at_a_barrier, all_fail_at_a_barrier, barring)
 
 static void it_is_too_late_for_another(void **state)
 {
-    struct hf_allocator another = *hf_allocator_in_place();
+    struct hf_allocator another = *hf_allocator_in_use();
 
     (void)state;
     assert_int_equal(hf_set_allocator(&another), HF_ESTATE);

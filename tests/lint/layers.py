@@ -23,17 +23,17 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 # What a layer may include besides its own files, directly or not.
 LAYERS = {
-    "monitor": {"core/error.h", "core/instant.h", "core/memory.h",
+    "monitor": {"core/error.h", "core/time_math.h", "core/memory.h",
                 "core/utf8.h", "thread/thread.h"},
-    "zookeeper": {"core/attempt.h", "core/error.h", "core/instant.h",
-                  "core/machine.h", "core/memory.h", "core/random.h",
-                  "core/reconnect.h", "core/tree.h", "core/url.h"},
+    "zookeeper": {"core/reconnect_backoff.h", "core/error.h", "core/time_math.h",
+                  "core/state_machine.h", "core/memory.h", "core/random.h",
+                  "core/reconnect_policy.h", "core/tree.h", "core/url.h"},
 }
 
 # Files of the core that see nothing of an acquisition, and its headers.
-BENEATH = ("own_ticket", "own_ticket_place", "own_ticket_requests",
-           "enqueue_order", "removal", "rule", "schedule", "session",
-           "ticket_table", "watch", "queue_watch", "description", "later")
+BENEATH = ("own_ticket", "own_ticket_decide", "own_ticket_requests",
+           "enqueue_order", "removal", "admission_rule", "schedule", "session",
+           "ticket_table", "ticket_watch", "queue_watch", "ticket_description", "deferred_call")
 ABOVE = ("core/acquisition.h", "core/cohort.h", "core/core.h",
          "core/multi_lock.h")
 

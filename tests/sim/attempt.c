@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "check_grant.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "driver.h"
 #include "world.h"
 
@@ -131,7 +131,7 @@ static void claim_all(struct attempt *attempt, const struct wish *wishes,
     hf_acquisition_use_multi_lock(&attempt->a, &attempt->bundle);
     attempt->bundle.children = attempt->parts;
     attempt->bundle.count = attempt->claim_count;
-    attempt->bundle.token = attempt->claim_count - 1;
+    attempt->bundle.token_child = attempt->claim_count - 1;
 }
 
 struct attempt *world_want_all(struct client *client, const struct wish *wishes,
@@ -149,7 +149,7 @@ struct attempt *world_want_all(struct client *client, const struct wish *wishes,
     attempt->a.report_every_ms = report_every_ms;
     attempt->limit_ms = only_try ? HF_FOREVER : attempt->a.deadline_at_ms;
     claim_all(attempt, wishes, count);
-    driver_call(client, HF_EVENT_WANT, attempt);
+    driver_call(client, HF_EVENT_ACQUIRE, attempt);
     return attempt;
 }
 
@@ -176,7 +176,7 @@ struct attempt *world_want_shared(struct client *client, struct place *place,
 void world_limit(struct attempt *attempt, uint32_t limit)
 {
     struct client *client = attempt->client;
-    struct hf_event event = {.kind = HF_EVENT_LIMIT};
+    struct hf_event event = {.kind = HF_EVENT_SET_LIMIT};
 
     assert(world_can_call(client));
     for (unsigned i = 0; i < attempt->claim_count; i++) {
@@ -201,7 +201,7 @@ void world_cancel(struct attempt *attempt)
         return;
     attempt->cancelled = true;
     attempt->limit_ms =
-        hf_earlier_ms(attempt->limit_ms, driver_now_ms(attempt->client));
+        hf_min_ms(attempt->limit_ms, driver_now_ms(attempt->client));
     driver_call(attempt->client, HF_EVENT_CANCEL, attempt);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "check_grant.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "question.h"
 
 /* How far a clock's reading may lag behind the instant itself. */
@@ -130,7 +130,7 @@ void check_effect(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_DOWNGRADED:
         check_downgraded(attempt);
         break;
-    case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_ACQUISITION_DONE:
         check_forgotten(attempt);
         break;
     case HF_EFFECT_WAITING:
@@ -175,7 +175,7 @@ static void gave_up(struct client *client)
     client->gave_up_ms = check_client_ms(client);
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (!a->forgotten && check_waits(a))
-            a->limit_ms = hf_earlier_ms(a->limit_ms, client->gave_up_ms);
+            a->limit_ms = hf_min_ms(a->limit_ms, client->gave_up_ms);
     }
 }
 
@@ -183,7 +183,8 @@ void check_event(struct client *client, const struct hf_event *event)
 {
     uint64_t now_us = hf_sim_now_us(client->world->sim);
 
-    if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_MARKED)
+    if (event->kind >= HF_EVENT_ENQUEUED &&
+        event->kind <= HF_EVENT_FLAG_UPDATED)
         check_enqueued(event);
     check_heard(client, event);
     client->may_move_back =
@@ -273,7 +274,7 @@ static void check_lease(struct attempt *attempt)
 static void check_limit(struct attempt *attempt)
 {
     struct client *client = attempt->client;
-    uint64_t limit_ms = hf_later_ms(attempt->limit_ms, client->thawed_ms);
+    uint64_t limit_ms = hf_max_ms(attempt->limit_ms, client->thawed_ms);
 
     if (client->closing || hf_sim_frozen(client->engine) ||
         client->tick_us <= hf_sim_now_us(client->world->sim))
@@ -296,8 +297,8 @@ static void check_reading(const struct attempt *attempt)
 
     if (!attempt->granted || attempt->a.session == session->number)
         return;
-    read_ms = hf_safe_until_end(&session->published, &attempt->a.user.valid,
-                                &reading);
+    read_ms = hf_safe_until_read_flag(&session->published,
+                                      &attempt->a.user.valid, &reading);
     if (read_ms != 0)
         world_broken(attempt->client->world, 7,
                      "who began to read before %s was lost reads %" PRIu64

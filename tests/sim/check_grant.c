@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 
 /* ---------------------------------------------------------------- grants -- */
 
@@ -160,7 +160,7 @@ static void check_token(struct attempt *attempt, const struct claim *claim)
                      attempt->name, token, place->last_write_token,
                      place->last_read_token);
     if (reads)
-        place->last_read_token = hf_later_ms(place->last_read_token, token);
+        place->last_read_token = hf_max_ms(place->last_read_token, token);
     else
         place->last_write_token = token;
 }
@@ -204,8 +204,8 @@ void check_granted(struct attempt *attempt)
     attempt->granted_us = hf_sim_now_us(world->sim);
     world->grants++;
     attempt->promise_ms = check_promise(attempt);
-    hf_safe_until_begin(&attempt->client->core.session.published,
-                        &attempt->a.user.valid, &attempt->reading);
+    hf_safe_until_read_word(&attempt->client->core.session.published,
+                            &attempt->a.user.valid, &attempt->reading);
     /* Its ticket may have been found gone since: LOST is then right behind. */
     if (attempt->promise_ms <= now_ms && !check_hears_lost(attempt))
         world_broken(world, 7,

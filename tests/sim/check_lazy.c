@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "check_grant.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "world.h"
 
 /* How long a server that has lost its quorum may answer pings: a leader and a
@@ -25,7 +25,7 @@ static bool is_lazy(const struct client *client)
 
 void check_asked(struct client *client)
 {
-    if (client->core.session.asked && client->asked_us == 0)
+    if (client->core.session.check_pending && client->asked_us == 0)
         client->asked_us = hf_sim_now_us(client->world->sim);
 }
 
@@ -48,9 +48,9 @@ void check_proven(struct client *client)
 static void check_answered(struct client *client)
 {
     struct world *world = client->world;
-    uint64_t since_us = hf_later_ms(client->asked_us, client->disturbed_us);
+    uint64_t since_us = hf_max_ms(client->asked_us, client->disturbed_us);
 
-    if (!client->core.session.asked)
+    if (!client->core.session.check_pending)
         client->asked_us = 0; /* or all were lost, and told */
     if (client->asked_us != 0 &&
         hf_sim_now_us(world->sim) > since_us + world->patience_us)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/sim/leases.h"
 #include "question.h"
 
@@ -101,7 +101,7 @@ static void check_gates(const struct attempt *attempt)
 {
     const struct client *client = attempt->client;
     struct world *world = client->world;
-    uint64_t since_us = hf_later_ms(attempt->granted_us, client->disturbed_us);
+    uint64_t since_us = hf_max_ms(attempt->granted_us, client->disturbed_us);
 
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
@@ -187,7 +187,7 @@ static void check_leased(struct world *world, const char *queue,
         world_broken(world, 2,
                      "a ticket in %s has token %" PRIu64 " after %" PRIu64,
                      queue, ticket->token, place->top_token);
-    place->top_token = hf_later_ms(place->top_token, ticket->token);
+    place->top_token = hf_max_ms(place->top_token, ticket->token);
 }
 
 /* May ${attempt}, which never was in the queue, have lost its turn?  It may
@@ -210,7 +210,7 @@ static bool is_excused(const struct attempt *attempt)
 
 static bool is_under_way(const struct attempt *attempt)
 {
-    const struct hf_own_ticket *ticket = attempt->claims[0].a->own.ticket;
+    const struct hf_own_ticket *ticket = attempt->claims[0].a->tickets.current;
 
     return ticket != NULL && hf_own_ticket_enqueue_unanswered(ticket);
 }
@@ -248,11 +248,11 @@ void check_enqueued(const struct hf_event *event)
     struct attempt *attempt;
 
     if (request == NULL || request->kind != HF_REQUEST_ENQUEUE ||
-        request->own == NULL ||
-        hf_acquisition_cohort(request->own->acquisition) != NULL)
+        request->own_ticket == NULL ||
+        hf_acquisition_cohort(request->own_ticket->acquisition) != NULL)
         return;
-    attempt = world_attempt(request->own->acquisition);
-    if (request->own->acquisition != attempt->claims[0].a)
+    attempt = world_attempt(request->own_ticket->acquisition);
+    if (request->own_ticket->acquisition != attempt->claims[0].a)
         return;
     if (event->kind == HF_EVENT_FAILED)
         attempt->failed = true;
@@ -336,7 +336,8 @@ void check_gone(struct world *world, const char *queue,
         !record->attempt->granted || !is_last_of(record->attempt, ticket))
         return;
     for (size_t i = 0; i < count; i++) {
-        struct attempt *woken = world_attempt(watches[i]->own->acquisition);
+        struct attempt *woken =
+            world_attempt(watches[i]->own_ticket->acquisition);
 
         /* One who was evicted and has not heard is in nobody's place. */
         if (woken == record->attempt || !check_waits(woken) ||

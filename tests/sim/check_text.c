@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "question.h"
 
 /* What stands in the place of a text until the owner writes it again. */
@@ -25,7 +25,7 @@ static bool stays(const struct hf_own_ticket *ticket,
                   const struct hf_ticket_id *id)
 {
     return ticket != NULL && hf_ticket_id_equal(&ticket->id, id) &&
-           !ticket->acquisition->own.downgrading &&
+           !ticket->acquisition->tickets.downgrading &&
            (ticket->state == HF_OWN_TICKET_QUEUED ||
             ticket->state == HF_OWN_TICKET_HELD);
 }
@@ -39,11 +39,11 @@ static bool is_listened_to(const struct ticket_record *record)
         return record->crew->ready &&
                record->crew->life == record->crew->client->life &&
                record->crew->cohort.ticket != NULL &&
-               stays(record->crew->cohort.ticket->own.ticket, &record->id);
+               stays(record->crew->cohort.ticket->tickets.current, &record->id);
     if (attempt->forgotten)
         return false;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
-        if (stays(attempt->claims[i].a->own.ticket, &record->id))
+        if (stays(attempt->claims[i].a->tickets.current, &record->id))
             return true;
     }
     return false;
@@ -81,8 +81,8 @@ static void check_said(struct world *world, struct ticket_record *record,
     }
     if (record->unsaid_us == 0)
         record->unsaid_us = now_us;
-    if (now_us > hf_later_ms(record->unsaid_us, client->disturbed_us) +
-                     world->patience_us)
+    if (now_us >
+        hf_max_ms(record->unsaid_us, client->disturbed_us) + world->patience_us)
         world_broken(world, 4,
                      "since %" PRIu64 ".%03u a ticket of %s says \"%s\" and "
                      "not that its owner was asked",
@@ -122,8 +122,8 @@ void check_heard(struct client *client, const struct hf_event *event)
     const struct hf_request *watch = event->as.answer.request;
     struct ticket_record *record;
 
-    if (event->kind != HF_EVENT_REVOKED || watch->own == NULL ||
-        !stays(watch->own, &watch->ticket))
+    if (event->kind != HF_EVENT_REVOKED || watch->own_ticket == NULL ||
+        !stays(watch->own_ticket, &watch->ticket))
         return;
     record = world_record(client->world, &watch->ticket);
     if (record != NULL)

@@ -86,7 +86,7 @@ static void say_asked(char text[HF_PAYLOAD_BYTES])
 static void request(struct client *client, struct hf_request *asked)
 {
     struct hf_acquisition *a =
-        asked->own == NULL ? NULL : asked->own->acquisition;
+        asked->own_ticket == NULL ? NULL : asked->own_ticket->acquisition;
     struct world *world = client->world;
 
     if (asked->kind == HF_REQUEST_ENQUEUE && hf_acquisition_cohort(a) != NULL) {
@@ -105,7 +105,7 @@ static void request(struct client *client, struct hf_request *asked)
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt, NULL);
     } else if (asked->kind == HF_REQUEST_DESCRIBE) {
-        say_asked(asked->own->description->text);
+        say_asked(asked->own_ticket->description->text);
     }
     if (world->line != NULL && !world->terse && !world->brief)
         world_line(world, client->name, "  core asks to %s for %s",
@@ -154,7 +154,7 @@ static void user_told(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_WAITING:
         world_line(world, client->name,
                    "%s WAITING ahead=%" PRIu32 " holder=%s", attempt->name,
-                   attempt->a.ahead, hf_text_of(attempt->a.holder));
+                   attempt->a.ahead, hf_shared_text_get(attempt->a.holder));
         break;
     case HF_EFFECT_RELEASED:
         world_line(world, client->name, "%s RELEASED %s", attempt->name,
@@ -164,8 +164,8 @@ static void user_told(struct client *client, const struct hf_effect *effect)
         world_line(world, client->name, "%s DOWNGRADED %s", attempt->name,
                    hf_status_name(attempt->a.user.downgrade_status));
         break;
-    case HF_EFFECT_FORGOTTEN:
-        world_line(world, client->name, "%s FORGOTTEN", attempt->name);
+    case HF_EFFECT_ACQUISITION_DONE:
+        world_line(world, client->name, "%s DONE", attempt->name);
         /* Whoever still looks into it shall see nonsense. */
         world_free_attempt(attempt);
         memset(&attempt->a, 0xdd, sizeof attempt->a);
@@ -197,14 +197,14 @@ static void carry_out(struct client *client, struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
         request(client, taken.request);
         break;
-    case HF_EFFECT_FORGET:
-        hf_sim_ops(client->world->sim)->forget(client->engine, taken.request);
+    case HF_EFFECT_UNWATCH:
+        hf_sim_ops(client->world->sim)->unwatch(client->engine, taken.request);
         break;
     case HF_EFFECT_CONNECT:
         hf_sim_ops(client->world->sim)->connect(client->engine);
         break;
-    case HF_EFFECT_ANSWERED:
-    case HF_EFFECT_FINISHED:
+    case HF_EFFECT_OPERATION_ANSWERED:
+    case HF_EFFECT_OPERATION_DONE:
         question_effect(&taken);
         break;
     default:

@@ -50,10 +50,11 @@ static void put_removal(const struct ink *ink, const struct hf_removal *removal)
     number(ink, removal->request.busy);
 }
 
-static void put_watches(const struct ink *ink, const struct hf_watches *watches)
+static void put_watches(const struct ink *ink,
+                        const struct hf_ticket_watches *watches)
 {
-    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        const struct hf_watch *watch = watches->slots[i];
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        const struct hf_ticket_watch *watch = watches->slots[i];
 
         number(ink, watch != NULL);
         if (watch == NULL)
@@ -81,10 +82,10 @@ static void put_queued(const struct ink *ink,
 {
     instant(ink, queued->report_at_ms);
     number(ink, queued->blocking);
-    ticket(ink, queued->before_known, &queued->before.id);
-    number(ink, queued->before_known ? queued->before.kind : 0);
-    ticket(ink, queued->beyond_known, &queued->beyond.id);
-    number(ink, queued->beyond_known ? queued->beyond.kind : 0);
+    ticket(ink, queued->nearest_known, &queued->nearest.id);
+    number(ink, queued->nearest_known ? queued->nearest.kind : 0);
+    ticket(ink, queued->second_known, &queued->second.id);
+    number(ink, queued->second_known ? queued->second.kind : 0);
     number(ink, queued->gone_admits);
     number(ink, queued->stale);
     number(ink, queued->admissible);
@@ -101,16 +102,16 @@ static void put_held(const struct ink *ink,
 }
 
 static void put_description(const struct ink *ink,
-                            const struct hf_description *description)
+                            const struct hf_ticket_description *description)
 {
     number(ink, description != NULL);
     if (description == NULL)
         return;
-    number(ink, description->wanted);
-    number(ink, description->again);
-    number(ink, description->is_asked);
+    number(ink, description->pending);
+    number(ink, description->retrying);
+    number(ink, description->is_sent);
     number(ink, description->request.busy);
-    instant(ink, description->wanted ? description->at_ms : 0);
+    instant(ink, description->pending ? description->at_ms : 0);
 }
 
 static void put_ticket(const struct ink *ink, const struct client *client,
@@ -121,18 +122,18 @@ static void put_ticket(const struct ink *ink, const struct client *client,
         return;
     hf_imprint_object(ink->imprint, own);
     number(ink, own->state);
-    ticket(ink, own->state != HF_OWN_TICKET_LOOKING, &own->id);
+    ticket(ink, own->state != HF_OWN_TICKET_UNQUEUED, &own->id);
     number(ink, own->session == client->core.session.number);
-    number(ink, own->ask.busy);
-    number(ink, own->ask.busy ? own->ask.kind : 0);
+    number(ink, own->request.busy);
+    number(ink, own->request.busy ? own->request.kind : 0);
     number(ink, own->list_wanted);
     instant(ink, own->list_at_ms);
     number(ink, own->list_retry.tries);
     instant(ink, own->watch_at_ms);
     number(ink, own->watch_at_ms > own->pumped_ms);
     number(ink, own->watch_retry.tries);
-    if (own->state == HF_OWN_TICKET_LOOKING)
-        number(ink, own->in.looking.room);
+    if (own->state == HF_OWN_TICKET_UNQUEUED)
+        number(ink, own->in.unqueued.has_room);
     if (own->state == HF_OWN_TICKET_QUEUED)
         put_queued(ink, &own->in.queued);
     if (own->state == HF_OWN_TICKET_HELD)
@@ -144,14 +145,14 @@ static void put_ticket(const struct ink *ink, const struct client *client,
 }
 
 static void put_own(const struct ink *ink, const struct client *client,
-                    const struct hf_acquisition_own *own)
+                    const struct hf_acquisition_tickets *own)
 {
     instant(ink, own->enqueue_at_ms);
     number(ink, own->enqueue_at_ms > own->pumped_ms);
     number(ink, own->enqueue_retry.tries);
     number(ink, own->turn.failures);
     number(ink, own->downgrading);
-    put_ticket(ink, client, own->ticket);
+    put_ticket(ink, client, own->current);
     for (const struct hf_own_ticket *t = own->earlier; t != NULL; t = t->next)
         put_ticket(ink, client, t);
     put_ticket(ink, client, NULL);
@@ -167,9 +168,9 @@ static void put_acquisition(const struct ink *ink, const struct client *client,
     number(ink, a->session == client->core.session.number);
     number(ink, a->notified);
     instant(ink, a->notified ? 0 : a->notify_at_ms);
-    number(ink, a->ops == &hf_acquisition_by_ticket);
-    if (a->ops == &hf_acquisition_by_ticket)
-        put_own(ink, client, &a->own);
+    number(ink, a->ops == &hf_acquisition_ticket_ops);
+    if (a->ops == &hf_acquisition_ticket_ops)
+        put_own(ink, client, &a->tickets);
 }
 
 static void put_bundle(const struct ink *ink, const struct client *client,
@@ -178,10 +179,10 @@ static void put_bundle(const struct ink *ink, const struct client *client,
     number(ink, bundle == NULL);
     if (bundle == NULL)
         return;
-    number(ink, bundle->at);
+    number(ink, bundle->current);
     number(ink, bundle->rolling_back);
     number(ink, bundle->revoked);
-    number(ink, bundle->later.queued);
+    number(ink, bundle->deferred.queued);
     for (size_t i = 0; i < bundle->count; i++) {
         hf_imprint_object(ink->imprint, &bundle->children[i]);
         put_acquisition(ink, client, &bundle->children[i]);
@@ -228,7 +229,7 @@ static void put_session(const struct ink *ink, const struct hf_session *session)
     instant(ink, session->resume_cap_ms);
     instant(ink, session->prove_at_ms);
     number(ink, hf_session_is_lazy(session));
-    number(ink, session->asked);
+    number(ink, session->check_pending);
     number(ink, session->prove.busy);
 }
 

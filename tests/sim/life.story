@@ -23,7 +23,7 @@ expect
    301.000  a       server removes ticket 0000000000 from one
    302.000  b       m2 GRANTED token=4294967302 safe-until=6942
    302.000  a       m1 RELEASED HF_OK
-   302.000  a       m1 FORGOTTEN
+   302.000  a       m1 DONE
    400.000  b       session killed
    400.000  b       server removes ticket 0000000001 from one
    401.000  b       m2 LOST
@@ -35,5 +35,5 @@ expect
    455.000  b       state CONNECTED
   9000.000  b       release m2
   9000.000  b       m2 RELEASED HF_ELOST
-  9000.000  b       m2 FORGOTTEN
+  9000.000  b       m2 DONE
  12000.000  -       end, tickets left: 0, nodes: 1, watches: 0

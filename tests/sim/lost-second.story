@@ -33,11 +33,11 @@ expect
    401.000  b       server removes ticket 0000000000 from three
    402.000  a       x2 GRANTED token=4294967314 safe-until=6942
    402.000  b       m1 RELEASED HF_OK
-   402.000  b       m1 FORGOTTEN
+   402.000  b       m1 DONE
    500.000  a       release x2
    501.000  a       server removes ticket 0000000002 from three
    501.000  a       server removes ticket 0000000001 from two
    501.000  a       server removes ticket 0000000001 from one
    502.000  a       x2 RELEASED HF_OK
-   502.000  a       x2 FORGOTTEN
+   502.000  a       x2 DONE
   1000.000  -       end, tickets left: 0, nodes: 3, watches: 0

@@ -2,7 +2,7 @@
 /* What goes wrong with the servers of a random world, and between them. */
 #include "outage.h"
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/sim/leases.h"
 
 /* ---------------------------------------------------------------- links -- */

@@ -9,13 +9,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "gate.h"
 
 static const char *const names[] = {
-    [HF_REQUEST_LIST] = "look at", [HF_REQUEST_REMOVE] = "evict",
-    [HF_REQUEST_REVOKE] = "ask",   [HF_REQUEST_RAISE] = "raise",
-    [HF_REQUEST_LOWER] = "lower",  [HF_REQUEST_LOOK] = "wait",
+    [HF_REQUEST_LIST] = "look at",     [HF_REQUEST_REMOVE] = "evict",
+    [HF_REQUEST_REVOKE] = "ask",       [HF_REQUEST_SET_FLAG] = "raise",
+    [HF_REQUEST_CLEAR_FLAG] = "lower", [HF_REQUEST_WATCH_QUEUE] = "wait",
 };
 
 static uint64_t client_ms(const struct client *client)
@@ -89,8 +89,9 @@ void question_revoke(struct client *client, struct attempt *target,
 void question_mark(struct client *client, struct gate *gate, bool up,
                    uint64_t wait_ms)
 {
-    struct question *question = make(
-        client, gate->name, up ? HF_REQUEST_RAISE : HF_REQUEST_LOWER, wait_ms);
+    struct question *question =
+        make(client, gate->name,
+             up ? HF_REQUEST_SET_FLAG : HF_REQUEST_CLEAR_FLAG, wait_ms);
 
     question->gate = gate;
     world_line(client->world, client->name, "%s %s", up ? "raise" : "lower",
@@ -102,7 +103,7 @@ struct question *question_wait(struct client *client, struct gate *gate,
                                uint64_t wait_ms)
 {
     struct question *question =
-        make(client, gate->name, HF_REQUEST_LOOK, wait_ms);
+        make(client, gate->name, HF_REQUEST_WATCH_QUEUE, wait_ms);
 
     question->gate = gate;
     question->operation.only_try = wait_ms == 0;
@@ -156,7 +157,7 @@ static void check_passed(const struct question *question)
 {
     struct world *world = question->client->world;
 
-    if (question->operation.kind == HF_REQUEST_LOOK &&
+    if (question->operation.kind == HF_REQUEST_WATCH_QUEUE &&
         !gate_was_down(question->gate, question->asked_us))
         world_broken(world, 1, "%s passes %s, which is up since %" PRIu64,
                      question->client->name, question->gate->name,
@@ -205,7 +206,7 @@ void question_effect(const struct hf_effect *effect)
     struct client *client = question->client;
     const struct hf_operation *operation = &question->operation;
 
-    if (effect->kind == HF_EFFECT_ANSWERED) {
+    if (effect->kind == HF_EFFECT_OPERATION_ANSWERED) {
         told_answered(question);
         world_line(client->world, client->name, "%s ANSWERED %s%s",
                    names[operation->kind], hf_status_name(operation->status),
@@ -256,7 +257,7 @@ static void check_one(const struct question *question)
     const struct client *client = question->client;
     struct world *world = client->world;
     uint64_t limit_ms =
-        hf_later_ms(question->operation.deadline_at_ms, client->thawed_ms);
+        hf_max_ms(question->operation.deadline_at_ms, client->thawed_ms);
     uint64_t calm_us = client->disturbed_us > question->asked_us
                            ? client->disturbed_us
                            : question->asked_us;
@@ -265,9 +266,10 @@ static void check_one(const struct question *question)
         client->tick_us > hf_sim_now_us(world->sim))
         world_broken(world, 9, "%s should have been answered by %" PRIu64,
                      names[question->operation.kind], limit_ms);
-    if (question->operation.kind == HF_REQUEST_LOOK && question->gate->up)
+    if (question->operation.kind == HF_REQUEST_WATCH_QUEUE &&
+        question->gate->up)
         return; /* nor should it be */
-    if (question->operation.kind == HF_REQUEST_LOOK &&
+    if (question->operation.kind == HF_REQUEST_WATCH_QUEUE &&
         question->gate->down_us > calm_us)
         calm_us = question->gate->down_us;
     if (client->state == HF_STATE_CONNECTED &&

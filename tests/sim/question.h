@@ -35,7 +35,7 @@ struct question *question_wait(struct client *client, struct gate *gate,
 /* The user gives it up, if there still is somebody to hear of that. */
 void question_recall(struct question *question);
 
-/* ANSWERED or FINISHED was taken; REVOKED was, of ${attempt}. */
+/* ANSWERED or DONE was taken; REVOKED was, of ${attempt}. */
 void question_effect(const struct hf_effect *effect);
 void question_check_revoked(const struct attempt *attempt);
 

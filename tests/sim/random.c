@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "chaos.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/leased/leased.h"
 #include "engines/zookeeper/zk.h"
 #include "gate.h"
@@ -68,7 +68,7 @@ static struct hf_sim_config choose(uint64_t seed, struct hf_random *random)
     if (hf_random_below(random, 4) != 0)
         config.traits |= HF_ENGINE_GONE_ADMITS;
     if (hf_random_below(random, 2) == 0)
-        config.traits |= HF_ENGINE_LOOKS_AHEAD;
+        config.traits |= HF_ENGINE_WATCHES_TWO;
     config.timeout_ms = 300 + hf_random_below(random, 1200);
     config.least_timeout_ms = config.timeout_ms;
     config.notices_apart = hf_random_below(random, 3) == 0;
@@ -139,7 +139,7 @@ static void choose_limits(struct hf_sim_config *config,
     uint64_t least_ms = config->timeout_ms;
 
     if (hf_random_below(random, 3) == 0)
-        least_ms = hf_later_ms(2 * ensemble->tick_ms, config->timeout_ms / 2);
+        least_ms = hf_max_ms(2 * ensemble->tick_ms, config->timeout_ms / 2);
     config->least_timeout_ms = least_ms;
     if (least_ms < config->timeout_ms)
         ensemble->timeout_floor_ms = least_ms;
@@ -324,7 +324,7 @@ static void begin(struct world *world, uint64_t seed, enum world_sort sort)
     choose_policy(&config, seed, sort);
     calm = is_calm(&config);
     turns_still(&config);
-    plan.scale_ms = sort == WORLD_PLAIN ? hf_earlier_ms(config.timeout_ms, 1000)
+    plan.scale_ms = sort == WORLD_PLAIN ? hf_min_ms(config.timeout_ms, 1000)
                                         : config.timeout_ms;
     scale = sort == WORLD_PLAIN ? 1 : 1 + config.timeout_ms / 1000;
     world_init(world, &config);

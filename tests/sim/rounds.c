@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/core.h"
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/leased/leased.h"
 #include "engines/sim/ensemble.h"
 #include "engines/sim/sim.h"
@@ -103,18 +103,19 @@ static void inquire(struct party *party, enum hf_request_kind kind,
     operation->queue = QUEUE;
     if (operation->deadline_at_ms == 0)
         operation->deadline_at_ms = HF_FOREVER;
-    step(party, (struct hf_event){.kind = HF_EVENT_OPERATE,
+    step(party, (struct hf_event){.kind = HF_EVENT_START_OPERATION,
                                   .as.operation = operation});
 }
 
 static void wait_on(struct party *party, const struct hf_ticket_id *id,
                     uint64_t stamp, bool keeps)
 {
-    struct hf_operation like = {.ticket = *id, .stamp = stamp, .keeps = keeps};
+    struct hf_operation like = {
+        .ticket = *id, .generation = stamp, .keeps_ticket = keeps};
 
     if (!rounds.calm && below(4) == 0)
         like.deadline_at_ms = now_ms(party) + below(2000);
-    inquire(party, HF_REQUEST_LOOK, like);
+    inquire(party, HF_REQUEST_WATCH_QUEUE, like);
 }
 
 /* When all is calm, all have to come. */
@@ -134,8 +135,8 @@ static void be_outside(struct party *party, bool whole)
     rounds_line(party, "is outside%s", whole ? "" : ", without having left");
     party->rounds += whole;
     if (whole)
-        inquire(party, HF_REQUEST_LOWER,
-                (struct hf_operation){.mark = HF_TICKET_READY});
+        inquire(party, HF_REQUEST_CLEAR_FLAG,
+                (struct hf_operation){.flag_kind = HF_TICKET_READY});
     come_later(party, 30);
 }
 
@@ -166,7 +167,7 @@ static void come(void *arg)
     if (!rounds.calm && below(4) == 0)
         member->deadline_at_ms = now_ms(party) + below(2000);
     step(party,
-         (struct hf_event){.kind = HF_EVENT_WANT, .as.acquisition = member});
+         (struct hf_event){.kind = HF_EVENT_ACQUIRE, .as.acquisition = member});
 }
 
 static void release(struct party *party)
@@ -188,16 +189,16 @@ static void go(void *arg)
     }
     party->where = LEAVING;
     rounds_line(party, "leaves");
-    wait_on(party, &party->member->ticket_id, party->member->stamp, true);
+    wait_on(party, &party->member->ticket_id, party->member->generation, true);
 }
 
 static void answered(struct party *party, const struct hf_operation *operation)
 {
-    if (operation->kind != HF_REQUEST_LOOK)
+    if (operation->kind != HF_REQUEST_WATCH_QUEUE)
         return;
     if (operation->status == HF_OK)
-        rounds_check_passage(party, operation->stamp);
-    if (operation->keeps) {
+        rounds_check_passage(party, operation->generation);
+    if (operation->keeps_ticket) {
         party->yields = operation->status == HF_EBUSY;
         release(party);
     } else {
@@ -208,7 +209,7 @@ static void answered(struct party *party, const struct hf_operation *operation)
 static void released(struct party *party, const struct hf_acquisition *member)
 {
     if (party->yields && member->status == HF_OK)
-        wait_on(party, &member->ticket_id, member->stamp, false);
+        wait_on(party, &member->ticket_id, member->generation, false);
     else
         be_outside(party, member->status == HF_OK);
 }
@@ -219,8 +220,8 @@ static void carry_out(struct party *party, const struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
         hf_sim_ops(rounds.sim)->request(party->engine, effect->request);
         break;
-    case HF_EFFECT_FORGET:
-        hf_sim_ops(rounds.sim)->forget(party->engine, effect->request);
+    case HF_EFFECT_UNWATCH:
+        hf_sim_ops(rounds.sim)->unwatch(party->engine, effect->request);
         break;
     case HF_EFFECT_CONNECT:
         hf_sim_ops(rounds.sim)->connect(party->engine);
@@ -252,13 +253,13 @@ static void carry_out(struct party *party, const struct hf_effect *effect)
     case HF_EFFECT_RELEASED:
         released(party, effect->acquisition);
         break;
-    case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_ACQUISITION_DONE:
         take_back(effect->acquisition);
         break;
-    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_OPERATION_ANSWERED:
         answered(party, effect->operation);
         break;
-    case HF_EFFECT_FINISHED:
+    case HF_EFFECT_OPERATION_DONE:
         take_back(effect->operation);
         break;
     default:

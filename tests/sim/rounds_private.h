@@ -18,7 +18,7 @@ enum where { OUTSIDE, ENTERING, INSIDE, LEAVING };
 struct party {
     struct hf_engine *engine;
     struct hf_core core;
-    struct hf_acquisition *member; /* until FORGOTTEN, or given up for lost */
+    struct hf_acquisition *member; /* until DONE, or given up for lost */
     enum where where;
     bool draining;
     bool yields;

@@ -124,7 +124,7 @@ void scene_begin(const struct scene *scene, struct world *world)
 
     config.by_hand = true;
     config.traits =
-        HF_ENGINE_LOOKS_AHEAD | (scene->bare ? 0 : HF_ENGINE_GONE_ADMITS);
+        HF_ENGINE_WATCHES_TWO | (scene->bare ? 0 : HF_ENGINE_GONE_ADMITS);
     config.notices_apart = scene->bare;
     config.timeout_ms = config.least_timeout_ms = LEASE_MS;
     world_init(world, &config);

@@ -23,7 +23,7 @@ expect
    105.000  a       link cut both
    150.000  a       release c1
    150.000  a       c1 RELEASED HF_OK
-   150.000  a       c1 FORGOTTEN
+   150.000  a       c1 DONE
    200.000  a       link mended
    203.000  a       engine resumed to s1
    203.000  a       state CONNECTED
@@ -31,5 +31,5 @@ expect
    700.000  a       release c2
    701.000  a       server removes ticket 0000000000 from one
    702.000  a       c2 RELEASED HF_OK
-   702.000  a       c2 FORGOTTEN
+   702.000  a       c2 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -19,14 +19,14 @@ import mutants  # noqa: E402
 # whole of what it prints may have.
 MUTATIONS = (
     ("GONE_FORGOTTEN", (), 100),
-    ("WITHDRAW_ONCE", (), 60),
+    ("REMOVAL_NOT_RETRIED", (), 60),
     ("ADMIT_EXPIRED", (), 80),
     ("GRANTED_TWICE", (), 60),
     ("ZK_PING_PROVES", ("--engine", "zk"), 80),
     ("ZK_ORDER_BY_NAME", ("--engine", "zk"), 60),
     ("LEASED_SAFE_FROM_ANSWER", ("--engine", "leased"), 60),
     ("LEASED_NOT_PROBED", ("--engine", "leased"), 160),
-    ("MEMBER_OLD_STAMP", ("--rounds",), 60),
+    ("PARTICIPANT_OLD_GENERATION", ("--rounds",), 60),
     ("ZK_MEMBER_LOWERED", ("--rounds", "--engine", "zk"), 80),
 )
 TURNS = 16

@@ -23,25 +23,31 @@ void world_line(struct world *world, const char *who, const char *format, ...)
 }
 
 static const char *const request_names[] = {
-    [HF_REQUEST_ENQUEUE] = "enqueue", [HF_REQUEST_LIST] = "list",
-    [HF_REQUEST_LOOK] = "look",       [HF_REQUEST_WATCH] = "watch",
-    [HF_REQUEST_REMOVE] = "withdraw", [HF_REQUEST_PROVE] = "prove",
-    [HF_REQUEST_END] = "end",         [HF_REQUEST_DOWNGRADE] = "downgrade",
-    [HF_REQUEST_REVOKE] = "revoke",   [HF_REQUEST_RAISE] = "raise",
-    [HF_REQUEST_LOWER] = "lower",     [HF_REQUEST_DESCRIBE] = "describe",
+    [HF_REQUEST_ENQUEUE] = "enqueue",
+    [HF_REQUEST_LIST] = "list",
+    [HF_REQUEST_WATCH_QUEUE] = "watch-queue",
+    [HF_REQUEST_WATCH] = "watch",
+    [HF_REQUEST_REMOVE] = "remove",
+    [HF_REQUEST_PROVE] = "prove",
+    [HF_REQUEST_END] = "end",
+    [HF_REQUEST_DOWNGRADE] = "downgrade",
+    [HF_REQUEST_REVOKE] = "revoke",
+    [HF_REQUEST_SET_FLAG] = "set-flag",
+    [HF_REQUEST_CLEAR_FLAG] = "clear-flag",
+    [HF_REQUEST_DESCRIBE] = "describe",
 };
 
 static const char *const event_names[] = {
     [HF_EVENT_CONNECTED] = "CONNECTED",
     [HF_EVENT_SUSPENDED] = "SUSPENDED",
     [HF_EVENT_RESUMING] = "RESUMING",
-    [HF_EVENT_CONNECTION_ERROR] = "TROUBLE",
+    [HF_EVENT_CONNECTION_ERROR] = "CONNECTION_ERROR",
     [HF_EVENT_GAVE_UP] = "GAVE UP",
     [HF_EVENT_SESSION_LOST] = "SESSION_LOST",
     [HF_EVENT_CLOSED] = "CLOSED",
     [HF_EVENT_ENQUEUED] = "ENQUEUED",
     [HF_EVENT_LISTED] = "LISTED",
-    [HF_EVENT_CHANGED] = "CHANGED",
+    [HF_EVENT_QUEUE_CHANGED] = "QUEUE_CHANGED",
     [HF_EVENT_WATCHING] = "WATCHING",
     [HF_EVENT_GONE] = "GONE",
     [HF_EVENT_REMOVED] = "REMOVED",
@@ -49,14 +55,14 @@ static const char *const event_names[] = {
     [HF_EVENT_DOWNGRADED] = "DOWNGRADED",
     [HF_EVENT_FAILED] = "FAILED",
     [HF_EVENT_REVOKED] = "REVOKED",
-    [HF_EVENT_ASKED] = "ASKED",
+    [HF_EVENT_REVOKE_SENT] = "REVOKE_SENT",
     [HF_EVENT_DESCRIBED] = "DESCRIBED",
-    [HF_EVENT_MARKED] = "MARKED",
-    [HF_EVENT_WANT] = "want",
-    [HF_EVENT_OPERATE] = "inquire",
+    [HF_EVENT_FLAG_UPDATED] = "FLAG_UPDATED",
+    [HF_EVENT_ACQUIRE] = "want",
+    [HF_EVENT_START_OPERATION] = "operate",
     [HF_EVENT_CANCEL] = "cancel",
     [HF_EVENT_RELEASE] = "release",
-    [HF_EVENT_LIMIT] = "limit",
+    [HF_EVENT_SET_LIMIT] = "limit",
     [HF_EVENT_DOWNGRADE] = "downgrade",
     [HF_EVENT_CHECK] = "check",
     [HF_EVENT_CLOSE] = "close",
@@ -82,8 +88,8 @@ const char *world_asker(const struct hf_request *request)
 {
     if (request->operation != NULL)
         return "a question";
-    return world_attempt_name(request->own != NULL ? request->own->acquisition
-                                                   : NULL);
+    return world_attempt_name(
+        request->own_ticket != NULL ? request->own_ticket->acquisition : NULL);
 }
 
 void world_line_event(struct client *client, const struct hf_event *event)
@@ -98,7 +104,8 @@ void world_line_event(struct client *client, const struct hf_event *event)
         world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,
                    event->as.answer.request == NULL ? "says" : "answers",
                    event->as.answer.anchor_ms);
-    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_MARKED)
+    else if (event->kind >= HF_EVENT_ENQUEUED &&
+             event->kind <= HF_EVENT_FLAG_UPDATED)
         world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
                    "engine", name,
                    request_names[event->as.answer.request->kind],
@@ -111,6 +118,6 @@ void world_line_event(struct client *client, const struct hf_event *event)
                    " resumed=%d",
                    name, event->as.connected.timeout_ms,
                    event->as.connected.anchor_ms, event->as.connected.resumed);
-    else if (event->kind < HF_EVENT_WANT)
+    else if (event->kind < HF_EVENT_ACQUIRE)
         world_line(world, client->name, "  engine says %s", name);
 }

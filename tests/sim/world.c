@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "driver.h"
 #include "engines/sim/ensemble.h"
 #include "gate.h"
@@ -100,7 +100,7 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 
 void world_inquire(struct client *client, struct hf_operation *operation)
 {
-    struct hf_event event = {.kind = HF_EVENT_OPERATE};
+    struct hf_event event = {.kind = HF_EVENT_START_OPERATION};
 
     assert(world_can_call(client));
     event.now_ms = driver_now_ms(client);

@@ -15,7 +15,7 @@ void desk_init(struct desk *d, enum hf_request_kind kind, const char *queue,
     struct hf_core_config config = {
         .connect_ms = DESK_CONNECT_MS,
         .retry = {.base_ms = 10, .cap_ms = 100, .tries = 3},
-        .place = "sim:here"};
+        .engine_name = "sim:here"};
 
     hf_random_seed(&config.random, 1);
     memset(d, 0, sizeof *d);
@@ -37,7 +37,7 @@ void desk_connect(struct desk *d, bool resumed)
 
 void desk_inquire(struct desk *d)
 {
-    desk_step(d, (struct hf_event){.kind = HF_EVENT_OPERATE,
+    desk_step(d, (struct hf_event){.kind = HF_EVENT_START_OPERATION,
                                    .as.operation = &d->operation});
 }
 
@@ -51,18 +51,19 @@ static void take(struct desk *d, const struct hf_effect *effect)
 {
     switch (effect->kind) {
     case HF_EFFECT_REQUEST: /* one at a time; a look is told anew or changed */
-        assert_true(d->request == NULL || d->operation.kind == HF_REQUEST_LOOK);
+        assert_true(d->request == NULL ||
+                    d->operation.kind == HF_REQUEST_WATCH_QUEUE);
         d->request = effect->request;
         d->requests++;
         break;
-    case HF_EFFECT_FORGET:
+    case HF_EFFECT_UNWATCH:
         assert_ptr_equal(effect->request, d->request);
         d->request = NULL;
         d->forgets++;
         break;
     default:
-        d->answered += effect->kind == HF_EFFECT_ANSWERED;
-        d->finished += effect->kind == HF_EFFECT_FINISHED;
+        d->answered += effect->kind == HF_EFFECT_OPERATION_ANSWERED;
+        d->finished += effect->kind == HF_EFFECT_OPERATION_DONE;
         assert_true(d->answered >= d->finished);
     }
 }
@@ -91,7 +92,7 @@ void desk_tick(struct desk *d, uint64_t now_ms)
 
 void desk_changed(struct desk *d)
 {
-    struct hf_event event = {.kind = HF_EVENT_CHANGED};
+    struct hf_event event = {.kind = HF_EVENT_QUEUE_CHANGED};
 
     event.as.answer.request = d->request;
     desk_step(d, event);

@@ -32,7 +32,7 @@ bool leases_leave(struct seat *seat, struct hf_ticket_id id)
 struct call *leases_look(struct seat *seat, size_t expected)
 {
     struct hf_ticket_id nobody = {{0}};
-    struct call *call = seat_ask(seat, HF_REQUEST_LOOK, LEASES, nobody);
+    struct call *call = seat_ask(seat, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
 
     assert_int_equal(call->answer, HF_EVENT_LISTED);
     assert_int_equal(call->count, expected);

@@ -52,21 +52,21 @@ struct call *crew_list(struct seat *seat, size_t members, bool marked)
 
 struct call *crew_look(struct seat *seat, size_t members, bool marked)
 {
-    return see(seat, HF_REQUEST_LOOK, members, marked);
+    return see(seat, HF_REQUEST_WATCH_QUEUE, members, marked);
 }
 
 struct call *crew_stamp(struct seat *seat, struct hf_ticket_id id,
                         uint32_t limit)
 {
-    return seat_members(seat, HF_REQUEST_STAMP, CREW, id, limit);
+    return seat_members(seat, HF_REQUEST_NEW_GENERATION, CREW, id, limit);
 }
 
 bool crew_lower(struct seat *seat)
 {
     struct call *call =
-        seat_members(seat, HF_REQUEST_LOWER, CREW, fresh_id(), 0);
+        seat_members(seat, HF_REQUEST_CLEAR_FLAG, CREW, fresh_id(), 0);
 
-    assert_int_equal(call->answer, HF_EVENT_MARKED);
+    assert_int_equal(call->answer, HF_EVENT_FLAG_UPDATED);
     return call->found;
 }
 

@@ -15,14 +15,15 @@
 struct hf_ticket_id crew_come(struct seat *seat);
 void crew_go(struct seat *seat, struct hf_ticket_id id);
 
-/* LIST and LOOK: answered with ${members} and, if ${marked}, the mark. */
+/* LIST and WATCH_QUEUE: answered with ${members} and, if ${marked}, the mark.
+ */
 struct call *crew_list(struct seat *seat, size_t members, bool marked);
 struct call *crew_look(struct seat *seat, size_t members, bool marked);
 
-/* STAMP for ${limit} members. */
+/* NEW_GENERATION for ${limit} members. */
 struct call *crew_stamp(struct seat *seat, struct hf_ticket_id id,
                         uint32_t limit);
-/* LOWER: was it there, and is no more? */
+/* CLEAR_FLAG: was it there, and is no more? */
 bool crew_lower(struct seat *seat);
 
 /* ${file} in the directory; and is it there? */

@@ -31,7 +31,8 @@ static const char *ticket_name(const struct hall *h,
 static void describe(struct hall *h, const struct hf_request *request,
                      const char *verb, char *text, size_t bytes)
 {
-    bool named = request->own != NULL && request->kind != HF_REQUEST_LIST;
+    bool named =
+        request->own_ticket != NULL && request->kind != HF_REQUEST_LIST;
 
     snprintf(text, bytes, "%s%s%s", verb, named ? " " : "",
              named ? ticket_name(h, &request->ticket) : "");
@@ -95,11 +96,11 @@ static void take_user(struct hall *h, const struct hf_effect *effect,
         break;
     default:
         snprintf(text, bytes, "m%zu %s", number,
-                 effect->kind == HF_EFFECT_GRANTED     ? "GRANTED"
-                 : effect->kind == HF_EFFECT_LOST      ? "LOST"
-                 : effect->kind == HF_EFFECT_REVOKED   ? "REVOKED"
-                 : effect->kind == HF_EFFECT_FORGOTTEN ? "FORGOTTEN"
-                                                       : "?");
+                 effect->kind == HF_EFFECT_GRANTED            ? "GRANTED"
+                 : effect->kind == HF_EFFECT_LOST             ? "LOST"
+                 : effect->kind == HF_EFFECT_REVOKED          ? "REVOKED"
+                 : effect->kind == HF_EFFECT_ACQUISITION_DONE ? "DONE"
+                                                              : "?");
     }
 }
 
@@ -112,10 +113,10 @@ void hall_expect(struct hall *h, const char *expected, const char *file,
     while ((effect = hf_core_next_effect(&h->core)) != NULL) {
         if (effect->kind == HF_EFFECT_REQUEST) {
             take_request(h, effect->request, text, sizeof text);
-        } else if (effect->kind == HF_EFFECT_FORGET) {
+        } else if (effect->kind == HF_EFFECT_UNWATCH) {
             describe(h, effect->request, "WATCH", text, sizeof text);
             (void)answering(h, text, true);
-            describe(h, effect->request, "FORGET", text, sizeof text);
+            describe(h, effect->request, "UNWATCH", text, sizeof text);
         } else if (effect->kind == HF_EFFECT_CONNECT) {
             snprintf(text, sizeof text, "CONNECT");
         } else if (effect->kind == HF_EFFECT_STATE) {
@@ -148,7 +149,7 @@ static void user(struct hall *h, enum hf_event_kind kind, size_t number)
 
 void want(struct hall *h, size_t number)
 {
-    user(h, HF_EVENT_WANT, number);
+    user(h, HF_EVENT_ACQUIRE, number);
 }
 
 void release(struct hall *h, size_t number)
@@ -271,7 +272,7 @@ void hall_init(struct hall *h)
         h->m[i] = (struct hf_acquisition){.queue = "q",
                                           .payload = h->payloads[i],
                                           .kind = HF_TICKET_MUTEX,
-                                          .ops = &hf_acquisition_by_cohort,
+                                          .ops = &hf_acquisition_cohort_ops,
                                           .waiter.cohort = &h->cohort,
                                           .deadline_at_ms = HF_FOREVER};
     }

@@ -21,7 +21,7 @@ const char *const idle_names[IDLE_SORTS] = {
 
 uint64_t idle_step(struct fixture *f, struct hf_event event)
 {
-    uint64_t before = f->core.visited;
+    uint64_t before = f->core.visits;
     struct hf_effect *effect;
 
     event.now_ms = f->now_ms;
@@ -32,7 +32,7 @@ uint64_t idle_step(struct fixture *f, struct hf_event event)
     }
     if (f->filled)
         (void)hf_core_wake_at_ms(&f->core);
-    return f->core.visited - before;
+    return f->core.visits - before;
 }
 
 struct hf_event idle_user(enum hf_event_kind kind, struct hf_acquisition *a)
@@ -52,7 +52,7 @@ struct hf_event idle_answer(const struct fixture *f, enum hf_event_kind kind,
 
     assert_non_null(f->asked[request]);
     assert_true(f->asked[request]->busy || request == HF_REQUEST_WATCH ||
-                request == HF_REQUEST_LOOK);
+                request == HF_REQUEST_WATCH_QUEUE);
     event.as.answer.request = f->asked[request];
     event.as.answer.anchor_ms = f->now_ms;
     event.as.answer.found = true;
@@ -69,7 +69,7 @@ uint64_t idle_listed(struct fixture *f, enum hf_event_kind kind,
         {.id = {"a stranger"}, .sequence = 1, .token = 1, .kind = ahead},
         {.id = asked->ticket, .sequence = 2, .kind = asked->ticket_kind},
     };
-    bool own = asked->kind != HF_REQUEST_LOOK;
+    bool own = asked->kind != HF_REQUEST_WATCH_QUEUE;
 
     tickets[0].weight = tickets[1].weight = 1;
     tickets[0].payload = tickets[1].payload = "who";
@@ -96,7 +96,7 @@ void idle_subject(struct fixture *f, struct hf_acquisition *a)
 
 static void want(struct fixture *f, struct hf_acquisition *a)
 {
-    (void)idle_step(f, idle_user(HF_EVENT_WANT, a));
+    (void)idle_step(f, idle_user(HF_EVENT_ACQUIRE, a));
 }
 
 /* A waiter has asked for its watches when it is placed: of the one ahead, and
@@ -117,11 +117,12 @@ static void hold(struct fixture *f, struct hf_acquisition *a)
 
 static void wait_at_barrier(struct fixture *f, struct idle_object *o)
 {
-    o->operation = (struct hf_operation){.kind = HF_REQUEST_LOOK,
+    o->operation = (struct hf_operation){.kind = HF_REQUEST_WATCH_QUEUE,
                                          .queue = o->queue,
                                          .deadline_at_ms = HF_FOREVER};
-    (void)idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &o->operation));
-    (void)idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_LOOK, HF_TICKET_BARRIER);
+    (void)idle_step(f, idle_inquiry(HF_EVENT_START_OPERATION, &o->operation));
+    (void)idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_WATCH_QUEUE,
+                      HF_TICKET_BARRIER);
     assert_int_equal(o->operation.state, HF_OPERATION_WATCHING);
 }
 

@@ -41,7 +41,8 @@ struct fixture {
     struct hf_operation operation; /* a question */
     struct hf_cohort cohort;       /* of a subject that is a member ... */
     struct hf_acquisition m[2];    /* ... behind one that holds and another */
-    struct hf_request *asked[HF_REQUEST_STAMP + 1]; /* the last of its kind */
+    struct hf_request
+        *asked[HF_REQUEST_NEW_GENERATION + 1]; /* the last of its kind */
     struct idle_object *idle;
     bool filled; /* all idle objects are there */
 };

@@ -311,8 +311,9 @@ __attribute__((format(printf, 2, 3))) static void say(struct hf_store *store,
 static const char *request_name(enum hf_request_kind kind)
 {
     static const char *const names[] = {
-        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "REMOVE", "PROVE", "END",
-        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",  "STAMP"};
+        "ENQUEUE",  "LIST",       "WATCH_QUEUE",   "WATCH",  "REMOVE",
+        "PROVE",    "END",        "DOWNGRADE",     "REVOKE", "DESCRIBE",
+        "SET_FLAG", "CLEAR_FLAG", "NEW_GENERATION"};
 
     return names[kind];
 }
@@ -377,8 +378,8 @@ static void on_event(void *arg, struct hf_event *event)
     case HF_EVENT_LISTED:
         say_snapshot(store, "LISTED", event);
         break;
-    case HF_EVENT_CHANGED:
-        say(store, "CHANGED %c", letter(&request->ticket));
+    case HF_EVENT_QUEUE_CHANGED:
+        say(store, "QUEUE_CHANGED %c", letter(&request->ticket));
         break;
     case HF_EVENT_WATCHING:
         say(store, "WATCHING %c", letter(&request->ticket));
@@ -393,16 +394,16 @@ static void on_event(void *arg, struct hf_event *event)
         say(store, "REMOVED %c%s", letter(&request->ticket),
             event->as.answer.found ? " found" : "");
         break;
-    case HF_EVENT_ASKED:
-        say(store, "ASKED %c%s", letter(&request->ticket),
+    case HF_EVENT_REVOKE_SENT:
+        say(store, "REVOKE_SENT %c%s", letter(&request->ticket),
             event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_DESCRIBED:
         say(store, "DESCRIBED %c%s", letter(&request->ticket),
             event->as.answer.found ? " found" : "");
         break;
-    case HF_EVENT_MARKED:
-        say(store, "MARKED %c%s", letter(&request->ticket),
+    case HF_EVENT_FLAG_UPDATED:
+        say(store, "FLAG_UPDATED %c%s", letter(&request->ticket),
             event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_DOWNGRADED:
@@ -515,7 +516,7 @@ struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
     request->ticket_kind = HF_TICKET_MUTEX;
     request->weight = 1;
     request->payload = "";
-    request->own = store->asker;
+    request->own_ticket = store->asker;
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }
@@ -536,7 +537,7 @@ static struct hf_request *ask_of(struct hf_store *store,
                                    .weight = 1,
                                    .limit = limit,
                                    .payload = "",
-                                   .own = store->asker};
+                                   .own_ticket = store->asker};
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }
@@ -558,8 +559,8 @@ struct hf_request *model_member(struct hf_store *store,
                                 char ticket, uint32_t limit)
 {
     return ask_of(store, kind, queue, ticket,
-                  kind == HF_REQUEST_LOWER ? HF_TICKET_READY
-                                           : HF_TICKET_PARTICIPANT,
+                  kind == HF_REQUEST_CLEAR_FLAG ? HF_TICKET_READY
+                                                : HF_TICKET_PARTICIPANT,
                   limit);
 }
 

@@ -9,10 +9,10 @@
  * text, one word group for each event:
  *
  *     CONNECTED 1000; RESUMED 1000     with the anchor
- *     SUSPENDED; LOST; CLOSED; CHANGED a; WATCHING a; GONE a; REVOKED a;
+ *     SUSPENDED; LOST; CLOSED; QUEUE_CHANGED a; WATCHING a; GONE a; REVOKED a;
  *     ENQUEUED a: a b; LISTED a: b     with the queue
- *     REMOVED a; REMOVED a found; DOWNGRADED a; ASKED a found
- *     MARKED a; MARKED a found
+ *     REMOVED a; REMOVED a found; DOWNGRADED a; REVOKE_SENT a found
+ *     FLAG_UPDATED a; FLAG_UPDATED a found
  *     PROVEN 2000; PROVED 2000         asked for; unasked
  *     FAILED ENQUEUE a UNSURE
  *
@@ -74,8 +74,8 @@ struct hf_request *model_enqueue(struct hf_store *store, const char *queue,
 struct hf_request *model_watch(struct hf_store *store, const char *queue,
                                char ticket, enum hf_ticket_kind kind);
 
-/* ENQUEUE, LIST or LOOK of members, their STAMP by so many as ${limit}, LOWER
- * of their mark. */
+/* ENQUEUE, LIST or WATCH_QUEUE of members, their NEW_GENERATION by so many as
+ * ${limit}, CLEAR_FLAG of their mark. */
 struct hf_request *model_member(struct hf_store *store,
                                 enum hf_request_kind kind, const char *queue,
                                 char ticket, uint32_t limit);

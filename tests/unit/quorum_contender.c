@@ -2,8 +2,8 @@
 #include <assert.h>
 
 #include "core/admission.h"
-#include "core/instant.h"
 #include "core/session.h"
+#include "core/time_math.h"
 #include "quorum_world_private.h"
 
 /* ---------------------------------------------------------------- checks -- */
@@ -36,7 +36,7 @@ static void check_grant(struct client *client)
     }
     if (client->token <= (writes ? world->any_token : world->writer_token))
         broken(world, "a token did not rise");
-    world->any_token = hf_later_ms(world->any_token, client->token);
+    world->any_token = hf_max_ms(world->any_token, client->token);
     if (writes)
         world->writer_token = client->token;
 }
@@ -110,7 +110,7 @@ static void decide(struct client *client, const struct hf_snapshot *snapshot)
     if (admission.answer == HF_ADMITTED)
         grant(client);
     else
-        watch(client, admission.before);
+        watch(client, admission.nearest);
 }
 
 static void placed(struct client *client, const struct hf_snapshot *snapshot)
@@ -182,13 +182,13 @@ void contender_event(void *host, struct hf_event *event)
     case HF_EVENT_CONNECTED:
         client->connected = true;
         client->safe_until_ms =
-            hf_later_ms(client->safe_until_ms, event->as.connected.anchor_ms +
-                                                   WORLD_TTL_MS - margin_ms);
+            hf_max_ms(client->safe_until_ms,
+                      event->as.connected.anchor_ms + WORLD_TTL_MS - margin_ms);
         break;
     case HF_EVENT_PROVEN:
         client->safe_until_ms =
-            hf_later_ms(client->safe_until_ms,
-                        event->as.answer.anchor_ms + WORLD_TTL_MS - margin_ms);
+            hf_max_ms(client->safe_until_ms,
+                      event->as.answer.anchor_ms + WORLD_TTL_MS - margin_ms);
         break;
     case HF_EVENT_SUSPENDED:
         client->connected = false;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "quorum_world_private.h"
 
 #define START_MS UINT64_C(100000)
@@ -64,7 +64,7 @@ static struct message *send_message(struct world *world, enum message_kind kind,
     message->server = server;
     message->epoch = link->epoch;
     message->life = world->machines[server].life;
-    message->at_ms = hf_later_ms(world->now_ms + latency_ms(world), *last_ms);
+    message->at_ms = hf_max_ms(world->now_ms + latency_ms(world), *last_ms);
     *last_ms = message->at_ms;
     message->order = ++world->order;
     world->messages[world->message_count++] = message;
@@ -343,7 +343,7 @@ static void opened(struct world *world, const struct message *message)
     const struct machine *machine = &world->machines[message->server];
     uint64_t served_ms =
         world->now_ms / 1000 * 1000 -
-        hf_earlier_ms(machine->started_ms, world->now_ms) / 1000 * 1000;
+        hf_min_ms(machine->started_ms, world->now_ms) / 1000 * 1000;
 
     if (machine->dead || machine->life != message->life) {
         client->links[message->server].open = false;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "shelf.h"
 
 /* --------------------------------------------------------------- the set -- */
@@ -165,20 +165,22 @@ static void describe_request(const struct stage *s,
                              char *text, size_t bytes)
 {
     static const char *const verbs[] = {
-        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "REMOVE", "PROVE", "END",
-        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",  "STAMP"};
+        "ENQUEUE",  "LIST",       "WATCH_QUEUE",   "WATCH",  "REMOVE",
+        "PROVE",    "END",        "DOWNGRADE",     "REVOKE", "DESCRIBE",
+        "SET_FLAG", "CLEAR_FLAG", "NEW_GENERATION"};
     char name[24] = "";
 
-    if (request->own == NULL) {
+    if (request->own_ticket == NULL) {
         snprintf(text, bytes, "%s", verbs[request->kind]);
         return;
     }
-    assert_string_equal(request->queue, request->own->acquisition->queue);
+    assert_string_equal(request->queue,
+                        request->own_ticket->acquisition->queue);
     if (request->kind != HF_REQUEST_LIST)
         ticket_name(s, &request->ticket, name, sizeof name);
     snprintf(text, bytes, "%c %s%s%s",
-             "abc"[index_of(s, request->own->acquisition)],
-             forget ? "FORGET" : verbs[request->kind],
+             "abc"[index_of(s, request->own_ticket->acquisition)],
+             forget ? "UNWATCH" : verbs[request->kind],
              name[0] == '\0' ? "" : " ", name);
 }
 
@@ -209,12 +211,14 @@ static void take_request(struct stage *s, struct hf_request *request,
     assert_true(request->busy);
     assert_null(request->engine_data);
     if (request->kind == HF_REQUEST_ENQUEUE) {
-        unsigned who = index_of(s, request->own->acquisition);
+        unsigned who = index_of(s, request->own_ticket->acquisition);
 
         assert_true(s->mine_count[who] < STAGE_TICKETS);
         s->mine[who][s->mine_count[who]++] = request->ticket;
-        assert_int_equal(request->ticket_kind, request->own->acquisition->kind);
-        assert_ptr_equal(request->payload, request->own->acquisition->payload);
+        assert_int_equal(request->ticket_kind,
+                         request->own_ticket->acquisition->kind);
+        assert_ptr_equal(request->payload,
+                         request->own_ticket->acquisition->payload);
     }
     describe_request(s, request, false, text, bytes);
     assert_null(find_pending(s, text));
@@ -275,10 +279,10 @@ static void take_user_effect(struct stage *s, const struct hf_effect *effect,
                  hf_status_name(a->user.downgrade_status));
         break;
     default:
-        assert_int_equal(effect->kind, HF_EFFECT_FORGOTTEN);
+        assert_int_equal(effect->kind, HF_EFFECT_ACQUISITION_DONE);
         assert_int_equal(s->answers[who], 1);
         assert_int_equal(s->forgotten[who]++, 0);
-        snprintf(text, bytes, "%c FORGOTTEN", letter);
+        snprintf(text, bytes, "%c DONE", letter);
     }
 }
 
@@ -289,7 +293,7 @@ static void take_effect(struct stage *s, struct hf_effect *effect, char *text,
     case HF_EFFECT_REQUEST:
         take_request(s, effect->request, text, bytes);
         break;
-    case HF_EFFECT_FORGET:
+    case HF_EFFECT_UNWATCH:
         take_forget(s, effect->request, text, bytes);
         break;
     case HF_EFFECT_CONNECT:
@@ -367,7 +371,7 @@ static void step_user(struct stage *s, enum hf_event_kind kind,
 
 void want(struct stage *s, struct hf_acquisition *a)
 {
-    step_user(s, HF_EVENT_WANT, a);
+    step_user(s, HF_EVENT_ACQUIRE, a);
 }
 
 void cancel(struct stage *s, struct hf_acquisition *a)
@@ -428,7 +432,7 @@ static void forget_watches(struct stage *s)
 {
     for (size_t i = 0; i < STAGE_PENDING; i++) {
         if (strstr(s->pending[i].text, " WATCH ") != NULL ||
-            strstr(s->pending[i].text, " LOOK") != NULL)
+            strstr(s->pending[i].text, " WATCH_QUEUE") != NULL)
             s->pending[i].text[0] = '\0';
     }
 }
@@ -480,7 +484,7 @@ static void answer(struct stage *s, const char *request, struct hf_event event)
     event.as.answer.request = slot->request;
     if (event.kind != HF_EVENT_WATCHING &&
         !(event.kind == HF_EVENT_LISTED &&
-          slot->request->kind == HF_REQUEST_LOOK))
+          slot->request->kind == HF_REQUEST_WATCH_QUEUE))
         slot->text[0] = '\0';
     step(s, event);
 }
@@ -513,7 +517,7 @@ void watching(struct stage *s, const char *request)
 
 void changed(struct stage *s, const char *request)
 {
-    answer(s, request, (struct hf_event){.kind = HF_EVENT_CHANGED});
+    answer(s, request, (struct hf_event){.kind = HF_EVENT_QUEUE_CHANGED});
 }
 
 void gone(struct stage *s, const char *request)
@@ -530,7 +534,7 @@ void withdrawn(struct stage *s, const char *request, bool found)
 
 void stamped(struct stage *s, const char *request)
 {
-    answer(s, request, (struct hf_event){.kind = HF_EVENT_MARKED});
+    answer(s, request, (struct hf_event){.kind = HF_EVENT_FLAG_UPDATED});
 }
 
 void downgraded(struct stage *s, const char *request)
@@ -579,7 +583,7 @@ void ring(struct stage *s)
     uint64_t at_ms = hf_core_wake_at_ms(&s->core);
 
     assert_true(at_ms != HF_FOREVER);
-    at(s, hf_later_ms(at_ms, s->now_ms));
+    at(s, hf_max_ms(at_ms, s->now_ms));
 }
 
 /* ------------------------------------------------------------ beginnings -- */

@@ -5,10 +5,10 @@
  * a1, a2, ... in the order in which they were enqueued, those of others by one
  * letter each.  Effects read, for instance,
  *
- *     a ENQUEUE a1; a LIST; a LOOK; a WATCH x; a FORGET x; a REMOVE a1;
- *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a FORGOTTEN;
+ *     a ENQUEUE a1; a LIST; a WATCH_QUEUE; a WATCH x; a UNWATCH x; a REMOVE a1;
+ *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a DONE;
  *     a ENDED HF_EBUSY; PROVE; PROVEN; END; STATE CONNECTED; a DOWNGRADE a1;
- *     a DOWNGRADED HF_OK; a STAMP a1
+ *     a DOWNGRADED HF_OK; a NEW_GENERATION a1
  *
  * and a queue is the names of its tickets in order, "x y a1"; of a ticket of
  * others "x" is a mutex, "x/r" a read, "x/w" a write ticket and "x/x" either of
@@ -40,7 +40,7 @@ struct stage {
     size_t mine_count[3];
     struct stage_pending pending[STAGE_PENDING];
     unsigned answers[3];   /* GRANTED and ENDED, at most one each */
-    unsigned forgotten[3]; /* FORGOTTEN, at most one each */
+    unsigned forgotten[3]; /* DONE, at most one each */
     bool held[3];          /* as their owners have been told */
     bool lazy;             /* each session that begins */
 };

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define ALL_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_LOOKS_AHEAD)
+#define ALL_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_WATCHES_TWO)
 
 /* ------------------------------------------------------------- the path -- */
 
@@ -26,7 +26,7 @@ static void one_answer_is_enough_for_an_empty_queue(void **state)
     assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
     assert_null(s->core.first);
 }
 
@@ -57,7 +57,7 @@ static void a_wrong_password_is_not_waited_out(void **state)
         trouble(s, HF_EUNREACHABLE, "refused");
         ring(s);
         assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_CONNECT_MS);
-        expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+        expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
 
         stage_init(s, 0);
         want(s, &s->a);
@@ -98,7 +98,7 @@ static void a_longer_hold_watches_its_own_ticket(void **state)
     expect(s, "a WATCH a1");
     watching(s, "a WATCH a1");
     release(s, &s->a);
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
 }
 
 static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
@@ -106,7 +106,7 @@ static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
     STAGE(s, 0);
     enqueue_a_in(s, "x y z a1");
     expect(s, "a WAITING 3; a WATCH z; a WATCH a1");
-    assert_string_equal(hf_text_of(s->a.holder), "a stranger");
+    assert_string_equal(hf_shared_text_get(s->a.holder), "a stranger");
 }
 
 static void a_list_decides_after_the_one_before_went(void **state)
@@ -182,12 +182,12 @@ static void both_may_go_while_the_list_is_under_way(void **state)
     listed(s, "a LIST", "a1");
     expect(s, "");
     release(s, &s->a);
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
 }
 
 static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
 {
-    STAGE(s, HF_ENGINE_LOOKS_AHEAD);
+    STAGE(s, HF_ENGINE_WATCHES_TWO);
     enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
@@ -208,12 +208,12 @@ static void right_watches_are_kept_and_the_others_taken_back(void **state)
     gone(s, "a WATCH y");
     expect(s, "a LIST");
     listed(s, "a LIST", "w a1"); /* x has gone, its GONE is on the way */
-    expect(s, "a WAITING 1; a FORGET x; a WATCH w");
+    expect(s, "a WAITING 1; a UNWATCH x; a WATCH w");
     gone(s, "a WATCH w");
     expect(s, "a GRANTED");
 }
 
-/* GONE overtakes the FORGET that is still on its way. */
+/* GONE overtakes the UNWATCH that is still on its way. */
 static void the_end_of_a_watch_taken_back_means_nothing(void **state)
 {
     STAGE(s, ALL_TRAITS);
@@ -244,7 +244,7 @@ static void the_place_is_reported_as_often_as_asked(void **state)
     at(s, s->now_ms + 300);
     expect(s, "");
     listed(s, "a LIST", "a1");
-    expect(s, "a GRANTED; a FORGET y");
+    expect(s, "a GRANTED; a UNWATCH y");
 }
 
 /* ----------------------------------------------------------------- kinds -- */
@@ -318,9 +318,9 @@ static void a_mutex_behind_a_downgrade_hears_whose_name_it_is(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     listed(s, "a LIST", "y/r a1/x");
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
+    expect(s, "a ENDED HF_EKIND; a DONE");
 }
 
 static void another_kind_ahead_ends_it(void **state)
@@ -330,7 +330,7 @@ static void another_kind_ahead_ends_it(void **state)
     expect(s, "a REMOVE a1");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "read/write"));
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
+    expect(s, "a ENDED HF_EKIND; a DONE");
 }
 
 static void what_the_name_is_in_use_for_is_told(void **state)
@@ -362,7 +362,7 @@ static void what_the_name_is_in_use_for_is_told(void **state)
         enqueue_a_in(s, rows[i].queue);
         expect(s, "a REMOVE a1");
         withdrawn(s, "a REMOVE a1", true);
-        expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
+        expect(s, "a ENDED HF_EKIND; a DONE");
         assert_non_null(strstr(hf_acquisition_text(&s->a), rows[i].text));
     }
 }
@@ -375,9 +375,9 @@ static void fn09_a_cancelled_wait_ends_when_its_ticket_is_gone(void **state)
     queue_a(s);
     cancel(s, &s->a);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void requests_nobody_has_seen_are_not_made(void **state)
@@ -385,7 +385,7 @@ static void requests_nobody_has_seen_are_not_made(void **state)
     STAGE(s, 0);
     want(s, &s->a);
     cancel(s, &s->a);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void a_cancel_that_comes_late_changes_nothing(void **state)
@@ -401,7 +401,7 @@ static void a_cancel_that_comes_late_changes_nothing(void **state)
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
     cancel(s, &s->a);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
 }
 
 static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
@@ -411,11 +411,11 @@ static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     cancel(s, &s->a);
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ECANCELLED");
     listed(s, "a LIST", "x a1");
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 /* -------------------------------------------------------------- eviction -- */
@@ -430,7 +430,7 @@ static void an_evicted_holder_hears_of_it(void **state)
     assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);
     expect(s, "a LOST");
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void a_release_before_the_loss_was_heard_tells_once(void **state)
@@ -441,7 +441,7 @@ static void a_release_before_the_loss_was_heard_tells_once(void **state)
     expect(s, "a WATCH a1");
     gone(s, "a WATCH a1");
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void fn11_a_release_finds_that_somebody_was_faster(void **state)
@@ -451,7 +451,7 @@ static void fn11_a_release_finds_that_somebody_was_faster(void **state)
     release(s, &s->a);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 /* Only the end of the session takes it out: nobody can wait for that. */
@@ -471,7 +471,7 @@ static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
     ring(s);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 /* What may pass is waited for. */
@@ -490,7 +490,7 @@ static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
     ring(s);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
 }
 
 static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
@@ -498,7 +498,7 @@ static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
     STAGE(s, 0);
     queue_a(s);
     gone(s, "a WATCH a1");
-    expect(s, "a FORGET x");
+    expect(s, "a UNWATCH x");
     assert_int_equal(s->a.displaced, 0); /* it has no other place yet */
     ring(s);
     expect(s, "a ENQUEUE a2");
@@ -508,7 +508,7 @@ static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
     gone(s, "a WATCH y");
     expect(s, "a LIST");
     listed(s, "a LIST", "x"); /* purged, unless the list is wrong */
-    expect(s, "a FORGET a2; a REMOVE a2");
+    expect(s, "a UNWATCH a2; a REMOVE a2");
     withdrawn(s, "a REMOVE a2", false);
     ring(s);
     expect(s, "a ENQUEUE a3");
@@ -528,7 +528,7 @@ static void a_late_list_shows_a_holder_its_eviction(void **state)
     gone(s, "a WATCH y");
     expect(s, "a GRANTED");
     listed(s, "a LIST", "z");
-    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
+    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
 /* ----------------------------------------------------------- the session -- */
@@ -585,7 +585,7 @@ static void a_session_refused_for_good_ends_the_wait(void **state)
     stage_init(s, 0);
     want(s, &s->a);
     session_lost(s, HF_EDENIED);
-    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
+    expect(s, "a ENDED HF_EDENIED; a DONE");
 }
 
 static void a_release_waits_for_the_link_or_the_end(void **state)
@@ -596,7 +596,7 @@ static void a_release_waits_for_the_link_or_the_end(void **state)
     release(s, &s->a);
     expect(s, "STATE SUSPENDED");
     session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "STATE LOST; a RELEASED HF_ELOST; a DONE");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "did not confirm"));
 }
 
@@ -610,7 +610,7 @@ static void a_session_that_ends_confirms_no_release(void **state)
     expect(s, "a REMOVE a1");
     failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "STATE LOST; a RELEASED HF_ELOST; a DONE");
 }
 
 int main(void)

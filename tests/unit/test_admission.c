@@ -125,13 +125,13 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
     size_t blocking = 0;
     bool marks[LONGEST];
 
-    hf_admission_mark(&snapshot, marks);
+    hf_admission_mark_admitted(&snapshot, marks);
     assert_int_equal(marks[mine], admission.answer == HF_ADMITTED);
     assert_int_equal(admission.ahead, mine);
     if (any_stranger_ahead(tickets, mine, kind)) {
         assert_int_equal(admission.answer, HF_WRONG_KIND);
-        assert_false(same_lock(admission.before, kind));
-        assert_true(place_of(admission.before) < mine);
+        assert_false(same_lock(admission.nearest, kind));
+        assert_true(place_of(admission.nearest) < mine);
         return;
     }
     while (nth_in_the_way(tickets, mine, kind, blocking) >= 0)
@@ -139,8 +139,8 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
     assert_int_equal(admission.answer,
                      blocking == 0 ? HF_ADMITTED : HF_WAIT_FOR);
     assert_int_equal(admission.blocking, blocking);
-    check_place(admission.before, nth_in_the_way(tickets, mine, kind, 0));
-    check_place(admission.beyond, nth_in_the_way(tickets, mine, kind, 1));
+    check_place(admission.nearest, nth_in_the_way(tickets, mine, kind, 0));
+    check_place(admission.second, nth_in_the_way(tickets, mine, kind, 1));
     assert_int_equal(admission.gone_admits,
                      kind == HF_TICKET_READ || !any_write_ahead(tickets, mine));
 }
@@ -171,8 +171,8 @@ static void check_part(const struct hf_ticket *tickets, size_t count,
         return;
     }
     assert_int_equal(some.answer, all.answer);
-    check_place(some.before, nth_in_the_way(tickets, mine, kind, 0));
-    check_place(some.beyond, nth_in_the_way(tickets, mine, kind, 1));
+    check_place(some.nearest, nth_in_the_way(tickets, mine, kind, 0));
+    check_place(some.second, nth_in_the_way(tickets, mine, kind, 1));
     if (all.blocking < HF_ADMISSION_NEAREST) {
         assert_int_equal(some.blocking, all.blocking);
         assert_int_equal(some.gone_admits, all.gone_admits);
@@ -275,8 +275,8 @@ static void a_reader_waits_for_the_nearest_writer(void **state)
     tickets[0].kind = tickets[2].kind = HF_TICKET_WRITE;
     tickets[1].kind = tickets[3].kind = HF_TICKET_READ;
     admission = hf_admission_decide(&snapshot, &tickets[3].id, HF_TICKET_READ);
-    assert_int_equal(place_of(admission.before), 2);
-    assert_int_equal(place_of(admission.beyond), 0);
+    assert_int_equal(place_of(admission.nearest), 2);
+    assert_int_equal(place_of(admission.second), 0);
     assert_int_equal(admission.blocking, 2);
     assert_true(admission.gone_admits);
 }
@@ -298,7 +298,7 @@ static void what_may_be_of_several_kinds_is_waited_for(void **state)
         tickets[1].kind = kinds[i];
         admission = hf_admission_decide(&snapshot, &tickets[1].id, kinds[i]);
         assert_int_equal(admission.answer, HF_WAIT_FOR);
-        assert_int_equal(place_of(admission.before), 0);
+        assert_int_equal(place_of(admission.nearest), 0);
         assert_int_equal(admission.gone_admits, kinds[i] == HF_TICKET_READ);
     }
 }
@@ -326,7 +326,7 @@ static void leases_wait_for_room(void **state)
             assert_int_equal(admission.answer,
                              permits <= limit ? HF_ADMITTED : HF_WAIT_FOR);
             assert_int_equal(admission.blocking, permits <= limit ? 0 : 1);
-            assert_null(admission.before);
+            assert_null(admission.nearest);
         }
         assert_int_equal(hf_admission_has_room(&snapshot, 2, limit),
                          limit >= 8);

@@ -12,7 +12,7 @@
 
 static void begin(struct desk *s, uint64_t wait_ms)
 {
-    desk_init(s, HF_REQUEST_LOOK, "b", wait_ms);
+    desk_init(s, HF_REQUEST_WATCH_QUEUE, "b", wait_ms);
     s->operation.only_try = wait_ms == 0;
     desk_connect(s, false);
     desk_inquire(s);
@@ -163,12 +163,12 @@ static void a_wait_can_be_cancelled_at_any_time(void **state)
 
 static void the_engine_does_not_hear_of_what_was_over_before(void **state)
 {
-    struct hf_event inquire = {.kind = HF_EVENT_OPERATE};
+    struct hf_event inquire = {.kind = HF_EVENT_START_OPERATION};
     struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
     struct desk s;
 
     (void)state;
-    desk_init(&s, HF_REQUEST_LOOK, "q", HF_FOREVER);
+    desk_init(&s, HF_REQUEST_WATCH_QUEUE, "q", HF_FOREVER);
     desk_connect(&s, false);
     inquire.as.operation = event.as.operation = &s.operation;
     desk_step_only(&s, inquire);
@@ -197,7 +197,7 @@ static void answers_cross_the_end(void **state)
 
     begin(&s, HF_FOREVER);
     desk_step_only(&s, event);
-    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_CHANGED,
+    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_QUEUE_CHANGED,
                                          .as.answer.request = s.request});
     desk_take(&s);
     assert_int_equal(s.forgets, 0);

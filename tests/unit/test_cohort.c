@@ -23,7 +23,7 @@ static void one_alone_is_as_any_other(void **state)
     assert_int_equal(promise(h, 1), 0);
     expect(h, "REMOVE t1");
     withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(h, "m1 RELEASED HF_OK; m1 DONE");
     assert_true(hf_cohort_is_idle(&h->cohort));
     assert_null(h->core.first_cohort);
 }
@@ -34,18 +34,18 @@ static void a_release_hands_on_without_a_request(void **state)
     release(h, 1);
     assert_int_equal(promise(h, 1), 0);
     assert_int_equal(promise(h, 2), HALL_SAFE_MS);
-    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 DONE");
     assert_int_equal(h->m[2].token, 101);
     assert_true(hf_ticket_id_equal(&h->m[2].ticket_id, &h->t[1]));
     want(h, 4);
     release(h, 2);
-    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 FORGOTTEN");
+    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 DONE");
     release(h, 3);
-    expect(h, "m4 GRANTED; m3 RELEASED HF_OK; m3 FORGOTTEN");
+    expect(h, "m4 GRANTED; m3 RELEASED HF_OK; m3 DONE");
     release(h, 4);
     expect(h, "REMOVE t1");
     withdrawn(h, "REMOVE t1");
-    expect(h, "m4 RELEASED HF_OK; m4 FORGOTTEN");
+    expect(h, "m4 RELEASED HF_OK; m4 DONE");
     assert_true(hf_cohort_is_idle(&h->cohort));
 }
 
@@ -59,15 +59,14 @@ static void after_so_many_another_ticket_is_taken(void **state)
 
         release(h, i);
         snprintf(text, sizeof text,
-                 "m%zu GRANTED; m%zu RELEASED HF_OK; m%zu FORGOTTEN", i + 1, i,
-                 i);
+                 "m%zu GRANTED; m%zu RELEASED HF_OK; m%zu DONE", i + 1, i, i);
         expect(h, text);
     }
     release(h, HALL_HANDOFFS + 1);
     expect(h, "REMOVE t1; ENQUEUE t2");
     assert_string_equal(h->t_payloads[2], "m18");
     withdrawn(h, "REMOVE t1");
-    expect(h, "m17 RELEASED HF_OK; m17 FORGOTTEN");
+    expect(h, "m17 RELEASED HF_OK; m17 DONE");
     enqueued(h, "ENQUEUE t2", "x t2");
     expect(h, "WATCH x; WATCH t2");
     answer(h, HF_EVENT_WATCHING, "WATCH x", NULL);
@@ -91,9 +90,9 @@ static void no_more_than_two_tickets_at_once(void **state)
     enqueued(h, "ENQUEUE t2", "t1 t2");
     expect(h, "REMOVE t2");
     withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN; ENQUEUE t3");
+    expect(h, "m1 RELEASED HF_OK; m1 DONE; ENQUEUE t3");
     withdrawn(h, "REMOVE t2");
-    expect(h, "m2 ENDED HF_ECANCELLED; m2 FORGOTTEN");
+    expect(h, "m2 ENDED HF_ECANCELLED; m2 DONE");
     enqueued(h, "ENQUEUE t3", "t3");
     expect(h, "m3 GRANTED");
 }
@@ -108,7 +107,7 @@ static void one_who_joins_while_the_last_leaves_gets_another(void **state)
     enqueued(h, "ENQUEUE t2", "t1 t2"); /* the withdrawal is late */
     expect(h, "WATCH t1; WATCH t2");
     withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(h, "m1 RELEASED HF_OK; m1 DONE");
     gone(h, "WATCH t1");
     expect(h, "m2 GRANTED");
 }
@@ -120,7 +119,7 @@ static void a_try_is_busy_at_once_while_another_holds(void **state)
     HELD(h, 1);
     h->m[2].only_try = true;
     want(h, 2);
-    expect(h, "m2 ENDED HF_EBUSY; m2 FORGOTTEN");
+    expect(h, "m2 ENDED HF_EBUSY; m2 DONE");
     assert_string_equal(hf_acquisition_text(&h->m[2]), "held by \"m1\"");
 }
 
@@ -136,7 +135,7 @@ static void a_try_is_busy_when_its_ticket_is_behind(void **state)
     enqueued(&hall, "ENQUEUE t1", "x t1");
     expect(&hall, "REMOVE t1");
     withdrawn(&hall, "REMOVE t1");
-    expect(&hall, "m1 ENDED HF_EBUSY; m1 FORGOTTEN");
+    expect(&hall, "m1 ENDED HF_EBUSY; m1 DONE");
     assert_string_equal(hf_acquisition_text(&hall.m[1]),
                         "held by \"a stranger\"");
 }
@@ -153,7 +152,7 @@ static void a_try_that_is_busy_leaves_its_ticket_to_the_next(void **state)
     want(&hall, 2);
     expect(&hall, "ENQUEUE t1");
     enqueued(&hall, "ENQUEUE t1", "x t1");
-    expect(&hall, "WATCH x; WATCH t1; m1 ENDED HF_EBUSY; m1 FORGOTTEN");
+    expect(&hall, "WATCH x; WATCH t1; m1 ENDED HF_EBUSY; m1 DONE");
     gone(&hall, "WATCH x");
     expect(&hall, "m2 GRANTED");
 }
@@ -171,16 +170,16 @@ static void a_limit_ends_only_the_one(void **state)
     expect(h, "WATCH t1");
     assert_int_equal(hf_core_wake_at_ms(&h->core), 2000);
     tick(h, 2000);
-    expect(h, "m3 ENDED HF_ETIMEDOUT; m3 FORGOTTEN");
+    expect(h, "m3 ENDED HF_ETIMEDOUT; m3 DONE");
     assert_string_equal(hf_acquisition_text(&h->m[3]),
                         "waited 1000 ms; ahead: 2, held by \"m1\"");
     assert_int_equal(hf_core_wake_at_ms(&h->core), 3000);
     release(h, 1);
-    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 DONE");
     tick(h, 3000);
     expect(h, "");
     release(h, 2);
-    expect(h, "m4 GRANTED; m2 RELEASED HF_OK; m2 FORGOTTEN");
+    expect(h, "m4 GRANTED; m2 RELEASED HF_OK; m2 DONE");
 }
 
 static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
@@ -196,7 +195,7 @@ static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
     enqueued(&hall, "ENQUEUE t1", "x y t1");
     expect(&hall, "WATCH y; WATCH t1");
     tick(&hall, 2000);
-    expect(&hall, "m2 ENDED HF_ETIMEDOUT; m2 FORGOTTEN");
+    expect(&hall, "m2 ENDED HF_ETIMEDOUT; m2 DONE");
     assert_string_equal(hf_acquisition_text(&hall.m[2]),
                         "waited 1000 ms; ahead: 3, held by \"a stranger\"");
 }
@@ -215,13 +214,13 @@ static void the_ticket_goes_with_the_last_who_waits(void **state)
     enqueued(&hall, "ENQUEUE t1", "x t1");
     expect(&hall, "WATCH x; WATCH t1");
     cancel(&hall, 2);
-    expect(&hall, "m2 ENDED HF_ECANCELLED; m2 FORGOTTEN");
+    expect(&hall, "m2 ENDED HF_ECANCELLED; m2 DONE");
     cancel(&hall, 1);
-    expect(&hall, "m1 ENDED HF_ECANCELLED; m1 FORGOTTEN");
+    expect(&hall, "m1 ENDED HF_ECANCELLED; m1 DONE");
     cancel(&hall, 3);
-    expect(&hall, "FORGET x; FORGET t1; REMOVE t1");
+    expect(&hall, "UNWATCH x; UNWATCH t1; REMOVE t1");
     withdrawn(&hall, "REMOVE t1");
-    expect(&hall, "m3 ENDED HF_ECANCELLED; m3 FORGOTTEN");
+    expect(&hall, "m3 ENDED HF_ECANCELLED; m3 DONE");
     assert_true(hf_cohort_is_idle(&hall.cohort));
 }
 
@@ -240,11 +239,11 @@ static void who_waits_goes_on_behind_another_ticket(void **state)
     expect(h, "m2 GRANTED");
     assert_int_equal(h->m[2].token, 102);
     release(h, 1);
-    expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
+    expect(h, "m1 RELEASED HF_ELOST; m1 DONE");
     release(h, 2);
     expect(h, "REMOVE t2");
     withdrawn(h, "REMOVE t2");
-    expect(h, "m2 RELEASED HF_OK; m2 FORGOTTEN");
+    expect(h, "m2 RELEASED HF_OK; m2 DONE");
 }
 
 static void safe_until_ends_the_grant_of_the_member(void **state)
@@ -270,7 +269,7 @@ static void hand_on_in_an_outage(struct hall *h)
     tell(h, HF_EVENT_SUSPENDED);
     expect(h, "SUSPENDED");
     release(h, 1);
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(h, "m1 RELEASED HF_OK; m1 DONE");
     h->now_ms += 100;
     connected(h, true);
     expect(h, "CONNECTED; WATCH t1; LIST");
@@ -292,7 +291,7 @@ static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
     HELD(h, 2);
     hand_on_in_an_outage(h);
     answer(h, HF_EVENT_LISTED, "LIST", "x");
-    expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
+    expect(h, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
 }
 
 /* Nothing says that it is there: the next ticket tells why. */
@@ -301,7 +300,7 @@ static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
     HELD(h, 2);
     hand_on_in_an_outage(h);
     failed(h, "LIST", HF_FAILURE_FATAL, HF_EDENIED);
-    expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
+    expect(h, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
     failed(h, "ENQUEUE t2", HF_FAILURE_FATAL, HF_EDENIED);
     expect(h, "m2 ENDED HF_EDENIED");
 }
@@ -334,7 +333,7 @@ static void a_ticket_is_looked_for_once_a_connection(void **state)
     answer(h, HF_EVENT_LISTED, "LIST", "t1");
     expect(h, "m2 GRANTED");
     release(h, 2);
-    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 FORGOTTEN");
+    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 DONE");
 }
 
 static void the_last_member_waits_for_the_removal_within_a_bound(void **state)
@@ -342,7 +341,7 @@ static void the_last_member_waits_for_the_removal_within_a_bound(void **state)
     HELD(h, 2);
     tell(h, HF_EVENT_SUSPENDED);
     release(h, 1);
-    expect(h, "SUSPENDED; m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(h, "SUSPENDED; m1 RELEASED HF_OK; m1 DONE");
     cancel(h, 2);
     expect(h, "");
     assert_int_equal(hf_core_wake_at_ms(&h->core),
@@ -355,7 +354,7 @@ static void the_last_member_waits_for_the_removal_within_a_bound(void **state)
     connected(h, true);
     expect(h, "CONNECTED; REMOVE t1");
     withdrawn(h, "REMOVE t1");
-    expect(h, "m2 FORGOTTEN");
+    expect(h, "m2 DONE");
 }
 
 static void a_proof_moves_the_promise_of_the_one_that_holds(void **state)
@@ -384,9 +383,9 @@ static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
     answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
     expect(h, "m1 REVOKED; DESCRIBE t1");
     release(h, 1);
-    expect(h, "FORGET t1; REMOVE t1; ENQUEUE t2");
+    expect(h, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
     withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(h, "m1 RELEASED HF_OK; m1 DONE");
     answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
     enqueued(h, "ENQUEUE t2", "t2");
     expect(h, "m2 GRANTED"); /* and nobody asks it */
@@ -411,9 +410,9 @@ static void a_ticket_asked_for_in_time_serves_one(void **state)
     gone(&hall, "WATCH x");
     expect(&hall, "m1 GRANTED; m1 REVOKED");
     release(&hall, 1);
-    expect(&hall, "FORGET t1; REMOVE t1; ENQUEUE t2");
+    expect(&hall, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
     withdrawn(&hall, "REMOVE t1");
-    expect(&hall, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    expect(&hall, "m1 RELEASED HF_OK; m1 DONE");
 }
 
 /* ------------------------------------------------------------------ ends -- */
@@ -428,8 +427,8 @@ static void an_error_of_the_ticket_is_everybodys(void **state)
     want(&hall, 2);
     expect(&hall, "ENQUEUE t1");
     failed(&hall, "ENQUEUE t1", HF_FAILURE_FATAL, HF_EDENIED);
-    expect(&hall, "m1 ENDED HF_EDENIED; m1 FORGOTTEN; m2 ENDED HF_EDENIED; "
-                  "m2 FORGOTTEN");
+    expect(&hall, "m1 ENDED HF_EDENIED; m1 DONE; m2 ENDED HF_EDENIED; "
+                  "m2 DONE");
     assert_string_equal(hf_acquisition_text(&hall.m[1]), "said the engine");
     assert_string_equal(hf_acquisition_text(&hall.m[2]), "said the engine");
     assert_true(hf_cohort_is_idle(&hall.cohort));
@@ -454,7 +453,7 @@ static void a_ticket_that_was_removed_is_a_grant_that_was_lost(void **state)
     expect(h, "REMOVE t1");
     event.as.answer.request = answering(h, "REMOVE t1", true);
     step(h, event);
-    expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
+    expect(h, "m1 RELEASED HF_ELOST; m1 DONE");
 }
 
 static void closing_ends_all_who_wait(void **state)
@@ -466,9 +465,9 @@ static void closing_ends_all_who_wait(void **state)
     expect(h, "m4 ENDED HF_ECLOSED");
     (void)answering(h, "END", true);
     tell(h, HF_EVENT_CLOSED);
-    expect(h, "CLOSED; m2 FORGOTTEN; m3 FORGOTTEN; m4 FORGOTTEN");
+    expect(h, "CLOSED; m2 DONE; m3 DONE; m4 DONE");
     release(h, 1);
-    expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
+    expect(h, "m1 RELEASED HF_ELOST; m1 DONE");
     assert_true(hf_cohort_is_idle(&h->cohort));
 }
 
@@ -483,7 +482,7 @@ static void without_memory_the_first_member_ends(void **state)
     shelf_refuse(true);
     want(&hall, 1);
     shelf_refuse(false);
-    expect(&hall, "m1 ENDED HF_ENOMEM; m1 FORGOTTEN");
+    expect(&hall, "m1 ENDED HF_ENOMEM; m1 DONE");
     assert_true(hf_cohort_is_idle(&hall.cohort));
     want(&hall, 2);
     expect(&hall, "ENQUEUE t1");
@@ -501,10 +500,10 @@ without_memory_the_next_ticket_waits_for_the_one_before(void **state)
     answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
     shelf_refuse(true);
     release(h, 1);
-    expect(h, "FORGET t1; REMOVE t1");
+    expect(h, "UNWATCH t1; REMOVE t1");
     shelf_refuse(false);
     withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN; ENQUEUE t2");
+    expect(h, "m1 RELEASED HF_OK; m1 DONE; ENQUEUE t2");
 }
 
 int main(void)

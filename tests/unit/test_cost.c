@@ -58,7 +58,7 @@ static uint64_t listed(struct fixture *f, enum hf_ticket_kind ahead)
 
 static uint64_t looked(struct fixture *f, enum hf_ticket_kind ahead)
 {
-    return idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_LOOK, ahead);
+    return idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_WATCH_QUEUE, ahead);
 }
 
 static uint64_t tick_after(struct fixture *f, uint64_t ms)
@@ -71,7 +71,7 @@ static uint64_t tick_after(struct fixture *f, uint64_t ms)
 static void ask(struct fixture *f)
 {
     idle_subject(f, &f->a);
-    (void)user(f, HF_EVENT_WANT);
+    (void)user(f, HF_EVENT_ACQUIRE);
 }
 
 static void wait_behind(struct fixture *f, enum hf_ticket_kind ahead)
@@ -92,7 +92,7 @@ static void hold_as(struct fixture *f, enum hf_ticket_kind kind)
 {
     idle_subject(f, &f->a);
     f->a.kind = kind;
-    (void)user(f, HF_EVENT_WANT);
+    (void)user(f, HF_EVENT_ACQUIRE);
     (void)enqueued(f, 0);
     assert_int_equal(f->a.state, HF_ACQUISITION_HELD);
 }
@@ -100,20 +100,20 @@ static void hold_as(struct fixture *f, enum hf_ticket_kind kind)
 /* End whatever the subject does; nothing of it is left. */
 static void finish(struct fixture *f, struct hf_acquisition *a)
 {
-    const struct hf_own_ticket *ticket = a->own.ticket;
+    const struct hf_own_ticket *ticket = a->tickets.current;
     bool has =
         a->state == HF_ACQUISITION_HELD || a->state == HF_ACQUISITION_LOST;
 
     if (a->state < HF_ACQUISITION_RELEASING)
         (void)idle_step(f,
                         idle_user(has ? HF_EVENT_RELEASE : HF_EVENT_CANCEL, a));
-    if (ticket != NULL && ticket->ask.busy &&
-        ticket->ask.kind == HF_REQUEST_ENQUEUE)
+    if (ticket != NULL && ticket->request.busy &&
+        ticket->request.kind == HF_REQUEST_ENQUEUE)
         (void)enqueued(f, 0);
-    if (ticket != NULL && ticket->ask.busy &&
-        ticket->ask.kind == HF_REQUEST_LIST)
+    if (ticket != NULL && ticket->request.busy &&
+        ticket->request.kind == HF_REQUEST_LIST)
         (void)listed(f, 0);
-    if (ticket != NULL && hf_description_is_busy(ticket->description))
+    if (ticket != NULL && hf_ticket_description_is_busy(ticket->description))
         (void)answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
     if (hf_acquisition_awaits_removal(a))
         (void)answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
@@ -132,7 +132,7 @@ static uint64_t finished(struct fixture *f, uint64_t cost)
 static uint64_t want(struct fixture *f)
 {
     idle_subject(f, &f->a);
-    return finished(f, user(f, HF_EVENT_WANT));
+    return finished(f, user(f, HF_EVENT_ACQUIRE));
 }
 
 static uint64_t is_granted(struct fixture *f)
@@ -157,12 +157,12 @@ static struct hf_event gone(struct fixture *f)
 {
     struct hf_event event = idle_answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH);
 
-    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        struct hf_watch *watch = f->a.own.ticket->watches.slots[i];
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        struct hf_ticket_watch *watch = f->a.tickets.current->watches.slots[i];
 
-        if (watch != NULL && watch->state == HF_WATCH_ASKED &&
+        if (watch != NULL && watch->state == HF_TICKET_WATCH_ASKED &&
             hf_ticket_id_equal(&watch->request.ticket,
-                               &f->a.own.ticket->in.queued.before.id))
+                               &f->a.tickets.current->in.queued.nearest.id))
             event.as.answer.request = &watch->request;
     }
     return event;
@@ -204,7 +204,8 @@ static uint64_t is_described(struct fixture *f)
     wait_behind(f, HF_TICKET_MUTEX);
     (void)answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH);
     cost = answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
-    assert_false(hf_description_is_busy(f->a.own.ticket->description));
+    assert_false(
+        hf_ticket_description_is_busy(f->a.tickets.current->description));
     return finished(f, cost);
 }
 
@@ -272,7 +273,7 @@ static uint64_t deadline(struct fixture *f)
 
     idle_subject(f, &f->a);
     f->a.deadline_at_ms = f->now_ms + 1;
-    (void)user(f, HF_EVENT_WANT);
+    (void)user(f, HF_EVENT_ACQUIRE);
     (void)enqueued(f, HF_TICKET_MUTEX);
     cost = tick_after(f, 1);
     assert_int_equal(f->a.status, HF_ETIMEDOUT);
@@ -286,7 +287,7 @@ static uint64_t retry(struct fixture *f)
     ask(f);
     cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_RETRY);
     cost += tick_after(f, 20);
-    assert_int_equal(f->a.own.ticket->state, HF_OWN_TICKET_ENQUEUING);
+    assert_int_equal(f->a.tickets.current->state, HF_OWN_TICKET_ENQUEUING);
     return finished(f, cost);
 }
 
@@ -301,11 +302,11 @@ static uint64_t doubt(struct fixture *f)
 
     idle_subject(f, &f->b);
     f->b.queue = "doubt";
-    (void)idle_step(f, idle_user(HF_EVENT_WANT, &f->b));
+    (void)idle_step(f, idle_user(HF_EVENT_ACQUIRE, &f->b));
     cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_UNSURE);
     f->asked[HF_REQUEST_LIST]->ticket = (struct hf_ticket_id){{1}};
     cost += listed(f, 0);
-    assert_null(f->b.own.ticket);
+    assert_null(f->b.tickets.current);
     return cost;
 }
 
@@ -351,20 +352,20 @@ static uint64_t trouble(struct fixture *f)
 
 static uint64_t looks_for_room(struct fixture *f)
 {
-    struct hf_event event = {.kind = HF_EVENT_LIMIT};
+    struct hf_event event = {.kind = HF_EVENT_SET_LIMIT};
     uint64_t cost;
 
     idle_subject(f, &f->a);
     f->a.kind = HF_TICKET_LEASE;
     f->a.weight = f->a.limit = 1;
-    cost = user(f, HF_EVENT_WANT);
+    cost = user(f, HF_EVENT_ACQUIRE);
     cost += looked(f, HF_TICKET_LEASE);
-    cost += answer(f, HF_EVENT_CHANGED, HF_REQUEST_LOOK);
+    cost += answer(f, HF_EVENT_QUEUE_CHANGED, HF_REQUEST_WATCH_QUEUE);
     cost += looked(f, HF_TICKET_LEASE);
     event.as.limit.acquisition = &f->a;
     event.as.limit.permits = 2;
     cost += idle_step(f, event);
-    assert_int_equal(f->a.own.ticket->state, HF_OWN_TICKET_LOOKING);
+    assert_int_equal(f->a.tickets.current->state, HF_OWN_TICKET_UNQUEUED);
     return finished(f, cost);
 }
 
@@ -375,9 +376,9 @@ static uint64_t stamps(struct fixture *f)
     idle_subject(f, &f->a);
     f->a.kind = HF_TICKET_PARTICIPANT;
     f->a.limit = 1;
-    (void)user(f, HF_EVENT_WANT);
+    (void)user(f, HF_EVENT_ACQUIRE);
     cost = enqueued(f, 0);
-    cost += answer(f, HF_EVENT_MARKED, HF_REQUEST_STAMP);
+    cost += answer(f, HF_EVENT_FLAG_UPDATED, HF_REQUEST_NEW_GENERATION);
     return finished(f, cost);
 }
 
@@ -393,7 +394,7 @@ static uint64_t inquire(struct fixture *f)
     uint64_t cost;
 
     question(f);
-    cost = idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &f->operation));
+    cost = idle_step(f, idle_inquiry(HF_EVENT_START_OPERATION, &f->operation));
     cost += answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
     assert_int_equal(f->operation.state, HF_OPERATION_DONE);
     return cost;
@@ -403,8 +404,8 @@ static uint64_t request_to_let_go(struct fixture *f)
 {
     question(f);
     f->operation.kind = HF_REQUEST_REVOKE;
-    (void)idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &f->operation));
-    return answer(f, HF_EVENT_ASKED, HF_REQUEST_REVOKE);
+    (void)idle_step(f, idle_inquiry(HF_EVENT_START_OPERATION, &f->operation));
+    return answer(f, HF_EVENT_REVOKE_SENT, HF_REQUEST_REVOKE);
 }
 
 static uint64_t recall(struct fixture *f)
@@ -412,7 +413,7 @@ static uint64_t recall(struct fixture *f)
     uint64_t cost;
 
     question(f);
-    (void)idle_step(f, idle_inquiry(HF_EVENT_OPERATE, &f->operation));
+    (void)idle_step(f, idle_inquiry(HF_EVENT_START_OPERATION, &f->operation));
     cost = idle_step(f, idle_inquiry(HF_EVENT_CANCEL_OPERATION, &f->operation));
     cost += answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
     return cost;
@@ -435,7 +436,7 @@ static uint64_t member(struct fixture *f)
     uint64_t cost;
 
     join(f, HF_FOREVER);
-    cost = user(f, HF_EVENT_WANT);
+    cost = user(f, HF_EVENT_ACQUIRE);
     cost += user(f, HF_EVENT_CANCEL);
     assert_int_equal(f->a.state, HF_ACQUISITION_DONE);
     return cost;
@@ -446,7 +447,7 @@ static uint64_t member_deadline(struct fixture *f)
     uint64_t cost;
 
     join(f, f->now_ms + 1);
-    (void)user(f, HF_EVENT_WANT);
+    (void)user(f, HF_EVENT_ACQUIRE);
     cost = tick_after(f, 1);
     assert_int_equal(f->a.status, HF_ETIMEDOUT);
     return cost;
@@ -474,7 +475,7 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"want", HF_EVENT_WANT, want, NOTHING},
+    {"want", HF_EVENT_ACQUIRE, want, NOTHING},
     {"granted", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"queued", HF_EVENT_ENQUEUED, is_queued, NOTHING},
     {"watching", HF_EVENT_WATCHING, is_watching, NOTHING},
@@ -490,13 +491,13 @@ static const struct row rows[] = {
     {"tick", HF_EVENT_TICK, tick, NOTHING},
     {"deadline", HF_EVENT_TICK, deadline, NOTHING},
     {"retry", HF_EVENT_FAILED, retry, NOTHING},
-    {"looks for room", HF_EVENT_CHANGED, looks_for_room, NOTHING},
-    {"limit", HF_EVENT_LIMIT, looks_for_room, NOTHING},
-    {"stamps", HF_EVENT_MARKED, stamps, NOTHING},
-    {"inquire", HF_EVENT_OPERATE, inquire, NOTHING},
-    {"asked", HF_EVENT_ASKED, request_to_let_go, NOTHING},
+    {"looks for room", HF_EVENT_QUEUE_CHANGED, looks_for_room, NOTHING},
+    {"limit", HF_EVENT_SET_LIMIT, looks_for_room, NOTHING},
+    {"stamps", HF_EVENT_FLAG_UPDATED, stamps, NOTHING},
+    {"inquire", HF_EVENT_START_OPERATION, inquire, NOTHING},
+    {"asked", HF_EVENT_REVOKE_SENT, request_to_let_go, NOTHING},
     {"recall", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
-    {"a member comes and goes", HF_EVENT_WANT, member, NOTHING},
+    {"a member comes and goes", HF_EVENT_ACQUIRE, member, NOTHING},
     {"a member's deadline", HF_EVENT_TICK, member_deadline, NOTHING},
     {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
     {"check", HF_EVENT_CHECK, is_checked, NOTHING},
@@ -505,7 +506,7 @@ static const struct row rows[] = {
     {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"suspended", HF_EVENT_SUSPENDED, suspended, NOTHING},
     {"trouble", HF_EVENT_CONNECTION_ERROR, trouble, NOTHING},
-    {"want, suspended", HF_EVENT_WANT, want, NOTHING},
+    {"want, suspended", HF_EVENT_ACQUIRE, want, NOTHING},
     {"tick, suspended", HF_EVENT_TICK, tick, NOTHING},
     {"resuming", HF_EVENT_RESUMING, resuming, NOTHING},
     /* The last one: it ends the idle grants. */

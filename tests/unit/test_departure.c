@@ -10,14 +10,14 @@
 
 #include "desk.h"
 
-#define STAMP 50
+#define NEW_GENERATION 50
 
 /* Member 'm' leaves. */
 static void begin(struct desk *s, bool keeps, uint64_t wait_ms)
 {
-    desk_init(s, HF_REQUEST_LOOK, "d", wait_ms);
-    s->operation.stamp = STAMP;
-    s->operation.keeps = keeps;
+    desk_init(s, HF_REQUEST_WATCH_QUEUE, "d", wait_ms);
+    s->operation.generation = NEW_GENERATION;
+    s->operation.keeps_ticket = keeps;
     s->operation.ticket.bytes[0] = 'm';
     s->operation.only_try = wait_ms == 0;
     desk_connect(s, false);
@@ -36,8 +36,9 @@ static void seen(struct desk *s, const char *who)
     for (size_t i = 0; i < count; i++) {
         bool since = who[i] < 'a';
 
-        tickets[i] = (struct hf_ticket){.kind = HF_TICKET_PARTICIPANT,
-                                        .token = i + 1 + (since ? STAMP : 0)};
+        tickets[i] =
+            (struct hf_ticket){.kind = HF_TICKET_PARTICIPANT,
+                               .token = i + 1 + (since ? NEW_GENERATION : 0)};
         tickets[i].id.bytes[0] = (uint8_t)who[i];
     }
     event.as.answer.request = s->request;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/double_barrier.h"
+#include "core/double_barrier_rule.h"
 
 #define ROOM 8
 
@@ -69,10 +69,10 @@ static void too_few_wait_and_enough_stamp(void **state)
     (void)state;
     assert_int_equal(enter("a", 'a', 2), HF_ENTER_WAIT);
     assert_int_equal(enter("ab", 'a', 3), HF_ENTER_WAIT);
-    assert_int_equal(enter("abc", 'a', 3), HF_ENTER_STAMP);
-    assert_int_equal(enter("abc", 'c', 3), HF_ENTER_STAMP);
-    assert_int_equal(enter("abcd", 'b', 3), HF_ENTER_STAMP);
-    assert_int_equal(enter("a", 'a', 1), HF_ENTER_STAMP);
+    assert_int_equal(enter("abc", 'a', 3), HF_ENTER_NEW_GENERATION);
+    assert_int_equal(enter("abc", 'c', 3), HF_ENTER_NEW_GENERATION);
+    assert_int_equal(enter("abcd", 'b', 3), HF_ENTER_NEW_GENERATION);
+    assert_int_equal(enter("a", 'a', 1), HF_ENTER_NEW_GENERATION);
 }
 
 static void fn66_a_stamp_counts_for_those_it_found(void **state)
@@ -90,14 +90,14 @@ static void fn66_a_stamp_of_before_lets_nobody_in(void **state)
     (void)state;
     assert_int_equal(enter("!a", 'a', 2), HF_ENTER_WAIT);
     assert_int_equal(enter("a!b", 'b', 3), HF_ENTER_WAIT);
-    assert_int_equal(enter("!ab", 'a', 2), HF_ENTER_STAMP);
-    assert_int_equal(enter("a!b", 'b', 2), HF_ENTER_STAMP);
+    assert_int_equal(enter("!ab", 'a', 2), HF_ENTER_NEW_GENERATION);
+    assert_int_equal(enter("a!b", 'b', 2), HF_ENTER_NEW_GENERATION);
 }
 
 static void the_stamp_does_not_count_as_a_member(void **state)
 {
     struct hf_ticket_id mine = id_of('a');
-    struct hf_enter answer;
+    struct hf_enter_decision answer;
     struct scene s;
 
     (void)state;
@@ -105,7 +105,7 @@ static void the_stamp_does_not_count_as_a_member(void **state)
     answer = hf_double_barrier_decide_enter(&s.snapshot, &mine, 3);
     assert_int_equal(answer.answer, HF_ENTER_WAIT);
     assert_int_equal(answer.participants, 2);
-    assert_int_equal(answer.stamp, 1);
+    assert_int_equal(answer.generation, 1);
 }
 
 static void the_last_of_the_round_goes(void **state)

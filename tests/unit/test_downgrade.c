@@ -24,7 +24,7 @@ static void begin_downgrade(struct stage *s)
 {
     hold(s);
     downgrade(s, &s->a);
-    expect(s, "a FORGET a1; a DOWNGRADE a1");
+    expect(s, "a UNWATCH a1; a DOWNGRADE a1");
 }
 
 static void its_ticket_is_not_watched_meanwhile(void **state)
@@ -36,9 +36,9 @@ static void its_ticket_is_not_watched_meanwhile(void **state)
     expect(s, "a DOWNGRADED HF_OK; a WATCH a1");
     assert_int_equal(s->a.kind, HF_TICKET_READ);
     release(s, &s->a);
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
 }
 
 static void it_is_asked_again_until_answered(void **state)
@@ -72,7 +72,7 @@ static void a_broken_link_is_waited_for(void **state)
     downgrade(s, &s->a);
     expect(s, "");
     connected(s, STAGE_START_MS, true);
-    expect(s, "STATE CONNECTED; a FORGET a1; a DOWNGRADE a1");
+    expect(s, "STATE CONNECTED; a UNWATCH a1; a DOWNGRADE a1");
     suspended(s);
     failed(s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
     expect(s, "STATE SUSPENDED");
@@ -104,7 +104,7 @@ static void a_ticket_that_is_gone_is_a_loss(void **state)
     expect(s, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", false);
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void what_is_refused_leaves_a_writer(void **state)
@@ -116,7 +116,7 @@ static void what_is_refused_leaves_a_writer(void **state)
     assert_int_equal(s->a.kind, HF_TICKET_WRITE);
     assert_string_equal(hf_acquisition_text(&s->a), "not you");
     downgrade(s, &s->a); /* it may be allowed by now */
-    expect(s, "a FORGET a1; a DOWNGRADE a1");
+    expect(s, "a UNWATCH a1; a DOWNGRADE a1");
     downgraded(s, "a DOWNGRADE a1");
     expect(s, "a DOWNGRADED HF_OK; a WATCH a1");
 }
@@ -137,7 +137,7 @@ static void a_release_ends_it(void **state)
             failed(s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
         else
             failed_as(s, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_ELOST, "gone");
-        expect(s, "a FORGOTTEN");
+        expect(s, "a DONE");
     }
 }
 
@@ -147,7 +147,7 @@ static void a_release_takes_back_what_was_not_asked(void **state)
     hold(s);
     downgrade(s, &s->a);
     release(s, &s->a);
-    expect(s, "a FORGET a1; a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
     assert_false(is_pending(s, "a DOWNGRADE a1"));
 }
 
@@ -159,7 +159,7 @@ static void a_lost_session_ends_it(void **state)
     session_lost(s, HF_ELOST);
     expect(s, "a LOST; STATE LOST; a DOWNGRADED HF_ELOST");
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void a_close_ends_it(void **state)
@@ -171,7 +171,7 @@ static void a_close_ends_it(void **state)
     failed(s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
     release(s, &s->a);
     closed(s);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN; STATE CLOSED");
+    expect(s, "a RELEASED HF_ELOST; a DONE; STATE CLOSED");
 }
 
 /* Safe-until passes: the ticket may live, and under either name must not. */
@@ -192,10 +192,10 @@ static void the_promise_may_end_as_it_is_asked_for(void **state)
     hold(s);
     later(s, STAGE_SAFE_MS);
     downgrade(s, &s->a);
-    expect(s, "a LOST; a FORGET a1; a REMOVE a1; a DOWNGRADED HF_ELOST");
+    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1; a DOWNGRADED HF_ELOST");
     withdrawn(s, "a REMOVE a1", true);
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 /* Of a writer that was listed as a reader since, the end is no end: the watch
@@ -211,7 +211,7 @@ static void a_reader_is_watched_anew(void **state)
     connected(s, STAGE_START_MS, true);
     expect(s, "STATE CONNECTED; a LIST");
     listed(s, "a LIST", "x/r a1");
-    expect(s, "a WAITING 1; a FORGET x; a WATCH x");
+    expect(s, "a WAITING 1; a UNWATCH x; a WATCH x");
     watching(s, "a WATCH x");
     gone(s, "a WATCH x"); /* the reader's */
     expect(s, "a GRANTED");

@@ -112,7 +112,7 @@ static void one_that_is_refused_gives_its_turn_on(void **state)
 {
     BOTH(s);
     failed_as(s, "a ENQUEUE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
-    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN; b ENQUEUE b1");
+    expect(s, "a ENDED HF_EDENIED; a DONE; b ENQUEUE b1");
 }
 
 static void a_deadline_gives_its_turn_on(void **state)
@@ -124,7 +124,7 @@ static void a_deadline_gives_its_turn_on(void **state)
     expect(s, "a ENQUEUE a1");
     failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
     at(s, STAGE_START_MS + 50);
-    expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN; b ENQUEUE b1");
+    expect(s, "a ENDED HF_ETIMEDOUT; a DONE; b ENQUEUE b1");
 }
 
 /* An acquisition that may not ask yet is passed. */
@@ -148,7 +148,7 @@ static void who_waits_for_a_turn_is_told_why(void **state)
     failed_as(s, "a ENQUEUE a1", HF_FAILURE_RETRY, HF_EUNREACHABLE,
               "the server is loading");
     at(s, STAGE_START_MS + 40);
-    expect(s, "b ENDED HF_ETIMEDOUT; b FORGOTTEN");
+    expect(s, "b ENDED HF_ETIMEDOUT; b DONE");
     assert_non_null(
         strstr(hf_acquisition_text(&s->b), "the server is loading"));
 }

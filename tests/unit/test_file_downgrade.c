@@ -64,7 +64,7 @@ static void assert_not_admitted(const struct call *call,
         hf_admission_decide(&snapshot, &mine, HF_TICKET_WRITE);
 
     assert_int_equal(place.answer, HF_WAIT_FOR);
-    assert_true(hf_ticket_id_equal(&place.before->id, &writer.id));
+    assert_true(hf_ticket_id_equal(&place.nearest->id, &writer.id));
 }
 
 static void an_enqueue_sees_one_of_the_two(void **state)
@@ -193,7 +193,7 @@ static void a_request_finds_the_ticket_while_it_changes(void **state)
         changed = has_changed();
         if (!changed)
             assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
-        assert_int_equal(call->answer, HF_EVENT_ASKED);
+        assert_int_equal(call->answer, HF_EVENT_REVOKE_SENT);
         assert_true(call->found);
         assert_heard();
         seat_close(other);

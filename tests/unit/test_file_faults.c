@@ -71,7 +71,7 @@ static bool look_with_fault(const char *queue, unsigned step)
     (void)seat_lease(a, queue, first, 1);
     (void)seat_lease(a, queue, fresh_id(), 2);
     story_fail_call(step, error_now);
-    look = seat_ask(b, HF_REQUEST_LOOK, queue, first);
+    look = seat_ask(b, HF_REQUEST_WATCH_QUEUE, queue, first);
     (void)seat_ask(a, HF_REQUEST_REMOVE, queue, first);
     met = story_call_failed();
     if (look->answer == HF_EVENT_LISTED)

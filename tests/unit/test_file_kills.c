@@ -158,7 +158,7 @@ static bool wait_to_be_first(struct seat *seat, struct call *call,
             return true;
         if (admission.answer != HF_WAIT_FOR)
             return false;
-        watch = seat_ask(seat, HF_REQUEST_WATCH, "q", admission.before->id);
+        watch = seat_ask(seat, HF_REQUEST_WATCH, "q", admission.nearest->id);
         if (!seat_sees_gone(seat, watch))
             return false;
         call = seat_ask(seat, HF_REQUEST_LIST, "q", id);

@@ -70,7 +70,7 @@ static void the_longest_name_has_leases(void **state)
     call = seat_lease(b, name, fresh_id(), 1);
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(call->count, 2);
-    call = seat_ask(b, HF_REQUEST_LOOK, name, id);
+    call = seat_ask(b, HF_REQUEST_WATCH_QUEUE, name, id);
     assert_int_equal(call->count, 2);
     assert_true(seat_ask(a, HF_REQUEST_REMOVE, name, id)->found);
     assert_true(seat_sees_gone(b, call));
@@ -144,7 +144,7 @@ static void a_directory_that_is_removed_is_empty(void **state)
     (void)state;
     for (unsigned lists = 1; lists <= 2; lists++) {
         expect_empty(a, HF_REQUEST_LIST, lists);
-        expect_empty(a, HF_REQUEST_LOOK, lists);
+        expect_empty(a, HF_REQUEST_WATCH_QUEUE, lists);
     }
     seat_close(a);
 }
@@ -205,7 +205,7 @@ static void looks_do_not_mix(void **state)
     (void)state;
     (void)seat_lease(a, "t/leases", other, 1);
     here = leases_look(b, 1);
-    there = seat_ask(b, HF_REQUEST_LOOK, "t/leases", other);
+    there = seat_ask(b, HF_REQUEST_WATCH_QUEUE, "t/leases", other);
     again = leases_look(b, 1);
     assert_true(leases_leave(a, id));
     assert_true(seat_sees_gone(b, here));
@@ -230,7 +230,7 @@ static void ones_own_ticket_that_goes_is_told(void **state)
     (void)state;
     (void)leases_take(b, 1);
     call = leases_look(a, 3);
-    elsewhere = seat_ask(a, HF_REQUEST_LOOK, "t/leases", first);
+    elsewhere = seat_ask(a, HF_REQUEST_WATCH_QUEUE, "t/leases", first);
     assert_true(leases_leave(a, first));
     assert_int_equal(call->gone, 1);
     call = leases_look(a, 2);
@@ -293,12 +293,12 @@ static void on_head_event(void *arg, struct hf_event *event)
 
     if (event->kind == HF_EVENT_ENQUEUED)
         head->gate = event->as.answer.snapshot.tickets[0];
-    if (event->kind == HF_EVENT_CHANGED)
+    if (event->kind == HF_EVENT_QUEUE_CHANGED)
         head->changed++;
     if (event->kind != HF_EVENT_GONE)
         return;
     head->gone++;
-    hf_engine_file.forget(head->engine, &head->look);
+    hf_engine_file.unwatch(head->engine, &head->look);
 }
 
 static bool head_is_lost(void *arg)
@@ -309,7 +309,8 @@ static bool head_is_lost(void *arg)
 /* The loop hears of the lease first, and yet it is told last, or not at all. */
 static void a_lost_head_is_told_before_a_change(void **state)
 {
-    struct head head = {.look = {.kind = HF_REQUEST_LOOK, .queue = LEASES}};
+    struct head head = {
+        .look = {.kind = HF_REQUEST_WATCH_QUEUE, .queue = LEASES}};
     struct seat *b = seat_open(&bench_file);
     struct hf_ticket_id lease = leases_take(b, 1);
     struct hf_request end = {.kind = HF_REQUEST_END};
@@ -358,7 +359,7 @@ static void on_event(void *arg, struct hf_event *event)
 
     if (event->kind == HF_EVENT_LISTED)
         eager->listed++;
-    if (event->kind != HF_EVENT_CHANGED || ++eager->changed > 3)
+    if (event->kind != HF_EVENT_QUEUE_CHANGED || ++eager->changed > 3)
         return;
     eager->look.engine_data = NULL;
     hf_engine_file.request(eager->engine, &eager->look);
@@ -366,7 +367,8 @@ static void on_event(void *arg, struct hf_event *event)
 
 static void looking_again_at_once_is_another_look(void **state)
 {
-    struct eager eager = {.look = {.kind = HF_REQUEST_LOOK, .queue = LEASES}};
+    struct eager eager = {
+        .look = {.kind = HF_REQUEST_WATCH_QUEUE, .queue = LEASES}};
     struct hf_request end = {.kind = HF_REQUEST_END};
     struct hf_request enqueue = {.kind = HF_REQUEST_ENQUEUE,
                                  .queue = LEASES,

@@ -280,7 +280,7 @@ static struct call *look_with(struct seat *seat, unsigned opens, int error)
     opens_left = opens + 2;
     error_now = error;
     hf_sys_step = fail_an_open;
-    call = seat_ask(seat, HF_REQUEST_LOOK, LEASES, nobody);
+    call = seat_ask(seat, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
     hf_sys_step = NULL;
     return call;
 }
@@ -343,7 +343,7 @@ static void memory_may_run_out(void **state)
         struct seat *b = seat_open(&bench_file);
 
         heap_fail(++step, false);
-        call = seat_ask(b, HF_REQUEST_LOOK, LEASES, nobody);
+        call = seat_ask(b, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
         met = heap_failed();
         heap_fail(0, false);
         if (met) {

@@ -38,7 +38,7 @@ static bool is_there(const char *path)
 
 static struct call *look(struct seat *seat, bool up)
 {
-    struct call *call = seat_mark(seat, HF_REQUEST_LOOK, "b");
+    struct call *call = seat_mark(seat, HF_REQUEST_WATCH_QUEUE, "b");
 
     assert_int_equal(call->answer, HF_EVENT_LISTED);
     assert_int_equal(call->count, up ? 1 : 0);
@@ -47,7 +47,7 @@ static struct call *look(struct seat *seat, bool up)
 
 static void mark(struct seat *seat, enum hf_request_kind kind)
 {
-    assert_int_equal(seat_mark(seat, kind, "b")->answer, HF_EVENT_MARKED);
+    assert_int_equal(seat_mark(seat, kind, "b")->answer, HF_EVENT_FLAG_UPDATED);
 }
 
 /* As ls -l shows it; and it takes its directory along. */
@@ -58,13 +58,13 @@ static void a_mark_says_whose_it_is(void **state)
     ssize_t got;
 
     (void)state;
-    mark(a, HF_REQUEST_RAISE);
+    mark(a, HF_REQUEST_SET_FLAG);
     mark_path("b", path);
     got = readlink(path, text, sizeof text - 1);
     assert_int_equal(got, 36 + 2);
     text[got] = '\0';
     assert_string_equal(text + 36, " b");
-    mark(a, HF_REQUEST_LOWER);
+    mark(a, HF_REQUEST_CLEAR_FLAG);
     assert_false(is_there(path));
     *strrchr(path, '/') = '\0';
     assert_false(is_there(path));
@@ -79,7 +79,7 @@ static void fn66_other_news_wakes_nobody(void **state)
     struct call *seen;
 
     (void)state;
-    mark(a, HF_REQUEST_RAISE);
+    mark(a, HF_REQUEST_SET_FLAG);
     seen = look(a, true);
     mark_path("b", path);
     assert_int_equal(utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW), 0);
@@ -91,7 +91,7 @@ static void fn66_other_news_wakes_nobody(void **state)
     assert_int_equal(unlink(path), 0); /* by hand, as good as any */
     assert_true(seat_sees_gone(a, seen));
     (void)look(a, false);
-    mark(a, HF_REQUEST_LOWER); /* who finds it down tidies up */
+    mark(a, HF_REQUEST_CLEAR_FLAG); /* who finds it down tidies up */
     seat_close(a);
 }
 
@@ -104,7 +104,7 @@ static void a_mark_stays_when_a_queue_runs_empty(void **state)
     struct call *seen;
 
     (void)state;
-    mark(a, HF_REQUEST_RAISE);
+    mark(a, HF_REQUEST_SET_FLAG);
     seen = look(b, true);
     (void)seat_enqueue(a, "b", id, HF_TICKET_MUTEX, "");
     (void)seat_ask(a, HF_REQUEST_REMOVE, "b", id);
@@ -112,7 +112,7 @@ static void a_mark_stays_when_a_queue_runs_empty(void **state)
     seat_settle(b);
     assert_int_equal(seen->gone, 0);
     (void)look(b, true);
-    mark(b, HF_REQUEST_LOWER);
+    mark(b, HF_REQUEST_CLEAR_FLAG);
     assert_true(seat_sees_gone(b, seen));
     seat_close(b);
 }
@@ -135,7 +135,7 @@ static void a_mark_that_was_moved_away_is_down(void **state)
     (void)snprintf(paths[1], MARK_BYTES, "%s/locks", bench_file_root());
     (void)snprintf(paths[2], MARK_BYTES, "%s", bench_file_root());
     for (size_t i = 0; i < 3; i++) {
-        mark(a, HF_REQUEST_RAISE);
+        mark(a, HF_REQUEST_SET_FLAG);
         seen = look(a, true);
         (void)snprintf(away, sizeof away, "%.*s.away", MARK_BYTES - 8,
                        paths[i]);
@@ -144,7 +144,7 @@ static void a_mark_that_was_moved_away_is_down(void **state)
         (void)look(a, false);
         move(away, paths[i]);
         (void)look(a, true);
-        mark(a, HF_REQUEST_LOWER);
+        mark(a, HF_REQUEST_CLEAR_FLAG);
     }
     seat_close(a);
 }
@@ -158,9 +158,9 @@ static void a_root_that_is_gone_is_made_again(void **state)
     (void)state;
     (void)snprintf(locks, sizeof locks, "%s/locks", bench_file_root());
     assert_int_equal(rmdir(locks), 0);
-    mark(a, HF_REQUEST_RAISE);
+    mark(a, HF_REQUEST_SET_FLAG);
     (void)look(a, true);
-    mark(a, HF_REQUEST_LOWER);
+    mark(a, HF_REQUEST_CLEAR_FLAG);
     seat_close(a);
 }
 
@@ -174,12 +174,12 @@ static void a_mark_for_all_users(void **state)
     (void)state;
     bench_file_share();
     a = seat_open(&bench_file);
-    mark(a, HF_REQUEST_RAISE);
+    mark(a, HF_REQUEST_SET_FLAG);
     mark_path("b", path);
     *strrchr(path, '/') = '\0';
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_mode & 0022, 0022);
-    mark(a, HF_REQUEST_LOWER);
+    mark(a, HF_REQUEST_CLEAR_FLAG);
     seat_close(a);
     (void)umask(before);
 }
@@ -196,16 +196,16 @@ static void what_is_no_mark_is_refused(void **state)
     (void)state;
     mark_path("b", path);
     for (size_t i = 0; i < 2; i++) {
-        mark(a, HF_REQUEST_RAISE);
+        mark(a, HF_REQUEST_SET_FLAG);
         assert_int_equal(unlink(path), 0);
         assert_int_equal(symlink(texts[i], path), 0);
-        call = seat_mark(a, HF_REQUEST_LOOK, "b");
+        call = seat_mark(a, HF_REQUEST_WATCH_QUEUE, "b");
         assert_int_equal(call->answer, HF_EVENT_FAILED);
         assert_int_equal(call->status, HF_EDIR);
         assert_non_null(strstr(call->text, texts[i]));
-        call = seat_mark(a, HF_REQUEST_RAISE, "b");
+        call = seat_mark(a, HF_REQUEST_SET_FLAG, "b");
         assert_int_equal(call->status, HF_EDIR);
-        mark(a, HF_REQUEST_LOWER);
+        mark(a, HF_REQUEST_CLEAR_FLAG);
     }
     seat_close(a);
 }
@@ -227,11 +227,11 @@ static void wait_without(int (*fault)(const char *call))
     struct seat *a = seat_open(&bench_file);
     struct call *seen;
 
-    mark(a, HF_REQUEST_RAISE);
+    mark(a, HF_REQUEST_SET_FLAG);
     hf_sys_step = fault;
     seen = look(a, true);
     hf_sys_step = NULL;
-    mark(a, HF_REQUEST_LOWER);
+    mark(a, HF_REQUEST_CLEAR_FLAG);
     assert_true(seat_sees_gone(a, seen));
     assert_non_null(strstr(bench_file_log(), "inotify"));
     seat_close(a);
@@ -253,13 +253,13 @@ static void barriers_are_watched_side_by_side(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 3; i++, queue[0]++) {
-        (void)seat_mark(a, HF_REQUEST_RAISE, queue);
-        looks[i] = seat_mark(a, HF_REQUEST_LOOK, queue);
+        (void)seat_mark(a, HF_REQUEST_SET_FLAG, queue);
+        looks[i] = seat_mark(a, HF_REQUEST_WATCH_QUEUE, queue);
         assert_int_equal(looks[i]->count, 1);
     }
     for (unsigned i = 0; i < 3; i++) {
         queue[0] = (char)('0' + i);
-        (void)seat_mark(a, HF_REQUEST_LOWER, queue);
+        (void)seat_mark(a, HF_REQUEST_CLEAR_FLAG, queue);
         assert_true(seat_sees_gone(a, looks[i]));
     }
     seat_close(a);
@@ -277,15 +277,16 @@ static bool live_with_fault(unsigned step)
 
     mark_path("b", path);
     story_fail_call(step, error_now);
-    call = seat_mark(a, HF_REQUEST_RAISE, "b");
+    call = seat_mark(a, HF_REQUEST_SET_FLAG, "b");
     assert_true(call->answer == HF_EVENT_FAILED || is_there(path));
-    call = seat_mark(a, HF_REQUEST_LOOK, "b");
+    call = seat_mark(a, HF_REQUEST_WATCH_QUEUE, "b");
     if (call->answer == HF_EVENT_LISTED)
         assert_int_equal(call->count, is_there(path) ? 1 : 0);
-    if (seat_mark(a, HF_REQUEST_LOWER, "b")->answer == HF_EVENT_MARKED)
+    if (seat_mark(a, HF_REQUEST_CLEAR_FLAG, "b")->answer ==
+        HF_EVENT_FLAG_UPDATED)
         assert_false(is_there(path));
     met = story_call_failed();
-    (void)seat_mark(a, HF_REQUEST_LOWER, "b");
+    (void)seat_mark(a, HF_REQUEST_CLEAR_FLAG, "b");
     if (call->answer == HF_EVENT_LISTED && call->count == 1)
         assert_true(seat_sees_gone(a, call));
     seat_close(a);

@@ -27,7 +27,8 @@ static void expect_silence(struct seat *seat, const struct call *call)
 
 static void stamp(struct seat *seat, struct hf_ticket_id id, uint32_t limit)
 {
-    assert_int_equal(crew_stamp(seat, id, limit)->answer, HF_EVENT_MARKED);
+    assert_int_equal(crew_stamp(seat, id, limit)->answer,
+                     HF_EVENT_FLAG_UPDATED);
 }
 
 /* ---------------------------------------------------------------- layout -- */
@@ -126,12 +127,12 @@ static void a_long_name_is_one_name(void **state)
     name[200] = '/';
     call = seat_enqueue(a, name, id, HF_TICKET_PARTICIPANT, "");
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    call = seat_members(a, HF_REQUEST_STAMP, name, id, 1);
-    assert_int_equal(call->answer, HF_EVENT_MARKED);
-    call = seat_members(a, HF_REQUEST_LOOK, name, id, 0);
+    call = seat_members(a, HF_REQUEST_NEW_GENERATION, name, id, 1);
+    assert_int_equal(call->answer, HF_EVENT_FLAG_UPDATED);
+    call = seat_members(a, HF_REQUEST_WATCH_QUEUE, name, id, 0);
     assert_int_equal(call->count, 2);
     (void)seat_ask(a, HF_REQUEST_REMOVE, name, id);
-    assert_true(seat_members(a, HF_REQUEST_LOWER, name, id, 0)->found);
+    assert_true(seat_members(a, HF_REQUEST_CLEAR_FLAG, name, id, 0)->found);
     seat_close(a);
 }
 
@@ -168,7 +169,7 @@ static void what_is_no_stamp_is_refused(void **state)
     crew_path("ready", path);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(symlink(texts[i], path), 0);
-        call = seat_members(a, HF_REQUEST_LOOK, CREW, id, 0);
+        call = seat_members(a, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
         assert_int_equal(call->answer, HF_EVENT_FAILED);
         assert_int_equal(call->status, HF_EDIR);
         assert_non_null(strstr(call->text, texts[i]));
@@ -316,7 +317,7 @@ static void news_of_before_wakes_nobody(void **state)
     seen = crew_look(a, 1, false);
     /* The loop does not run until all of this is over. */
     (void)seat_members_only(b, HF_REQUEST_ENQUEUE, CREW, other, 0);
-    (void)seat_members_only(b, HF_REQUEST_STAMP, CREW, other, 2);
+    (void)seat_members_only(b, HF_REQUEST_NEW_GENERATION, CREW, other, 2);
     assert_int_equal(seen->gone, 0);
     seat_forget(a, seen);
     seen = crew_look(a, 2, true);
@@ -474,7 +475,7 @@ static void a_directory_replaced_under_a_look_is_watched(void **state)
 
     (void)state;
     /* For inotify, and what it watches above. */
-    (void)seat_members(a, HF_REQUEST_LOOK, "other", fresh_id(), 0);
+    (void)seat_members(a, HF_REQUEST_WATCH_QUEUE, "other", fresh_id(), 0);
     latecomer = seat_open(&bench_file);
     (void)crew_come(b);
     crew_path("", path);

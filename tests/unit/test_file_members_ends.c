@@ -54,7 +54,7 @@ static void a_stamp_counts_the_living(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++)
         victims[i] = crew_victim_start();
-    assert_int_equal(crew_stamp(a, id, 4)->answer, HF_EVENT_MARKED);
+    assert_int_equal(crew_stamp(a, id, 4)->answer, HF_EVENT_FLAG_UPDATED);
     for (size_t i = 0; i < 2; i++)
         story_victim_kill(victims[i]);
     assert_int_equal(crew_files(), 2 * 4 + 1);
@@ -63,7 +63,7 @@ static void a_stamp_counts_the_living(void **state)
     assert_int_equal(call->failure, HF_FAILURE_RETRY);
     assert_non_null(strstr(call->text, "2 of 3"));
     assert_int_equal(crew_files(), 2 * 2 + 1);
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_MARKED);
+    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
     story_victim_kill(victims[2]);
     crew_go(a, id);
     assert_true(crew_lower(a)); /* the dead keep it up no longer */
@@ -82,7 +82,7 @@ static void a_stamp_left_by_the_dead_does_no_harm(void **state)
     uint64_t token;
 
     (void)state;
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_MARKED);
+    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
     token = crew_list(a, 2, true)->tickets[2].token;
     crew_go(a, id);
     assert_false(crew_lower(a));
@@ -107,7 +107,7 @@ static void a_stopped_member_is_counted_until_it_is_taken_out(void **state)
 
     (void)state;
     assert_int_equal(kill(victim, SIGSTOP), 0);
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_MARKED);
+    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
     assert_true(seat_sees_gone(b, seen));
     seen = crew_look(b, 2, true);
     crew_go(a, seen->tickets[0].id);
@@ -129,12 +129,12 @@ static void live_a_round(struct seat *seat)
     struct hf_ticket_id id = fresh_id();
 
     (void)seat_enqueue(seat, CREW, id, HF_TICKET_PARTICIPANT, "doomed");
-    (void)seat_members(seat, HF_REQUEST_LOOK, CREW, id, 0);
+    (void)seat_members(seat, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
     (void)crew_stamp(seat, id, 1);
     (void)crew_stamp(seat, id, 1);
     (void)seat_members(seat, HF_REQUEST_LIST, CREW, id, 0);
     (void)seat_ask(seat, HF_REQUEST_REMOVE, CREW, id);
-    (void)seat_members(seat, HF_REQUEST_LOWER, CREW, id, 0);
+    (void)seat_members(seat, HF_REQUEST_CLEAR_FLAG, CREW, id, 0);
 }
 
 static void live_to_be_killed(void *arg)
@@ -155,7 +155,7 @@ static uint64_t meet_alone(void)
     uint64_t token;
 
     assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
-    assert_int_equal(crew_stamp(a, id, 1)->answer, HF_EVENT_MARKED);
+    assert_int_equal(crew_stamp(a, id, 1)->answer, HF_EVENT_FLAG_UPDATED);
     call = crew_list(a, 1, true); /* which is cheaper than a look */
     token = call->tickets[1].token;
     assert_true(token > call->tickets[0].token);
@@ -221,11 +221,11 @@ static bool meeting_with_fault(unsigned step)
 
     leave_unfinished();
     story_fail_call(step, error_now);
-    look = seat_members(a, HF_REQUEST_LOOK, CREW, first, 0);
+    look = seat_members(a, HF_REQUEST_WATCH_QUEUE, CREW, first, 0);
     stamp = crew_stamp(b, second, 2);
     met = story_call_failed();
-    assert_true(stamp->answer != HF_EVENT_MARKED || crew_has("ready"));
-    if (stamp->answer != HF_EVENT_MARKED)
+    assert_true(stamp->answer != HF_EVENT_FLAG_UPDATED || crew_has("ready"));
+    if (stamp->answer != HF_EVENT_FLAG_UPDATED)
         assert_false(crew_has("ready"));
     if (look->answer == HF_EVENT_LISTED) {
         assert_int_equal(look->count, 2);
@@ -285,7 +285,7 @@ static void memory_may_run_out(void **state)
         struct hf_ticket_id id = crew_come(a);
 
         heap_fail(++step, false);
-        (void)seat_members(b, HF_REQUEST_LOOK, CREW, id, 0);
+        (void)seat_members(b, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
         (void)crew_stamp(a, id, 1);
         live_a_round(b);
         met = heap_failed();
@@ -331,7 +331,7 @@ static void look_without(int (*fault)(const char *call))
     hf_sys_step = fault;
     seen = crew_look(a, 2, false);
     hf_sys_step = NULL;
-    assert_int_equal(crew_stamp(b, id, 2)->answer, HF_EVENT_MARKED);
+    assert_int_equal(crew_stamp(b, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
     assert_true(seat_sees_gone(a, seen));
     seen = crew_look(a, 2, true);
     crew_go(b, id); /* by its hang-up */
@@ -356,7 +356,7 @@ static void or_it_is_said_that_they_cannot_be(void **state)
 
     (void)state;
     hf_sys_step = neither;
-    call = seat_members(a, HF_REQUEST_LOOK, CREW, id, 0);
+    call = seat_members(a, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
     hf_sys_step = NULL;
     assert_int_equal(call->answer, HF_EVENT_FAILED);
     assert_int_equal(call->status, HF_ELIMIT);
@@ -394,19 +394,19 @@ static void stamps_wait_for_the_lock(void **state)
     struct seat *a = seat_open(&bench_file);
     struct hf_ticket_id id = crew_come(a);
     int fd = take_lock();
-    struct call *stamp = begin_work(a, HF_REQUEST_STAMP, id);
-    struct call *lower = begin_work(a, HF_REQUEST_LOWER, id);
+    struct call *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct call *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
 
     (void)state;
     (void)crew_list(a, 1, false); /* which needs no lock */
     assert_int_equal(close(fd), 0);
-    assert_int_equal(seat_wait(a, stamp)->answer, HF_EVENT_MARKED);
+    assert_int_equal(seat_wait(a, stamp)->answer, HF_EVENT_FLAG_UPDATED);
     assert_false(seat_wait(a, lower)->found);
     fd = take_lock();
-    lower = begin_work(a, HF_REQUEST_LOWER, id);
+    lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
     crew_go(a, id); /* nor does this */
     assert_int_equal(close(fd), 0);
-    assert_int_equal(seat_wait(a, lower)->answer, HF_EVENT_MARKED);
+    assert_int_equal(seat_wait(a, lower)->answer, HF_EVENT_FLAG_UPDATED);
     assert_true(lower->found);
     seat_close(a);
 }
@@ -417,7 +417,7 @@ static void a_stamp_is_overtaken_by_a_withdrawal(void **state)
     struct seat *a = seat_open(&bench_file);
     struct hf_ticket_id id = crew_come(a);
     int fd = take_lock();
-    struct call *stamp = begin_work(a, HF_REQUEST_STAMP, id);
+    struct call *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
 
     (void)state;
     crew_go(a, id);
@@ -433,8 +433,8 @@ static void the_end_waits_for_no_lock(void **state)
     struct seat *a = seat_open(&bench_file);
     struct hf_ticket_id id = crew_come(a);
     int fd = take_lock();
-    struct call *stamp = begin_work(a, HF_REQUEST_STAMP, id);
-    struct call *lower = begin_work(a, HF_REQUEST_LOWER, id);
+    struct call *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct call *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
     char path[CREW_PATH_BYTES];
 
     (void)state;

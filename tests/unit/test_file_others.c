@@ -118,7 +118,7 @@ static void the_dead_are_not_asked(void **state)
     (void)state;
     bench_file.victim_kill(&bench_file, victim);
     ask = seat_insist(a, HF_REQUEST_REVOKE, "q", dead);
-    assert_int_equal(ask->answer, HF_EVENT_ASKED);
+    assert_int_equal(ask->answer, HF_EVENT_REVOKE_SENT);
     assert_false(ask->found);
     assert_int_equal(seat_look(a, "q")->count, 0);
     seat_close(a);

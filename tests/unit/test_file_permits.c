@@ -109,7 +109,7 @@ static bool wait_for_gate(struct seat *seat, struct hf_ticket_id id)
 
         if (admission.answer != HF_WAIT_FOR)
             return admission.answer == HF_ADMITTED;
-        watch = seat_ask(seat, HF_REQUEST_WATCH, LOCKS, admission.before->id);
+        watch = seat_ask(seat, HF_REQUEST_WATCH, LOCKS, admission.nearest->id);
         if (!seat_sees_gone(seat, watch))
             return false;
         call = seat_ask(seat, HF_REQUEST_LIST, LOCKS, id);
@@ -123,7 +123,8 @@ static bool wait_for_room(struct seat *seat, uint32_t weight)
     struct hf_ticket_id nobody = {{0}};
 
     for (unsigned i = 0; i < STEPS_MAX; i++) {
-        struct call *call = seat_ask(seat, HF_REQUEST_LOOK, LEASES, nobody);
+        struct call *call =
+            seat_ask(seat, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
         struct hf_snapshot leases = {call->tickets, call->count, 0};
 
         if (call->answer != HF_EVENT_LISTED)

@@ -305,9 +305,9 @@ static void a_lock_of_another(void **state)
     assert_non_null(strstr(call->text, "user 54321"));
     assert_int_equal(seat_ask(seat, HF_REQUEST_LIST, "q", id)->answer,
                      HF_EVENT_FAILED);
-    assert_int_equal(seat_mark(seat, HF_REQUEST_RAISE, "q")->answer,
+    assert_int_equal(seat_mark(seat, HF_REQUEST_SET_FLAG, "q")->answer,
                      HF_EVENT_FAILED);
-    assert_int_equal(seat_mark(seat, HF_REQUEST_LOOK, "q")->answer,
+    assert_int_equal(seat_mark(seat, HF_REQUEST_WATCH_QUEUE, "q")->answer,
                      HF_EVENT_FAILED);
     assert_int_equal(chown(of_lock, 0, 0), 0);
     assert_int_equal(chmod(of_lock, 0777), 0);

@@ -19,7 +19,7 @@ static void giving_up_ends_the_wait_for_the_first_connection(void **state)
     want(s, &s->a);
     trouble(s, HF_EUNREACHABLE, "here: connection refused");
     gave_up(s, 3, 15000);
-    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
     assert_non_null(strstr(hf_acquisition_text(&s->a),
                            "gave up after 3 retries in 15000 ms"));
     assert_non_null(
@@ -36,7 +36,7 @@ static void a_refusal_keeps_its_status_and_text(void **state)
     want(s, &s->a);
     trouble_for_good(s, HF_EDENIED, "here: wrong password");
     gave_up(s, 0, 0);
-    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
+    expect(s, "a ENDED HF_EDENIED; a DONE");
     assert_non_null(
         strstr(hf_acquisition_text(&s->a), ": here: wrong password"));
     assert_null(strstr(hf_acquisition_text(&s->a), "gave up"));
@@ -76,7 +76,7 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
     suspended(s);
     expect(s, "STATE SUSPENDED");
     gave_up(s, 1, 1000);
-    expect(s, "b FORGET a1; b FORGET b1");
+    expect(s, "b UNWATCH a1; b UNWATCH b1");
     assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), STAGE_SAFE_MS);
     /* Its ticket may still be there, so it says so a second later. */
     ring(s);
@@ -86,7 +86,7 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
     at(s, STAGE_SAFE_MS);
     expect(s, "a LOST");
     session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; b FORGOTTEN");
+    expect(s, "STATE LOST; b DONE");
 }
 
 static void a_release_begins_again(void **state)

@@ -72,7 +72,7 @@ static void what_was_proven_just_now_is_not_asked_for(void **state)
     later(s, LONG_MS + STAGE_TIMEOUT_MS / 4 - 1);
     check(s);
     expect(s, "");
-    assert_false(s->core.session.asked);
+    assert_false(s->core.session.check_pending);
     later(s, LONG_MS + STAGE_TIMEOUT_MS / 4);
     check(s);
     expect(s, "PROVE");
@@ -84,7 +84,7 @@ static void without_a_grant_there_is_nothing_to_check(void **state)
     at(s, LONG_MS);
     check(s);
     expect(s, "");
-    assert_false(s->core.session.asked);
+    assert_false(s->core.session.check_pending);
 }
 
 /* Of an answer that came too late nothing is left: it is asked for again, at
@@ -132,7 +132,7 @@ static void a_check_ends_with_the_session(void **state)
     expect(s, "PROVE");
     session_lost(s, HF_ELOST);
     expect(s, "a LOST; STATE LOST");
-    assert_false(s->core.session.asked);
+    assert_false(s->core.session.check_pending);
 }
 
 /* It may have been accepted by a leader that is none any more. */
@@ -161,7 +161,7 @@ static void a_resume_that_is_not_proven_is_a_loss(void **state)
     expect(s, "STATE CONNECTED; PROVE");
     assert_int_equal(hf_core_wake_at_ms(&s->core), LONG_MS + 10000 - 100);
     at(s, LONG_MS + 10000 - 100);
-    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
+    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
 static void an_idle_session_that_is_resumed_is_not_proven(void **state)

@@ -19,15 +19,15 @@ static void look(struct stage *s, uint32_t weight)
     s->a.weight = weight;
     s->a.limit = 3;
     want(s, &s->a);
-    expect(s, "a LOOK");
+    expect(s, "a WATCH_QUEUE");
 }
 
 /* And holds them, and watches its ticket. */
 static void hold(struct stage *s, uint32_t weight)
 {
     look(s, weight);
-    listed(s, "a LOOK", "");
-    expect(s, "a ENQUEUE a1; a FORGET");
+    listed(s, "a WATCH_QUEUE", "");
+    expect(s, "a ENQUEUE a1; a UNWATCH");
     enqueued(s, "a ENQUEUE a1", "a1");
     expect(s, "a GRANTED");
     ring(s);
@@ -41,13 +41,13 @@ static void it_waits_for_room_before_it_enters(void **state)
 
     (void)state;
     look(&s, 2);
-    listed(&s, "a LOOK", "x/l2");
+    listed(&s, "a WATCH_QUEUE", "x/l2");
     expect(&s, "a WAITING 1");
-    assert_string_equal(hf_text_of(s.a.holder), "a stranger");
-    changed(&s, "a LOOK");
-    expect(&s, "a LOOK");
-    listed(&s, "a LOOK", "y/l1");
-    expect(&s, "a ENQUEUE a1; a FORGET");
+    assert_string_equal(hf_shared_text_get(s.a.holder), "a stranger");
+    changed(&s, "a WATCH_QUEUE");
+    expect(&s, "a WATCH_QUEUE");
+    listed(&s, "a WATCH_QUEUE", "y/l1");
+    expect(&s, "a ENQUEUE a1; a UNWATCH");
     enqueued(&s, "a ENQUEUE a1", "y/l1 a1");
     expect(&s, "a GRANTED");
     assert_int_equal(s.a.token, 101);
@@ -60,29 +60,30 @@ static void whoever_is_ahead_counts(void **state)
 
     (void)state;
     look(&s, 2);
-    listed(&s, "a LOOK", "");
-    expect(&s, "a ENQUEUE a1; a FORGET");
+    listed(&s, "a WATCH_QUEUE", "");
+    expect(&s, "a ENQUEUE a1; a UNWATCH");
     enqueued(&s, "a ENQUEUE a1", "x/l2 a1");
-    expect(&s, "a WAITING 1; a WATCH a1; a LOOK");
-    listed(&s, "a LOOK", "x/l1 a1");
-    expect(&s, "a GRANTED; a FORGET");
+    expect(&s, "a WAITING 1; a WATCH a1; a WATCH_QUEUE");
+    listed(&s, "a WATCH_QUEUE", "x/l1 a1");
+    expect(&s, "a GRANTED; a UNWATCH");
 }
 
 static void fn33_another_limit_is_looked_at(void **state)
 {
-    struct hf_event limit = {.kind = HF_EVENT_LIMIT, .now_ms = STAGE_START_MS};
+    struct hf_event limit = {.kind = HF_EVENT_SET_LIMIT,
+                             .now_ms = STAGE_START_MS};
     struct stage s;
 
     (void)state;
     look(&s, 2);
-    listed(&s, "a LOOK", "x/l2");
+    listed(&s, "a WATCH_QUEUE", "x/l2");
     expect(&s, "a WAITING 1");
     limit.as.limit.acquisition = &s.a;
     limit.as.limit.permits = 4;
     hf_core_step(&s.core, &limit);
-    expect(&s, "a FORGET; a LOOK");
-    listed(&s, "a LOOK", "x/l2");
-    expect(&s, "a ENQUEUE a1; a FORGET");
+    expect(&s, "a UNWATCH; a WATCH_QUEUE");
+    listed(&s, "a WATCH_QUEUE", "x/l2");
+    expect(&s, "a ENQUEUE a1; a UNWATCH");
 }
 
 /* Somebody took one of the two: the other is nobody's, and must not stay. */
@@ -101,7 +102,7 @@ static void fn32_what_is_left_of_it_is_withdrawn(void **state)
     ring(&s);
     expect(&s, "a REMOVE a1");
     withdrawn(&s, "a REMOVE a1", true);
-    expect(&s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(&s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void of_one_permit_nothing_is_left(void **state)
@@ -113,7 +114,7 @@ static void of_one_permit_nothing_is_left(void **state)
     gone(&s, "a WATCH a1");
     expect(&s, "a LOST");
     release(&s, &s.a);
-    expect(&s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(&s, "a RELEASED HF_ELOST; a DONE");
 }
 
 /* One who waits goes to the tail, and takes what is left with it. */
@@ -123,22 +124,22 @@ static void what_is_left_of_a_waiting_one_is_withdrawn(void **state)
 
     (void)state;
     look(&s, 2);
-    listed(&s, "a LOOK", "");
-    expect(&s, "a ENQUEUE a1; a FORGET");
+    listed(&s, "a WATCH_QUEUE", "");
+    expect(&s, "a ENQUEUE a1; a UNWATCH");
     enqueued(&s, "a ENQUEUE a1", "x/l2 a1");
-    expect(&s, "a WAITING 1; a WATCH a1; a LOOK");
+    expect(&s, "a WAITING 1; a WATCH a1; a WATCH_QUEUE");
     gone(&s, "a WATCH a1");
-    expect(&s, "a FORGET; a REMOVE a1");
+    expect(&s, "a UNWATCH; a REMOVE a1");
     withdrawn(&s, "a REMOVE a1", true);
     expect(&s, "");
     ring(&s);
-    expect(&s, "a LOOK");
-    listed(&s, "a LOOK", "");
-    expect(&s, "a ENQUEUE a2; a FORGET");
+    expect(&s, "a WATCH_QUEUE");
+    listed(&s, "a WATCH_QUEUE", "");
+    expect(&s, "a ENQUEUE a2; a UNWATCH");
 }
 
 /* a is the mutex in front of the leases and b the lease of one semaphore.  The
- * mutex is lost, so all is given back; the end of b's look crosses the FORGET
+ * mutex is lost, so all is given back; the end of b's look crosses the UNWATCH
  * of it, which then is none any more. */
 static void what_crosses_its_forget_is_heard_of_too(void **state)
 {
@@ -146,7 +147,7 @@ static void what_crosses_its_forget_is_heard_of_too(void **state)
                                    .payload = "owner",
                                    .kind = HF_TICKET_MUTEX,
                                    .deadline_at_ms = HF_FOREVER};
-    struct hf_multi_lock bundle = {.count = 2, .token = 1};
+    struct hf_multi_lock bundle = {.count = 2, .token_child = 1};
     struct stage s;
 
     (void)state;
@@ -160,11 +161,11 @@ static void what_crosses_its_forget_is_heard_of_too(void **state)
     want(&s, &whole);
     expect(&s, "a ENQUEUE a1");
     enqueued(&s, "a ENQUEUE a1", "a1");
-    expect(&s, "b LOOK");
+    expect(&s, "b WATCH_QUEUE");
     ring(&s);
     expect(&s, "a WATCH a1");
     gone(&s, "a WATCH a1");
-    failed(&s, "b LOOK", HF_FAILURE_RETRY);
+    failed(&s, "b WATCH_QUEUE", HF_FAILURE_RETRY);
     expect(&s, "a ENQUEUE a2");
 }
 
@@ -179,7 +180,7 @@ static void a_look_that_nobody_has_seen_is_not_made(void **state)
     s.a.limit = 3;
     want(&s, &s.a);
     cancel(&s, &s.a);
-    expect(&s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(&s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 /* The room was found while the end of the wait was on its way. */
@@ -190,8 +191,8 @@ static void an_answer_that_crosses_the_end_is_of_no_account(void **state)
     (void)state;
     look(&s, 2);
     cancel(&s, &s.a);
-    listed(&s, "a LOOK", "");
-    expect(&s, "a FORGET; a ENDED HF_ECANCELLED; a FORGOTTEN");
+    listed(&s, "a WATCH_QUEUE", "");
+    expect(&s, "a UNWATCH; a ENDED HF_ECANCELLED; a DONE");
 }
 
 /* Whoever waits for room again is let look as soon as the last look has been
@@ -202,15 +203,15 @@ static void a_look_waits_for_the_last_one_to_be_taken_back(void **state)
 
     (void)state;
     look(&s, 2);
-    listed(&s, "a LOOK", "");
+    listed(&s, "a WATCH_QUEUE", "");
     stage_expect_one(&s, "a ENQUEUE a1");
     enqueued(&s, "a ENQUEUE a1", "x/l2 a1");
-    stage_expect_one(&s, "a FORGET");
+    stage_expect_one(&s, "a UNWATCH");
     s.b.queue = "q";
     want(&s, &s.b);
-    expect(&s, "a WAITING 1; a WATCH a1; b ENQUEUE b1; a LOOK");
-    listed(&s, "a LOOK", "x/l1 a1");
-    expect(&s, "a GRANTED; a FORGET");
+    expect(&s, "a WAITING 1; a WATCH a1; b ENQUEUE b1; a WATCH_QUEUE");
+    listed(&s, "a WATCH_QUEUE", "x/l1 a1");
+    expect(&s, "a GRANTED; a UNWATCH");
 }
 
 int main(void)

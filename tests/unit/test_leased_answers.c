@@ -66,7 +66,7 @@ static void on_event(void *host, struct hf_event *event)
     to->kind = event->kind;
     to->failure = event->as.answer.failure;
     to->status = event->as.answer.status;
-    to->more = event->as.answer.snapshot.more;
+    to->more = event->as.answer.snapshot.more_ahead;
 }
 
 static void on_log(void *host, enum hf_log_level level, const char *format, ...)
@@ -291,7 +291,7 @@ static void who_looks_gets_the_whole_queue(void **state)
 
     (void)state;
     lie.answer.partial = true;
-    ask(HF_REQUEST_LOOK);
+    ask(HF_REQUEST_WATCH_QUEUE);
     say(&lie);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_false(store.linked);
@@ -320,7 +320,7 @@ static void leases_of_years_are_taken(void **state)
     lie.leases[0].expires_in_ms = UINT64_MAX;
     lie.leases[1].expires_in_ms = UINT64_C(1) << 63;
     lie.leases[2].expires_in_ms = 0;
-    ask(HF_REQUEST_LOOK);
+    ask(HF_REQUEST_WATCH_QUEUE);
     say(&lie);
     assert_int_equal(store.kind, HF_EVENT_LISTED);
     assert_true(hf_leased_wake_at_ms(store.leased) < 10000);

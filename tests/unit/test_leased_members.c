@@ -36,7 +36,7 @@ static int begin(void **state)
     (void)model_told(a);
     (void)model_told(b);
     (void)model_told(c);
-    look = model_member(b, HF_REQUEST_LOOK, "q", 'l', 0);
+    look = model_member(b, HF_REQUEST_WATCH_QUEUE, "q", 'l', 0);
     model_run(model, 20);
     return strcmp(model_told(b), "LISTED l: a b") == 0 ? 0 : -1;
 }
@@ -56,7 +56,7 @@ static void go(void)
 
 static void stamp(void)
 {
-    ask(a, HF_REQUEST_STAMP, 'a');
+    ask(a, HF_REQUEST_NEW_GENERATION, 'a');
 }
 
 static void (*const changes[])(void) = {come, stamp, stamp, go, stamp};
@@ -73,14 +73,14 @@ static void every_change_is_told_once(void **state)
         unsigned lists = model_calls(model, HF_STORE_LIST);
 
         changes[i]();
-        TOLD(b, "CHANGED l");
+        TOLD(b, "QUEUE_CHANGED l");
         assert_int_equal(model_calls(model, HF_STORE_LIST), lists);
-        ask(b, HF_REQUEST_LOOK, 'l');
+        ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
         TOLD(b, listed[i]);
     }
     (void)model_told(a);
     changes[CHANGES - 1]();
-    TOLD(a, "FAILED STAMP a RETRY"); /* it is not there any more */
+    TOLD(a, "FAILED NEW_GENERATION a RETRY"); /* it is not there any more */
     TOLD(b, "");
 }
 
@@ -93,8 +93,8 @@ static void a_lost_notice_is_made_good(void **state)
         changes[i]();
         TOLD(b, "");
         model_lose_notices(model, false);
-        (void)run_until_told(b, "CHANGED l", MODEL_TTL_MS / 2);
-        ask(b, HF_REQUEST_LOOK, 'l');
+        (void)run_until_told(b, "QUEUE_CHANGED l", MODEL_TTL_MS / 2);
+        ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
         TOLD(b, listed[i]);
     }
 }
@@ -103,9 +103,9 @@ static void what_stays_as_it_is_is_not_told(void **state)
 {
     (void)state;
     model_run(model, 5 * MODEL_TTL_MS);
-    assert_null(strstr(model_told(b), "CHANGED"));
+    assert_null(strstr(model_told(b), "QUEUE_CHANGED"));
     come();
-    TOLD(b, "CHANGED l");
+    TOLD(b, "QUEUE_CHANGED l");
 }
 
 static void a_change_during_an_outage_is_told(void **state)
@@ -116,8 +116,8 @@ static void a_change_during_an_outage_is_told(void **state)
     come();
     stamp();
     model_refuse(model, false);
-    (void)run_until_told(b, "CHANGED l", MODEL_TTL_MS / 2);
-    ask(b, HF_REQUEST_LOOK, 'l');
+    (void)run_until_told(b, "QUEUE_CHANGED l", MODEL_TTL_MS / 2);
+    ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
     TOLD(b, "LISTED l: a b c !");
 }
 
@@ -128,9 +128,9 @@ static void a_member_that_dies_is_seen_to_go(void **state)
 
     (void)state;
     model_crash(a);
-    assert_true(run_until_told(b, "CHANGED l", 2 * MODEL_TTL_MS) <=
+    assert_true(run_until_told(b, "QUEUE_CHANGED l", 2 * MODEL_TTL_MS) <=
                 died_ms + MODEL_TTL_MS + 20);
-    ask(b, HF_REQUEST_LOOK, 'l');
+    ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
     TOLD(b, "LISTED l: b");
 }
 
@@ -146,13 +146,13 @@ static void a_list_of_before_says_nothing_of_a_look(void **state)
     model_lose_notices(model, true);
     (void)model_member(c, HF_REQUEST_ENQUEUE, "q", 'c', 0);
     hf_leased_forget(model_leased(b), look, model_now_ms(model));
-    (void)model_member(b, HF_REQUEST_LOOK, "q", 'm', 0);
+    (void)model_member(b, HF_REQUEST_WATCH_QUEUE, "q", 'm', 0);
     model_run(model, 20);
     told = model_told(b);
     assert_non_null(strstr(told, "LISTED m: a b c"));
-    assert_null(strstr(told, "CHANGED"));
+    assert_null(strstr(told, "QUEUE_CHANGED"));
     model_run(model, 2 * MODEL_TTL_MS);
-    assert_null(strstr(model_told(b), "CHANGED"));
+    assert_null(strstr(model_told(b), "QUEUE_CHANGED"));
 }
 
 /* ----------------------------------------------------------------- stamps --
@@ -161,15 +161,15 @@ static void a_list_of_before_says_nothing_of_a_look(void **state)
 static void too_few_do_not_stamp(void **state)
 {
     (void)state;
-    (void)model_member(c, HF_REQUEST_STAMP, "q", 'c', 2);
-    (void)model_member(a, HF_REQUEST_STAMP, "q", 'a', 3);
+    (void)model_member(c, HF_REQUEST_NEW_GENERATION, "q", 'c', 2);
+    (void)model_member(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 3);
     model_run(model, 20);
-    TOLD(c, "FAILED STAMP c RETRY");
-    TOLD(a, "FAILED STAMP a RETRY");
+    TOLD(c, "FAILED NEW_GENERATION c RETRY");
+    TOLD(a, "FAILED NEW_GENERATION a RETRY");
     TOLD(b, "");
     stamp();
-    TOLD(a, "MARKED a found");
-    TOLD(b, "CHANGED l");
+    TOLD(a, "FLAG_UPDATED a found");
+    TOLD(b, "QUEUE_CHANGED l");
 }
 
 /* By the server's clock, and nobody has looked. */
@@ -182,19 +182,19 @@ static void who_has_died_does_not_count(void **state)
     model_crash(a);
     model_run(model, MODEL_TTL_MS + 20);
     assert_true(model_has(model, "q", 'b'));
-    ask(c, HF_REQUEST_STAMP, 'c');
-    assert_non_null(strstr(model_told(c), "FAILED STAMP c RETRY"));
+    ask(c, HF_REQUEST_NEW_GENERATION, 'c');
+    assert_non_null(strstr(model_told(c), "FAILED NEW_GENERATION c RETRY"));
     assert_false(model_has(model, "q", 'b'));
 }
 
 static void a_stamp_without_an_answer_is_unsure(void **state)
 {
     (void)state;
-    (void)model_member(a, HF_REQUEST_STAMP, "q", 'a', 2);
+    (void)model_member(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 2);
     model_cut(a, true);
-    TOLD(a, "SUSPENDED; FAILED STAMP a UNSURE");
+    TOLD(a, "SUSPENDED; FAILED NEW_GENERATION a UNSURE");
     model_run(model, 20);
-    TOLD(b, "CHANGED l");
+    TOLD(b, "QUEUE_CHANGED l");
     ask(b, HF_REQUEST_LIST, 'l');
     TOLD(b, "LISTED l: a b !");
 }
@@ -204,15 +204,15 @@ static void the_mark_goes_with_the_last_member(void **state)
     (void)state;
     stamp();
     (void)model_told(a);
-    ask(c, HF_REQUEST_LOWER, 'x');
-    TOLD(c, "MARKED x");
+    ask(c, HF_REQUEST_CLEAR_FLAG, 'x');
+    TOLD(c, "FLAG_UPDATED x");
     go();
     ask(b, HF_REQUEST_REMOVE, 'b');
     ask(c, HF_REQUEST_LIST, 'l');
     TOLD(c, "LISTED l: !");
-    ask(c, HF_REQUEST_LOWER, 'x');
+    ask(c, HF_REQUEST_CLEAR_FLAG, 'x');
     ask(c, HF_REQUEST_LIST, 'l');
-    TOLD(c, "MARKED x found; LISTED l:");
+    TOLD(c, "FLAG_UPDATED x found; LISTED l:");
 }
 
 /* ------------------------------------------------------------------ apart --
@@ -244,7 +244,7 @@ static void a_member_hears_of_its_eviction(void **state)
     (void)model_watch(a, "q", 'a', HF_TICKET_PARTICIPANT);
     ask(c, HF_REQUEST_REMOVE, 'a');
     TOLD(a, "WATCHING a; GONE a");
-    TOLD(b, "CHANGED l");
+    TOLD(b, "QUEUE_CHANGED l");
 }
 
 int main(void)

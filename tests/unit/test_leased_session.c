@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "core/acquisition.h"
-#include "core/instant.h"
 #include "core/session.h"
+#include "core/time_math.h"
 #include "leased_story.h"
 
 #define SECOND_MS UINT64_C(1000)
@@ -241,13 +241,13 @@ static void writes_are_unsure_and_reads_are_not(void **state)
     (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
-    (void)model_ask(a, HF_REQUEST_LOOK, "q", 'y');
+    (void)model_ask(a, HF_REQUEST_WATCH_QUEUE, "q", 'y');
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'z');
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'w');
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_cut(a, false);
     TOLD(a, "SUSPENDED; FAILED ENQUEUE a UNSURE; FAILED LIST x RETRY; "
-            "FAILED LOOK y RETRY; FAILED WATCH z RETRY; "
+            "FAILED WATCH_QUEUE y RETRY; FAILED WATCH z RETRY; "
             "FAILED REMOVE w UNSURE; FAILED PROVE - RETRY");
 }
 

@@ -116,7 +116,7 @@ static void a_session_that_is_lost_ends_watches_in_silence(void **state)
 {
     (void)state;
     b_watches_a();
-    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 20);
     TOLD(b, "LISTED l: a b");
     model_refuse(model, true);
@@ -136,14 +136,14 @@ static void a_session_that_is_lost_ends_watches_in_silence(void **state)
 static void a_look_hears_of_a_lost_notice(void **state)
 {
     (void)state;
-    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 20);
     TOLD(b, "LISTED l: a b");
     model_lose_notices(model, true);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
-    (void)run_until_told(b, "CHANGED l", MODEL_TTL_MS);
+    (void)run_until_told(b, "QUEUE_CHANGED l", MODEL_TTL_MS);
     model_run(model, MODEL_TTL_MS);
-    assert_null(strstr(model_told(b), "CHANGED"));
+    assert_null(strstr(model_told(b), "QUEUE_CHANGED"));
 }
 
 /* A probe that was sent before the list came knows nothing of it. */
@@ -151,7 +151,7 @@ static void a_probe_of_before_says_nothing_of_a_look(void **state)
 {
     (void)state;
     b_watches_a();
-    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
     model_run(model, 20);
     TOLD(b, "LISTED l: a b; WATCHING a");
@@ -160,11 +160,11 @@ static void a_probe_of_before_says_nothing_of_a_look(void **state)
 static void a_look_goes_on_for_longer_than_a_lease(void **state)
 {
     (void)state;
-    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 5 * MODEL_TTL_MS);
-    assert_null(strstr(model_told(b), "CHANGED"));
+    assert_null(strstr(model_told(b), "QUEUE_CHANGED"));
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
-    (void)run_until_told(b, "CHANGED l", 10);
+    (void)run_until_told(b, "QUEUE_CHANGED l", 10);
 }
 
 /* ------------------------------------------------------------- revocation --
@@ -177,7 +177,7 @@ static void a_lost_revocation_comes_with_the_renewal(void **state)
     model_lose_notices(model, true);
     (void)model_ask(b, HF_REQUEST_REVOKE, "q", 'a');
     model_run(model, 20);
-    TOLD(b, "ASKED a found");
+    TOLD(b, "REVOKE_SENT a found");
     TOLD(a, "WATCHING a");
     (void)run_until_told(a, "REVOKED a", MODEL_TTL_MS / 2);
     model_run(model, MODEL_TTL_MS);

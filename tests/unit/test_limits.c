@@ -27,7 +27,7 @@ static void a_try_does_not_wait(void **state)
     expect(s, "a REMOVE a1");
     assert_string_equal(hf_acquisition_text(&s->a), "held by \"a stranger\"");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EBUSY; a FORGOTTEN");
+    expect(s, "a ENDED HF_EBUSY; a DONE");
 }
 
 static void a_try_gets_an_answer_in_time_or_ends(void **state)
@@ -42,7 +42,7 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
     at(s, 2000 + STAGE_CONNECT_MS - 1);
     expect(s, "");
     ring(s);
-    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
 }
 
 /* ---------------------------------------------------------------- limits -- */
@@ -56,11 +56,11 @@ static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
     at(s, 4999);
     expect(s, "");
     ring(s);
-    expect(s, "a FORGET y; a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH y; a UNWATCH a1; a REMOVE a1");
     assert_string_equal(hf_acquisition_text(&s->a),
                         "waited 4000 ms; ahead: 2, held by \"a stranger\"");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
+    expect(s, "a ENDED HF_ETIMEDOUT; a DONE");
 }
 
 /* Whoever is told of something in the queue, and lists again, waits for what is
@@ -86,7 +86,7 @@ static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
     expect(s, "a LIST");
     ring(s);
     assert_int_equal(s->now_ms, 1900);
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT"); /* a list is under way */
 }
@@ -102,7 +102,7 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
     expect(s, "STATE SUSPENDED");
     ring(s);
     assert_int_equal(s->now_ms, 5000);
-    expect(s, "a FORGET x; a FORGET a1");
+    expect(s, "a UNWATCH x; a UNWATCH a1");
     ring(s);
     assert_int_equal(s->now_ms, 5000 + HF_REMOVAL_WAIT_MS);
     expect(s, "a ENDED HF_ETIMEDOUT");
@@ -113,7 +113,7 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
     connected(s, 6100, true);
     expect(s, "STATE CONNECTED; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 static void the_first_connection_is_waited_for_until_its_limit(void **state)
@@ -127,11 +127,11 @@ static void the_first_connection_is_waited_for_until_its_limit(void **state)
     at(s, STAGE_START_MS + STAGE_CONNECT_MS - 1);
     expect(s, "");
     ring(s);
-    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
     want(s, &s->b); /* it has a limit of its own */
     ring(s);
     assert_int_equal(s->now_ms, STAGE_START_MS + 2 * STAGE_CONNECT_MS);
-    expect(s, "b ENDED HF_EUNREACHABLE; b FORGOTTEN");
+    expect(s, "b ENDED HF_EUNREACHABLE; b DONE");
 }
 
 static void a_deadline_without_any_connection_says_so(void **state)
@@ -145,7 +145,7 @@ static void a_deadline_without_any_connection_says_so(void **state)
     want(s, &s->a);
     ring(s);
     assert_int_equal(s->now_ms, 1500);
-    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "within 500 ms"));
 }
 
@@ -176,7 +176,7 @@ static void a_lost_session_is_not_the_first_connection(void **state)
     expect(s, "STATE LOST");
     ring(s);
     assert_int_equal(s->now_ms, 90000);
-    expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
+    expect(s, "a ENDED HF_ETIMEDOUT; a DONE");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "LOST"));
 }
 
@@ -190,9 +190,9 @@ static void first_but_never_proven_is_what_it_says(void **state)
     enqueued(s, "a ENQUEUE a1", "a1");
     expect(s, "a WAITING 0; a WATCH a1");
     ring(s);
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
+    expect(s, "a ENDED HF_ETIMEDOUT; a DONE");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "not confirmed"));
 }
 

@@ -19,8 +19,8 @@
 static void wait_for_one(struct stage *s)
 {
     enqueue_a_in(s, "a1");
-    expect(s, "a WAITING 1; a WATCH a1; a LOOK");
-    listed(s, "a LOOK", "a1");
+    expect(s, "a WAITING 1; a WATCH a1; a WATCH_QUEUE");
+    listed(s, "a WATCH_QUEUE", "a1");
     expect(s, "a WAITING 1");
 }
 
@@ -28,73 +28,74 @@ static void let_in(struct stage *s)
 {
     enqueue_a_in(s, "x/m a1 !/y150");
     expect(s, "a GRANTED");
-    assert_int_equal(s->a.stamp, 150);
+    assert_int_equal(s->a.generation, 150);
 }
 
 static void the_last_to_come_stamps(void **state)
 {
     MEMBER(s, 2);
     enqueue_a_in(s, "x/m a1");
-    expect(s, "a WAITING 2; a STAMP a1; a WATCH a1; a LOOK");
-    assert_int_equal(s->a.own.ticket->ask.limit, 2);
-    stamped(s, "a STAMP a1");
+    expect(s, "a WAITING 2; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
+    assert_int_equal(s->a.tickets.current->request.limit, 2);
+    stamped(s, "a NEW_GENERATION a1");
     expect(s, "a LIST");
     listed(s, "a LIST", "x/m a1 !/y150");
-    expect(s, "a GRANTED; a FORGET");
-    assert_int_equal(s->a.stamp, 150);
+    expect(s, "a GRANTED; a UNWATCH");
+    assert_int_equal(s->a.generation, 150);
 }
 
 static void fn66_no_news_but_a_stamp_lets_in(void **state)
 {
     MEMBER(s, 3);
     wait_for_one(s);
-    changed(s, "a LOOK");
-    expect(s, "a LOOK");
-    listed(s, "a LOOK", "x/m a1");
+    changed(s, "a WATCH_QUEUE");
+    expect(s, "a WATCH_QUEUE");
+    listed(s, "a WATCH_QUEUE", "x/m a1");
     expect(s, "a WAITING 2");
-    changed(s, "a LOOK");
-    expect(s, "a LOOK");
-    listed(s, "a LOOK", "a1 !/y100"); /* of before */
+    changed(s, "a WATCH_QUEUE");
+    expect(s, "a WATCH_QUEUE");
+    listed(s, "a WATCH_QUEUE", "a1 !/y100"); /* of before */
     expect(s, "a WAITING 1");
-    changed(s, "a LOOK");
-    expect(s, "a LOOK");
-    listed(s, "a LOOK", "a1 !/y102");
-    expect(s, "a GRANTED; a FORGET");
+    changed(s, "a WATCH_QUEUE");
+    expect(s, "a WATCH_QUEUE");
+    listed(s, "a WATCH_QUEUE", "a1 !/y102");
+    expect(s, "a GRANTED; a UNWATCH");
 }
 
 static void a_stamp_that_failed_is_looked_for_before_the_next(void **state)
 {
     MEMBER(s, 2);
     wait_for_one(s);
-    changed(s, "a LOOK");
-    expect(s, "a LOOK");
-    listed(s, "a LOOK", "x/m a1");
-    expect(s, "a WAITING 2; a STAMP a1");
-    failed(s, "a STAMP a1", HF_FAILURE_UNSURE);
+    changed(s, "a WATCH_QUEUE");
+    expect(s, "a WATCH_QUEUE");
+    listed(s, "a WATCH_QUEUE", "x/m a1");
+    expect(s, "a WAITING 2; a NEW_GENERATION a1");
+    failed(s, "a NEW_GENERATION a1", HF_FAILURE_UNSURE);
     expect(s, "");
     ring(s);
     expect(s, "a LIST");
     listed(s, "a LIST", "a1"); /* the other one has gone */
     expect(s, "a WAITING 1");
-    changed(s, "a LOOK");
-    expect(s, "a LOOK");
-    listed(s, "a LOOK", "a1 y/m");
-    expect(s, "a WAITING 2; a STAMP a1");
-    stamped(s, "a STAMP a1");
+    changed(s, "a WATCH_QUEUE");
+    expect(s, "a WATCH_QUEUE");
+    listed(s, "a WATCH_QUEUE", "a1 y/m");
+    expect(s, "a WAITING 2; a NEW_GENERATION a1");
+    stamped(s, "a NEW_GENERATION a1");
     expect(s, "a LIST");
     listed(s, "a LIST", "a1 y/m !/y150");
-    expect(s, "a GRANTED; a FORGET");
+    expect(s, "a GRANTED; a UNWATCH");
 }
 
 static void a_stamp_that_may_not_be_made_ends_it(void **state)
 {
     MEMBER(s, 1);
     enqueue_a_in(s, "a1");
-    expect(s, "a WAITING 1; a STAMP a1; a WATCH a1; a LOOK");
-    failed_as(s, "a STAMP a1", HF_FAILURE_FATAL, HF_EDENIED, "no create");
-    expect(s, "a FORGET a1; a FORGET; a REMOVE a1");
+    expect(s, "a WAITING 1; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
+    failed_as(s, "a NEW_GENERATION a1", HF_FAILURE_FATAL, HF_EDENIED,
+              "no create");
+    expect(s, "a UNWATCH a1; a UNWATCH; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
+    expect(s, "a ENDED HF_EDENIED; a DONE");
 }
 
 static void who_waits_in_vain_is_taken_out(void **state)
@@ -103,10 +104,10 @@ static void who_waits_in_vain_is_taken_out(void **state)
     s->a.deadline_at_ms = STAGE_START_MS + 500;
     wait_for_one(s);
     at(s, STAGE_START_MS + 500);
-    expect(s, "a FORGET a1; a FORGET; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a UNWATCH; a REMOVE a1");
     assert_non_null(strstr(hf_acquisition_text(&s->a), "1 of 2 parties"));
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
+    expect(s, "a ENDED HF_ETIMEDOUT; a DONE");
 }
 
 static void who_only_tries_does_not_wait(void **state)
@@ -116,7 +117,7 @@ static void who_only_tries_does_not_wait(void **state)
     enqueue_a_in(s, "a1");
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EBUSY; a FORGOTTEN");
+    expect(s, "a ENDED HF_EBUSY; a DONE");
 }
 
 /* The stamp of the other session is older than the ticket of this one. */
@@ -129,7 +130,7 @@ static void a_lost_session_begins_anew(void **state)
     connected(s, s->now_ms, false);
     expect(s, "STATE CONNECTED; a ENQUEUE a2");
     enqueued(s, "a ENQUEUE a2", "!/y101 a2");
-    expect(s, "a WAITING 1; a WATCH a2; a LOOK");
+    expect(s, "a WAITING 1; a WATCH a2; a WATCH_QUEUE");
 }
 
 static void who_was_let_in_may_be_lost(void **state)
@@ -139,7 +140,7 @@ static void who_was_let_in_may_be_lost(void **state)
     session_lost(s, HF_ELOST);
     expect(s, "a LOST; STATE LOST");
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void who_is_thrown_out_waits_again(void **state)
@@ -147,7 +148,7 @@ static void who_is_thrown_out_waits_again(void **state)
     MEMBER(s, 2);
     wait_for_one(s);
     gone(s, "a WATCH a1");
-    expect(s, "a FORGET");
+    expect(s, "a UNWATCH");
     ring(s);
     expect(s, "a ENQUEUE a2");
 }
@@ -157,15 +158,16 @@ static void a_stamp_of_a_ticket_that_is_gone_ends_nothing(void **state)
 {
     MEMBER(s, 1);
     enqueue_a_in(s, "a1");
-    expect(s, "a WAITING 1; a STAMP a1; a WATCH a1; a LOOK");
+    expect(s, "a WAITING 1; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
     gone(s, "a WATCH a1");
-    expect(s, "a FORGET");
+    expect(s, "a UNWATCH");
     ring(s);
     expect(s, "a ENQUEUE a2");
-    failed_as(s, "a STAMP a1", HF_FAILURE_FATAL, HF_EDENIED, "no create");
+    failed_as(s, "a NEW_GENERATION a1", HF_FAILURE_FATAL, HF_EDENIED,
+              "no create");
     expect(s, "");
     enqueued(s, "a ENQUEUE a2", "a2");
-    expect(s, "a WAITING 1; a STAMP a2; a WATCH a2; a LOOK");
+    expect(s, "a WAITING 1; a NEW_GENERATION a2; a WATCH a2; a WATCH_QUEUE");
 }
 
 int main(void)

@@ -43,7 +43,7 @@ static void a_lost_child_has_all_of_them_taken_again(void **state)
 {
     TAKEN(s);
     gone(s, "b WATCH b1");
-    expect(s, "c FORGET x; c FORGET c1; c REMOVE c1");
+    expect(s, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
     assert_true(hf_acquisition_is_waiting(&s->a));
     withdrawn(s, "c REMOVE c1", true);
     expect(s, "b ENQUEUE b2");
@@ -60,7 +60,7 @@ static void a_ticket_that_may_not_be_taken_out_ends_the_wait(void **state)
 {
     TAKEN(s);
     gone(s, "b WATCH b1");
-    expect(s, "c FORGET x; c FORGET c1; c REMOVE c1");
+    expect(s, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
     failed_as(s, "c REMOVE c1", HF_FAILURE_FATAL, HF_EDENIED, "no deletes");
     expect(s, "");
     at(s, s->now_ms + HF_REMOVAL_WAIT_MS); /* it is tried on meanwhile */
@@ -73,11 +73,11 @@ static void a_cancel_ends_a_roll_back(void **state)
 {
     TAKEN(s);
     gone(s, "b WATCH b1");
-    expect(s, "c FORGET x; c FORGET c1; c REMOVE c1");
+    expect(s, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
     cancel(s, &s->a);
     expect(s, "");
     withdrawn(s, "c REMOVE c1", true);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 int main(void)

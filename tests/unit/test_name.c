@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <holdfast/holdfast.h>
 
-#include "core/name.h"
+#include "core/lock_name.h"
 #include "core/utf8.h"
 
 #define GUID "_c_0c6ac0f4-1d10-4eb5-8f19-1df2b9f3a3c1-"
@@ -21,7 +21,7 @@ static void assert_accepted(const char *name, const char *expected)
     struct hf_error error = {HF_OK, ""};
     const char *canonical = NULL;
 
-    if (hf_name_check(name, &canonical, &error) != HF_OK)
+    if (hf_lock_name_check(name, &canonical, &error) != HF_OK)
         fail_msg("\"%s\" was refused: %s", name, error.text);
     assert_string_equal(canonical, expected);
     assert_int_equal(error.status, HF_OK);
@@ -34,7 +34,7 @@ static void assert_refused(const char *name, const char *part)
     const char *canonical = untouched;
     struct hf_error error = {HF_OK, ""};
 
-    if (hf_name_check(name, &canonical, &error) != HF_ENAME)
+    if (hf_lock_name_check(name, &canonical, &error) != HF_ENAME)
         fail_msg("\"%s\" was not refused", name);
     assert_int_equal(error.status, HF_ENAME);
     if (strstr(error.text, part) == NULL)
@@ -42,7 +42,7 @@ static void assert_refused(const char *name, const char *part)
     assert_non_null(strstr(error.text, "expected"));
     assert_true(hf_utf8_valid(error.text, strlen(error.text)));
     assert_ptr_equal(canonical, untouched);
-    assert_int_equal(hf_name_check(name, &canonical, NULL), HF_ENAME);
+    assert_int_equal(hf_lock_name_check(name, &canonical, NULL), HF_ENAME);
 }
 
 static void test_plain_names(void **state)

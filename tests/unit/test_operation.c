@@ -58,7 +58,7 @@ static void it_is_asked_once_there_is_a_session(void **state)
     assert_null(s.request);
     desk_connect(&s, false);
     assert_non_null(s.request);
-    assert_true(s.request->whole);
+    assert_true(s.request->detailed);
     assert_string_equal(s.request->queue, "q");
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
     desk_expect_end(&s, HF_OK);
@@ -70,7 +70,7 @@ static void it_says_what_was_found(void **state)
         enum hf_request_kind kind;
         enum hf_event_kind answer;
     } rows[] = {{HF_REQUEST_REMOVE, HF_EVENT_REMOVED},
-                {HF_REQUEST_REVOKE, HF_EVENT_ASKED}};
+                {HF_REQUEST_REVOKE, HF_EVENT_REVOKE_SENT}};
     struct desk s;
 
     (void)state;
@@ -79,7 +79,7 @@ static void it_says_what_was_found(void **state)
         desk_connect(&s, false);
         desk_inquire(&s);
         assert_int_equal(s.request->ticket.bytes[0], 7);
-        assert_false(s.request->whole);
+        assert_false(s.request->detailed);
         answer(&s, (struct hf_event){.kind = rows[i / 2].answer,
                                      .as.answer.found = i % 2 == 0});
         desk_expect_end(&s, HF_OK);

@@ -103,7 +103,7 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind = HF_EVENT_LISTED,
                                .as.answer.snapshot = snapshot});
         break;
-    case HF_REQUEST_LOOK:
+    case HF_REQUEST_WATCH_QUEUE:
         assert(false && "nobody wants permits here");
         break;
     case HF_REQUEST_WATCH:
@@ -124,12 +124,12 @@ static void answer(struct engine *e, struct stage_pending *slot)
         break;
     case HF_REQUEST_REVOKE:
         send(e, slot,
-             (struct hf_event){.kind = HF_EVENT_ASKED,
+             (struct hf_event){.kind = HF_EVENT_REVOKE_SENT,
                                .as.answer.found = there});
         break;
-    case HF_REQUEST_RAISE:
-    case HF_REQUEST_LOWER:
-    case HF_REQUEST_STAMP:
+    case HF_REQUEST_SET_FLAG:
+    case HF_REQUEST_CLEAR_FLAG:
+    case HF_REQUEST_NEW_GENERATION:
         assert(false && "nobody has a barrier here");
         break;
     case HF_REQUEST_PROVE:
@@ -261,7 +261,7 @@ static void listing(struct engine *e)
     queued(e);
     take_out(e, &x);
     push(e, &x); /* the stranger came again, behind */
-    e->stage.a.own.ticket->list_wanted = true;
+    e->stage.a.tickets.current->list_wanted = true;
     hf_schedule_touch(&e->stage.core, &e->stage.a.entry);
     hf_core_step(&e->stage.core, &(struct hf_event){.kind = HF_EVENT_TICK,
                                                     .now_ms = e->stage.now_ms});

@@ -11,8 +11,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/attempt.h"
-#include "core/reconnect.h"
+#include "core/reconnect_backoff.h"
+#include "core/reconnect_policy.h"
 
 #define START_MS 5000
 
@@ -120,7 +120,7 @@ static void a_url_overrides_what_was_given(void **state)
 /* -------------------------------------------------------------- attempts -- */
 
 struct run {
-    struct hf_attempts attempts;
+    struct hf_reconnect_backoff attempts;
     struct hf_random random;
     uint64_t now_ms;
 };
@@ -131,15 +131,15 @@ static void begin(struct run *run, const struct hf_reconnect *policy,
     memset(run, 0, sizeof *run);
     hf_random_seed(&run->random, 1);
     run->now_ms = START_MS;
-    hf_attempts_init(&run->attempts, policy, servers);
+    hf_reconnect_backoff_init(&run->attempts, policy, servers);
 }
 
 /* One more attempt fails.  Returns the pause that follows; HF_FOREVER: none
  * does, because the policy gives up. */
 static uint64_t lose_as(struct run *run, hf_status status)
 {
-    uint64_t at_ms =
-        hf_attempts_failed(&run->attempts, status, run->now_ms, &run->random);
+    uint64_t at_ms = hf_reconnect_backoff_failed(&run->attempts, status,
+                                                 run->now_ms, &run->random);
 
     if (at_ms == HF_FOREVER)
         return HF_FOREVER;
@@ -179,7 +179,7 @@ static void n_times_is_n_retries_with_one_pause(void **state)
     for (int i = 0; i < 3; i++)
         assert_true(lose(&run) == HF_FOREVER);
     assert_int_equal(run.attempts.retries, 3);
-    hf_attempts_restart(&run.attempts);
+    hf_reconnect_backoff_reset(&run.attempts);
     assert_int_equal(lose(&run), 5000);
 }
 
@@ -206,14 +206,14 @@ static void a_connection_that_was_lost_is_no_failed_try(void **state)
 
     (void)state;
     begin(&run, &policy, 1);
-    at_ms = hf_attempts_lost(&run.attempts, run.now_ms, &run.random);
+    at_ms = hf_reconnect_backoff_lost(&run.attempts, run.now_ms, &run.random);
     assert_in_range(at_ms, run.now_ms + 25, run.now_ms + 50);
     assert_int_equal(lose(&run), 7000);
     assert_true(lose(&run) == HF_FOREVER);
     assert_int_equal(run.attempts.retries, 1);
 
     begin(&run, &policy, 2);
-    at_ms = hf_attempts_lost(&run.attempts, run.now_ms, &run.random);
+    at_ms = hf_reconnect_backoff_lost(&run.attempts, run.now_ms, &run.random);
     assert_true(at_ms == run.now_ms); /* at the other server */
     assert_int_equal(lose(&run), 7000);
     assert_int_equal(lose(&run), 0);
@@ -226,7 +226,7 @@ static void the_pauses_after_a_loss_double_as_well(void **state)
 
     (void)state;
     begin(&run, NULL, 1);
-    (void)hf_attempts_lost(&run.attempts, run.now_ms, &run.random);
+    (void)hf_reconnect_backoff_lost(&run.attempts, run.now_ms, &run.random);
     assert_in_range(lose(&run), 50, 100);
     assert_in_range(lose(&run), 100, 200);
 }
@@ -321,16 +321,16 @@ static void what_all_servers_say_is_final(void **state)
 
         begin(&run, NULL, 2);
         (void)lose_as(&run, finals[i]);
-        assert_false(hf_attempts_are_final(&run.attempts));
+        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
         (void)lose_as(&run, HF_EUNREACHABLE);
-        assert_false(hf_attempts_are_final(&run.attempts));
+        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
         (void)lose_as(&run, finals[i]);
-        assert_false(hf_attempts_are_final(&run.attempts));
+        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
         (void)lose_as(&run, finals[i]);
-        assert_true(hf_attempts_are_final(&run.attempts));
-        hf_attempts_restart(&run.attempts);
+        assert_true(hf_reconnect_backoff_is_final(&run.attempts));
+        hf_reconnect_backoff_reset(&run.attempts);
         (void)lose_as(&run, finals[i]);
-        assert_false(hf_attempts_are_final(&run.attempts));
+        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
     }
 }
 
@@ -340,13 +340,13 @@ static void nonsense_is_final_when_it_stays(void **state)
 
     (void)state;
     begin(&run, NULL, 2);
-    for (int i = 0; i < 2 * HF_ATTEMPT_NONSENSE; i++) {
-        assert_false(hf_attempts_are_final(&run.attempts));
+    for (int i = 0; i < 2 * HF_RECONNECT_PROTOCOL_ROUNDS; i++) {
+        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
         (void)lose_as(&run, HF_EPROTOCOL);
     }
-    assert_true(hf_attempts_are_final(&run.attempts));
+    assert_true(hf_reconnect_backoff_is_final(&run.attempts));
     (void)lose(&run);
-    assert_false(hf_attempts_are_final(&run.attempts));
+    assert_false(hf_reconnect_backoff_is_final(&run.attempts));
 }
 
 static void what_may_pass_is_never_final(void **state)
@@ -357,7 +357,7 @@ static void what_may_pass_is_never_final(void **state)
     begin(&run, NULL, 1);
     for (int i = 0; i < 100; i++) {
         (void)lose(&run);
-        assert_false(hf_attempts_are_final(&run.attempts));
+        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
     }
 }
 

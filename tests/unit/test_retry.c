@@ -7,8 +7,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/instant.h"
 #include "core/retry.h"
+#include "core/time_math.h"
 
 static struct hf_random seeded(uint64_t seed)
 {

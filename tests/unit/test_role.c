@@ -89,7 +89,7 @@ static void known_roles_that_differ_do_not_meet(void **state)
 
             assert_int_equal(admission.answer,
                              meet ? HF_WAIT_FOR : HF_WRONG_KIND);
-            assert_ptr_equal(admission.before, &queue[0]);
+            assert_ptr_equal(admission.nearest, &queue[0]);
             /* The one ahead is not troubled. */
             admission =
                 hf_admission_decide(&snapshot, &queue[0].id, HF_TICKET_MUTEX);

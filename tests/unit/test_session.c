@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session: safe-until and its proofs, resumes, loss, and its end. */
-#include "core/instant.h"
 #include "core/multi_lock.h"
+#include "core/time_math.h"
 #include "stage.h"
 
 #include <setjmp.h>
@@ -110,7 +110,7 @@ static void without_a_lease_there_is_nothing_to_prove(void **state)
     at(s, UINT64_MAX - 1);
     expect(s, "");
     release(s, &s->a);
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
 }
 
 /* ---------------------------------------------------------------- proofs -- */
@@ -179,7 +179,7 @@ static void fn49_proofs_end_with_the_need_for_them(void **state)
     release(s, &s->a);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
     at(s, 3490);
     expect(s, "");
     assert_true(hf_core_wake_at_ms(&s->core) == HF_FOREVER);
@@ -258,7 +258,7 @@ static void loss_is_told_when_safe_until_passes(void **state)
     ring(s);
     assert_int_equal(s->now_ms, STAGE_SAFE_MS);
     assert_int_equal(promise(s), 0);
-    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
+    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
 /* Whatever event comes first after it, and however late. */
@@ -269,11 +269,11 @@ static void fn20_loss_is_told_before_a_late_event_is_heard(void **state)
     later(s, 99999999);
     proven(s, 99999999);
     assert_int_equal(promise(s), 0);
-    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
+    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1");
     at(s, 99999999);
     release(s, &s->a);
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void everyone_is_told_before_anything_is_done(void **state)
@@ -298,7 +298,7 @@ static void a_lost_session_is_told_to_holders_first(void **state)
     assert_int_equal(promise(s), 0);
     expect(s, "a LOST; STATE LOST");
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 /* ------------------------------------------- losses are told at SUSPENDED --
@@ -318,7 +318,7 @@ static void a_holder_hears_of_a_link_that_is_down(void **state)
     expect(s, "STATE CONNECTED; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 /* One that is released while the link is down. */
@@ -334,7 +334,7 @@ static void its_release_says_that_it_was_lost(void **state)
     connected(s, 1000, true);
     expect(s, "STATE CONNECTED; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void a_waiter_keeps_its_place_all_the_same(void **state)
@@ -347,7 +347,7 @@ static void a_waiter_keeps_its_place_all_the_same(void **state)
     connected(s, 1000, true);
     expect(s, "STATE CONNECTED; a LIST");
     listed(s, "a LIST", "a1");
-    expect(s, "a GRANTED; a FORGET x");
+    expect(s, "a GRANTED; a UNWATCH x");
 }
 
 /* What a wait for several has had so far is of no use to anybody yet. */
@@ -449,7 +449,7 @@ static void a_resume_that_grants_less_shortens_the_promise(void **state)
     assert_int_equal(promise(s), 2000 + 4000 - 40);
     expect(s, "STATE CONNECTED; a WATCH a1; PROVE");
     at(s, 2000 + 4000 - 40);
-    expect(s, "a LOST; a FORGET a1; a REMOVE a1");
+    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
 /* It may have been heard of before what it is answered with. */
@@ -490,14 +490,15 @@ static void a_cap_ends_with_its_session(void **state)
 static void begin_reading(struct stage *s,
                           struct hf_safe_until_reading *reading)
 {
-    hf_safe_until_begin(&s->core.session.published, &s->a.user.valid, reading);
+    hf_safe_until_read_word(&s->core.session.published, &s->a.user.valid,
+                            reading);
 }
 
 static uint64_t end_reading(struct stage *s,
                             struct hf_safe_until_reading *reading)
 {
-    return hf_safe_until_end(&s->core.session.published, &s->a.user.valid,
-                             reading);
+    return hf_safe_until_read_flag(&s->core.session.published, &s->a.user.valid,
+                                   reading);
 }
 
 /* A signal handler may be all that interrupts a reader, or a day. */
@@ -633,9 +634,9 @@ static void closing_tells_holders_then_says_goodbye(void **state)
     enqueued(s, "b ENQUEUE b1", "a1 b1");
     expect(s, "");
     closed(s);
-    expect(s, "b FORGOTTEN; STATE CLOSED");
+    expect(s, "b DONE; STATE CLOSED");
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void a_release_under_way_ends_with_the_goodbye(void **state)
@@ -649,7 +650,7 @@ static void a_release_under_way_ends_with_the_goodbye(void **state)
     failed(s, "a REMOVE a1", HF_FAILURE_RETRY);
     expect(s, "");
     closed(s);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN; STATE CLOSED");
+    expect(s, "a RELEASED HF_ELOST; a DONE; STATE CLOSED");
 }
 
 static void a_client_that_never_connected_can_close(void **state)
@@ -661,12 +662,12 @@ static void a_client_that_never_connected_can_close(void **state)
     stage_init(s, 0);
     want(s, &s->a);
     close_core(s);
-    expect(s, "END; a ENDED HF_ECLOSED; a FORGOTTEN");
+    expect(s, "END; a ENDED HF_ECLOSED; a DONE");
     assert_true(hf_core_wake_at_ms(&s->core) == HF_FOREVER);
     closed(s);
     expect(s, "STATE CLOSED");
     want(s, &s->b);
-    expect(s, "b ENDED HF_ECLOSED; b FORGOTTEN");
+    expect(s, "b ENDED HF_ECLOSED; b DONE");
     connected(s, 1000, false);
     expect(s, "");
 }
@@ -681,7 +682,7 @@ static void a_session_may_be_lost_while_it_closes(void **state)
     session_lost(s, HF_ELOST);
     expect(s, "STATE LOST");
     release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
     connected(s, 1000, false);
     expect(s, "STATE CONNECTED");
     closed(s);

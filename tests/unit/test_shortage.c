@@ -34,7 +34,7 @@ static void but_not_for_ever(void **state)
         ring(s);
     }
     shelf_refuse(false);
-    expect(s, "a ENDED HF_ENOMEM; a FORGOTTEN");
+    expect(s, "a ENDED HF_ENOMEM; a DONE");
 }
 
 /* So that none is in the queue whose removal would have to wait. */
@@ -64,7 +64,7 @@ static void a_semaphore_looks_when_there_is_memory(void **state)
     expect(s, "");
     shelf_refuse(false);
     ring(s);
-    expect(s, "a LOOK");
+    expect(s, "a WATCH_QUEUE");
 }
 
 static void a_watch_waits_for_memory(void **state)
@@ -87,9 +87,9 @@ static void a_wait_ends_without_memory(void **state)
     queue_a(s);
     shelf_refuse(true);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
     shelf_refuse(false);
 }
 
@@ -101,7 +101,7 @@ static void a_release_needs_no_memory(void **state)
     release(s, &s->a);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
     shelf_refuse(false);
 }
 

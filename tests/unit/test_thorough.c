@@ -27,13 +27,13 @@ static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
     THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
     failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     expect(s, "");
     ring(s);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 /* However long that takes; and nothing is due meanwhile. */
@@ -49,7 +49,7 @@ static void it_waits_for_the_answer_of_its_enqueue(void **state)
     enqueued(s, "a ENQUEUE a1", "a1");
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void what_may_yet_appear_is_waited_for(void **state)
@@ -62,7 +62,7 @@ static void what_may_yet_appear_is_waited_for(void **state)
     withdrawn(s, "a REMOVE a1", false);
     outlast_a1(s);
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void a_release_waits_for_it_too(void **state)
@@ -74,7 +74,7 @@ static void a_release_waits_for_it_too(void **state)
     listed(s, "a LIST", "a2");
     expect(s, "a GRANTED");
     release(s, &s->a);
-    expect(s, "a FORGET a2; a REMOVE a2");
+    expect(s, "a UNWATCH a2; a REMOVE a2");
     withdrawn(s, "a REMOVE a2", true);
     expect(s, "");
     want(s, &s->b);
@@ -82,7 +82,7 @@ static void a_release_waits_for_it_too(void **state)
     enqueued(s, "b ENQUEUE b1", "a1 b1");
     expect(s, "a REMOVE a1; b WAITING 1; b WATCH a1; b WATCH b1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
 }
 
 static void the_end_of_the_session_ends_it(void **state)
@@ -90,13 +90,13 @@ static void the_end_of_the_session_ends_it(void **state)
     THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
     suspended(s);
     expect(s, "STATE SUSPENDED");
     failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
     expect(s, "");
     session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "STATE LOST; a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void what_may_not_be_taken_out_is_told(void **state)
@@ -104,7 +104,7 @@ static void what_may_not_be_taken_out_is_told(void **state)
     THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
     failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
     expect(s, "a ENDED HF_EDENIED");
     assert_string_equal(hf_acquisition_text(&s->a),
@@ -113,7 +113,7 @@ static void what_may_not_be_taken_out_is_told(void **state)
     ring(s);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 static void nor_what_appeared_late(void **state)
@@ -134,7 +134,7 @@ static void a_close_ends_it(void **state)
     close_core(s);
     stage_drain(s);
     closed(s);
-    expect(s, "a ENDED HF_ECLOSED; a FORGOTTEN; STATE CLOSED");
+    expect(s, "a ENDED HF_ECLOSED; a DONE; STATE CLOSED");
 }
 
 /* ---------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ static void no_retry_left_ends_with_the_engines_story(void **state)
     ring(s);
     expect(s, "a ENQUEUE a4");
     failed_as(s, "a ENQUEUE a4", HF_FAILURE_RETRY, HF_EFULL, "disk is full");
-    expect(s, "a ENDED HF_EFULL; a FORGOTTEN");
+    expect(s, "a ENDED HF_EFULL; a DONE");
     assert_string_equal(hf_acquisition_text(&s->a), "disk is full");
 }
 
@@ -60,7 +60,7 @@ static void a_success_counts_tries_from_the_start(void **state)
             enqueued(s, name, "x a3");
             expect(s, "a WAITING 1; a WATCH x; a WATCH a3");
             gone(s, "a WATCH a3");
-            expect(s, "a FORGET x");
+            expect(s, "a UNWATCH x");
             ring(s);
             expect(s, "a ENQUEUE a4");
             round++;
@@ -73,7 +73,7 @@ static void a_fatal_enqueue_ends_at_once(void **state)
     STAGE(s, 0);
     enqueue_a(s);
     failed_as(s, "a ENQUEUE a1", HF_FAILURE_FATAL, HF_EDENIED, "no entry");
-    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
+    expect(s, "a ENDED HF_EDENIED; a DONE");
     assert_string_equal(hf_acquisition_text(&s->a), "no entry");
 }
 
@@ -138,7 +138,7 @@ static void a_ticket_gone_at_once_is_enqueued_again(void **state)
     withdrawn(s, "a REMOVE a2", true);
     withdrawn(s, "a REMOVE a3", false);
     withdrawn(s, "a REMOVE a4", false);
-    expect(s, "a ENDED HF_EPROTOCOL; a FORGOTTEN");
+    expect(s, "a ENDED HF_EPROTOCOL; a DONE");
 }
 
 /* ---------------------------------------------------------------- unsure -- */
@@ -185,9 +185,9 @@ static void a_new_session_ends_all_doubt(void **state)
     at(s, 1005);
     expect(s, "a WATCH a2");
     release(s, &s->a);
-    expect(s, "a FORGET a2; a REMOVE a2");
+    expect(s, "a UNWATCH a2; a REMOVE a2");
     withdrawn(s, "a REMOVE a2", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
 }
 
 static void what_was_not_found_may_show_up_late(void **state)
@@ -206,9 +206,9 @@ static void what_was_not_found_may_show_up_late(void **state)
     listed(s, "a LIST", "a2");
     expect(s, "a GRANTED");
     release(s, &s->a);
-    expect(s, "a FORGET a2; a REMOVE a2");
+    expect(s, "a UNWATCH a2; a REMOVE a2");
     withdrawn(s, "a REMOVE a2", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
 }
 
 /* a has a second chance to see it in a list of b's. */
@@ -238,7 +238,7 @@ static void what_never_showed_is_withdrawn_when_its_time_is_over(void **state)
     ring(s);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 /* A withdraw that found nothing says nothing of what comes after it. */
@@ -257,7 +257,7 @@ static void it_is_withdrawn_again_until_it_was_seen_or_is_late(void **state)
     enqueued(s, "b ENQUEUE b1", "x a1 b1");
     expect(s, "a REMOVE a1; b WAITING 2; b WATCH a1; b WATCH b1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 static void with_all_slots_in_use_the_next_attempt_waits(void **state)
@@ -321,7 +321,7 @@ static void without_a_lease_one_look_is_enough(void **state)
     expect(s, "a REMOVE a2");
     withdrawn(s, "a REMOVE a2", false);
     listed(s, "a LIST", "");
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
@@ -339,7 +339,7 @@ static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
     at(s, STAGE_START_MS + STAGE_TIMEOUT_MS);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 /* ------------------------------------------------- giving up an enqueue -- */
@@ -353,7 +353,7 @@ static void a_cancel_waits_for_the_answer_of_the_enqueue(void **state)
     enqueued(s, "a ENQUEUE a1", "a1");
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void but_not_for_ever(void **state)
@@ -367,7 +367,7 @@ static void but_not_for_ever(void **state)
     enqueued(s, "a ENQUEUE a1", "a1");
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 static void a_cancelled_enqueue_that_failed_left_nothing(void **state)
@@ -376,7 +376,7 @@ static void a_cancelled_enqueue_that_failed_left_nothing(void **state)
     enqueue_a(s);
     cancel(s, &s->a);
     failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
-    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
@@ -392,7 +392,7 @@ static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
         strstr(hf_acquisition_text(&s->a), "its ticket may stay in the queue"));
     outlast_a1(s);
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a DONE");
 }
 
 /* -------------------------------------------------------- other requests -- */
@@ -435,9 +435,9 @@ static void a_fatal_list_ends_the_wait(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     failed_as(s, "a LIST", HF_FAILURE_FATAL, HF_EDENIED, "read refused");
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
+    expect(s, "a ENDED HF_EDENIED; a DONE");
 }
 
 static void a_fatal_watch_ends_the_wait(void **state)
@@ -445,9 +445,9 @@ static void a_fatal_watch_ends_the_wait(void **state)
     STAGE(s, 0);
     queue_a(s);
     failed_as(s, "a WATCH x", HF_FAILURE_FATAL, HF_ELIMIT, "no descriptor");
-    expect(s, "a FORGET a1; a REMOVE a1");
+    expect(s, "a UNWATCH a1; a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ELIMIT; a FORGOTTEN");
+    expect(s, "a ENDED HF_ELIMIT; a DONE");
 }
 
 static void a_holder_goes_on_without_a_watch(void **state)
@@ -476,7 +476,7 @@ static void fn28_a_withdraw_is_repeated_whatever_it_says(void **state)
     expect(s, "a REMOVE a1");
     /* One of those may have removed it, or somebody else has. */
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void a_repeated_withdraw_that_finds_the_ticket_confirms(void **state)
@@ -489,7 +489,7 @@ static void a_repeated_withdraw_that_finds_the_ticket_confirms(void **state)
     ring(s);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "a RELEASED HF_OK; a DONE");
 }
 
 static void a_withdraw_that_did_not_happen_hides_nothing(void **state)
@@ -502,7 +502,7 @@ static void a_withdraw_that_did_not_happen_hides_nothing(void **state)
     ring(s);
     expect(s, "a REMOVE a1");
     withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    expect(s, "a RELEASED HF_ELOST; a DONE");
 }
 
 int main(void)

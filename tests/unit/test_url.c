@@ -119,11 +119,11 @@ static void test_options(void **state)
     assert_string_equal(hf_url_option(&url, "timeout"), "10s");
     assert_string_equal(hf_url_option(&url, "a_file"), "/x&y=z?+");
     assert_null(hf_url_option(&url, "time"));
-    assert_int_equal(hf_url_only(&url, known, &error), HF_OK);
-    assert_int_equal(hf_url_only(&url, fewer, &error), HF_EURL);
+    assert_int_equal(hf_url_check_options(&url, known, &error), HF_OK);
+    assert_int_equal(hf_url_check_options(&url, fewer, &error), HF_EURL);
     assert_string_equal(error.text, "zk: does not know the option "
                                     "\"timeout\"; expected a_file, retry");
-    assert_int_equal(hf_url_only(&url, none, &error), HF_EURL);
+    assert_int_equal(hf_url_check_options(&url, none, &error), HF_EURL);
     assert_non_null(strstr(error.text, "no options at all"));
     hf_url_free(&url);
 
@@ -132,7 +132,7 @@ static void test_options(void **state)
     hf_url_free(&url);
     assert_int_equal(hf_url_parse("file:/x?", &url, &error), HF_OK);
     assert_int_equal(url.option_count, 0);
-    assert_int_equal(hf_url_only(&url, none, &error), HF_OK);
+    assert_int_equal(hf_url_check_options(&url, none, &error), HF_OK);
     hf_url_free(&url);
 }
 

@@ -17,13 +17,13 @@ struct slots {
 
 static void begin(struct slots *s)
 {
-    *s = (struct slots){.ticket = {.ask = {.queue = "q"}}};
+    *s = (struct slots){.ticket = {.request = {.queue = "q"}}};
     hf_effect_queue_init(&s->effects);
 }
 
-static struct hf_watched watched(char name)
+static struct hf_watched_ticket watched(char name)
 {
-    struct hf_watched ticket = {.kind = HF_TICKET_MUTEX};
+    struct hf_watched_ticket ticket = {.kind = HF_TICKET_MUTEX};
 
     memset(ticket.id.bytes, name, sizeof ticket.id.bytes);
     return ticket;
@@ -32,14 +32,14 @@ static struct hf_watched watched(char name)
 /* The tickets called ${names} are to be watched. */
 static void follow(struct slots *s, const char *names)
 {
-    struct hf_watched wanted[HF_WATCHED_MAX];
+    struct hf_watched_ticket wanted[HF_WATCHED_MAX];
     size_t count = strlen(names);
 
     assert_true(count <= HF_WATCHED_MAX);
     for (size_t i = 0; i < count; i++)
         wanted[i] = watched(names[i]);
     assert_true(
-        hf_watches_follow(&s->ticket, &s->effects, wanted, count, true));
+        hf_ticket_watches_update(&s->ticket, &s->effects, wanted, count, true));
 }
 
 /* The next effect is one of ${kind}, about the ticket called ${name}. */
@@ -72,12 +72,12 @@ static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
     follow(&s, "abc");
     take_all(&s, HF_EFFECT_REQUEST, "abc");
     follow(&s, "dbe"); /* all slots are in use */
-    forgotten = take(&s, HF_EFFECT_FORGET, 'a');
-    take_all(&s, HF_EFFECT_FORGET, "c");
-    hf_watches_taken_back(&s.ticket.watches, forgotten);
+    forgotten = take(&s, HF_EFFECT_UNWATCH, 'a');
+    take_all(&s, HF_EFFECT_UNWATCH, "c");
+    hf_ticket_watches_unwatched(&s.ticket.watches, forgotten);
     follow(&s, "dbe");
     take_all(&s, HF_EFFECT_REQUEST, "d");
-    hf_watches_free(&s.ticket.watches);
+    hf_ticket_watches_free(&s.ticket.watches);
 }
 
 static void they_are_idle_when_none_is_with_the_engine(void **state)
@@ -87,18 +87,18 @@ static void they_are_idle_when_none_is_with_the_engine(void **state)
 
     (void)state;
     begin(&s);
-    assert_true(hf_watches_idle(&s.ticket.watches));
+    assert_true(hf_ticket_watches_idle(&s.ticket.watches));
     follow(&s, "a");
     asked = take(&s, HF_EFFECT_REQUEST, 'a');
-    assert_true(hf_watches_any(&s.ticket.watches));
-    assert_true(hf_watches_heeds(&s.ticket.watches, asked));
+    assert_true(hf_ticket_watches_any(&s.ticket.watches));
+    assert_true(hf_ticket_watches_is_wanted(&s.ticket.watches, asked));
     follow(&s, "");
-    assert_false(hf_watches_any(&s.ticket.watches));
-    assert_false(hf_watches_heeds(&s.ticket.watches, asked));
-    assert_false(hf_watches_idle(&s.ticket.watches));
-    (void)take(&s, HF_EFFECT_FORGET, 'a');
-    hf_watches_taken_back(&s.ticket.watches, asked);
-    assert_true(hf_watches_idle(&s.ticket.watches));
+    assert_false(hf_ticket_watches_any(&s.ticket.watches));
+    assert_false(hf_ticket_watches_is_wanted(&s.ticket.watches, asked));
+    assert_false(hf_ticket_watches_idle(&s.ticket.watches));
+    (void)take(&s, HF_EFFECT_UNWATCH, 'a');
+    hf_ticket_watches_unwatched(&s.ticket.watches, asked);
+    assert_true(hf_ticket_watches_idle(&s.ticket.watches));
 }
 
 int main(void)

@@ -18,7 +18,7 @@ static void begin(struct stage *s)
 
 static struct hf_request *look(struct stage *s, const char *name)
 {
-    struct hf_request *request = ask(s, HF_REQUEST_LOOK, name);
+    struct hf_request *request = ask(s, HF_REQUEST_WATCH_QUEUE, name);
 
     assert_string_equal(stage_sent(s), "SYNC q; DATA q w");
     return request;
@@ -42,7 +42,7 @@ static struct hf_request *look_told(struct stage *s)
 
 static void raise_it(struct stage *s)
 {
-    ask(s, HF_REQUEST_RAISE, "a");
+    ask(s, HF_REQUEST_SET_FLAG, "a");
     assert_string_equal(stage_sent(s), "CREATE q; EXISTS q");
 }
 
@@ -56,22 +56,22 @@ static void a_mark_is_one_persistent_node(void **state)
     done(&s);
     assert_string_equal(stage_told(&s), "");
     exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "MARKED");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
     raise_it(&s); /* there already */
     refused(&s, HF_ZK_NODE_EXISTS);
     exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "MARKED found");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
     raise_it(&s); /* and lowered in between */
     refused(&s, HF_ZK_NODE_EXISTS);
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "MARKED found");
-    ask(&s, HF_REQUEST_LOWER, "a");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
+    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
     assert_string_equal(stage_sent(&s), "DELETE q");
     done(&s);
-    assert_string_equal(stage_told(&s), "MARKED found");
-    ask(&s, HF_REQUEST_LOWER, "a");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
+    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "MARKED");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
     stage_close(&s);
 }
 
@@ -82,7 +82,7 @@ static void parents_are_made_when_they_are_missing(void **state)
     (void)state;
     begin(&s);
     s.queue = "gates/q";
-    ask(&s, HF_REQUEST_RAISE, "a");
+    ask(&s, HF_REQUEST_SET_FLAG, "a");
     assert_string_equal(stage_sent(&s), "CREATE gates/q; EXISTS gates/q");
     refused(&s, HF_ZK_NO_NODE);
     refused(&s, HF_ZK_NO_NODE);
@@ -91,7 +91,7 @@ static void parents_are_made_when_they_are_missing(void **state)
     done(&s);
     done(&s);
     exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "MARKED");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
     stage_close(&s);
 }
 
@@ -105,7 +105,7 @@ static void without_a_root_there_is_no_barrier(void **state)
     refused(&s, HF_ZK_NO_NODE);
     refused(&s, HF_ZK_NO_NODE);
     assert_string_equal(stage_sent(&s), "");
-    assert_string_equal(stage_told(&s), "FAILED RAISE a FATAL");
+    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
     assert_int_equal(s.status, HF_EDIR);
     stage_close(&s);
 }
@@ -121,16 +121,16 @@ static void the_node_of_a_lock_is_no_barrier(void **state)
     raise_it(&s);
     refused(&s, HF_ZK_NODE_EXISTS);
     exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "FAILED RAISE a FATAL");
+    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
     assert_int_equal(s.status, HF_EKIND);
-    ask(&s, HF_REQUEST_LOWER, "a");
+    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
     refused(&s, HF_ZK_NOT_EMPTY);
-    assert_string_equal(stage_told(&s), "FAILED LOWER a FATAL");
+    assert_string_equal(stage_told(&s), "FAILED CLEAR_FLAG a FATAL");
     assert_int_equal(s.status, HF_EKIND);
-    ask(&s, HF_REQUEST_LOOK, "z");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     done(&s);
     data(&s, "", 17, 0);
-    assert_string_equal(stage_told(&s), "FAILED LOOK z FATAL");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z FATAL");
     assert_int_equal(s.status, HF_EKIND);
     event(&s, HF_ZK_NODE_DELETED, "q/");
     assert_string_equal(stage_told(&s), "");
@@ -146,19 +146,19 @@ static void what_raising_may_be_answered(void **state)
     raise_it(&s);
     refused(&s, HF_ZK_NO_AUTH);
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED RAISE a FATAL");
+    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
     assert_int_equal(s.status, HF_EDENIED);
-    ask(&s, HF_REQUEST_LOWER, "a");
+    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
     refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED LOWER a FATAL");
-    ask(&s, HF_REQUEST_RAISE, "a");
-    ask(&s, HF_REQUEST_LOWER, "b");
+    assert_string_equal(stage_told(&s), "FAILED CLEAR_FLAG a FATAL");
+    ask(&s, HF_REQUEST_SET_FLAG, "a");
+    ask(&s, HF_REQUEST_CLEAR_FLAG, "b");
     link_down(&s, "reset");
     assert_string_equal(
         stage_told(&s),
-        "SUSPENDED; FAILED RAISE a UNSURE; FAILED LOWER b UNSURE");
-    ask(&s, HF_REQUEST_RAISE, "a");
-    assert_string_equal(stage_told(&s), "FAILED RAISE a RETRY");
+        "SUSPENDED; FAILED SET_FLAG a UNSURE; FAILED CLEAR_FLAG b UNSURE");
+    ask(&s, HF_REQUEST_SET_FLAG, "a");
+    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a RETRY");
     stage_close(&s);
 }
 
@@ -195,7 +195,7 @@ static void whatever_happens_to_it_is_told_once(void **state)
         event(&s, HF_ZK_NODE_DELETED, "r/");
         assert_string_equal(stage_told(&s), "");
         event(&s, types[i], "q/");
-        assert_string_equal(stage_told(&s), "CHANGED z");
+        assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
         event(&s, types[i], "q/");
         assert_string_equal(stage_told(&s), "");
         assert_string_equal(stage_sent(&s), "");
@@ -214,7 +214,7 @@ static void several_may_wait(void **state)
     data(&s, "10.0.0.1", 17, 0);
     assert_string_equal(stage_told(&s), "LISTED w: up@17");
     event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "CHANGED w; CHANGED z");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED w; QUEUE_CHANGED z");
     stage_close(&s);
 }
 
@@ -228,7 +228,7 @@ static void a_look_without_its_sync_is_none(void **state)
     look(&s, "z");
     refused(&s, HF_ZK_OPERATION_TIMEOUT);
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED LOOK z RETRY");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
     stage_close(&s);
 }
 
@@ -258,7 +258,7 @@ static void marks_are_watched_on_the_next_connection(void **state)
     look_told(&s);
     s.kind = HF_TICKET_MUTEX;
     s.queue = "r";
-    ask(&s, HF_REQUEST_LOOK, "w");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "w");
     children(&s, "");
     link_down(&s, "reset");
     while (s.server == NULL)
@@ -269,7 +269,7 @@ static void marks_are_watched_on_the_next_connection(void **state)
     assert_string_equal(stage_sent(&s), "SETWATCHES 0x3 q r/");
     (void)stage_told(&s);
     event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "CHANGED z");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
     stage_close(&s);
 }
 
@@ -282,15 +282,16 @@ static void what_a_look_at_a_mark_may_be_answered(void **state)
     look(&s, "z");
     done(&s);
     refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED LOOK z FATAL");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z FATAL");
     assert_int_equal(s.status, HF_EDENIED);
     look(&s, "z");
     done(&s);
     answer_with(&s, "\0\0\0\1", 4);
-    assert_string_equal(stage_told(&s), "FAILED LOOK z RETRY");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
     look(&s, "z");
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED LOOK z RETRY");
+    assert_string_equal(stage_told(&s),
+                        "SUSPENDED; FAILED WATCH_QUEUE z RETRY");
     stage_close(&s);
 }
 

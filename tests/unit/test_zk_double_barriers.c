@@ -273,7 +273,7 @@ static void what_the_questions_may_be_answered(void **state)
 static void begin_stamp(struct stage *s, int64_t mark)
 {
     (void)stage_sent(s);
-    ask(s, HF_REQUEST_STAMP, "x");
+    ask(s, HF_REQUEST_NEW_GENERATION, "x");
     assert_string_equal(stage_sent(s), "LIST q; EXISTS q/ready");
     children(s, "z/m x/m y/m");
     if (mark > 0)
@@ -293,11 +293,11 @@ static void a_stamp_is_one_transaction(void **state)
     assert_string_equal(stage_sent(&s), "MULTI q/x/m q/z/m +q/ready");
     assert_string_equal(stage_told(&s), "");
     stamped(&s);
-    assert_string_equal(stage_told(&s), "MARKED");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
     begin_stamp(&s, 19);
     assert_string_equal(stage_sent(&s), "MULTI q/x/m q/z/m -q/ready +q/ready");
     stamped(&s);
-    assert_string_equal(stage_told(&s), "MARKED found");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
     stage_close(&s);
 }
 
@@ -320,7 +320,7 @@ static void so_many_are_checked_as_are_waited_for(void **state)
     s.limit = 4;
     begin_stamp(&s, 0);
     assert_string_equal(stage_sent(&s), "");
-    assert_string_equal(stage_told(&s), "FAILED STAMP x RETRY");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x RETRY");
     stage_close(&s);
 }
 
@@ -330,15 +330,15 @@ static void who_is_not_there_stamps_nothing(void **state)
 
     (void)state;
     begin(&s);
-    ask(&s, HF_REQUEST_STAMP, "x");
+    ask(&s, HF_REQUEST_NEW_GENERATION, "x");
     children(&s, "z/m y/m");
     refused(&s, HF_ZK_NO_NODE);
     assert_string_equal(stage_sent(&s), "LIST q; EXISTS q/ready");
-    assert_string_equal(stage_told(&s), "FAILED STAMP x RETRY");
-    ask(&s, HF_REQUEST_STAMP, "x");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x RETRY");
+    ask(&s, HF_REQUEST_NEW_GENERATION, "x");
     refused(&s, HF_ZK_NO_NODE);
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED STAMP x RETRY");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x RETRY");
     stage_close(&s);
 }
 
@@ -362,15 +362,15 @@ static void what_may_come_between(void **state)
     for (size_t i = 0; i < 4; i++) {
         begin_stamp(&s, 19);
         part_failed(&s, faults[i].nth, faults[i].error);
-        assert_string_equal(stage_told(&s), "FAILED STAMP x RETRY");
+        assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x RETRY");
     }
     begin_stamp(&s, 0);
     part_failed(&s, 2, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED STAMP x FATAL");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x FATAL");
     assert_int_equal(s.status, HF_EDENIED);
     begin_stamp(&s, 0);
     answer_with(&s, "\0\0\0\1", 4);
-    assert_string_equal(stage_told(&s), "FAILED STAMP x UNSURE");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x UNSURE");
     stage_close(&s);
 }
 
@@ -381,23 +381,25 @@ static void what_a_stamp_may_be_answered(void **state)
     (void)state;
     begin(&s);
     come(&s);
-    ask(&s, HF_REQUEST_STAMP, "x");
+    ask(&s, HF_REQUEST_NEW_GENERATION, "x");
     refused(&s, HF_ZK_NO_AUTH);
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED STAMP x FATAL");
-    ask(&s, HF_REQUEST_STAMP, "x");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x FATAL");
+    ask(&s, HF_REQUEST_NEW_GENERATION, "x");
     children(&s, "x/m y/m");
     refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED STAMP x FATAL");
-    ask(&s, HF_REQUEST_STAMP, "x");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x FATAL");
+    ask(&s, HF_REQUEST_NEW_GENERATION, "x");
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED STAMP x UNSURE");
+    assert_string_equal(stage_told(&s),
+                        "SUSPENDED; FAILED NEW_GENERATION x UNSURE");
     resume(&s);
     begin_stamp(&s, 0);
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED STAMP x UNSURE");
-    ask(&s, HF_REQUEST_STAMP, "x");
-    assert_string_equal(stage_told(&s), "FAILED STAMP x RETRY");
+    assert_string_equal(stage_told(&s),
+                        "SUSPENDED; FAILED NEW_GENERATION x UNSURE");
+    ask(&s, HF_REQUEST_NEW_GENERATION, "x");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x RETRY");
     stage_close(&s);
 }
 
@@ -407,7 +409,7 @@ static void lower(struct stage *s)
 {
     (void)stage_sent(s);
     s->kind = HF_TICKET_READY;
-    ask(s, HF_REQUEST_LOWER, "x");
+    ask(s, HF_REQUEST_CLEAR_FLAG, "x");
     assert_string_equal(stage_sent(s), "MULTI -q/ready -q");
 }
 
@@ -420,19 +422,20 @@ static void the_mark_goes_with_the_last(void **state)
     begin(&s);
     lower(&s);
     checked(&s);
-    assert_string_equal(stage_told(&s), "MARKED found");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
     lower(&s);
     part_failed(&s, 0, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "MARKED");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
     lower(&s);
     part_failed(&s, 1, HF_ZK_NOT_EMPTY);
-    assert_string_equal(stage_told(&s), "MARKED");
+    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
     lower(&s);
     part_failed(&s, 0, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED LOWER x FATAL");
+    assert_string_equal(stage_told(&s), "FAILED CLEAR_FLAG x FATAL");
     lower(&s);
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED LOWER x UNSURE");
+    assert_string_equal(stage_told(&s),
+                        "SUSPENDED; FAILED CLEAR_FLAG x UNSURE");
     stage_close(&s);
 }
 
@@ -443,7 +446,7 @@ static struct hf_request *look(struct stage *s)
     struct hf_request *request;
 
     (void)stage_sent(s);
-    request = ask(s, HF_REQUEST_LOOK, "z");
+    request = ask(s, HF_REQUEST_WATCH_QUEUE, "z");
     assert_string_equal(stage_sent(s), "SYNC q; LIST q w");
     return request;
 }
@@ -463,7 +466,7 @@ static void a_look_is_at_all_of_it(void **state)
     exists(&s, 18, 7);
     assert_string_equal(stage_told(&s), "LISTED z: a/m@18 ready@19");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "CHANGED z");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
     assert_string_equal(stage_told(&s), "");
     stage_close(&s);
@@ -483,7 +486,8 @@ static void news_wait_for_the_look(void **state)
     assert_string_equal(stage_told(&s), "");
     exists(&s, 19, 0);
     exists(&s, 18, 7);
-    assert_string_equal(stage_told(&s), "LISTED z: a/m@18 ready@19; CHANGED z");
+    assert_string_equal(stage_told(&s),
+                        "LISTED z: a/m@18 ready@19; QUEUE_CHANGED z");
     stage_close(&s);
 }
 
@@ -507,7 +511,7 @@ static void a_look_can_be_taken_back_at_any_time(void **state)
                 refused(&s, HF_ZK_NO_NODE);
         }
         event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-        assert_null(strstr(stage_told(&s), "CHANGED"));
+        assert_null(strstr(stage_told(&s), "QUEUE_CHANGED"));
         stage_close(&s);
     }
 }
@@ -521,7 +525,7 @@ static void what_a_look_may_be_answered(void **state)
     look(&s);
     refused(&s, HF_ZK_OPERATION_TIMEOUT);
     children(&s, "");
-    assert_string_equal(stage_told(&s), "FAILED LOOK z RETRY");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
     look(&s);
     done(&s);
     refused(&s, HF_ZK_NO_NODE);
@@ -535,7 +539,7 @@ static void what_a_look_may_be_answered(void **state)
     children(&s, "a/m");
     refused(&s, HF_ZK_NO_AUTH);
     exists(&s, 18, 7);
-    assert_string_equal(stage_told(&s), "FAILED LOOK z FATAL");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z FATAL");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
     assert_string_equal(stage_told(&s), "");
     stage_close(&s);
@@ -544,7 +548,8 @@ static void what_a_look_may_be_answered(void **state)
     done(&s);
     children(&s, "a/m");
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED LOOK z RETRY");
+    assert_string_equal(stage_told(&s),
+                        "SUSPENDED; FAILED WATCH_QUEUE z RETRY");
     stage_close(&s);
 }
 

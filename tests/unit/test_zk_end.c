@@ -112,11 +112,11 @@ static void no_step_is_made_behind_a_goodbye(void **state)
     stage_connected(&s); /* somebody could be stamped */
     s.kind = HF_TICKET_PARTICIPANT;
     s.limit = 1;
-    ask(&s, HF_REQUEST_STAMP, "x");
+    ask(&s, HF_REQUEST_NEW_GENERATION, "x");
     end_(&s);
     children(&s, "x/m");
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED STAMP x UNSURE");
+    assert_string_equal(stage_told(&s), "FAILED NEW_GENERATION x UNSURE");
     stage_close(&s);
     stage_connected(&s); /* nor are members asked about */
     s.kind = HF_TICKET_PARTICIPANT;

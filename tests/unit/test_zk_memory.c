@@ -204,13 +204,13 @@ static void a_round(struct stage *s, struct honest *h)
     s->limit = 2;
     take_ticket(s, h, "a");
     take_ticket(s, h, "b");
-    insist(s, h, HF_REQUEST_STAMP, "a", "MARKED");
-    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: a/m@");
+    insist(s, h, HF_REQUEST_NEW_GENERATION, "a", "FLAG_UPDATED");
+    insist(s, h, HF_REQUEST_WATCH_QUEUE, "z", "LISTED z: a/m@");
     assert_non_null(strstr(s->told.taken, " ready@"));
     insist(s, h, HF_REQUEST_REMOVE, "b", "REMOVED b");
     insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a");
     s->kind = HF_TICKET_READY;
-    insist(s, h, HF_REQUEST_LOWER, "z", "MARKED");
+    insist(s, h, HF_REQUEST_CLEAR_FLAG, "z", "FLAG_UPDATED");
     assert_int_equal(h->count, 0);
     s->kind = HF_TICKET_MUTEX;
 }
@@ -229,11 +229,11 @@ static const char *numbered(int i)
 static void a_mark(struct stage *s, struct honest *h)
 {
     s->kind = HF_TICKET_BARRIER;
-    insist(s, h, HF_REQUEST_RAISE, "a", "MARKED");
-    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: up@");
-    insist(s, h, HF_REQUEST_LOWER, "a", "MARKED");
+    insist(s, h, HF_REQUEST_SET_FLAG, "a", "FLAG_UPDATED");
+    insist(s, h, HF_REQUEST_WATCH_QUEUE, "z", "LISTED z: up@");
+    insist(s, h, HF_REQUEST_CLEAR_FLAG, "a", "FLAG_UPDATED");
     assert_int_equal(h->count, 0);
-    insist(s, h, HF_REQUEST_LOOK, "y", "LISTED y:");
+    insist(s, h, HF_REQUEST_WATCH_QUEUE, "y", "LISTED y:");
     s->kind = HF_TICKET_MUTEX;
 }
 
@@ -244,7 +244,7 @@ static void several_permits(struct stage *s, struct honest *h)
     s->weight = 3;
     take_ticket(s, h, "a");
     insist(s, h, HF_REQUEST_WATCH, "a", "WATCHING a");
-    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: a/l#0*3");
+    insist(s, h, HF_REQUEST_WATCH_QUEUE, "z", "LISTED z: a/l#0*3");
     insist(s, h, HF_REQUEST_LIST, "z", "LISTED z: a/l#0*3");
     insist(s, h, HF_REQUEST_WATCH, "a", "WATCHING a");
     insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a found");
@@ -258,7 +258,7 @@ static void a_ticket_of_another_program(struct stage *s, struct honest *h)
     take_ticket(s, h, "a"); /* the queue */
     insist(s, h, HF_REQUEST_REMOVE, "a", "REMOVED a");
     honest_put(s, h, "q/x", false);
-    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: x#");
+    insist(s, h, HF_REQUEST_WATCH_QUEUE, "z", "LISTED z: x#");
     insist(s, h, HF_REQUEST_WATCH, "x", "WATCHING x");
 }
 

@@ -136,8 +136,8 @@ static void a_name_that_is_elsewhere_is_refused(void **state)
     assert_int_equal(s.status, HF_EUNSUPPORTED);
     assert_non_null(strstr(s.text, "does not end in \"/locks\""));
     s.kind = HF_TICKET_BARRIER;
-    ask(&s, HF_REQUEST_RAISE, "a");
-    assert_string_equal(stage_told(&s), "FAILED RAISE a FATAL");
+    ask(&s, HF_REQUEST_SET_FLAG, "a");
+    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
     assert_int_equal(s.status, HF_EUNSUPPORTED);
     assert_string_equal(stage_sent(&s), "");
     stage_close(&s);
@@ -180,7 +180,7 @@ static void they_are_made_with_the_check_of_the_gate(void **state)
 
     (void)state;
     permits_of(&s, 2);
-    ask(&s, HF_REQUEST_LOOK, "A");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
     assert_string_equal(stage_sent(&s), "DATA s; LIST s w");
     refused(&s, HF_ZK_NO_NODE);
     refused(&s, HF_ZK_NO_NODE);
@@ -282,10 +282,10 @@ static void another_size_is_refused(void **state)
 
     (void)state;
     permits_of(&s, 1);
-    ask(&s, HF_REQUEST_LOOK, "A");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
     data(&s, "3", 1, 0);
     children(&s, "B/p#0");
-    assert_string_equal(stage_told(&s), "FAILED LOOK A FATAL");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE A FATAL");
     assert_int_equal(s.status, HF_EKIND);
     assert_string_equal(
         s.text, "the semaphore has 3 permits, says its node /s, and not 5; "
@@ -305,7 +305,7 @@ static void no_size_is_no_other_size(void **state)
     (void)state;
     permits_of(&s, 1);
     for (size_t i = 0; i < 4; i++) {
-        struct hf_request *look = ask(&s, HF_REQUEST_LOOK, "A");
+        struct hf_request *look = ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
 
         data(&s, texts[i], 1, 0);
         children(&s, "");
@@ -313,7 +313,7 @@ static void no_size_is_no_other_size(void **state)
         forget(&s, look);
     }
     s.limit = 0;
-    ask(&s, HF_REQUEST_LOOK, "A");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
     data(&s, "3", 1, 0);
     children(&s, "B/p#0");
     data(&s, "b", 1, 1);
@@ -328,7 +328,7 @@ static void what_is_listed_twice_counts_once(void **state)
 
     (void)state;
     permits_of(&s, 2);
-    ask(&s, HF_REQUEST_LOOK, "A");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
     data(&s, "5", 1, 0);
     children(&s, "B/p#1 B/p#0 B/p#1 B/p#0");
     data(&s, "b", 1, 1);
@@ -397,7 +397,7 @@ static void a_lock_at_the_same_node(void **state)
     assert_string_equal(stage_told(&s), "LISTED c:");
     assert_non_null(strstr(s.logged, "has a child that is no ticket"));
     s.queue = "s/leases";
-    ask(&s, HF_REQUEST_LOOK, "A");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
     data(&s, "5", 1, 0);
     children(&s, "c#7 B/p#0");
     data(&s, "b", 1, 1);

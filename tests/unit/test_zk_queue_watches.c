@@ -16,7 +16,7 @@ static struct hf_request *look_told(struct stage *s)
     struct hf_request *look;
 
     stage_connected(s);
-    look = ask(s, HF_REQUEST_LOOK, "z");
+    look = ask(s, HF_REQUEST_WATCH_QUEUE, "z");
     assert_string_equal(stage_sent(s), "LIST q w");
     children(s, "x/l#1 x/l#2 y/l#3");
     assert_string_equal(stage_told(s), "");
@@ -36,7 +36,7 @@ static void a_change_is_told_once(void **state)
     event(&s, HF_ZK_NODE_DATA_CHANGED, "q/"); /* not of its children */
     assert_string_equal(stage_told(&s), "");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "CHANGED z");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
     assert_string_equal(stage_told(&s), "");
     assert_string_equal(stage_sent(&s), "");
@@ -50,7 +50,7 @@ static void the_end_of_the_queue_is_a_change(void **state)
     (void)state;
     look_told(&s);
     event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "CHANGED z");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
     stage_close(&s);
 }
 
@@ -61,17 +61,17 @@ static void several_may_look(void **state)
 
     (void)state;
     look_told(&s);
-    ask(&s, HF_REQUEST_LOOK, "w");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "w");
     assert_string_equal(stage_sent(&s), "LIST q w");
     children(&s, "x/l#1 x/l#2"); /* whose x is known */
     assert_string_equal(stage_told(&s), "LISTED w: x/l#1*2=him");
-    ask(&s, HF_REQUEST_LOOK, "v");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "v");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "CHANGED w; CHANGED z");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED w; QUEUE_CHANGED z");
     children(&s, "x/l#1 x/l#2");
     assert_string_equal(stage_told(&s), "LISTED v: x/l#1*2=him");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "CHANGED v");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED v");
     stage_close(&s);
 }
 
@@ -82,12 +82,12 @@ static void a_change_before_the_answer_is_told_behind_it(void **state)
 
     (void)state;
     stage_connected(&s);
-    ask(&s, HF_REQUEST_LOOK, "z");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     children(&s, "x/l#1");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
     assert_string_equal(stage_told(&s), "");
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "LISTED z: x/l#1; CHANGED z");
+    assert_string_equal(stage_told(&s), "LISTED z: x/l#1; QUEUE_CHANGED z");
     stage_close(&s);
 }
 
@@ -98,7 +98,7 @@ static void nobody_ever_does_not_change(void **state)
 
     (void)state;
     stage_connected(&s);
-    look = ask(&s, HF_REQUEST_LOOK, "z");
+    look = ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     refused(&s, HF_ZK_NO_NODE);
     assert_string_equal(stage_told(&s), "LISTED z:");
     link_down(&s, "reset");
@@ -121,17 +121,18 @@ static void a_look_can_be_taken_back(void **state)
     (void)state;
     look = look_told(&s);
     forget(&s, look);
-    look = ask(&s, HF_REQUEST_LOOK, "w"); /* before its list */
+    look = ask(&s, HF_REQUEST_WATCH_QUEUE, "w"); /* before its list */
     forget(&s, look);
     children(&s, "y/l#3");
-    look = ask(&s, HF_REQUEST_LOOK, "v"); /* between the list and the rest */
+    look = ask(&s, HF_REQUEST_WATCH_QUEUE,
+               "v"); /* between the list and the rest */
     children(&s, "u/l#3");
     assert_string_equal(stage_sent(&s), "LIST q w | LIST q w | DATA q/u/l#3");
     forget(&s, look);
     data(&s, "him", 1, 1);
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
     assert_string_equal(stage_told(&s), "");
-    ask(&s, HF_REQUEST_LOOK, "z");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     children(&s, "");
     assert_string_equal(stage_told(&s), "LISTED z:");
     stage_close(&s);
@@ -148,7 +149,7 @@ static void forget_it(struct stage *s, const struct hf_event *event)
 static void forget_the_other(struct stage *s, const struct hf_event *event)
 {
     s->then = NULL;
-    assert_int_equal(event->kind, HF_EVENT_CHANGED);
+    assert_int_equal(event->kind, HF_EVENT_QUEUE_CHANGED);
     forget(s, event->as.answer.request == looks[0] ? looks[1] : looks[0]);
 }
 
@@ -158,7 +159,7 @@ static void it_can_be_taken_back_in_its_answer(void **state)
 
     (void)state;
     stage_connected(&s);
-    looks[0] = ask(&s, HF_REQUEST_LOOK, "z");
+    looks[0] = ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     s.then = forget_it;
     children(&s, "x/l#1");
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
@@ -174,21 +175,21 @@ static void one_can_be_taken_back_in_another_s_end(void **state)
 
     (void)state;
     looks[0] = look_told(&s);
-    looks[1] = ask(&s, HF_REQUEST_LOOK, "w");
+    looks[1] = ask(&s, HF_REQUEST_WATCH_QUEUE, "w");
     children(&s, "x/l#1 x/l#2");
     (void)stage_told(&s);
     s.then = forget_the_other;
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
     told = stage_told(&s);
-    assert_true(strcmp(told, "CHANGED w") == 0 ||
-                strcmp(told, "CHANGED z") == 0);
+    assert_true(strcmp(told, "QUEUE_CHANGED w") == 0 ||
+                strcmp(told, "QUEUE_CHANGED z") == 0);
     stage_close(&s);
 }
 
 static void look_again(struct stage *s, const struct hf_event *event)
 {
-    if (event->kind == HF_EVENT_CHANGED)
-        (void)ask(s, HF_REQUEST_LOOK, "w");
+    if (event->kind == HF_EVENT_QUEUE_CHANGED)
+        (void)ask(s, HF_REQUEST_WATCH_QUEUE, "w");
 }
 
 /* What is known of the head serves whoever looks again at once. */
@@ -203,7 +204,8 @@ static void one_may_look_again_in_its_end(void **state)
     assert_string_equal(stage_sent(&s), "LIST q w");
     children(&s, "x/l#1 x/l#2");
     assert_string_equal(stage_sent(&s), "");
-    assert_string_equal(stage_told(&s), "CHANGED z; LISTED w: x/l#1*2=him");
+    assert_string_equal(stage_told(&s),
+                        "QUEUE_CHANGED z; LISTED w: x/l#1*2=him");
     stage_close(&s);
 }
 
@@ -227,7 +229,7 @@ static void looks_are_set_again(void **state)
     (void)stage_told(&s);
     event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
     event(&s, HF_ZK_NODE_DELETED, "q/y/l#3");
-    assert_string_equal(stage_told(&s), "CHANGED z; GONE y");
+    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z; GONE y");
     stage_close(&s);
 }
 
@@ -237,18 +239,19 @@ static void what_a_look_may_be_answered(void **state)
 
     (void)state;
     stage_connected(&s);
-    ask(&s, HF_REQUEST_LOOK, "z");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED LOOK z FATAL");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z FATAL");
     assert_int_equal(s.status, HF_EDENIED);
-    ask(&s, HF_REQUEST_LOOK, "z");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     answer_with(&s, "\0\0\0\1", 4);
-    assert_string_equal(stage_told(&s), "FAILED LOOK z RETRY");
-    ask(&s, HF_REQUEST_LOOK, "z");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED LOOK z RETRY");
-    ask(&s, HF_REQUEST_LOOK, "z");
-    assert_string_equal(stage_told(&s), "FAILED LOOK z RETRY");
+    assert_string_equal(stage_told(&s),
+                        "SUSPENDED; FAILED WATCH_QUEUE z RETRY");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
+    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
     stage_close(&s);
 }
 

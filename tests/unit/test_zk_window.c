@@ -86,9 +86,9 @@ static void without_a_size_it_is_the_usual_one(void **state)
     (void)state;
     connected(&s, 0);
     for (int i = 0; i < HF_ZK_WINDOW; i++)
-        ask(&s, HF_REQUEST_LOOK, "z");
+        ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     assert_int_equal(s.calls, HF_ZK_WINDOW);
-    ask(&s, HF_REQUEST_LOOK, "z");
+    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     assert_int_equal(s.calls, HF_ZK_WINDOW);
     children(&s, "a#1");
     assert_int_equal(s.calls, HF_ZK_WINDOW);
@@ -280,8 +280,8 @@ static void who_waits_may_be_forgotten(void **state)
     (void)state;
     full(&s, "a", 1);
     first = ask(&s, HF_REQUEST_WATCH, "a");
-    second = ask(&s, HF_REQUEST_LOOK, "z");
-    third = ask(&s, HF_REQUEST_LOOK, "z");
+    second = ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
+    third = ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
     forget(&s, second);
     forget(&s, first);
     make_room(&s);

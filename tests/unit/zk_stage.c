@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/instant.h"
-#include "core/reconnect.h"
+#include "core/reconnect_policy.h"
+#include "core/time_math.h"
 #include "engines/zookeeper/permit.h"
 #include "heap/heap.h"
 
@@ -159,13 +159,13 @@ struct hf_request *ask(struct stage *s, enum hf_request_kind kind,
     r->request.queue = s->queue;
     r->request.ticket = stage_id(ticket[0] != '\0' ? ticket : "z");
     r->about = r->request.ticket;
-    if (kind == HF_REQUEST_LOOK)
+    if (kind == HF_REQUEST_WATCH_QUEUE)
         memset(&r->request.ticket, 0, sizeof r->request.ticket);
     r->request.ticket_kind = s->kind;
     if (kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_LIST)
         r->request.weight = s->kind == HF_TICKET_LEASE ? s->weight : 1;
     r->request.limit = s->limit;
-    r->request.whole = s->whole && kind == HF_REQUEST_LIST;
+    r->request.detailed = s->whole && kind == HF_REQUEST_LIST;
     r->request.payload = s->payload;
     s->under_way++;
     hf_zk_request(s->zk, &r->request, s->now_ms);
@@ -177,8 +177,9 @@ void forget(struct stage *s, struct hf_request *watch)
 {
     struct stage_request *r = stage_request_of(watch);
 
-    STAGE_MUST(r->state != STAGE_ENDED && (watch->kind == HF_REQUEST_WATCH ||
-                                           watch->kind == HF_REQUEST_LOOK));
+    STAGE_MUST(r->state != STAGE_ENDED &&
+               (watch->kind == HF_REQUEST_WATCH ||
+                watch->kind == HF_REQUEST_WATCH_QUEUE));
     hf_zk_forget(s->zk, watch);
     stage_end_request(s, r);
     stage_settle(s);
@@ -267,8 +268,8 @@ void later(struct stage *s, uint64_t now_ms)
 
 void ring(struct stage *s)
 {
-    later(s, hf_later_ms(hf_zk_session_wake_at_ms(hf_zk_session(s->zk)),
-                         s->now_ms));
+    later(s,
+          hf_max_ms(hf_zk_session_wake_at_ms(hf_zk_session(s->zk)), s->now_ms));
 }
 
 void until(struct stage *s, uint64_t now_ms)

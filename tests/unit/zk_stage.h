@@ -32,10 +32,11 @@
  *
  *     CONNECTED 10000 990; RESUMED 10000 990; SUSPENDED; RESUMING 990 10000;
  *     LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
- *     CHANGED z (of a LOOK); WATCHING x; GONE x; REMOVED a found; REMOVED
- * a; MARKED found; LISTED z: up@17 (of a LOOK at a mark, .kind being BARRIER);
- *     LISTED z: x/m@7 ready@8 (members and their mark, .kind being MEMBER)
- *     PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
+ *     QUEUE_CHANGED z (of a WATCH_QUEUE); WATCHING x; GONE x; REMOVED a found;
+ * REMOVED a; FLAG_UPDATED found; LISTED z: up@17 (of a WATCH_QUEUE at a mark,
+ * .kind being BARRIER); LISTED z: x/m@7 ready@8 (members and their mark, .kind
+ * being MEMBER) PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a
+ * RETRY
  *
  * Whatever the story, the stage sees to it that every request is answered
  * once, a watch ends once, nothing is under way when the session is lost or

@@ -11,8 +11,9 @@
 /* -------------------------------------------------------------- requests -- */
 
 static const char *const kinds[] = {
-    "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "REMOVE", "PROVE", "END",
-    "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",  "STAMP"};
+    "ENQUEUE",  "LIST",       "WATCH_QUEUE",   "WATCH",  "REMOVE",
+    "PROVE",    "END",        "DOWNGRADE",     "REVOKE", "DESCRIBE",
+    "SET_FLAG", "CLEAR_FLAG", "NEW_GENERATION"};
 
 struct stage_request *stage_request_of(struct hf_request *request)
 {
@@ -40,11 +41,12 @@ static void answered(struct stage *s, struct stage_request *r,
         return;
     }
     s->answered++;
-    STAGE_MUST(kind == HF_EVENT_CHANGED
+    STAGE_MUST(kind == HF_EVENT_QUEUE_CHANGED
                    ? r->state == STAGE_WATCHING
                    : r->state == STAGE_ASKED || kind == HF_EVENT_GONE);
     if (kind != HF_EVENT_WATCHING &&
-        (kind != HF_EVENT_LISTED || r->request.kind != HF_REQUEST_LOOK)) {
+        (kind != HF_EVENT_LISTED ||
+         r->request.kind != HF_REQUEST_WATCH_QUEUE)) {
         stage_end_request(s, r);
         return;
     }
@@ -129,8 +131,8 @@ static void say_answer(struct stage *s, const struct hf_event *event)
 
     stage_id_name(&stage_request_of(event->as.answer.request)->about, name);
     switch (event->kind) {
-    case HF_EVENT_CHANGED:
-        stage_say(&s->told, "; ", "CHANGED %s", name);
+    case HF_EVENT_QUEUE_CHANGED:
+        stage_say(&s->told, "; ", "QUEUE_CHANGED %s", name);
         break;
     case HF_EVENT_ENQUEUED:
     case HF_EVENT_LISTED:
@@ -151,8 +153,8 @@ static void say_answer(struct stage *s, const struct hf_event *event)
     case HF_EVENT_DOWNGRADED:
         stage_say(&s->told, "; ", "DOWNGRADED %s", name);
         break;
-    case HF_EVENT_ASKED:
-        stage_say(&s->told, "; ", "ASKED %s%s", name,
+    case HF_EVENT_REVOKE_SENT:
+        stage_say(&s->told, "; ", "REVOKE_SENT %s%s", name,
                   event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_DESCRIBED:
@@ -162,8 +164,8 @@ static void say_answer(struct stage *s, const struct hf_event *event)
     case HF_EVENT_REVOKED:
         stage_say(&s->told, "; ", "REVOKED %s", name);
         break;
-    case HF_EVENT_MARKED:
-        stage_say(&s->told, "; ", "MARKED%s",
+    case HF_EVENT_FLAG_UPDATED:
+        stage_say(&s->told, "; ", "FLAG_UPDATED%s",
                   event->as.answer.found ? " found" : "");
         break;
     default:
@@ -179,20 +181,20 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
     case HF_EVENT_ENQUEUED:
         return asked == HF_REQUEST_ENQUEUE;
     case HF_EVENT_LISTED:
-        return asked == HF_REQUEST_LIST || asked == HF_REQUEST_LOOK;
-    case HF_EVENT_CHANGED:
-        return asked == HF_REQUEST_LOOK;
+        return asked == HF_REQUEST_LIST || asked == HF_REQUEST_WATCH_QUEUE;
+    case HF_EVENT_QUEUE_CHANGED:
+        return asked == HF_REQUEST_WATCH_QUEUE;
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_REVOKED:
         return asked == HF_REQUEST_WATCH;
-    case HF_EVENT_ASKED:
+    case HF_EVENT_REVOKE_SENT:
         return asked == HF_REQUEST_REVOKE;
     case HF_EVENT_DESCRIBED:
         return asked == HF_REQUEST_DESCRIBE;
-    case HF_EVENT_MARKED:
-        return asked == HF_REQUEST_RAISE || asked == HF_REQUEST_LOWER ||
-               asked == HF_REQUEST_STAMP;
+    case HF_EVENT_FLAG_UPDATED:
+        return asked == HF_REQUEST_SET_FLAG || asked == HF_REQUEST_CLEAR_FLAG ||
+               asked == HF_REQUEST_NEW_GENERATION;
     case HF_EVENT_REMOVED:
         return asked == HF_REQUEST_REMOVE;
     case HF_EVENT_PROVEN:

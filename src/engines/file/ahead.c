@@ -23,7 +23,7 @@
 
 static bool stands_in_line(const struct hf_file_ticket *own)
 {
-    return own->ticket.kind <= HF_TICKET_ASKED_LAST &&
+    return own->ticket.kind <= HF_TICKET_QUEUED_LAST &&
            own->ticket.kind != HF_TICKET_LEASE;
 }
 
@@ -35,8 +35,8 @@ static void note_way(struct hf_engine *engine, struct hf_file_ticket *own,
         hf_admission_decide(&snapshot, &own->ticket.id, own->ticket.kind);
 
     hf_file_tickets_set_way(&engine->tickets, own,
-                            admission.before != NULL ? &admission.before->id
-                                                     : NULL);
+                            admission.nearest != NULL ? &admission.nearest->id
+                                                      : NULL);
 }
 
 /* All that were there before one's own came are in a list that shows it; of

@@ -136,7 +136,7 @@ static hf_status open_place(struct hf_engine *engine, struct hf_error *error)
 {
     hf_status status;
 
-    if (!engine->host.looks)
+    if (!engine->host.list_only)
         return hf_place_open(&engine->site, &engine->descriptors,
                              &engine->place, error);
     status = hf_place_find(&engine->site, &engine->descriptors, &engine->place,
@@ -285,7 +285,7 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_LIST:
         hf_engine_list(engine, request);
         break;
-    case HF_REQUEST_LOOK:
+    case HF_REQUEST_WATCH_QUEUE:
         if (request->ticket_kind == HF_TICKET_BARRIER)
             hf_engine_look_at_mark(engine, request);
         else
@@ -312,16 +312,16 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_DESCRIBE:
         hf_engine_describe(engine, request);
         break;
-    case HF_REQUEST_RAISE:
+    case HF_REQUEST_SET_FLAG:
         hf_engine_raise(engine, request);
         break;
-    case HF_REQUEST_LOWER:
+    case HF_REQUEST_CLEAR_FLAG:
         if (request->ticket_kind == HF_TICKET_READY)
             hf_engine_work(engine, request);
         else
             hf_engine_lower(engine, request);
         break;
-    case HF_REQUEST_STAMP:
+    case HF_REQUEST_NEW_GENERATION:
         hf_engine_work(engine, request);
         break;
     }
@@ -329,10 +329,10 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
 
 static void forget(struct hf_engine *engine, struct hf_request *request)
 {
-    if (request->kind == HF_REQUEST_LOOK &&
+    if (request->kind == HF_REQUEST_WATCH_QUEUE &&
         request->ticket_kind == HF_TICKET_BARRIER)
         hf_mark_look_forget(request);
-    else if (request->kind == HF_REQUEST_LOOK)
+    else if (request->kind == HF_REQUEST_WATCH_QUEUE)
         hf_look_forget(request);
     else
         hf_watch_forget(engine, request);
@@ -370,7 +370,7 @@ const struct hf_engine_ops hf_engine_file = {
     .traits = HF_ENGINE_GONE_ADMITS,
     .open = open_engine,
     .request = carry_out,
-    .forget = forget,
+    .unwatch = forget,
     .hold = hold,
     .describe = describe,
     .after_fork = after_fork,

@@ -67,7 +67,7 @@ struct hf_watch {
     struct hf_tree_node by_dir_wd;
 };
 
-/* A LOOK that was answered LISTED; its request's engine_data. */
+/* A WATCH_QUEUE that was answered LISTED; its request's engine_data. */
 struct hf_look {
     struct hf_engine *engine;
     struct hf_request *request;
@@ -84,7 +84,7 @@ struct hf_look {
     struct hf_look **link;
 };
 
-/* A LOOK at a mark that is there; its request's engine_data. */
+/* A WATCH_QUEUE at a mark that is there; its request's engine_data. */
 struct hf_mark_look {
     struct hf_engine *engine;
     struct hf_request *request;
@@ -164,7 +164,8 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_list(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request);
 
-/* work.c: ENQUEUE of a ticket that is not there, STAMP, LOWER of READY. */
+/* work.c: ENQUEUE of a ticket that is not there, NEW_GENERATION, CLEAR_FLAG of
+ * READY. */
 void hf_engine_work(struct hf_engine *engine, struct hf_request *request);
 /* Warn, once, where numbers would not survive a reboot. */
 void hf_engine_tell_undurable(struct hf_engine *engine);
@@ -249,11 +250,11 @@ void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request);
 /* A handle of the engine's has been closed. */
 void hf_engine_handle_closed(struct hf_engine *engine);
 
-/* watch.c: WATCH of another's ticket, and the FORGET of any WATCH. */
+/* watch.c: WATCH of another's ticket, and the UNWATCH of any WATCH. */
 void hf_watch_other(struct hf_engine *engine, struct hf_request *request);
 void hf_watch_forget(struct hf_engine *engine, struct hf_request *request);
 
-/* look.c: LOOK, and its FORGET. */
+/* look.c: WATCH_QUEUE, and its UNWATCH. */
 void hf_engine_look(struct hf_engine *engine, struct hf_request *request);
 void hf_look_forget(struct hf_request *request);
 void hf_look_end(struct hf_look *look);
@@ -264,7 +265,7 @@ void hf_looks_changed(struct hf_engine *engine, const char *entry);
 void hf_looks_heard(struct hf_engine *engine, int wd, bool all,
                     const char *file);
 
-/* mark.c: RAISE, LOWER, LOOK at a mark and its FORGET. */
+/* mark.c: SET_FLAG, CLEAR_FLAG, WATCH_QUEUE at a mark and its UNWATCH. */
 void hf_engine_raise(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_lower(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_look_at_mark(struct hf_engine *engine,

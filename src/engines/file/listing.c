@@ -289,14 +289,14 @@ void hf_listing_trim(struct hf_listing *listing,
     size_t place = hf_snapshot_find(&snapshot, mine);
 
     if (place == list->count ||
-        list->items[place].kind > HF_TICKET_ASKED_LAST ||
+        list->items[place].kind > HF_TICKET_QUEUED_LAST ||
         list->items[place].kind == HF_TICKET_LEASE)
         return;
     hf_admission_trim(&snapshot, list->items, mine, list->items[place].kind);
     memmove(list->items, snapshot.tickets,
             snapshot.count * sizeof(*list->items));
     list->count = snapshot.count;
-    listing->more = snapshot.more;
+    listing->more = snapshot.more_ahead;
 }
 
 struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LOOK: the queue, or its members, as they are, and the hang-up of everybody in
- * it.
+ * WATCH_QUEUE: the queue, or its members, as they are, and the hang-up of
+ * everybody in it.
  *
  * Only the head of a semaphore's locks looks at its leases, so it is one
  * process that waits for all of them.  Nobody stands in the way of a lease, so
@@ -76,7 +76,7 @@ static void changed(struct hf_look *look)
     struct hf_request *request = look->request;
 
     hf_look_end(look);
-    hf_engine_answer(engine, request, HF_EVENT_CHANGED);
+    hf_engine_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
 }
 
 /* A look that is asked for while others are told is not told. */
@@ -150,7 +150,8 @@ void hf_looks_heard(struct hf_engine *engine, int wd, bool all,
     tell_changed(engine);
 }
 
-/* ---------------------------------------------------------------- LOOK -- */
+/* ---------------------------------------------------------------- WATCH_QUEUE
+ * -- */
 
 /* What removed the ticket at the head, if that was first, is told first. */
 static void heard(struct hf_hang_up *hang_up)

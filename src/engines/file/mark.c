@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RAISE, LOWER and LOOK at a mark: a symlink in the directory of the name,
- * whose text is an id of its own and the name.  It is made and removed in one
- * step, so none of this needs the directory's lock; and a directory that has it
- * in it is not empty, so that nobody removes that.
+ * SET_FLAG, CLEAR_FLAG and WATCH_QUEUE at a mark: a symlink in the directory of
+ * the name, whose text is an id of its own and the name.  It is made and
+ * removed in one step, so none of this needs the directory's lock; and a
+ * directory that has it in it is not empty, so that nobody removes that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -84,10 +84,11 @@ static hf_status check_directory(struct hf_engine *engine,
 static void tell_marked(struct hf_engine *engine, struct hf_request *request,
                         bool found)
 {
-    hf_engine_answer_found(engine, request, HF_EVENT_MARKED, found);
+    hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED, found);
 }
 
-/* ----------------------------------------------------------------- RAISE -- */
+/* ----------------------------------------------------------------- SET_FLAG --
+ */
 
 static hf_status share_directory(struct hf_engine *engine, const char *path,
                                  struct hf_error *error)
@@ -179,7 +180,8 @@ void hf_engine_raise(struct hf_engine *engine, struct hf_request *request)
     hf_engine_refuse(engine, request, &error);
 }
 
-/* ----------------------------------------------------------------- LOWER -- */
+/* ----------------------------------------------------------------- CLEAR_FLAG
+ * -- */
 
 void hf_engine_lower(struct hf_engine *engine, struct hf_request *request)
 {
@@ -198,7 +200,8 @@ void hf_engine_lower(struct hf_engine *engine, struct hf_request *request)
     tell_marked(engine, request, found);
 }
 
-/* ------------------------------------------------------------------ LOOK -- */
+/* ------------------------------------------------------------------
+ * WATCH_QUEUE -- */
 
 static struct hf_mark_look *look_new(struct hf_engine *engine,
                                      struct hf_request *request,
@@ -267,7 +270,7 @@ void hf_marks_heard(struct hf_engine *engine, int wd, bool all)
         }
         request = look->request;
         hf_mark_look_end(look);
-        hf_engine_answer(engine, request, HF_EVENT_CHANGED);
+        hf_engine_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
         look = engine->mark_looks; /* the core may have forgotten others */
     }
 }

@@ -179,7 +179,7 @@ void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request)
     for (int i = 0; i < NAMES_MAX && status == HF_OK && gone; i++)
         status = find_and_touch(engine, request, entry, &found, &gone, &error);
     if (status == HF_OK)
-        hf_engine_answer_found(engine, request, HF_EVENT_ASKED, found);
+        hf_engine_answer_found(engine, request, HF_EVENT_REVOKE_SENT, found);
     else
         hf_engine_refuse(engine, request, &error);
 }

@@ -17,7 +17,7 @@ void hf_engine_tell_queue(struct hf_engine *engine, struct hf_request *request,
 {
     struct hf_event event = {.kind = kind};
 
-    if (!request->whole)
+    if (!request->detailed)
         hf_ahead_note(engine, request, listing);
     hf_listing_unref(engine->listing);
     engine->listing = hf_listing_ref(listing);
@@ -117,18 +117,18 @@ void hf_engine_list(struct hf_engine *engine, struct hf_request *request)
     struct hf_listing *listing;
     struct hf_error error;
 
-    if (!request->whole && hf_ahead_is_nobody(engine, request)) {
+    if (!request->detailed && hf_ahead_is_nobody(engine, request)) {
         tell_first(engine, request);
         return;
     }
     if (hf_engine_read_queue(
             engine, request->queue, hf_engine_listed_for(request),
-            request->whole ? SIZE_MAX : 1, &listing, &error) != HF_OK) {
+            request->detailed ? SIZE_MAX : 1, &listing, &error) != HF_OK) {
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
     /* Nobody waits for a member alone, and finds it dead. */
-    if (request->whole || listing->of == HF_LISTING_MEMBERS)
+    if (request->detailed || listing->of == HF_LISTING_MEMBERS)
         hf_engine_bury(engine, listing);
     hf_engine_tell_queue(engine, request, HF_EVENT_LISTED, listing);
     hf_listing_unref(listing);

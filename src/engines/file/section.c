@@ -193,9 +193,9 @@ enum hf_section_answer hf_section_take_number(struct hf_section *s)
 static enum hf_section_answer work(struct hf_section *s)
 {
     switch (s->order->work) {
-    case HF_REQUEST_STAMP:
+    case HF_REQUEST_NEW_GENERATION:
         return hf_section_stamp(s);
-    case HF_REQUEST_LOWER:
+    case HF_REQUEST_CLEAR_FLAG:
         return hf_section_lower(s);
     default:
         assert(s->order->work == HF_REQUEST_ENQUEUE);

@@ -30,11 +30,12 @@ struct hf_directory {
 };
 
 struct hf_section_order {
-    enum hf_request_kind work; /* ENQUEUE, STAMP; LOWER of READY */
+    enum hf_request_kind
+        work; /* ENQUEUE, NEW_GENERATION; CLEAR_FLAG of READY */
     const char *queue;
     struct hf_ticket ticket; /* ENQUEUE: .id .kind .weight .payload; the rest is
-                                given to it.  STAMP: .id */
-    uint32_t limit;          /* STAMP: so many members */
+                                given to it.  NEW_GENERATION: .id */
+    uint32_t limit;          /* NEW_GENERATION: so many members */
     enum hf_patience patience;
     const atomic_bool *cancelled; /* may be NULL */
 };
@@ -58,10 +59,10 @@ struct hf_section_result {
     int before_fifo;
     struct hf_ticket_id before;
     struct hf_listing *listing; /* with the ticket in it, one reference */
-    /* STAMP: so many members are there, at most as many as were asked for, and
-     * 0 if the ticket is not.  With fewer nothing has been done. */
+    /* NEW_GENERATION: so many members are there, at most as many as were asked
+     * for, and 0 if the ticket is not.  With fewer nothing has been done. */
     uint32_t members;
-    bool found; /* STAMP, LOWER: the mark was there before */
+    bool found; /* NEW_GENERATION, CLEAR_FLAG: the mark was there before */
 };
 
 /* Carry out ${order} in ${place}.  ${directory} may be that of an earlier time,

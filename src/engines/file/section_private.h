@@ -30,7 +30,7 @@ enum hf_section_answer hf_section_take_number(struct hf_section *s);
 enum hf_section_answer hf_section_put_ticket(struct hf_section *s);
 enum hf_section_answer hf_section_settle_ticket(struct hf_section *s);
 
-/* section_stamp.c: STAMP, and LOWER of READY, under the lock. */
+/* section_stamp.c: NEW_GENERATION, and CLEAR_FLAG of READY, under the lock. */
 enum hf_section_answer hf_section_stamp(struct hf_section *s);
 enum hf_section_answer hf_section_lower(struct hf_section *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STAMP, and LOWER of what was stamped.
+ * NEW_GENERATION, and CLEAR_FLAG of what was stamped.
  *
  * A stamp is made under the temporary name and takes the place of the one
  * before it by a rename, so there always is the one or the other.

@@ -175,17 +175,17 @@ static hf_status drop_the_dead(struct hf_section *s)
 
         if (admission.answer != HF_WAIT_FOR)
             break;
-        hf_ticket_file_format(admission.before, file);
+        hf_ticket_file_format(admission.nearest, file);
         hf_site_path(site, s->entry, file, path);
-        s->result->before = admission.before->id;
+        s->result->before = admission.nearest->id;
         if (hf_section_probe(s->place->descriptors, path,
                              &s->result->before_fifo,
                              &unused) != HF_LIFE_DEAD ||
-            hf_section_remove(site, s->entry, admission.before, &found,
+            hf_section_remove(site, s->entry, admission.nearest, &found,
                               &unused) != HF_OK)
             break; /* alive, or to be told to the watch of it */
         status =
-            drop_one(s, (size_t)(admission.before - listing->tickets.items));
+            drop_one(s, (size_t)(admission.nearest - listing->tickets.items));
     }
     return status;
 }

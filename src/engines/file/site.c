@@ -144,7 +144,7 @@ static hf_status choose_state(const char *text, struct hf_site *site,
 hf_status hf_site_choose(const struct hf_url *url, struct hf_site *site,
                          struct hf_error *error)
 {
-    hf_status status = hf_url_only(url, known_options, error);
+    hf_status status = hf_url_check_options(url, known_options, error);
 
     memset(site, 0, sizeof(*site));
     if (status == HF_OK)

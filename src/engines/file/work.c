@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that take a directory's lock: ENQUEUE, STAMP, and LOWER of READY.
- * They are carried out at once where it is free, and by the helper where it is
- * not.
+ * Requests that take a directory's lock: ENQUEUE, NEW_GENERATION, and
+ * CLEAR_FLAG of READY. They are carried out at once where it is free, and by
+ * the helper where it is not.
  */
 #include <assert.h>
 #include <errno.h>
@@ -71,7 +71,8 @@ static void tell_stamped(struct hf_engine *engine, struct hf_request *request,
     struct hf_error error;
 
     if (result->members >= request->limit) {
-        hf_engine_answer_found(engine, request, HF_EVENT_MARKED, result->found);
+        hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
+                               result->found);
         return;
     }
     hf_error_set(&error, HF_EBUSY, "%u of %u members are there",
@@ -83,10 +84,11 @@ static void tell_stamped(struct hf_engine *engine, struct hf_request *request,
 static void tell_done(struct hf_engine *engine, struct hf_request *request,
                       struct hf_section_result *result)
 {
-    if (request->kind == HF_REQUEST_STAMP)
+    if (request->kind == HF_REQUEST_NEW_GENERATION)
         tell_stamped(engine, request, result);
-    else if (request->kind == HF_REQUEST_LOWER)
-        hf_engine_answer_found(engine, request, HF_EVENT_MARKED, result->found);
+    else if (request->kind == HF_REQUEST_CLEAR_FLAG)
+        hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
+                               result->found);
     else
         adopt(engine, request, result);
 }

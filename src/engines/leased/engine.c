@@ -41,12 +41,12 @@ static void release(void *arg)
 
 void hf_leased_engine_enter(struct hf_engine *engine)
 {
-    hf_turns_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->turns);
 }
 
 void hf_leased_engine_leave(struct hf_engine *engine)
 {
-    hf_turns_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->turns);
 }
 
 /* ------------------------------------------------------------- beginning -- */
@@ -62,14 +62,14 @@ static hf_status prepare(struct hf_engine *engine, const char *description,
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptors for a loop; raise the limit on "
                             "open files");
-    return hf_turns_open(&engine->turns, engine->loop, error);
+    return hf_engine_loop_open(&engine->turns, engine->loop, error);
 }
 
 struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
                                        const char *description,
                                        struct hf_error *error)
 {
-    struct hf_turns_user user = {end_turn, on_due, release, NULL};
+    struct hf_engine_loop_ops user = {end_turn, on_due, release, NULL};
     struct hf_engine *engine = hf_alloc(sizeof *engine);
 
     if (engine == NULL) {
@@ -78,7 +78,7 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
     }
     engine->host = *host;
     user.arg = engine;
-    hf_turns_init(&engine->turns, &user);
+    hf_engine_loop_init(&engine->turns, &user);
     if (prepare(engine, description, error) != HF_OK) {
         hf_leased_engine_free(engine);
         return NULL;
@@ -97,7 +97,7 @@ hf_status hf_leased_engine_start(struct hf_engine *engine,
                                    hf_leased_engine_now_ms(engine));
     if (engine->leased == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
-    hf_turns_begin(&engine->turns);
+    hf_engine_loop_start(&engine->turns);
     return HF_OK;
 }
 
@@ -122,7 +122,7 @@ void hf_leased_engine_free(struct hf_engine *engine)
     if (engine->store != NULL)
         engine->ops.free(engine->store);
     engine->store = NULL;
-    hf_turns_close(&engine->turns);
+    hf_engine_loop_close(&engine->turns);
 }
 
 /* -------------------------------------------------------------- requests -- */
@@ -131,19 +131,19 @@ void hf_leased_engine_request(struct hf_engine *engine,
                               struct hf_request *request)
 {
     hf_leased_request(engine->leased, request, hf_leased_engine_now_ms(engine));
-    hf_turns_end_later(&engine->turns);
+    hf_engine_loop_run_soon(&engine->turns);
 }
 
 void hf_leased_engine_forget(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_leased_forget(engine->leased, watch, hf_leased_engine_now_ms(engine));
-    hf_turns_end_later(&engine->turns);
+    hf_engine_loop_run_soon(&engine->turns);
 }
 
 void hf_leased_engine_connect(struct hf_engine *engine)
 {
     hf_leased_connect(engine->leased, hf_leased_engine_now_ms(engine));
-    hf_turns_end_later(&engine->turns);
+    hf_engine_loop_run_soon(&engine->turns);
 }
 
 const char *hf_leased_engine_describe(const struct hf_engine *engine)
@@ -155,5 +155,5 @@ void hf_leased_engine_after_fork(struct hf_engine *engine)
 {
     if (engine->store != NULL)
         engine->ops.after_fork(engine->store);
-    hf_turns_after_fork(&engine->turns);
+    hf_engine_loop_after_fork(&engine->turns);
 }

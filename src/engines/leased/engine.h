@@ -22,8 +22,8 @@
 
 #include <uv.h>
 
+#include "engine_loop/engine_loop.h"
 #include "engines/leased/leased.h"
-#include "turns/turns.h"
 
 struct hf_engine {
     struct hf_engine_host host;
@@ -32,7 +32,7 @@ struct hf_engine {
     struct hf_store_ops ops;
     struct hf_store *store;
     uv_loop_t *loop;
-    struct hf_turns turns; /* memory is freed when they are closed */
+    struct hf_engine_loop turns; /* memory is freed when they are closed */
 };
 
 /* An engine without a machine yet; ${host} and ${description} are copied.  On

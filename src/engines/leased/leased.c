@@ -77,9 +77,9 @@ void hf_leased_tell_snapshot(struct hf_leased *leased,
     event.as.answer.request = request;
     event.as.answer.snapshot.tickets = answer->tickets;
     event.as.answer.snapshot.count = answer->count;
-    event.as.answer.snapshot.more = answer->more;
-    event.as.answer.foreign = answer->foreign;
-    event.as.answer.foreign_count = answer->foreign_count;
+    event.as.answer.snapshot.more_ahead = answer->more;
+    event.as.answer.unknown = answer->foreign;
+    event.as.answer.unknown_count = answer->foreign_count;
     hf_leased_tell(leased, &event);
 }
 
@@ -99,8 +99,8 @@ static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
-           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
-           kind == HF_REQUEST_STAMP || kind == HF_REQUEST_DESCRIBE;
+           kind == HF_REQUEST_SET_FLAG || kind == HF_REQUEST_CLEAR_FLAG ||
+           kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE;
 }
 
 static void fail_cut(struct hf_leased *leased, struct hf_request *request)
@@ -174,12 +174,12 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     case HF_REQUEST_DOWNGRADE:
     case HF_REQUEST_REVOKE:
     case HF_REQUEST_DESCRIBE:
-    case HF_REQUEST_RAISE:
-    case HF_REQUEST_LOWER:
-    case HF_REQUEST_STAMP:
+    case HF_REQUEST_SET_FLAG:
+    case HF_REQUEST_CLEAR_FLAG:
+    case HF_REQUEST_NEW_GENERATION:
         hf_leased_ask(leased, request);
         break;
-    case HF_REQUEST_LOOK:
+    case HF_REQUEST_WATCH_QUEUE:
         hf_leased_look(leased, request);
         break;
     case HF_REQUEST_WATCH:
@@ -199,7 +199,7 @@ void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
     leased->now_ms = now_ms;
     if (watch->engine_data == NULL)
         return; /* it ended with the session */
-    if (watch->kind == HF_REQUEST_LOOK)
+    if (watch->kind == HF_REQUEST_WATCH_QUEUE)
         hf_leased_look_forget(leased, watch->engine_data);
     else
         hf_leased_watch_forget(leased, watch->engine_data);

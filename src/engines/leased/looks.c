@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/leased/private.h"
 
 static struct hf_leased_look *look_new(struct hf_leased *leased,
@@ -54,7 +54,7 @@ void hf_leased_look_forget(struct hf_leased *leased,
 
 static void tell_changed(struct hf_leased *leased, struct hf_leased_look *look)
 {
-    struct hf_event event = {.kind = HF_EVENT_CHANGED};
+    struct hf_event event = {.kind = HF_EVENT_QUEUE_CHANGED};
 
     event.as.answer.request = look->request;
     look_free(leased, look);

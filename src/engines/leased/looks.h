@@ -29,7 +29,7 @@ struct hf_leased_look {
     struct hf_leased_look **from;
 };
 
-/* HF_REQUEST_LOOK */
+/* HF_REQUEST_WATCH_QUEUE */
 void hf_leased_look(struct hf_leased *leased, struct hf_request *request);
 void hf_leased_look_forget(struct hf_leased *leased,
                            struct hf_leased_look *look);

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/leased/private.h"
 
 /* The patience for one call.  A renewal is sent at five sixteenths of the ttl
@@ -16,7 +16,7 @@
 
 uint64_t hf_leased_patience_ms(uint64_t ttl_ms)
 {
-    return hf_earlier_ms(hf_later_ms(ttl_ms / 3, CALL_LEAST_MS), CALL_MOST_MS);
+    return hf_min_ms(hf_max_ms(ttl_ms / 3, CALL_LEAST_MS), CALL_MOST_MS);
 }
 
 struct hf_leased_op *hf_leased_op_new(struct hf_leased *leased,

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/leased/private.h"
 
 /* How late a notice that was lost is made good, at most. */
@@ -18,7 +18,7 @@
 
 static uint64_t poll_ms(const struct hf_leased *leased)
 {
-    return hf_earlier_ms(leased->config.ttl_ms / 2, POLL_MOST_MS);
+    return hf_min_ms(leased->config.ttl_ms / 2, POLL_MOST_MS);
 }
 
 void hf_leased_probe_plan(struct hf_leased *leased,
@@ -30,7 +30,7 @@ void hf_leased_probe_plan(struct hf_leased *leased,
     if (queue->watches == NULL && queue->looks == NULL)
         return;
     for (size_t i = 0; i < answer->count; i++)
-        in_ms = hf_earlier_ms(
+        in_ms = hf_min_ms(
             in_ms, hf_after_ms(answer->leases[i].expires_in_ms, BEHIND_MS));
     hf_leased_queue_probe_by(&leased->queues, queue,
                              hf_after_ms(leased->now_ms, in_ms));
@@ -52,7 +52,7 @@ static void failed(struct hf_leased *leased, struct hf_leased_op *op,
                    const struct hf_store_answer *answer)
 {
     uint64_t soon_ms =
-        hf_later_ms(leased->config.ttl_ms / FAILED_SHARE, BEHIND_MS);
+        hf_max_ms(leased->config.ttl_ms / FAILED_SHARE, BEHIND_MS);
 
     if (answer != NULL) /* with a link all is asked for anew */
         hf_leased_queue_probe_by(&leased->queues, op->queue,

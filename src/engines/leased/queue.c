@@ -6,8 +6,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/leased/watches.h"
 
 static int compare(const void *name, const struct hf_tree_node *node)
@@ -89,8 +89,8 @@ void hf_leased_queue_leave(struct hf_leased_queues *queues,
 void hf_leased_queue_probe_by(struct hf_leased_queues *queues,
                               struct hf_leased_queue *queue, uint64_t at_ms)
 {
-    queue->probe_at_ms = hf_earlier_ms(queue->probe_at_ms, at_ms);
-    queues->probe_at_ms = hf_earlier_ms(queues->probe_at_ms, at_ms);
+    queue->probe_at_ms = hf_min_ms(queue->probe_at_ms, at_ms);
+    queues->probe_at_ms = hf_min_ms(queues->probe_at_ms, at_ms);
 }
 
 struct hf_leased_queue *

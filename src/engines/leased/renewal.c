@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/leased/private.h"
 #include "engines/leased/ticket_sets.h"
 
@@ -19,7 +19,7 @@
 
 static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
 {
-    return hf_later_ms(leased->config.ttl_ms * sixteenths / 16, 1);
+    return hf_max_ms(leased->config.ttl_ms * sixteenths / 16, 1);
 }
 
 struct hf_leased_op *hf_leased_goodbye_new(struct hf_leased *leased)
@@ -179,9 +179,8 @@ static void complete(struct hf_leased *leased)
     bool unseen = renewal->unseen;
 
     end(leased);
-    renewal->at_ms =
-        hf_after_ms(anchor_ms, hf_earlier_ms(share_ms(leased, SIXTEENTHS),
-                                             RENEWAL_MOST_MS));
+    renewal->at_ms = hf_after_ms(
+        anchor_ms, hf_min_ms(share_ms(leased, SIXTEENTHS), RENEWAL_MOST_MS));
     if (unseen) {
         fail_unseen(leased);
         hf_leased_session_confirm(leased);

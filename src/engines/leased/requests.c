@@ -183,7 +183,7 @@ static void asked(struct hf_leased *leased, struct hf_leased_op *op,
     if (answer == NULL || !answer->ok)
         hf_leased_fail_as(leased, op->request, answer);
     else
-        tell(leased, op, HF_EVENT_ASKED, answer->found);
+        tell(leased, op, HF_EVENT_REVOKE_SENT, answer->found);
 }
 
 static void described(struct hf_leased *leased, struct hf_leased_op *op,
@@ -201,7 +201,7 @@ static void marked(struct hf_leased *leased, struct hf_leased_op *op,
     if (answer == NULL || !answer->ok)
         hf_leased_fail_as(leased, op->request, answer);
     else
-        tell(leased, op, HF_EVENT_MARKED, answer->found);
+        tell(leased, op, HF_EVENT_FLAG_UPDATED, answer->found);
 }
 
 static void stamped(struct hf_leased *leased, struct hf_leased_op *op,
@@ -210,7 +210,7 @@ static void stamped(struct hf_leased *leased, struct hf_leased_op *op,
     if (answer == NULL || !answer->ok)
         hf_leased_fail_as(leased, op->request, answer);
     else if (answer->found)
-        tell(leased, op, HF_EVENT_MARKED, true);
+        tell(leased, op, HF_EVENT_FLAG_UPDATED, true);
     else
         hf_leased_fail(leased, op->request, HF_FAILURE_RETRY, HF_EBUSY,
                        "the member is not there, or too few others are");
@@ -228,9 +228,9 @@ static const struct deed {
     [HF_REQUEST_DOWNGRADE] = {HF_STORE_DOWNGRADE, downgraded},
     [HF_REQUEST_REVOKE] = {HF_STORE_REVOKE, asked},
     [HF_REQUEST_DESCRIBE] = {HF_STORE_DESCRIBE, described},
-    [HF_REQUEST_RAISE] = {HF_STORE_RAISE, marked},
-    [HF_REQUEST_LOWER] = {HF_STORE_LOWER, marked},
-    [HF_REQUEST_STAMP] = {HF_STORE_STAMP, stamped},
+    [HF_REQUEST_SET_FLAG] = {HF_STORE_RAISE, marked},
+    [HF_REQUEST_CLEAR_FLAG] = {HF_STORE_LOWER, marked},
+    [HF_REQUEST_NEW_GENERATION] = {HF_STORE_STAMP, stamped},
 };
 
 /* Ours from now on, whatever comes of it.  False for lack of memory. */
@@ -245,7 +245,7 @@ static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
     own->state = HF_LEASED_OWN_ASKED;
     own->gone = own->forsaken = false;
     own->kind = op->call.ticket_kind;
-    own->owner = op->request->own;
+    own->owner = op->request->own_ticket;
     return true;
 }
 
@@ -261,9 +261,9 @@ static void forsake(struct hf_leased *leased, const struct hf_request *request)
 const char *hf_leased_queue_of(const struct hf_request *request,
                                char marks[HF_LEASED_MARKS_BYTES])
 {
-    bool of_marks = (request->kind == HF_REQUEST_RAISE ||
-                     request->kind == HF_REQUEST_LOWER ||
-                     request->kind == HF_REQUEST_LOOK) &&
+    bool of_marks = (request->kind == HF_REQUEST_SET_FLAG ||
+                     request->kind == HF_REQUEST_CLEAR_FLAG ||
+                     request->kind == HF_REQUEST_WATCH_QUEUE) &&
                     request->ticket_kind == HF_TICKET_BARRIER;
 
     if (!of_marks)
@@ -289,9 +289,9 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     op->call.ticket_kind = request->ticket_kind;
     op->call.weight = request->weight;
     op->call.payload = request->payload;
-    op->call.whole = request->whole;
+    op->call.whole = request->detailed;
     op->call.limit = request->limit;
-    if (request->kind == HF_REQUEST_STAMP)
+    if (request->kind == HF_REQUEST_NEW_GENERATION)
         op->call.mark = hf_ticket_id_random(&leased->config.random);
     if (request->kind == HF_REQUEST_ENQUEUE && !expect(leased, op)) {
         hf_leased_op_free(leased, op);

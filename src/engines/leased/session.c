@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/attempt.h"
-#include "core/instant.h"
-#include "core/machine.h"
+#include "core/reconnect_backoff.h"
 #include "core/session.h"
+#include "core/state_machine.h"
+#include "core/time_math.h"
 #include "engines/leased/private.h"
 
 #define TO(state) (1u << HF_LEASED_##state)
 
-static const struct hf_machine_state states[] = {
+static const struct hf_state_machine_state states[] = {
     [HF_LEASED_IDLE] = {"IDLE", TO(WAITING) | TO(ENDED)},
     [HF_LEASED_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
     [HF_LEASED_OPENING] = {"OPENING",
@@ -27,12 +27,12 @@ static const struct hf_machine_state states[] = {
     [HF_LEASED_ENDED] = {"ENDED", 0},
 };
 
-static const struct hf_machine_table table = {"link", states,
+static const struct hf_state_machine table = {"link", states,
                                               sizeof states / sizeof states[0]};
 
 static void move(struct hf_leased *leased, enum hf_leased_session_state state)
 {
-    hf_machine_move(&table, &leased->session.state, state);
+    hf_state_machine_move(&table, &leased->session.state, state);
 }
 
 bool hf_leased_session_usable(const struct hf_leased_session *session)
@@ -69,7 +69,8 @@ static uint64_t over_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
 
 static uint64_t attempt_ms(const struct hf_leased *leased)
 {
-    return hf_attempt_ms(leased->config.ttl_ms, 1, leased->session.silences);
+    return hf_connect_timeout_ms(leased->config.ttl_ms, 1,
+                                 leased->session.silences);
 }
 
 static void try_at(struct hf_leased *leased, uint64_t at_ms)
@@ -83,13 +84,13 @@ static void try_at(struct hf_leased *leased, uint64_t at_ms)
 static uint64_t next_attempt_ms(struct hf_leased *leased, bool steady,
                                 hf_status status)
 {
-    struct hf_attempts *attempts = &leased->session.attempts;
+    struct hf_reconnect_backoff *attempts = &leased->session.attempts;
 
     if (steady)
-        return hf_attempts_lost(attempts, leased->now_ms,
-                                &leased->config.random);
-    return hf_attempts_failed(attempts, status, leased->now_ms,
-                              &leased->config.random);
+        return hf_reconnect_backoff_lost(attempts, leased->now_ms,
+                                         &leased->config.random);
+    return hf_reconnect_backoff_failed(attempts, status, leased->now_ms,
+                                       &leased->config.random);
 }
 
 static void open_link(struct hf_leased *leased)
@@ -132,8 +133,9 @@ void hf_leased_session_begin(struct hf_leased *leased)
 
     leased->session.state = HF_LEASED_WAITING;
     leased->renewal.at_ms = HF_FOREVER;
-    hf_attempts_init(&leased->session.attempts, leased->config.reconnect,
-                     servers > 0 ? servers : 1);
+    hf_reconnect_backoff_init(&leased->session.attempts,
+                              leased->config.reconnect,
+                              servers > 0 ? servers : 1);
     leased->config.reconnect = NULL; /* borrowed until now */
     begin_session(leased);
     open_link(leased);
@@ -144,7 +146,7 @@ void hf_leased_session_connect(struct hf_leased *leased)
 {
     if (leased->session.state != HF_LEASED_IDLE)
         return;
-    hf_attempts_restart(&leased->session.attempts);
+    hf_reconnect_backoff_reset(&leased->session.attempts);
     try_at(leased, leased->now_ms);
 }
 
@@ -155,15 +157,16 @@ static void tell_trouble(struct hf_leased *leased, const char *why)
     struct hf_leased_session *session = &leased->session;
     struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
     char text[sizeof session->trouble];
-    bool final = hf_attempts_are_final(&session->attempts);
+    bool final = hf_reconnect_backoff_is_final(&session->attempts);
     enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
 
     (void)snprintf(text, sizeof text, "%.120s: %s", leased->config.place, why);
-    if (hf_attempt_is_news(&session->logged, text))
+    if (hf_log_text_changed(&session->logged, text))
         leased->host.log(leased->host.host, level, "%s", text);
     memcpy(session->trouble, text, sizeof text);
     event.as.connection_error.text = session->trouble;
-    event.as.connection_error.status = hf_attempts_status(&session->attempts);
+    event.as.connection_error.status =
+        hf_reconnect_backoff_status(&session->attempts);
     event.as.connection_error.final = final;
     hf_leased_tell(leased, &event);
 }
@@ -171,7 +174,7 @@ static void tell_trouble(struct hf_leased *leased, const char *why)
 /* Last of all, because this may lead back to hf_leased_session_connect(). */
 static void tell_giving_up(struct hf_leased *leased)
 {
-    const struct hf_attempts *attempts = &leased->session.attempts;
+    const struct hf_reconnect_backoff *attempts = &leased->session.attempts;
     struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
 
     event.as.gave_up.retries = attempts->retries;
@@ -254,7 +257,7 @@ void hf_leased_session_not_renewed(struct hf_leased *leased,
         hf_leased_session_drop(leased, answer->status, "%s", answer->text);
         return;
     }
-    if (hf_attempt_is_news(&leased->session.logged, answer->text))
+    if (hf_log_text_changed(&leased->session.logged, answer->text))
         leased->host.log(leased->host.host, HF_LOG_WARNING,
                          "%s: the tickets could not be renewed: %s",
                          leased->config.place, answer->text);
@@ -324,7 +327,7 @@ void hf_leased_session_drop(struct hf_leased *leased, hf_status status,
     session->cutting = true;
     unlink_store(leased);
     steady =
-        was_up && leased->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS;
+        was_up && leased->now_ms - session->up_at_ms >= HF_RECONNECT_STEADY_MS;
     try_at(leased, next_attempt_ms(leased, steady, status));
     tell_trouble(leased, why);
     if (was_up)
@@ -390,7 +393,7 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
         close_silently(leased);
         return;
     }
-    session->until_ms = hf_after_ms(leased->now_ms, HF_GOODBYE_MS);
+    session->until_ms = hf_after_ms(leased->now_ms, HF_CLOSE_TIMEOUT_MS);
     move(leased, HF_LEASED_ENDING);
     leased->renewal.at_ms = HF_FOREVER;
     hf_leased_op_begin(leased, goodbye, answered_goodbye);
@@ -449,11 +452,11 @@ uint64_t hf_leased_session_wake_at_ms(const struct hf_leased *leased)
     if (session->state == HF_LEASED_ENDED)
         return HF_FOREVER;
     if (session->state == HF_LEASED_UP) {
-        at_ms = hf_earlier_ms(hf_leased_ops_deadline_ms(leased),
-                              leased->renewal.at_ms);
-        at_ms = hf_earlier_ms(at_ms, leased->queues.probe_at_ms);
+        at_ms =
+            hf_min_ms(hf_leased_ops_deadline_ms(leased), leased->renewal.at_ms);
+        at_ms = hf_min_ms(at_ms, leased->queues.probe_at_ms);
     }
     if (session->state != HF_LEASED_ENDING)
-        at_ms = hf_earlier_ms(at_ms, session->lost_at_ms);
+        at_ms = hf_min_ms(at_ms, session->lost_at_ms);
     return at_ms;
 }

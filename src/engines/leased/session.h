@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/attempt.h"
 #include "core/engine.h"
+#include "core/reconnect_backoff.h"
 #include "engines/leased/op.h"
 
 /* The server and its story; that alone; and either fits into an error. */
@@ -40,7 +40,7 @@ struct hf_leased_session {
                            ENDING: the end of our patience */
     uint64_t up_at_ms;
     size_t silences; /* attempts in a row in which nothing was heard */
-    struct hf_attempts attempts;
+    struct hf_reconnect_backoff attempts;
     /* The server's clock as last heard, and when. */
     uint64_t server_ms;
     uint64_t heard_at_ms;

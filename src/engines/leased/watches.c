@@ -200,7 +200,7 @@ bool hf_leased_watched_by_owner(const struct hf_leased_own *own)
 {
     const struct hf_leased_watch *watch = watch_after(own->queue, &own->id, 0);
 
-    while (watch != NULL && watch->request->own != own->owner)
+    while (watch != NULL && watch->request->own_ticket != own->owner)
         watch = watch_after(own->queue, &own->id, watch->number);
     return watch != NULL;
 }

@@ -189,7 +189,7 @@ static hf_status take_settings(struct hf_pg_config *config,
                                const struct hf_url *url, struct hf_error *error)
 {
     const char *database = url->path[0] == '/' ? url->path + 1 : url->path;
-    hf_status status = hf_url_only(url, known, error);
+    hf_status status = hf_url_check_options(url, known, error);
 
     if (status == HF_OK)
         status = take_ttl(config, url, error);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/postgres/private.h"
 #include "engines/postgres/schema.h"
 
@@ -55,8 +55,8 @@ static void say_settings(const struct hf_store *store, char *query, size_t room)
         " WHERE current_setting('synchronous_commit') = 'off';"
         "SELECT pg_backend_pid(), pg_is_in_recovery(),"
         " current_setting('fsync'), to_regnamespace('holdfast') IS NOT NULL",
-        hf_later_ms(ttl_ms / 3, PATIENCE_LEAST_MS),
-        hf_later_ms(ttl_ms / 12, LOCK_LEAST_MS),
+        hf_max_ms(ttl_ms / 3, PATIENCE_LEAST_MS),
+        hf_max_ms(ttl_ms / 12, LOCK_LEAST_MS),
         PQserverVersion(store->conn) >= 140000 ? "SET idle_session_timeout = 0;"
                                                : "");
 }
@@ -165,7 +165,7 @@ static void know_server(struct hf_store *store, const PGresult *result)
     }
     if (strcmp(PQgetvalue(result, 0, 2), "off") == 0)
         warn_once(store);
-    if (!is_true(result, 3) && store->engine->host.looks) {
+    if (!is_true(result, 3) && store->engine->host.list_only) {
         hf_pg_down(store, HF_EURL,
                    "the database has no schema holdfast, which is made when "
                    "the first lock in it is taken; expected the database that "

@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/reconnect.h"
+#include "core/reconnect_policy.h"
 #include "engines/postgres/postgres.h"
 #include "engines/postgres/private.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/quorum/private.h"
 
 /* Have so many answered?  If they never will, it has failed. */
@@ -152,8 +152,8 @@ static void plan_look(struct hf_quorum *quorum, struct hf_quorum_own *own,
     }
     own->before = before->ticket.id;
     own->look_every_ms =
-        hf_earlier_ms(hf_later_ms(2 * own->look_every_ms, LOOK_FIRST_MS),
-                      quorum->config.ttl_ms / 4);
+        hf_min_ms(hf_max_ms(2 * own->look_every_ms, LOOK_FIRST_MS),
+                  quorum->config.ttl_ms / 4);
     own->look_at_ms = hf_after_ms(quorum->now_ms, own->look_every_ms);
 }
 
@@ -457,7 +457,7 @@ static bool is_supported(const struct hf_store_call *call)
         return false;
     case HF_STORE_ENQUEUE:
     case HF_STORE_LIST:
-        return call->ticket_kind <= HF_TICKET_ASKED_LAST &&
+        return call->ticket_kind <= HF_TICKET_QUEUED_LAST &&
                queue[strlen(queue) - 1] != '/';
     case HF_STORE_PROBE:
     case HF_STORE_REMOVE:

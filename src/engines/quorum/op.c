@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/quorum/private.h"
 
 /* How long an answer of one server is waited for before it is taken for cut
@@ -24,8 +24,7 @@
 static uint64_t share_ms(const struct hf_quorum *quorum, uint64_t of,
                          uint64_t least_ms, uint64_t most_ms)
 {
-    return hf_earlier_ms(hf_later_ms(quorum->config.ttl_ms / of, least_ms),
-                         most_ms);
+    return hf_min_ms(hf_max_ms(quorum->config.ttl_ms / of, least_ms), most_ms);
 }
 
 /* ------------------------------------------------------------------- ops -- */

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
 #include "core/session.h"
+#include "core/time_math.h"
 #include "engines/leased/check.h"
 #include "engines/quorum/private.h"
 
@@ -66,8 +66,8 @@ static void open_link(struct hf_quorum *quorum, size_t place)
 {
     struct hf_quorum_server *server = &quorum->servers[place];
     uint64_t patience_ms =
-        hf_earlier_ms(hf_later_ms(quorum->config.ttl_ms / 4, ATTEMPT_LEAST_MS),
-                      ATTEMPT_MOST_MS);
+        hf_min_ms(hf_max_ms(quorum->config.ttl_ms / 4, ATTEMPT_LEAST_MS),
+                  ATTEMPT_MOST_MS);
 
     server->link = HF_QUORUM_OPENING;
     server->until_ms = hf_after_ms(quorum->now_ms, patience_ms);
@@ -235,8 +235,8 @@ static void weigh(struct hf_quorum *quorum)
     }
     if (quorum->up)
         return;
-    quorum->up_at_ms = hf_earlier_ms(quorum->up_at_ms,
-                                     hf_after_ms(quorum->now_ms, COMPANY_MS));
+    quorum->up_at_ms =
+        hf_min_ms(quorum->up_at_ms, hf_after_ms(quorum->now_ms, COMPANY_MS));
     if (!all_tried(quorum) && quorum->now_ms < quorum->up_at_ms)
         return;
     quorum->up = true;
@@ -487,17 +487,17 @@ uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum)
         const struct hf_quorum_server *server = &quorum->servers[i];
 
         if (server->link != HF_QUORUM_LINKED)
-            at_ms = hf_earlier_ms(at_ms, server->until_ms);
+            at_ms = hf_min_ms(at_ms, server->until_ms);
         else if (server->first != NULL)
-            at_ms = hf_earlier_ms(at_ms, server->first->deadline_at_ms);
+            at_ms = hf_min_ms(at_ms, server->first->deadline_at_ms);
     }
     for (const struct hf_quorum_op *op = quorum->first; op != NULL;
          op = op->next)
-        at_ms = hf_earlier_ms(at_ms, op_wake_at_ms(op));
+        at_ms = hf_min_ms(at_ms, op_wake_at_ms(op));
     if (!quorum->up)
         return at_ms;
     for (const struct hf_quorum_own *own = hf_quorum_own_first(&quorum->owns);
          own != NULL; own = hf_quorum_own_after(&quorum->owns, own))
-        at_ms = hf_earlier_ms(at_ms, own->look_at_ms);
+        at_ms = hf_min_ms(at_ms, own->look_at_ms);
     return at_ms;
 }

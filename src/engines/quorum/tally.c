@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engines/quorum/tally.h"
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 
 struct hf_quorum_row *hf_quorum_tally_find(const struct hf_quorum_tally *tally,
                                            const struct hf_ticket_id *id)
@@ -37,7 +37,7 @@ static void take_number(struct hf_quorum_row *row, uint64_t number,
                         bool proposed)
 {
     if (!proposed)
-        row->settled = hf_later_ms(row->settled, number);
+        row->settled = hf_max_ms(row->settled, number);
     else if (row->least == 0 || number < row->least)
         row->least = number;
 }
@@ -71,7 +71,7 @@ static bool take(struct hf_quorum_tally *tally, uint32_t server,
     if (row->ticket.created_utc_ms == 0)
         row->ticket.created_utc_ms = ticket->created_utc_ms;
     row->lease.expires_in_ms =
-        hf_later_ms(row->lease.expires_in_ms, lease->expires_in_ms);
+        hf_max_ms(row->lease.expires_in_ms, lease->expires_in_ms);
     if (lease->revoked > row->lease.revoked)
         row->lease.revoked = lease->revoked;
     return take_payload(row, ticket->payload);

@@ -273,8 +273,8 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
 
     *config =
         (struct hf_redis_config){.tls = strcmp(url->scheme, "rediss") == 0};
-    status = hf_url_only(url, config->tls ? known_options_tls : known_options,
-                         error);
+    status = hf_url_check_options(
+        url, config->tls ? known_options_tls : known_options, error);
     if (status == HF_OK)
         status = take_place(config, url, error);
     if (status == HF_OK && hf_url_option(url, "db") != NULL)

@@ -8,8 +8,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/redis/private.h"
 
 /* A slot moves once in a while.  Nodes that send us round in circles do not

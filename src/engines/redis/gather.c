@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/redis/private.h"
 
 /* Of a ttl, in eighths.  A renewal that is begun just before that must be done

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 
 #define VERSION_LEAST 6
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/redis/answer.h"
 #include "engines/redis/link.h"
 
@@ -118,8 +118,8 @@ static uint64_t served_ms(struct hf_redis_link *link, const char *info)
 
     if (!hf_redis_info_same_run(info, link->run))
         link->run_since_ms = now_ms;
-    return hf_later_ms(hf_redis_info_served_ms(info),
-                       now_ms - link->run_since_ms);
+    return hf_max_ms(hf_redis_info_served_ms(info),
+                     now_ms - link->run_since_ms);
 }
 
 static void take_sight(struct hf_redis_link *link, const char *info)

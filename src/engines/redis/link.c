@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/redis/answer.h"
 
 /* A reply that is to come on the connection for calls. */
@@ -217,8 +217,7 @@ static bool wait_for_replicas(struct hf_redis_link *link,
     hf_resp_begin(out, 3);
     hf_resp_put_text(out, "WAIT");
     hf_resp_put_number(out, link->config.wait);
-    hf_resp_put_number(out,
-                       hf_earlier_ms(link->config.ttl_ms / 6, WAIT_MOST_MS));
+    hf_resp_put_number(out, hf_min_ms(link->config.ttl_ms / 6, WAIT_MOST_MS));
     answer->pending++;
     return hf_redis_expect(link, HF_REDIS_WAITED, call);
 }

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/redis/private.h"
 
 void hf_redis_map_refresh(struct hf_store *store)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/redis/answer.h"
 #include "engines/redis/private.h"
 
@@ -74,8 +74,8 @@ static void plan_retry(struct hf_redis_node *node)
 {
     if (!node->was_up)
         return;
-    node->retry_ms = hf_earlier_ms(
-        hf_later_ms(2 * node->retry_ms, RETRY_LEAST_MS), RETRY_MOST_MS);
+    node->retry_ms =
+        hf_min_ms(hf_max_ms(2 * node->retry_ms, RETRY_LEAST_MS), RETRY_MOST_MS);
     node->retry_at_ms =
         hf_after_ms(hf_redis_store_now_ms(node->store), node->retry_ms);
     hf_redis_store_wake_by(node->store, node->retry_at_ms);

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/reconnect.h"
+#include "core/reconnect_policy.h"
 #include "engines/redis/quorum.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/store.h"

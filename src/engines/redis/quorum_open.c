@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/quote.h"
-#include "core/reconnect.h"
+#include "core/reconnect_policy.h"
 #include "engines/redis/quorum.h"
 
 static const char *const known_options[] = {
@@ -162,7 +162,7 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
     config->count = 0;
     if (text == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for a URL");
-    status = hf_url_only(url, known_options, error);
+    status = hf_url_check_options(url, known_options, error);
     if (status == HF_OK)
         status = read_servers(config, text, url, error);
     if (status == HF_OK)

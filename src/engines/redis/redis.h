@@ -15,7 +15,7 @@ hf_status hf_redis_open(const struct hf_url *url,
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = "redis", .traits = HF_LEASED_TRAITS,   \
         .open = hf_redis_open, .request = hf_leased_engine_request,            \
-        .forget = hf_leased_engine_forget,                                     \
+        .unwatch = hf_leased_engine_forget,                                    \
         .connect = hf_leased_engine_connect,                                   \
         .describe = hf_leased_engine_describe,                                 \
         .after_fork = hf_leased_engine_after_fork,                             \

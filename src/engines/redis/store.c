@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/instant.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "engines/redis/private.h"
 
 uint64_t hf_redis_store_now_ms(const struct hf_store *store)
@@ -19,7 +19,7 @@ uint64_t hf_redis_patience_ms(const struct hf_store *store)
 {
     uint64_t ttl_ms = store->config.ttl_ms;
 
-    return hf_earlier_ms(hf_leased_patience_ms(ttl_ms) * 3 / 4, ttl_ms / 4);
+    return hf_min_ms(hf_leased_patience_ms(ttl_ms) * 3 / 4, ttl_ms / 4);
 }
 
 /* -------------------------------------------------------------- up, down -- */
@@ -99,7 +99,7 @@ void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms)
     store->wake_at_ms = at_ms;
     uv_update_time(store->base.engine->loop);
     (void)uv_timer_start(&store->patience, on_patience,
-                         hf_later_ms(at_ms, now_ms) - now_ms + 1, 0);
+                         hf_max_ms(at_ms, now_ms) - now_ms + 1, 0);
 }
 
 /* ------------------------------------------------------------ operations -- */

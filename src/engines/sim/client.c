@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 
 static uint64_t now_ms(const struct hf_engine *engine)
 {
@@ -39,7 +39,7 @@ static struct sim_pending *pending_new(struct hf_engine *engine,
     pending->queue =
         request->queue == NULL ? "" : sim_queue_find(sim, request->queue)->name;
     pending->ticket = request->ticket;
-    pending->looks = request->kind == HF_REQUEST_LOOK;
+    pending->looks = request->kind == HF_REQUEST_WATCH_QUEUE;
     pending->of_mark =
         pending->looks && request->ticket_kind == HF_TICKET_BARRIER;
     pending->of_members =
@@ -111,8 +111,8 @@ static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
-           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
-           kind == HF_REQUEST_STAMP || kind == HF_REQUEST_DESCRIBE;
+           kind == HF_REQUEST_SET_FLAG || kind == HF_REQUEST_CLEAR_FLAG ||
+           kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE;
 }
 
 /* Answer whatever is under way, now that no answer will come.  An answer may
@@ -168,17 +168,17 @@ static void arm(struct hf_engine *engine)
         at_ms = hf_after_ms(engine->asked_ms, lease_ms(engine) / 3);
         break;
     case SIM_UP:
-        at_ms = hf_earlier_ms(
-            engine->ping_at_ms,
-            hf_after_ms(engine->heard_ms, lease_ms(engine) / 3 * 2));
+        at_ms =
+            hf_min_ms(engine->ping_at_ms,
+                      hf_after_ms(engine->heard_ms, lease_ms(engine) / 3 * 2));
         break;
     case SIM_CLOSED:
         break;
     }
     if (engine->session != NULL && engine->phase != SIM_UP &&
         engine->phase != SIM_CLOSED)
-        at_ms = hf_earlier_ms(at_ms,
-                              hf_after_ms(engine->proven_ms, lease_ms(engine)));
+        at_ms =
+            hf_min_ms(at_ms, hf_after_ms(engine->proven_ms, lease_ms(engine)));
     engine->armed_us = hf_sim_client_at_us(engine, at_ms);
     if (engine->armed_us != UINT64_MAX && !engine->frozen)
         hf_sim_call_at(engine->sim, engine->armed_us,
@@ -377,7 +377,7 @@ static void notice(struct hf_engine *engine, struct sim_pending *watch)
 
     (void)engine;
     if (watch->looks)
-        event.kind = HF_EVENT_CHANGED;
+        event.kind = HF_EVENT_QUEUE_CHANGED;
     if (!watch->withdrawn) /* else forgotten meanwhile */
         answer(watch, &event);
 }
@@ -429,7 +429,7 @@ void sim_client_receive(struct hf_engine *engine, struct sim_message *message)
     engine->heard_ms = now_ms(engine);
     if (message->kind != SIM_NOTICE && message->kind != SIM_REVOKE &&
         message->kind != SIM_EXPIRED)
-        engine->proven_ms = hf_later_ms(engine->proven_ms, message->sent_ms);
+        engine->proven_ms = hf_max_ms(engine->proven_ms, message->sent_ms);
     switch (message->kind) {
     case SIM_ACCEPT:
         accepted(engine, message);
@@ -501,10 +501,11 @@ void sim_client_request(struct hf_engine *engine, struct hf_request *request)
     message->ticket_kind = request->ticket_kind;
     message->weight = request->weight;
     message->limit = request->limit;
-    message->whole = request->whole;
+    message->whole = request->detailed;
     message->sync = message->pending->of_mark || message->pending->of_members;
-    message->sync |= engine->must_sync && (request->kind == HF_REQUEST_LIST ||
-                                           request->kind == HF_REQUEST_LOOK);
+    message->sync |=
+        engine->must_sync && (request->kind == HF_REQUEST_LIST ||
+                              request->kind == HF_REQUEST_WATCH_QUEUE);
     if (request->kind == HF_REQUEST_ENQUEUE ||
         request->kind == HF_REQUEST_DESCRIBE)
         message->payload = sim_text(sim, request->payload);

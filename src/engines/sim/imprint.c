@@ -61,9 +61,9 @@ void hf_imprint_request(struct hf_imprint *imprint,
         return;
     }
     hf_imprint_number(imprint, request->kind);
-    if (request->own == NULL)
+    if (request->own_ticket == NULL)
         return;
-    hf_imprint_object(imprint, request->own);
+    hf_imprint_object(imprint, request->own_ticket);
     hf_imprint_ticket(imprint, &request->ticket);
     hf_imprint_number(imprint, request->ticket_kind);
 }
@@ -113,7 +113,7 @@ static void put_answer(struct hf_imprint *imprint, const struct hf_event *event)
     hf_imprint_number(imprint, event->as.answer.found);
     hf_imprint_number(imprint, event->as.answer.failure);
     hf_imprint_number(imprint, snapshot->count);
-    hf_imprint_number(imprint, snapshot->more);
+    hf_imprint_number(imprint, snapshot->more_ahead);
     for (size_t i = 0; i < snapshot->count; i++) {
         hf_imprint_ticket(imprint, &snapshot->tickets[i].id);
         hf_imprint_number(imprint, snapshot->tickets[i].kind);

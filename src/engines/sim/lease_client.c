@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 
 static uint64_t now_ms(const struct hf_store *client)
 {
@@ -179,8 +179,8 @@ static void note_watch(struct hf_store *client, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
 
-    if (request == NULL ||
-        (request->kind != HF_REQUEST_WATCH && request->kind != HF_REQUEST_LOOK))
+    if (request == NULL || (request->kind != HF_REQUEST_WATCH &&
+                            request->kind != HF_REQUEST_WATCH_QUEUE))
         return;
     if (event->kind == HF_EVENT_WATCHING || event->kind == HF_EVENT_LISTED)
         (*watch_of(client, request))->watching = true;
@@ -213,7 +213,7 @@ static void note(struct hf_store *client, const struct hf_event *event)
         client->watches = NULL;
         break;
     case HF_EVENT_LISTED:
-    case HF_EVENT_CHANGED:
+    case HF_EVENT_QUEUE_CHANGED:
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_FAILED:
@@ -285,7 +285,8 @@ static void request(struct hf_engine *engine, struct hf_request *asked)
     struct hf_store *client = engine->lease;
 
     assert(!engine->frozen && !engine->gone);
-    if (asked->kind == HF_REQUEST_WATCH || asked->kind == HF_REQUEST_LOOK) {
+    if (asked->kind == HF_REQUEST_WATCH ||
+        asked->kind == HF_REQUEST_WATCH_QUEUE) {
         struct lease_watch_request *watch =
             sim_alloc(engine->sim, sizeof *watch);
 

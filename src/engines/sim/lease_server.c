@@ -58,7 +58,7 @@ static void trim(const struct hf_store_call *call, struct lease_answer *answer)
         lease_answer_add(answer, &part.tickets[i],
                          lease_of(&queue, &part.tickets[i].id));
     answer->answer.partial = true;
-    answer->answer.more = part.more;
+    answer->answer.more = part.more_ahead;
     free(tickets);
     lease_answer_free(&queue);
 }

@@ -76,7 +76,7 @@ static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
              w = w->next) {
             if (w->watching && count < WATCHES_MAX &&
                 strcmp(w->request->queue, ticket->queue->name) == 0 &&
-                ((w->request->kind == HF_REQUEST_LOOK &&
+                ((w->request->kind == HF_REQUEST_WATCH_QUEUE &&
                   w->request->ticket_kind != HF_TICKET_BARRIER) ||
                  hf_ticket_id_equal(&w->request->ticket, &ticket->ticket.id)))
                 told[count++] = w->request;

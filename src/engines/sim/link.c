@@ -149,7 +149,7 @@ static struct hf_snapshot shown(struct hf_sim *sim,
         sim_snapshot(sim, queue, kind == HF_TICKET_PARTICIPANT);
 
     if (sim->config.partial && may_be_partial(kind) && !message->whole &&
-        message->request != HF_REQUEST_LOOK)
+        message->request != HF_REQUEST_WATCH_QUEUE)
         hf_admission_trim(&snapshot,
                           (struct hf_ticket *)(uintptr_t)snapshot.tickets,
                           &message->pending->ticket, kind);
@@ -298,7 +298,7 @@ static void revoke(struct hf_sim *sim, struct sim_message *message)
         sim_ticket_find(sim_queue_find(sim, message->pending->queue),
                         &message->pending->ticket);
 
-    message->answer.kind = HF_EVENT_ASKED;
+    message->answer.kind = HF_EVENT_REVOKE_SENT;
     message->answer.as.answer.found = ticket != NULL;
     if (ticket != NULL)
         sim_ticket_revoke(sim, ticket);
@@ -325,10 +325,10 @@ static void mark(struct hf_sim *sim, struct sim_message *message)
 {
     struct sim_queue *queue = sim_queue_find(sim, message->pending->queue);
 
-    message->answer.kind = HF_EVENT_MARKED;
+    message->answer.kind = HF_EVENT_FLAG_UPDATED;
     message->answer.as.answer.found =
         message->ticket_kind == HF_TICKET_READY ? sim_members_clear(sim, queue)
-        : message->request == HF_REQUEST_RAISE
+        : message->request == HF_REQUEST_SET_FLAG
             ? sim_mark_raise(sim, queue, &message->pending->ticket)
             : sim_mark_lower(sim, queue);
 }
@@ -351,7 +351,7 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
     case HF_REQUEST_LIST:
         list(sim, view, message);
         break;
-    case HF_REQUEST_LOOK:
+    case HF_REQUEST_WATCH_QUEUE:
         look(sim, view, session, message);
         break;
     case HF_REQUEST_WATCH:
@@ -369,12 +369,12 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
     case HF_REQUEST_DESCRIBE:
         describe(sim, message);
         break;
-    case HF_REQUEST_RAISE:
-    case HF_REQUEST_LOWER:
+    case HF_REQUEST_SET_FLAG:
+    case HF_REQUEST_CLEAR_FLAG:
         mark(sim, message);
         break;
-    case HF_REQUEST_STAMP:
-        message->answer.kind = HF_EVENT_MARKED;
+    case HF_REQUEST_NEW_GENERATION:
+        message->answer.kind = HF_EVENT_FLAG_UPDATED;
         if (!sim_members_stamp(sim, message))
             answer_failed(message, HF_FAILURE_RETRY, HF_EGONE,
                           "somebody has gone");
@@ -447,7 +447,7 @@ static bool needs_leader(const struct sim_message *message)
     if (message->kind == SIM_CONNECT)
         return true;
     return message->sync || (message->request != HF_REQUEST_LIST &&
-                             message->request != HF_REQUEST_LOOK &&
+                             message->request != HF_REQUEST_WATCH_QUEUE &&
                              message->request != HF_REQUEST_WATCH);
 }
 

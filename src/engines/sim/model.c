@@ -236,7 +236,7 @@ struct hf_sim_config hf_sim_config_calm(uint64_t seed)
 {
     return (struct hf_sim_config){
         .seed = seed,
-        .traits = HF_ENGINE_GONE_ADMITS | HF_ENGINE_LOOKS_AHEAD,
+        .traits = HF_ENGINE_GONE_ADMITS | HF_ENGINE_WATCHES_TWO,
         .timeout_ms = 10000,
         .least_timeout_ms = 10000,
         .delay_least_us = 1000,
@@ -322,7 +322,7 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
         .traits = config->traits,
         .open = refuse_open,
         .request = sim->model->request,
-        .forget = sim->model->forget,
+        .unwatch = sim->model->forget,
         .connect = sim->model->connect,
         .hold = refuse_hold,
         .describe = describe,

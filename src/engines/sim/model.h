@@ -75,14 +75,14 @@ struct sim_session {
 /* ---------------------------------------------------------------- links -- */
 
 /* A request of the core while the engine is responsible for it.  That of a
- * WATCH lives until its GONE, of a LOOK until its CHANGED; .request is NULL
- * once it was answered or forgotten. */
+ * WATCH lives until its GONE, of a WATCH_QUEUE until its CHANGED; .request is
+ * NULL once it was answered or forgotten. */
 struct sim_pending {
     struct hf_request *request;
     struct hf_engine *engine;
     const char *queue;
     struct hf_ticket_id ticket;
-    bool looks;      /* a LOOK: at the whole queue ... */
+    bool looks;      /* a WATCH_QUEUE: at the whole queue ... */
     uint64_t seen;   /* ... of which so many were gone then */
     bool of_mark;    /* ... or at its mark, whose token was .seen */
     bool of_members; /* ... or at its members, of whom .seen was the news */
@@ -350,8 +350,8 @@ void sim_tell_lookers(struct hf_sim *sim, const struct sim_queue *queue,
 /* One has come or gone: tell who looks. */
 void sim_members_changed(struct hf_sim *sim, struct sim_queue *queue);
 
-/* What is taken note of when ${pending}, a LOOK, is carried out: another value,
- * and it has changed. */
+/* What is taken note of when ${pending}, a WATCH_QUEUE, is carried out: another
+ * value, and it has changed. */
 uint64_t sim_looked_at(const struct sim_pending *pending,
                        const struct sim_queue *queue);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/instant.h"
-#include "core/reconnect.h"
+#include "core/reconnect_policy.h"
+#include "core/time_math.h"
 
 static uint64_t now_ms(const struct zk_client *client)
 {
@@ -168,8 +168,8 @@ static void note_watch(struct zk_client *client, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
 
-    if (request == NULL ||
-        (request->kind != HF_REQUEST_WATCH && request->kind != HF_REQUEST_LOOK))
+    if (request == NULL || (request->kind != HF_REQUEST_WATCH &&
+                            request->kind != HF_REQUEST_WATCH_QUEUE))
         return;
     if (event->kind == HF_EVENT_WATCHING || event->kind == HF_EVENT_LISTED)
         (*watch_of(client, request))->watching = true;
@@ -205,7 +205,7 @@ static void note(struct zk_client *client, const struct hf_event *event)
         break;
     case HF_EVENT_ENQUEUED:
     case HF_EVENT_LISTED:
-    case HF_EVENT_CHANGED:
+    case HF_EVENT_QUEUE_CHANGED:
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_REMOVED:
@@ -294,7 +294,8 @@ static void request(struct hf_engine *engine, struct hf_request *asked)
     struct zk_client *client = engine->zk;
 
     assert(!engine->frozen && !engine->gone);
-    if (asked->kind == HF_REQUEST_WATCH || asked->kind == HF_REQUEST_LOOK) {
+    if (asked->kind == HF_REQUEST_WATCH ||
+        asked->kind == HF_REQUEST_WATCH_QUEUE) {
         struct zk_watch_request *watch = sim_alloc(engine->sim, sizeof *watch);
 
         watch->request = asked;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/instant.h"
+#include "core/time_math.h"
 #include "engines/zookeeper/node.h"
 #include "engines/zookeeper/permit.h"
 
@@ -142,7 +142,7 @@ static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
              w = w->next) {
             if (w->watching && count < WATCHES_MAX &&
                 strcmp(w->request->queue, ticket->queue->name) == 0 &&
-                ((w->request->kind == HF_REQUEST_LOOK &&
+                ((w->request->kind == HF_REQUEST_WATCH_QUEUE &&
                   w->request->ticket_kind != HF_TICKET_BARRIER) ||
                  hf_ticket_id_equal(&w->request->ticket, &ticket->ticket.id)))
                 told[count++] = w->request;
@@ -237,7 +237,7 @@ static uint64_t coming_ms(const struct zk_server *leader,
             uint64_t ms = told_ms((const struct zk_message *)m, session);
 
             if (ms != 0)
-                least_ms = hf_earlier_ms(least_ms, ms);
+                least_ms = hf_min_ms(least_ms, ms);
         }
     }
     return least_ms == UINT64_MAX ? 0 : least_ms;

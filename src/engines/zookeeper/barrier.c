@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RAISE, LOWER and LOOK at a barrier node, which is called as the barrier is,
- * persistent, as DistributedBarrier of Curator has it.
+ * SET_FLAG, CLEAR_FLAG and WATCH_QUEUE at a barrier node, which is called as
+ * the barrier is, persistent, as DistributedBarrier of Curator has it.
  *
- * Who waits may have been told by others that it is up: so a LOOK is of what
- * all servers have, and not only the one that it asks.
+ * Who waits may have been told by others that it is up: so a WATCH_QUEUE is of
+ * what all servers have, and not only the one that it asks.
  *
  * A node that has children is no barrier but somebody's parent, of tickets or
  * of other barriers: nobody could lower it.
@@ -26,14 +26,15 @@ static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)
 
 static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 {
-    struct hf_event event = {.kind = HF_EVENT_MARKED};
+    struct hf_event event = {.kind = HF_EVENT_FLAG_UPDATED};
 
     event.as.answer.found = found;
     event.as.answer.request = hf_zk_op_end(zk, op);
     hf_zk_notify(zk, &event);
 }
 
-/* ----------------------------------------------------------------- RAISE -- */
+/* ----------------------------------------------------------------- SET_FLAG --
+ */
 
 static void create_node(struct hf_zk *zk, struct hf_zk_op *op);
 
@@ -87,7 +88,8 @@ void hf_zk_raise(struct hf_zk *zk, struct hf_request *request)
         create_node(zk, op);
 }
 
-/* ----------------------------------------------------------------- LOWER -- */
+/* ----------------------------------------------------------------- CLEAR_FLAG
+ * -- */
 
 static void lowered(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -110,7 +112,8 @@ void hf_zk_lower(struct hf_zk *zk, struct hf_request *request)
                       op->queue->path);
 }
 
-/* ------------------------------------------------------------------ LOOK -- */
+/* ------------------------------------------------------------------
+ * WATCH_QUEUE -- */
 
 static void answer_look(struct hf_zk *zk, struct hf_zk_op *op)
 {

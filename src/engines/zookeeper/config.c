@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/name.h"
+#include "core/lock_name.h"
 #include "core/quote.h"
-#include "core/reconnect.h"
+#include "core/reconnect_policy.h"
 #include "core/utf8.h"
 
 #define TIMEOUT_MS 10000
@@ -184,8 +184,8 @@ static const char *why_no_component(struct span component)
         size_t length = hf_utf8_decode(at, (size_t)(component.end - at), &code);
 
         assert(length > 0); /* the URL was checked */
-        if (hf_name_why_refused(code) != NULL)
-            return hf_name_why_refused(code);
+        if (hf_lock_name_why_refused(code) != NULL)
+            return hf_lock_name_why_refused(code);
         at += length;
     }
     return NULL;
@@ -373,7 +373,7 @@ static hf_status take_floor(struct hf_zk_config *config,
 static hf_status take_options(struct hf_zk_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
-    hf_status status = hf_url_only(
+    hf_status status = hf_url_check_options(
         url, config->session.tls ? known_options_tls : known_options, error);
 
     config->session.timeout_ms = TIMEOUT_MS;

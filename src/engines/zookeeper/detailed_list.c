@@ -151,8 +151,8 @@ static void answer(struct detailed_list *list)
     }
     event.as.answer.request = hf_zk_op_end(zk, list->op);
     event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
-    event.as.answer.foreign = list->unknown;
-    event.as.answer.foreign_count = list->unknown_count;
+    event.as.answer.unknown = list->unknown;
+    event.as.answer.unknown_count = list->unknown_count;
     hf_zk_notify(zk, &event);
     hf_free(tickets);
     free_list(list);

@@ -119,11 +119,12 @@ bool hf_zk_participants_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
     return true;
 }
 
-/* ----------------------------------------------------------------- STAMP -- */
+/* -----------------------------------------------------------------
+ * NEW_GENERATION -- */
 
 static void answer(struct hf_zk *zk, struct hf_zk_op *op, bool found)
 {
-    struct hf_event event = {.kind = HF_EVENT_MARKED};
+    struct hf_event event = {.kind = HF_EVENT_FLAG_UPDATED};
 
     event.as.answer.found = found;
     event.as.answer.request = hf_zk_op_end(zk, op);
@@ -231,7 +232,8 @@ void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request)
                       ready_path(zk, op));
 }
 
-/* ----------------------------------------------------------------- LOWER -- */
+/* ----------------------------------------------------------------- CLEAR_FLAG
+ * -- */
 
 /* Not where somebody is there, or nothing is. */
 static void cleared(struct hf_zk *zk, struct hf_zk_op *op)

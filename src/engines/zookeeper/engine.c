@@ -115,37 +115,37 @@ static void on_up(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    hf_turns_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->turns);
     hf_zk_session_link_up(hf_zk_session(engine->zk), engine->number,
                           now_ms(engine));
-    hf_turns_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->turns);
 }
 
 static void on_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_engine *engine = arg;
 
-    hf_turns_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->turns);
     hf_zk_session_receive(hf_zk_session(engine->zk), engine->number,
                           now_ms(engine), bytes, count);
-    hf_turns_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->turns);
 }
 
 static void on_writable(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    hf_turns_enter(&engine->turns);
-    hf_turns_leave(&engine->turns);
+    hf_engine_loop_enter(&engine->turns);
+    hf_engine_loop_leave(&engine->turns);
 }
 
 static void on_down(void *arg, hf_status status, const char *why)
 {
     struct hf_engine *engine = arg;
 
-    hf_turns_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->turns);
     tell_down(engine, status, why);
-    hf_turns_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->turns);
 }
 
 static const struct hf_link_user link_user = {
@@ -169,10 +169,10 @@ static void release(void *arg)
 
 void hf_engine_init(struct hf_engine *engine, const struct hf_engine_host *host)
 {
-    const struct hf_turns_user user = {drive, on_due, release, engine};
+    const struct hf_engine_loop_ops user = {drive, on_due, release, engine};
 
     engine->host = *host;
-    hf_turns_init(&engine->turns, &user);
+    hf_engine_loop_init(&engine->turns, &user);
 }
 
 /* What open() had made by then, or all of it. */
@@ -184,5 +184,5 @@ void hf_engine_free(struct hf_engine *engine)
     if (engine->zk != NULL)
         hf_zk_free(engine->zk);
     engine->zk = NULL;
-    hf_turns_close(&engine->turns);
+    hf_engine_loop_close(&engine->turns);
 }

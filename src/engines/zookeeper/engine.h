@@ -9,9 +9,9 @@
 
 #include <uv.h>
 
+#include "engine_loop/engine_loop.h"
 #include "engines/zookeeper/zk.h"
 #include "transport/link.h"
-#include "turns/turns.h"
 
 struct hf_engine {
     struct hf_engine_host host;
@@ -19,7 +19,7 @@ struct hf_engine {
     struct hf_zk *zk;
     bool ending; /* END was requested */
     uv_loop_t *loop;
-    struct hf_turns turns; /* memory is freed when they are closed */
+    struct hf_engine_loop turns; /* memory is freed when they are closed */
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: none */
     struct hf_tls_context *context;

@@ -110,9 +110,9 @@ static enum hf_failure failure_of(const struct hf_request *request,
                   request->kind == HF_REQUEST_DOWNGRADE ||
                   request->kind == HF_REQUEST_REVOKE ||
                   request->kind == HF_REQUEST_DESCRIBE ||
-                  request->kind == HF_REQUEST_RAISE ||
-                  request->kind == HF_REQUEST_LOWER ||
-                  request->kind == HF_REQUEST_STAMP;
+                  request->kind == HF_REQUEST_SET_FLAG ||
+                  request->kind == HF_REQUEST_CLEAR_FLAG ||
+                  request->kind == HF_REQUEST_NEW_GENERATION;
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;

@@ -39,7 +39,7 @@ static size_t place_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
     size_t place;
 
     if (queue->kept != zk->session.number || own->leaving || own->downgrading ||
-        own->kind < HF_TICKET_MUTEX || own->kind > HF_TICKET_ASKED_LAST ||
+        own->kind < HF_TICKET_MUTEX || own->kind > HF_TICKET_QUEUED_LAST ||
         own->kind == HF_TICKET_LEASE)
         return queue->count;
     place = hf_zk_children_numbered(queue, own->sequence, &own->id);

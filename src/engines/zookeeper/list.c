@@ -19,7 +19,7 @@
  * which are counted. */
 static bool is_partial(const struct hf_request *request)
 {
-    return request->kind != HF_REQUEST_LOOK &&
+    return request->kind != HF_REQUEST_WATCH_QUEUE &&
            request->ticket_kind != HF_TICKET_PARTICIPANT &&
            request->ticket_kind != HF_TICKET_LEASE;
 }
@@ -39,7 +39,7 @@ static bool snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
 static void answer(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
-    bool looks = op->request->kind == HF_REQUEST_LOOK;
+    bool looks = op->request->kind == HF_REQUEST_WATCH_QUEUE;
 
     if (op->request->kind == HF_REQUEST_ENQUEUE)
         event.kind = HF_EVENT_ENQUEUED;
@@ -97,7 +97,7 @@ static bool take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
 /* The step's calls are answered. */
 static void known(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    if (op->request == NULL) { /* a LOOK that was taken back meanwhile */
+    if (op->request == NULL) { /* a WATCH_QUEUE that was taken back meanwhile */
         hf_zk_op_end_look(zk, op);
         hf_zk_op_free(zk, op);
         return;
@@ -112,7 +112,7 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
         answer(zk, op);
         return;
     }
-    if (op->request->kind == HF_REQUEST_LOOK) {
+    if (op->request->kind == HF_REQUEST_WATCH_QUEUE) {
         hf_zk_op_end_look(zk, op);
         hf_zk_watches_forget(zk, op->request);
     }
@@ -294,7 +294,7 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
         queue->head_asked = queue->children[head].node.id;
     }
     op->head_watched = own == head + 1 &&
-                       op->request->kind != HF_REQUEST_LOOK &&
+                       op->request->kind != HF_REQUEST_WATCH_QUEUE &&
                        queue->children[head].node.kind != HF_TICKET_LEASE;
     hf_zk_send_get_data(&zk->session, call_about(op, head, head_node),
                         path_at(zk, op, head), op->head_watched);
@@ -321,7 +321,7 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_op_step(op, known);
     op->error = HF_ZK_OK;
     if (hf_zk_session_usable(&zk->session)) {
-        if (place < queue->count && op->request->kind != HF_REQUEST_LOOK)
+        if (place < queue->count && op->request->kind != HF_REQUEST_WATCH_QUEUE)
             ask_about_own(zk, op, place);
         if (op->request->ticket_kind != HF_TICKET_PARTICIPANT)
             ask_about_head(zk, op, place);

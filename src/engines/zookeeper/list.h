@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LIST: the queue as it is now.  ENQUEUE and LOOK end here too, when they have
- * the list.
+ * LIST: the queue as it is now.  ENQUEUE and WATCH_QUEUE end here too, when
+ * they have the list.
  *
  * Names tell the order and whose ticket is whose, but not everything: the token
  * of a ticket that we find again after its create got no answer, and whether it

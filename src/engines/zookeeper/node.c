@@ -217,7 +217,7 @@ bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
 struct layout {
     const char *name;
     const char *before;
-    const char *after[HF_TICKET_ASKED_LAST + 1];
+    const char *after[HF_TICKET_QUEUED_LAST + 1];
     bool hyphens; /* in the id */
     bool seen_by[HF_ZK_DIALECTS];
 };
@@ -277,7 +277,7 @@ bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
     char text[HF_TICKET_ID_TEXT_BYTES];
 
     assert(of->name != NULL);
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_QUEUED_LAST);
     if (of->after[kind] == NULL)
         return false;
     format_id(id, of->hyphens, text);
@@ -329,7 +329,7 @@ bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
     const struct layout *layout = &layouts[node->dialect];
     size_t bytes = strlen(name), after;
 
-    if (node->kind > HF_TICKET_ASKED_LAST || node->sequence < 0 ||
+    if (node->kind > HF_TICKET_QUEUED_LAST || node->sequence < 0 ||
         layout->after[node->kind] == NULL)
         return false;
     after = strlen(layout->after[node->kind]);

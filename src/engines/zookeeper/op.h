@@ -51,11 +51,12 @@ struct hf_zk_op {
     bool listed; /* what is being deleted was found in a list */
     bool torn;   /* somebody else had deleted some of them */
     /* Of kazoo's permits. */
-    bool gate_gone;   /* ENQUEUE: the lock in front of them was not there */
-    uint32_t permits; /* LOOK: so many there are by their node; 0: unknown */
+    bool gate_gone; /* ENQUEUE: the lock in front of them was not there */
+    uint32_t
+        permits; /* WATCH_QUEUE: so many there are by their node; 0: unknown */
     void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
     struct hf_zk_op *next_in_line;  /* of those that wait for one answer */
-    struct hf_zk_op *next_look;     /* WATCH, LOOK: of those that look */
+    struct hf_zk_op *next_look;     /* WATCH, WATCH_QUEUE: of those that look */
     struct detailed_list *detailed; /* LIST: one for people */
     int64_t czxid;                  /* of a barrier node */
     bool ready_known;               /* it has been asked for */
@@ -73,7 +74,7 @@ struct hf_zk_call *hf_zk_op_call(struct hf_zk_op *op, hf_zk_answered *answered);
 void hf_zk_op_step(struct hf_zk_op *op,
                    void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
 
-/* Put it on the list of those that a FORGET may take back, and off it. */
+/* Put it on the list of those that a UNWATCH may take back, and off it. */
 void hf_zk_op_begin_look(struct hf_zk *zk, struct hf_zk_op *op);
 void hf_zk_op_end_look(struct hf_zk *zk, struct hf_zk_op *op);
 

@@ -11,7 +11,7 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/reconnect.h"
+#include "core/reconnect_policy.h"
 #include "engines/zookeeper/engine.h"
 #include "transport/auth_file.h"
 #include "transport/tls_context.h"
@@ -114,7 +114,8 @@ static hf_status start_io(struct hf_engine *engine, struct hf_error *error)
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptors for a loop; raise the limit on "
                             "open files");
-    if ((status = hf_turns_open(&engine->turns, engine->loop, error)) != HF_OK)
+    if ((status = hf_engine_loop_open(&engine->turns, engine->loop, error)) !=
+        HF_OK)
         return status;
     if ((engine->resolver = hf_resolver_new(engine->loop, &log)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for looking up names");
@@ -179,7 +180,7 @@ hf_status hf_engine_open(const struct hf_url *url,
         return status;
     }
     *engine = mine;
-    hf_turns_begin(&mine->turns);
+    hf_engine_loop_start(&mine->turns);
     return HF_OK;
 free_memory:
     hf_free(config);

@@ -31,7 +31,7 @@ struct hf_zk_queue;
 
 /* With layout=kazoo the two queues of a semaphore do not lie where their names
  * say, so a lock of such a name would not be kazoo's of that path: is
- * ${request}, an ENQUEUE or RAISE, one? */
+ * ${request}, an ENQUEUE or SET_FLAG, one? */
 bool hf_zk_name_is_elsewhere(enum hf_zk_dialect layout,
                              const struct hf_request *request);
 

@@ -26,7 +26,7 @@ struct hf_zk {
     struct hf_zk_queues queues;
     struct hf_zk_own_tickets own;
     struct hf_zk_reports reports;
-    struct hf_zk_op *looks;      /* that a FORGET may take back */
+    struct hf_zk_op *looks;      /* that a UNWATCH may take back */
     bool containers_unknown;     /* to the server: parents are persistent */
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
 };

@@ -303,7 +303,7 @@ void hf_zk_queue_part(struct hf_zk *zk, const struct hf_zk_queue *queue,
                                   children[i].node.kind))
             fill_ticket(zk, queue, &children[i], &tickets[count++]);
     }
-    snapshot->more = place - first - count;
+    snapshot->more_ahead = place - first - count;
     fill_ticket(zk, queue, &children[place], &tickets[count++]);
     snapshot->count = count;
     qsort(tickets, count, sizeof *tickets, hf_ticket_compare);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LOOK: the queue as it is now, and the news that it has changed since.
+ * WATCH_QUEUE: the queue as it is now, and the news that it has changed since.
  *
  * The getChildren that tells the one sets a watch for the other, so that
  * nothing can happen in between.  It needs no sync: whoever looks has heard

@@ -7,7 +7,7 @@
 
 static void asked(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    struct hf_event event = {.kind = HF_EVENT_ASKED};
+    struct hf_event event = {.kind = HF_EVENT_REVOKE_SENT};
 
     if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
         hf_zk_op_fail(zk, op, op->error, "write to a ticket of",

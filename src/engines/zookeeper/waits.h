@@ -20,7 +20,7 @@ struct hf_zk_wait {
     struct hf_zk_wait *beside; /* at another node, in a ring */
     bool ready;                /* this node is watched */
     bool notified;             /* of WATCHING or LISTED */
-    bool changed;              /* CHANGED is to follow */
+    bool changed;              /* QUEUE_CHANGED is to follow */
     bool revoke_due;           /* REVOKED is to follow */
     struct hf_zk_wait *next;
     struct hf_zk_wait **link;

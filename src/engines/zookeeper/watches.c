@@ -304,7 +304,7 @@ bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
         queue->users++;
     }
     /* Where there is no node there is nothing to watch, and nobody who could go
-     * from there: such a LOOK waits for its FORGET. */
+     * from there: such a WATCH_QUEUE waits for its UNWATCH. */
     watch->watcher.armed |= there;
     if (hf_zk_wait_add(watch, request, NULL) != NULL)
         return true;
@@ -331,7 +331,7 @@ static void notify_changed(struct hf_zk *zk, struct hf_zk_watch *watch)
     while ((wait = first_changed(watch)) != NULL) {
         request = wait->request;
         hf_zk_wait_drop(wait);
-        notify(zk, request, HF_EVENT_CHANGED);
+        notify(zk, request, HF_EVENT_QUEUE_CHANGED);
     }
     watch->asking = asking;
     hf_zk_watch_settle(zk, watch);

@@ -11,9 +11,9 @@
  * watched at each of them and gone with the first.
  *
  * For queues they are set with the getChildren that tells what a queue is like:
- * each LOOK has asked itself.  Any event is CHANGED.  For barriers it is
- * the same with getData, whose event comes when the node is gone or its data
- * change.
+ * each WATCH_QUEUE has asked itself.  Any event is QUEUE_CHANGED.  For barriers
+ * it is the same with getData, whose event comes when the node is gone or its
+ * data change.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_WATCHES_H
 #define HF_ENGINES_ZOOKEEPER_WATCHES_H
@@ -35,14 +35,14 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path);
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
 
-/* HF_REQUEST_LOOK: ${queue}, or its barrier node, has been read, and is watched
- * if ${there} is such a node: what comes after this is a change.  False for
- * lack of memory. */
+/* HF_REQUEST_WATCH_QUEUE: ${queue}, or its barrier node, has been read, and is
+ * watched if ${there} is such a node: what comes after this is a change.  False
+ * for lack of memory. */
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there);
 
-/* Notify the core of ${listed}, the answer to such a LOOK, and then of CHANGED
- * if there has been a change. */
+/* Notify the core of ${listed}, the answer to such a WATCH_QUEUE, and then of
+ * QUEUE_CHANGED if there has been a change. */
 void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed);
 

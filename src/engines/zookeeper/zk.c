@@ -33,8 +33,9 @@
  *  - A removal may overtake a LIST, WATCH, REVOKE or DESCRIBE of the same
  *    ticket.  These then find that it is gone, as if somebody else had removed
  *    it.
- *  - RAISE, LOWER and STAMP of a barrier, and a LOOK at it, happen in the order
- *    in which they were asked for.  All of them are HF_ZK_NORMAL.
+ *  - SET_FLAG, CLEAR_FLAG and NEW_GENERATION of a barrier, and a WATCH_QUEUE at
+ * it, happen in the order in which they were asked for.  All of them are
+ * HF_ZK_NORMAL.
  *  - A detailed list shows what this client had enqueued and removed before it
  *    was asked for.  It is HF_ZK_BULK, as enqueues are, and removals are
  *    urgent.
@@ -56,7 +57,7 @@ static enum hf_zk_class class_of(const struct hf_request *request)
         return request->ticket_kind == HF_TICKET_LEASE ? HF_ZK_URGENT
                                                        : HF_ZK_BULK;
     default:
-        return request->whole ? HF_ZK_BULK : HF_ZK_NORMAL;
+        return request->detailed ? HF_ZK_BULK : HF_ZK_NORMAL;
     }
 }
 
@@ -68,27 +69,27 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
         hf_zk_enqueue(zk, request);
         break;
     case HF_REQUEST_LIST:
-        if (request->whole)
+        if (request->detailed)
             hf_zk_list_detailed(zk, request);
         else
             hf_zk_list(zk, request);
         break;
-    case HF_REQUEST_LOOK:
+    case HF_REQUEST_WATCH_QUEUE:
         if (request->ticket_kind == HF_TICKET_BARRIER)
             hf_zk_watch_barrier(zk, request);
         else
             hf_zk_watch_queue(zk, request);
         break;
-    case HF_REQUEST_RAISE:
+    case HF_REQUEST_SET_FLAG:
         hf_zk_raise(zk, request);
         break;
-    case HF_REQUEST_LOWER:
+    case HF_REQUEST_CLEAR_FLAG:
         if (request->ticket_kind == HF_TICKET_READY)
             hf_zk_clear_stamp(zk, request);
         else
             hf_zk_lower(zk, request);
         break;
-    case HF_REQUEST_STAMP:
+    case HF_REQUEST_NEW_GENERATION:
         hf_zk_stamp(zk, request);
         break;
     case HF_REQUEST_WATCH:
@@ -153,7 +154,8 @@ void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
     if (hf_zk_window_forget(&zk->session.window, request))
         return;
     hf_zk_op_forget_look(zk, request);
-    /* A LOOK whose list is there watches already, though it was not told. */
+    /* A WATCH_QUEUE whose list is there watches already, though it was not
+     * told. */
     if (request->engine_data != NULL)
         hf_zk_watches_forget(zk, request);
 }

@@ -33,6 +33,6 @@ void hf_zk_forget(struct hf_zk *zk, struct hf_request *watch);
 struct hf_zk_session *hf_zk_session(struct hf_zk *zk);
 
 /* The traits of the engine, HF_ENGINE_... */
-#define HF_ZK_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_LOOKS_AHEAD)
+#define HF_ZK_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_WATCHES_TWO)
 
 #endif

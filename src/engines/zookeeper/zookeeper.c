@@ -11,20 +11,20 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     if (request->kind == HF_REQUEST_END)
         engine->ending = true;
     hf_zk_request(engine->zk, request, engine->host.now_ms(engine->host.host));
-    hf_turns_end_later(&engine->turns);
+    hf_engine_loop_run_soon(&engine->turns);
 }
 
 static void forget(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_zk_forget(engine->zk, watch);
-    hf_turns_end_later(&engine->turns);
+    hf_engine_loop_run_soon(&engine->turns);
 }
 
 static void connect_again(struct hf_engine *engine)
 {
     hf_zk_session_connect(hf_zk_session(engine->zk),
                           engine->host.now_ms(engine->host.host));
-    hf_turns_end_later(&engine->turns);
+    hf_engine_loop_run_soon(&engine->turns);
 }
 
 static const char *describe(const struct hf_engine *engine)
@@ -36,7 +36,7 @@ static void after_fork(struct hf_engine *engine)
 {
     if (engine->link != NULL)
         hf_link_after_fork(engine->link);
-    hf_turns_after_fork(&engine->turns);
+    hf_engine_loop_after_fork(&engine->turns);
 }
 
 /* There is no .hold: a session lives by what its client sends, and no
@@ -44,7 +44,7 @@ static void after_fork(struct hf_engine *engine)
 #define OPS(name)                                                              \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
-        .open = hf_engine_open, .request = carry_out, .forget = forget,        \
+        .open = hf_engine_open, .request = carry_out, .unwatch = forget,       \
         .connect = connect_again, .describe = describe,                        \
         .after_fork = after_fork, .free = hf_engine_free,                      \
     }

@@ -40,11 +40,11 @@ expect
    302.000  b       m2 GRANTED token=5 safe-until=10900
    302.000  b       m2 REVOKED
    302.000  a       m1 RELEASED HF_OK
-   302.000  a       m1 FORGOTTEN
+   302.000  a       m1 DONE
    400.000  b       release m2
    401.000  b       server removes ticket 2 from one
    402.000  b       m2 RELEASED HF_OK
-   402.000  b       m2 FORGOTTEN
+   402.000  b       m2 DONE
    450.000  c       ask m2 to let go
    452.000  c       ask ANSWERED HF_OK
    460.000  c       look at one

@@ -23,7 +23,7 @@ expect
     51.000  a       server removes ticket 1 from one
     51.500  b       server removes ticket 2 from one
     52.000  a       m1 RELEASED HF_OK
-    52.000  a       m1 FORGOTTEN
+    52.000  a       m1 DONE
     52.500  b       m2 ENDED HF_ECANCELLED
-    52.500  b       m2 FORGOTTEN
+    52.500  b       m2 DONE
    200.000  -       end, tickets left: 0

@@ -32,23 +32,23 @@ expect
     28.000  b       m5 WAITING ahead=4 holder=a/m1
     61.000  b       server removes ticket 2 from one
     62.000  b       m2 ENDED HF_ETIMEDOUT
-    62.000  b       m2 FORGOTTEN
+    62.000  b       m2 DONE
     64.000  b       m3 WAITING ahead=1 holder=a/m1
     64.000  b       m4 WAITING ahead=2 holder=a/m1
    103.000  b       server removes ticket 3 from one
    104.000  b       m3 ENDED HF_ETIMEDOUT
-   104.000  b       m3 FORGOTTEN
+   104.000  b       m3 DONE
    106.000  b       m4 WAITING ahead=1 holder=a/m1
    106.000  b       m5 WAITING ahead=2 holder=a/m1
    115.000  b       server removes ticket 4 from one
    116.000  b       m4 ENDED HF_ETIMEDOUT
-   116.000  b       m4 FORGOTTEN
+   116.000  b       m4 DONE
    118.000  b       m5 WAITING ahead=1 holder=a/m1
    127.000  b       server removes ticket 5 from one
    128.000  b       m5 ENDED HF_ETIMEDOUT
-   128.000  b       m5 FORGOTTEN
+   128.000  b       m5 DONE
    200.000  a       release m1
    201.000  a       server removes ticket 1 from one
    202.000  a       m1 RELEASED HF_OK
-   202.000  a       m1 FORGOTTEN
+   202.000  a       m1 DONE
    400.000  -       end, tickets left: 0

@@ -76,84 +76,84 @@ expect
     50.000  a       release c1
     50.000  a       c3 GRANTED token=3 safe-until=30700
     50.000  a       c1 RELEASED HF_OK
-    50.000  a       c1 FORGOTTEN
+    50.000  a       c1 DONE
     53.000  a       release c3
     53.000  a       c4 GRANTED token=3 safe-until=30700
     53.000  a       c3 RELEASED HF_OK
-    53.000  a       c3 FORGOTTEN
+    53.000  a       c3 DONE
     54.000  a       release c4
     54.000  a       c5 GRANTED token=3 safe-until=30700
     54.000  a       c4 RELEASED HF_OK
-    54.000  a       c4 FORGOTTEN
+    54.000  a       c4 DONE
     55.000  a       release c5
     55.000  a       c6 GRANTED token=3 safe-until=30700
     55.000  a       c5 RELEASED HF_OK
-    55.000  a       c5 FORGOTTEN
+    55.000  a       c5 DONE
     56.000  a       release c6
     56.000  a       c7 GRANTED token=3 safe-until=30700
     56.000  a       c6 RELEASED HF_OK
-    56.000  a       c6 FORGOTTEN
+    56.000  a       c6 DONE
     57.000  a       release c7
     57.000  a       c8 GRANTED token=3 safe-until=30700
     57.000  a       c7 RELEASED HF_OK
-    57.000  a       c7 FORGOTTEN
+    57.000  a       c7 DONE
     58.000  a       release c8
     58.000  a       c9 GRANTED token=3 safe-until=30700
     58.000  a       c8 RELEASED HF_OK
-    58.000  a       c8 FORGOTTEN
+    58.000  a       c8 DONE
     59.000  a       release c9
     59.000  a       c10 GRANTED token=3 safe-until=30700
     59.000  a       c9 RELEASED HF_OK
-    59.000  a       c9 FORGOTTEN
+    59.000  a       c9 DONE
     60.000  a       release c10
     60.000  a       c11 GRANTED token=3 safe-until=30700
     60.000  a       c10 RELEASED HF_OK
-    60.000  a       c10 FORGOTTEN
+    60.000  a       c10 DONE
     61.000  a       release c11
     61.000  a       c12 GRANTED token=3 safe-until=30700
     61.000  a       c11 RELEASED HF_OK
-    61.000  a       c11 FORGOTTEN
+    61.000  a       c11 DONE
     62.000  a       release c12
     62.000  a       c13 GRANTED token=3 safe-until=30700
     62.000  a       c12 RELEASED HF_OK
-    62.000  a       c12 FORGOTTEN
+    62.000  a       c12 DONE
     63.000  a       release c13
     63.000  a       c14 GRANTED token=3 safe-until=30700
     63.000  a       c13 RELEASED HF_OK
-    63.000  a       c13 FORGOTTEN
+    63.000  a       c13 DONE
     64.000  a       release c14
     64.000  a       c15 GRANTED token=3 safe-until=30700
     64.000  a       c14 RELEASED HF_OK
-    64.000  a       c14 FORGOTTEN
+    64.000  a       c14 DONE
     65.000  a       release c15
     65.000  a       c16 GRANTED token=3 safe-until=30700
     65.000  a       c15 RELEASED HF_OK
-    65.000  a       c15 FORGOTTEN
+    65.000  a       c15 DONE
     66.000  a       release c16
     66.000  a       c17 GRANTED token=3 safe-until=30700
     66.000  a       c16 RELEASED HF_OK
-    66.000  a       c16 FORGOTTEN
+    66.000  a       c16 DONE
     67.000  a       release c17
     67.000  a       c18 GRANTED token=3 safe-until=30700
     67.000  a       c17 RELEASED HF_OK
-    67.000  a       c17 FORGOTTEN
+    67.000  a       c17 DONE
     68.000  a       release c18
     69.000  a       server removes ticket 1 from one
     69.000  a       server adds ticket 3 to one
     70.000  b       m2 GRANTED token=4 safe-until=30700
     70.000  a       c18 RELEASED HF_OK
-    70.000  a       c18 FORGOTTEN
+    70.000  a       c18 DONE
    100.000  b       release m2
    101.000  b       server removes ticket 2 from one
    102.000  a       c19 GRANTED token=6 safe-until=30700
    102.000  b       m2 RELEASED HF_OK
-   102.000  b       m2 FORGOTTEN
+   102.000  b       m2 DONE
    150.000  a       release c19
    150.000  a       c20 GRANTED token=6 safe-until=30700
    150.000  a       c19 RELEASED HF_OK
-   150.000  a       c19 FORGOTTEN
+   150.000  a       c19 DONE
    160.000  a       release c20
    161.000  a       server removes ticket 3 from one
    162.000  a       c20 RELEASED HF_OK
-   162.000  a       c20 FORGOTTEN
+   162.000  a       c20 DONE
    200.000  -       end, tickets left: 0

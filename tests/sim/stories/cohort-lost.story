@@ -36,17 +36,17 @@ expect
     85.000  a       server adds ticket 3 to one
    100.000  a       cancel c2
    100.000  a       c2 ENDED HF_ECANCELLED
-   100.000  a       c2 FORGOTTEN
+   100.000  a       c2 DONE
    150.000  b       release m4
    151.000  b       server removes ticket 2 from one
    152.000  a       c3 GRANTED token=7 safe-until=4052
    152.000  b       m4 RELEASED HF_OK
-   152.000  b       m4 FORGOTTEN
+   152.000  b       m4 DONE
    200.000  a       release c1
    200.000  a       c1 RELEASED HF_ELOST
-   200.000  a       c1 FORGOTTEN
+   200.000  a       c1 DONE
    300.000  a       release c3
    301.000  a       server removes ticket 3 from one
    302.000  a       c3 RELEASED HF_OK
-   302.000  a       c3 FORGOTTEN
+   302.000  a       c3 DONE
    400.000  -       end, tickets left: 0

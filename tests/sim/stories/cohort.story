@@ -32,11 +32,11 @@ expect
     30.000  a       want c4
     35.000  a       want c5
     35.000  a       c5 ENDED HF_EBUSY
-    35.000  a       c5 FORGOTTEN
+    35.000  a       c5 DONE
     50.000  a       release c1
     50.000  a       c2 GRANTED token=3 safe-until=3970
     50.000  a       c1 RELEASED HF_OK
-    50.000  a       c1 FORGOTTEN
+    50.000  a       c1 DONE
     60.000  a       want c6
     70.000  b       ask c2 to let go
     72.000  a       c2 REVOKED
@@ -46,18 +46,18 @@ expect
    101.000  a       server adds ticket 3 to one
    102.000  b       m3 GRANTED token=4 safe-until=3970
    102.000  a       c2 RELEASED HF_OK
-   102.000  a       c2 FORGOTTEN
+   102.000  a       c2 DONE
    150.000  b       release m3
    151.000  b       server removes ticket 2 from one
    152.000  a       c4 GRANTED token=7 safe-until=3970
    152.000  b       m3 RELEASED HF_OK
-   152.000  b       m3 FORGOTTEN
+   152.000  b       m3 DONE
    200.000  a       release c4
    200.000  a       c6 GRANTED token=7 safe-until=3970
    200.000  a       c4 RELEASED HF_OK
-   200.000  a       c4 FORGOTTEN
+   200.000  a       c4 DONE
    250.000  a       release c6
    251.000  a       server removes ticket 3 from one
    252.000  a       c6 RELEASED HF_OK
-   252.000  a       c6 FORGOTTEN
+   252.000  a       c6 DONE
    300.000  -       end, tickets left: 0

@@ -24,5 +24,5 @@ expect
   5000.000  b       release m2
   5001.000  b       server removes ticket 2 from one
   5002.000  b       m2 RELEASED HF_OK
-  5002.000  b       m2 FORGOTTEN
+  5002.000  b       m2 DONE
   6000.000  -       end, tickets left: 0

@@ -50,17 +50,17 @@ expect
     80.000  a       release w1
     81.000  a       server removes ticket 1 from one
     82.000  a       w1 RELEASED HF_OK
-    82.000  a       w1 FORGOTTEN
+    82.000  a       w1 DONE
     84.000  c       w3 WAITING ahead=1 holder=b/r2
    100.000  b       release r2
    101.000  b       server removes ticket 2 from one
    102.000  c       w3 GRANTED token=7 safe-until=10900
    102.000  b       r2 RELEASED HF_OK
-   102.000  b       r2 FORGOTTEN
+   102.000  b       r2 DONE
    120.000  c       release w3
    121.000  c       server removes ticket 3 from one
    122.000  c       w3 RELEASED HF_OK
-   122.000  c       w3 FORGOTTEN
+   122.000  c       w3 DONE
    140.000  d       downgrade w4
    141.000  d       server downgrades ticket 1 of two
    142.000  d       w4 DOWNGRADED HF_OK
@@ -69,9 +69,9 @@ expect
    161.000  d       server removes ticket 1 from two
    162.000  b       w5 GRANTED token=9 safe-until=10900
    162.000  d       w4 RELEASED HF_OK
-   162.000  d       w4 FORGOTTEN
+   162.000  d       w4 DONE
    180.000  b       release w5
    181.000  b       server removes ticket 2 from two
    182.000  b       w5 RELEASED HF_OK
-   182.000  b       w5 FORGOTTEN
+   182.000  b       w5 DONE
    300.000  -       end, tickets left: 0

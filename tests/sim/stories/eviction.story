@@ -23,9 +23,9 @@ expect
    101.000  a       m1 LOST
    200.000  a       release m1
    200.000  a       m1 RELEASED HF_ELOST
-   200.000  a       m1 FORGOTTEN
+   200.000  a       m1 DONE
    300.000  b       release m2
    301.000  b       server removes ticket 2 from one
    302.000  b       m2 RELEASED HF_OK
-   302.000  b       m2 FORGOTTEN
+   302.000  b       m2 DONE
    500.000  -       end, tickets left: 0

@@ -55,15 +55,15 @@ expect
    301.000  b       server removes ticket 2 from one
    302.000  d       m4 GRANTED token=9 safe-until=10900
    302.000  b       m2 RELEASED HF_OK
-   302.000  b       m2 FORGOTTEN
+   302.000  b       m2 DONE
    304.000  c       m3 WAITING ahead=1 holder=d/m4
    400.000  d       release m4
    401.000  d       server removes ticket 4 from one
    402.000  c       m3 GRANTED token=11 safe-until=10900
    402.000  d       m4 RELEASED HF_OK
-   402.000  d       m4 FORGOTTEN
+   402.000  d       m4 DONE
    450.000  c       release m3
    451.000  c       server removes ticket 5 from one
    452.000  c       m3 RELEASED HF_OK
-   452.000  c       m3 FORGOTTEN
+   452.000  c       m3 DONE
    500.000  -       end, tickets left: 0

@@ -28,17 +28,17 @@ expect
    400.000  b       release m1
    401.000  b       server removes ticket 1 from one
    402.000  b       m1 RELEASED HF_OK
-   402.000  b       m1 FORGOTTEN
+   402.000  b       m1 DONE
    403.000  a       server adds ticket 2 to two
    404.000  a       x3 WAITING ahead=1 holder=b/m2
    601.000  a       server removes ticket 2 from two
    601.000  a       server removes ticket 2 from one
    602.000  a       x3 ENDED HF_ETIMEDOUT
-   602.000  a       x3 FORGOTTEN
+   602.000  a       x3 DONE
   1000.000  b       release m2
   1001.000  b       server removes ticket 1 from two
   1002.000  b       m2 RELEASED HF_OK
-  1002.000  b       m2 FORGOTTEN
+  1002.000  b       m2 DONE
   1100.000  b       want x4
   1101.000  b       server adds ticket 3 to one
   1103.000  b       server adds ticket 3 to two
@@ -47,5 +47,5 @@ expect
   1201.000  b       server removes ticket 3 from two
   1201.000  b       server removes ticket 3 from one
   1202.000  b       x4 RELEASED HF_OK
-  1202.000  b       x4 FORGOTTEN
+  1202.000  b       x4 DONE
   1500.000  -       end, tickets left: 0

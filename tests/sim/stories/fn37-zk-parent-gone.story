@@ -18,7 +18,7 @@ expect
    110.000  a       release m1
    111.000  a       server removes ticket 0000000000 from one
    112.000  a       m1 RELEASED HF_OK
-   112.000  a       m1 FORGOTTEN
+   112.000  a       m1 DONE
    200.000  other   delete one
    300.000  a       want m2
    303.000  a       server adds ticket 0 to one
@@ -27,5 +27,5 @@ expect
    400.000  a       release m2
    401.000  a       server removes ticket 0000000000 from one
    402.000  a       m2 RELEASED HF_OK
-   402.000  a       m2 FORGOTTEN
+   402.000  a       m2 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -24,10 +24,10 @@ expect
     51.000  a       server removes ticket 1 from one
     52.000  b       m2 GRANTED token=4 safe-until=10900
     52.000  a       m1 RELEASED HF_OK
-    52.000  a       m1 FORGOTTEN
+    52.000  a       m1 DONE
     52.500  b       cancel m2
     60.000  b       release m2
     61.000  b       server removes ticket 2 from one
     62.000  b       m2 RELEASED HF_OK
-    62.000  b       m2 FORGOTTEN
+    62.000  b       m2 DONE
    200.000  -       end, tickets left: 0

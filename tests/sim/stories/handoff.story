@@ -23,9 +23,9 @@ expect
     51.000  a       server removes ticket 1 from one
     52.000  b       m2 GRANTED token=4 safe-until=10900
     52.000  a       m1 RELEASED HF_OK
-    52.000  a       m1 FORGOTTEN
+    52.000  a       m1 DONE
     90.000  b       release m2
     91.000  b       server removes ticket 2 from one
     92.000  b       m2 RELEASED HF_OK
-    92.000  b       m2 FORGOTTEN
+    92.000  b       m2 DONE
    200.000  -       end, tickets left: 0

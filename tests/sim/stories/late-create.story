@@ -26,5 +26,5 @@ expect
   3000.000  a       release m1
   3001.000  a       server removes ticket 1 from one
   3002.000  a       m1 RELEASED HF_OK
-  3002.000  a       m1 FORGOTTEN
+  3002.000  a       m1 DONE
   8000.000  -       end, tickets left: 0

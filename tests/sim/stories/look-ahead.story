@@ -39,21 +39,21 @@ expect
     61.000  a       server removes ticket 1 from one
     62.000  b       m2 GRANTED token=6 safe-until=10900
     62.000  a       m1 RELEASED HF_OK
-    62.000  a       m1 FORGOTTEN
+    62.000  a       m1 DONE
     64.000  c       m3 WAITING ahead=1 holder=b/m2
     80.000  b       release m2
     81.000  b       server removes ticket 2 from one
     82.000  c       m3 GRANTED token=7 safe-until=10900
     82.000  b       m2 RELEASED HF_OK
-    82.000  b       m2 FORGOTTEN
+    82.000  b       m2 DONE
     84.000  d       m4 WAITING ahead=1 holder=c/m3
    100.000  c       release m3
    101.000  c       server removes ticket 3 from one
    102.000  d       m4 GRANTED token=8 safe-until=10900
    102.000  c       m3 RELEASED HF_OK
-   102.000  c       m3 FORGOTTEN
+   102.000  c       m3 DONE
    120.000  d       release m4
    121.000  d       server removes ticket 4 from one
    122.000  d       m4 RELEASED HF_OK
-   122.000  d       m4 FORGOTTEN
+   122.000  d       m4 DONE
    300.000  -       end, tickets left: 0

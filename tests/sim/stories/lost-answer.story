@@ -20,5 +20,5 @@ expect
    200.000  a       release m1
    201.000  a       server removes ticket 1 from one
    202.000  a       m1 RELEASED HF_OK
-   202.000  a       m1 FORGOTTEN
+   202.000  a       m1 DONE
    400.000  -       end, tickets left: 0

@@ -39,15 +39,15 @@ expect
    201.000  a       server removes ticket 1 from one
    202.000  c       m3 GRANTED token=6 safe-until=10900
    202.000  a       m1 RELEASED HF_OK
-   202.000  a       m1 FORGOTTEN
+   202.000  a       m1 DONE
    204.000  b       m2 WAITING ahead=1 holder=c/m3
    300.000  c       release m3
    301.000  c       server removes ticket 3 from one
    302.000  b       m2 GRANTED token=9 safe-until=11001
    302.000  c       m3 RELEASED HF_OK
-   302.000  c       m3 FORGOTTEN
+   302.000  c       m3 DONE
    400.000  b       release m2
    401.000  b       server removes ticket 4 from one
    402.000  b       m2 RELEASED HF_OK
-   402.000  b       m2 FORGOTTEN
+   402.000  b       m2 DONE
    600.000  -       end, tickets left: 0

@@ -34,5 +34,5 @@ expect
    800.000  a       release m1
    801.000  a       server removes ticket 1 from one
    802.000  a       m1 RELEASED HF_OK
-   802.000  a       m1 FORGOTTEN
+   802.000  a       m1 DONE
    900.000  -       end, tickets left: 0

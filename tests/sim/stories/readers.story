@@ -38,20 +38,20 @@ expect
     60.000  a       release r1
     61.000  a       server removes ticket 1 from one
     62.000  a       r1 RELEASED HF_OK
-    62.000  a       r1 FORGOTTEN
+    62.000  a       r1 DONE
     64.000  c       w3 WAITING ahead=1 holder=b/r2
     80.000  b       release r2
     81.000  b       server removes ticket 2 from one
     82.000  c       w3 GRANTED token=7 safe-until=10900
     82.000  b       r2 RELEASED HF_OK
-    82.000  b       r2 FORGOTTEN
+    82.000  b       r2 DONE
    100.000  c       release w3
    101.000  c       server removes ticket 3 from one
    102.000  d       r4 GRANTED token=8 safe-until=10900
    102.000  c       w3 RELEASED HF_OK
-   102.000  c       w3 FORGOTTEN
+   102.000  c       w3 DONE
    120.000  d       release r4
    121.000  d       server removes ticket 4 from one
    122.000  d       r4 RELEASED HF_OK
-   122.000  d       r4 FORGOTTEN
+   122.000  d       r4 DONE
    300.000  -       end, tickets left: 0

@@ -35,9 +35,9 @@ expect
   9001.000  a       server removes ticket 1 from one
   9002.000  b       m2 GRANTED token=4 safe-until=12348
   9002.000  a       m1 RELEASED HF_OK
-  9002.000  a       m1 FORGOTTEN
+  9002.000  a       m1 DONE
   9500.000  b       release m2
   9501.000  b       server removes ticket 2 from one
   9502.000  b       m2 RELEASED HF_OK
-  9502.000  b       m2 FORGOTTEN
+  9502.000  b       m2 DONE
  10000.000  -       end, tickets left: 0

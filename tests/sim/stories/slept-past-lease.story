@@ -32,9 +32,9 @@ expect
   8008.000  a       state CONNECTED
   8100.000  a       release m1
   8100.000  a       m1 RELEASED HF_ELOST
-  8100.000  a       m1 FORGOTTEN
+  8100.000  a       m1 DONE
   8200.000  b       release m2
   8201.000  b       server removes ticket 2 from one
   8202.000  b       m2 RELEASED HF_OK
-  8202.000  b       m2 FORGOTTEN
+  8202.000  b       m2 DONE
   9000.000  -       end, tickets left: 0

@@ -33,9 +33,9 @@ expect
   6044.000  a       state CONNECTED
   6100.000  a       release m1
   6100.000  a       m1 RELEASED HF_ELOST
-  6100.000  a       m1 FORGOTTEN
+  6100.000  a       m1 DONE
   7000.000  b       release m2
   7001.000  b       server removes ticket 2 from one
   7002.000  b       m2 RELEASED HF_OK
-  7002.000  b       m2 FORGOTTEN
+  7002.000  b       m2 DONE
   8000.000  -       end, tickets left: 0

@@ -49,7 +49,7 @@ expect
   1001.000  a       state CONNECTED
   1002.000  a       server removes ticket 1 from one
   1003.000  a       m1 RELEASED HF_ELOST
-  1003.000  a       m1 FORGOTTEN
+  1003.000  a       m1 DONE
   1005.000  c       m3 WAITING ahead=1 holder=b/m2
   1010.000  b       link mended
   1011.000  b       engine resumed
@@ -59,9 +59,9 @@ expect
   2001.000  b       server removes ticket 2 from one
   2002.000  c       m3 GRANTED token=6 safe-until=5723
   2002.000  b       m2 RELEASED HF_OK
-  2002.000  b       m2 FORGOTTEN
+  2002.000  b       m2 DONE
   2100.000  c       release m3
   2101.000  c       server removes ticket 3 from one
   2102.000  c       m3 RELEASED HF_OK
-  2102.000  c       m3 FORGOTTEN
+  2102.000  c       m3 DONE
   2500.000  -       end, tickets left: 0

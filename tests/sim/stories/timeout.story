@@ -19,9 +19,9 @@ expect
     22.000  b       m2 WAITING ahead=1 holder=a/m1
    121.000  b       server removes ticket 2 from one
    122.000  b       m2 ENDED HF_ETIMEDOUT
-   122.000  b       m2 FORGOTTEN
+   122.000  b       m2 DONE
    200.000  a       release m1
    201.000  a       server removes ticket 1 from one
    202.000  a       m1 RELEASED HF_OK
-   202.000  a       m1 FORGOTTEN
+   202.000  a       m1 DONE
    400.000  -       end, tickets left: 0

@@ -20,16 +20,16 @@ expect
     21.000  b       server adds ticket 2 to one
     23.000  b       server removes ticket 2 from one
     24.000  b       m2 ENDED HF_EBUSY
-    24.000  b       m2 FORGOTTEN
+    24.000  b       m2 DONE
    100.000  a       release m1
    101.000  a       server removes ticket 1 from one
    102.000  a       m1 RELEASED HF_OK
-   102.000  a       m1 FORGOTTEN
+   102.000  a       m1 DONE
    200.000  b       want m3
    201.000  b       server adds ticket 3 to one
    202.000  b       m3 GRANTED token=7 safe-until=10900
    300.000  b       release m3
    301.000  b       server removes ticket 3 from one
    302.000  b       m3 RELEASED HF_OK
-   302.000  b       m3 FORGOTTEN
+   302.000  b       m3 DONE
    500.000  -       end, tickets left: 0

@@ -13,5 +13,5 @@ expect
     20.000  a       release m1
     21.000  a       server removes ticket 1 from one
     22.000  a       m1 RELEASED HF_OK
-    22.000  a       m1 FORGOTTEN
+    22.000  a       m1 DONE
    100.000  -       end, tickets left: 0

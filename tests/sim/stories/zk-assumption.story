@@ -56,11 +56,11 @@ expect
  15001.964  a       state CONNECTED
  16000.000  a       release m1
  16000.000  a       m1 RELEASED HF_ELOST
- 16000.000  a       m1 FORGOTTEN
+ 16000.000  a       m1 DONE
  17000.000  b       release m2
  17001.451  b       server removes ticket 0000000001 from one
  17002.451  b       m2 RELEASED HF_OK
- 17002.451  b       m2 FORGOTTEN
+ 17002.451  b       m2 DONE
  21965.000  a       server session expires
  21965.000  a       server session expires
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

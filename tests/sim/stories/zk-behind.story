@@ -32,6 +32,6 @@ expect
   3500.000  a       release m1
   3501.733  a       server removes ticket 0000000000 from one
   3502.977  a       m1 RELEASED HF_OK
-  3502.977  a       m1 FORGOTTEN
+  3502.977  a       m1 DONE
   3600.000  -       s1 mend
  10000.000  -       end, tickets left: 0, nodes: 1, watches: 0

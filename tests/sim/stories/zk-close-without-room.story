@@ -29,9 +29,9 @@ expect
   5000.000  b       close
   5000.000  b       s2 ENDED HF_ECLOSED
   5000.000  b       state CLOSED
-  5000.000  b       s2 FORGOTTEN
+  5000.000  b       s2 DONE
   5100.000  a       release s1
   5101.622  a       server removes ticket 0000000000 from pool/leases
   5102.986  a       s1 RELEASED HF_OK
-  5102.986  a       s1 FORGOTTEN
+  5102.986  a       s1 DONE
  10000.000  -       end, tickets left: 1, nodes: 4, watches: 0

@@ -34,7 +34,7 @@ expect
    111.000  b       m3 GRANTED token=4294967302 safe-until=30702
    150.000  a       release c1
    150.000  a       c1 RELEASED HF_OK
-   150.000  a       c1 FORGOTTEN
+   150.000  a       c1 DONE
    200.000  a       link mended
    203.000  a       engine resumed to s1
    203.000  a       state CONNECTED
@@ -43,9 +43,9 @@ expect
    601.000  b       server removes ticket 0000000001 from one
    602.000  a       c2 GRANTED token=4294967304 safe-until=30901
    602.000  b       m3 RELEASED HF_OK
-   602.000  b       m3 FORGOTTEN
+   602.000  b       m3 DONE
    700.000  a       release c2
    701.000  a       server removes ticket 0000000002 from one
    702.000  a       c2 RELEASED HF_OK
-   702.000  a       c2 FORGOTTEN
+   702.000  a       c2 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

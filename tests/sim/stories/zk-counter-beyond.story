@@ -30,7 +30,7 @@ expect
    110.000  a       release m1
    111.000  a       server removes ticket 0000000001 from one
    112.000  a       m1 RELEASED HF_OK
-   112.000  a       m1 FORGOTTEN
+   112.000  a       m1 DONE
    200.000  other   counter one 2147483647
    210.000  a       want m2
    210.000  b       want m3
@@ -39,24 +39,24 @@ expect
    213.000  a       server removes ticket 2147483647 from one
    213.000  b       server removes ticket 2147483647 from one
    214.000  a       m2 ENDED HF_EEXHAUSTED
-   214.000  a       m2 FORGOTTEN
+   214.000  a       m2 DONE
    214.000  b       m3 ENDED HF_EEXHAUSTED
-   214.000  b       m3 FORGOTTEN
+   214.000  b       m3 DONE
    300.000  other   counter one -5
    310.000  a       want m4
    311.000  a       server adds ticket -5 to one
    313.000  a       server removes ticket -000000005 from one
    314.000  a       m4 ENDED HF_EEXHAUSTED
-   314.000  a       m4 FORGOTTEN
+   314.000  a       m4 DONE
    400.000  other   delete one keep
    410.000  c       want m5
    411.000  c       server adds ticket -4 to one
    413.000  c       server removes ticket -000000004 from one
    414.000  c       m5 ENDED HF_EEXHAUSTED
-   414.000  c       m5 FORGOTTEN
+   414.000  c       m5 DONE
    500.000  c       want m6
    501.000  c       server adds ticket -3 to one
    503.000  c       server removes ticket -000000003 from one
    504.000  c       m6 ENDED HF_EEXHAUSTED
-   504.000  c       m6 FORGOTTEN
+   504.000  c       m6 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -27,7 +27,7 @@ expect
    110.000  a       release m1
    111.000  a       server removes ticket 0000000000 from one
    112.000  a       m1 RELEASED HF_OK
-   112.000  a       m1 FORGOTTEN
+   112.000  a       m1 DONE
    200.000  other   counter one 2146435071
    210.000  a       want m2
    211.000  a       server adds ticket 2146435071 to one
@@ -36,16 +36,16 @@ expect
    221.000  b       server adds ticket 2146435072 to one
    223.000  b       server removes ticket 2146435072 from one
    224.000  b       m3 ENDED HF_EEXHAUSTED
-   224.000  b       m3 FORGOTTEN
+   224.000  b       m3 DONE
    300.000  a       release m2
    301.000  a       server removes ticket 2146435071 from one
    302.000  a       m2 RELEASED HF_OK
-   302.000  a       m2 FORGOTTEN
+   302.000  a       m2 DONE
    400.000  c       want m4
    403.000  c       server adds ticket 0 to one
    404.000  c       m4 GRANTED token=4294967311 safe-until=6942
    500.000  c       release m4
    501.000  c       server removes ticket 0000000000 from one
    502.000  c       m4 RELEASED HF_OK
-   502.000  c       m4 FORGOTTEN
+   502.000  c       m4 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

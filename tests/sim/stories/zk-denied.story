@@ -14,7 +14,7 @@ expect
    100.000  other   deny one
    110.000  a       want m1
    114.000  a       m1 ENDED HF_EDENIED
-   114.000  a       m1 FORGOTTEN
+   114.000  a       m1 DONE
    200.000  other   allow
    210.000  a       want m2
    211.000  a       server adds ticket 0 to one
@@ -22,5 +22,5 @@ expect
    300.000  a       release m2
    301.000  a       server removes ticket 0000000000 from one
    302.000  a       m2 RELEASED HF_OK
-   302.000  a       m2 FORGOTTEN
+   302.000  a       m2 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

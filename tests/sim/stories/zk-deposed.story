@@ -57,9 +57,9 @@ expect
  25001.408  a       server removes ticket 0000000000 from one
  25002.408  b       m2 GRANTED token=4294967302 safe-until=31662
  25002.703  a       m1 RELEASED HF_OK
- 25002.703  a       m1 FORGOTTEN
+ 25002.703  a       m1 DONE
  26000.000  b       release m2
  26001.137  b       server removes ticket 0000000001 from one
  26002.137  b       m2 RELEASED HF_OK
- 26002.137  b       m2 FORGOTTEN
+ 26002.137  b       m2 DONE
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -43,5 +43,5 @@ expect
   1000.000  a       release m1
   1001.000  a       server removes ticket 0000000005 from one
   1002.000  a       m1 RELEASED HF_OK
-  1002.000  a       m1 FORGOTTEN
+  1002.000  a       m1 DONE
   2000.000  -       end, tickets left: 0, nodes: 2, watches: 0

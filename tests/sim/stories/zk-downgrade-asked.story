@@ -56,7 +56,7 @@ expect
    200.000  a       release w1
    201.754  a       server removes ticket 0000000000 from one
    202.970  a       w1 RELEASED HF_OK
-   202.970  a       w1 FORGOTTEN
+   202.970  a       w1 DONE
    250.000  a       want w2
    251.863  a       server adds ticket 2 to one
    252.949  a       w2 GRANTED token=4294967307 safe-until=10902
@@ -70,7 +70,7 @@ expect
    350.000  a       release w2
    351.725  a       server removes ticket 0000000002 from one
    353.059  a       w2 RELEASED HF_OK
-   353.059  a       w2 FORGOTTEN
+   353.059  a       w2 DONE
    400.000  a       want w3
    401.762  a       server adds ticket 4 to one
    402.836  a       w3 GRANTED token=4294967313 safe-until=10902
@@ -84,7 +84,7 @@ expect
    500.000  a       release w3
    501.509  a       server removes ticket 0000000004 from one
    502.781  a       w3 RELEASED HF_OK
-   502.781  a       w3 FORGOTTEN
+   502.781  a       w3 DONE
    550.000  a       want w4
    551.446  a       server adds ticket 6 to one
    552.633  a       w4 GRANTED token=4294967319 safe-until=10902
@@ -98,7 +98,7 @@ expect
    650.000  a       release w4
    651.388  a       server removes ticket 0000000006 from one
    652.691  a       w4 RELEASED HF_OK
-   652.691  a       w4 FORGOTTEN
+   652.691  a       w4 DONE
    700.000  a       want w5
    701.277  a       server adds ticket 8 to one
    702.340  a       w5 GRANTED token=4294967325 safe-until=10902
@@ -112,7 +112,7 @@ expect
    800.000  a       release w5
    801.527  a       server removes ticket 0000000008 from one
    802.862  a       w5 RELEASED HF_OK
-   802.862  a       w5 FORGOTTEN
+   802.862  a       w5 DONE
    850.000  a       want w6
    851.422  a       server adds ticket 10 to one
    852.473  a       w6 GRANTED token=4294967331 safe-until=10902
@@ -126,7 +126,7 @@ expect
    950.000  a       release w6
    951.837  a       server removes ticket 0000000010 from one
    953.137  a       w6 RELEASED HF_OK
-   953.137  a       w6 FORGOTTEN
+   953.137  a       w6 DONE
   1000.000  a       want w7
   1001.452  a       server adds ticket 12 to one
   1002.915  a       w7 GRANTED token=4294967336 safe-until=10902
@@ -140,7 +140,7 @@ expect
   1100.000  a       release w7
   1101.500  a       server removes ticket 0000000012 from one
   1102.593  a       w7 RELEASED HF_OK
-  1102.593  a       w7 FORGOTTEN
+  1102.593  a       w7 DONE
   1150.000  a       want w8
   1151.401  a       server adds ticket 14 to one
   1152.745  a       w8 GRANTED token=4294967341 safe-until=10902
@@ -154,5 +154,5 @@ expect
   1250.000  a       release w8
   1251.477  a       server removes ticket 0000000014 from one
   1252.785  a       w8 RELEASED HF_OK
-  1252.785  a       w8 FORGOTTEN
+  1252.785  a       w8 DONE
   1400.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -38,9 +38,9 @@ expect
    901.754  a       server removes ticket 0000000000 from one
    902.970  b       w2 GRANTED token=4294967302 safe-until=10902
    903.186  a       w1 RELEASED HF_OK
-   903.186  a       w1 FORGOTTEN
+   903.186  a       w1 DONE
   1000.000  b       release w2
   1001.489  b       server removes ticket 0000000001 from one
   1002.668  b       w2 RELEASED HF_OK
-  1002.668  b       w2 FORGOTTEN
+  1002.668  b       w2 DONE
   1500.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -61,7 +61,7 @@ expect
   3001.206  b       server removes ticket 0000000001 from pool/leases
   3001.526  b       server removes ticket 0000000001 from room/leases
   3002.206  b       s3 RELEASED HF_OK
-  3002.206  b       s3 FORGOTTEN
+  3002.206  b       s3 DONE
   3002.526  b       s4 RELEASED HF_OK
-  3002.526  b       s4 FORGOTTEN
+  3002.526  b       s4 DONE
   4000.000  -       end, tickets left: 0, nodes: 6, watches: 0

@@ -21,11 +21,11 @@ expect
    301.000  b       server adds ticket 1 to one
    301.500  a       server removes ticket 0000000000 from one
    302.500  a       m1 RELEASED HF_OK
-   302.500  a       m1 FORGOTTEN
+   302.500  a       m1 DONE
    304.000  b       m2 WAITING ahead=1 holder=
    306.000  b       m2 GRANTED token=4294967302 safe-until=6942
    400.000  b       release m2
    401.000  b       server removes ticket 0000000001 from one
    402.000  b       m2 RELEASED HF_OK
-   402.000  b       m2 FORGOTTEN
+   402.000  b       m2 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

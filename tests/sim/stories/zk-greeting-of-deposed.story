@@ -68,9 +68,9 @@ expect
  40629.081  a       state CONNECTED
  41000.000  a       release m1
  41000.000  a       m1 RELEASED HF_ELOST
- 41000.000  a       m1 FORGOTTEN
+ 41000.000  a       m1 DONE
  42000.000  b       release m2
  42002.067  b       server removes ticket 0000000001 from one
  42003.455  b       m2 RELEASED HF_OK
- 42003.455  b       m2 FORGOTTEN
+ 42003.455  b       m2 DONE
  50000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -20,7 +20,7 @@ expect
   2000.000  a       release m1
   2001.631  a       server removes ticket 0000000001 from one
   2002.831  a       m1 RELEASED HF_OK
-  2002.831  a       m1 FORGOTTEN
+  2002.831  a       m1 DONE
  60000.000  a       want m2
  60001.576  a       server adds ticket 2 to one
  60003.036  a       m2 WAITING ahead=0 holder=
@@ -28,7 +28,7 @@ expect
  61000.000  a       release m2
  61001.837  a       server removes ticket 0000000002 from one
  61003.046  a       m2 RELEASED HF_OK
- 61003.046  a       m2 FORGOTTEN
+ 61003.046  a       m2 DONE
  65000.000  a       want m3
  65001.772  a       server adds ticket 3 to one
  65003.098  a       m3 WAITING ahead=0 holder=
@@ -36,5 +36,5 @@ expect
  66000.000  a       release m3
  66001.422  a       server removes ticket 0000000003 from one
  66002.473  a       m3 RELEASED HF_OK
- 66002.473  a       m3 FORGOTTEN
+ 66002.473  a       m3 DONE
  70000.000  -       end, tickets left: 0, nodes: 2, watches: 0

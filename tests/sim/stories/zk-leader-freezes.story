@@ -34,9 +34,9 @@ expect
   6001.808  a       server removes ticket 0000000000 from one
   6003.040  b       m2 GRANTED token=4294967305 safe-until=8942
   6003.040  a       m1 RELEASED HF_OK
-  6003.040  a       m1 FORGOTTEN
+  6003.040  a       m1 DONE
   7000.000  b       release m2
   7001.510  b       server removes ticket 0000000001 from one
   7002.904  b       m2 RELEASED HF_OK
-  7002.904  b       m2 FORGOTTEN
+  7002.904  b       m2 DONE
   9000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -67,9 +67,9 @@ expect
  21667.311  -       s3 follows s2
  25000.000  a       release m1
  25000.000  a       m1 RELEASED HF_ELOST
- 25000.000  a       m1 FORGOTTEN
+ 25000.000  a       m1 DONE
  26000.000  b       release m2
  26001.626  b       server removes ticket 0000000002 from one
  26002.626  b       m2 RELEASED HF_OK
- 26002.626  b       m2 FORGOTTEN
+ 26002.626  b       m2 DONE
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -34,10 +34,10 @@ expect
    410.000  b       server removes ticket 0000000001 from one/locks
   1000.000  a       release s1
   1000.000  a       s1 RELEASED HF_ELOST
-  1000.000  a       s1 FORGOTTEN
+  1000.000  a       s1 DONE
   1100.000  b       release s2
   1101.000  b       server removes ticket 0000000003 from one/leases
   1101.000  b       server removes ticket 0000000004 from one/leases
   1102.000  b       s2 RELEASED HF_OK
-  1102.000  b       s2 FORGOTTEN
+  1102.000  b       s2 DONE
   1500.000  -       end, tickets left: 0, nodes: 4, watches: 0

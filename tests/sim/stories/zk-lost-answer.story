@@ -26,5 +26,5 @@ expect
   2000.000  a       release m1
   2001.306  a       server removes ticket 0000000001 from one
   2002.563  a       m1 RELEASED HF_OK
-  2002.563  a       m1 FORGOTTEN
+  2002.563  a       m1 DONE
   9000.000  -       end, tickets left: 0, nodes: 2, watches: 0

@@ -36,5 +36,5 @@ expect
   2000.000  a       release m1
   2001.293  a       server removes ticket 0000000001 from one
   2002.293  a       m1 RELEASED HF_OK
-  2002.293  a       m1 FORGOTTEN
+  2002.293  a       m1 DONE
   9000.000  -       end, tickets left: 0, nodes: 2, watches: 0

@@ -26,5 +26,5 @@ expect
   9000.000  a       release m1
   9001.392  a       server removes ticket 0000000001 from one
   9002.821  a       m1 RELEASED HF_OK
-  9002.821  a       m1 FORGOTTEN
+  9002.821  a       m1 DONE
  20000.000  -       end, tickets left: 0, nodes: 2, watches: 0

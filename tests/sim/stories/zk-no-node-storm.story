@@ -134,5 +134,5 @@ expect
    500.000  a       release m1
    500.500  a       server removes ticket 0000000000 from one
    501.000  a       m1 RELEASED HF_OK
-   501.000  a       m1 FORGOTTEN
+   501.000  a       m1 DONE
   1000.000  -       end, tickets left: 0, nodes: 1, watches: 0

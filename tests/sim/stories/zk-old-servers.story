@@ -17,5 +17,5 @@ expect
    500.000  a       release m1
    501.000  a       server removes ticket 0000000000 from one
    502.000  a       m1 RELEASED HF_OK
-  6150.000  a       m1 FORGOTTEN
+  6150.000  a       m1 DONE
   8000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -27,9 +27,9 @@ expect
    302.000  b       m2 GRANTED token=4294967303 safe-until=6942
    400.000  a       release m1
    400.000  a       m1 RELEASED HF_ELOST
-   400.000  a       m1 FORGOTTEN
+   400.000  a       m1 DONE
    500.000  b       release m2
    501.000  b       server removes ticket 0000000002 from one
    502.000  b       m2 RELEASED HF_OK
-   502.000  b       m2 FORGOTTEN
+   502.000  b       m2 DONE
   1000.000  -       end, tickets left: 0, nodes: 2, watches: 0

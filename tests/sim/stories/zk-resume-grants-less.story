@@ -53,5 +53,5 @@ expect
  30000.000  b       release m2
  30001.000  b       server removes ticket 0000000001 from one
  30002.000  b       m2 RELEASED HF_OK
- 30002.000  b       m2 FORGOTTEN
+ 30002.000  b       m2 DONE
  40000.000  -       end, tickets left: 0, nodes: 1, watches: 0

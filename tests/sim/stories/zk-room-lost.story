@@ -28,7 +28,7 @@ expect
   1001.000  a       release s1
   1002.724  a       server removes ticket 0000000000 from pool/leases
   1003.946  a       s1 RELEASED HF_OK
-  1003.946  a       s1 FORGOTTEN
+  1003.946  a       s1 DONE
   1010.000  b       link breaks
   1011.000  b       link mended
   1011.000  b       engine suspended
@@ -41,5 +41,5 @@ expect
   2000.000  b       release s2
   2001.548  b       server removes ticket 0000000001 from pool/leases
   2002.548  b       s2 RELEASED HF_OK
-  2002.548  b       s2 FORGOTTEN
+  2002.548  b       s2 DONE
   3000.000  -       end, tickets left: 0, nodes: 3, watches: 0

@@ -47,5 +47,5 @@ expect
   2000.000  a       release m1
   2001.780  a       server removes ticket 0000000001 from one
   2003.162  a       m1 RELEASED HF_OK
-  2003.162  a       m1 FORGOTTEN
+  2003.162  a       m1 DONE
   9000.000  -       end, tickets left: 0, nodes: 2, watches: 0

@@ -33,9 +33,9 @@ expect
   7966.432  a       m2 GRANTED token=4294967302 safe-until=13251
   9500.000  a       release m1
   9500.000  a       m1 RELEASED HF_ELOST
-  9500.000  a       m1 FORGOTTEN
+  9500.000  a       m1 DONE
   9600.000  a       release m2
   9601.891  a       server removes ticket 0000000001 from one
   9603.360  a       m2 RELEASED HF_OK
-  9603.360  a       m2 FORGOTTEN
+  9603.360  a       m2 DONE
  12000.000  -       end, tickets left: 0, nodes: 1, watches: 0

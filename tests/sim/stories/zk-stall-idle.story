@@ -27,7 +27,7 @@ expect
   2000.000  a       release m1
   2001.553  a       server removes ticket 0000000000 from one
   2002.794  a       m1 RELEASED HF_OK
-  2002.794  a       m1 FORGOTTEN
+  2002.794  a       m1 DONE
   4500.000  -       s1 cut off in
  13700.000  a       want m2
  13701.974  a       server adds ticket 1 to one
@@ -46,5 +46,5 @@ expect
  24000.000  a       release m2
  24001.848  a       server removes ticket 0000000002 from one
  24003.150  a       m2 RELEASED HF_OK
- 24003.150  a       m2 FORGOTTEN
+ 24003.150  a       m2 DONE
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -58,9 +58,9 @@ expect
  30854.653  a       state CONNECTED
  31000.000  a       release m1
  31000.000  a       m1 RELEASED HF_ELOST
- 31000.000  a       m1 FORGOTTEN
+ 31000.000  a       m1 DONE
  31000.000  b       release m2
  31001.390  b       server removes ticket 0000000001 from one
  31002.390  b       m2 RELEASED HF_OK
- 31002.390  b       m2 FORGOTTEN
+ 31002.390  b       m2 DONE
  35000.000  -       end, tickets left: 0, nodes: 1, watches: 0

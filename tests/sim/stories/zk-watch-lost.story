@@ -26,7 +26,7 @@ expect
   1001.000  a       release m1
   1002.501  a       server removes ticket 0000000000 from one
   1003.617  a       m1 RELEASED HF_OK
-  1003.617  a       m1 FORGOTTEN
+  1003.617  a       m1 DONE
   1010.000  b       link breaks
   1011.000  b       link mended
   1011.000  b       engine suspended
@@ -37,5 +37,5 @@ expect
   2000.000  b       release m2
   2001.259  b       server removes ticket 0000000001 from one
   2002.259  b       m2 RELEASED HF_OK
-  2002.259  b       m2 FORGOTTEN
+  2002.259  b       m2 DONE
   3000.000  -       end, tickets left: 0, nodes: 1, watches: 0

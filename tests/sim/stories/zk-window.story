@@ -32,7 +32,7 @@ expect
    201.000  a       server removes ticket 0000000000 from one
    202.000  b       m2 GRANTED token=4294967302 safe-until=6942
    202.000  a       m1 RELEASED HF_OK
-   202.000  a       m1 FORGOTTEN
+   202.000  a       m1 DONE
    203.000  a       server adds ticket 0 to two
    204.000  a       m3 GRANTED token=4294967306 safe-until=6942
    207.000  a       server adds ticket 0 to three

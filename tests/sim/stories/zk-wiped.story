@@ -42,9 +42,9 @@ expect
   6591.691  a       state CONNECTED
   7000.000  a       release m1
   7000.000  a       m1 RELEASED HF_ELOST
-  7000.000  a       m1 FORGOTTEN
+  7000.000  a       m1 DONE
   8000.000  b       release m2
   8001.610  b       server removes ticket 0000000000 from one
   8003.016  b       m2 RELEASED HF_OK
-  8003.016  b       m2 FORGOTTEN
+  8003.016  b       m2 DONE
   9000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/reconnect_backoff.h"
+
+#include <assert.h>
+
+#include "core/retry.h"
+#include "core/time_math.h"
+
+#define LEAST_TIMEOUT_MS 500
+#define FIRST_TIMEOUT_MS UINT64_C(2000)
+#define DOUBLINGS_MAX 20
+
+/* A policy without pauses would spin. */
+#define LEAST_PAUSE_MS 1
+
+void hf_reconnect_backoff_init(struct hf_reconnect_backoff *backoff,
+                               const struct hf_reconnect *policy,
+                               size_t servers)
+{
+    assert(servers > 0);
+    *backoff = (struct hf_reconnect_backoff){
+        .policy = policy != NULL ? *policy : hf_reconnect_default,
+        .servers = servers,
+    };
+}
+
+void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff)
+{
+    backoff->failures = 0;
+    backoff->retries = 0;
+    backoff->pauses_taken = 0;
+    backoff->same_status = 0;
+}
+
+uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
+                                   uint64_t now_ms, struct hf_random *random)
+{
+    const struct hf_reconnect *policy = &hf_reconnect_default;
+
+    hf_reconnect_backoff_reset(backoff);
+    backoff->failures = 1; /* the server that was lost comes last */
+    if (backoff->servers > 1)
+        return now_ms;
+    backoff->pauses_taken = 1;
+    return hf_after_ms(
+        now_ms,
+        hf_retry_delay_ms(policy->pause_ms, policy->pause_max_ms, 0, random));
+}
+
+/* The pause before the next round; false to give up. */
+static bool pause_ms(const struct hf_reconnect_backoff *backoff,
+                     uint64_t elapsed_ms, struct hf_random *random,
+                     uint64_t *ms)
+{
+    const struct hf_reconnect *policy = &backoff->policy;
+
+    *ms = policy->pause_ms;
+    if (policy->fn != NULL)
+        return policy->fn(policy->arg, backoff->retries, elapsed_ms, ms);
+    if (policy->pause_max_ms > policy->pause_ms)
+        *ms = hf_retry_delay_ms(policy->pause_ms, policy->pause_max_ms,
+                                backoff->pauses_taken, random);
+    return policy->retries == HF_RECONNECT_UNLIMITED ||
+           backoff->retries < policy->retries;
+}
+
+/* A round is over. */
+static uint64_t next_round_ms(struct hf_reconnect_backoff *backoff,
+                              uint64_t now_ms, struct hf_random *random)
+{
+    uint64_t at_ms, ms;
+
+    if (backoff->retries == 0)
+        backoff->first_at_ms = now_ms;
+    if (!pause_ms(backoff, now_ms - backoff->first_at_ms, random, &ms))
+        return HF_FOREVER;
+    at_ms = hf_after_ms(now_ms, hf_max_ms(ms, LEAST_PAUSE_MS));
+    if (at_ms > hf_after_ms(backoff->first_at_ms, backoff->policy.elapsed_ms))
+        return HF_FOREVER;
+    if (backoff->retries < UINT32_MAX)
+        backoff->retries++;
+    if (backoff->pauses_taken < UINT32_MAX)
+        backoff->pauses_taken++;
+    return at_ms;
+}
+
+uint64_t hf_reconnect_backoff_failed(struct hf_reconnect_backoff *backoff,
+                                     hf_status status, uint64_t now_ms,
+                                     struct hf_random *random)
+{
+    backoff->same_status =
+        status == backoff->status ? backoff->same_status + 1 : 1;
+    backoff->status = status;
+    backoff->failures++;
+    if (backoff->failures % backoff->servers != 0)
+        return now_ms;
+    return next_round_ms(backoff, now_ms, random);
+}
+
+hf_status
+hf_reconnect_backoff_status(const struct hf_reconnect_backoff *backoff)
+{
+    return backoff->same_status >= backoff->servers ? backoff->status
+                                                    : HF_EUNREACHABLE;
+}
+
+bool hf_reconnect_backoff_is_final(const struct hf_reconnect_backoff *backoff)
+{
+    if (backoff->status == HF_EDENIED || backoff->status == HF_EURL)
+        return backoff->same_status >= backoff->servers;
+    return backoff->status == HF_EPROTOCOL &&
+           backoff->same_status >=
+               backoff->servers * HF_RECONNECT_PROTOCOL_ROUNDS;
+}
+
+uint64_t hf_connect_timeout_ms(uint64_t session_ms, size_t servers,
+                               size_t unanswered)
+{
+    size_t rounds = unanswered / servers;
+    uint64_t share_ms = session_ms / (2 * (uint64_t)servers);
+
+    if (rounds < DOUBLINGS_MAX)
+        share_ms = hf_min_ms(share_ms, FIRST_TIMEOUT_MS << rounds);
+    return hf_max_ms(share_ms, LEAST_TIMEOUT_MS);
+}
+
+/* FNV-1a.  Two texts with one cost a line of the log. */
+static uint64_t fnv1a(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return hash;
+}
+
+bool hf_log_text_changed(uint64_t *digest, const char *text)
+{
+    uint64_t before = *digest;
+
+    *digest = fnv1a(text);
+    return *digest != before;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/ticket_watch.h"
+
+#include <assert.h>
+
+#include "core/memory.h"
+#include "core/own_ticket.h"
+
+/* The slot that ${request} has. */
+static struct hf_ticket_watch **find_slot(struct hf_ticket_watches *watches,
+                                          const struct hf_request *request)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        if (watches->slots[i] != NULL && &watches->slots[i]->request == request)
+            return &watches->slots[i];
+    }
+    assert(false && "a watch that is none of this ticket's");
+    return NULL;
+}
+
+static struct hf_ticket_watch **find_free(struct hf_ticket_watches *watches)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        if (watches->slots[i] == NULL)
+            return &watches->slots[i];
+    }
+    return NULL;
+}
+
+static bool is_asked(const struct hf_ticket_watch *watch)
+{
+    return watch != NULL && watch->state == HF_TICKET_WATCH_ASKED;
+}
+
+static bool is_watch_of(const struct hf_ticket_watch *watch,
+                        const struct hf_watched_ticket *wanted)
+{
+    return watch->request.ticket_kind == wanted->kind &&
+           hf_ticket_id_equal(&watch->request.ticket, &wanted->id);
+}
+
+static bool is_watched(const struct hf_ticket_watches *watches,
+                       const struct hf_watched_ticket *wanted)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        const struct hf_ticket_watch *watch = watches->slots[i];
+
+        if (is_asked(watch) && is_watch_of(watch, wanted))
+            return true;
+    }
+    return false;
+}
+
+static bool is_wanted(const struct hf_ticket_watch *watch,
+                      const struct hf_watched_ticket *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_watch_of(watch, &wanted[i]))
+            return true;
+    }
+    return false;
+}
+
+static void free_slot(struct hf_ticket_watch **slot,
+                      struct hf_effect_queue *effects)
+{
+    if (*slot == NULL)
+        return;
+    hf_effect_remove(effects, &(*slot)->effect);
+    hf_free(*slot);
+    *slot = NULL;
+}
+
+static void unwatch(struct hf_ticket_watch **slot,
+                    struct hf_effect_queue *effects)
+{
+    struct hf_ticket_watch *watch = *slot;
+
+    assert(watch->state == HF_TICKET_WATCH_ASKED);
+    if (watch->effect.queued) { /* the engine has not heard of it */
+        free_slot(slot, effects);
+        return;
+    }
+    watch->request.busy = false;
+    watch->state = HF_TICKET_WATCH_ENDING;
+    hf_effect_add(effects, &watch->effect, HF_EFFECT_UNWATCH);
+}
+
+static bool send_watch(struct hf_ticket_watch **slot,
+                       struct hf_own_ticket *ticket,
+                       struct hf_effect_queue *effects,
+                       const struct hf_watched_ticket *wanted)
+{
+    struct hf_ticket_watch *watch = hf_alloc(sizeof *watch);
+
+    if (watch == NULL)
+        return false;
+    watch->state = HF_TICKET_WATCH_ASKED;
+    watch->request = (struct hf_request){
+        .kind = HF_REQUEST_WATCH,
+        .ticket_kind = wanted->kind,
+        .queue = ticket->request.queue,
+        .ticket = wanted->id,
+        .busy = true,
+        .own_ticket = ticket,
+        .effect = &watch->effect,
+    };
+    watch->effect.request = &watch->request;
+    hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
+    *slot = watch;
+    return true;
+}
+
+bool hf_ticket_watches_update(struct hf_own_ticket *ticket,
+                              struct hf_effect_queue *effects,
+                              const struct hf_watched_ticket *wanted,
+                              size_t count, bool may_ask)
+{
+    struct hf_ticket_watches *watches = &ticket->watches;
+    bool has_memory = true;
+
+    assert(count <= HF_WATCHED_MAX);
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        if (is_asked(watches->slots[i]) &&
+            !is_wanted(watches->slots[i], wanted, count))
+            unwatch(&watches->slots[i], effects);
+    }
+    for (size_t i = 0; may_ask && i < count; i++) {
+        struct hf_ticket_watch **slot = find_free(watches);
+
+        if (slot != NULL && !is_watched(watches, &wanted[i]))
+            has_memory &= send_watch(slot, ticket, effects, &wanted[i]);
+    }
+    return has_memory;
+}
+
+bool hf_ticket_watches_end(struct hf_ticket_watches *watches,
+                           struct hf_effect_queue *effects,
+                           struct hf_request *request)
+{
+    struct hf_ticket_watch **slot = find_slot(watches, request);
+    bool wanted = is_asked(*slot);
+
+    free_slot(slot, effects);
+    return wanted;
+}
+
+bool hf_ticket_watches_is_wanted(struct hf_ticket_watches *watches,
+                                 const struct hf_request *request)
+{
+    return is_asked(*find_slot(watches, request));
+}
+
+void hf_ticket_watches_unwatched(struct hf_ticket_watches *watches,
+                                 struct hf_request *request)
+{
+    struct hf_ticket_watch **slot = find_slot(watches, request);
+
+    assert((*slot)->state == HF_TICKET_WATCH_ENDING && !(*slot)->effect.queued);
+    hf_free(*slot);
+    *slot = NULL;
+}
+
+void hf_ticket_watches_clear(struct hf_ticket_watches *watches,
+                             struct hf_effect_queue *effects)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++)
+        free_slot(&watches->slots[i], effects);
+}
+
+void hf_ticket_watches_free(struct hf_ticket_watches *watches)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        hf_free(watches->slots[i]);
+        watches->slots[i] = NULL;
+    }
+}
+
+bool hf_ticket_watches_is_set(const struct hf_ticket_watches *watches,
+                              const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        const struct hf_ticket_watch *watch = watches->slots[i];
+
+        if (is_asked(watch) && !watch->request.busy &&
+            hf_ticket_id_equal(&watch->request.ticket, id))
+            return true;
+    }
+    return false;
+}
+
+bool hf_ticket_watches_any(const struct hf_ticket_watches *watches)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        if (is_asked(watches->slots[i]))
+            return true;
+    }
+    return false;
+}
+
+bool hf_ticket_watches_idle(const struct hf_ticket_watches *watches)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        if (watches->slots[i] != NULL)
+            return false;
+    }
+    return true;
+}
