@@ -13,56 +13,59 @@
 #include "core/memory.h"
 #include "core/url.h"
 
-static const char *const ours[] = {
+static const char *const own_variables[] = {
     "HOLDFAST_URL",   "HOLDFAST_NAME",   "HOLDFAST_NAMES",
-    "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", HF_HELD_VARIABLE,
+    "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", HF_HELD_LOCKS_VARIABLE,
 };
-#define OURS (sizeof ours / sizeof *ours)
+#define OWN_VARIABLES (sizeof own_variables / sizeof *own_variables)
 
-static bool is_ours(const char *entry)
+static bool is_own_variable(const char *entry)
 {
-    for (size_t i = 0; i < OURS; i++) {
-        size_t length = strlen(ours[i]);
+    for (size_t i = 0; i < OWN_VARIABLES; i++) {
+        size_t length = strlen(own_variables[i]);
 
-        if (strncmp(entry, ours[i], length) == 0 && entry[length] == '=')
+        if (strncmp(entry, own_variables[i], length) == 0 &&
+            entry[length] == '=')
             return true;
     }
     return false;
 }
 
-static void write_held(FILE *out, const struct hf_environment_facts *facts)
+static void write_held(FILE *out, const struct hf_environment_values *values)
 {
-    struct hf_held held = facts->held;
+    struct hf_held_lock held = values->held;
 
-    fprintf(out, "%s=", HF_HELD_VARIABLE);
-    hf_held_write_inherited(out, getenv(HF_HELD_VARIABLE));
-    for (size_t i = 0; i < facts->count; i++) {
-        (void)snprintf(held.name, sizeof held.name, "%s", facts->names[i]);
-        memcpy(held.ticket, facts->tickets[i], sizeof held.ticket);
-        hf_held_write(out, &held);
+    fprintf(out, "%s=", HF_HELD_LOCKS_VARIABLE);
+    hf_held_locks_write_inherited(out, getenv(HF_HELD_LOCKS_VARIABLE));
+    for (size_t i = 0; i < values->count; i++) {
+        (void)snprintf(held.name, sizeof held.name, "%s", values->names[i]);
+        memcpy(held.ticket, values->tickets[i], sizeof held.ticket);
+        hf_held_lock_write(out, &held);
     }
     fputc('\0', out);
 }
 
-static void write_ours(FILE *out, const struct hf_environment_facts *facts)
+static void write_own_variables(FILE *out,
+                                const struct hf_environment_values *values)
 {
-    if (!hf_url_has_secret(facts->url))
-        fprintf(out, "HOLDFAST_URL=%s%c", facts->url, '\0');
-    fprintf(out, "HOLDFAST_NAME=%s%c", facts->names[0], '\0');
+    if (!hf_url_has_secret(values->url))
+        fprintf(out, "HOLDFAST_URL=%s%c", values->url, '\0');
+    fprintf(out, "HOLDFAST_NAME=%s%c", values->names[0], '\0');
     fprintf(out, "HOLDFAST_NAMES=");
-    for (size_t i = 0; i < facts->count; i++)
-        fprintf(out, "%s%s", i > 0 ? "\n" : "", facts->names[i]);
-    fprintf(out, "%cHOLDFAST_TOKEN=%" PRIu64 "%c", '\0', facts->tokens[0],
+    for (size_t i = 0; i < values->count; i++)
+        fprintf(out, "%s%s", i > 0 ? "\n" : "", values->names[i]);
+    fprintf(out, "%cHOLDFAST_TOKEN=%" PRIu64 "%c", '\0', values->tokens[0],
             '\0');
     fprintf(out, "HOLDFAST_TOKENS=");
-    for (size_t i = 0; i < facts->count; i++)
-        fprintf(out, "%s%" PRIu64, i > 0 ? " " : "", facts->tokens[i]);
+    for (size_t i = 0; i < values->count; i++)
+        fprintf(out, "%s%" PRIu64, i > 0 ? " " : "", values->tokens[i]);
     fputc('\0', out);
-    write_held(out, facts);
+    write_held(out, values);
 }
 
 /* The text, of ${bytes}; NULL if there is no memory. */
-static char *write_text(const struct hf_environment_facts *facts, size_t *bytes)
+static char *write_text(const struct hf_environment_values *values,
+                        size_t *bytes)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, bytes);
@@ -70,7 +73,7 @@ static char *write_text(const struct hf_environment_facts *facts, size_t *bytes)
 
     if (!out)
         return NULL;
-    write_ours(out, facts);
+    write_own_variables(out, values);
     failed = ferror(out) != 0;
     if (fclose(out) == 0 && !failed)
         return text;
@@ -78,7 +81,7 @@ static char *write_text(const struct hf_environment_facts *facts, size_t *bytes)
     return NULL;
 }
 
-bool hf_environment_make(const struct hf_environment_facts *facts,
+bool hf_environment_make(const struct hf_environment_values *values,
                          struct hf_environment *environment)
 {
     size_t entries = 0, kept = 0, bytes;
@@ -87,14 +90,14 @@ bool hf_environment_make(const struct hf_environment_facts *facts,
     while (environ[entries])
         entries++;
     environment->entries =
-        hf_alloc((entries + OURS + 1) * sizeof *environment->entries);
-    environment->text = write_text(facts, &bytes);
+        hf_alloc((entries + OWN_VARIABLES + 1) * sizeof *environment->entries);
+    environment->text = write_text(values, &bytes);
     if (!environment->entries || !environment->text) {
         hf_environment_free(environment);
         return false;
     }
     for (size_t i = 0; i < entries; i++)
-        if (!is_ours(environ[i]))
+        if (!is_own_variable(environ[i]))
             environment->entries[kept++] = environ[i];
     for (size_t at = 0; at < bytes; at += strlen(environment->text + at) + 1)
         environment->entries[kept++] = environment->text + at;

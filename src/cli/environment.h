@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/held.h"
+#include "cli/held_locks.h"
 
 struct hf_environment {
     char **entries; /* for execve(): NAME=VALUE, the last is NULL */
@@ -15,14 +15,14 @@ struct hf_environment {
 };
 
 /* What the command is told. */
-struct hf_environment_facts {
+struct hf_environment_values {
     const char *url; /* as the tool used it */
     size_t count;    /* of the names, at most HF_LOCKS_MAX */
     const char *names[HF_LOCKS_MAX];
     uint64_t tokens[HF_LOCKS_MAX];
     /* What the run holds but for .ticket and .name, which go by the name. */
-    struct hf_held held;
-    char tickets[HF_LOCKS_MAX][HF_HELD_TICKET_BYTES];
+    struct hf_held_lock held;
+    char tickets[HF_LOCKS_MAX][HF_HELD_LOCK_TICKET_BYTES];
 };
 
 /* Make our own environment into the command's: with HOLDFAST_NAME(S),
@@ -30,7 +30,7 @@ struct hf_environment_facts {
  * ${facts}->url holds a secret.  False if there is no memory.
  * Ownership: ${environment} borrows from environ and wants
  * hf_environment_free(). */
-bool hf_environment_make(const struct hf_environment_facts *facts,
+bool hf_environment_make(const struct hf_environment_values *facts,
                          struct hf_environment *environment);
 void hf_environment_free(struct hf_environment *environment);
 

@@ -8,7 +8,7 @@
 #include "core/utf8.h"
 
 /* As JSON has it, in UTF-16. */
-static void put_units(FILE *out, uint32_t code)
+static void put_utf16(FILE *out, uint32_t code)
 {
     if (code > 0xffff)
         fprintf(out, "\\u%04" PRIx32 "\\u%04" PRIx32,
@@ -33,7 +33,7 @@ static void put_escaped(FILE *out, uint32_t code)
         fputs("\\t", out);
         break;
     default:
-        put_units(out, code);
+        put_utf16(out, code);
     }
 }
 
@@ -79,7 +79,7 @@ static void begin_value(struct hf_json *json, const char *key)
     }
 }
 
-static void begin(struct hf_json *json, const char *key, char bracket)
+static void begin_nested(struct hf_json *json, const char *key, char bracket)
 {
     begin_value(json, key);
     putc(bracket, json->out);
@@ -87,7 +87,7 @@ static void begin(struct hf_json *json, const char *key, char bracket)
     json->empty = true;
 }
 
-static void end(struct hf_json *json, char bracket)
+static void end_nested(struct hf_json *json, char bracket)
 {
     assert(json->depth > 0);
     json->depth--;
@@ -101,22 +101,22 @@ static void end(struct hf_json *json, char bracket)
 
 void hf_json_begin_object(struct hf_json *json, const char *key)
 {
-    begin(json, key, '{');
+    begin_nested(json, key, '{');
 }
 
 void hf_json_begin_list(struct hf_json *json, const char *key)
 {
-    begin(json, key, '[');
+    begin_nested(json, key, '[');
 }
 
 void hf_json_end_object(struct hf_json *json)
 {
-    end(json, '}');
+    end_nested(json, '}');
 }
 
 void hf_json_end_list(struct hf_json *json)
 {
-    end(json, ']');
+    end_nested(json, ']');
 }
 
 void hf_json_string(struct hf_json *json, const char *key, const char *text)

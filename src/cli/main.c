@@ -6,10 +6,10 @@
 
 #include "cli/exit_status.h"
 #include "cli/run.h"
-#include "cli/say.h"
 #include "cli/show.h"
 #include "cli/sql.h"
 #include "cli/torture.h"
+#include "cli/ui.h"
 #include "cli/verify.h"
 #include "cli/version.h"
 
@@ -65,9 +65,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].main(argc - 1, argv + 1);
-    hf_say("'%.80s': no such command; expected run, show, sql, torture, "
-           "verify, --version or --help, for instance: holdfast run NAME -- "
-           "COMMAND",
-           argv[1]);
+    hf_ui_print(
+        "'%.80s': no such command; expected run, show, sql, torture, "
+        "verify, --version or --help, for instance: holdfast run NAME -- "
+        "COMMAND",
+        argv[1]);
     return HF_EXIT_USAGE;
 }

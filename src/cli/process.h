@@ -48,7 +48,7 @@ void hf_process_signal(const struct hf_process *process, int number);
 
 /* Could somebody who controls jobs continue our process group if it stopped?
  * That is an ancestor in our session and not in our group.  Those of other
- * sessions are passed by: the keeper of a run that this one is nested in is
+ * sessions are passed by: the supervisor of a run that this one is nested in is
  * such, and has the shell behind it. */
 bool hf_process_under_job_control(void);
 

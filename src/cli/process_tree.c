@@ -17,7 +17,7 @@
 
 /* Set once, before there is more than one thread: the kernel has no file of
  * children. */
-static bool scans;
+static bool must_scan;
 
 /* ------------------------------------------------- the file of children -- */
 
@@ -116,7 +116,7 @@ static bool read_all(struct hf_process_list *list)
     return complete;
 }
 
-static int by_parent(const void *a, const void *b)
+static int compare_parents(const void *a, const void *b)
 {
     pid_t one = ((const struct hf_process *)a)->parent;
     pid_t other = ((const struct hf_process *)b)->parent;
@@ -126,7 +126,7 @@ static int by_parent(const void *a, const void *b)
 
 /* The first in ${all}, sorted by parent, whose parent is not below ${parent}.
  */
-static size_t first_of(const struct hf_process_list *all, pid_t parent)
+static size_t first_child(const struct hf_process_list *all, pid_t parent)
 {
     size_t low = 0, high = all->count;
 
@@ -144,7 +144,7 @@ static size_t first_of(const struct hf_process_list *all, pid_t parent)
 static bool add_children(const struct hf_process_list *all, pid_t parent,
                          struct hf_process_list *list)
 {
-    for (size_t i = first_of(all, parent);
+    for (size_t i = first_child(all, parent);
          i < all->count && all->items[i].parent == parent; i++)
         if (!hf_process_list_add(list, all->items[i]))
             return false;
@@ -156,7 +156,7 @@ static bool read_sorted(struct hf_process_list *all)
     bool complete = read_all(all);
 
     if (all->count > 0)
-        qsort(all->items, all->count, sizeof *all->items, by_parent);
+        qsort(all->items, all->count, sizeof *all->items, compare_parents);
     return complete;
 }
 
@@ -185,12 +185,13 @@ static void scan_descendants(struct hf_process_list *list, size_t most)
 
 bool hf_process_children(pid_t parent, struct hf_process_list *list)
 {
-    return scans ? scan_children(parent, list) : read_children(parent, list);
+    return must_scan ? scan_children(parent, list)
+                     : read_children(parent, list);
 }
 
 void hf_process_descendants(struct hf_process_list *list, size_t most)
 {
-    if (scans) {
+    if (must_scan) {
         scan_descendants(list, most);
         return;
     }
@@ -246,7 +247,7 @@ static bool scan_finds(pid_t child)
     return found;
 }
 
-static _Noreturn void be_seen(pid_t parent)
+static _Noreturn void wait_to_be_found(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
         _exit(0);
@@ -262,7 +263,7 @@ static hf_status try_scan(struct hf_error *error)
     bool found;
 
     if (child == 0)
-        be_seen(parent);
+        wait_to_be_found(parent);
     if (child < 0)
         return hf_error_set(error, HF_ELIMIT, "cannot start a process: %s",
                             hf_errno_text(errno));
@@ -286,6 +287,6 @@ hf_status hf_process_tree_open(struct hf_error *error)
 
     if (status != HF_OK || has_file_of_children())
         return status;
-    scans = true;
+    must_scan = true;
     return try_scan(error);
 }

@@ -5,15 +5,15 @@
 
 #include <stdio.h>
 
-#include "history/verdict.h"
+#include "history/checker.h"
 
 /* For people: the violations, each in a line, then what was seen. */
 void hf_report_text(FILE *out, const struct hf_history *history,
-                    const struct hf_verdict *verdict);
+                    const struct hf_check_result *verdict);
 
 /* For programs. */
 void hf_report_json(FILE *out, const struct hf_history *history,
-                    const struct hf_verdict *verdict);
+                    const struct hf_check_result *verdict);
 
 /* Judge what ${name}, "-" for standard input, has, with its report on standard
  * output.  The exit status: HF_EXIT_VIOLATION if there is one, HF_EXIT_DATA if

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "cli/exit_status.h"
-#include "cli/message.h"
+#include "cli/ipc.h"
 #include "cli/process_tree.h"
-#include "cli/say.h"
+#include "cli/ui.h"
 #include "core/url.h"
 
 static const char usage[] =
@@ -65,7 +65,7 @@ static int occupy_standard_descriptors(void)
 
 /* Children from before an exec are none of our business; nor are they reaped,
  * so that their numbers stay theirs. */
-static int note_children(struct hf_process_list *spared)
+static int list_children(struct hf_process_list *spared)
 {
     siginfo_t info;
 
@@ -78,45 +78,45 @@ static int set_up(struct hf_run *run)
 {
     int ends[2];
 
-    run->front = getpid();
+    run->launcher = getpid();
     run->group = getpgrp();
     if (occupy_standard_descriptors() < 0)
         return -1;
-    hf_signals_take(&run->signals);
+    hf_signals_block(&run->signals);
     run->signal_fd =
-        signalfd(-1, &run->signals.taken, SFD_CLOEXEC | SFD_NONBLOCK);
+        signalfd(-1, &run->signals.handled, SFD_CLOEXEC | SFD_NONBLOCK);
     if (run->signal_fd < 0)
         return -1;
-    if (note_children(&run->spared) < 0)
+    if (list_children(&run->spared) < 0)
         return -1;
-    /* Before the fork: the keeper's orphans must never find only init. */
+    /* Before the fork: the supervisor's orphans must never find only init. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -1;
-    run->page = hf_page_new();
-    if (!run->page || hf_message_pair(ends) < 0)
+    run->page = hf_shared_page_new();
+    if (!run->page || hf_ipc_pair(ends) < 0)
         return -1;
-    run->front_end = ends[0];
-    run->keeper_end = ends[1];
+    run->launcher_end = ends[0];
+    run->supervisor_end = ends[1];
     return 0;
 }
 
-static void begin_keeper(struct hf_run *run)
+static void become_supervisor(struct hf_run *run)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    close(run->front_end);
+    close(run->launcher_end);
     hf_process_list_free(&run->spared);
-    hf_keeper_main(run);
+    hf_supervisor_main(run);
 }
 
 static int cannot_start(const char *what)
 {
-    hf_say("%s: %s; end some of what is running, or raise the limits "
-           "(ulimit -a)",
-           what, strerror(errno));
+    hf_ui_print("%s: %s; end some of what is running, or raise the limits "
+                "(ulimit -a)",
+                what, strerror(errno));
     return HF_EXIT_LIMIT;
 }
 
-static int run_both(const struct hf_run_options *options)
+static int fork_and_run(const struct hf_run_options *options)
 {
     struct hf_run run = {.options = options};
     struct hf_error error;
@@ -126,21 +126,21 @@ static int run_both(const struct hf_run_options *options)
     case HF_OK:
         break;
     case HF_ELIMIT:
-        hf_say_error(&error);
+        hf_ui_print_error(&error);
         return HF_EXIT_LIMIT;
     default:
-        hf_say_error(&error);
+        hf_ui_print_error(&error);
         return HF_EXIT_BUG;
     }
     if (set_up(&run) < 0)
         return cannot_start("cannot set up");
-    run.keeper = fork();
-    if (run.keeper < 0)
+    run.supervisor = fork();
+    if (run.supervisor < 0)
         return cannot_start("cannot start a process");
-    if (run.keeper == 0)
-        begin_keeper(&run);
-    close(run.keeper_end);
-    exit_code = hf_front_main(&run);
+    if (run.supervisor == 0)
+        become_supervisor(&run);
+    close(run.supervisor_end);
+    exit_code = hf_launcher_main(&run);
     hf_process_list_free(&run.spared);
     return exit_code;
 }
@@ -156,14 +156,15 @@ int hf_run_main(int argc, char **argv)
             return HF_EXIT_DIRECTORY;
         return 0;
     case HF_PARSED_WRONG:
-        hf_say_error(&error);
+        hf_ui_print_error(&error);
         return HF_EXIT_USAGE;
     case HF_PARSED_RUN:
         break;
     }
     if (options.url && hf_url_has_secret(options.url) &&
         options.verbosity != HF_QUIET)
-        hf_say("warning: every user of this machine can read the password in "
-               "-c; put the URL into HOLDFAST_URL instead");
-    return run_both(&options);
+        hf_ui_print(
+            "warning: every user of this machine can read the password in "
+            "-c; put the URL into HOLDFAST_URL instead");
+    return fork_and_run(&options);
 }

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "cli/exit_status.h"
-#include "cli/say.h"
+#include "cli/ui.h"
 #include "core/quote.h"
 #include "core/url.h"
 #include "host/client.h"
@@ -43,48 +43,48 @@ static uint64_t utc_now_ms(void)
 
 /* ----------------------------------------------------------------- show -- */
 
-static void report_unknown(const char *name, const struct hf_sights *sights)
+static void report_unknown(const char *name, const struct hf_queue_view *queue)
 {
     const char *unknown;
 
-    for (size_t i = 0; (unknown = hf_sights_unknown(sights, i)) != NULL; i++)
-        hf_say("'%.200s' has a child that is no ticket and has no say: %s",
-               name, hf_quote(unknown, strlen(unknown)).text);
+    for (size_t i = 0; (unknown = hf_queue_view_unknown(queue, i)) != NULL; i++)
+        hf_ui_print("'%.200s' has a child that is no ticket and has no say: %s",
+                    name, hf_quote(unknown, strlen(unknown)).text);
 }
 
-static bool is_nobody_there(const struct hf_sights *sights)
+static bool is_empty(const struct hf_queue_view *queue)
 {
-    return hf_sights_at(sights, 0) == NULL;
+    return hf_queue_view_at(queue, 0) == NULL;
 }
 
 static void print(const char *engine, const struct hf_show_options *options,
-                  const struct hf_sights *sights)
+                  const struct hf_queue_view *queue)
 {
     if (options->json)
-        hf_show_json(stdout, engine, sights);
-    else if (is_nobody_there(sights))
+        hf_show_json(stdout, engine, queue);
+    else if (is_empty(queue))
         printf("nobody holds %s%s\n", options->held ? "" : "or waits for ",
-               sights->name);
+               queue->name);
     else
-        hf_show_table(stdout, sights, utc_now_ms());
-    report_unknown(sights->name, sights);
+        hf_show_table(stdout, queue, utc_now_ms());
+    report_unknown(queue->name, queue);
 }
 
 static int show(const char *engine, const struct hf_show_options *options,
-                const struct hf_sights *sights)
+                const struct hf_queue_view *queue)
 {
     if (!options->quiet)
-        print(engine, options, sights);
+        print(engine, options, queue);
     if (fflush(stdout) != 0 || ferror(stdout))
         return HF_EXIT_DIRECTORY;
-    return options->held && is_nobody_there(sights) ? HF_EXIT_NOT_HELD : 0;
+    return options->held && is_empty(queue) ? HF_EXIT_NOT_HELD : 0;
 }
 
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
     (void)arg;
     (void)level;
-    hf_say("%s", line);
+    hf_ui_print("%s", line);
 }
 
 static hf_status open_client(const struct hf_show_options *options,
@@ -99,23 +99,24 @@ static hf_status open_client(const struct hf_show_options *options,
     return hf_client_open_to_look(options->url, &opts, client, error);
 }
 
-static int look(struct hf_client *client, const struct hf_show_options *options)
+static int load_and_show(struct hf_client *client,
+                         const struct hf_show_options *options)
 {
     char engine[HF_ERROR_TEXT_BYTES];
-    struct hf_sights sights;
+    struct hf_queue_view queue;
     struct hf_error error;
     int exit_code;
 
     hf_client_describe(client, engine, sizeof engine);
-    if (hf_sights_look(client, options->name,
-                       options->held ? HF_TICKETS_HOLDERS : HF_TICKETS_ALL,
-                       options->wait_ms, &sights, &error) == HF_OK) {
-        exit_code = show(engine, options, &sights);
+    if (hf_queue_view_load(client, options->name,
+                           options->held ? HF_TICKETS_HOLDERS : HF_TICKETS_ALL,
+                           options->wait_ms, &queue, &error) == HF_OK) {
+        exit_code = show(engine, options, &queue);
     } else {
-        hf_say_error(&error);
+        hf_ui_print_error(&error);
         exit_code = hf_exit_status(error.status);
     }
-    hf_sights_free(&sights);
+    hf_queue_view_free(&queue);
     return exit_code;
 }
 
@@ -132,19 +133,20 @@ int hf_show_main(int argc, char **argv)
             return HF_EXIT_DIRECTORY;
         return 0;
     case HF_PARSED_WRONG:
-        hf_say_error(&error);
+        hf_ui_print_error(&error);
         return HF_EXIT_USAGE;
     case HF_PARSED_RUN:
         break;
     }
     if (options.url != NULL && hf_url_has_secret(options.url))
-        hf_say("warning: every user of this machine can read the password in "
-               "-c; put the URL into HOLDFAST_URL instead");
+        hf_ui_print(
+            "warning: every user of this machine can read the password in "
+            "-c; put the URL into HOLDFAST_URL instead");
     if (open_client(&options, &client, &error) != HF_OK) {
-        hf_say_error(&error);
+        hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }
-    exit_code = look(client, &options);
+    exit_code = load_and_show(client, &options);
     (void)hf_client_close(client);
     return exit_code;
 }

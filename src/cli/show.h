@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/options.h"
-#include "cli/sights.h"
+#include "cli/queue_view.h"
+#include "cli/run_options.h"
 
 struct hf_show_options {
     const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
@@ -25,11 +25,12 @@ enum hf_parsed hf_show_options_parse(int argc, char **argv,
 
 /* Write ${sights} to ${out}, in columns.  ${utc_ms} is the time of day, used
  * where no other clock tells how long ago something was. */
-void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms);
+void hf_show_table(FILE *out, const struct hf_queue_view *queue,
+                   uint64_t utc_ms);
 
 /* The same as one object of JSON; ${engine} is the place, described. */
 void hf_show_json(FILE *out, const char *engine,
-                  const struct hf_sights *sights);
+                  const struct hf_queue_view *queue);
 
 /* `holdfast show`, with argv[0] "show": the exit status. */
 int hf_show_main(int argc, char **argv);

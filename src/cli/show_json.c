@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "cli/format.h"
 #include "cli/json.h"
 #include "cli/show.h"
-#include "cli/words.h"
 
 static void write_time(struct hf_json *json, uint64_t utc_ms)
 {
@@ -44,14 +44,14 @@ static void write_owner(struct hf_json *json, const char *payload)
 }
 
 static void write_ticket(struct hf_json *json,
-                         const struct hf_ticket_view *view, size_t place)
+                         const struct hf_ticket_view *view, size_t index)
 {
     char token[24];
 
     hf_json_begin_object(json, NULL);
-    hf_json_number(json, "place", place + 1);
-    hf_json_string(json, "state", hf_words_state(view));
-    hf_json_string(json, "kind", hf_words_kind(view->kind));
+    hf_json_number(json, "place", index + 1);
+    hf_json_string(json, "state", hf_format_state(view));
+    hf_json_string(json, "kind", hf_format_kind(view->kind));
     if (view->permits != 0)
         hf_json_number(json, "permits", view->permits);
     else
@@ -67,7 +67,7 @@ static void write_ticket(struct hf_json *json,
         hf_json_number(json, "age_ms", view->age_ms);
     else
         hf_json_null(json, "age_ms");
-    if (view->age_ms != HF_FOREVER && hf_words_is_held(view))
+    if (view->age_ms != HF_FOREVER && hf_ticket_view_is_held(view))
         hf_json_number(json, "held_at_most_ms", view->age_ms);
     else
         hf_json_null(json, "held_at_most_ms");
@@ -77,21 +77,22 @@ static void write_ticket(struct hf_json *json,
     hf_json_end_object(json);
 }
 
-void hf_show_json(FILE *out, const char *engine, const struct hf_sights *sights)
+void hf_show_json(FILE *out, const char *engine,
+                  const struct hf_queue_view *queue)
 {
     struct hf_json json = {.out = out};
     const struct hf_ticket_view *view;
     const char *unknown;
 
     hf_json_begin_object(&json, NULL);
-    hf_json_string(&json, "name", sights->name);
+    hf_json_string(&json, "name", queue->name);
     hf_json_string(&json, "engine", engine);
     hf_json_begin_list(&json, "tickets");
-    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++)
+    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++)
         write_ticket(&json, view, i);
     hf_json_end_list(&json);
     hf_json_begin_list(&json, "unknown");
-    for (size_t i = 0; (unknown = hf_sights_unknown(sights, i)) != NULL; i++)
+    for (size_t i = 0; (unknown = hf_queue_view_unknown(queue, i)) != NULL; i++)
         hf_json_string(&json, NULL, unknown);
     hf_json_end_list(&json);
     hf_json_end_object(&json);

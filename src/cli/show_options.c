@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <getopt.h>
 
-#include "cli/option.h"
+#include "cli/option_value.h"
 #include "cli/show.h"
 #include "core/error.h"
 

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/format.h"
 #include "cli/show.h"
-#include "cli/words.h"
 
 enum column {
     PLACE,
@@ -23,7 +23,7 @@ enum column {
 };
 
 struct row {
-    char cells[COLUMNS][HF_WORDS_BYTES];
+    char cells[COLUMNS][HF_FORMAT_BYTES];
 };
 
 static const struct row titles = {{"#", "STATE", "KIND", "PERMITS", "QUEUED",
@@ -43,7 +43,7 @@ static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
         age_ms =
             utc_ms > view->created_utc_ms ? utc_ms - view->created_utc_ms : 0;
     }
-    hf_words_duration(age_ms, cell);
+    hf_format_duration(age_ms, cell);
 }
 
 /* Nobody notes when a ticket was granted: that it is no longer ago than the
@@ -51,30 +51,30 @@ static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
 static void fill_held(const struct hf_ticket_view *view, const char *queued,
                       char *cell)
 {
-    if (hf_words_is_held(view) && strcmp(queued, "-") != 0)
-        (void)snprintf(cell, HF_WORDS_BYTES, "<=%.64s", queued);
+    if (hf_ticket_view_is_held(view) && strcmp(queued, "-") != 0)
+        (void)snprintf(cell, HF_FORMAT_BYTES, "<=%.64s", queued);
     else
         strcpy(cell, "-");
 }
 
-static void fill(struct row *row, const struct hf_ticket_view *view,
-                 size_t place, uint64_t utc_ms)
+static void fill_row(struct row *row, const struct hf_ticket_view *view,
+                     size_t index, uint64_t utc_ms)
 {
-    (void)snprintf(row->cells[PLACE], HF_WORDS_BYTES, "%zu", place + 1);
-    strcpy(row->cells[STATE], hf_words_state(view));
-    strcpy(row->cells[KIND], hf_words_kind(view->kind));
+    (void)snprintf(row->cells[PLACE], HF_FORMAT_BYTES, "%zu", index + 1);
+    strcpy(row->cells[STATE], hf_format_state(view));
+    strcpy(row->cells[KIND], hf_format_kind(view->kind));
     strcpy(row->cells[PERMITS], "-");
     if (view->permits != 0)
-        (void)snprintf(row->cells[PERMITS], HF_WORDS_BYTES, "%" PRIu32,
+        (void)snprintf(row->cells[PERMITS], HF_FORMAT_BYTES, "%" PRIu32,
                        view->permits);
     fill_age(view, utc_ms, row->cells[QUEUED]);
     fill_held(view, row->cells[QUEUED], row->cells[HELD]);
     strcpy(row->cells[TOKEN], "-");
     if (view->token != 0)
-        (void)snprintf(row->cells[TOKEN], HF_WORDS_BYTES, "%" PRIu64,
+        (void)snprintf(row->cells[TOKEN], HF_FORMAT_BYTES, "%" PRIu64,
                        view->token);
-    (void)snprintf(row->cells[LAYOUT], HF_WORDS_BYTES, "%s", view->layout);
-    hf_words_owner(view->owner, row->cells[OWNER]);
+    (void)snprintf(row->cells[LAYOUT], HF_FORMAT_BYTES, "%s", view->layout);
+    hf_format_owner(view->owner, row->cells[OWNER]);
     if (row->cells[OWNER][0] == '\0')
         strcpy(row->cells[OWNER], "-");
 }
@@ -100,35 +100,36 @@ static void print(FILE *out, const size_t widths[COLUMNS],
 }
 
 /* Is any ticket written in a way that not every engine has? */
-static bool is_layout_told(const struct hf_sights *sights)
+static bool shows_layout(const struct hf_queue_view *queue)
 {
     const struct hf_ticket_view *view;
 
-    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++)
+    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++)
         if (strcmp(view->layout, "holdfast") != 0)
             return true;
     return false;
 }
 
 /* Only a semaphore has permits to be told. */
-void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms)
+void hf_show_table(FILE *out, const struct hf_queue_view *queue,
+                   uint64_t utc_ms)
 {
     const struct hf_ticket_view *view;
     size_t widths[COLUMNS] = {0};
     struct row row;
 
     widen(widths, &titles);
-    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++) {
-        fill(&row, view, i, utc_ms);
+    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++) {
+        fill_row(&row, view, i, utc_ms);
         widen(widths, &row);
     }
-    if (hf_tickets_count(sights->tickets[HF_SIGHT_SEMAPHORE]) == 0)
+    if (hf_tickets_count(queue->tickets[HF_QUEUE_VIEW_SEMAPHORE]) == 0)
         widths[PERMITS] = 0;
-    if (!is_layout_told(sights))
+    if (!shows_layout(queue))
         widths[LAYOUT] = 0;
     print(out, widths, &titles);
-    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++) {
-        fill(&row, view, i, utc_ms);
+    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++) {
+        fill_row(&row, view, i, utc_ms);
         print(out, widths, &row);
     }
 }

@@ -10,11 +10,11 @@
 /* Two signals with one number, one to each of our processes, count as one when
  * they are received within this time.  It covers a busy machine; a person who
  * sends a second signal sends it to the same process. */
-#define HF_COPY_WITHIN_MS 2000
+#define HF_DUPLICATE_WITHIN_MS 2000
 
 /* A fault of our own must not be held back. */
-static const int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,
-                             SIGFPE, SIGSEGV, SIGSYS};
+static const int synchronous[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,
+                                  SIGFPE, SIGSEGV, SIGSYS};
 
 bool hf_signals_stops(int number)
 {
@@ -42,35 +42,35 @@ bool hf_signals_ends(int number)
     }
 }
 
-static bool wanted(int number)
+static bool is_handled(int number)
 {
     return hf_signals_ends(number) || hf_signals_stops(number) ||
            number == SIGCONT;
 }
 
-void hf_signals_take(struct hf_signals *signals)
+void hf_signals_block(struct hf_signals *signals)
 {
     struct sigaction action = {0};
     sigset_t all;
     int number;
 
     sigfillset(&all);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigdelset(&all, faults[i]);
+    for (size_t i = 0; i < sizeof synchronous / sizeof *synchronous; i++)
+        sigdelset(&all, synchronous[i]);
     sigprocmask(SIG_BLOCK, &all, &signals->found_mask);
 
-    sigemptyset(&signals->taken);
+    sigemptyset(&signals->handled);
     for (number = 1; number <= SIGRTMAX; number++) {
-        if (!wanted(number) || sigismember(&signals->found_mask, number))
+        if (!is_handled(number) || sigismember(&signals->found_mask, number))
             continue;
         if (sigaction(number, NULL, &action) == 0 &&
             action.sa_handler != SIG_IGN)
-            sigaddset(&signals->taken, number);
+            sigaddset(&signals->handled, number);
     }
     action = (struct sigaction){0};
     action.sa_handler = SIG_DFL;
     sigaction(SIGCHLD, &action, &signals->found_child);
-    sigaddset(&signals->taken, SIGCHLD);
+    sigaddset(&signals->handled, SIGCHLD);
 }
 
 void hf_signals_restore(const struct hf_signals *signals)
@@ -101,19 +101,19 @@ bool hf_signals_from_terminal(const struct signalfd_siginfo *info)
     }
 }
 
-bool hf_signals_is_copy(struct hf_signal_arrival *last, bool relayed,
-                        uint64_t now_ms)
+bool hf_signals_is_duplicate(struct hf_signal_arrival *last, bool relayed,
+                             uint64_t now_ms)
 {
-    bool copy = last->at_ms != 0 && last->relayed != relayed &&
-                now_ms - last->at_ms < HF_COPY_WITHIN_MS;
+    bool duplicate = last->at_ms != 0 && last->relayed != relayed &&
+                     now_ms - last->at_ms < HF_DUPLICATE_WITHIN_MS;
 
-    last->at_ms = copy ? 0 : now_ms;
+    last->at_ms = duplicate ? 0 : now_ms;
     last->relayed = relayed;
-    return copy;
+    return duplicate;
 }
 
 /* Let ${number}, which must be pending, act. */
-static void let_act(int number)
+static void deliver(int number)
 {
     sigset_t one;
 
@@ -130,12 +130,12 @@ void hf_signals_die(int number)
     setrlimit(RLIMIT_CORE, &no_core);
     signal(number, SIG_DFL);
     kill(getpid(), number);
-    let_act(number);
+    deliver(number);
     _exit(128 + number);
 }
 
 /* Ignoring a signal takes it from the queue. */
-static void drop(int number)
+static void discard(int number)
 {
     struct sigaction action = {0}, found;
 
@@ -157,10 +157,10 @@ bool hf_signals_stop_with(int number, pid_t process)
     }
     kill(getpid(), number);
     if (!hf_process_is_stopped(process)) {
-        drop(number);
+        discard(number);
         return false;
     }
-    let_act(number);
+    deliver(number);
     return true;
 }
 
@@ -168,5 +168,5 @@ void hf_signals_stop(int number)
 {
     kill(getpid(), number);
     if (hf_signals_stops(number))
-        let_act(number);
+        deliver(number);
 }

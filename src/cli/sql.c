@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "cli/exit_status.h"
-#include "cli/option.h"
-#include "cli/say.h"
+#include "cli/option_value.h"
+#include "cli/ui.h"
 #include "engines/postgres/schema.h"
 
 static const char usage[] =
@@ -39,7 +39,7 @@ static int print(const char *text)
 {
     if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
         return 0;
-    hf_say("standard output cannot be written to; expected room there");
+    hf_ui_print("standard output cannot be written to; expected room there");
     return HF_EXIT_DIRECTORY;
 }
 
@@ -74,18 +74,20 @@ int hf_sql_main(int argc, char **argv)
            -1) {
         if (text_of(option) == NULL) {
             (void)hf_option_refuse("sql", argv, option, &error);
-            hf_say_error(&error);
+            hf_ui_print_error(&error);
             return HF_EXIT_USAGE;
         }
         if (text != NULL) {
-            hf_say("%.80s: one option at a time; see 'holdfast sql --help'",
-                   argv[optind - 1]);
+            hf_ui_print(
+                "%.80s: one option at a time; see 'holdfast sql --help'",
+                argv[optind - 1]);
             return HF_EXIT_USAGE;
         }
         text = text_of(option);
     }
     if (optind == argc)
         return print(text != NULL ? text : hf_pg_schema);
-    hf_say("'%.80s': not expected; see 'holdfast sql --help'", argv[optind]);
+    hf_ui_print("'%.80s': not expected; see 'holdfast sql --help'",
+                argv[optind]);
     return HF_EXIT_USAGE;
 }

@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/crowd.h"
 #include "cli/exit_status.h"
-#include "cli/option.h"
+#include "cli/nemesis.h"
+#include "cli/option_value.h"
+#include "cli/queue_view.h"
 #include "cli/report.h"
-#include "cli/say.h"
-#include "cli/sights.h"
+#include "cli/ui.h"
 #include "core/error.h"
 #include "core/lock_name.h"
 #include "core/url.h"
@@ -61,8 +61,8 @@ static const char usage[] =
     "granted and so nothing judged, 69 if the engine was not reached; else as\n"
     "of 'holdfast run'.  See holdfast-torture(1).\n";
 
-struct torture {
-    struct hf_crowd_opts crowd;
+struct torture_command {
+    struct hf_torture_opts opts;
     struct hf_report_opts report;
     const char *history; /* NULL: a file of ours */
     char made[PATH_MAX];
@@ -88,7 +88,8 @@ static hf_status take_count(char **argv, unsigned *count,
                             struct hf_error *error)
 {
     uint64_t number;
-    hf_status status = hf_option_number(argv, 1, HF_CROWD_MAX, &number, error);
+    hf_status status =
+        hf_option_number(argv, 1, HF_WORKERS_MAX, &number, error);
 
     if (status == HF_OK)
         *count = (unsigned)number;
@@ -101,14 +102,17 @@ static const struct {
     unsigned kinds; /* a set, as of a contender */
     const char *name;
 } kinds[] = {
-    {"mutex", HF_BID_SET(HF_BID_MUTEX), "holdfast-torture/mutex"},
-    {"rwlock", HF_BID_SET(HF_BID_RWLOCK), "holdfast-torture/rwlock"},
-    {"semaphore", HF_BID_SET(HF_BID_SEMAPHORE), "holdfast-torture/semaphore"},
-    {"several", HF_BID_SET(HF_BID_SEVERAL), "holdfast-torture"},
-    {"election", HF_BID_SET(HF_BID_ELECTION), "holdfast-torture/election"},
-    {"tool", HF_BID_SET(HF_BID_TOOL), "holdfast-torture/mutex"},
-    {"reentrant", HF_BID_SET(HF_BID_REENTRANT), "holdfast-torture/mutex"},
-    {"all", HF_BID_SET_ALL, "holdfast-torture"},
+    {"mutex", HF_WORKLOAD_SET(HF_WORKLOAD_MUTEX), "holdfast-torture/mutex"},
+    {"rwlock", HF_WORKLOAD_SET(HF_WORKLOAD_RWLOCK), "holdfast-torture/rwlock"},
+    {"semaphore", HF_WORKLOAD_SET(HF_WORKLOAD_SEMAPHORE),
+     "holdfast-torture/semaphore"},
+    {"several", HF_WORKLOAD_SET(HF_WORKLOAD_SEVERAL), "holdfast-torture"},
+    {"election", HF_WORKLOAD_SET(HF_WORKLOAD_ELECTION),
+     "holdfast-torture/election"},
+    {"tool", HF_WORKLOAD_SET(HF_WORKLOAD_TOOL), "holdfast-torture/mutex"},
+    {"reentrant", HF_WORKLOAD_SET(HF_WORKLOAD_REENTRANT),
+     "holdfast-torture/mutex"},
+    {"all", HF_WORKLOAD_SET_ALL, "holdfast-torture"},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -126,83 +130,85 @@ static hf_status take_kind(unsigned *set, struct hf_error *error)
                         optarg);
 }
 
-static hf_status take_option(char **argv, int option, struct torture *torture,
+static hf_status take_option(char **argv, int option,
+                             struct torture_command *command,
                              struct hf_error *error)
 {
     switch (option) {
     case 'c':
-        torture->crowd.url = optarg;
+        command->opts.url = optarg;
         return HF_OK;
     case 'n':
-        return take_count(argv, &torture->crowd.count, error);
+        return take_count(argv, &command->opts.count, error);
     case 'f':
-        return hf_option_duration(argv, &torture->crowd.for_ms, error);
+        return hf_option_duration(argv, &command->opts.for_ms, error);
     case 'k':
-        return take_kind(&torture->crowd.kinds, error);
+        return take_kind(&command->opts.kinds, error);
     case 'F':
-        return hf_option_duration(argv, &torture->crowd.fault_every_ms, error);
+        return hf_option_duration(argv, &command->opts.fault_every_ms, error);
     case 's':
-        return hf_option_number(argv, 0, UINT64_MAX, &torture->crowd.seed,
+        return hf_option_number(argv, 0, UINT64_MAX, &command->opts.seed,
                                 error);
     case 'o':
-        torture->history = optarg;
+        command->history = optarg;
         return HF_OK;
     case 'l':
-        return hf_option_duration(argv, &torture->report.late_ms, error);
+        return hf_option_duration(argv, &command->report.late_ms, error);
     case 'g':
-        torture->report.svg = optarg;
+        command->report.svg = optarg;
         return HF_OK;
     case 'j':
-        torture->report.json = true;
+        command->report.json = true;
         return HF_OK;
     default:
         return hf_option_refuse("torture", argv, option, error);
     }
 }
 
-static bool take_name(int argc, char **argv, struct torture *torture)
+static bool take_name(int argc, char **argv, struct torture_command *command)
 {
     struct hf_error error;
 
     if (argc - optind > 1) {
-        hf_say("'%.80s': one NAME at a time", argv[optind + 1]);
+        hf_ui_print("'%.80s': one NAME at a time", argv[optind + 1]);
         return false;
     }
     for (size_t i = 0; i < KINDS; i++)
-        if (kinds[i].kinds == torture->crowd.kinds)
-            torture->crowd.lock = kinds[i].name;
+        if (kinds[i].kinds == command->opts.kinds)
+            command->opts.lock = kinds[i].name;
     if (optind < argc)
-        torture->crowd.lock = argv[optind];
-    if (hf_lock_name_check(torture->crowd.lock, &torture->crowd.lock, &error) ==
+        command->opts.lock = argv[optind];
+    if (hf_lock_name_check(command->opts.lock, &command->opts.lock, &error) ==
         HF_OK)
         return true;
-    hf_say_error(&error);
+    hf_ui_print_error(&error);
     return false;
 }
 
 /* ------------------------------------------------------------------ main -- */
 
 /* 0 when the engine has answered once: the exit status. */
-static int ask_engine(const struct torture *torture)
+static int ask_engine(const struct torture_command *command)
 {
-    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-    uint64_t for_ms = torture->crowd.for_ms;
-    struct hf_sights sights = {0};
+    struct hf_client_opts client_opts = HF_CLIENT_OPTS_INIT;
+    uint64_t for_ms = command->opts.for_ms;
+    struct hf_queue_view queue = {0};
     struct hf_client *client;
     struct hf_error error;
     hf_status status;
 
-    opts.connect_ms = for_ms < REACH_MAX_MS ? for_ms : REACH_MAX_MS;
-    status = hf_client_open(torture->crowd.url, &opts, &client, &error);
+    client_opts.connect_ms = for_ms < REACH_MAX_MS ? for_ms : REACH_MAX_MS;
+    status = hf_client_open(command->opts.url, &client_opts, &client, &error);
     if (status == HF_OK) {
-        status = hf_sights_look(client, torture->crowd.lock, HF_TICKETS_HOLDERS,
-                                2 * opts.connect_ms, &sights, &error);
-        hf_sights_free(&sights);
+        status =
+            hf_queue_view_load(client, command->opts.lock, HF_TICKETS_HOLDERS,
+                               2 * client_opts.connect_ms, &queue, &error);
+        hf_queue_view_free(&queue);
         (void)hf_client_close(client);
     }
     if (status == HF_OK)
         return 0;
-    hf_say_error(&error);
+    hf_ui_print_error(&error);
     return status == HF_ETIMEDOUT ? HF_EXIT_UNREACHABLE
                                   : hf_exit_status(status);
 }
@@ -210,14 +216,14 @@ static int ask_engine(const struct torture *torture)
 /* Contenders wait for an engine for ever, as faults are part of it: one that
  * was not there from the beginning is found out here.  In a process of its own,
  * because ours forks and so has no threads. */
-static int reach(const struct torture *torture)
+static int check_engine(const struct torture_command *command)
 {
     pid_t parent = getpid(), pid = fork();
     int status;
 
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(getppid() == parent ? ask_engine(torture) : HF_EXIT_BUG);
+        _exit(getppid() == parent ? ask_engine(command) : HF_EXIT_BUG);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
@@ -225,112 +231,117 @@ static int reach(const struct torture *torture)
     if (pid > 0)
         return WIFEXITED(status) ? WEXITSTATUS(status)
                                  : HF_EXIT_SIGNAL + WTERMSIG(status);
-    hf_say("no process to reach the engine with: %s; end some of what is "
-           "running, or raise the limits (ulimit -a)",
-           strerror(errno));
+    hf_ui_print("no process to reach the engine with: %s; end some of what is "
+                "running, or raise the limits (ulimit -a)",
+                strerror(errno));
     return HF_EXIT_LIMIT;
 }
 
 /* -1 with errno. */
-static int make_history(struct torture *torture)
+static int make_history(struct torture_command *command)
 {
     const char *directory = getenv("TMPDIR");
     int bytes;
 
     if (directory == NULL || *directory == '\0')
         directory = "/tmp";
-    bytes = snprintf(torture->made, sizeof torture->made,
+    bytes = snprintf(command->made, sizeof command->made,
                      "%s/holdfast-torture-XXXXXX", directory);
-    if (bytes < 0 || (size_t)bytes >= sizeof torture->made) {
+    if (bytes < 0 || (size_t)bytes >= sizeof command->made) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    return mkostemp(torture->made, O_CLOEXEC);
+    return mkostemp(command->made, O_CLOEXEC);
 }
 
-static FILE *open_history(struct torture *torture)
+static FILE *open_history(struct torture_command *command)
 {
     FILE *file;
     int fd;
 
-    if (torture->history != NULL) {
-        file = fopen(torture->history, "we");
-        torture->report.name = torture->history;
+    if (command->history != NULL) {
+        file = fopen(command->history, "we");
+        command->report.name = command->history;
     } else {
-        fd = make_history(torture);
+        fd = make_history(command);
         file = fd >= 0 ? fdopen(fd, "w") : NULL;
-        torture->report.name = torture->made;
+        command->report.name = command->made;
     }
     if (file == NULL)
-        hf_say("%s: cannot be written: %s; expected room for a history there",
-               torture->report.name, strerror(errno));
+        hf_ui_print(
+            "%s: cannot be written: %s; expected room for a history there",
+            command->report.name, strerror(errno));
     return file;
 }
 
 /* What nobody asked to keep is kept as evidence only. */
-static void settle_history(const struct torture *torture, int exit_code)
+static void keep_or_remove_history(const struct torture_command *command,
+                                   int exit_code)
 {
-    if (torture->history != NULL)
+    if (command->history != NULL)
         return;
     if (exit_code == HF_EXIT_VIOLATION)
-        hf_say("what was noted is in %s; the seed was %" PRIu64, torture->made,
-               torture->crowd.seed);
+        hf_ui_print("what was noted is in %s; the seed was %" PRIu64,
+                    command->made, command->opts.seed);
     else
-        unlink(torture->made);
+        unlink(command->made);
 }
 
-static int run(struct torture *torture)
+static int run(struct torture_command *command)
 {
-    int exit_code = reach(torture);
+    int exit_code = check_engine(command);
     FILE *history;
     bool failed;
 
     if (exit_code != 0)
         return exit_code;
-    if ((history = open_history(torture)) == NULL)
+    if ((history = open_history(command)) == NULL)
         return HF_EXIT_DIRECTORY;
-    exit_code = hf_crowd_run(&torture->crowd, history);
+    exit_code = hf_torture_run(&command->opts, history);
     failed = ferror(history) != 0;
     if (fclose(history) != 0 || failed) {
-        hf_say("%s: cannot be written in full; expected room for a history "
-               "there",
-               torture->report.name);
+        hf_ui_print(
+            "%s: cannot be written in full; expected room for a history "
+            "there",
+            command->report.name);
         exit_code = HF_EXIT_DIRECTORY;
     }
     if (exit_code == 0)
-        exit_code = hf_report(&torture->report);
-    settle_history(torture, exit_code);
+        exit_code = hf_report(&command->report);
+    keep_or_remove_history(command, exit_code);
     return exit_code;
 }
 
 int hf_torture_main(int argc, char **argv)
 {
-    struct torture torture = {.crowd = {.kinds = HF_BID_SET(HF_BID_MUTEX),
-                                        .count = COUNT_DEFAULT,
-                                        .for_ms = FOR_DEFAULT_MS,
-                                        .fault_every_ms = FAULTS_DEFAULT_MS},
-                              .report = {.late_ms = LATE_DEFAULT_MS}};
+    struct torture_command command = {
+        .opts = {.kinds = HF_WORKLOAD_SET(HF_WORKLOAD_MUTEX),
+                 .count = COUNT_DEFAULT,
+                 .for_ms = FOR_DEFAULT_MS,
+                 .fault_every_ms = FAULTS_DEFAULT_MS},
+        .report = {.late_ms = LATE_DEFAULT_MS}};
     struct hf_error error;
     int option;
 
-    if (getrandom(&torture.crowd.seed, sizeof torture.crowd.seed, 0) < 0)
-        torture.crowd.seed = (uint64_t)getpid();
+    if (getrandom(&command.opts.seed, sizeof command.opts.seed, 0) < 0)
+        command.opts.seed = (uint64_t)getpid();
     while ((option = getopt_long(argc, argv, ":c:n:f:k:F:s:o:l:g:jh",
                                  long_options, NULL)) != -1) {
         if (option == 'h')
             return fputs(usage, stdout) < 0 || fflush(stdout) != 0
                        ? HF_EXIT_DIRECTORY
                        : 0;
-        if (take_option(argv, option, &torture, &error) != HF_OK) {
-            hf_say_error(&error);
+        if (take_option(argv, option, &command, &error) != HF_OK) {
+            hf_ui_print_error(&error);
             return HF_EXIT_USAGE;
         }
     }
-    if (!take_name(argc, argv, &torture))
+    if (!take_name(argc, argv, &command))
         return HF_EXIT_USAGE;
-    if (torture.crowd.url != NULL && hf_url_has_secret(torture.crowd.url))
-        hf_say("warning: every user of this machine can read the password in "
-               "-c; put the URL into HOLDFAST_URL instead");
-    torture.report.lock = torture.crowd.lock;
-    return run(&torture);
+    if (command.opts.url != NULL && hf_url_has_secret(command.opts.url))
+        hf_ui_print(
+            "warning: every user of this machine can read the password in "
+            "-c; put the URL into HOLDFAST_URL instead");
+    command.report.lock = command.opts.lock;
+    return run(&command);
 }

@@ -4,9 +4,9 @@
 #include <getopt.h>
 
 #include "cli/exit_status.h"
-#include "cli/option.h"
+#include "cli/option_value.h"
 #include "cli/report.h"
-#include "cli/say.h"
+#include "cli/ui.h"
 
 /* What a busy machine may add to the time at which a loss is told. */
 #define LATE_DEFAULT_MS 500
@@ -65,15 +65,16 @@ int hf_verify_main(int argc, char **argv)
                        ? HF_EXIT_DIRECTORY
                        : 0;
         if (take_option(argv, option, &opts, &error) != HF_OK) {
-            hf_say_error(&error);
+            hf_ui_print_error(&error);
             return HF_EXIT_USAGE;
         }
     }
     if (argc - optind != 1) {
-        hf_say(argc == optind ? "HISTORY is missing; expected holdfast verify "
-                                "[OPTION...] HISTORY"
-                              : "one HISTORY at a time; verify the others by "
-                                "themselves");
+        hf_ui_print(argc == optind
+                        ? "HISTORY is missing; expected holdfast verify "
+                          "[OPTION...] HISTORY"
+                        : "one HISTORY at a time; verify the others by "
+                          "themselves");
         return HF_EXIT_USAGE;
     }
     opts.name = argv[optind];

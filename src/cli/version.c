@@ -13,7 +13,7 @@
 #include <holdfast/holdfast.h>
 
 #include "cli/exit_status.h"
-#include "cli/say.h"
+#include "cli/ui.h"
 #include "host/engines.h"
 
 /* Why this build has no module of its own, "" if it has:
@@ -22,14 +22,14 @@
 #error "HF_REDIS_WHY, HF_POSTGRES_WHY and HF_TLS_WHY must be set"
 #endif
 
-struct part {
+struct component {
     const char *name;
     const char *scheme; /* NULL: the TLS of all engines */
     const char *urls;   /* what works with it */
     const char *why;    /* it is missing; "": it was built */
 };
 
-static const struct part parts[] = {
+static const struct component components[] = {
     {"file", "file", "file:", ""},
     {"zookeeper", "zk", "zk:", ""},
     {"redis", "redis", "redis: quorum:", HF_REDIS_WHY},
@@ -37,16 +37,16 @@ static const struct part parts[] = {
     {"tls", NULL, "zks: rediss:", HF_TLS_WHY},
 };
 
-static hf_status load(const struct part *part, const void **loaded,
+static hf_status load(const struct component *component, const void **loaded,
                       struct hf_error *error)
 {
     const struct hf_engine_ops *engine = NULL;
     const struct hf_tls_ops *tls = NULL;
-    hf_status status = part->scheme == NULL
+    hf_status status = component->scheme == NULL
                            ? hf_engines_tls(&tls, error)
-                           : hf_engines_find(part->scheme, &engine, error);
+                           : hf_engines_find(component->scheme, &engine, error);
 
-    *loaded = part->scheme == NULL ? (const void *)tls : engine;
+    *loaded = component->scheme == NULL ? (const void *)tls : engine;
     return status;
 }
 
@@ -63,19 +63,19 @@ static const char *file_of(const void *loaded)
     return there.dli_fname;
 }
 
-static bool print_row(const struct part *part)
+static bool print_row(const struct component *component)
 {
     struct hf_error error;
     const void *loaded;
-    bool works = load(part, &loaded, &error) == HF_OK;
-    const char *detail = part->why;
+    bool works = load(component, &loaded, &error) == HF_OK;
+    const char *detail = component->why;
 
     if (works)
         detail = file_of(loaded);
     else if (detail[0] == '\0')
         detail = error.text;
-    return printf("%-10s %-7s %-14s %s\n", part->name,
-                  works ? "works" : "missing", part->urls, detail) >= 0;
+    return printf("%-10s %-7s %-14s %s\n", component->name,
+                  works ? "works" : "missing", component->urls, detail) >= 0;
 }
 
 static bool print_engines(void)
@@ -83,8 +83,8 @@ static bool print_engines(void)
     bool printed = printf("\n%-10s %-7s %-14s %s\n", "ENGINE", "STATE", "URLS",
                           "FROM, OR WHY IT IS MISSING") >= 0;
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        printed = print_row(&parts[i]) && printed;
+    for (size_t i = 0; i < sizeof components / sizeof *components; i++)
+        printed = print_row(&components[i]) && printed;
     return printed;
 }
 
@@ -94,14 +94,16 @@ int hf_version_main(int argc, char **argv)
                                  strcmp(argv[1], "--verbose") == 0);
 
     if (argc > 1 && !engines) {
-        hf_say("'%.80s': not expected; expected --version, or --version -v for "
-               "the engines too",
-               argv[1]);
+        hf_ui_print(
+            "'%.80s': not expected; expected --version, or --version -v for "
+            "the engines too",
+            argv[1]);
         return HF_EXIT_USAGE;
     }
     if (puts("holdfast " HF_VERSION_STRING) < 0 ||
         (engines && !print_engines()) || fflush(stdout) != 0) {
-        hf_say("standard output cannot be written to; expected room there");
+        hf_ui_print(
+            "standard output cannot be written to; expected room there");
         return HF_EXIT_DIRECTORY;
     }
     return 0;

@@ -12,22 +12,22 @@
 #define FIRST_TEXT_BYTES ((size_t)1 << 16)
 
 /* A note and where it was. */
-struct noted {
-    struct hf_note said;
+struct history_entry {
+    struct hf_history_event event;
     size_t line;
 };
 
-struct client {
-    uint32_t first; /* attempt that goes on, its place + 1 */
+struct history_client {
+    uint32_t first_attempt; /* attempt that goes on, its place + 1 */
     bool dead;
 };
 
-struct reader {
+struct history_reader {
     struct hf_history *history;
     struct hf_error *error;
-    struct noted *noted; /* by time */
-    size_t noted_count, noted_room;
-    struct client *clients; /* by number */
+    struct history_entry *entries; /* by time */
+    size_t entry_count, entry_room;
+    struct history_client *clients; /* by number */
     uint32_t attempt_room;
     uint32_t write_room;
 };
@@ -77,30 +77,31 @@ static hf_status read_text(FILE *file, struct hf_history *history,
 
 /* ----------------------------------------------------------------- lines -- */
 
-static hf_status take_note(struct reader *reader, char *text, size_t line)
+static hf_status add_event(struct history_reader *reader, char *text,
+                           size_t line)
 {
     struct hf_error why;
-    struct noted *noted;
+    struct history_entry *entry;
 
-    if (reader->noted_count == reader->noted_room) {
-        size_t room = reader->noted_room == 0 ? 1024 : 2 * reader->noted_room;
+    if (reader->entry_count == reader->entry_room) {
+        size_t room = reader->entry_room == 0 ? 1024 : 2 * reader->entry_room;
 
-        noted = hf_realloc(reader->noted, room * sizeof *noted);
-        if (noted == NULL)
+        entry = hf_realloc(reader->entries, room * sizeof *entry);
+        if (entry == NULL)
             return no_memory(reader->error);
-        reader->noted = noted;
-        reader->noted_room = room;
+        reader->entries = entry;
+        reader->entry_room = room;
     }
-    noted = &reader->noted[reader->noted_count];
-    noted->line = line;
-    if (hf_note_parse(text, &noted->said, &why) != HF_OK)
+    entry = &reader->entries[reader->entry_count];
+    entry->line = line;
+    if (hf_history_event_parse(text, &entry->event, &why) != HF_OK)
         return hf_error_set(reader->error, HF_EINVAL, "line %zu: %s", line,
                             why.text);
-    reader->noted_count++;
+    reader->entry_count++;
     return HF_OK;
 }
 
-static hf_status note_lines(struct reader *reader, char *text)
+static hf_status parse_lines(struct history_reader *reader, char *text)
 {
     hf_status status = HF_OK;
     size_t line = 1;
@@ -114,7 +115,7 @@ static hf_status note_lines(struct reader *reader, char *text)
                 reader->error, HF_EINVAL, "line 1: %s; expected '%s'",
                 hf_quote(text, strlen(text)).text, HF_HISTORY_FIRST_LINE);
         if (line > 1 && *text != '#' && *text != '\0')
-            status = take_note(reader, text, line);
+            status = add_event(reader, text, line);
     }
     if (line == 1)
         return hf_error_set(reader->error, HF_EINVAL,
@@ -124,54 +125,58 @@ static hf_status note_lines(struct reader *reader, char *text)
     return status;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_events(const void *a, const void *b)
 {
-    const struct noted *x = a, *y = b;
+    const struct history_entry *x = a, *y = b;
 
-    if (x->said.at_us != y->said.at_us)
-        return x->said.at_us < y->said.at_us ? -1 : 1;
+    if (x->event.at_us != y->event.at_us)
+        return x->event.at_us < y->event.at_us ? -1 : 1;
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
 /* -------------------------------------------------------------- attempts -- */
 
-static hf_status nonsense(struct reader *reader, const struct noted *noted,
-                          const char *why)
+static hf_status invalid_event(struct history_reader *reader,
+                               const struct history_entry *entry,
+                               const char *why)
 {
-    const struct hf_note *note = &noted->said;
+    const struct hf_history_event *event = &entry->event;
 
     return hf_error_set(reader->error, HF_EINVAL,
-                        "line %zu: client %s, lock %s: %s", noted->line,
-                        hf_quote(note->client, strlen(note->client)).text,
-                        hf_quote(note->lock, strlen(note->lock)).text, why);
+                        "line %zu: client %s, lock %s: %s", entry->line,
+                        hf_quote(event->client, strlen(event->client)).text,
+                        hf_quote(event->lock, strlen(event->lock)).text, why);
 }
 
 /* What the client is at with that lock, or NULL. */
-static struct hf_attempt *find(struct reader *reader, uint32_t client,
-                               uint32_t lock)
+static struct hf_history_attempt *find_attempt(struct history_reader *reader,
+                                               uint32_t client, uint32_t lock)
 {
-    uint32_t place = reader->clients[client].first;
+    uint32_t index = reader->clients[client].first_attempt;
 
-    while (place != 0) {
-        struct hf_attempt *attempt = &reader->history->attempts[place - 1];
+    while (index != 0) {
+        struct hf_history_attempt *attempt =
+            &reader->history->attempts[index - 1];
 
         if (attempt->lock == lock)
             return attempt;
-        place = attempt->next;
+        index = attempt->next;
     }
     return NULL;
 }
 
-static hf_status begin(struct reader *reader, const struct noted *noted,
-                       uint32_t client, uint32_t lock)
+static hf_status begin_attempt(struct history_reader *reader,
+                               const struct history_entry *entry,
+                               uint32_t client, uint32_t lock)
 {
     struct hf_history *history = reader->history;
-    struct hf_attempt *more;
+    struct hf_history_attempt *more;
 
-    if (find(reader, client, lock) != NULL)
-        return nonsense(reader, noted,
-                        "wants what it wants already; expected an end of that "
-                        "first");
+    if (find_attempt(reader, client, lock) != NULL)
+        return invalid_event(
+            reader, entry,
+            "wants what it wants already; expected an end of that "
+            "first");
     if (history->attempt_count == reader->attempt_room) {
         uint32_t room =
             reader->attempt_room == 0 ? 1024 : 2 * reader->attempt_room;
@@ -182,40 +187,42 @@ static hf_status begin(struct reader *reader, const struct noted *noted,
         history->attempts = more;
         reader->attempt_room = room;
     }
-    history->attempts[history->attempt_count++] = (struct hf_attempt){
+    history->attempts[history->attempt_count++] = (struct hf_history_attempt){
         .client = client,
         .lock = lock,
-        .kind = noted->said.kind,
-        .permits = noted->said.permits,
-        .limit = noted->said.limit,
-        .want_us = noted->said.at_us,
+        .kind = entry->event.kind,
+        .permits = entry->event.permits,
+        .limit = entry->event.limit,
+        .want_us = entry->event.at_us,
         .queued_us = HF_FOREVER,
         .granted_us = HF_FOREVER,
         .shared_us = HF_FOREVER,
         .ended_us = HF_FOREVER,
-        .want_line = noted->line,
-        .next = reader->clients[client].first,
+        .want_line = entry->line,
+        .next = reader->clients[client].first_attempt,
     };
-    reader->clients[client].first = history->attempt_count;
+    reader->clients[client].first_attempt = history->attempt_count;
     return HF_OK;
 }
 
-static void end(struct reader *reader, struct hf_attempt *attempt,
-                const struct noted *noted, enum hf_ending ending)
+static void end_attempt(struct history_reader *reader,
+                        struct hf_history_attempt *attempt,
+                        const struct history_entry *entry,
+                        enum hf_history_ending ending)
 {
-    uint32_t *place = &reader->clients[attempt->client].first;
+    uint32_t *index = &reader->clients[attempt->client].first_attempt;
 
-    attempt->ended_us = noted->said.at_us;
-    attempt->ended_line = noted->line;
+    attempt->ended_us = entry->event.at_us;
+    attempt->ended_line = entry->line;
     attempt->ending = ending;
-    while (&reader->history->attempts[*place - 1] != attempt)
-        place = &reader->history->attempts[*place - 1].next;
-    *place = attempt->next;
+    while (&reader->history->attempts[*index - 1] != attempt)
+        index = &reader->history->attempts[*index - 1].next;
+    *index = attempt->next;
 }
 
-static hf_status keep_write(struct reader *reader,
-                            const struct hf_attempt *attempt,
-                            const struct noted *noted)
+static hf_status add_write(struct history_reader *reader,
+                           const struct hf_history_attempt *attempt,
+                           const struct history_entry *entry)
 {
     struct hf_history *history = reader->history;
     struct hf_fenced_write *more;
@@ -231,171 +238,182 @@ static hf_status keep_write(struct reader *reader,
     }
     history->writes[history->write_count++] = (struct hf_fenced_write){
         .attempt = (uint32_t)(attempt - history->attempts),
-        .at_us = noted->said.at_us,
-        .token = noted->said.token,
-        .accepted = noted->said.accepted,
-        .line = noted->line,
+        .at_us = entry->event.at_us,
+        .token = entry->event.token,
+        .accepted = entry->event.accepted,
+        .line = entry->line,
     };
     return HF_OK;
 }
 
-static bool has_token(const struct hf_note *note)
+static bool has_token(const struct hf_history_event *event)
 {
-    return note->word != HF_NOTE_HELD && note->word != HF_NOTE_SEEN;
+    return event->type != HF_HISTORY_HELD && event->type != HF_HISTORY_SEEN;
 }
 
-static void promise(struct hf_attempt *attempt, const struct hf_note *note)
+static void extend_safe_until(struct hf_history_attempt *attempt,
+                              const struct hf_history_event *event)
 {
-    if (note->safe_until_us > attempt->safe_until_us)
-        attempt->safe_until_us = note->safe_until_us;
+    if (event->safe_until_us > attempt->safe_until_us)
+        attempt->safe_until_us = event->safe_until_us;
 }
 
-uint64_t hf_attempt_until_us(const struct hf_attempt *attempt)
+uint64_t hf_history_attempt_until_us(const struct hf_history_attempt *attempt)
 {
     return attempt->safe_until_us > attempt->seen_us ? attempt->safe_until_us
                                                      : attempt->seen_us;
 }
 
-static hf_status on_holder(struct reader *reader, struct hf_attempt *attempt,
-                           const struct noted *noted)
+static hf_status on_holder(struct history_reader *reader,
+                           struct hf_history_attempt *attempt,
+                           const struct history_entry *entry)
 {
-    const struct hf_note *note = &noted->said;
+    const struct hf_history_event *event = &entry->event;
 
     if (attempt->granted_us == HF_FOREVER)
-        return nonsense(reader, noted, "has not been granted; expected so");
-    if (has_token(note) && note->token != attempt->token)
-        return nonsense(reader, noted,
-                        "has another token; expected that of the grant");
-    switch (note->word) {
-    case HF_NOTE_HELD:
-        promise(attempt, note);
+        return invalid_event(reader, entry,
+                             "has not been granted; expected so");
+    if (has_token(event) && event->token != attempt->token)
+        return invalid_event(reader, entry,
+                             "has another token; expected that of the grant");
+    switch (event->type) {
+    case HF_HISTORY_HELD:
+        extend_safe_until(attempt, event);
         return HF_OK;
-    case HF_NOTE_SEEN:
-        if (note->seen_us > attempt->seen_us)
-            attempt->seen_us = note->seen_us;
+    case HF_HISTORY_SEEN:
+        if (event->seen_us > attempt->seen_us)
+            attempt->seen_us = event->seen_us;
         return HF_OK;
-    case HF_NOTE_SHARED:
+    case HF_HISTORY_SHARED:
         if (attempt->kind != HF_KIND_WRITE)
-            return nonsense(reader, noted,
-                            "is no writer; expected one to become a reader");
+            return invalid_event(
+                reader, entry, "is no writer; expected one to become a reader");
         if (attempt->shared_us == HF_FOREVER)
-            attempt->shared_us = note->at_us;
+            attempt->shared_us = event->at_us;
         return HF_OK;
-    case HF_NOTE_WRITE:
-        return keep_write(reader, attempt, noted);
-    case HF_NOTE_RELEASE:
-        end(reader, attempt, noted, HF_ENDING_RELEASED);
+    case HF_HISTORY_WRITE:
+        return add_write(reader, attempt, entry);
+    case HF_HISTORY_RELEASE:
+        end_attempt(reader, attempt, entry, HF_ENDING_RELEASED);
         return HF_OK;
     default:
-        end(reader, attempt, noted, HF_ENDING_LOST);
+        end_attempt(reader, attempt, entry, HF_ENDING_LOST);
         return HF_OK;
     }
 }
 
-static hf_status on_waiter(struct reader *reader, struct hf_attempt *attempt,
-                           const struct noted *noted)
+static hf_status on_waiter(struct history_reader *reader,
+                           struct hf_history_attempt *attempt,
+                           const struct history_entry *entry)
 {
-    const struct hf_note *note = &noted->said;
+    const struct hf_history_event *event = &entry->event;
 
     if (attempt->granted_us != HF_FOREVER)
-        return nonsense(reader, noted, "has been granted; expected not so");
-    switch (note->word) {
-    case HF_NOTE_QUEUED:
+        return invalid_event(reader, entry,
+                             "has been granted; expected not so");
+    switch (event->type) {
+    case HF_HISTORY_QUEUED:
         if (attempt->queued_us == HF_FOREVER)
-            attempt->queued_us = note->at_us;
+            attempt->queued_us = event->at_us;
         break;
-    case HF_NOTE_UNQUEUED:
+    case HF_HISTORY_UNQUEUED:
         attempt->queued_us = HF_FOREVER;
         break;
-    case HF_NOTE_GRANT:
-        attempt->granted_us = note->at_us;
-        attempt->granted_line = noted->line;
-        attempt->token = note->token;
-        promise(attempt, note);
+    case HF_HISTORY_GRANT:
+        attempt->granted_us = event->at_us;
+        attempt->granted_line = entry->line;
+        attempt->token = event->token;
+        extend_safe_until(attempt, event);
         break;
     default:
-        end(reader, attempt, noted, HF_ENDING_GAVE_UP);
+        end_attempt(reader, attempt, entry, HF_ENDING_GAVE_UP);
         break;
     }
     return HF_OK;
 }
 
-static hf_status on_lock(struct reader *reader, const struct noted *noted,
-                         uint32_t client)
+static hf_status on_lock(struct history_reader *reader,
+                         const struct history_entry *entry, uint32_t client)
 {
-    struct hf_attempt *attempt;
+    struct hf_history_attempt *attempt;
     uint32_t lock;
 
-    if (!hf_names_number(&reader->history->locks, noted->said.lock, &lock))
+    if (!hf_name_table_intern(&reader->history->locks, entry->event.lock,
+                              &lock))
         return no_memory(reader->error);
-    if (noted->said.word == HF_NOTE_WANT)
-        return begin(reader, noted, client, lock);
-    attempt = find(reader, client, lock);
+    if (entry->event.type == HF_HISTORY_WANT)
+        return begin_attempt(reader, entry, client, lock);
+    attempt = find_attempt(reader, client, lock);
     if (attempt == NULL)
-        return nonsense(reader, noted, "is not wanted; expected so");
-    switch (noted->said.word) {
-    case HF_NOTE_QUEUED:
-    case HF_NOTE_UNQUEUED:
-    case HF_NOTE_GRANT:
-    case HF_NOTE_GAVEUP:
-        return on_waiter(reader, attempt, noted);
+        return invalid_event(reader, entry, "is not wanted; expected so");
+    switch (entry->event.type) {
+    case HF_HISTORY_QUEUED:
+    case HF_HISTORY_UNQUEUED:
+    case HF_HISTORY_GRANT:
+    case HF_HISTORY_GAVEUP:
+        return on_waiter(reader, attempt, entry);
     default:
-        return on_holder(reader, attempt, noted);
+        return on_holder(reader, attempt, entry);
     }
 }
 
 /* --------------------------------------------------------------- clients -- */
 
-static void die(struct reader *reader, struct client *client,
-                const struct noted *noted)
+static void kill_client(struct history_reader *reader,
+                        struct history_client *client,
+                        const struct history_entry *entry)
 {
-    while (client->first != 0)
-        end(reader, &reader->history->attempts[client->first - 1], noted,
-            HF_ENDING_DIED);
+    while (client->first_attempt != 0)
+        end_attempt(reader,
+                    &reader->history->attempts[client->first_attempt - 1],
+                    entry, HF_ENDING_DIED);
     client->dead = true;
     reader->history->deaths++;
 }
 
 /* Until ${until_us} it cannot have been told of anything. */
-static void freeze(struct reader *reader, const struct client *client,
-                   uint64_t until_us)
+static void freeze_client(struct history_reader *reader,
+                          const struct history_client *client,
+                          uint64_t until_us)
 {
-    for (uint32_t place = client->first; place != 0;) {
-        struct hf_attempt *attempt = &reader->history->attempts[place - 1];
+    for (uint32_t index = client->first_attempt; index != 0;) {
+        struct hf_history_attempt *attempt =
+            &reader->history->attempts[index - 1];
 
         attempt->thawed_us = until_us;
-        place = attempt->next;
+        index = attempt->next;
     }
 }
 
-static void on_client(struct reader *reader, const struct noted *noted,
-                      uint32_t number)
+static void on_client(struct history_reader *reader,
+                      const struct history_entry *entry, uint32_t number)
 {
-    struct client *client = &reader->clients[number];
+    struct history_client *client = &reader->clients[number];
 
-    switch (noted->said.word) {
-    case HF_NOTE_DIED:
-        die(reader, client, noted);
+    switch (entry->event.type) {
+    case HF_HISTORY_DIED:
+        kill_client(reader, client, entry);
         break;
-    case HF_NOTE_FROZEN:
-        freeze(reader, client, HF_FOREVER);
+    case HF_HISTORY_FROZEN:
+        freeze_client(reader, client, HF_FOREVER);
         reader->history->freezes++;
         break;
     default:
-        freeze(reader, client, noted->said.at_us);
+        freeze_client(reader, client, entry->event.at_us);
         break;
     }
 }
 
 /* ------------------------------------------------------------------ read -- */
 
-static hf_status number_clients(struct reader *reader)
+static hf_status intern_clients(struct history_reader *reader)
 {
-    struct hf_names *names = &reader->history->clients;
+    struct hf_name_table *names = &reader->history->clients;
     uint32_t number;
 
-    for (size_t i = 0; i < reader->noted_count; i++)
-        if (!hf_names_number(names, reader->noted[i].said.client, &number))
+    for (size_t i = 0; i < reader->entry_count; i++)
+        if (!hf_name_table_intern(names, reader->entries[i].event.client,
+                                  &number))
             return no_memory(reader->error);
     reader->clients = hf_alloc((names->count + 1) * sizeof *reader->clients);
     return reader->clients != NULL ? HF_OK : no_memory(reader->error);
@@ -403,50 +421,52 @@ static hf_status number_clients(struct reader *reader)
 
 /* What a client is said to have done after its death was put into the pipe
  * before, or is not true: it counts for nothing. */
-static hf_status take(struct reader *reader, const struct noted *noted)
+static hf_status apply_event(struct history_reader *reader,
+                             const struct history_entry *entry)
 {
     uint32_t client;
 
-    if (!hf_names_number(&reader->history->clients, noted->said.client,
-                         &client))
+    if (!hf_name_table_intern(&reader->history->clients, entry->event.client,
+                              &client))
         return no_memory(reader->error);
     if (reader->clients[client].dead)
         return HF_OK;
-    if (noted->said.lock != NULL)
-        return on_lock(reader, noted, client);
-    on_client(reader, noted, client);
+    if (entry->event.lock != NULL)
+        return on_lock(reader, entry, client);
+    on_client(reader, entry, client);
     return HF_OK;
 }
 
 hf_status hf_history_read(FILE *file, struct hf_history *history,
                           struct hf_error *error)
 {
-    struct reader reader = {.history = history, .error = error};
+    struct history_reader reader = {.history = history, .error = error};
     hf_status status;
 
     *history = (struct hf_history){0};
     status = read_text(file, history, error);
     if (status == HF_OK)
-        status = note_lines(&reader, history->text);
+        status = parse_lines(&reader, history->text);
     if (status == HF_OK)
-        status = number_clients(&reader);
-    if (status == HF_OK && reader.noted_count > 0) {
-        qsort(reader.noted, reader.noted_count, sizeof *reader.noted, compare);
-        history->note_count = reader.noted_count;
-        history->began_us = reader.noted[0].said.at_us;
-        history->ended_us = reader.noted[reader.noted_count - 1].said.at_us;
+        status = intern_clients(&reader);
+    if (status == HF_OK && reader.entry_count > 0) {
+        qsort(reader.entries, reader.entry_count, sizeof *reader.entries,
+              compare_events);
+        history->event_count = reader.entry_count;
+        history->began_us = reader.entries[0].event.at_us;
+        history->ended_us = reader.entries[reader.entry_count - 1].event.at_us;
     }
-    for (size_t i = 0; i < reader.noted_count && status == HF_OK; i++)
-        status = take(&reader, &reader.noted[i]);
-    hf_free(reader.noted);
+    for (size_t i = 0; i < reader.entry_count && status == HF_OK; i++)
+        status = apply_event(&reader, &reader.entries[i]);
+    hf_free(reader.entries);
     hf_free(reader.clients);
     return status;
 }
 
 void hf_history_free(struct hf_history *history)
 {
-    hf_names_free(&history->clients);
-    hf_names_free(&history->locks);
+    hf_name_table_free(&history->clients);
+    hf_name_table_free(&history->locks);
     hf_free(history->attempts);
     hf_free(history->writes);
     hf_free(history->text);

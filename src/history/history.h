@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What contenders of locks did and were told, as one file has it: a first line
- * "holdfast-history 1", then lines as of note.h, in any order of time.  Empty
- * ones and those that begin with '#' say nothing.
+ * "holdfast-history 1", then lines as of history_event.h, in any order of time.
+ * Empty ones and those that begin with '#' say nothing.
  */
 #ifndef HF_HISTORY_HISTORY_H
 #define HF_HISTORY_HISTORY_H
 
 #include <stdio.h>
 
-#include "history/names.h"
-#include "history/note.h"
+#include "history/history_event.h"
+#include "history/name_table.h"
 
 #define HF_HISTORY_FIRST_LINE "holdfast-history 1"
 
 /* The longest file. */
 #define HF_HISTORY_BYTES ((size_t)1 << 30)
 
-enum hf_ending {
+enum hf_history_ending {
     HF_ENDING_NONE, /* it went on when the history ended */
     HF_ENDING_RELEASED,
     HF_ENDING_LOST,
@@ -26,7 +26,7 @@ enum hf_ending {
 };
 
 /* From WANT to its end. */
-struct hf_attempt {
+struct hf_history_attempt {
     uint32_t client; /* their numbers in .clients and .locks */
     uint32_t lock;
     enum hf_kind kind;
@@ -37,7 +37,7 @@ struct hf_attempt {
     uint64_t granted_us; /* HF_FOREVER: never */
     uint64_t shared_us;  /* a reader since; HF_FOREVER: never changed */
     uint64_t ended_us;   /* HF_FOREVER: it has not */
-    enum hf_ending ending;
+    enum hf_history_ending ending;
     uint64_t token;
     uint64_t safe_until_us; /* the furthest promise it was given; 0: none */
     uint64_t seen_us;       /* when it was last seen to have it; 0: never */
@@ -48,7 +48,7 @@ struct hf_attempt {
 };
 
 /* Until when it is known to have had it, if it had not let go before. */
-uint64_t hf_attempt_until_us(const struct hf_attempt *attempt);
+uint64_t hf_history_attempt_until_us(const struct hf_history_attempt *attempt);
 
 /* To what the lock protects. */
 struct hf_fenced_write {
@@ -60,13 +60,13 @@ struct hf_fenced_write {
 };
 
 struct hf_history {
-    struct hf_names clients;
-    struct hf_names locks;
-    struct hf_attempt *attempts; /* in the order of WANT */
+    struct hf_name_table clients;
+    struct hf_name_table locks;
+    struct hf_history_attempt *attempts; /* in the order of WANT */
     uint32_t attempt_count;
     struct hf_fenced_write *writes; /* in the order of time */
     uint32_t write_count;
-    size_t note_count;
+    size_t event_count;
     size_t deaths, freezes;
     uint64_t began_us, ended_us; /* the first and the last time in it */
     char *text;

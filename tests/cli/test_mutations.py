@@ -18,18 +18,18 @@ TOOL = os.environ["HOLDFAST"]
 
 # The file and the test that a mutant has to fail.
 CATCHERS = {
-    "SWEEP_CHILDREN_ONLY": ("proc", "Proc.test_term_reaches_all"),
+    "TERM_CHILDREN_ONLY": ("proc", "Proc.test_term_reaches_all"),
     "SCAN_OMITTED": ("proc",
                      "Proc.test_children_are_found_without_children"),
     "NAME_ENDS_EARLY": ("proc", "Proc.test_names_that_look_like_fields"),
     "SIGNAL_NOT_RELAYED": ("signals",
                            "Waiting.test_the_process_that_show_names"),
-    "COPIES_COUNT": ("signals", "Running.test_to_both_is_forwarded_once"),
+    "DUPLICATES_COUNT": ("signals", "Running.test_to_both_is_forwarded_once"),
     "ANCESTOR_BY_PID": ("nested",
                         "Nested.test_an_environment_that_outlived_its_run"),
-    "NOTHING_HOLDS": ("verify", "Verify.test_nothing_was_granted"),
-    "UNREACHED_HOLDS": ("verify", "Verify.test_an_engine_that_is_not_reached"),
-    "LOOK_MAKES": ("show", "Show.test_a_directory_that_is_not_there"),
+    "NO_GRANT_PASSES": ("verify", "Verify.test_nothing_was_granted"),
+    "UNREACHED_PASSES": ("verify", "Verify.test_an_engine_that_is_not_reached"),
+    "SHOW_CREATES": ("show", "Show.test_a_directory_that_is_not_there"),
     "HELD_BY_WAITERS": ("show", "Show.test_is_it_held"),
 }
 

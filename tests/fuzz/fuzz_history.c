@@ -4,10 +4,10 @@
 
 #include "core/utf8.h"
 #include "fuzz.h"
-#include "history/picture.h"
+#include "history/timeline.h"
 
 static void check_attempt(const struct hf_history *history,
-                          const struct hf_attempt *attempt)
+                          const struct hf_history_attempt *attempt)
 {
     MUST(attempt->client < history->clients.count);
     MUST(attempt->lock < history->locks.count);
@@ -22,26 +22,26 @@ static void check_attempt(const struct hf_history *history,
 }
 
 static void check_verdict(const struct hf_history *history,
-                          const struct hf_verdict *verdict)
+                          const struct hf_check_result *result)
 {
-    MUST(verdict->kept <= HF_VIOLATIONS_KEPT);
-    MUST(verdict->kept <= hf_verdict_violations(verdict));
-    for (size_t i = 0; i < verdict->kept; i++) {
-        MUST(verdict->violations[i].attempt < history->attempt_count);
-        MUST(verdict->violations[i].other < history->attempt_count);
-        MUST(verdict->violations[i].from_us <= verdict->violations[i].until_us);
+    MUST(result->kept <= HF_VIOLATIONS_KEPT);
+    MUST(result->kept <= hf_check_result_violations(result));
+    for (size_t i = 0; i < result->kept; i++) {
+        MUST(result->violations[i].attempt < history->attempt_count);
+        MUST(result->violations[i].other < history->attempt_count);
+        MUST(result->violations[i].from_us <= result->violations[i].until_us);
     }
 }
 
 static void draw(const struct hf_history *history,
-                 const struct hf_verdict *verdict)
+                 const struct hf_check_result *result)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
 
     MUST(file != NULL);
-    hf_picture_write(file, history, verdict);
+    hf_timeline_write(file, history, result);
     MUST(fclose(file) == 0);
     MUST(strstr(text, "nan") == NULL || history->clients.count > 0);
     MUST(strcmp(text + bytes - 7, "</svg>\n") == 0);
@@ -50,14 +50,14 @@ static void draw(const struct hf_history *history,
 
 static void judge(const struct hf_history *history)
 {
-    struct hf_verdict verdict;
+    struct hf_check_result result;
 
     for (uint32_t i = 0; i < history->attempt_count; i++)
         check_attempt(history, &history->attempts[i]);
-    MUST(hf_verdict_of(history, 1000, &verdict));
-    check_verdict(history, &verdict);
-    draw(history, &verdict);
-    hf_verdict_free(&verdict);
+    MUST(hf_check_history(history, 1000, &result));
+    check_verdict(history, &result);
+    draw(history, &result);
+    hf_check_result_free(&result);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

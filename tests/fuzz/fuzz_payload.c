@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
+#include "cli/format.h"
 #include "cli/show.h"
-#include "cli/words.h"
 #include "core/core.h"
 #include "core/utf8.h"
 #include "fuzz.h"
@@ -92,7 +92,7 @@ static void take_queue(struct input *in)
 
 /* --------------------------------------------------------------- showing -- */
 
-static char *print(const struct hf_sights *sights, bool json)
+static char *print(const struct hf_queue_view *queue_view, bool json)
 {
     char *text = NULL;
     size_t bytes;
@@ -100,17 +100,17 @@ static char *print(const struct hf_sights *sights, bool json)
 
     MUST(out != NULL);
     if (json)
-        hf_show_json(out, "zk://here", sights);
+        hf_show_json(out, "zk://here", queue_view);
     else
-        hf_show_table(out, sights, 1000);
+        hf_show_table(out, queue_view, 1000);
     MUST(fclose(out) == 0 && strlen(text) == bytes);
     return text;
 }
 
 /* Nothing in it moves a cursor but the ends of its lines. */
-static void check_table(const struct hf_sights *sights)
+static void check_table(const struct hf_queue_view *queue_view)
 {
-    char *text = print(sights, false);
+    char *text = print(queue_view, false);
     size_t lines = 0, rows = 0, length, left = strlen(text);
     uint32_t code;
 
@@ -119,15 +119,15 @@ static void check_table(const struct hf_sights *sights)
         MUST(length > 0 && (code == '\n' || !hf_utf8_unprintable(code)));
         lines += code == '\n';
     }
-    while (hf_sights_at(sights, rows) != NULL)
+    while (hf_queue_view_at(queue_view, rows) != NULL)
         rows++;
     MUST(lines == rows + 1);
     free(text);
 }
 
-static void check_json(const struct hf_sights *sights)
+static void check_json(const struct hf_queue_view *queue_view)
 {
-    char *text = print(sights, true);
+    char *text = print(queue_view, true);
 
     MUST(json_is_valid(text));
     free(text);
@@ -195,7 +195,7 @@ static void look(enum hf_ticket_kind kind, struct hf_tickets **tickets)
 /* What is said of an owner is what he said, if he may say it. */
 static void check_text(const char *text)
 {
-    char payload[HF_PAYLOAD_BYTES], words[HF_WORDS_BYTES];
+    char payload[HF_PAYLOAD_BYTES], words[HF_FORMAT_BYTES];
     struct hf_error error;
     struct hf_owner owner;
 
@@ -207,7 +207,7 @@ static void check_text(const char *text)
     MUST(hf_owner_parse(payload, 3000, &owner));
     MUST(strcmp(owner.text, text) == 0 && owner.pid != 0);
     MUST(owner.age_ms == 2000 || owner.age_ms == HF_FOREVER);
-    hf_words_owner(payload, words);
+    hf_format_owner(payload, words);
     MUST(text[0] == '\0' || strstr(words, text) != NULL);
 }
 
@@ -249,17 +249,18 @@ static void check_owner(const char *payload)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct input in = {data, bytes};
-    struct hf_sights sights = {.name = "jobs/nightly"};
+    struct hf_queue_view queue_view = {.name = "jobs/nightly"};
 
     take_queue(&in);
-    look(HF_TICKET_MUTEX, &sights.tickets[HF_SIGHT_PLAIN]);
-    look(HF_TICKET_LEASE, &sights.tickets[HF_SIGHT_SEMAPHORE]);
-    look(HF_TICKET_PARTICIPANT, &sights.tickets[HF_SIGHT_MEMBERS]);
-    check_table(&sights);
-    check_json(&sights);
+    look(HF_TICKET_MUTEX, &queue_view.tickets[HF_QUEUE_VIEW_LOCK]);
+    look(HF_TICKET_LEASE, &queue_view.tickets[HF_QUEUE_VIEW_SEMAPHORE]);
+    look(HF_TICKET_PARTICIPANT,
+         &queue_view.tickets[HF_QUEUE_VIEW_PARTICIPANTS]);
+    check_table(&queue_view);
+    check_json(&queue_view);
     for (size_t i = 0; i < queue.count; i++)
         check_owner(queue.tickets[i].payload);
-    hf_sights_free(&sights);
+    hf_queue_view_free(&queue_view);
     for (size_t i = 0; i < queue.text_count; i++)
         free(queue.texts[i]);
     return 0;

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "cli/format.h"
 #include "cli/json.h"
-#include "cli/words.h"
 #include "core/utf8.h"
 #include "host/owner.h"
 
@@ -210,15 +210,15 @@ static void a_value_without_room_is_cut(void **state)
 
 static void words_are_for_people(void **state)
 {
-    char words[HF_WORDS_BYTES];
+    char words[HF_FORMAT_BYTES];
 
     (void)state;
-    hf_words_owner("host=db1 pid=4711 command=backup", words);
+    hf_format_owner("host=db1 pid=4711 command=backup", words);
     assert_string_equal(words, "backup (pid 4711 on db1)");
-    hf_words_owner("host=db1 pid=4711 command=backup text=all%20of%20it",
-                   words);
+    hf_format_owner("host=db1 pid=4711 command=backup text=all%20of%20it",
+                    words);
     assert_string_equal(words, "backup (pid 4711 on db1): all of it");
-    hf_words_owner("10.0.0.7", words);
+    hf_format_owner("10.0.0.7", words);
     assert_string_equal(words, "10.0.0.7");
 }
 
@@ -235,21 +235,21 @@ static void no_owner_steers_a_terminal(void **state)
         "host=h pid=1 command=%E2%80%AEexe.txt text=%E2%81%A6a%E2%81%A9",
         "\u202d\u200f\u061c\u2028\u2029\ufeff\u200b",
     };
-    char words[HF_WORDS_BYTES];
+    char words[HF_FORMAT_BYTES];
     uint32_t code;
 
     (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         size_t bytes;
 
-        hf_words_owner(hostile[i], words);
+        hf_format_owner(hostile[i], words);
         bytes = strlen(words);
         for (size_t at = 0, length; at < bytes; at += length) {
             length = hf_utf8_decode(words + at, bytes - at, &code);
             assert_true(length > 0 && !hf_utf8_unprintable(code));
         }
     }
-    hf_words_owner("a\u202eb\u00e9", words);
+    hf_format_owner("a\u202eb\u00e9", words);
     assert_string_equal(words, "a???b\u00e9");
 }
 
@@ -262,11 +262,11 @@ static void durations_are_short(void **state)
                 {60000, "1m00s"},    {3599999, "59m59s"},
                 {3600000, "1h00m"},  {86399999, "23h59m"},
                 {86400000, "1d00h"}, {UINT64_MAX, "213503982334d14h"}};
-    char text[HF_WORDS_DURATION_BYTES];
+    char text[HF_FORMAT_DURATION_BYTES];
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        hf_words_duration(rows[i].ms, text);
+        hf_format_duration(rows[i].ms, text);
         assert_string_equal(text, rows[i].text);
     }
 }
@@ -313,7 +313,7 @@ static void json_is_json(void **state)
 static void that_the_owner_was_asked_is_read(void **state)
 {
     char payload[HF_PAYLOAD_BYTES], once[HF_PAYLOAD_BYTES];
-    char at[HF_OWNER_VALUE_MAX], words[HF_WORDS_BYTES];
+    char at[HF_OWNER_VALUE_MAX], words[HF_FORMAT_BYTES];
     struct hf_owner owner;
 
     (void)state;
@@ -329,7 +329,7 @@ static void that_the_owner_was_asked_is_read(void **state)
     strcpy(once, payload);
     hf_owner_add_asked(payload);
     assert_string_equal(payload, once);
-    hf_words_owner(payload, words);
+    hf_format_owner(payload, words);
     assert_non_null(strstr(words, "): nightly, asked to release"));
 }
 

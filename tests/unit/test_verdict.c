@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "history/picture.h"
+#include "history/timeline.h"
 
 #define LATE_US 100
 
 struct judged {
     struct hf_history history;
-    struct hf_verdict verdict;
+    struct hf_check_result result;
 };
 
 static hf_status read_text(const char *text, struct hf_history *history,
@@ -38,12 +38,12 @@ static void judge(const char *notes, struct judged *judged)
     (void)snprintf(text, sizeof text, "%s\n%s", HF_HISTORY_FIRST_LINE, notes);
     if (read_text(text, &judged->history, &error) != HF_OK)
         fail_msg("%s", error.text);
-    assert_true(hf_verdict_of(&judged->history, LATE_US, &judged->verdict));
+    assert_true(hf_check_history(&judged->history, LATE_US, &judged->result));
 }
 
 static void done(struct judged *judged)
 {
-    hf_verdict_free(&judged->verdict);
+    hf_check_result_free(&judged->result);
     hf_history_free(&judged->history);
 }
 
@@ -52,23 +52,24 @@ static void assert_clean(const char *notes)
     struct judged judged;
 
     judge(notes, &judged);
-    if (hf_verdict_violations(&judged.verdict) != 0)
+    if (hf_check_result_violations(&judged.result) != 0)
         fail_msg("%s broken by line %zu",
-                 hf_rule_name(judged.verdict.violations[0].rule),
-                 judged.verdict.violations[0].line);
+                 hf_check_rule_name(judged.result.violations[0].rule),
+                 judged.result.violations[0].line);
     done(&judged);
 }
 
 /* Exactly that rule is broken, once, and that line shows it. */
-static void assert_broken(enum hf_rule rule, size_t line, const char *notes)
+static void assert_broken(enum hf_check_rule rule, size_t line,
+                          const char *notes)
 {
     struct judged judged;
 
     judge(notes, &judged);
-    assert_int_equal(hf_verdict_violations(&judged.verdict), 1);
-    assert_string_equal(hf_rule_name(judged.verdict.violations[0].rule),
-                        hf_rule_name(rule));
-    assert_int_equal(judged.verdict.violations[0].line, line);
+    assert_int_equal(hf_check_result_violations(&judged.result), 1);
+    assert_string_equal(hf_check_rule_name(judged.result.violations[0].rule),
+                        hf_check_rule_name(rule));
+    assert_int_equal(judged.result.violations[0].line, line);
     done(&judged);
 }
 
@@ -88,7 +89,7 @@ static void one_after_the_other(void **state)
 static void two_at_once(void **state)
 {
     (void)state;
-    assert_broken(HF_RULE_EXCLUSION, 6,
+    assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=900\n"
                   "30 b want x kind=mutex\n"
@@ -107,7 +108,7 @@ static void what_is_seen_counts(void **state)
                  "30 b want x kind=mutex\n"
                  "40 b grant x token=2 safe_until=forever\n"
                  "9000000 a release x token=1\n");
-    assert_broken(HF_RULE_EXCLUSION, 6,
+    assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1\n"
                   "45 a seen x at=41\n"
@@ -138,7 +139,7 @@ static void a_promise_ends_by_itself(void **state)
                  "200 b release x token=2\n"
                  "900 a thawed -\n"
                  "950 a lost x token=1\n");
-    assert_broken(HF_RULE_EXCLUSION, 6,
+    assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "21 a frozen -\n"
@@ -152,7 +153,7 @@ static void a_promise_ends_by_itself(void **state)
 static void a_promise_that_moved_counts(void **state)
 {
     (void)state;
-    assert_broken(HF_RULE_EXCLUSION, 6,
+    assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "60 a held x safe_until=200\n"
@@ -183,7 +184,7 @@ static void readers_share(void **state)
                  "21 b grant x token=1 safe_until=900\n"
                  "30 a release x token=2\n"
                  "31 b release x token=1\n");
-    assert_broken(HF_RULE_EXCLUSION, 5,
+    assert_broken(HF_CHECK_EXCLUSION, 5,
                   "10 a want x kind=read\n"
                   "11 b want x kind=write\n"
                   "20 a grant x token=1 safe_until=900\n"
@@ -202,7 +203,7 @@ static void a_writer_becomes_a_reader(void **state)
                  "31 b grant x token=2 safe_until=900\n"
                  "40 a release x token=1\n"
                  "41 b release x token=2\n");
-    assert_broken(HF_RULE_EXCLUSION, 6,
+    assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=write\n"
                   "11 b want x kind=read\n"
                   "20 a grant x token=1 safe_until=900\n"
@@ -221,7 +222,7 @@ static void permits_add_up(void **state)
                  "4 b grant x token=2 safe_until=900\n"
                  "5 a release x token=1\n"
                  "6 b release x token=2\n");
-    assert_broken(HF_RULE_EXCLUSION, 7,
+    assert_broken(HF_CHECK_EXCLUSION, 7,
                   "1 a want x kind=semaphore permits=1 limit=3\n"
                   "2 b want x kind=semaphore permits=1 limit=3\n"
                   "3 c want x kind=semaphore permits=2 limit=3\n"
@@ -239,7 +240,7 @@ static void permits_add_up(void **state)
 static void a_token_that_does_not_rise(void **state)
 {
     (void)state;
-    assert_broken(HF_RULE_TOKENS, 6,
+    assert_broken(HF_CHECK_TOKENS, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=5 safe_until=900\n"
                   "30 b want x kind=mutex\n"
@@ -263,7 +264,7 @@ static void an_empty_window_has_no_token(void **state)
 static void somebody_was_overtaken(void **state)
 {
     (void)state;
-    assert_broken(HF_RULE_ORDER, 5,
+    assert_broken(HF_CHECK_ORDER, 5,
                   "10 a want x kind=mutex\n"
                   "11 a queued x\n"
                   "20 b want x kind=mutex\n"
@@ -310,7 +311,7 @@ static void a_loss_in_time(void **state)
 static void a_loss_too_late(void **state)
 {
     (void)state;
-    assert_broken(HF_RULE_LOSS, 4,
+    assert_broken(HF_CHECK_LOSS, 4,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "201 a lost x token=1\n");
@@ -319,11 +320,11 @@ static void a_loss_too_late(void **state)
 static void a_loss_never_told(void **state)
 {
     (void)state;
-    assert_broken(HF_RULE_LOSS, 4,
+    assert_broken(HF_CHECK_LOSS, 4,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "300 a release x token=1\n");
-    assert_broken(HF_RULE_LOSS, 3,
+    assert_broken(HF_CHECK_LOSS, 3,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "300 b want y kind=mutex\n");
@@ -337,7 +338,7 @@ static void the_frozen_are_told_when_they_thaw(void **state)
                  "30 a frozen -\n"
                  "900 a thawed -\n"
                  "950 a lost x token=1\n");
-    assert_broken(HF_RULE_LOSS, 6,
+    assert_broken(HF_CHECK_LOSS, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "30 a frozen -\n"
@@ -350,7 +351,7 @@ static void the_fence_is_for_the_stale(void **state)
     struct judged judged;
 
     (void)state;
-    assert_broken(HF_RULE_FENCE, 4,
+    assert_broken(HF_CHECK_FENCE, 4,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "30 a write x token=1 accepted=no\n"
@@ -360,8 +361,8 @@ static void the_fence_is_for_the_stale(void **state)
           "130 a write x token=1 accepted=no\n"
           "140 a lost x token=1\n",
           &judged);
-    assert_int_equal(hf_verdict_violations(&judged.verdict), 0);
-    assert_int_equal(judged.verdict.refused, 1);
+    assert_int_equal(hf_check_result_violations(&judged.result), 0);
+    assert_int_equal(judged.result.refused, 1);
     done(&judged);
 }
 
@@ -384,16 +385,16 @@ static void handoffs_are_measured(void **state)
           "95 d want x kind=mutex\n"
           "99 d grant x token=4 safe_until=900\n",
           &judged);
-    assert_int_equal(hf_verdict_violations(&judged.verdict), 0);
-    assert_int_equal(judged.verdict.handoffs[HF_ENDING_RELEASED].count, 1);
-    assert_int_equal(hf_handoffs_percentile(
-                         &judged.verdict.handoffs[HF_ENDING_RELEASED], 50),
-                     7);
+    assert_int_equal(hf_check_result_violations(&judged.result), 0);
+    assert_int_equal(judged.result.handoffs[HF_ENDING_RELEASED].count, 1);
     assert_int_equal(
-        hf_handoffs_percentile(&judged.verdict.handoffs[HF_ENDING_DIED], 100),
+        hf_handoffs_percentile(&judged.result.handoffs[HF_ENDING_RELEASED], 50),
+        7);
+    assert_int_equal(
+        hf_handoffs_percentile(&judged.result.handoffs[HF_ENDING_DIED], 100),
         30);
-    assert_int_equal(judged.verdict.longest_wait_us, 49);
-    assert_int_equal(judged.verdict.grants, 4);
+    assert_int_equal(judged.result.longest_wait_us, 49);
+    assert_int_equal(judged.result.grants, 4);
     done(&judged);
 }
 
@@ -411,7 +412,7 @@ static void a_picture_has_what_is_wrong(void **state)
           "39 b grant x&y token=2 safe_until=900\n"
           "40 <a> release x&y token=1\n",
           &judged);
-    hf_picture_write(file, &judged.history, &judged.verdict);
+    hf_timeline_write(file, &judged.history, &judged.result);
     fclose(file);
     assert_non_null(strstr(text, "exclusion, line 5: b at x&amp;y"));
     assert_non_null(strstr(text, ">&lt;a&gt;</text>"));
@@ -485,32 +486,32 @@ static void what_makes_no_sense_is_refused(void **state)
 
 static void what_is_written_is_read(void **state)
 {
-    struct hf_note note = {.at_us = 5,
-                           .client = "1.2",
-                           .lock = "a b%c",
-                           .word = HF_NOTE_WANT,
-                           .kind = HF_KIND_SEMAPHORE,
-                           .permits = 2,
-                           .limit = 3};
+    struct hf_history_event note = {.at_us = 5,
+                                    .client = "1.2",
+                                    .lock = "a b%c",
+                                    .type = HF_HISTORY_WANT,
+                                    .kind = HF_KIND_SEMAPHORE,
+                                    .permits = 2,
+                                    .limit = 3};
     struct hf_error error = {HF_OK, ""};
-    char line[HF_NOTE_BYTES];
-    struct hf_note again;
+    char line[HF_HISTORY_EVENT_BYTES];
+    struct hf_history_event again;
     size_t bytes;
 
     (void)state;
-    bytes = hf_note_format(&note, line);
+    bytes = hf_history_event_format(&note, line);
     assert_int_equal(bytes, strlen(line));
     assert_string_equal(line, "5 1.2 want a%20b%25c kind=semaphore permits=2 "
                               "limit=3\n");
-    assert_int_equal(hf_note_parse(line, &again, &error), HF_OK);
+    assert_int_equal(hf_history_event_parse(line, &again, &error), HF_OK);
     assert_int_equal(again.permits, 2);
     assert_int_equal(again.limit, 3);
     note.lock = "-";
-    note.word = HF_NOTE_HELD;
+    note.type = HF_HISTORY_HELD;
     note.safe_until_us = HF_FOREVER;
-    (void)hf_note_format(&note, line);
+    (void)hf_history_event_format(&note, line);
     assert_string_equal(line, "5 1.2 held %2D safe_until=forever\n");
-    assert_int_equal(hf_note_parse(line, &again, &error), HF_OK);
+    assert_int_equal(hf_history_event_parse(line, &again, &error), HF_OK);
     assert_true(again.safe_until_us == HF_FOREVER);
 }
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command_line_hint.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/url.h"
+
+/* Text that is being put together.  Once full it stays full. */
+struct output {
+    char *next;
+    char *end; /* where the NUL has its place at the latest */
+    bool full;
+};
+
+static void put(struct output *text, const char *bytes, size_t count)
+{
+    if (text->full || count > (size_t)(text->end - text->next)) {
+        text->full = true;
+        return;
+    }
+    memcpy(text->next, bytes, count);
+    text->next += count;
+}
+
+static bool is_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789@%+=:,./_-";
+
+    return *word && strspn(word, plain) == strlen(word);
+}
+
+static void put_quoted(struct output *text, const char *word)
+{
+    put(text, "'", 1);
+    for (; *word; word++) {
+        if (*word == '\'')
+            put(text, "'\\''", 4);
+        else
+            put(text, word, 1);
+    }
+    put(text, "'", 1);
+}
+
+static void put_word(struct output *text, const char *word)
+{
+    if (hf_url_has_secret(word))
+        word = "URL";
+    put(text, " ", 1);
+    if (is_plain(word))
+        put(text, word, strlen(word));
+    else
+        put_quoted(text, word);
+}
+
+static void put_words(struct output *text, char **words, int count)
+{
+    for (int i = 0; i < count; i++)
+        put_word(text, words[i]);
+}
+
+/* The place of the first "--" behind NAME, or argc. */
+static int find_separator(const struct hf_command_line *line)
+{
+    int i = line->name + 1;
+
+    while (i < line->argc && strcmp(line->argv[i], "--") != 0)
+        i++;
+    return i;
+}
+
+/* The place of the first word behind NAME that is no further name, or argc. */
+static int find_option(const struct hf_command_line *line)
+{
+    int i = line->name + 1;
+
+    while (i < line->argc && line->argv[i][0] != '-')
+        i++;
+    return i;
+}
+
+bool hf_command_line_has_late_options(const struct hf_command_line *line)
+{
+    int separator = find_separator(line);
+
+    assert(line->name < line->argc);
+    return separator < line->argc && find_option(line) < separator;
+}
+
+void hf_command_line_suggest(const struct hf_command_line *line, char *text,
+                             size_t bytes)
+{
+    struct output out = {text, text + bytes - sizeof " ...", false};
+    int names = line->name + 1;
+    int rest = names;
+
+    put(&out, "holdfast", strlen("holdfast"));
+    put_words(&out, line->argv, line->name);
+    if (hf_command_line_has_late_options(line)) {
+        names = find_option(line);
+        rest = find_separator(line);
+        put_words(&out, line->argv + names, rest - names);
+        rest++;
+    }
+    put_words(&out, line->argv + line->name, names - line->name);
+    put_word(&out, "--");
+    put_words(&out, line->argv + rest, line->argc - rest);
+    strcpy(out.next, out.full ? " ..." : "");
+}

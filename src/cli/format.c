@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/format.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/utf8.h"
+
+#define AGE_BYTES (HF_FORMAT_DURATION_BYTES + 16)
+
+static bool is_asked_to_release(const char *payload)
+{
+    char at[HF_OWNER_VALUE_MAX];
+
+    return hf_owner_text_get(payload, "asked", at, sizeof at) == HF_OK;
+}
+
+void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES])
+{
+    struct hf_owner owner;
+
+    if (hf_owner_parse(payload, 0, &owner))
+        (void)snprintf(
+            text, HF_FORMAT_BYTES, "%s (pid %" PRIu64 " on %s)%s%s%s",
+            owner.command, owner.pid, owner.host,
+            owner.text[0] != '\0' ? ": " : "", owner.text,
+            is_asked_to_release(payload) ? ", asked to release" : "");
+    else
+        (void)snprintf(text, HF_FORMAT_BYTES, "%s", payload);
+    hf_utf8_make_printable(text, false);
+}
+
+/* By the wall clock if the ticket is of another machine: for people only. */
+static void format_age(const struct hf_owner *owner, char age[AGE_BYTES])
+{
+    char duration[HF_FORMAT_DURATION_BYTES];
+    bool known = owner->age_ms != HF_FOREVER;
+    uint64_t age_ms = owner->age_ms;
+    time_t utc = time(NULL);
+
+    age[0] = '\0';
+    if (!known) {
+        if (owner->at_utc_ms == 0 || utc < 0)
+            return;
+        age_ms = (uint64_t)utc * 1000;
+        age_ms -= age_ms < owner->at_utc_ms ? age_ms : owner->at_utc_ms;
+    }
+    hf_format_duration(age_ms, duration);
+    (void)snprintf(age, AGE_BYTES, ", queued %s%s ago", known ? "" : "~",
+                   duration);
+}
+
+void hf_format_holder(const char *payload, uint64_t now_ms,
+                      char text[HF_FORMAT_BYTES])
+{
+    struct hf_owner owner;
+    char age[AGE_BYTES];
+    size_t length;
+
+    hf_format_owner(payload, text);
+    if (!hf_owner_parse(payload, now_ms, &owner))
+        return;
+    format_age(&owner, age);
+    length = strlen(text);
+    (void)snprintf(text + length, HF_FORMAT_BYTES - length, "%s", age);
+}
+
+/* The library's texts begin with the name of the call, which says nothing to
+ * the user of a command. */
+static const char *skip_call_name(const char *text)
+{
+    const char *colon = strstr(text, ": ");
+
+    return strncmp(text, "hf_", 3) == 0 && colon != NULL ? colon + 2 : text;
+}
+
+void hf_format_error(const char *message, uint64_t now_ms, char *text,
+                     size_t bytes)
+{
+    char payload[HF_PAYLOAD_BYTES], owner[HF_FORMAT_BYTES];
+    const char *begin, *end;
+
+    message = skip_call_name(message);
+    begin = strstr(message, "\"host="); /* as ours begin */
+    if (begin == NULL) {
+        (void)snprintf(text, bytes, "%s", message);
+        return;
+    }
+    /* Ours have no quote inside; a message that was cut may have none behind.
+     */
+    end = begin + 1 + strcspn(begin + 1, "\"");
+    (void)snprintf(payload, sizeof payload, "%.*s", (int)(end - begin - 1),
+                   begin + 1);
+    hf_format_holder(payload, now_ms, owner);
+    (void)snprintf(text, bytes, "%.*s%s%s", (int)(begin - message), message,
+                   owner, *end == '"' ? end + 1 : end);
+}
+
+void hf_format_duration(uint64_t ms, char text[HF_FORMAT_DURATION_BYTES])
+{
+    uint64_t s = ms / 1000;
+
+    if (s >= 86400)
+        (void)snprintf(text, HF_FORMAT_DURATION_BYTES,
+                       "%" PRIu64 "d%02" PRIu64 "h", s / 86400, s / 3600 % 24);
+    else if (s >= 3600)
+        (void)snprintf(text, HF_FORMAT_DURATION_BYTES,
+                       "%" PRIu64 "h%02" PRIu64 "m", s / 3600, s / 60 % 60);
+    else if (s >= 60)
+        (void)snprintf(text, HF_FORMAT_DURATION_BYTES,
+                       "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
+    else
+        (void)snprintf(text, HF_FORMAT_DURATION_BYTES, "%" PRIu64 "s", s);
+}
+
+const char *hf_format_state(const struct hf_ticket_view *view)
+{
+    if (!view->holds)
+        return "waits";
+    return view->kind == HF_KIND_PARTICIPANT ? "inside" : "holds";
+}
+
+bool hf_ticket_view_is_held(const struct hf_ticket_view *view)
+{
+    return view->holds && view->kind != HF_KIND_PARTICIPANT;
+}
+
+const char *hf_format_kind(enum hf_kind kind)
+{
+    switch (kind) {
+    case HF_KIND_READ:
+        return "read";
+    case HF_KIND_WRITE:
+        return "write";
+    case HF_KIND_EXCLUSIVE:
+        return "exclusive";
+    case HF_KIND_SEMAPHORE:
+        return "semaphore";
+    case HF_KIND_ELECTION:
+        return "election";
+    case HF_KIND_PARTICIPANT:
+        return "participant";
+    case HF_KIND_MUTEX:
+        break;
+    }
+    return "mutex";
+}

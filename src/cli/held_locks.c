@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/held_locks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/format.h"
+#include "cli/process.h"
+#include "core/sha256.h"
+#include "host/owner.h"
+
+/* Lines beyond this are not looked at: far more than runs are nested. */
+#define HF_HELD_LOCKS_LINES_MAX 1024
+
+/* What is handed down of the runs around.  The kernel takes 128 KiB of one
+ * variable (MAX_ARG_STRLEN); the rest is for 64 locks with the longest names.
+ */
+#define HF_HELD_LOCKS_INHERITED_MAX 32768
+
+/* The lines of the variable, one after the other. */
+struct held_lines {
+    const char *next;
+    int left;
+    pid_t pid; /* the last that was looked up, ... */
+    uint64_t started;
+    bool is_of_ancestor; /* ... and whether it is an ancestor */
+    const char *line;
+    size_t length;
+    struct hf_held_lock held;
+};
+
+void hf_held_lock_engine(const char *description,
+                         char engine[HF_HELD_LOCK_ENGINE_BYTES])
+{
+    char digest[HF_SHA256_TEXT_BYTES];
+
+    hf_sha256_text(description, strlen(description), digest);
+    (void)snprintf(engine, HF_HELD_LOCK_ENGINE_BYTES, "%.16s", digest);
+}
+
+/* -------------------------------------------------------------- reading -- */
+
+static bool kind_of(const char *word, enum hf_kind *kind)
+{
+    static const enum hf_kind kinds[] = {HF_KIND_MUTEX, HF_KIND_READ,
+                                         HF_KIND_WRITE, HF_KIND_SEMAPHORE};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        *kind = kinds[i];
+        if (strcmp(word, hf_format_kind(kinds[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool parse(const char *line, size_t length, struct hf_held_lock *held)
+{
+    char kind[16];
+    int pid, name = 0;
+
+    /* The widths are those of the fields. */
+    if (sscanf(line,
+               "%16[0-9a-f]:%9d:%20" SCNu64 ":%15[a-z]:%9" SCNu32
+               ":%8[0-9a-f]:%n",
+               held->engine, &pid, &held->started, kind, &held->permits,
+               held->ticket, &name) != 6 ||
+        name == 0 || (size_t)name >= length ||
+        length - (size_t)name > HF_NAME_BYTES || !kind_of(kind, &held->kind))
+        return false;
+    held->pid = pid;
+    memcpy(held->name, line + name, length - (size_t)name);
+    held->name[length - (size_t)name] = '\0';
+    return true;
+}
+
+static bool is_of_ancestor(struct held_lines *lines)
+{
+    const struct hf_held_lock *held = &lines->held;
+
+    /* The locks of one run stand one after the other. */
+    if (held->pid != lines->pid || held->started != lines->started) {
+        lines->pid = held->pid;
+        lines->started = held->started;
+        lines->is_of_ancestor =
+            hf_process_is_ancestor(held->pid, held->started);
+    }
+    return lines->is_of_ancestor;
+}
+
+/* Go on to the next line that counts; false if there is none. */
+static bool next_line(struct held_lines *lines)
+{
+    while (lines->next && *lines->next && lines->left-- > 0) {
+        lines->line = lines->next;
+        lines->length = strcspn(lines->line, "\n");
+        lines->next = lines->line + lines->length;
+        lines->next += *lines->next == '\n';
+        if (parse(lines->line, lines->length, &lines->held) &&
+            is_of_ancestor(lines))
+            return true;
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- rules -- */
+
+/* Only readers share, and a mutex and a semaphore of one name do not see each
+ * other. */
+static bool excludes(enum hf_kind held, enum hf_kind wanted)
+{
+    if (held == HF_KIND_SEMAPHORE || wanted == HF_KIND_SEMAPHORE)
+        return false;
+    return held != HF_KIND_READ || wanted != HF_KIND_READ;
+}
+
+bool hf_held_locks_block(const char *text, const struct hf_held_lock *wanted,
+                         uint32_t limit, struct hf_held_lock *found)
+{
+    struct held_lines lines = {.next = text, .left = HF_HELD_LOCKS_LINES_MAX};
+    uint64_t permits = 0;
+
+    while (next_line(&lines)) {
+        const struct hf_held_lock *held = &lines.held;
+
+        if (strcmp(held->engine, wanted->engine) != 0 ||
+            strcmp(held->name, wanted->name) != 0)
+            continue;
+        *found = *held;
+        if (excludes(held->kind, wanted->kind))
+            return true;
+        if (held->kind != HF_KIND_SEMAPHORE || wanted->kind != held->kind)
+            continue;
+        permits += held->permits;
+        found->permits = (uint32_t)permits;
+        if (permits + wanted->permits > limit)
+            return true;
+    }
+    return false;
+}
+
+/* Of this machine and container, since the last boot? */
+static bool is_local(const struct hf_owner *owner, uint64_t now_ms)
+{
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_owner self;
+
+    hf_owner_describe(payload, now_ms, NULL);
+    return owner->age_ms != HF_FOREVER &&
+           hf_owner_parse(payload, now_ms, &self) &&
+           strcmp(owner->host, self.host) == 0;
+}
+
+bool hf_held_locks_have_holder(const char *text, const char *name,
+                               const char *holder, uint64_t now_ms)
+{
+    struct held_lines lines = {.next = text, .left = HF_HELD_LOCKS_LINES_MAX};
+    struct hf_owner owner;
+
+    if (!hf_owner_parse(holder, now_ms, &owner) || !is_local(&owner, now_ms))
+        return false;
+    while (next_line(&lines))
+        if ((uint64_t)lines.held.pid == owner.pid &&
+            strcmp(lines.held.name, name) == 0)
+            return true;
+    return false;
+}
+
+void hf_held_locks_each(const char *text, const char *engine,
+                        void (*each)(void *arg,
+                                     const struct hf_held_lock *held),
+                        void *arg)
+{
+    struct held_lines lines = {.next = text, .left = HF_HELD_LOCKS_LINES_MAX};
+
+    while (next_line(&lines))
+        if (strcmp(lines.held.engine, engine) == 0)
+            each(arg, &lines.held);
+}
+
+/* -------------------------------------------------------------- writing -- */
+
+void hf_held_locks_write_inherited(FILE *out, const char *text)
+{
+    struct held_lines lines = {.next = text, .left = HF_HELD_LOCKS_LINES_MAX};
+    size_t bytes = 0;
+
+    while (next_line(&lines) &&
+           (bytes += lines.length + 1) <= HF_HELD_LOCKS_INHERITED_MAX)
+        fprintf(out, "%.*s\n", (int)lines.length, lines.line);
+}
+
+void hf_held_lock_write(FILE *out, const struct hf_held_lock *held)
+{
+    fprintf(out, "%s:%d:%" PRIu64 ":%s:%" PRIu32 ":%s:%s\n", held->engine,
+            (int)held->pid, held->started, hf_format_kind(held->kind),
+            held->permits, held->ticket, held->name);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/queue_view.h"
+
+#include <string.h>
+
+#include "cli/clock.h"
+#include "core/ticket.h"
+
+/* Digits of one. */
+#define KAZOO_PERMIT_BYTES 32
+
+static const enum hf_kind kinds[HF_QUEUE_VIEW_PARTICIPANTS] = {
+    [HF_QUEUE_VIEW_LOCK] = HF_KIND_MUTEX,
+    [HF_QUEUE_VIEW_SEMAPHORE] = HF_KIND_SEMAPHORE,
+};
+
+static uint64_t left_ms(uint64_t until_ms)
+{
+    uint64_t now_ms = hf_clock_now_ms();
+
+    if (until_ms == HF_FOREVER)
+        return HF_FOREVER;
+    return until_ms > now_ms ? until_ms - now_ms : 0;
+}
+
+static hf_status load_queue(struct hf_client *client, const char *name,
+                            int index, enum hf_tickets_which which,
+                            uint64_t until_ms, struct hf_queue_view *queue,
+                            struct hf_error *error)
+{
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+    hf_status status;
+
+    opts.kind = kinds[index];
+    status = hf_lock_open(client, name, &opts, &queue->locks[index]);
+    if (status != HF_OK) {
+        hf_client_error(client, error);
+        return status;
+    }
+    status = hf_lock_tickets(queue->locks[index], which, left_ms(until_ms),
+                             &queue->tickets[index]);
+    if (status != HF_OK)
+        hf_lock_error(queue->locks[index], error);
+    return status;
+}
+
+/* Not every engine has double barriers. */
+static hf_status load_participants(struct hf_client *client, const char *name,
+                                   uint64_t until_ms,
+                                   struct hf_queue_view *queue,
+                                   struct hf_error *error)
+{
+    hf_status status = hf_double_barrier_open(client, name, 1, &queue->barrier);
+
+    if (status != HF_OK) {
+        hf_client_error(client, error);
+        return status;
+    }
+    status = hf_double_barrier_participants(
+        queue->barrier, left_ms(until_ms),
+        &queue->tickets[HF_QUEUE_VIEW_PARTICIPANTS]);
+    if (status == HF_EUNSUPPORTED)
+        return HF_OK;
+    if (status != HF_OK)
+        hf_double_barrier_error(queue->barrier, error);
+    return status;
+}
+
+hf_status hf_queue_view_load(struct hf_client *client, const char *name,
+                             enum hf_tickets_which which, uint64_t wait_ms,
+                             struct hf_queue_view *queue,
+                             struct hf_error *error)
+{
+    uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
+    hf_status status = HF_OK;
+
+    *queue = (struct hf_queue_view){0};
+    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS && status == HF_OK; i++)
+        status = load_queue(client, name, i, which, until_ms, queue, error);
+    if (status == HF_OK && which == HF_TICKETS_ALL)
+        status = load_participants(client, name, until_ms, queue, error);
+    if (status == HF_OK)
+        queue->name = hf_lock_name(queue->locks[HF_QUEUE_VIEW_LOCK]);
+    return status;
+}
+
+void hf_queue_view_free(struct hf_queue_view *queue)
+{
+    for (int i = 0; i < HF_QUEUE_VIEWS; i++)
+        hf_tickets_free(queue->tickets[i]);
+    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS; i++)
+        hf_lock_free(queue->locks[i]);
+    hf_double_barrier_free(queue->barrier);
+}
+
+const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
+                                              size_t index)
+{
+    const struct hf_ticket_view *view;
+
+    for (int i = 0; i < HF_QUEUE_VIEWS; i++) {
+        const struct hf_tickets *tickets = queue->tickets[i];
+
+        if (tickets == NULL) /* not looked at, or there are none here */
+            continue;
+        for (size_t k = 0; (view = hf_tickets_at(tickets, k)) != NULL; k++) {
+            /* kazoo's permits are where a lock's tickets are, which were seen
+             * already. */
+            if (i == HF_QUEUE_VIEW_SEMAPHORE && view->kind != HF_KIND_SEMAPHORE)
+                continue;
+            if (index-- == 0)
+                return view;
+        }
+    }
+    return NULL;
+}
+
+/* Where queues are nodes, what a semaphore of that name consists of is below
+ * the node of the name: Curator's two queues, and the permits of kazoo. */
+static bool is_semaphore_child(const char *child)
+{
+    return strcmp(child, &HF_QUEUE_LOCKS[1]) == 0 ||
+           strcmp(child, &HF_QUEUE_LEASES[1]) == 0 ||
+           (strlen(child) == KAZOO_PERMIT_BYTES &&
+            strspn(child, "0123456789abcdef") == KAZOO_PERMIT_BYTES);
+}
+
+/* So are members and their mark, where they were seen: who has come or gone
+ * since is no stranger for that. */
+static bool is_barrier_child(const char *child)
+{
+    struct hf_ticket_id id;
+
+    return strcmp(child, "ready") == 0 ||
+           hf_ticket_id_parse(&id, child, strlen(child));
+}
+
+const char *hf_queue_view_unknown(const struct hf_queue_view *queue, size_t n)
+{
+    const char *child;
+
+    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS; i++) {
+        const struct hf_tickets *tickets = queue->tickets[i];
+
+        for (size_t k = 0; (child = hf_tickets_unknown(tickets, k)) != NULL;
+             k++) {
+            if (i == HF_QUEUE_VIEW_LOCK &&
+                (is_semaphore_child(child) || is_barrier_child(child)))
+                continue;
+            if (n-- == 0)
+                return child;
+        }
+    }
+    return NULL;
+}

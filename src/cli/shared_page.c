@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/shared_page.h"
+
+#include <sys/mman.h>
+
+struct hf_shared_page *hf_shared_page_new(void)
+{
+    struct hf_shared_page *page =
+        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return NULL;
+    atomic_init(&page->phase, HF_RUN_WAITING);
+    atomic_init(&page->safe_until_ms, HF_FOREVER);
+    atomic_init(&page->lease_ms, 0);
+    atomic_init(&page->left_at_renewal_ms, 0);
+    return page;
+}
+
+uint64_t hf_shared_page_margin_ms(uint64_t lease_ms)
+{
+    return lease_ms / 20 > 200 ? lease_ms / 20 : 200;
+}
+
+uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page)
+{
+    uint64_t safe_until_ms = atomic_load(&page->safe_until_ms);
+    uint64_t margin_ms;
+
+    if (safe_until_ms == HF_FOREVER)
+        return HF_FOREVER;
+    margin_ms = hf_shared_page_margin_ms(atomic_load(&page->lease_ms));
+    return safe_until_ms > margin_ms ? safe_until_ms - margin_ms : 0;
+}
+
+uint64_t hf_shared_page_grace_ms(const struct hf_shared_page *page,
+                                 uint64_t wanted_ms)
+{
+    uint64_t margin_ms, left_at_renewal_ms, spare_ms;
+
+    if (atomic_load(&page->safe_until_ms) == HF_FOREVER)
+        return wanted_ms;
+    margin_ms = hf_shared_page_margin_ms(atomic_load(&page->lease_ms));
+    left_at_renewal_ms = atomic_load(&page->left_at_renewal_ms);
+    spare_ms =
+        left_at_renewal_ms > margin_ms ? left_at_renewal_ms - margin_ms : 0;
+    return wanted_ms < spare_ms / 2 ? wanted_ms : spare_ms / 2;
+}
+
+static uint64_t until_ms(uint64_t at_ms, uint64_t now_ms)
+{
+    return at_ms > now_ms ? at_ms - now_ms : 0;
+}
+
+void hf_shared_page_set_safe_until(struct hf_shared_page *page,
+                                   uint64_t safe_until_ms, uint64_t now_ms)
+{
+    uint64_t before_ms = atomic_load(&page->safe_until_ms);
+    uint64_t lease_ms = until_ms(safe_until_ms, now_ms);
+
+    /* The longest promise seen is the best there is to know of the session's
+     * timeout; it is never more. */
+    if (lease_ms > atomic_load(&page->lease_ms))
+        atomic_store(&page->lease_ms, lease_ms);
+    /* Before the first renewal: engines renew with a quarter left or more. */
+    if (before_ms == HF_FOREVER)
+        atomic_store(&page->left_at_renewal_ms, lease_ms / 4);
+    else if (safe_until_ms > before_ms)
+        atomic_store(&page->left_at_renewal_ms, until_ms(before_ms, now_ms));
+    atomic_store(&page->safe_until_ms, safe_until_ms);
+}

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor: it waits, owns the grant, starts the command, ends what the
+ * command leaves, and only then releases.  It does not use the terminal: what
+ * it has to say, the launcher says.  Signals that would end it have the same
+ * effect as on the launcher, which receives them from here; signals of job
+ * control that are sent to it alone (but SIGSTOP) do nothing.
+ */
+#include "cli/supervisor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command_spawn.h"
+#include "cli/exit_status.h"
+#include "cli/format.h"
+#include "cli/ipc.h"
+#include "cli/ui.h"
+#include "core/error.h"
+
+/* How many deaths and stops are taken in before other things have their turn:
+ * a command can fork faster than we reap. */
+#define HF_REAP_MAX 256
+
+/* A grant is watched from so long after the command was started: what is over
+ * sooner need not pay for the thread that does it. */
+#define HF_WATCH_AFTER_MS 20
+
+/* How often to look without an alarm, which takes a descriptor to set. */
+#define HF_SUPERVISOR_POLL_MS 50
+
+/* How long after the command was continued the launcher is looked after. */
+#define HF_LAUNCHER_CHECKS 20
+#define HF_LAUNCHER_CHECK_MS 50
+
+/* ------------------------------------------------------------- command -- */
+
+static void report_stop(struct hf_supervisor *supervisor, int number)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_STOPPED};
+
+    message.as.signal.number = number;
+    message.as.signal.epoch = supervisor->epoch;
+    message.as.signal.process = supervisor->command;
+    (void)hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
+}
+
+/* By somebody who sees only the command: what stopped with it, goes on with it.
+ * A shell continues the whole job, and then the launcher counts that alone. */
+static void continue_launcher(const struct hf_supervisor *supervisor)
+{
+    pid_t launcher = supervisor->run->launcher;
+
+    if (getppid() == launcher && hf_process_is_stopped(launcher))
+        kill(launcher, SIGCONT);
+}
+
+/* A launcher that stops because the command did may do so after both were
+ * continued: raising the stop discards a SIGCONT that came a moment before. */
+static uint64_t check_launcher(struct hf_supervisor *supervisor,
+                               uint64_t now_ms)
+{
+    if (supervisor->launcher_checks == 0)
+        return HF_FOREVER;
+    if (now_ms >= supervisor->launcher_check_at_ms) {
+        supervisor->launcher_checks--;
+        supervisor->launcher_check_at_ms = now_ms + HF_LAUNCHER_CHECK_MS;
+        continue_launcher(supervisor);
+    }
+    return supervisor->launcher_check_at_ms;
+}
+
+static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
+{
+    switch (info->si_code) {
+    case CLD_STOPPED:
+        supervisor->command_stopped = true;
+        supervisor->command_changes++;
+        supervisor->launcher_checks = 0;
+        report_stop(supervisor, info->si_status);
+        break;
+    case CLD_CONTINUED:
+        supervisor->command_stopped = false;
+        supervisor->command_changes++;
+        supervisor->launcher_checks = HF_LAUNCHER_CHECKS;
+        supervisor->launcher_check_at_ms = 0;
+        break;
+    case CLD_EXITED:
+        supervisor->command_ended = true;
+        supervisor->exit_code = info->si_status;
+        break;
+    case CLD_KILLED:
+    case CLD_DUMPED:
+        supervisor->command_ended = true;
+        supervisor->exit_code = HF_EXIT_SIGNAL + info->si_status;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Take in what became of children: the command, and orphans that came here. */
+static void reap(struct hf_supervisor *supervisor)
+{
+    for (int i = 0; i < HF_REAP_MAX; i++) {
+        siginfo_t info = {0};
+
+        supervisor->more_to_reap =
+            waitid(P_ALL, 0, &info,
+                   WEXITED | WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
+            info.si_pid != 0;
+        if (!supervisor->more_to_reap)
+            return;
+        if (info.si_pid == supervisor->command && !supervisor->command_ended)
+            on_command(supervisor, &info);
+    }
+}
+
+/* Is .command certain to be our child?  In a sweep it may be reaped. */
+static bool command_runs(const struct hf_supervisor *supervisor)
+{
+    return supervisor->state == HF_SUPERVISOR_RUNNING &&
+           !supervisor->command_ended;
+}
+
+/* Into a session of our own, which the kernel gives its own share of the
+ * processors where it groups by session (sched(7), autogroup): beside a command
+ * that forks without end we could neither see its death nor kill as fast as it
+ * forks.  Not before the command is there, which joins the launcher's group and
+ * so has to be of its session.  A leader of a group cannot leave, nor one whose
+ * group somebody else is in: so the command goes first, whether it was here
+ * already or not, and then we do.  Where the launcher's group is gone we stay.
+ */
+static void leave_session(const struct hf_supervisor *supervisor)
+{
+    (void)setpgid(supervisor->command, supervisor->run->group);
+    if (setpgid(0, supervisor->run->group) == 0)
+        (void)setsid();
+}
+
+static bool start_command(struct hf_supervisor *supervisor)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_STARTED};
+    const struct hf_run *run = supervisor->run;
+    struct hf_command_spawn spawn = {.argv = run->options->command,
+                                     .group = run->group,
+                                     .signals = &run->signals};
+    struct hf_environment environment;
+
+    hf_supervisor_print(supervisor, HF_VERBOSE,
+                        "'%.200s' granted, token %" PRIu64, run->options->label,
+                        hf_grant_token(supervisor->grant));
+    supervisor->command = -1;
+    if (hf_supervisor_environment(supervisor, &environment)) {
+        spawn.environment = environment.entries;
+        supervisor->command = hf_command_spawn(&spawn);
+    }
+    if (supervisor->command < 0)
+        hf_error_set(&supervisor->failure, HF_ELIMIT,
+                     "cannot start a process for the command: %s; end some of "
+                     "what is running, or raise the limits (ulimit -a)",
+                     strerror(errno));
+    else
+        (void)hf_ipc_send(run->supervisor_end, &message, -1);
+    hf_environment_free(&environment);
+    if (supervisor->command > 0)
+        leave_session(supervisor);
+    return supervisor->command > 0;
+}
+
+/* ------------------------------------------------------------- signals -- */
+
+/* A signal and not a message: a launcher that is stopped keeps one of a kind,
+ * and its socket has a bound. */
+static void forward_to_launcher(const struct hf_supervisor *supervisor,
+                                const struct signalfd_siginfo *info)
+{
+    pid_t launcher = supervisor->run->launcher;
+    int number = (int)info->ssi_signo;
+
+    if (hf_signals_ends(number) && !hf_signals_from_terminal(info) &&
+        getppid() == launcher)
+        kill(launcher, number);
+}
+
+/* SIGCHLD needs no more than the wake-up. */
+static void read_signals(const struct hf_supervisor *supervisor)
+{
+    struct signalfd_siginfo infos[16];
+    ssize_t got;
+
+    while ((got = read(supervisor->run->signal_fd, infos, sizeof infos)) > 0)
+        for (size_t i = 0; i < (size_t)got / sizeof *infos; i++)
+            forward_to_launcher(supervisor, &infos[i]);
+}
+
+/* ------------------------------------------------------------ messages -- */
+
+static void cancel_wait(struct hf_supervisor *supervisor)
+{
+    if (!supervisor->acquire_done && supervisor->op)
+        hf_op_cancel(supervisor->op);
+}
+
+static void on_signal(struct hf_supervisor *supervisor, int number)
+{
+    if (command_runs(supervisor)) {
+        kill(supervisor->command, number);
+    } else if (supervisor->command == 0 && hf_signals_ends(number)) {
+        supervisor->cancelled = true;
+        cancel_wait(supervisor);
+    }
+}
+
+/* The launcher stops before it has heard of the command: if that runs by now it
+ * may have missed the terminal's signal. */
+static void on_pause(struct hf_supervisor *supervisor)
+{
+    supervisor->launcher_paused = true;
+    if (command_runs(supervisor))
+        kill(supervisor->command, SIGTSTP);
+}
+
+/* ${alone}: as hf_ipc_message has it. */
+static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
+                         bool no_job_control)
+{
+    unsigned changes = supervisor->command_changes;
+
+    supervisor->epoch = epoch;
+    supervisor->launcher_paused = false;
+    reap(supervisor);
+    /* Still stopped, and not anew: the SIGCONT was for the launcher alone.  A
+     * stop that is news here may have come before it, or behind one for the
+     * job. */
+    if (command_runs(supervisor) && supervisor->command_stopped &&
+        (no_job_control || supervisor->command_changes == changes))
+        kill(supervisor->command, SIGCONT);
+}
+
+static void on_message(struct hf_supervisor *supervisor,
+                       const struct hf_ipc_message *message)
+{
+    assert(message->kind >= HF_IPC_SIGNAL);
+    switch (message->kind) {
+    case HF_IPC_SIGNAL:
+        on_signal(supervisor, message->as.signal.number);
+        break;
+    case HF_IPC_PAUSE:
+        on_pause(supervisor);
+        break;
+    case HF_IPC_RESUME:
+        supervisor->launcher_paused = false;
+        break;
+    case HF_IPC_CONTINUED:
+        on_continued(supervisor, message->as.signal.epoch,
+                     message->as.signal.no_job_control);
+        break;
+    case HF_IPC_TICKETS_CLOSED:
+        supervisor->tickets_shared = false;
+        break;
+    case HF_IPC_TEXT:
+    case HF_IPC_WAITING:
+    case HF_IPC_TICKET:
+    case HF_IPC_GRANTED:
+    case HF_IPC_STARTED:
+    case HF_IPC_STOPPED:
+    case HF_IPC_CLOSE_TICKETS:
+        break; /* for the launcher */
+    }
+}
+
+static void read_messages(struct hf_supervisor *supervisor)
+{
+    struct hf_ipc_message message;
+    int fd, got;
+
+    while ((got = hf_ipc_receive(supervisor->run->supervisor_end, &message,
+                                 &fd)) > 0)
+        on_message(supervisor, &message);
+    if (got < 0 && !supervisor->launcher_gone) {
+        supervisor->launcher_gone = true;
+        cancel_wait(supervisor);
+    }
+}
+
+/* ------------------------------------------------------------ decisions -- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Where there is a lease and nothing renews it, ending the tree begins so
+ * early that grace is over when it has to be killed; and without any grace
+ * still before the launcher takes us for frozen. */
+static uint64_t terminate_at_ms(const struct hf_supervisor *supervisor)
+{
+    const struct hf_shared_page *page = supervisor->run->page;
+    uint64_t kill_at_ms = hf_shared_page_kill_at_ms(page);
+    uint64_t grace_ms =
+        hf_shared_page_grace_ms(page, supervisor->run->options->grace_ms);
+    uint64_t ahead_ms = max_u64(
+        grace_ms, hf_shared_page_margin_ms(atomic_load(&page->lease_ms)) / 4);
+
+    if (kill_at_ms == HF_FOREVER)
+        return HF_FOREVER;
+    return kill_at_ms > ahead_ms ? kill_at_ms - ahead_ms : 0;
+}
+
+static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    const struct hf_shared_page *page = supervisor->run->page;
+    uint64_t grace_ms =
+        hf_shared_page_grace_ms(page, supervisor->run->options->grace_ms);
+    uint64_t kill_at_ms = min_u64(hf_clock_add(now_ms, grace_ms),
+                                  hf_shared_page_kill_at_ms(page));
+
+    hf_termination_begin(&supervisor->termination,
+                         supervisor->lost ? now_ms : kill_at_ms, NULL);
+    atomic_store(&supervisor->run->page->phase, HF_RUN_TERMINATING);
+    supervisor->state = HF_SUPERVISOR_TERMINATING;
+}
+
+/* Look after the grant; the instant to do so again. */
+static uint64_t check_grant(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    if (hf_grant_safe_until_ms(supervisor->grant) == 0)
+        supervisor->lost = true;
+    return min_u64(hf_supervisor_publish_lease(supervisor, now_ms),
+                   hf_supervisor_watch_grant(supervisor, now_ms));
+}
+
+/* Nothing runs any more. */
+static void ask_to_close_tickets(struct hf_supervisor *supervisor)
+{
+    supervisor->state = hf_supervisor_ask_to_close_tickets(supervisor)
+                            ? HF_SUPERVISOR_CLOSING_TICKETS
+                            : HF_SUPERVISOR_DONE;
+}
+
+static uint64_t advance_running(struct hf_supervisor *supervisor,
+                                uint64_t now_ms)
+{
+    uint64_t check_at_ms = check_grant(supervisor, now_ms);
+    bool not_renewed = now_ms >= terminate_at_ms(supervisor);
+
+    if (not_renewed)
+        supervisor->not_renewed = true;
+    if (supervisor->command_ended || supervisor->lost ||
+        supervisor->launcher_gone || not_renewed)
+        begin_termination(supervisor, now_ms);
+    check_at_ms = min_u64(check_at_ms, check_launcher(supervisor, now_ms));
+    return min_u64(check_at_ms, terminate_at_ms(supervisor));
+}
+
+static uint64_t advance_terminating(struct hf_supervisor *supervisor,
+                                    uint64_t now_ms)
+{
+    uint64_t check_at_ms = check_grant(supervisor, now_ms);
+    uint64_t step_at_ms = HF_FOREVER;
+
+    if (supervisor->lost)
+        hf_termination_hasten(&supervisor->termination, now_ms);
+    if (hf_termination_step(&supervisor->termination, now_ms, &step_at_ms))
+        ask_to_close_tickets(supervisor);
+    return min_u64(check_at_ms, step_at_ms);
+}
+
+/* Tell the launcher of the grant.  Where it shows the wait it has to take that
+ * away before the command writes to the same terminal, and then says so. */
+static bool announce(struct hf_supervisor *supervisor)
+{
+    if (!hf_supervisor_share_tickets(supervisor))
+        return false;
+    supervisor->announced = true;
+    if (supervisor->queued &&
+        hf_ui_shows_wait(supervisor->run->options->verbosity))
+        supervisor->launcher_paused = true;
+    return true;
+}
+
+static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    if (hf_grant_safe_until_ms(supervisor->grant) == 0)
+        supervisor->lost = true;
+    supervisor->watch_at_ms = now_ms + HF_WATCH_AFTER_MS;
+    if (supervisor->cancelled || supervisor->launcher_gone ||
+        supervisor->lost) {
+        ask_to_close_tickets(supervisor);
+        return;
+    }
+    if (!supervisor->announced && !supervisor->launcher_paused &&
+        !announce(supervisor)) {
+        ask_to_close_tickets(supervisor);
+        return;
+    }
+    if (supervisor->launcher_paused)
+        return;
+    if (start_command(supervisor))
+        supervisor->state = HF_SUPERVISOR_RUNNING;
+    else
+        ask_to_close_tickets(supervisor);
+}
+
+/* Do what can be done now.  The instant to look again; HF_FOREVER: when
+ * something happens. */
+static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    uint64_t at_ms;
+
+    if (supervisor->state == HF_SUPERVISOR_WAITING && supervisor->acquire_done)
+        supervisor->state =
+            supervisor->grant ? HF_SUPERVISOR_GRANTED : HF_SUPERVISOR_DONE;
+    if (supervisor->state == HF_SUPERVISOR_GRANTED)
+        advance_granted(supervisor, now_ms);
+    if (supervisor->state == HF_SUPERVISOR_RUNNING) {
+        at_ms = advance_running(supervisor, now_ms);
+        if (supervisor->state == HF_SUPERVISOR_RUNNING)
+            return at_ms;
+    }
+    if (supervisor->state == HF_SUPERVISOR_TERMINATING)
+        return advance_terminating(supervisor, now_ms);
+    /* A launcher that is frozen keeps the ticket itself: no use in hurrying. */
+    if (supervisor->state == HF_SUPERVISOR_CLOSING_TICKETS &&
+        (!supervisor->tickets_shared || supervisor->launcher_gone))
+        supervisor->state = HF_SUPERVISOR_DONE;
+    return HF_FOREVER;
+}
+
+/* ---------------------------------------------------------------- loop -- */
+
+static void wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms)
+{
+    int timeout = hf_alarm_set(&supervisor->alarm, at_ms) < 0
+                      ? HF_SUPERVISOR_POLL_MS
+                      : -1;
+    struct pollfd polled[] = {
+        {hf_client_fd(supervisor->client), POLLIN, 0},
+        {supervisor->launcher_gone ? -1 : supervisor->run->supervisor_end,
+         POLLIN, 0},
+        {supervisor->run->signal_fd, POLLIN, 0},
+        {supervisor->alarm.fd, POLLIN, 0},
+        {supervisor->lost ? -1 : supervisor->loss_fd, POLLIN, 0}};
+
+    poll(polled, sizeof polled / sizeof *polled,
+         supervisor->more_to_reap ? 0 : timeout);
+    /* Before the children are looked at, so that none is missed. */
+    read_signals(supervisor);
+    if (polled[0].revents)
+        hf_client_dispatch(supervisor->client);
+    if (supervisor->waits_for_itself)
+        cancel_wait(supervisor);
+    if (polled[1].revents)
+        read_messages(supervisor);
+    if (polled[4].revents)
+        supervisor->lost = true;
+    if (supervisor->state != HF_SUPERVISOR_TERMINATING)
+        reap(supervisor);
+}
+
+static void run_loop(struct hf_supervisor *supervisor)
+{
+    for (;;) {
+        uint64_t at_ms = advance(supervisor, hf_clock_now_ms());
+
+        if (supervisor->state == HF_SUPERVISOR_DONE)
+            break;
+        wait_for_event(supervisor, at_ms);
+    }
+    hf_termination_free(&supervisor->termination);
+}
+
+/* ------------------------------------------------------------- outcome -- */
+
+/* Why the grant was lost.  The library's text names the lock first, which our
+ * own does too; of several locks only the library knows which it was. */
+static const char *why_lost(const struct hf_supervisor *supervisor,
+                            struct hf_error *error)
+{
+    static const char before[] = "\" was lost: ";
+    const char *why;
+
+    if (supervisor->not_renewed)
+        return "the engine did not confirm it in time";
+    assert(supervisor->grant != NULL); /* what is lost is not released yet */
+    hf_grant_error(supervisor->grant, error);
+    why = strstr(error->text, before);
+    return why == NULL || supervisor->lock_count > 1 ? error->text
+                                                     : why + strlen(before);
+}
+
+static void set_lost(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+    struct hf_error error;
+
+    hf_error_set(&error, HF_ELOST, "'%.200s' was lost %s: %s",
+                 supervisor->run->options->label,
+                 supervisor->command > 0
+                     ? "while the command ran, which was therefore stopped"
+                     : "before the command could be started",
+                 why_lost(supervisor, &error));
+    outcome->exit_code = HF_EXIT_LOST;
+    memcpy(outcome->text, error.text, sizeof outcome->text);
+}
+
+/* The command has ended by itself.  Whether the lock was its own until then,
+ * the release could not confirm. */
+static void set_unconfirmed(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+
+    if (outcome->exit_code == HF_EXIT_LOST)
+        return;
+    outcome->exit_code = HF_EXIT_LOST;
+    snprintf(outcome->text, sizeof outcome->text,
+             "'%.200s' may have been lost before the command ended: the engine "
+             "did not confirm the release",
+             supervisor->run->options->label);
+}
+
+static void set_failed(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+    hf_status status = supervisor->failure.status;
+    char reason[HF_ERROR_TEXT_BYTES];
+
+    /* The same time is up for the wait and for the first connection. */
+    if (status == HF_ETIMEDOUT && !supervisor->queued &&
+        hf_client_state(supervisor->client) == HF_STATE_CONNECTING)
+        status = HF_EUNREACHABLE;
+    outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
+    outcome->exit_code = outcome->expected ? supervisor->run->options->busy_exit
+                                           : hf_exit_status(status);
+    hf_format_error(supervisor->failure.text, hf_clock_now_ms(), reason,
+                    sizeof reason);
+    if (outcome->expected)
+        snprintf(outcome->text, sizeof outcome->text,
+                 "'%.200s' was not obtained: %.250s",
+                 supervisor->run->options->label, reason);
+    else
+        snprintf(outcome->text, sizeof outcome->text, "%s", reason);
+}
+
+static void set_outcome(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+
+    if (supervisor->cancelled && supervisor->command == 0)
+        outcome->cancelled = 1;
+    else if (supervisor->lost || supervisor->not_renewed)
+        set_lost(supervisor);
+    else if (supervisor->command <= 0)
+        set_failed(supervisor);
+    else
+        outcome->exit_code = supervisor->exit_code;
+}
+
+void hf_supervisor_main(struct hf_run *run)
+{
+    struct hf_supervisor supervisor = {
+        .run = run, .alarm = HF_ALARM_INIT, .loss_fd = -1};
+
+    /* Out of the terminal's reach. */
+    setpgid(0, 0);
+    if (hf_supervisor_open(&supervisor))
+        run_loop(&supervisor);
+    if (supervisor.waits_for_itself && !supervisor.grant &&
+        !supervisor.cancelled)
+        hf_supervisor_set_waited_for_itself(&supervisor);
+    set_outcome(&supervisor);
+    atomic_store(&run->page->phase, HF_RUN_ENDED);
+    if (!hf_supervisor_close(&supervisor) && supervisor.command > 0)
+        set_unconfirmed(&supervisor);
+    _exit(0);
+}

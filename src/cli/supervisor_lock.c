@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/supervisor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ipc.h"
+#include "cli/ui.h"
+#include "core/error.h"
+#include "host/grant_check.h"
+
+/* How long the first connection may take, whatever the wait. */
+#define HF_CONNECT_MAX_MS 15000
+
+/* How often the wait is shown on a terminal. */
+#define HF_WAIT_REDRAW_EVERY_MS 1000
+
+/* A lease is looked up so many times while it lasts, at least so far apart. */
+#define HF_LEASE_CHECKS 8
+#define HF_LEASE_CHECK_MIN_MS 20
+
+/* When there were no descriptors or threads to watch the grant with. */
+#define HF_WATCH_RETRY_MS 1000
+
+static void offer_line(int end, const char *line)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_TEXT};
+
+    snprintf(message.as.text.line, sizeof message.as.text.line, "%s", line);
+    (void)hf_ipc_send_droppable(end, &message);
+}
+
+void hf_supervisor_print(struct hf_supervisor *supervisor,
+                         enum hf_verbosity at_least, const char *format, ...)
+{
+    char line[HF_ERROR_TEXT_BYTES];
+    va_list arguments;
+
+    if (supervisor->run->options->verbosity < at_least)
+        return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    offer_line(supervisor->run->supervisor_end, line);
+}
+
+/* ----------------------------------------------------------- callbacks -- */
+
+/* On any thread of the library. */
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    const struct hf_run *run = arg;
+
+    (void)level;
+    offer_line(run->supervisor_end, line);
+}
+
+static void on_wait(void *arg, const struct hf_wait *wait)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_WAITING};
+    struct hf_supervisor *supervisor = arg;
+
+    supervisor->queued = true;
+    if (hf_supervisor_waits_for_itself(supervisor, wait->holder))
+        supervisor->waits_for_itself = true;
+    if (supervisor->run->options->verbosity == HF_QUIET)
+        return;
+    message.as.wait.ahead = wait->ahead;
+    message.as.wait.waited_ms = wait->waited_ms;
+    snprintf(message.as.wait.holder, sizeof message.as.wait.holder, "%s",
+             wait->holder);
+    (void)hf_ipc_send_droppable(supervisor->run->supervisor_end, &message);
+}
+
+static void on_acquired(void *arg, const struct hf_result *result)
+{
+    struct hf_supervisor *supervisor = arg;
+
+    supervisor->acquire_done = true;
+    supervisor->grant = result->grant;
+    supervisor->failure.status = result->status;
+    snprintf(supervisor->failure.text, sizeof supervisor->failure.text, "%s",
+             result->text);
+}
+
+/* ---------------------------------------------------------------- open -- */
+
+static bool open_client(struct hf_supervisor *supervisor)
+{
+    static const enum hf_log_level levels[] = {
+        [HF_QUIET] = HF_LOG_ERROR,
+        [HF_NORMAL] = HF_LOG_WARNING,
+        [HF_VERBOSE] = HF_LOG_INFO,
+    };
+    const struct hf_run_options *options = supervisor->run->options;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+    opts.delivery = HF_DELIVER_DISPATCH;
+    opts.connect_ms = HF_CONNECT_MAX_MS;
+    if (options->wait_ms > 0 && options->wait_ms < HF_CONNECT_MAX_MS)
+        opts.connect_ms = options->wait_ms;
+    opts.on_log.fn = on_log;
+    opts.on_log.arg = supervisor->run;
+    opts.on_log.level = levels[options->verbosity];
+    return hf_client_open(options->url, &opts, &supervisor->client,
+                          &supervisor->failure) == HF_OK;
+}
+
+static hf_status start_acquire(struct hf_supervisor *supervisor)
+{
+    const struct hf_run_options *options = supervisor->run->options;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_done done = {on_acquired, supervisor, NULL};
+
+    opts.wait_ms = options->wait_ms;
+    opts.text = options->text[0] != '\0' ? options->text : NULL;
+    opts.owner = hf_owner_self(); /* for holds= of what is inherited */
+    opts.on_wait.fn = on_wait;
+    opts.on_wait.arg = supervisor;
+    if (options->verbosity != HF_QUIET)
+        opts.on_wait_every_ms = hf_ui_shows_wait(options->verbosity)
+                                    ? HF_WAIT_REDRAW_EVERY_MS
+                                    : HF_WAIT_LINE_EVERY_MS;
+    return hf_locks_acquire_start(supervisor->locks, supervisor->lock_count,
+                                  &opts, done, &supervisor->op);
+}
+
+static void print_engine(struct hf_supervisor *supervisor)
+{
+    char engine[HF_ERROR_TEXT_BYTES - 16];
+
+    if (supervisor->run->options->verbosity < HF_VERBOSE)
+        return;
+    hf_client_describe(supervisor->client, engine, sizeof engine);
+    hf_supervisor_print(supervisor, HF_VERBOSE, "engine %s", engine);
+}
+
+bool hf_supervisor_open(struct hf_supervisor *supervisor)
+{
+    const struct hf_run_options *options = supervisor->run->options;
+    struct hf_lock_opts lock_opts = HF_LOCK_OPTS_INIT;
+
+    if (!open_client(supervisor))
+        return false;
+    print_engine(supervisor);
+    lock_opts.kind = options->kind;
+    lock_opts.permits = options->permits;
+    lock_opts.limit = options->limit;
+    for (int i = 0; i < options->name_count; i++) {
+        if (hf_lock_open(supervisor->client, options->names[i], &lock_opts,
+                         &supervisor->locks[i]) != HF_OK) {
+            hf_client_error(supervisor->client, &supervisor->failure);
+            return false;
+        }
+        supervisor->lock_count++;
+    }
+    if (hf_supervisor_refuse_nested(supervisor))
+        return false;
+    hf_supervisor_inherit_holdings(supervisor);
+    if (start_acquire(supervisor) != HF_OK) {
+        hf_lock_error(supervisor->locks[0], &supervisor->failure);
+        return false;
+    }
+    return true;
+}
+
+/* --------------------------------------------------------------- grant -- */
+
+uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
+                                     uint64_t now_ms)
+{
+    struct hf_shared_page *page = supervisor->run->page;
+    uint64_t safe_until_ms = hf_grant_safe_until_ms(supervisor->grant);
+    uint64_t check_ms;
+
+    /* Not 0: the page says what was promised, and a loss is not a promise. */
+    if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
+        return HF_FOREVER;
+    (void)hf_grant_ask(
+        supervisor->grant); /* the command ends with the promise */
+    hf_shared_page_set_safe_until(page, safe_until_ms, now_ms);
+    check_ms = atomic_load(&page->lease_ms) / HF_LEASE_CHECKS;
+    return now_ms + (check_ms > HF_LEASE_CHECK_MIN_MS ? check_ms
+                                                      : HF_LEASE_CHECK_MIN_MS);
+}
+
+/* Give the launcher a descriptor of the ticket of ${lock}, if there is such a
+ * thing.  False with .failure set if that fails. */
+static bool share_ticket(struct hf_supervisor *supervisor, struct hf_lock *lock)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_TICKET};
+    const char *why = "";
+    hf_status status;
+    int fd = -1;
+
+    status = hf_grant_hold_fd_of(supervisor->grant, lock, &fd);
+    if (status == HF_EUNSUPPORTED)
+        return true;
+    if (status != HF_OK) {
+        why = hf_status_text(status);
+    } else if (hf_ipc_send(supervisor->run->supervisor_end, &message, fd)) {
+        supervisor->tickets_shared = true;
+    } else {
+        why = strerror(errno);
+        status = HF_ELIMIT;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (status != HF_OK)
+        hf_error_set(&supervisor->failure, status,
+                     "the ticket of '%.200s' cannot be shared between two "
+                     "processes: %s; end some of what is running",
+                     hf_lock_name(lock), why);
+    return status == HF_OK;
+}
+
+bool hf_supervisor_share_tickets(struct hf_supervisor *supervisor)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_GRANTED};
+
+    for (size_t i = 0; i < supervisor->lock_count; i++) {
+        if (!share_ticket(supervisor, supervisor->locks[i]))
+            return false;
+    }
+    hf_supervisor_publish_lease(supervisor, hf_clock_now_ms());
+    atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);
+    if (hf_ipc_send(supervisor->run->supervisor_end, &message, -1))
+        return true;
+    hf_error_set(&supervisor->failure, HF_ELIMIT,
+                 "'%.200s' was granted, but the process that should know "
+                 "cannot be told: %s; end some of what is running",
+                 supervisor->run->options->label, strerror(errno));
+    return false;
+}
+
+uint64_t hf_supervisor_watch_grant(struct hf_supervisor *supervisor,
+                                   uint64_t now_ms)
+{
+    if (supervisor->loss_fd >= 0)
+        return HF_FOREVER;
+    if (now_ms < supervisor->watch_at_ms)
+        return supervisor->watch_at_ms;
+    if (hf_grant_loss_fd(supervisor->grant, &supervisor->loss_fd) == HF_OK)
+        return HF_FOREVER;
+    supervisor->loss_fd = -1;
+    supervisor->watch_at_ms = now_ms + HF_WATCH_RETRY_MS;
+    return supervisor->watch_at_ms;
+}
+
+bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_CLOSE_TICKETS};
+
+    return supervisor->tickets_shared && !supervisor->launcher_gone &&
+           hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
+}
+
+bool hf_supervisor_close(struct hf_supervisor *supervisor)
+{
+    bool released = true;
+
+    if (supervisor->grant)
+        released = hf_grant_release(supervisor->grant) != HF_ELOST;
+    hf_op_free(supervisor->op);
+    for (size_t i = 0; i < supervisor->lock_count; i++)
+        hf_lock_free(supervisor->locks[i]);
+    hf_client_close(supervisor->client);
+    return released;
+}

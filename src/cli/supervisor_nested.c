@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run inside of another: what the command is told of the locks that are held
+ * around it, and the wait for one of them, which would never end. */
+#include "cli/supervisor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/format.h"
+#include "core/error.h"
+#include "host/client.h"
+#include "host/grant.h"
+
+/* The part that is the same for all locks of this run. */
+static void describe_held(const struct hf_supervisor *supervisor,
+                          struct hf_held_lock *held)
+{
+    const struct hf_run_options *options = supervisor->run->options;
+    char engine[HF_ERROR_TEXT_BYTES];
+
+    *held = (struct hf_held_lock){.pid = getpid(),
+                                  .started = hf_process_started(getpid()),
+                                  .kind = options->kind,
+                                  .permits = options->permits};
+    hf_client_describe(supervisor->client, engine, sizeof engine);
+    hf_held_lock_engine(engine, held->engine);
+}
+
+bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
+                               struct hf_environment *environment)
+{
+    const char *url = supervisor->run->options->url;
+    struct hf_environment_values values = {.count = supervisor->lock_count};
+
+    values.url = url ? url : hf_client_default_url();
+    describe_held(supervisor, &values.held);
+    for (size_t i = 0; i < supervisor->lock_count; i++) {
+        const struct hf_lock *lock = supervisor->locks[i];
+        char id[HF_TICKET_ID_TEXT_BYTES];
+
+        values.names[i] = hf_lock_name(lock);
+        values.tokens[i] = hf_grant_token_of(supervisor->grant, lock);
+        hf_ticket_id_format(hf_grant_ticket_id(supervisor->grant, lock), id);
+        (void)snprintf(values.tickets[i], HF_HELD_LOCK_TICKET_BYTES, "%.8s",
+                       id);
+    }
+    return hf_environment_make(&values, environment);
+}
+
+static void inherit(void *arg, const struct hf_held_lock *held)
+{
+    hf_holdings_inherit(arg, held->name, held->ticket);
+}
+
+void hf_supervisor_inherit_holdings(const struct hf_supervisor *supervisor)
+{
+    struct hf_held_lock self;
+
+    describe_held(supervisor, &self);
+    hf_held_locks_each(getenv(HF_HELD_LOCKS_VARIABLE), self.engine, inherit,
+                       supervisor->client);
+}
+
+static void set_blocked(struct hf_supervisor *supervisor,
+                        const struct hf_held_lock *held)
+{
+    if (held->kind == HF_KIND_SEMAPHORE)
+        hf_error_set(&supervisor->failure, HF_EINVAL,
+                     "%" PRIu32 " of the permits of '%.200s' are held by the "
+                     "run that this one is part of (pid %d), so %" PRIu32
+                     " of %" PRIu32 " would never be free; take all that is "
+                     "needed in the outer run",
+                     held->permits, held->name, (int)held->pid,
+                     supervisor->run->options->permits,
+                     supervisor->run->options->limit);
+    else
+        hf_error_set(&supervisor->failure, HF_EINVAL,
+                     "'%.200s' is held already (%s) by the run that this one "
+                     "is part of (pid %d), so the wait would never end; take "
+                     "it once, in the outer run",
+                     held->name, hf_format_kind(held->kind), (int)held->pid);
+}
+
+bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor)
+{
+    const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
+    struct hf_held_lock wanted, found;
+
+    /* As pthread_mutex_trylock(), a try answers that the lock is held. */
+    if (!text || supervisor->run->options->wait_ms == 0)
+        return false;
+    describe_held(supervisor, &wanted);
+    for (size_t i = 0; i < supervisor->lock_count; i++) {
+        (void)snprintf(wanted.name, sizeof wanted.name, "%s",
+                       hf_lock_name(supervisor->locks[i]));
+        if (hf_held_locks_block(text, &wanted, supervisor->run->options->limit,
+                                &found)) {
+            set_blocked(supervisor, &found);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hf_supervisor_waits_for_itself(const struct hf_supervisor *supervisor,
+                                    const char *holder)
+{
+    const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
+
+    if (!text || supervisor->run->options->wait_ms == 0 ||
+        supervisor->run->options->kind == HF_KIND_SEMAPHORE)
+        return false;
+    for (size_t i = 0; i < supervisor->lock_count; i++)
+        if (hf_held_locks_have_holder(text, hf_lock_name(supervisor->locks[i]),
+                                      holder, hf_clock_now_ms()))
+            return true;
+    return false;
+}
+
+void hf_supervisor_set_waited_for_itself(struct hf_supervisor *supervisor)
+{
+    hf_error_set(
+        &supervisor->failure, HF_EINVAL,
+        "'%.200s' is held already by the run that this one is part of, "
+        "so the wait would never end (a reader inside of a reader "
+        "waits for the writers in between); take it once, in the "
+        "outer run",
+        supervisor->run->options->label);
+}

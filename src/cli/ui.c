@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/ui.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/format.h"
+#include "core/utf8.h"
+
+#define HF_LINE_BYTES 1024
+#define HF_COLUMNS_DEFAULT 80
+
+/* Back to the first column and clear to the end of the line. */
+#define HF_CLEAR "\r\033[K"
+
+/* The one process-wide thing of the launcher: its terminal has one cursor. */
+static bool wait_is_shown;
+
+static void write_stderr(const char *text, size_t bytes)
+{
+    ssize_t written;
+
+    do
+        written = write(STDERR_FILENO, text, bytes);
+    while (written < 0 && errno == EINTR);
+    /* There is nobody to tell that nobody can be told. */
+}
+
+/* Cut ${text} to ${columns}, counting a character of UTF-8 as one. */
+static void truncate_columns(char *text, unsigned columns)
+{
+    unsigned used = 0;
+
+    for (; *text; text++) {
+        if ((*text & 0xc0) != 0x80 && used++ == columns) {
+            *text = '\0';
+            return;
+        }
+    }
+}
+
+static unsigned terminal_columns(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 2)
+        return HF_COLUMNS_DEFAULT;
+    return size.ws_col;
+}
+
+void hf_ui_print(const char *format, ...)
+{
+    static const char head[] = "holdfast: ";
+    char line[HF_LINE_BYTES];
+    char *text = line + sizeof head - 1;
+    va_list arguments;
+    size_t length;
+
+    hf_ui_clear_wait();
+    memcpy(line, head, sizeof head);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof line - sizeof head, format, arguments);
+    va_end(arguments);
+    hf_utf8_make_printable(text, false);
+    length = strlen(line);
+    line[length++] = '\n';
+    write_stderr(line, length);
+}
+
+void hf_ui_print_error(const struct hf_error *error)
+{
+    char text[HF_ERROR_TEXT_BYTES + HF_FORMAT_BYTES];
+
+    hf_format_error(error->text, hf_clock_now_ms(), text, sizeof text);
+    hf_ui_print("%s", text);
+}
+
+bool hf_ui_shows_wait(enum hf_verbosity verbosity)
+{
+    return verbosity != HF_QUIET && isatty(STDERR_FILENO) == 1;
+}
+
+static bool in_foreground(void)
+{
+    return tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+/* All but the "holdfast: ". */
+static void format_wait(const struct hf_ui_wait *wait, char line[HF_LINE_BYTES])
+{
+    char waited[HF_FORMAT_DURATION_BYTES];
+    char owner[HF_FORMAT_BYTES];
+
+    hf_format_duration(wait->waited_ms, waited);
+    hf_format_holder(wait->holder, hf_clock_now_ms(), owner);
+    (void)snprintf(line, HF_LINE_BYTES,
+                   "waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%.700s",
+                   wait->name, waited, wait->ahead, *owner ? ", held by " : "",
+                   owner);
+}
+
+void hf_ui_show_wait(const struct hf_ui_wait *wait)
+{
+    char text[HF_LINE_BYTES], line[HF_LINE_BYTES + sizeof "holdfast: "];
+
+    if (!in_foreground())
+        return;
+    format_wait(wait, text);
+    (void)snprintf(line, sizeof line, "holdfast: %s", text);
+    hf_utf8_make_printable(line, false);
+    truncate_columns(line, terminal_columns() - 1);
+    write_stderr(HF_CLEAR, strlen(HF_CLEAR));
+    write_stderr(line, strlen(line));
+    wait_is_shown = true;
+}
+
+void hf_ui_print_wait(const struct hf_ui_wait *wait)
+{
+    char text[HF_LINE_BYTES];
+
+    format_wait(wait, text);
+    hf_ui_print("%s", text);
+}
+
+void hf_ui_clear_wait(void)
+{
+    if (wait_is_shown && in_foreground())
+        write_stderr(HF_CLEAR, strlen(HF_CLEAR));
+    wait_is_shown = false;
+}
