@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "conformance/real_host.h"
-#include "engines/file/entry.h"
 #include "engines/file/file.h"
+#include "engines/file/file_names.h"
 
 struct file_bench {
     char root[64];
@@ -120,9 +120,9 @@ void bench_file_move(const char *root)
 
 void bench_file_path(const char *queue, char path[BENCH_FILE_PATH_BYTES])
 {
-    char entry[HF_ENTRY_BYTES];
+    char entry[HF_DIR_NAME_BYTES];
 
-    hf_entry_format(queue, entry);
+    hf_dir_name_format(queue, entry);
     (void)snprintf(path, BENCH_FILE_PATH_BYTES, "%s/locks/%s", place.root,
                    entry);
 }

@@ -307,7 +307,8 @@ static int count_fifo(const char *path, const struct stat *status, int type,
                       struct FTW *walk)
 {
     (void)type;
-    /* One that is being made is no ticket yet: see src/engines/file/entry.h. */
+    /* One that is being made is no ticket yet: see
+     * src/engines/file/file_names.h. */
     if (S_ISFIFO(status->st_mode) && strcmp(path + walk->base, ".new") != 0)
         fifos++;
     return 0;

@@ -30,7 +30,7 @@ int root_finish(void **state)
     return system(command);
 }
 
-hf_status root_choose(const char *text, struct hf_site *site,
+hf_status root_choose(const char *text, struct hf_root_settings *settings,
                       struct hf_error *error)
 {
     struct hf_url url;
@@ -40,7 +40,7 @@ hf_status root_choose(const char *text, struct hf_site *site,
     status = hf_url_parse(text, &url, error);
     if (status != HF_OK)
         return status;
-    status = hf_site_choose(&url, site, error);
+    status = hf_root_settings_choose(&url, settings, error);
     hf_url_free(&url);
     return status;
 }
@@ -49,16 +49,16 @@ hf_status root_open_with(const char *root, const char *state, const char *query,
                          struct hf_error *error)
 {
     struct hf_descriptors descriptors = {{NULL}};
-    struct hf_place *place;
-    struct hf_site site;
+    struct hf_root_dir *opened;
+    struct hf_root_settings settings;
     char url[HF_ROOT_BYTES + 256];
     hf_status status;
 
     (void)snprintf(url, sizeof(url), "file:%s?state=%s%s", root, state, query);
-    assert_int_equal(root_choose(url, &site, error), HF_OK);
-    status = hf_place_open(&site, &descriptors, &place, error);
-    assert_true((status == HF_OK) == (place != NULL));
-    hf_place_unref(place);
+    assert_int_equal(root_choose(url, &settings, error), HF_OK);
+    status = hf_root_dir_open(&settings, &descriptors, &opened, error);
+    assert_true((status == HF_OK) == (opened != NULL));
+    hf_root_dir_unref(opened);
     hf_descriptors_free(&descriptors);
     return status;
 }

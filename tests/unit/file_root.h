@@ -3,7 +3,7 @@
 #ifndef HF_TESTS_UNIT_FILE_ROOT_H
 #define HF_TESTS_UNIT_FILE_ROOT_H
 
-#include "engines/file/place.h"
+#include "engines/file/root_dir.h"
 
 /* The directory of this test: root's, mode 0700.  Set-up and tear-down. */
 extern char root_dir[64];
@@ -11,7 +11,7 @@ int root_begin(void **state);
 int root_finish(void **state);
 
 /* What the engine makes of the URL ${text}. */
-hf_status root_choose(const char *text, struct hf_site *site,
+hf_status root_choose(const char *text, struct hf_root_settings *settings,
                       struct hf_error *error);
 
 /* Open the place file:${root}?state=${state}${query} and close it again. */

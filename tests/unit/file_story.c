@@ -15,7 +15,7 @@
 
 #include "conformance/bench_file.h"
 #include "conformance/real_host.h"
-#include "engines/file/sys.h"
+#include "engines/file/syscalls.h"
 
 int story_begin(void **state)
 {
@@ -27,7 +27,7 @@ int story_begin(void **state)
 int story_finish(void **state)
 {
     (void)state;
-    hf_sys_step = NULL;
+    hf_sys_hook = NULL;
     bench_file.finish(&bench_file);
     return 0;
 }
@@ -62,18 +62,18 @@ void story_fail_call(unsigned nth, int error)
     fault.left = nth;
     fault.error = error;
     fault.failed = false;
-    hf_sys_step = fail_one;
+    hf_sys_hook = fail_one;
 }
 
 void story_die_at_call(unsigned nth)
 {
     fault.left = nth;
-    hf_sys_step = die_at_one;
+    hf_sys_hook = die_at_one;
 }
 
 bool story_call_failed(void)
 {
-    hf_sys_step = NULL;
+    hf_sys_hook = NULL;
     return fault.failed;
 }
 

@@ -22,8 +22,8 @@
 #include "conformance/bench_file.h"
 #include "conformance/real_host.h"
 #include "conformance/seat.h"
-#include "engines/file/counter.h"
-#include "engines/file/sys.h"
+#include "engines/file/syscalls.h"
+#include "engines/file/token_counter.h"
 #include "file_story.h"
 
 /* Make the lock's directory and take its flock, as a process does that is
@@ -237,7 +237,7 @@ static void begin_visit(struct seat *seat, const char *at)
     visit.at = at;
     visit.seat = seat;
     visit.id = fresh_id();
-    hf_sys_step = come_meanwhile;
+    hf_sys_hook = come_meanwhile;
 }
 
 /* The visitor slept, and was woken by this thread, which did not sleep. */
@@ -247,7 +247,7 @@ static void assert_visitor_was_woken(void)
     assert_int_equal(visit.own_sleeps, 0);
     assert_int_equal(visit.own_wakes, 1);
     (void)seat_wait(visit.seat, visit.call);
-    hf_sys_step = NULL;
+    hf_sys_hook = NULL;
     assert_int_equal(visit.call->answer, HF_EVENT_ENQUEUED);
 }
 
@@ -318,7 +318,7 @@ static void a_counter_that_was_truncated_wakes_nobody(void **state)
     call = begin_enqueue(a, "q", fresh_id());
     assert_int_equal(close(fd), 0);
     (void)seat_wait(a, call);
-    hf_sys_step = NULL;
+    hf_sys_hook = NULL;
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(atomic_load(&visit.sleeps), 0);
     seat_close(a);
@@ -331,7 +331,7 @@ static void a_new_block_is_reserved_on_the_side(void **state)
 {
     struct seat *a = seat_open(&bench_file);
     char path[BENCH_FILE_PATH_BYTES];
-    struct hf_counter_page *page;
+    struct hf_token_counter_page *page;
     struct call *call;
     uint64_t limit;
     int fd;
@@ -339,8 +339,8 @@ static void a_new_block_is_reserved_on_the_side(void **state)
     (void)state;
     (void)snprintf(path, sizeof(path), "%s/counter", bench_file_root());
     fd = open(path, O_RDWR | O_CLOEXEC);
-    page =
-        mmap(NULL, HF_COUNTER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    page = mmap(NULL, HF_TOKEN_COUNTER_BYTES, PROT_READ | PROT_WRITE,
+                MAP_SHARED, fd, 0);
     assert_true(page != MAP_FAILED);
     limit = atomic_load(&page->limit);
     atomic_store(&page->value, limit);
@@ -350,7 +350,7 @@ static void a_new_block_is_reserved_on_the_side(void **state)
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_true(call->tickets[0].token > limit);
     assert_true(atomic_load(&page->limit) > limit);
-    (void)munmap(page, HF_COUNTER_BYTES);
+    (void)munmap(page, HF_TOKEN_COUNTER_BYTES);
     (void)close(fd);
     seat_close(a);
 }

@@ -14,7 +14,7 @@
 
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
-#include "engines/file/sys.h"
+#include "engines/file/syscalls.h"
 #include "file_story.h"
 
 #define CALLS_BYTES 512
@@ -39,12 +39,12 @@ static int note_call(const char *call)
 static void begin_noting(void)
 {
     calls[0] = '\0';
-    hf_sys_step = note_call;
+    hf_sys_hook = note_call;
 }
 
 static void assert_noted(const char *expected)
 {
-    hf_sys_step = NULL;
+    hf_sys_hook = NULL;
     assert_string_equal(calls, expected);
 }
 

@@ -12,7 +12,7 @@
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
 #include "core/admission.h"
-#include "engines/file/sys.h"
+#include "engines/file/syscalls.h"
 
 /* The writer, and when it is to change. */
 static struct {
@@ -30,7 +30,7 @@ static int downgrade_in_time(const char *call)
 {
     (void)call;
     if (writer.left > 0 && --writer.left == 0) {
-        hf_sys_step = NULL; /* its own calls do not count */
+        hf_sys_hook = NULL; /* its own calls do not count */
         assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
     }
     return 0;
@@ -52,7 +52,7 @@ static void begin(unsigned long nth)
 
 static bool has_changed(void)
 {
-    hf_sys_step = NULL;
+    hf_sys_hook = NULL;
     return writer.left == 0;
 }
 
@@ -79,7 +79,7 @@ static void an_enqueue_sees_one_of_the_two(void **state)
 
         begin(nth);
         other = seat_open(&bench_file);
-        hf_sys_step = downgrade_in_time;
+        hf_sys_hook = downgrade_in_time;
         call = seat_enqueue(other, "q", mine, HF_TICKET_WRITE, "another");
         changed = has_changed();
         assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
@@ -110,7 +110,7 @@ static bool list_while_it_changes(unsigned long nth)
         assert_int_equal(
             seat_enqueue(other, "q", fresh_id(), HF_TICKET_READ, "")->answer,
             HF_EVENT_ENQUEUED);
-    hf_sys_step = downgrade_in_time;
+    hf_sys_hook = downgrade_in_time;
     call = seat_ask(looker, HF_REQUEST_LIST, "q", mine);
     changed = has_changed();
     assert_int_equal(call->answer, HF_EVENT_LISTED);
@@ -153,7 +153,7 @@ static void a_watch_hears_of_the_change(void **state)
         other = seat_open(&bench_file);
         call = seat_enqueue(other, "q", mine, HF_TICKET_READ, "");
         assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-        hf_sys_step = downgrade_in_time;
+        hf_sys_hook = downgrade_in_time;
         watch = seat_watch(other, "q", call_find(call, writer.id));
         changed = has_changed();
         if (!changed)
@@ -188,7 +188,7 @@ static void a_request_finds_the_ticket_while_it_changes(void **state)
 
         begin(nth);
         other = seat_open(&bench_file);
-        hf_sys_step = downgrade_in_time;
+        hf_sys_hook = downgrade_in_time;
         call = seat_ask(other, HF_REQUEST_REVOKE, "q", writer.id);
         changed = has_changed();
         if (!changed)
@@ -213,7 +213,7 @@ static int ask_in_time(const char *call)
 {
     (void)call;
     if (asker.left > 0 && --asker.left == 0) {
-        hf_sys_step = NULL;
+        hf_sys_hook = NULL;
         assert_true(
             seat_insist(asker.seat, HF_REQUEST_REVOKE, "q", writer.id)->found);
     }
@@ -229,9 +229,9 @@ static void the_change_keeps_a_request(void **state)
         begin(0);
         asker.seat = seat_open(&bench_file);
         asker.left = nth;
-        hf_sys_step = ask_in_time;
+        hf_sys_hook = ask_in_time;
         assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
-        hf_sys_step = NULL;
+        hf_sys_hook = NULL;
         asked = asker.left == 0;
         if (asked)
             assert_heard();
@@ -246,7 +246,7 @@ static int downgrade_if_there(const char *call)
 {
     (void)call;
     if (writer.left > 0 && --writer.left == 0) {
-        hf_sys_step = NULL;
+        hf_sys_hook = NULL;
         (void)downgrade();
     }
     return 0;
@@ -268,7 +268,7 @@ static void an_eviction_finds_the_ticket_while_it_changes(void **state)
 
         begin(nth);
         other = seat_open(&bench_file);
-        hf_sys_step = downgrade_if_there;
+        hf_sys_hook = downgrade_if_there;
         assert_true(seat_ask(other, HF_REQUEST_REMOVE, "q", writer.id)->found);
         changed = has_changed();
         assert_taken_out(other);
@@ -283,7 +283,7 @@ static int evict_in_time(const char *call)
 {
     (void)call;
     if (asker.left > 0 && --asker.left == 0) {
-        hf_sys_step = NULL;
+        hf_sys_hook = NULL;
         assert_true(
             seat_ask(asker.seat, HF_REQUEST_REMOVE, "q", writer.id)->found);
     }
@@ -300,9 +300,9 @@ static void what_is_evicted_while_it_changes_is_gone(void **state)
         begin(0);
         asker.seat = seat_open(&bench_file);
         asker.left = nth;
-        hf_sys_step = evict_in_time;
+        hf_sys_hook = evict_in_time;
         (void)downgrade();
-        hf_sys_step = NULL;
+        hf_sys_hook = NULL;
         evicted = asker.left == 0;
         if (evicted)
             assert_taken_out(asker.seat);

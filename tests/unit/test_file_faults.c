@@ -19,8 +19,8 @@
 
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
-#include "engines/file/entry.h"
-#include "engines/file/sys.h"
+#include "engines/file/file_names.h"
+#include "engines/file/syscalls.h"
 #include "file_story.h"
 
 #define STEPS_MAX 256

@@ -21,9 +21,9 @@
 #include "conformance/bench_file.h"
 #include "conformance/real_host.h"
 #include "conformance/seat.h"
-#include "engines/file/entry.h"
 #include "engines/file/file.h"
-#include "engines/file/sys.h"
+#include "engines/file/file_names.h"
+#include "engines/file/syscalls.h"
 #include "file_story.h"
 
 /* Run ${command}, in which $P is ${path}. */
@@ -147,10 +147,10 @@ static void a_ticket_is_not_seen_for_once(void **state)
 
         (void)take(a, "q", id, 1);
         looks_left = look;
-        hf_sys_step = no_looks;
+        hf_sys_hook = no_looks;
         own = watch(a, "q", id);
         assert_int_equal(looks_left, 0);
-        hf_sys_step = NULL;
+        hf_sys_hook = NULL;
         seat_settle(a);
         assert_int_equal(own->gone, 0);
         bench_file_path("q", path);
@@ -246,7 +246,7 @@ static void lose_without(int (*step)(const char *call))
     struct hf_ticket_id id = fresh_id();
     struct call *own;
 
-    hf_sys_step = step;
+    hf_sys_hook = step;
     bench_file_path("q", path);
     (void)take(a, "q", id, 1);
     own = watch(a, "q", id);
@@ -254,7 +254,7 @@ static void lose_without(int (*step)(const char *call))
     shell("rm -r $P", path);
     assert_true(seat_sees_gone(a, own));
     seat_close(a);
-    hf_sys_step = NULL;
+    hf_sys_hook = NULL;
 }
 
 static void removal_is_noticed_without_inotify(void **state)

@@ -12,8 +12,8 @@
 
 #include "core/error.h"
 #include "engines/file/engine.h"
-#include "engines/file/sys.h"
-#include "engines/file/trouble.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 #define TRIES 8
@@ -58,31 +58,34 @@ static int replace_payload(int dir, const struct hf_ticket *ticket,
     return rc;
 }
 
-static hf_status carry_out(struct hf_engine *engine,
-                           const struct hf_file_ticket *own,
-                           const char *payload, struct hf_error *error)
+static hf_status write_payload(struct hf_engine *engine,
+                               const struct hf_file_ticket *own_ticket,
+                               const char *payload, struct hf_error *error)
 {
     char path[HF_PATH_BYTES];
     hf_status status = HF_OK;
     int dir;
 
-    hf_site_path(&engine->site, own->entry, NULL, path);
+    hf_root_settings_path(&engine->settings, own_ticket->dir_name, NULL, path);
     dir = hf_sys_open(path, DIR_FLAGS, 0);
     if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
-        return hf_trouble(error, "open", path);
-    if (replace_payload(dir, &own->ticket, payload) != 0)
-        status = hf_trouble(error, "write a payload in", path);
+        return hf_error_set_errno(error, "open", path);
+    if (replace_payload(dir, &own_ticket->ticket, payload) != 0)
+        status = hf_error_set_errno(error, "write a payload in", path);
     hf_descriptors_close(&engine->descriptors, &dir);
     return status;
 }
 
 void hf_engine_describe(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
-    bool found = own != NULL && hf_own_present(engine, own);
+    struct hf_file_ticket *own_ticket =
+        hf_engine_own_ticket(engine, &request->ticket);
+    bool found =
+        own_ticket != NULL && hf_file_ticket_is_present(engine, own_ticket);
     struct hf_error error;
 
-    if (found && carry_out(engine, own, request->payload, &error) != HF_OK)
+    if (found &&
+        write_payload(engine, own_ticket, request->payload, &error) != HF_OK)
         hf_engine_refuse(engine, request, &error);
     else
         hf_engine_answer_found(engine, request, HF_EVENT_DESCRIBED, found);

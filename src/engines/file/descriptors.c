@@ -14,16 +14,17 @@ static struct hf_descriptors_page *page_of(struct hf_descriptors *descriptors,
                                            size_t index)
 {
     struct hf_descriptors_page *page = atomic_load(&descriptors->pages[index]);
-    struct hf_descriptors_page *mine;
+    struct hf_descriptors_page *created;
 
     if (page != NULL)
         return page;
-    mine = hf_alloc(sizeof(*mine));
-    if (mine == NULL)
+    created = hf_alloc(sizeof(*created));
+    if (created == NULL)
         return NULL;
-    if (atomic_compare_exchange_strong(&descriptors->pages[index], &page, mine))
-        return mine;
-    hf_free(mine); /* another thread was first */
+    if (atomic_compare_exchange_strong(&descriptors->pages[index], &page,
+                                       created))
+        return created;
+    hf_free(created); /* another thread was first */
     return page;
 }
 

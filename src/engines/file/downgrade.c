@@ -10,8 +10,9 @@
  * it is locked.  Who lists meanwhile could pass the second one's place before
  * it is there, and the first one's when it is gone; the counter tells of that.
  *
- * A request to let go touches the first FIFO (others.c) until its name is gone.
- * Its time is read after that, and the second ticket takes the request over.
+ * A request to let go touches the first FIFO (eviction.c) until its name is
+ * gone. Its time is read after that, and the second ticket takes the request
+ * over.
  */
 #include <assert.h>
 #include <errno.h>
@@ -21,232 +22,237 @@
 
 #include "core/error.h"
 #include "engines/file/engine.h"
-#include "engines/file/sys.h"
-#include "engines/file/trouble.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
 
 /* One under way. */
-struct change {
+struct downgrade {
     struct hf_engine *engine;
-    struct hf_file_ticket *own;
+    struct hf_file_ticket *own_ticket;
     const char *payload;
     struct hf_error *error;
     struct hf_ticket reader;
     int dir;
-    int fifo;         /* the reader's; -1: not open */
-    struct stat made; /* .fifo before others took it for alive */
+    int fifo;              /* the reader's; -1: not open */
+    struct stat fifo_stat; /* .fifo before others took it for alive */
     char path[HF_PATH_BYTES];
     char file[HF_TICKET_FILE_BYTES]; /* the reader's */
     char payload_file[HF_PAYLOAD_FILE_BYTES];
 };
 
-static hf_status trouble(const struct change *c, const char *what)
+static hf_status fail_errno(const struct downgrade *d, const char *what)
 {
-    return hf_trouble(c->error, what, c->path);
+    return hf_error_set_errno(d->error, what, d->path);
 }
 
-static hf_status removed(const struct change *c)
+static hf_status fail_removed(const struct downgrade *d)
 {
-    return hf_error_set(c->error, HF_ELOST, "the ticket was removed from %s",
-                        c->path);
+    return hf_error_set(d->error, HF_ELOST, "the ticket was removed from %s",
+                        d->path);
 }
 
 /* In the directory where the write ticket is: HF_ELOST if it is in none. */
-static hf_status open_directory(struct change *c)
+static hf_status open_directory(struct downgrade *d)
 {
     char file[HF_TICKET_FILE_BYTES];
     struct stat there, open_one;
     bool found;
 
-    c->dir = hf_sys_open(c->path, DIR_FLAGS, 0);
-    if (c->dir < 0 && errno == ENOENT)
-        return hf_error_set(c->error, HF_ELOST, "%s was removed", c->path);
-    if (c->dir < 0 || !hf_descriptors_add(&c->engine->descriptors, c->dir)) {
-        c->dir = -1;
-        return trouble(c, "open");
+    d->dir = hf_sys_open(d->path, DIR_FLAGS, 0);
+    if (d->dir < 0 && errno == ENOENT)
+        return hf_error_set(d->error, HF_ELOST, "%s was removed", d->path);
+    if (d->dir < 0 || !hf_descriptors_add(&d->engine->descriptors, d->dir)) {
+        d->dir = -1;
+        return fail_errno(d, "open");
     }
-    hf_ticket_file_format(&c->own->ticket, file);
-    if (hf_sys_fstat(c->own->fifo, &open_one) != 0)
-        return trouble(c, "examine a ticket of");
-    found = hf_sys_lstatat(c->dir, file, &there) == 0;
+    hf_ticket_file_format(&d->own_ticket->ticket, file);
+    if (hf_sys_fstat(d->own_ticket->fifo, &open_one) != 0)
+        return fail_errno(d, "examine a ticket of");
+    found = hf_sys_lstatat(d->dir, file, &there) == 0;
     if (!found && errno != ENOENT)
-        return trouble(c, "examine a ticket of");
+        return fail_errno(d, "examine a ticket of");
     if (!found || there.st_dev != open_one.st_dev ||
         there.st_ino != open_one.st_ino)
-        return removed(c);
+        return fail_removed(d);
     return HF_OK;
 }
 
-static hf_status make_payload(struct change *c)
+static hf_status make_payload(struct downgrade *d)
 {
-    if (c->payload[0] == '\0' ||
-        hf_sys_symlinkat(c->payload, c->dir, c->payload_file) == 0 ||
+    if (d->payload[0] == '\0' ||
+        hf_sys_symlinkat(d->payload, d->dir, d->payload_file) == 0 ||
         errno == EEXIST) /* of an attempt before this one */
         return HF_OK;
-    return trouble(c, "write a payload in");
+    return fail_errno(d, "write a payload in");
 }
 
-static hf_status make_fifo(struct change *c)
+static hf_status make_fifo(struct downgrade *d)
 {
-    mode_t mode = hf_site_file_mode(&c->engine->site);
+    mode_t mode = hf_root_settings_file_mode(&d->engine->settings);
 
-    if (hf_sys_mkfifoat(c->dir, c->file, mode) != 0 && errno != EEXIST)
-        return trouble(c, "make a ticket in");
-    c->fifo = hf_sys_openat(c->dir, c->file, OWNER_FLAGS, 0);
-    if (c->fifo < 0 || !hf_descriptors_add(&c->engine->descriptors, c->fifo)) {
-        c->fifo = -1;
-        return trouble(c, "open a ticket in");
+    if (hf_sys_mkfifoat(d->dir, d->file, mode) != 0 && errno != EEXIST)
+        return fail_errno(d, "make a ticket in");
+    d->fifo = hf_sys_openat(d->dir, d->file, OWNER_FLAGS, 0);
+    if (d->fifo < 0 || !hf_descriptors_add(&d->engine->descriptors, d->fifo)) {
+        d->fifo = -1;
+        return fail_errno(d, "open a ticket in");
     }
-    if ((c->engine->site.shared && hf_sys_fchmod(c->fifo, mode) != 0) ||
-        hf_sys_fstat(c->fifo, &c->made) != 0 ||
-        hf_sys_flock(c->fifo, LOCK_EX | LOCK_NB) != 0)
-        return trouble(c, "lock a ticket in");
+    if ((d->engine->settings.shared && hf_sys_fchmod(d->fifo, mode) != 0) ||
+        hf_sys_fstat(d->fifo, &d->fifo_stat) != 0 ||
+        hf_sys_flock(d->fifo, LOCK_EX | LOCK_NB) != 0)
+        return fail_errno(d, "lock a ticket in");
     return HF_OK;
 }
 
-static void drop_reader(struct change *c)
+static void drop_reader(struct downgrade *d)
 {
-    (void)hf_sys_unlinkat(c->dir, c->file);
-    (void)hf_sys_unlinkat(c->dir, c->payload_file);
-    hf_descriptors_close(&c->engine->descriptors, &c->fifo);
+    (void)hf_sys_unlinkat(d->dir, d->file);
+    (void)hf_sys_unlinkat(d->dir, d->payload_file);
+    hf_descriptors_close(&d->engine->descriptors, &d->fifo);
 }
 
 /* The read ticket, beside the other. */
-static hf_status make_reader(struct change *c)
+static hf_status make_reader(struct downgrade *d)
 {
-    hf_status status = open_directory(c);
+    hf_status status = open_directory(d);
 
     if (status != HF_OK)
         return status;
-    if ((status = make_payload(c)) == HF_OK)
-        status = make_fifo(c);
+    if ((status = make_payload(d)) == HF_OK)
+        status = make_fifo(d);
     if (status != HF_OK)
-        drop_reader(c);
+        drop_reader(d);
     return status;
 }
 
 /* Has anybody asked for the writer?  Where it cannot be told, yes: a request is
  * not lost. */
-static bool was_asked(const struct hf_file_ticket *writer)
+static bool was_touched(const struct hf_file_ticket *writer)
 {
     struct stat status;
 
     return hf_sys_fstat(writer->fifo, &status) != 0 ||
-           status.st_mtim.tv_sec != writer->made_at.tv_sec ||
-           status.st_mtim.tv_nsec != writer->made_at.tv_nsec;
+           status.st_mtim.tv_sec != writer->created_mtime.tv_sec ||
+           status.st_mtim.tv_nsec != writer->created_mtime.tv_nsec;
 }
 
 /* HF_ELOST if somebody else has removed it: for him the ticket is gone. */
-static hf_status remove_writer(struct change *c)
+static hf_status remove_writer(struct downgrade *d)
 {
-    struct hf_engine *engine = c->engine;
+    struct hf_engine *engine = d->engine;
     char file[HF_TICKET_FILE_BYTES];
 
-    hf_ticket_file_format(&c->own->ticket, file);
-    if (hf_counter_current(&engine->place->counter, engine->site.counter))
-        hf_counter_renaming(&engine->place->counter);
-    if (hf_sys_unlinkat(c->dir, file) == 0)
+    hf_ticket_file_format(&d->own_ticket->ticket, file);
+    if (hf_token_counter_is_current(&engine->root_dir->counter,
+                                    engine->settings.counter_path))
+        hf_token_counter_add_rename(&engine->root_dir->counter);
+    if (hf_sys_unlinkat(d->dir, file) == 0)
         return HF_OK;
     if (errno == ENOENT)
-        return removed(c);
+        return fail_removed(d);
     engine->host.log(engine->host.host, HF_LOG_WARNING,
-                     "a write ticket is left to be found dead in %s", c->path);
+                     "a write ticket is left to be found dead in %s", d->path);
     return HF_OK;
 }
 
 /* The session's own is the read ticket from now on.  Closed after it was
  * removed, so that it is not taken for a dead one; others wait for that. */
-static void give_up_writer(struct change *c)
+static void replace_writer(struct downgrade *d)
 {
     /* No file has it, so that the next watch takes the ticket for touched. */
-    static const struct timespec asked_before = {0, -1};
-    struct hf_engine *engine = c->engine;
-    struct hf_file_ticket *own = c->own;
+    static const struct timespec touched_before = {0, -1};
+    struct hf_engine *engine = d->engine;
+    struct hf_file_ticket *own_ticket = d->own_ticket;
     char payload_file[HF_PAYLOAD_FILE_BYTES];
-    int fifo = own->fifo;
-    bool asked;
+    int fifo = own_ticket->fifo;
+    bool touched;
 
-    hf_payload_file_format(&own->ticket, payload_file);
-    asked = was_asked(own);
-    hf_file_ticket_is_made(own, &c->made);
-    if (asked)
-        own->made_at = asked_before;
-    own->ticket.kind = HF_TICKET_READ;
-    own->fifo = c->fifo;
+    hf_payload_file_format(&own_ticket->ticket, payload_file);
+    touched = was_touched(own_ticket);
+    hf_file_ticket_set_stat(own_ticket, &d->fifo_stat);
+    if (touched)
+        own_ticket->created_mtime = touched_before;
+    own_ticket->ticket.kind = HF_TICKET_READ;
+    own_ticket->fifo = d->fifo;
     hf_descriptors_close(&engine->descriptors, &fifo);
-    (void)hf_sys_unlinkat(c->dir, payload_file);
-    hf_own_put_above(engine, own);
+    (void)hf_sys_unlinkat(d->dir, payload_file);
+    hf_inotify_put_fifo_above(engine, own_ticket);
 }
 
-static hf_status carry_out(struct change *c)
+static hf_status run_downgrade(struct downgrade *d)
 {
     hf_status status;
 
-    if (c->own->held)
-        return hf_error_set(c->error, HF_ESTATE,
+    if (d->own_ticket->held)
+        return hf_error_set(d->error, HF_ESTATE,
                             "copies of the write ticket's descriptor were "
                             "given out (hf_grant_hold_fd), and would not keep "
                             "the read ticket in the queue");
-    hf_site_path(&c->engine->site, c->own->entry, NULL, c->path);
-    c->reader = c->own->ticket;
-    c->reader.kind = HF_TICKET_READ;
-    hf_ticket_file_format(&c->reader, c->file);
-    hf_payload_file_format(&c->reader, c->payload_file);
-    status = make_reader(c);
-    if (status == HF_OK && (status = remove_writer(c)) != HF_OK)
-        drop_reader(c);
+    hf_root_settings_path(&d->engine->settings, d->own_ticket->dir_name, NULL,
+                          d->path);
+    d->reader = d->own_ticket->ticket;
+    d->reader.kind = HF_TICKET_READ;
+    hf_ticket_file_format(&d->reader, d->file);
+    hf_payload_file_format(&d->reader, d->payload_file);
+    status = make_reader(d);
+    if (status == HF_OK && (status = remove_writer(d)) != HF_OK)
+        drop_reader(d);
     if (status == HF_OK)
-        give_up_writer(c);
-    hf_descriptors_close(&c->engine->descriptors, &c->dir);
+        replace_writer(d);
+    hf_descriptors_close(&d->engine->descriptors, &d->dir);
     return status;
 }
 
-static struct hf_watch *first_of_writer(const struct hf_file_ticket *own)
+static struct hf_ticket_watch *
+first_writer_watch(const struct hf_file_ticket *own_ticket)
 {
-    struct hf_watch *watch = own->watches;
+    struct hf_ticket_watch *watch = own_ticket->watches;
 
-    while (watch != NULL && watch->request->ticket_kind == own->ticket.kind)
-        watch = watch->next_of_own;
+    while (watch != NULL &&
+           watch->request->ticket_kind == own_ticket->ticket.kind)
+        watch = watch->next_of_ticket;
     return watch;
 }
 
 /* The core may have the ticket withdrawn, and watch the reader, when it hears
  * of one. */
-static void end_watches_of_writer(struct hf_engine *engine,
-                                  const struct hf_ticket_id *id)
+static void end_writer_watches(struct hf_engine *engine,
+                               const struct hf_ticket_id *id)
 {
-    const struct hf_file_ticket *own;
-    struct hf_watch *watch;
+    const struct hf_file_ticket *own_ticket;
+    struct hf_ticket_watch *watch;
 
-    while ((own = hf_engine_own(engine, id)) != NULL &&
-           (watch = first_of_writer(own)) != NULL)
-        hf_watch_gone(watch);
+    while ((own_ticket = hf_engine_own_ticket(engine, id)) != NULL &&
+           (watch = first_writer_watch(own_ticket)) != NULL)
+        hf_ticket_watch_answer_gone(watch);
 }
 
 void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own_ticket =
+        hf_engine_own_ticket(engine, &request->ticket);
     struct hf_error error;
-    struct change change = {.engine = engine,
-                            .own = own,
-                            .payload = request->payload,
-                            .error = &error,
-                            .dir = -1,
-                            .fifo = -1};
+    struct downgrade downgrade = {.engine = engine,
+                                  .own_ticket = own_ticket,
+                                  .payload = request->payload,
+                                  .error = &error,
+                                  .dir = -1,
+                                  .fifo = -1};
 
-    if (own == NULL) {
+    if (own_ticket == NULL) {
         hf_error_set(&error, HF_ELOST, "the ticket is not in its queue");
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
-    } else if (own->ticket.kind == HF_TICKET_READ) {
+    } else if (own_ticket->ticket.kind == HF_TICKET_READ) {
         hf_engine_answer(engine, request, HF_EVENT_DOWNGRADED);
-    } else if (carry_out(&change) != HF_OK) {
+    } else if (run_downgrade(&downgrade) != HF_OK) {
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
         /* Others of this session who wait for the writer.  Before the answer:
          * in that the ticket may be withdrawn. */
-        end_watches_of_writer(engine, &request->ticket);
+        end_writer_watches(engine, &request->ticket);
         hf_engine_answer(engine, request, HF_EVENT_DOWNGRADED);
     }
 }

@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "engines/file/sys.h"
-#include "engines/file/trouble.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
 
 void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
                       enum hf_event_kind kind)
@@ -62,7 +62,7 @@ void hf_engine_refuse(struct hf_engine *engine, struct hf_request *request,
 /* ------------------------------------------------------------------ open -- */
 
 /* Tickets live as long as the process does: nothing expires. */
-static void tell_connected(struct hf_engine *engine)
+static void send_connected(struct hf_engine *engine)
 {
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
 
@@ -72,7 +72,7 @@ static void tell_connected(struct hf_engine *engine)
 }
 
 /* The user who called sudo, if that is another than this one. */
-static bool called_by(uid_t *uid)
+static bool find_sudo_caller(uid_t *uid)
 {
     const char *text = getenv("SUDO_UID");
     unsigned long number;
@@ -87,31 +87,33 @@ static bool called_by(uid_t *uid)
 
 /* Two users have two default directories, and neither sees the other's locks:
  * under sudo that is easily overlooked. */
-static void tell_other_default(struct hf_engine *engine)
+static void warn_other_default(struct hf_engine *engine)
 {
     char other[HF_ROOT_BYTES];
     uid_t uid;
 
-    if (!engine->site.by_default || !called_by(&uid))
+    if (!engine->settings.by_default || !find_sudo_caller(&uid))
         return;
-    hf_site_default(uid, other);
+    hf_root_settings_default(uid, other);
     engine->host.log(engine->host.host, HF_LOG_WARNING,
                      "under sudo the locks are those in %s and not those in "
                      "%s, the directory of user %u; to say which directory is "
                      "meant, name it: file:%s, or HOLDFAST_DIR",
-                     engine->site.root, other, (unsigned)uid,
-                     engine->site.root);
+                     engine->settings.root, other, (unsigned)uid,
+                     engine->settings.root);
 }
 
-static hf_status describe_site(struct hf_engine *engine, struct hf_error *error)
+static hf_status format_description(struct hf_engine *engine,
+                                    struct hf_error *error)
 {
-    size_t bytes = sizeof("file:") + strlen(engine->site.root);
+    size_t bytes = sizeof("file:") + strlen(engine->settings.root);
 
     engine->description = hf_alloc(bytes);
     if (engine->description == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory to open %s",
-                            engine->site.root);
-    (void)snprintf(engine->description, bytes, "file:%s", engine->site.root);
+                            engine->settings.root);
+    (void)snprintf(engine->description, bytes, "file:%s",
+                   engine->settings.root);
     return HF_OK;
 }
 
@@ -122,34 +124,34 @@ static hf_status check_missing(const struct hf_engine *engine,
 {
     struct stat status;
 
-    if (engine->site.by_default ||
-        hf_sys_lstat(engine->site.root, &status) == 0 || errno != ENOENT)
+    if (engine->settings.by_default ||
+        hf_sys_lstat(engine->settings.root, &status) == 0 || errno != ENOENT)
         return HF_OK;
     return hf_error_set(error, HF_EDIR,
                         "there is no directory %s; expected the directory that "
                         "the holders of locks use, which is made when the "
                         "first lock is taken: check its name",
-                        engine->site.root);
+                        engine->settings.root);
 }
 
-static hf_status open_place(struct hf_engine *engine, struct hf_error *error)
+static hf_status open_root_dir(struct hf_engine *engine, struct hf_error *error)
 {
     hf_status status;
 
     if (!engine->host.list_only)
-        return hf_place_open(&engine->site, &engine->descriptors,
-                             &engine->place, error);
-    status = hf_place_find(&engine->site, &engine->descriptors, &engine->place,
-                           error);
-    if (status == HF_OK && engine->place == NULL)
+        return hf_root_dir_open(&engine->settings, &engine->descriptors,
+                                &engine->root_dir, error);
+    status = hf_root_dir_open_existing(&engine->settings, &engine->descriptors,
+                                       &engine->root_dir, error);
+    if (status == HF_OK && engine->root_dir == NULL)
         status = check_missing(engine, error);
     return status;
 }
 
-static void release(struct hf_engine *engine)
+static void free_memory(struct hf_engine *engine)
 {
     hf_listing_unref(engine->listing);
-    hf_place_unref(engine->place);
+    hf_root_dir_unref(engine->root_dir);
     hf_descriptors_free(&engine->descriptors);
     hf_free(engine->description);
     hf_free(engine);
@@ -159,61 +161,61 @@ static hf_status open_engine(const struct hf_url *url,
                              const struct hf_engine_host *host,
                              struct hf_engine **engine, struct hf_error *error)
 {
-    struct hf_engine *mine = hf_alloc(sizeof(*mine));
+    struct hf_engine *created = hf_alloc(sizeof(*created));
     hf_status status;
 
     *engine = NULL;
-    if (mine == NULL)
+    if (created == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
-    mine->host = *host;
-    mine->own.inotify_fd = -1;
-    mine->own.timer_fd = -1;
-    hf_own_wds_init(&mine->own);
-    mine->warm.place = &mine->place;
-    hf_file_tickets_init(&mine->tickets);
-    hf_watch_others_init(&mine->others);
-    status = hf_site_choose(url, &mine->site, error);
+    created->host = *host;
+    created->inotify.inotify_fd = -1;
+    created->inotify.timer_fd = -1;
+    hf_watch_descriptors_init(&created->inotify);
+    created->dir_cache.root_dir = &created->root_dir;
+    hf_file_tickets_init(&created->tickets);
+    hf_ticket_watch_init_others(&created->other_watches);
+    status = hf_root_settings_choose(url, &created->settings, error);
     if (status == HF_OK)
-        status = describe_site(mine, error);
+        status = format_description(created, error);
     if (status == HF_OK)
-        status = open_place(mine, error);
+        status = open_root_dir(created, error);
     if (status != HF_OK) {
-        release(mine);
+        free_memory(created);
         return status;
     }
-    *engine = mine;
-    tell_other_default(mine);
-    tell_connected(mine);
+    *engine = created;
+    warn_other_default(created);
+    send_connected(created);
     return HF_OK;
 }
 
 /* ------------------------------------------------------------------- end -- */
 
-static void drop_all(struct hf_engine *engine)
+static void end_all(struct hf_engine *engine)
 {
-    struct hf_file_ticket *own;
+    struct hf_file_ticket *own_ticket;
 
-    while (engine->looks != NULL)
-        hf_look_end(engine->looks);
-    while (engine->mark_looks != NULL)
-        hf_mark_look_end(engine->mark_looks);
+    while (engine->queue_watches != NULL)
+        hf_file_queue_watch_end(engine->queue_watches);
+    while (engine->barrier_watches != NULL)
+        hf_file_barrier_watch_end(engine->barrier_watches);
     while (engine->watches != NULL)
-        hf_watch_end(engine->watches);
-    while ((own = hf_file_tickets_first(&engine->tickets)) != NULL)
-        (void)hf_engine_drop(engine, own);
+        hf_ticket_watch_end(engine->watches);
+    while ((own_ticket = hf_file_tickets_first(&engine->tickets)) != NULL)
+        (void)hf_engine_remove_own(engine, own_ticket);
 }
 
-void hf_engine_jobs_done(struct hf_engine *engine)
+void hf_engine_finish_end(struct hf_engine *engine)
 {
     struct hf_request *end = engine->end;
 
     assert(engine->jobs == NULL);
     engine->end = NULL;
     engine->ended = true;
-    drop_all(engine);
-    hf_warm_clear(&engine->warm);
-    hf_place_unref(engine->place);
-    engine->place = NULL;
+    end_all(engine);
+    hf_dir_cache_clear(&engine->dir_cache);
+    hf_root_dir_unref(engine->root_dir);
+    engine->root_dir = NULL;
     hf_engine_answer(engine, end, HF_EVENT_CLOSED);
 }
 
@@ -221,10 +223,11 @@ static void end_session(struct hf_engine *engine, struct hf_request *request)
 {
     engine->end = request;
     if (engine->jobs == NULL) {
-        hf_engine_jobs_done(engine);
+        hf_engine_finish_end(engine);
         return;
     }
-    for (struct hf_job *job = engine->jobs; job != NULL; job = job->sibling)
+    for (struct hf_job *job = engine->jobs; job != NULL;
+         job = job->next_of_engine)
         atomic_store(&job->cancelled, true);
 }
 
@@ -232,7 +235,7 @@ void hf_engine_handle_closed(struct hf_engine *engine)
 {
     assert(engine->handles > 0);
     if (--engine->handles == 0 && engine->freeing)
-        release(engine);
+        free_memory(engine);
 }
 
 static void on_helper_closed(uv_handle_t *handle)
@@ -242,12 +245,12 @@ static void on_helper_closed(uv_handle_t *handle)
 
 static void free_engine(struct hf_engine *engine)
 {
-    assert(engine->ended && engine->watches == NULL && engine->looks == NULL &&
-           engine->mark_looks == NULL);
+    assert(engine->ended && engine->watches == NULL &&
+           engine->queue_watches == NULL && engine->barrier_watches == NULL);
     engine->handles++; /* so that the last close is not the free's own */
     engine->freeing = true;
-    hf_own_close(engine);
-    if (hf_helper_stop(&engine->helper, on_helper_closed))
+    hf_inotify_close(engine);
+    if (hf_worker_thread_stop(&engine->worker, on_helper_closed))
         engine->handles++;
     hf_engine_handle_closed(engine);
 }
@@ -262,17 +265,18 @@ static void refuse_ended(struct hf_engine *engine, struct hf_request *request)
     hf_engine_fail(engine, request, HF_FAILURE_RETRY, &closed);
 }
 
-static void watch(struct hf_engine *engine, struct hf_request *request)
+static void watch_ticket(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own_ticket =
+        hf_engine_own_ticket(engine, &request->ticket);
 
-    if (own != NULL)
-        hf_watch_own(engine, request, own);
+    if (own_ticket != NULL)
+        hf_engine_watch_own(engine, request, own_ticket);
     else
-        hf_watch_other(engine, request);
+        hf_engine_watch_other(engine, request);
 }
 
-static void carry_out(struct hf_engine *engine, struct hf_request *request)
+static void handle_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (engine->ended || engine->end != NULL) {
         refuse_ended(engine, request);
@@ -287,15 +291,15 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
         break;
     case HF_REQUEST_WATCH_QUEUE:
         if (request->ticket_kind == HF_TICKET_BARRIER)
-            hf_engine_look_at_mark(engine, request);
+            hf_engine_barrier_watch(engine, request);
         else
-            hf_engine_look(engine, request);
+            hf_engine_queue_watch(engine, request);
         break;
     case HF_REQUEST_WATCH:
-        watch(engine, request);
+        watch_ticket(engine, request);
         break;
     case HF_REQUEST_REMOVE:
-        hf_engine_withdraw(engine, request);
+        hf_engine_remove(engine, request);
         break;
     case HF_REQUEST_PROVE:
         hf_engine_answer(engine, request, HF_EVENT_PROVEN);
@@ -313,16 +317,16 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
         hf_engine_describe(engine, request);
         break;
     case HF_REQUEST_SET_FLAG:
-        hf_engine_raise(engine, request);
+        hf_engine_set_barrier(engine, request);
         break;
     case HF_REQUEST_CLEAR_FLAG:
         if (request->ticket_kind == HF_TICKET_READY)
-            hf_engine_work(engine, request);
+            hf_engine_run_locked(engine, request);
         else
-            hf_engine_lower(engine, request);
+            hf_engine_clear_barrier(engine, request);
         break;
     case HF_REQUEST_NEW_GENERATION:
-        hf_engine_work(engine, request);
+        hf_engine_run_locked(engine, request);
         break;
     }
 }
@@ -331,26 +335,26 @@ static void forget(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_WATCH_QUEUE &&
         request->ticket_kind == HF_TICKET_BARRIER)
-        hf_mark_look_forget(request);
+        hf_file_barrier_watch_forget(request);
     else if (request->kind == HF_REQUEST_WATCH_QUEUE)
-        hf_look_forget(request);
+        hf_file_queue_watch_forget(request);
     else
-        hf_watch_forget(engine, request);
+        hf_ticket_watch_forget(engine, request);
 }
 
 static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,
                       int *fd)
 {
-    struct hf_file_ticket *own = hf_engine_own(engine, id);
+    struct hf_file_ticket *own_ticket = hf_engine_own_ticket(engine, id);
     struct hf_error unused;
 
     *fd = -1;
-    if (own == NULL || !hf_own_present(engine, own))
+    if (own_ticket == NULL || !hf_file_ticket_is_present(engine, own_ticket))
         return HF_ELOST;
-    *fd = hf_sys_duplicate(own->fifo, STDERR_FILENO + 1);
+    *fd = hf_sys_duplicate(own_ticket->fifo, STDERR_FILENO + 1);
     if (*fd < 0)
-        return hf_trouble(&unused, "hold", engine->site.root);
-    own->held = true;
+        return hf_error_set_errno(&unused, "hold", engine->settings.root);
+    own_ticket->held = true;
     return HF_OK;
 }
 
@@ -369,7 +373,7 @@ const struct hf_engine_ops hf_engine_file = {
     .scheme = "file",
     .traits = HF_ENGINE_GONE_ADMITS,
     .open = open_engine,
-    .request = carry_out,
+    .request = handle_request,
     .unwatch = forget,
     .hold = hold,
     .describe = describe,

@@ -11,25 +11,26 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/quote.h"
-#include "engines/file/sys.h"
-#include "engines/file/trouble.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
 
 #define BUFFER_BYTES 8192
-#define FIRST_ROOM 8
+#define FIRST_CAPACITY 8
 
 /* How often a directory is read again because a ticket in some directory was
  * given another name meanwhile. */
 #define TRIES 64
 
-struct hf_listing *hf_listing_new(const char *entry, enum hf_listing_of of)
+struct hf_listing *hf_listing_new(const char *dir_name,
+                                  enum hf_listing_scope scope)
 {
     struct hf_listing *listing = hf_alloc(sizeof(*listing));
 
     if (listing == NULL)
         return NULL;
     listing->references = 1;
-    listing->of = of;
-    memcpy(listing->entry, entry, strlen(entry) + 1);
+    listing->scope = scope;
+    memcpy(listing->dir_name, dir_name, strlen(dir_name) + 1);
     return listing;
 }
 
@@ -50,55 +51,56 @@ void hf_listing_unref(struct hf_listing *listing)
     hf_free(listing);
 }
 
-static hf_status push(struct hf_ticket_list *list,
-                      const struct hf_ticket *ticket, const char *path,
-                      struct hf_error *error)
+static hf_status append(struct hf_ticket_list *list,
+                        const struct hf_ticket *ticket, const char *path,
+                        struct hf_error *error)
 {
     if (list->count == HF_LISTING_MAX)
         return hf_error_set(error, HF_ELIMIT,
                             "%s holds more than %d tickets; is it left over "
                             "from something else?",
                             path, HF_LISTING_MAX);
-    if (list->count == list->room) {
-        size_t room = list->room == 0 ? FIRST_ROOM : 2 * list->room;
+    if (list->count == list->capacity) {
+        size_t capacity =
+            list->capacity == 0 ? FIRST_CAPACITY : 2 * list->capacity;
         struct hf_ticket *items =
-            hf_realloc(list->items, room * sizeof(*items));
+            hf_realloc(list->items, capacity * sizeof(*items));
 
         if (items == NULL)
             return hf_error_set(error, HF_ENOMEM, "no memory to list %s", path);
         list->items = items;
-        list->room = room;
+        list->capacity = capacity;
     }
     list->items[list->count++] = *ticket;
     return HF_OK;
 }
 
-static bool is_of(const struct hf_listing *listing,
-                  const struct hf_ticket *ticket)
+static bool is_in_scope(const struct hf_listing *listing,
+                        const struct hf_ticket *ticket)
 {
-    bool member = ticket->kind == HF_TICKET_PARTICIPANT;
+    bool participant = ticket->kind == HF_TICKET_PARTICIPANT;
 
-    return listing->of == HF_LISTING_ALL ||
-           member == (listing->of == HF_LISTING_MEMBERS);
+    return listing->scope == HF_LISTING_ALL ||
+           participant == (listing->scope == HF_LISTING_PARTICIPANTS);
 }
 
-static hf_status take_in(struct hf_listing *listing, const char *file,
-                         const char *path, struct hf_error *error)
+static hf_status add_file(struct hf_listing *listing, const char *file,
+                          const char *path, struct hf_error *error)
 {
-    enum hf_file_kind kind;
+    enum hf_file_name_kind kind;
     struct hf_ticket ticket;
 
-    kind = hf_file_parse(file, &ticket);
-    if (kind != HF_FILE_OTHER && !is_of(listing, &ticket))
+    kind = hf_file_name_parse(file, &ticket);
+    if (kind != HF_FILE_NAME_OTHER && !is_in_scope(listing, &ticket))
         return HF_OK;
     switch (kind) {
-    case HF_FILE_TICKET:
-        return push(&listing->tickets, &ticket, path, error);
-    case HF_FILE_PAYLOAD:
-        return push(&listing->payloads, &ticket, path, error);
-    case HF_FILE_NEW_PAYLOAD:
-        return push(&listing->new_payloads, &ticket, path, error);
-    case HF_FILE_OTHER:
+    case HF_FILE_NAME_TICKET:
+        return append(&listing->tickets, &ticket, path, error);
+    case HF_FILE_NAME_PAYLOAD:
+        return append(&listing->payloads, &ticket, path, error);
+    case HF_FILE_NAME_NEW_PAYLOAD:
+        return append(&listing->new_payloads, &ticket, path, error);
+    case HF_FILE_NAME_OTHER:
         break; /* not ours to judge */
     }
     return HF_OK;
@@ -111,21 +113,21 @@ static void sort(struct hf_ticket_list *list)
               hf_ticket_compare);
 }
 
-static struct hf_ticket *shadow_of(struct hf_ticket *ticket)
+static struct hf_ticket *reader_of(struct hf_ticket *ticket)
 {
     return hf_ticket_id_equal(&ticket[0].id, &ticket[1].id) ? &ticket[1] : NULL;
 }
 
 /* A ticket with both names has the first, which it is about to lose: whoever
  * waits for it hears of that. */
-static void drop_shadows(struct hf_listing *listing)
+static void drop_reader_names(struct hf_listing *listing)
 {
     struct hf_ticket_list *list = &listing->tickets;
 
     for (size_t i = 0; i + 1 < list->count; i++) {
-        struct hf_ticket *shadow = shadow_of(&list->items[i]);
+        struct hf_ticket *reader = reader_of(&list->items[i]);
 
-        if (shadow == NULL)
+        if (reader == NULL)
             continue;
         list->items[i].kind = HF_TICKET_WRITE;
         hf_listing_drop(listing, i + 1);
@@ -133,8 +135,8 @@ static void drop_shadows(struct hf_listing *listing)
 }
 
 /* Once. */
-static hf_status read_through(struct hf_listing *listing, int dir,
-                              const char *path, struct hf_error *error)
+static hf_status read_once(struct hf_listing *listing, int dir,
+                           const char *path, struct hf_error *error)
 {
     _Alignas(struct dirent64) char buffer[BUFFER_BYTES];
     hf_status status = HF_OK;
@@ -142,36 +144,37 @@ static hf_status read_through(struct hf_listing *listing, int dir,
 
     hf_listing_clear(listing);
     if (hf_sys_rewind(dir) != 0)
-        return hf_trouble(error, "list", path);
+        return hf_error_set_errno(error, "list", path);
     while (status == HF_OK &&
            (got = hf_sys_getdents(dir, buffer, sizeof(buffer))) != 0) {
         if (got < 0)
-            return hf_trouble(error, "list", path);
+            return hf_error_set_errno(error, "list", path);
         for (ssize_t at = 0; at < got && status == HF_OK;) {
             const struct dirent64 *found =
                 (const struct dirent64 *)(const void *)(buffer + at);
 
-            status = take_in(listing, found->d_name, path, error);
+            status = add_file(listing, found->d_name, path, error);
             at += found->d_reclen;
         }
     }
     sort(&listing->tickets);
     sort(&listing->payloads);
-    drop_shadows(listing);
+    drop_reader_names(listing);
     return status;
 }
 
 hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
-                          const struct hf_counter *counter,
+                          const struct hf_token_counter *counter,
                           struct hf_error *error)
 {
     assert(listing->tickets.count == 0);
     for (unsigned try = 0; try < TRIES; try++) {
-        uint64_t before = counter == NULL ? 0 : hf_counter_renamings(counter);
-        hf_status status = read_through(listing, dir, path, error);
+        uint64_t before =
+            counter == NULL ? 0 : hf_token_counter_renames(counter);
+        hf_status status = read_once(listing, dir, path, error);
 
         if (status != HF_OK || counter == NULL ||
-            hf_counter_renamings(counter) == before) {
+            hf_token_counter_renames(counter) == before) {
             listing->complete = status == HF_OK && counter != NULL;
             return status;
         }
@@ -180,25 +183,26 @@ hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
                         "%s changes faster than it can be listed", path);
 }
 
-hf_status hf_listing_read_mark(struct hf_listing *listing, int dir,
-                               const char *path, struct hf_error *error)
+hf_status hf_listing_read_ready(struct hf_listing *listing, int dir,
+                                const char *path, struct hf_error *error)
 {
     char text[HF_READY_TEXT_BYTES + 1];
-    struct hf_ticket mark;
+    struct hf_ticket ready;
     hf_status status;
     ssize_t got = hf_sys_readlinkat(dir, HF_READY_FILE, text, sizeof(text) - 1);
 
     if (got < 0)
-        return errno == ENOENT ? HF_OK
-                               : hf_trouble(error, "read a stamp in", path);
+        return errno == ENOENT
+                   ? HF_OK
+                   : hf_error_set_errno(error, "read ready in", path);
     text[got] = '\0';
-    if (!hf_ready_parse(text, &mark))
+    if (!hf_ready_parse(text, &ready))
         return hf_error_set(error, HF_EDIR,
                             "%s/%s says %s and not a number; remove it if it "
                             "is nobody's double barrier",
                             path, HF_READY_FILE,
                             hf_quote(text, (size_t)got).text);
-    status = push(&listing->tickets, &mark, path, error);
+    status = append(&listing->tickets, &ready, path, error);
     sort(&listing->tickets);
     return status;
 }
@@ -253,7 +257,7 @@ hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
     return HF_OK;
 }
 
-void hf_listing_sweep(struct hf_listing *listing, int dir)
+void hf_listing_remove_orphans(struct hf_listing *listing, int dir)
 {
     char file[HF_NEW_PAYLOAD_FILE_BYTES];
 
@@ -282,17 +286,17 @@ void hf_listing_drop(struct hf_listing *listing, size_t index)
 }
 
 void hf_listing_trim(struct hf_listing *listing,
-                     const struct hf_ticket_id *mine)
+                     const struct hf_ticket_id *own_id)
 {
     struct hf_ticket_list *list = &listing->tickets;
     struct hf_snapshot snapshot = hf_listing_snapshot(listing);
-    size_t place = hf_snapshot_find(&snapshot, mine);
+    size_t index = hf_snapshot_find(&snapshot, own_id);
 
-    if (place == list->count ||
-        list->items[place].kind > HF_TICKET_QUEUED_LAST ||
-        list->items[place].kind == HF_TICKET_LEASE)
+    if (index == list->count ||
+        list->items[index].kind > HF_TICKET_QUEUED_LAST ||
+        list->items[index].kind == HF_TICKET_LEASE)
         return;
-    hf_admission_trim(&snapshot, list->items, mine, list->items[place].kind);
+    hf_admission_trim(&snapshot, list->items, own_id, list->items[index].kind);
     memmove(list->items, snapshot.tickets,
             snapshot.count * sizeof(*list->items));
     list->count = snapshot.count;

@@ -4,8 +4,8 @@
 #define HF_ENGINES_FILE_LISTING_H
 
 #include "core/ticket.h"
-#include "engines/file/entry.h"
-#include "engines/file/place.h"
+#include "engines/file/file_names.h"
+#include "engines/file/root_dir.h"
 
 /* More contenders for one lock than this are refused, so that a directory
  * full of anything is not read into memory. */
@@ -14,21 +14,21 @@
 struct hf_ticket_list {
     struct hf_ticket *items;
     size_t count;
-    size_t room;
+    size_t capacity;
 };
 
 /* Which tickets a listing is of.  Who is at a double barrier stands in no
  * queue, and may be in the directory of one all the same. */
-enum hf_listing_of {
-    HF_LISTING_QUEUE,   /* all but members */
-    HF_LISTING_MEMBERS, /* they alone */
+enum hf_listing_scope {
+    HF_LISTING_QUEUE,        /* all but members */
+    HF_LISTING_PARTICIPANTS, /* they alone */
     HF_LISTING_ALL,
 };
 
 struct hf_listing {
     unsigned references; /* of one thread at a time */
-    enum hf_listing_of of;
-    char entry[HF_ENTRY_BYTES];
+    enum hf_listing_scope scope;
+    char dir_name[HF_DIR_NAME_BYTES];
     struct hf_ticket_list tickets; /* sorted; .payload "" until read */
     size_t more;                   /* left out ahead of one's own */
     bool complete; /* nobody can have been missed ahead of one that is shown */
@@ -39,7 +39,8 @@ struct hf_listing {
 };
 
 /* NULL without memory. */
-struct hf_listing *hf_listing_new(const char *entry, enum hf_listing_of of);
+struct hf_listing *hf_listing_new(const char *dir_name,
+                                  enum hf_listing_scope scope);
 struct hf_listing *hf_listing_ref(struct hf_listing *listing);
 void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
 
@@ -54,13 +55,13 @@ void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
  *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if it changes
  *             faster than it can be read. */
 hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
-                          const struct hf_counter *counter,
+                          const struct hf_token_counter *counter,
                           struct hf_error *error);
 
 /* Add the mark READY, if it is in the directory ${dir}, called ${path}.
  *   Fails     HF_ENOMEM HF_EDIR. */
-hf_status hf_listing_read_mark(struct hf_listing *listing, int dir,
-                               const char *path, struct hf_error *error);
+hf_status hf_listing_read_ready(struct hf_listing *listing, int dir,
+                                const char *path, struct hf_error *error);
 
 /* Make it that of an empty directory. */
 void hf_listing_clear(struct hf_listing *listing);
@@ -75,7 +76,7 @@ hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
  * replace another: left by processes that ended in the middle.  Under the
  * directory's lock, or a ticket being made would lose its own.  An owner who is
  * just then replacing his fails to, and tries again. */
-void hf_listing_sweep(struct hf_listing *listing, int dir);
+void hf_listing_remove_orphans(struct hf_listing *listing, int dir);
 
 /* Take the ticket at ${index} out of ${listing}. */
 void hf_listing_drop(struct hf_listing *listing, size_t index);
@@ -83,7 +84,7 @@ void hf_listing_drop(struct hf_listing *listing, size_t index);
 /* Leave what is needed to decide on the ticket ${mine}, if that waits in a
  * queue; else leave it as it is. */
 void hf_listing_trim(struct hf_listing *listing,
-                     const struct hf_ticket_id *mine);
+                     const struct hf_ticket_id *own_id);
 
 struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing);
 

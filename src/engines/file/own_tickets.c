@@ -15,9 +15,9 @@ static struct hf_file_ticket *of_id(const struct hf_tree_node *node)
     return (struct hf_file_ticket *)(void *)node; /* it is the first */
 }
 
-static struct hf_file_ticket *of_way(const struct hf_tree_node *node)
+static struct hf_file_ticket *of_blocker(const struct hf_tree_node *node)
 {
-    size_t offset = offsetof(struct hf_file_ticket, by_way);
+    size_t offset = offsetof(struct hf_file_ticket, by_blocker);
 
     if (node == NULL)
         return NULL;
@@ -29,73 +29,77 @@ static int compare_ids(const void *id, const struct hf_tree_node *node)
     return memcmp(id, &of_id(node)->ticket.id, sizeof(struct hf_ticket_id));
 }
 
-struct way_key {
-    struct hf_ticket_id way;
+struct blocker_key {
+    struct hf_ticket_id blocker;
     struct hf_ticket_id id;
 };
 
-static int compare_ways(const void *a, const struct hf_tree_node *node)
+static int compare_blockers(const void *a, const struct hf_tree_node *node)
 {
-    const struct hf_file_ticket *own = of_way(node);
-    const struct way_key *key = a;
-    int order = memcmp(&key->way, &own->way, sizeof(key->way));
+    const struct hf_file_ticket *own_ticket = of_blocker(node);
+    const struct blocker_key *key = a;
+    int args =
+        memcmp(&key->blocker, &own_ticket->blocker, sizeof(key->blocker));
 
-    return order != 0 ? order
-                      : memcmp(&key->id, &own->ticket.id, sizeof(key->id));
+    return args != 0
+               ? args
+               : memcmp(&key->id, &own_ticket->ticket.id, sizeof(key->id));
 }
 
-static struct way_key key_of(const struct hf_file_ticket *own)
+static struct blocker_key key_of(const struct hf_file_ticket *own_ticket)
 {
-    return (struct way_key){own->way, own->ticket.id};
+    return (struct blocker_key){own_ticket->blocker, own_ticket->ticket.id};
 }
 
 void hf_file_tickets_init(struct hf_file_tickets *tickets)
 {
     tickets->ids.compare = compare_ids;
-    tickets->ways.compare = compare_ways;
+    tickets->blocked.compare = compare_blockers;
 }
 
-static bool has_way(const struct hf_file_ticket *own)
+static bool is_blocked(const struct hf_file_ticket *own_ticket)
 {
     static const struct hf_ticket_id none;
 
-    return !hf_ticket_id_equal(&own->way, &none);
+    return !hf_ticket_id_equal(&own_ticket->blocker, &none);
 }
 
-void hf_file_ticket_is_made(struct hf_file_ticket *own, const struct stat *made)
+void hf_file_ticket_set_stat(struct hf_file_ticket *own_ticket,
+                             const struct stat *fifo_stat)
 {
-    own->device = made->st_dev;
-    own->inode = made->st_ino;
-    own->made_at = made->st_mtim;
-    own->touched_at = made->st_mtim;
+    own_ticket->device = fifo_stat->st_dev;
+    own_ticket->inode = fifo_stat->st_ino;
+    own_ticket->created_mtime = fifo_stat->st_mtim;
+    own_ticket->last_mtime = fifo_stat->st_mtim;
 }
 
 void hf_file_tickets_add(struct hf_file_tickets *tickets,
-                         struct hf_file_ticket *own)
+                         struct hf_file_ticket *own_ticket)
 {
-    assert(!has_way(own) && own->watches == NULL);
-    hf_tree_add(&tickets->ids, &own->by_id, &own->ticket.id);
+    assert(!is_blocked(own_ticket) && own_ticket->watches == NULL);
+    hf_tree_add(&tickets->ids, &own_ticket->by_id, &own_ticket->ticket.id);
 }
 
 void hf_file_tickets_remove(struct hf_file_tickets *tickets,
-                            struct hf_file_ticket *own)
+                            struct hf_file_ticket *own_ticket)
 {
-    hf_file_tickets_set_way(tickets, own, NULL);
-    hf_tree_remove(&tickets->ids, &own->by_id, &own->ticket.id);
+    hf_file_tickets_set_blocker(tickets, own_ticket, NULL);
+    hf_tree_remove(&tickets->ids, &own_ticket->by_id, &own_ticket->ticket.id);
 }
 
-void hf_file_tickets_set_way(struct hf_file_tickets *tickets,
-                             struct hf_file_ticket *own,
-                             const struct hf_ticket_id *way)
+void hf_file_tickets_set_blocker(struct hf_file_tickets *tickets,
+                                 struct hf_file_ticket *own_ticket,
+                                 const struct hf_ticket_id *blocker)
 {
-    struct way_key key = key_of(own);
+    struct blocker_key key = key_of(own_ticket);
 
-    if (has_way(own))
-        hf_tree_remove(&tickets->ways, &own->by_way, &key);
-    own->way = way != NULL ? *way : (struct hf_ticket_id){{0}};
-    key = key_of(own);
-    if (has_way(own))
-        hf_tree_add(&tickets->ways, &own->by_way, &key);
+    if (is_blocked(own_ticket))
+        hf_tree_remove(&tickets->blocked, &own_ticket->by_blocker, &key);
+    own_ticket->blocker =
+        blocker != NULL ? *blocker : (struct hf_ticket_id){{0}};
+    key = key_of(own_ticket);
+    if (is_blocked(own_ticket))
+        hf_tree_add(&tickets->blocked, &own_ticket->by_blocker, &key);
 }
 
 struct hf_file_ticket *
@@ -108,38 +112,45 @@ hf_file_tickets_first(const struct hf_file_tickets *tickets)
 
 struct hf_file_ticket *
 hf_file_tickets_after(const struct hf_file_tickets *tickets,
-                      const struct hf_file_ticket *own)
+                      const struct hf_file_ticket *own_ticket)
 {
-    return of_id(hf_tree_after(&tickets->ids, &own->ticket.id));
+    return of_id(hf_tree_after(&tickets->ids, &own_ticket->ticket.id));
 }
 
 struct hf_file_ticket *
-hf_file_tickets_behind(const struct hf_file_tickets *tickets,
-                       const struct hf_ticket_id *way,
-                       const struct hf_file_ticket *after)
+hf_file_tickets_blocked_by(const struct hf_file_tickets *tickets,
+                           const struct hf_ticket_id *blocker,
+                           const struct hf_file_ticket *after)
 {
-    const struct way_key key = {
-        *way, after != NULL ? after->ticket.id : (struct hf_ticket_id){{0}}};
-    struct hf_file_ticket *own = of_way(hf_tree_after(&tickets->ways, &key));
+    const struct blocker_key key = {*blocker, after != NULL
+                                                  ? after->ticket.id
+                                                  : (struct hf_ticket_id){{0}}};
+    struct hf_file_ticket *own_ticket =
+        of_blocker(hf_tree_after(&tickets->blocked, &key));
 
-    return own != NULL && hf_ticket_id_equal(&own->way, way) ? own : NULL;
+    return own_ticket != NULL &&
+                   hf_ticket_id_equal(&own_ticket->blocker, blocker)
+               ? own_ticket
+               : NULL;
 }
 
-int hf_file_tickets_take_found(const struct hf_file_tickets *tickets,
-                               const struct hf_ticket_id *way)
+int hf_file_tickets_take_probed(const struct hf_file_tickets *tickets,
+                                const struct hf_ticket_id *blocker)
 {
-    struct hf_file_ticket *own = hf_file_tickets_behind(tickets, way, NULL);
+    struct hf_file_ticket *own_ticket =
+        hf_file_tickets_blocked_by(tickets, blocker, NULL);
     int fifo = -1;
 
-    if (own != NULL && hf_ticket_id_equal(&own->found, way)) {
-        fifo = own->found_fifo;
-        own->found_fifo = -1;
+    if (own_ticket != NULL &&
+        hf_ticket_id_equal(&own_ticket->probed, blocker)) {
+        fifo = own_ticket->probed_fifo;
+        own_ticket->probed_fifo = -1;
     }
     return fifo;
 }
 
-struct hf_file_ticket *hf_engine_own(const struct hf_engine *engine,
-                                     const struct hf_ticket_id *id)
+struct hf_file_ticket *hf_engine_own_ticket(const struct hf_engine *engine,
+                                            const struct hf_ticket_id *id)
 {
     return of_id(hf_tree_find(&engine->tickets.ids, id));
 }

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SET_FLAG, CLEAR_FLAG and WATCH_QUEUE at a mark: a symlink in the directory of
+ * the name, whose text is an id of its own and the name.  It is made and
+ * removed in one step, so none of this needs the directory's lock; and a
+ * directory that has it in it is not empty, so that nobody removes that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/quote.h"
+#include "engines/file/engine.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
+
+/* How often the mark or its directory may come or go under our hands. */
+#define TRIES 64
+
+#define ID_BYTES ((size_t)HF_TICKET_ID_TEXT_BYTES - 1)
+#define TEXT_BYTES (HF_TICKET_ID_TEXT_BYTES + HF_QUEUE_BYTES)
+
+struct barrier {
+    const char *queue;
+    char dir_name[HF_DIR_NAME_BYTES];
+    char path[HF_PATH_BYTES];
+};
+
+static void init_barrier(const struct hf_engine *engine, const char *queue,
+                         struct barrier *barrier)
+{
+    barrier->queue = queue;
+    hf_dir_name_format(queue, barrier->dir_name);
+    hf_root_settings_path(&engine->settings, barrier->dir_name, HF_BARRIER_FILE,
+                          barrier->path);
+}
+
+/* HF_OK with ${up}; then ${id} is the mark's. */
+static hf_status read_barrier(const struct barrier *barrier, bool *is_set,
+                              struct hf_ticket_id *id, struct hf_error *error)
+{
+    char text[TEXT_BYTES + 1];
+    ssize_t got =
+        hf_sys_readlinkat(AT_FDCWD, barrier->path, text, sizeof(text) - 1);
+
+    *is_set = got >= 0;
+    if (got < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return HF_OK;
+    if (got < 0)
+        return hf_error_set_errno(error, "read", barrier->path);
+    text[got] = '\0';
+    if ((size_t)got > ID_BYTES && text[ID_BYTES] == ' ' &&
+        hf_ticket_id_parse(id, text, ID_BYTES) &&
+        strcmp(text + ID_BYTES + 1, barrier->queue) == 0)
+        return HF_OK;
+    return hf_error_set(error, HF_EDIR,
+                        "%s says %s and not \"UUID %.80s\"; remove it if it is "
+                        "nobody's barrier",
+                        barrier->path, hf_quote(text, (size_t)got).text,
+                        barrier->queue);
+}
+
+/* Whose directory it is in decides whether it says anything. */
+static hf_status check_directory(struct hf_engine *engine,
+                                 const struct barrier *barrier,
+                                 struct hf_error *error)
+{
+    char path[HF_PATH_BYTES];
+    hf_status status;
+    int dir;
+
+    hf_root_settings_path(&engine->settings, barrier->dir_name, NULL, path);
+    dir = hf_sys_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (dir < 0)
+        return errno == ENOENT ? HF_OK
+                               : hf_error_set_errno(error, "open", path);
+    status = hf_root_dir_check_lock_dir(engine->root_dir, dir, path, error);
+    (void)close(dir);
+    return status;
+}
+
+static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
+                           bool found)
+{
+    hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED, found);
+}
+
+/* ----------------------------------------------------------------- SET_FLAG --
+ */
+
+static hf_status share_directory(struct hf_engine *engine, const char *path,
+                                 struct hf_error *error)
+{
+    mode_t mode = hf_root_settings_dir_mode(&engine->settings);
+    hf_status status;
+    int dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+    if (dir < 0 && errno == ENOENT)
+        return HF_OK; /* left empty by somebody else, and removed */
+    if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
+        return hf_error_set_errno(error, "open", path);
+    status = hf_root_dir_set_mode(dir, mode, path, error);
+    hf_descriptors_close(&engine->descriptors, &dir);
+    return status;
+}
+
+/* HF_OK: it may be there now. */
+static hf_status make_directory(struct hf_engine *engine,
+                                const struct barrier *barrier,
+                                struct hf_error *error)
+{
+    char path[HF_PATH_BYTES];
+    struct hf_root_dir *root_dir;
+    hf_status status;
+
+    hf_root_settings_path(&engine->settings, barrier->dir_name, NULL, path);
+    if (hf_sys_mkdir(path, hf_root_settings_dir_mode(&engine->settings)) == 0)
+        return engine->settings.shared ? share_directory(engine, path, error)
+                                       : HF_OK;
+    if (errno == EEXIST)
+        return HF_OK;
+    if (errno != ENOENT)
+        return hf_error_set_errno(error, "create", path);
+    /* The root was removed: make it again, as whoever enqueues does. */
+    status = hf_root_dir_open(&engine->settings, &engine->descriptors,
+                              &root_dir, error);
+    if (status == HF_OK)
+        hf_root_dir_unref(root_dir);
+    return status;
+}
+
+/* HF_OK with ${created} if it is ours, or with ${up} if it is there. */
+static hf_status make_barrier(struct hf_engine *engine,
+                              const struct barrier *barrier,
+                              const struct hf_ticket_id *id, bool *created,
+                              bool *is_set, struct hf_error *error)
+{
+    char text[TEXT_BYTES];
+    struct hf_ticket_id there;
+
+    hf_ticket_id_format(id, text);
+    text[ID_BYTES] = ' ';
+    memcpy(text + ID_BYTES + 1, barrier->queue, strlen(barrier->queue) + 1);
+    *is_set = false;
+    *created = hf_sys_symlinkat(text, AT_FDCWD, barrier->path) == 0;
+    if (*created)
+        return HF_OK;
+    if (errno == EEXIST)
+        return read_barrier(barrier, is_set, &there, error);
+    if (errno == ENOENT)
+        return make_directory(engine, barrier, error);
+    return hf_error_set_errno(error, "make", barrier->path);
+}
+
+void hf_engine_set_barrier(struct hf_engine *engine, struct hf_request *request)
+{
+    struct hf_error error;
+    struct barrier barrier;
+    bool created, is_set;
+
+    init_barrier(engine, request->queue, &barrier);
+    if (check_directory(engine, &barrier, &error) != HF_OK) {
+        hf_engine_refuse(engine, request, &error);
+        return;
+    }
+    for (unsigned try = 0; try < TRIES; try++) {
+        if (make_barrier(engine, &barrier, &request->ticket, &created, &is_set,
+                         &error) != HF_OK) {
+            hf_engine_refuse(engine, request, &error);
+            return;
+        }
+        if (created || is_set) {
+            answer_barrier(engine, request, is_set);
+            return;
+        }
+    }
+    (void)hf_error_set(&error, HF_EUNREACHABLE,
+                       "%s or its directory was removed %d times while it was "
+                       "being made; what does that?",
+                       barrier.path, TRIES);
+    hf_engine_refuse(engine, request, &error);
+}
+
+/* ----------------------------------------------------------------- CLEAR_FLAG
+ * -- */
+
+void hf_engine_clear_barrier(struct hf_engine *engine,
+                             struct hf_request *request)
+{
+    struct hf_error error;
+    struct barrier barrier;
+    bool found;
+
+    init_barrier(engine, request->queue, &barrier);
+    found = hf_sys_unlink(barrier.path) == 0;
+    if (!found && errno != ENOENT && errno != ENOTDIR) {
+        (void)hf_error_set_errno(&error, "remove", barrier.path);
+        hf_engine_refuse(engine, request, &error);
+        return;
+    }
+    hf_dir_cache_ticket_gone(&engine->dir_cache, barrier.dir_name);
+    answer_barrier(engine, request, found);
+}
+
+/* ------------------------------------------------------------------
+ * WATCH_QUEUE -- */
+
+static struct hf_file_barrier_watch *watch_new(struct hf_engine *engine,
+                                               struct hf_request *request,
+                                               const struct barrier *barrier)
+{
+    struct hf_file_barrier_watch *watch = hf_alloc(sizeof(*watch));
+
+    if (watch == NULL)
+        return NULL;
+    watch->engine = engine;
+    watch->request = request;
+    memcpy(watch->dir_name, barrier->dir_name, sizeof(watch->dir_name));
+    watch->barrier_wd = -1;
+    watch->dir_wd = -1;
+    watch->next = engine->barrier_watches;
+    watch->link = &engine->barrier_watches;
+    if (watch->next != NULL)
+        watch->next->link = &watch->next;
+    engine->barrier_watches = watch;
+    request->engine_data = watch;
+    return watch;
+}
+
+void hf_file_barrier_watch_end(struct hf_file_barrier_watch *watch)
+{
+    *watch->link = watch->next;
+    if (watch->next != NULL)
+        watch->next->link = watch->link;
+    watch->request->engine_data = NULL;
+    hf_inotify_unwatch_barrier(watch);
+    hf_free(watch);
+}
+
+void hf_file_barrier_watch_forget(struct hf_request *request)
+{
+    if (request->engine_data != NULL)
+        hf_file_barrier_watch_end(request->engine_data);
+}
+
+static bool is_unchanged(const struct hf_file_barrier_watch *watch)
+{
+    struct hf_ticket_id id;
+    struct hf_error unused;
+    struct barrier barrier;
+    bool is_set;
+
+    init_barrier(watch->engine, watch->request->queue, &barrier);
+    return read_barrier(&barrier, &is_set, &id, &unused) == HF_OK && is_set &&
+           hf_ticket_id_equal(&id, &watch->id);
+}
+
+/* One that is asked for while others are told is not told. */
+void hf_file_barrier_watches_event(struct hf_engine *engine, int wd, bool all)
+{
+    struct hf_file_barrier_watch *watch;
+    struct hf_request *request;
+
+    for (watch = engine->barrier_watches; watch != NULL; watch = watch->next)
+        watch->changed =
+            (all || watch->barrier_wd == wd || watch->dir_wd == wd) &&
+            !is_unchanged(watch);
+    watch = engine->barrier_watches;
+    while (watch != NULL) {
+        if (!watch->changed) {
+            watch = watch->next;
+            continue;
+        }
+        request = watch->request;
+        hf_file_barrier_watch_end(watch);
+        hf_engine_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
+        watch =
+            engine->barrier_watches; /* the core may have forgotten others */
+    }
+}
+
+static void answer_listed(struct hf_engine *engine, struct hf_request *request,
+                          const struct hf_ticket_id *id)
+{
+    struct hf_ticket barrier = {
+        .kind = HF_TICKET_BARRIER, .weight = 1, .payload = ""};
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+
+    if (id != NULL) {
+        barrier.id = *id;
+        event.as.answer.snapshot = (struct hf_snapshot){&barrier, 1, 0};
+    }
+    event.as.answer.request = request;
+    event.as.answer.text = "";
+    engine->host.event(engine->host.host, &event);
+}
+
+/* Watch it, and see that it is still the one that was watched. */
+static hf_status watch_barrier(struct hf_engine *engine,
+                               struct hf_request *request,
+                               const struct barrier *barrier, bool *same,
+                               struct hf_error *error)
+{
+    struct hf_file_barrier_watch *watch = watch_new(engine, request, barrier);
+    struct hf_ticket_id id;
+    hf_status status;
+    bool is_set;
+
+    if (watch == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory to look at a barrier");
+    status = read_barrier(barrier, &is_set, &watch->id, error);
+    *same = false;
+    if (status == HF_OK && is_set && !hf_inotify_watch_barrier(watch))
+        status = hf_error_set(error, HF_ELIMIT,
+                              "cannot watch a barrier: no memory or descriptor "
+                              "for it; raise this process's limits (ulimit "
+                              "-n)");
+    else if (status == HF_OK && is_set)
+        status = read_barrier(barrier, &is_set, &id, error);
+    *same = status == HF_OK && is_set && hf_ticket_id_equal(&id, &watch->id);
+    if (!*same)
+        hf_file_barrier_watch_end(watch);
+    return status;
+}
+
+void hf_engine_barrier_watch(struct hf_engine *engine,
+                             struct hf_request *request)
+{
+    const struct hf_file_barrier_watch *watch;
+    struct hf_ticket_id id;
+    struct hf_error error;
+    struct barrier barrier;
+    bool is_set, same = false;
+
+    init_barrier(engine, request->queue, &barrier);
+    if (check_directory(engine, &barrier, &error) != HF_OK) {
+        hf_engine_refuse(engine, request, &error);
+        return;
+    }
+    for (unsigned try = 0; try < TRIES; try++) {
+        if (read_barrier(&barrier, &is_set, &id, &error) != HF_OK ||
+            (is_set && watch_barrier(engine, request, &barrier, &same,
+                                     &error) != HF_OK)) {
+            hf_engine_refuse(engine, request, &error);
+            return;
+        }
+        if (!is_set || same) {
+            watch = request->engine_data;
+            answer_listed(engine, request, is_set ? &watch->id : NULL);
+            return;
+        }
+    }
+    (void)hf_error_set(&error, HF_EUNREACHABLE,
+                       "%s was raised and lowered %d times while it was looked "
+                       "at; try again",
+                       barrier.path, TRIES);
+    hf_engine_refuse(engine, request, &error);
+}

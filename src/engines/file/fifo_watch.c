@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/fifo_watch.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/file/engine.h"
+#include "engines/file/syscalls.h"
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hf_fifo_watch *fifo_watch = handle->data;
+    struct hf_engine *engine = fifo_watch->engine;
+
+    hf_free(fifo_watch);
+    hf_engine_handle_closed(engine);
+}
+
+void hf_fifo_watch_stop(struct hf_fifo_watch *fifo_watch)
+{
+    struct hf_engine *engine = fifo_watch->engine;
+
+    engine->handles++;
+    uv_close((uv_handle_t *)&fifo_watch->poll, on_closed);
+    hf_descriptors_close(&engine->descriptors, &fifo_watch->fifo);
+}
+
+bool hf_fifo_watch_is_stopped(const struct hf_fifo_watch *fifo_watch)
+{
+    return uv_is_closing((const uv_handle_t *)&fifo_watch->poll);
+}
+
+/* Is there nothing but bytes in a FIFO that is in its place? */
+static bool has_only_bytes(const struct hf_fifo_watch *fifo_watch)
+{
+    struct pollfd state = {.fd = fifo_watch->fifo, .events = POLLIN};
+    struct stat status;
+
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) == 0 &&
+           hf_sys_fstat(fifo_watch->fifo, &status) == 0 && status.st_nlink > 0;
+}
+
+/* It has no name any more: its owner, or who took it out, has removed it. */
+static bool was_removed(const struct hf_fifo_watch *fifo_watch)
+{
+    struct stat status;
+
+    return hf_sys_fstat(fifo_watch->fifo, &status) == 0 && status.st_nlink == 0;
+}
+
+/* The ticket of an owner that was killed; false if it stays. */
+static bool remove_dead(struct hf_fifo_watch *fifo_watch)
+{
+    struct hf_engine *engine = fifo_watch->engine;
+    struct hf_error error;
+    bool found;
+
+    if (hf_ticket_file_remove(&engine->settings, fifo_watch->dir_name,
+                              &fifo_watch->ticket, &found, &error) != HF_OK) {
+        engine->host.log(engine->host.host, HF_LOG_WARNING,
+                         "a dead ticket stays in the way: %s", error.text);
+        return false;
+    }
+    if (found)
+        hf_dir_cache_ticket_gone(&engine->dir_cache, fifo_watch->dir_name);
+    return true;
+}
+
+/* The owner is gone; if it was killed, its ticket is not, and goes before
+ * anybody is admitted on that account.  Or the ticket was taken away from it:
+ * see eviction.c. */
+static void finish(struct hf_fifo_watch *fifo_watch)
+{
+    fifo_watch->removed = was_removed(fifo_watch) || remove_dead(fifo_watch);
+    fifo_watch->on_gone(fifo_watch);
+}
+
+/* Bytes of somebody who took nothing away: they stay, for others wait too, and
+ * are not listened to any more. */
+static void on_event(uv_poll_t *poll, int failure, int events)
+{
+    struct hf_fifo_watch *fifo_watch = poll->data;
+
+    /* If the poll itself failed the core lists and watches anew. */
+    if (failure == 0 && (events & UV_DISCONNECT) == 0 &&
+        has_only_bytes(fifo_watch))
+        (void)uv_poll_start(poll, UV_DISCONNECT, on_event);
+    else
+        finish(fifo_watch);
+}
+
+static bool start_poll(struct hf_fifo_watch *fifo_watch, uv_loop_t *loop)
+{
+    if (uv_poll_init(loop, &fifo_watch->poll, fifo_watch->fifo) != 0)
+        return false;
+    fifo_watch->poll.data = fifo_watch;
+    uv_unref((uv_handle_t *)&fifo_watch->poll);
+    (void)uv_poll_start(&fifo_watch->poll, UV_READABLE | UV_DISCONNECT,
+                        on_event);
+    return true;
+}
+
+/* Takes over ${fifo}; NULL if that fails. */
+static struct hf_fifo_watch *fifo_watch_new(struct hf_engine *engine,
+                                            const char *dir_name,
+                                            const struct hf_ticket *ticket,
+                                            int fifo, struct hf_error *error)
+{
+    uv_loop_t *loop = engine->host.loop(engine->host.host);
+    size_t entry_bytes = strlen(dir_name) + 1;
+    struct hf_fifo_watch *created = hf_alloc(sizeof(*created) + entry_bytes);
+
+    if (created == NULL) {
+        (void)hf_error_set(error, HF_ENOMEM, "no memory to wait for a ticket");
+        goto close_fifo;
+    }
+    created->engine = engine;
+    created->ticket = *ticket;
+    created->ticket.payload = "";
+    memcpy(created->dir_name, dir_name, entry_bytes);
+    created->fifo = fifo;
+    if (loop != NULL && start_poll(created, loop))
+        return created;
+    (void)hf_error_set(error, HF_ELIMIT,
+                       "cannot wait for a ticket: no memory or descriptor for "
+                       "the event loop; raise this process's limits "
+                       "(ulimit -n)");
+    hf_free(created);
+
+close_fifo:
+    hf_descriptors_close(&engine->descriptors, &fifo);
+    return NULL;
+}
+
+enum hf_owner_liveness hf_fifo_watch_start(struct hf_engine *engine,
+                                           const char *dir_name,
+                                           const struct hf_ticket *ticket,
+                                           hf_fifo_watch_fn *on_gone, void *arg,
+                                           struct hf_fifo_watch **fifo_watch,
+                                           struct hf_error *error)
+{
+    char file[HF_TICKET_FILE_BYTES];
+    char path[HF_PATH_BYTES];
+    enum hf_owner_liveness liveness = HF_OWNER_ALIVE;
+    int fifo = hf_file_tickets_take_probed(&engine->tickets, &ticket->id);
+    bool found;
+
+    *fifo_watch = NULL;
+    hf_ticket_file_format(ticket, file);
+    hf_root_settings_path(&engine->settings, dir_name, file, path);
+    if (fifo < 0)
+        liveness =
+            hf_ticket_file_probe(&engine->descriptors, path, &fifo, error);
+    if (liveness == HF_OWNER_DEAD &&
+        hf_ticket_file_remove(&engine->settings, dir_name, ticket, &found,
+                              error) != HF_OK)
+        return HF_OWNER_UNKNOWN;
+    if (liveness != HF_OWNER_ALIVE)
+        return liveness;
+    *fifo_watch = fifo_watch_new(engine, dir_name, ticket, fifo, error);
+    if (*fifo_watch == NULL)
+        return HF_OWNER_UNKNOWN;
+    (*fifo_watch)->on_gone = on_gone;
+    (*fifo_watch)->arg = arg;
+    return HF_OWNER_ALIVE;
+}

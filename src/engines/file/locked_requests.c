@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that take a directory's lock: ENQUEUE, NEW_GENERATION, and
+ * CLEAR_FLAG of READY. They are carried out at once where it is free, and by
+ * the helper where it is not.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/file/engine.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
+
+/* Takes over the FIFOs of ${result}; NULL if it cannot be had. */
+static struct hf_file_ticket *
+own_ticket_new(const struct hf_locked_section_result *result,
+               struct hf_error *error)
+{
+    size_t entry_bytes = strlen(result->listing->dir_name) + 1;
+    struct hf_file_ticket *own_ticket =
+        hf_alloc(sizeof(*own_ticket) + entry_bytes);
+
+    if (own_ticket == NULL) {
+        hf_error_set(error, HF_ENOMEM, "no memory for a ticket");
+        return NULL;
+    }
+    hf_file_ticket_set_stat(own_ticket, &result->fifo_stat);
+    own_ticket->probed = result->blocker;
+    own_ticket->probed_fifo = result->blocker_fifo;
+    own_ticket->ticket = result->ticket;
+    own_ticket->ticket.payload = "";
+    memcpy(own_ticket->dir_name, result->listing->dir_name, entry_bytes);
+    own_ticket->fifo = result->fifo;
+    return own_ticket;
+}
+
+/* Make what the section has done the session's own and tell of it.  Takes
+ * over ${result}. */
+static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
+                         struct hf_locked_section_result *result)
+{
+    struct hf_listing *listing = result->listing;
+    struct hf_error error, unused;
+    struct hf_file_ticket *own_ticket = own_ticket_new(result, &error);
+    bool found;
+
+    result->listing = NULL;
+    if (own_ticket == NULL) {
+        (void)hf_ticket_file_remove(&engine->settings, listing->dir_name,
+                                    &result->ticket, &found, &unused);
+        hf_descriptors_close(&engine->descriptors, &result->fifo);
+        hf_descriptors_close(&engine->descriptors, &result->blocker_fifo);
+        hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
+    } else {
+        /* One's own is not waited for by its FIFO. */
+        if (hf_engine_own_ticket(engine, &own_ticket->probed) != NULL)
+            hf_descriptors_close(&engine->descriptors,
+                                 &own_ticket->probed_fifo);
+        hf_file_tickets_add(&engine->tickets, own_ticket);
+        result->fifo = -1;
+        result->blocker_fifo = -1;
+        hf_inotify_put_fifo_above(engine, own_ticket);
+        hf_engine_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
+    }
+    hf_listing_unref(listing);
+}
+
+static void answer_generation(struct hf_engine *engine,
+                              struct hf_request *request,
+                              const struct hf_locked_section_result *result)
+{
+    struct hf_error error;
+
+    if (result->participants >= request->limit) {
+        hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
+                               result->found);
+        return;
+    }
+    hf_error_set(&error, HF_EBUSY, "%u of %u participants are there",
+                 (unsigned)result->participants, (unsigned)request->limit);
+    hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+}
+
+/* The critical section has come to its end.  Takes over ${result}. */
+static void answer_done(struct hf_engine *engine, struct hf_request *request,
+                        struct hf_locked_section_result *result)
+{
+    if (request->kind == HF_REQUEST_NEW_GENERATION)
+        answer_generation(engine, request, result);
+    else if (request->kind == HF_REQUEST_CLEAR_FLAG)
+        hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
+                               result->found);
+    else
+        adopt_ticket(engine, request, result);
+}
+
+static void adopt_root_dir(struct hf_engine *engine, struct hf_job *job)
+{
+    if (job->root_dir == engine->root_dir)
+        return;
+    hf_root_dir_unref(engine->root_dir);
+    engine->root_dir = hf_root_dir_ref(job->root_dir);
+    engine->host.log(engine->host.host, HF_LOG_WARNING,
+                     "%s was removed or replaced and has been opened anew; "
+                     "tickets in the old one are lost",
+                     engine->settings.root);
+    hf_inotify_watch_root(engine);
+}
+
+void hf_engine_warn_not_durable(struct hf_engine *engine)
+{
+    struct hf_token_counter *counter = &engine->root_dir->counter;
+
+    if (engine->warned_not_durable || !atomic_load(&counter->not_durable))
+        return;
+    engine->warned_not_durable = true;
+    engine->host.log(engine->host.host, HF_LOG_WARNING,
+                     "tokens rise across a reboot only by the wall clock: %s; "
+                     "name a durable directory with ?state=",
+                     counter->cause.text);
+}
+
+static void unlist_job(struct hf_engine *engine, struct hf_job *job)
+{
+    struct hf_job **link = &engine->jobs;
+
+    while (*link != job)
+        link = &(*link)->next_of_engine;
+    *link = job->next_of_engine;
+}
+
+static void finish_job(struct hf_engine *engine, struct hf_job *job)
+{
+    struct hf_request *remove_request;
+    char dir_name[HF_DIR_NAME_BYTES];
+
+    hf_dir_name_format(job->args.queue, dir_name);
+    adopt_root_dir(engine, job);
+    hf_engine_warn_not_durable(engine);
+    hf_dir_cache_put(&engine->dir_cache, dir_name, job->lock_dir);
+    job->lock_dir.fd = -1;
+    if (job->answer == HF_LOCKED_SECTION_DONE)
+        answer_done(engine, job->request, &job->result);
+    else
+        hf_engine_refuse(engine, job->request, &job->error);
+    /* Listed up to here: an END from inside the answer waits for the rest. */
+    remove_request = job->remove_request;
+    unlist_job(engine, job);
+    hf_job_free(job);
+    if (remove_request != NULL)
+        hf_engine_remove(engine, remove_request);
+}
+
+static void on_jobs_done(uv_async_t *async)
+{
+    struct hf_engine *engine = async->data;
+    struct hf_job *job = hf_worker_thread_collect(&engine->worker);
+
+    while (job != NULL) {
+        struct hf_job *next = job->next;
+
+        finish_job(engine, job);
+        job = next;
+    }
+    if (engine->jobs == NULL && engine->end != NULL)
+        hf_engine_finish_end(engine);
+}
+
+static void submit(struct hf_engine *engine, struct hf_request *request)
+{
+    uv_loop_t *loop = engine->host.loop(engine->host.host);
+    struct hf_job *job = NULL;
+    struct hf_error error;
+
+    if (loop == NULL)
+        errno = ENOMEM;
+    else if (hf_worker_thread_start(&engine->worker, loop, on_jobs_done,
+                                    engine))
+        job = hf_job_new(request, engine->root_dir);
+    if (job == NULL) {
+        hf_error_set_errno(&error, "start a thread to wait for a lock of",
+                           engine->settings.root);
+        hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
+        return;
+    }
+    job->next_of_engine = engine->jobs;
+    engine->jobs = job;
+    hf_worker_thread_submit(&engine->worker, job);
+}
+
+void hf_engine_run_locked(struct hf_engine *engine, struct hf_request *request)
+{
+    const struct hf_locked_section_args args = {
+        .kind = request->kind,
+        .queue = request->queue,
+        .ticket = {.id = request->ticket,
+                   .kind = request->ticket_kind,
+                   .weight = request->weight,
+                   .payload = request->payload},
+        .limit = request->limit,
+        .wait = HF_FLOCK_WAIT_NONE};
+    char dir_name[HF_DIR_NAME_BYTES];
+    struct hf_lock_dir lock_dir;
+    struct hf_locked_section_result result;
+    struct hf_error error;
+    enum hf_locked_section_answer answer;
+
+    hf_dir_name_format(request->queue, dir_name);
+    lock_dir = hf_dir_cache_take(&engine->dir_cache, dir_name);
+    answer = hf_locked_section_run(engine->root_dir, &args, &lock_dir, &result,
+                                   &error);
+    hf_dir_cache_put(&engine->dir_cache, dir_name, lock_dir);
+    switch (answer) {
+    case HF_LOCKED_SECTION_DONE:
+        answer_done(engine, request, &result);
+        break;
+    case HF_LOCKED_SECTION_FAILED:
+        hf_engine_refuse(engine, request, &error);
+        break;
+    case HF_LOCKED_SECTION_BUSY:
+    case HF_LOCKED_SECTION_STALE:
+        submit(engine, request);
+        break;
+    }
+}

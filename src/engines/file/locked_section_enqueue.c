@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ENQUEUE: a ticket under the next number, with all that belongs to it. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "core/admission.h"
+#include "core/error.h"
+#include "core/quote.h"
+#include "engines/file/locked_section_private.h"
+#include "engines/file/syscalls.h"
+
+#define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
+
+/* A digest stands for one name only, whatever SHA-256 may come to. */
+static enum hf_locked_section_answer check_name(struct hf_locked_section *s)
+{
+    const char *queue = s->args->queue;
+    size_t bytes = strlen(queue);
+    char there[HF_QUEUE_BYTES + 1];
+    ssize_t got;
+
+    if (!s->digest)
+        return HF_LOCKED_SECTION_DONE;
+    if (hf_sys_symlinkat(queue, s->lock_dir->fd, HF_NAME_FILE) == 0)
+        return HF_LOCKED_SECTION_DONE;
+    if (errno != EEXIST)
+        return hf_locked_section_fail(s, "write the name in");
+    got =
+        hf_sys_readlinkat(s->lock_dir->fd, HF_NAME_FILE, there, sizeof(there));
+    if (got < 0)
+        return hf_locked_section_fail(s, "read the name in");
+    if ((size_t)got == bytes && memcmp(there, queue, bytes) == 0)
+        return HF_LOCKED_SECTION_DONE;
+    hf_error_set(s->error, HF_EDIR,
+                 "%s belongs to the lock %s; remove it if nobody uses that",
+                 s->path, hf_quote(there, (size_t)got).text);
+    return HF_LOCKED_SECTION_FAILED;
+}
+
+static int make_fifo(struct hf_locked_section *s)
+{
+    mode_t mode = hf_root_settings_file_mode(s->root_dir->settings);
+    int dir = s->lock_dir->fd;
+
+    if (hf_sys_mkfifoat(dir, HF_NEW_FILE, mode) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return -1;
+    /* Left by a process that was killed right here. */
+    if (hf_sys_unlinkat(dir, HF_NEW_FILE) != 0)
+        return -1;
+    return hf_sys_mkfifoat(dir, HF_NEW_FILE, mode);
+}
+
+/* Under its temporary name it is nobody's but ours: nobody tests it, and nobody
+ * touches it. */
+static int open_fifo(struct hf_locked_section *s)
+{
+    const struct hf_root_settings *settings = s->root_dir->settings;
+    int fd = hf_sys_openat(s->lock_dir->fd, HF_NEW_FILE, OWNER_FLAGS, 0);
+
+    if (fd < 0 || !hf_descriptors_add(s->root_dir->descriptors, fd))
+        return -1;
+    s->result->fifo = fd;
+    if (settings->shared &&
+        hf_sys_fchmod(fd, hf_root_settings_file_mode(settings)) != 0)
+        return -1;
+    if (hf_sys_fstat(fd, &s->result->fifo_stat) != 0)
+        return -1;
+    return hf_sys_flock(fd, LOCK_EX | LOCK_NB);
+}
+
+/* The ticket comes to be at the rename, with all that belongs to it. */
+static enum hf_locked_section_answer make_ticket(struct hf_locked_section *s)
+{
+    const char *payload = s->args->ticket.payload;
+    int dir = s->lock_dir->fd;
+    enum hf_locked_section_answer answer;
+
+    hf_ticket_file_format(&s->result->ticket, s->file);
+    hf_payload_file_format(&s->result->ticket, s->payload_file);
+    if (payload[0] != '\0' &&
+        hf_sys_symlinkat(payload, dir, s->payload_file) != 0)
+        return hf_locked_section_fail(s, "write a payload in");
+    if (make_fifo(s) != 0) {
+        answer = hf_locked_section_fail(s, "make a ticket in");
+        goto remove_payload;
+    }
+    if (open_fifo(s) != 0) {
+        answer = hf_locked_section_fail(s, "open a ticket in");
+        goto remove_fifo;
+    }
+    if (hf_sys_renameat(dir, HF_NEW_FILE, s->file) == 0)
+        return HF_LOCKED_SECTION_DONE;
+    answer = hf_locked_section_fail(s, "name a ticket in");
+
+remove_fifo:
+    hf_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
+    (void)hf_sys_unlinkat(dir, HF_NEW_FILE);
+remove_payload:
+    if (payload[0] != '\0')
+        (void)hf_sys_unlinkat(dir, s->payload_file);
+    return answer;
+}
+
+static void unmake_ticket(struct hf_locked_section *s)
+{
+    (void)hf_sys_unlinkat(s->lock_dir->fd, s->file);
+    hf_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
+    hf_descriptors_close(s->root_dir->descriptors, &s->result->blocker_fifo);
+    if (s->args->ticket.payload[0] != '\0')
+        (void)hf_sys_unlinkat(s->lock_dir->fd, s->payload_file);
+}
+
+enum hf_locked_section_answer
+hf_locked_section_enqueue(struct hf_locked_section *s)
+{
+    struct hf_listing *listing = s->result->listing;
+    enum hf_locked_section_answer answer = check_name(s);
+
+    if (answer == HF_LOCKED_SECTION_DONE)
+        answer = hf_locked_section_take_number(s);
+    if (answer == HF_LOCKED_SECTION_DONE)
+        answer = make_ticket(s);
+    if (answer != HF_LOCKED_SECTION_DONE)
+        return answer;
+    hf_listing_clear(listing); /* of an attempt before this one */
+    if (hf_listing_read(listing, s->lock_dir->fd, s->path,
+                        &s->root_dir->counter, s->error) != HF_OK) {
+        unmake_ticket(s);
+        return HF_LOCKED_SECTION_FAILED;
+    }
+    hf_listing_remove_orphans(listing, s->lock_dir->fd);
+    return HF_LOCKED_SECTION_DONE;
+}
+
+/* Take the one at ${index}, which is not there any more, out of the listing.  A
+ * writer may have gone to be a reader in its place: look again. */
+static hf_status drop_dead_at(struct hf_locked_section *s, size_t index)
+{
+    struct hf_listing *listing = s->result->listing;
+
+    if (listing->tickets.items[index].kind != HF_TICKET_WRITE) {
+        hf_listing_drop(listing, index);
+        return HF_OK;
+    }
+    listing->tickets.count = 0;
+    return hf_listing_read(listing, s->lock_dir->fd, s->path,
+                           &s->root_dir->counter, s->error);
+}
+
+/* Whoever is in the way and dead goes, so that a snapshot never says "taken"
+ * of a lock that nobody has.  The core's own rule says who is in the way; it
+ * names the nearest, so that a queue of the living costs one probe, and the
+ * watch of that ticket none. */
+static hf_status drop_dead_ahead(struct hf_locked_section *s)
+{
+    struct hf_listing *listing = s->result->listing;
+    const struct hf_root_settings *settings = s->root_dir->settings;
+    hf_status status = HF_OK;
+    struct hf_error unused;
+    bool found;
+
+    if (s->args->ticket.kind == HF_TICKET_PARTICIPANT)
+        return HF_OK; /* nobody is in the way; a stamp counts none of them */
+    for (size_t left = listing->tickets.count; left > 0 && status == HF_OK;
+         left--) {
+        struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+        struct hf_admission admission = hf_admission_decide(
+            &snapshot, &s->args->ticket.id, s->args->ticket.kind);
+        char file[HF_TICKET_FILE_BYTES];
+        char path[HF_PATH_BYTES];
+
+        if (admission.answer != HF_WAIT_FOR)
+            break;
+        hf_ticket_file_format(admission.nearest, file);
+        hf_root_settings_path(settings, s->dir_name, file, path);
+        s->result->blocker = admission.nearest->id;
+        if (hf_ticket_file_probe(s->root_dir->descriptors, path,
+                                 &s->result->blocker_fifo,
+                                 &unused) != HF_OWNER_DEAD ||
+            hf_ticket_file_remove(settings, s->dir_name, admission.nearest,
+                                  &found, &unused) != HF_OK)
+            break; /* alive, or to be told to the watch of it */
+        status = drop_dead_at(
+            s, (size_t)(admission.nearest - listing->tickets.items));
+    }
+    return status;
+}
+
+/* What its owner says is known then. */
+static bool is_first(const struct hf_locked_section *s)
+{
+    const struct hf_ticket_list *list = &s->result->listing->tickets;
+
+    return list->count > 0 &&
+           hf_ticket_id_equal(&list->items[0].id, &s->args->ticket.id);
+}
+
+/* Of what is there besides tickets. */
+static hf_status read_payload_and_ready(struct hf_locked_section *s)
+{
+    struct hf_listing *listing = s->result->listing;
+    hf_status status = HF_OK;
+
+    if (!is_first(s))
+        status =
+            hf_listing_read_payloads(listing, s->lock_dir->fd, 1, s->error);
+    if (status == HF_OK && listing->scope == HF_LISTING_PARTICIPANTS)
+        status =
+            hf_listing_read_ready(listing, s->lock_dir->fd, s->path, s->error);
+    return status;
+}
+
+enum hf_locked_section_answer
+hf_locked_section_finish_enqueue(struct hf_locked_section *s)
+{
+    if (drop_dead_ahead(s) == HF_OK && read_payload_and_ready(s) == HF_OK)
+        return HF_LOCKED_SECTION_DONE;
+    unmake_ticket(s);
+    return HF_LOCKED_SECTION_FAILED;
+}

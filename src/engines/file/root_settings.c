@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "engines/file/root_dir.h"
+#include "engines/file/syscalls.h"
+
+#define LOCK_DIR "/run/lock"
+#define LOCKS "locks"
+
+static const char *const known_options[] = {"mode", "state", NULL};
+
+/* Nothing that a login sets decides (XDG_RUNTIME_DIR is unset in cron and its
+ * directory goes at logout): two directories would mean two holders. */
+void hf_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
+{
+    struct stat status;
+    const mode_t open_to_all = S_ISVTX | S_IWOTH;
+
+    if (uid == 0)
+        (void)snprintf(root, HF_ROOT_BYTES, "/run/holdfast");
+    else if (hf_sys_lstat(LOCK_DIR, &status) == 0 && S_ISDIR(status.st_mode) &&
+             (status.st_mode & open_to_all) == open_to_all)
+        (void)snprintf(root, HF_ROOT_BYTES, LOCK_DIR "/holdfast-%u",
+                       (unsigned)uid);
+    else
+        (void)snprintf(root, HF_ROOT_BYTES, "/tmp/holdfast-%u", (unsigned)uid);
+}
+
+/* Copy an absolute path without slashes at its end: those would have a
+ * symbolic link followed in spite of O_NOFOLLOW. */
+static hf_status copy_path(const char *from, char *to, size_t room,
+                           hf_status failure, const char *what,
+                           struct hf_error *error)
+{
+    size_t bytes = strlen(from);
+
+    if (from[0] != '/')
+        return hf_error_set(error, failure,
+                            "%s %s is relative; expected an absolute path, "
+                            "the same from wherever a program is started",
+                            what, hf_quote(from, bytes).text);
+    while (bytes > 0 && from[bytes - 1] == '/')
+        bytes--;
+    if (bytes == 0)
+        return hf_error_set(error, failure,
+                            "%s is \"/\"; expected a directory of its own",
+                            what);
+    if (bytes >= room)
+        return hf_error_set(error, failure,
+                            "%s %s has %zu bytes; expected at most %zu", what,
+                            hf_quote(from, bytes).text, bytes, room - 1);
+    memcpy(to, from, bytes);
+    to[bytes] = '\0';
+    return HF_OK;
+}
+
+/* A '?' is refused although a path may have one, because it is most likely the
+ * beginning of options, which would be ignored. */
+static hf_status copy_named(const char *named,
+                            struct hf_root_settings *settings,
+                            struct hf_error *error)
+{
+    if (strchr(named, '?') != NULL || strncmp(named, "file:", 5) == 0)
+        return hf_error_set(error, HF_EDIR,
+                            "HOLDFAST_DIR %s is not the path of a directory; "
+                            "a URL, and the options behind its '?', go into "
+                            "HOLDFAST_URL, for instance "
+                            "file:/run/holdfast?mode=0770",
+                            hf_quote(named, strlen(named)).text);
+    return copy_path(named, settings->root, sizeof(settings->root), HF_EDIR,
+                     "HOLDFAST_DIR", error);
+}
+
+static hf_status choose_root(const struct hf_url *url,
+                             struct hf_root_settings *settings,
+                             struct hf_error *error)
+{
+    const char *named = secure_getenv("HOLDFAST_DIR");
+
+    if (url->authority != NULL && url->authority[0] != '\0')
+        return hf_error_set(
+            error, HF_EURL,
+            "a file: URL names no host, this one names %s; "
+            "expected file:/PATH",
+            hf_quote(url->authority, strlen(url->authority)).text);
+    if (url->path[0] != '\0')
+        return copy_path(url->path, settings->root, sizeof(settings->root),
+                         HF_EURL, "the path of the URL", error);
+    if (named != NULL && named[0] != '\0')
+        return copy_named(named, settings, error);
+    settings->by_default = true;
+    hf_root_settings_default(geteuid(), settings->root);
+    return HF_OK;
+}
+
+static enum hf_sharing sharing_of(mode_t mode)
+{
+    if ((mode & S_IWOTH) != 0)
+        return HF_SHARING_ALL;
+    return (mode & S_IWGRP) != 0 ? HF_SHARING_GROUP : HF_SHARING_NONE;
+}
+
+static hf_status choose_mode(const char *text,
+                             struct hf_root_settings *settings,
+                             struct hf_error *error)
+{
+    char *end;
+    unsigned long mode;
+
+    settings->mode = 0700;
+    settings->shared = text != NULL;
+    if (text == NULL)
+        return HF_OK;
+    mode =
+        strspn(text, "01234567") == strlen(text) ? strtoul(text, &end, 8) : 0;
+    if ((mode & 0700) != 0700 || mode > 07777 || (mode & S_ISUID) != 0)
+        return hf_error_set(error, HF_EURL,
+                            "mode=%s is no mode for the lock directory; "
+                            "expected octal digits that let its owner in, "
+                            "such as 0770",
+                            hf_quote(text, strlen(text)).text);
+    settings->mode = (mode_t)mode;
+    settings->sharing = sharing_of(settings->mode);
+    /* What a member makes belongs to the group, whatever the member's own. */
+    if (settings->sharing == HF_SHARING_GROUP)
+        settings->mode |= S_ISGID;
+    return HF_OK;
+}
+
+static hf_status choose_state(const char *text,
+                              struct hf_root_settings *settings,
+                              struct hf_error *error)
+{
+    settings->state_required = text != NULL;
+    if (text != NULL)
+        return copy_path(text, settings->state, sizeof(settings->state),
+                         HF_EURL, "state=", error);
+    hf_token_floor_default(settings->state);
+    return HF_OK;
+}
+
+hf_status hf_root_settings_choose(const struct hf_url *url,
+                                  struct hf_root_settings *settings,
+                                  struct hf_error *error)
+{
+    hf_status status = hf_url_check_options(url, known_options, error);
+
+    memset(settings, 0, sizeof(*settings));
+    if (status == HF_OK)
+        status = choose_root(url, settings, error);
+    if (status == HF_OK)
+        status = choose_mode(hf_url_option(url, "mode"), settings, error);
+    if (status == HF_OK)
+        status = choose_state(hf_url_option(url, "state"), settings, error);
+    (void)snprintf(settings->counter_path, sizeof(settings->counter_path),
+                   "%s/counter", settings->root);
+    return status;
+}
+
+/* Without the sticky bit, or nobody could remove the ticket of a dead process
+ * of another user. */
+mode_t hf_root_settings_dir_mode(const struct hf_root_settings *settings)
+{
+    return settings->mode & (mode_t)~S_ISVTX;
+}
+
+mode_t hf_root_settings_file_mode(const struct hf_root_settings *settings)
+{
+    return settings->mode & 0666;
+}
+
+void hf_root_settings_path(const struct hf_root_settings *settings,
+                           const char *dir_name, const char *file,
+                           char path[HF_PATH_BYTES])
+{
+    size_t at = strlen(settings->root);
+
+    memcpy(path, settings->root, at);
+    memcpy(path + at, "/" LOCKS "/", sizeof("/" LOCKS "/"));
+    at += sizeof("/" LOCKS "/") - 1;
+    memcpy(path + at, dir_name, strlen(dir_name) + 1);
+    if (file == NULL)
+        return;
+    at += strlen(dir_name);
+    path[at] = '/';
+    memcpy(path + at + 1, file, strlen(file) + 1);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may own what this engine uses, and who may write there.
+ *
+ * The user who made a directory of a queue, or who can replace it, decides
+ * which ticket holds the lock.  So every step from "/" to the root directory
+ * and everything below that is looked at on an open descriptor, as sshd does
+ * with authorized_keys ("StrictModes") and sudo with its modules.  What has
+ * been found good can be changed only by root, by this user, or by those with
+ * whom ?mode= shares the root; so a path that was checked once stays good.
+ *
+ * The group's bits of a mode are also the mask of an access control list: a
+ * list that lets anybody write shows there.
+ */
+#ifndef HF_ENGINES_FILE_SAFE_PATH_H
+#define HF_ENGINES_FILE_SAFE_PATH_H
+
+#include <sys/stat.h>
+
+#include <holdfast/holdfast.h>
+
+/* With whom is the root directory shared?  Root and this user are always
+ * trusted. */
+enum hf_sharing {
+    HF_SHARING_NONE,
+    HF_SHARING_GROUP, /* with the group of the root directory */
+    HF_SHARING_ALL,   /* with every user of the machine */
+};
+
+struct hf_path_policy {
+    enum hf_sharing sharing;
+    gid_t group;        /* HF_SHARING_GROUP: of the root directory */
+    const char *remedy; /* for texts: what to name instead; static */
+};
+
+/* Open the directory that holds the last component of ${path}, an absolute path
+ * without a slash at its end, and set ${name} to that component.  Each
+ * directory and symbolic link on the way belongs to root, to this user or to
+ * the owner of "/" (who can replace all the others anyway); and nobody else can
+ * write there, unless the sticky bit keeps them from what is not theirs.
+ *   Ownership ${dir} is the caller's to close; it was opened with O_PATH.
+ *   Time      three calls for each component.
+ *   Fails     HF_EDENIED for what others could replace; HF_EDIR for what is
+ *             missing or no directory; HF_ELIMIT HF_ENOMEM. */
+hf_status hf_safe_path_open_parent(const char *path, int *dir,
+                                   struct stat *parent, const char **name,
+                                   struct hf_error *error);
+
+/* May what ${path} is, of which fstat() says ${status}, be used?
+ *   Fails     HF_EDENIED if somebody else owns it or can write it. */
+hf_status hf_safe_path_check(const struct hf_path_policy *policy,
+                             const struct stat *status, const char *path,
+                             struct hf_error *error);
+
+/* The same for the root directory in ${parent}: with a group, somebody who need
+ * not be in the group must not have made it, and what is made in it must get
+ * the group.
+ *   Fails     HF_EDENIED; HF_EDIR without the set-group-id bit. */
+hf_status hf_safe_path_check_root(const struct hf_path_policy *policy,
+                                  const struct stat *parent,
+                                  const struct stat *status, const char *path,
+                                  struct hf_error *error);
+
+/* The same for a regular file, which has no other name.
+ *   Fails     HF_EDIR too, for what is no file. */
+hf_status hf_safe_path_check_file(const struct hf_path_policy *policy,
+                                  const struct stat *status, const char *path,
+                                  struct hf_error *error);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/token_counter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/ticket.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
+#include "engines/file/timed_flock.h"
+
+#define MAGIC UINT64_C(0x746e756f43466448) /* "HdFCount", little-endian */
+#define VERSION 1
+
+#define FILE_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+
+/* A count that no counter reaches: 2^63 numbers at a million a second last
+ * three hundred thousand years.  More is a damaged file. */
+#define VALUE_MAX (UINT64_MAX / 2)
+
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the counter is shared memory");
+_Static_assert(sizeof(struct hf_token_counter_page) <= HF_TOKEN_COUNTER_BYTES,
+               "one page");
+
+/* All zero if it cannot be told; no boot has that id. */
+static struct hf_ticket_id this_boot(void)
+{
+    struct hf_ticket_id boot = {{0}};
+    char text[HF_TICKET_ID_TEXT_BYTES - 1];
+    int fd = hf_sys_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+
+    if (fd < 0)
+        return boot;
+    if (hf_sys_pread(fd, text, sizeof(text)) != (ssize_t)sizeof(text) ||
+        !hf_ticket_id_parse(&boot, text, sizeof(text)))
+        memset(&boot, 0, sizeof(boot));
+    (void)close(fd);
+    return boot;
+}
+
+/* The one use of the wall clock: see docs/engine-file.md. */
+static uint64_t wall_clock_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec < 0
+               ? 0
+               : (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void raise_to(_Atomic uint64_t *number, uint64_t least)
+{
+    uint64_t seen = atomic_load(number);
+
+    while (seen < least && !atomic_compare_exchange_weak(number, &seen, least))
+        continue;
+}
+
+static bool is_sound(const struct hf_token_counter_page *page)
+{
+    return atomic_load_explicit(&page->magic, memory_order_acquire) == MAGIC &&
+           page->version == VERSION && atomic_load(&page->value) <= VALUE_MAX &&
+           atomic_load(&page->limit) <= VALUE_MAX;
+}
+
+/* Usable as it is, without the lock? */
+static bool is_ready(const struct hf_token_counter_page *page,
+                     const struct hf_ticket_id *boot)
+{
+    static const struct hf_ticket_id unknown;
+
+    return is_sound(page) && !hf_ticket_id_equal(boot, &unknown) &&
+           memcmp(page->boot, boot->bytes, sizeof(page->boot)) == 0;
+}
+
+/* Every page of the file must exist before it is mapped: a store to a hole on
+ * a full disk, or beyond the end, is a SIGBUS.  (Not fallocate(): ext2 and
+ * ext3 have none, and written zeros do.) */
+static hf_status fill_page(struct hf_token_counter *counter, const char *path,
+                           struct hf_error *error)
+{
+    static const char zeros[HF_TOKEN_COUNTER_BYTES];
+
+    if (hf_sys_pwrite(counter->fd, zeros, sizeof(zeros)) ==
+        (ssize_t)sizeof(zeros))
+        return HF_OK;
+    return hf_error_set_errno(error, "write", path);
+}
+
+static hf_status map_page(struct hf_token_counter *counter, const char *path,
+                          struct hf_error *error)
+{
+    void *page = hf_sys_map(counter->fd, HF_TOKEN_COUNTER_BYTES);
+
+    if (page == MAP_FAILED)
+        return hf_error_set_errno(error, "map", path);
+    counter->page = page;
+    return HF_OK;
+}
+
+/* Reserve a block above ${above}; where nothing durable can be had, and none
+ * was asked for by name, go on without and remember why.  Not so for want of
+ * descriptors or memory: that passes, and there may be a floor. */
+static hf_status reserve_block(struct hf_token_counter *counter, uint64_t above,
+                               uint64_t *start, struct hf_error *error)
+{
+    struct hf_error why;
+    hf_status status = hf_token_floor_reserve(
+        counter->state, above, HF_TOKEN_COUNTER_BLOCK, start, &why);
+
+    if (status == HF_OK)
+        return HF_OK;
+    if (counter->state_required ||
+        hf_status_class(status) == HF_CLASS_RESOURCE) {
+        *error = why;
+        return status;
+    }
+    if (!atomic_load(&counter->not_durable)) {
+        counter->cause = why;
+        atomic_store(&counter->not_durable, true);
+    }
+    return HF_OK;
+}
+
+static hf_status refuse_version(const struct hf_token_counter_page *page,
+                                const char *path, struct hf_error *error)
+{
+    return hf_error_set(error, HF_EDIR,
+                        "%s has version %u, this holdfast knows %u; upgrade "
+                        "it, or use another directory",
+                        path, (unsigned)page->version, VERSION);
+}
+
+/* Under the lock of the file: make the page good for this boot. */
+static hf_status init_page(struct hf_token_counter *counter, const char *path,
+                           const struct hf_ticket_id *boot,
+                           struct hf_error *error)
+{
+    struct hf_token_counter_page *page = counter->page;
+    uint64_t above = wall_clock_us();
+    uint64_t start;
+    hf_status status;
+
+    if (atomic_load(&page->magic) == MAGIC && page->version > VERSION)
+        return refuse_version(page, path, error);
+    if (is_sound(page) && atomic_load(&page->value) > above)
+        above = atomic_load(&page->value);
+    status = reserve_block(counter, above, &start, error);
+    if (status != HF_OK)
+        return status;
+    if (!is_sound(page)) {
+        atomic_store(&page->value, 0);
+        atomic_store(&page->limit, 0);
+    }
+    /* Hints: of a damaged page they may be anything. */
+    for (size_t i = 0; i < HF_TOKEN_COUNTER_HEADS; i++)
+        atomic_store(&page->heads[i], 0);
+    /* Only ever up: without a boot id this runs while others count. */
+    raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
+    raise_to(&page->value, start);
+    page->version = VERSION;
+    memcpy(page->boot, boot->bytes, sizeof(page->boot));
+    atomic_store_explicit(&page->magic, MAGIC, memory_order_release);
+    return HF_OK;
+}
+
+static hf_status init_locked(struct hf_token_counter *counter, const char *path,
+                             const struct hf_ticket_id *boot,
+                             struct hf_error *error)
+{
+    struct stat status;
+    hf_status answer = HF_OK;
+
+    if (hf_sys_fstat(counter->fd, &status) != 0)
+        return hf_error_set_errno(error, "examine", path);
+    if (status.st_size < HF_TOKEN_COUNTER_BYTES)
+        answer = fill_page(counter, path, error);
+    if (answer == HF_OK && counter->page == NULL)
+        answer = map_page(counter, path, error);
+    if (answer == HF_OK && !is_ready(counter->page, boot))
+        answer = init_page(counter, path, boot, error);
+    return answer;
+}
+
+static hf_status init(struct hf_token_counter *counter, const char *path,
+                      const struct hf_ticket_id *boot, struct hf_error *error)
+{
+    hf_status answer;
+
+    if (hf_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL,
+                      error) != HF_FLOCK_TAKEN)
+        return error->status;
+    answer = init_locked(counter, path, boot, error);
+    (void)hf_sys_flock(counter->fd, LOCK_UN);
+    return answer;
+}
+
+/* Without O_CREAT first: with it, fs.protected_regular would keep those whose
+ * file it is not from a counter in a sticky directory. */
+static int open_or_make(int root, const char *name, mode_t mode)
+{
+    int fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
+
+    if (fd < 0 && errno == ENOENT)
+        fd = hf_sys_openat(root, name, FILE_FLAGS | O_CREAT | O_EXCL, mode);
+    if (fd < 0 && errno == EEXIST) /* made by another meanwhile */
+        fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
+    return fd;
+}
+
+static hf_status open_file(struct hf_token_counter *counter, int root,
+                           const char *path, mode_t mode, bool shared,
+                           struct stat *status, struct hf_error *error)
+{
+    hf_status checked;
+
+    counter->fd = open_or_make(root, strrchr(path, '/') + 1, mode);
+    if (counter->fd < 0)
+        return hf_error_set_errno(error, "open", path);
+    if (!hf_descriptors_add(counter->descriptors, counter->fd)) {
+        counter->fd = -1;
+        return hf_error_set_errno(error, "open", path);
+    }
+    if (hf_sys_fstat(counter->fd, status) != 0)
+        return hf_error_set_errno(error, "examine", path);
+    checked = hf_safe_path_check_file(counter->policy, status, path, error);
+    if (checked != HF_OK)
+        return checked;
+    /* The umask may have taken from ${mode} what others need. */
+    if (shared && status->st_uid == geteuid() &&
+        (status->st_mode & 0777) != mode &&
+        hf_sys_fchmod(counter->fd, mode) != 0)
+        return hf_error_set_errno(error, "set the mode of", path);
+    counter->device = status->st_dev;
+    counter->inode = status->st_ino;
+    return HF_OK;
+}
+
+hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
+                                const char *path, mode_t mode, bool shared,
+                                struct hf_error *error)
+{
+    struct hf_ticket_id boot = this_boot();
+    struct stat status;
+    hf_status answer;
+
+    counter->page = NULL;
+    answer = open_file(counter, root, path, mode, shared, &status, error);
+    if (answer == HF_OK && status.st_size >= HF_TOKEN_COUNTER_BYTES)
+        answer = map_page(counter, path, error);
+    if (answer == HF_OK &&
+        (counter->page == NULL || !is_ready(counter->page, &boot)))
+        answer = init(counter, path, &boot, error);
+    if (answer != HF_OK)
+        hf_token_counter_close(counter);
+    return answer;
+}
+
+void hf_token_counter_close(struct hf_token_counter *counter)
+{
+    if (counter->page != NULL)
+        (void)munmap(counter->page, HF_TOKEN_COUNTER_BYTES);
+    counter->page = NULL;
+    hf_descriptors_close(counter->descriptors, &counter->fd);
+}
+
+bool hf_token_counter_is_current(const struct hf_token_counter *counter,
+                                 const char *path)
+{
+    struct stat status;
+
+    return hf_sys_lstat(path, &status) == 0 &&
+           status.st_dev == counter->device &&
+           status.st_ino == counter->inode &&
+           status.st_size >= HF_TOKEN_COUNTER_BYTES;
+}
+
+bool hf_token_counter_next(struct hf_token_counter *counter, uint64_t *number)
+{
+    struct hf_token_counter_page *page = counter->page;
+
+    if (atomic_load(&page->value) >= atomic_load(&page->limit))
+        return false;
+    *number = atomic_fetch_add(&page->value, 1) + 1;
+    /* Others may have taken the last ones since; the number is then lost,
+     * which is no harm: they need only rise. */
+    return *number <= atomic_load(&page->limit);
+}
+
+void hf_token_counter_add_rename(struct hf_token_counter *counter)
+{
+    (void)atomic_fetch_add(&counter->page->renames, 1);
+}
+
+uint64_t hf_token_counter_renames(const struct hf_token_counter *counter)
+{
+    return atomic_load(&counter->page->renames);
+}
+
+void hf_token_counter_note_head(struct hf_token_counter *counter,
+                                uint64_t number)
+{
+    atomic_store(&counter->page->heads[number % HF_TOKEN_COUNTER_HEADS],
+                 number);
+}
+
+bool hf_token_counter_was_head(const struct hf_token_counter *counter,
+                               uint64_t number)
+{
+    return atomic_load(
+               &counter->page->heads[number % HF_TOKEN_COUNTER_HEADS]) ==
+           number;
+}
+
+/* FNV-1a. */
+_Atomic uint32_t *hf_token_counter_futex(struct hf_token_counter *counter,
+                                         const char *dir_name)
+{
+    uint32_t hash = UINT32_C(2166136261);
+
+    for (; *dir_name != '\0'; dir_name++)
+        hash = (hash ^ (unsigned char)*dir_name) * UINT32_C(16777619);
+    return &counter->page->futexes[hash % HF_TOKEN_COUNTER_FUTEXES];
+}
+
+hf_status hf_token_counter_reserve(struct hf_token_counter *counter,
+                                   const char *path, struct hf_error *error)
+{
+    struct hf_token_counter_page *page = counter->page;
+    uint64_t start;
+    hf_status answer = HF_OK;
+
+    if (hf_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL,
+                      error) != HF_FLOCK_TAKEN)
+        return error->status;
+    if (atomic_load(&page->value) >= atomic_load(&page->limit)) {
+        answer =
+            reserve_block(counter, atomic_load(&page->value), &start, error);
+        if (answer == HF_OK)
+            raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
+    }
+    (void)hf_sys_flock(counter->fd, LOCK_UN);
+    return answer;
+}

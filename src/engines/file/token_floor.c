@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/token_floor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/safe_path.h"
+#include "engines/file/syscalls.h"
+#include "engines/file/timed_flock.h"
+
+#define FLOOR_FILE "floor"
+#define NEW_FLOOR_FILE ".floor.new"
+#define LINE_BYTES 21 /* twenty digits and a newline */
+
+void hf_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES])
+{
+    if (geteuid() == 0)
+        (void)snprintf(dir, HF_TOKEN_FLOOR_DIR_BYTES, "/var/lib/holdfast");
+    else
+        (void)snprintf(dir, HF_TOKEN_FLOOR_DIR_BYTES, "/var/tmp/holdfast-%u",
+                       (unsigned)geteuid());
+}
+
+/* A floor is one user's, also where the root directory is shared. */
+static const struct hf_path_policy policy = {
+    .sharing = HF_SHARING_NONE,
+    .remedy = "name another directory with ?state=",
+};
+
+static hf_status check_dir(int fd, const char *dir, struct hf_error *error)
+{
+    struct stat status;
+
+    if (hf_sys_fstat(fd, &status) != 0)
+        return hf_error_set_errno(error, "examine", dir);
+    return hf_safe_path_check(&policy, &status, dir, error);
+}
+
+static hf_status open_dir(const char *dir, int *fd, struct hf_error *error)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+    struct stat unused;
+    const char *what = "open";
+    const char *name;
+    hf_status status;
+    int parent;
+
+    *fd = -1;
+    status = hf_safe_path_open_parent(dir, &parent, &unused, &name, error);
+    if (status != HF_OK)
+        return status;
+    *fd = hf_sys_openat(parent, name, flags, 0);
+    if (*fd < 0 && errno == ENOENT) {
+        if (hf_sys_mkdirat(parent, name, 0700) == 0 || errno == EEXIST)
+            *fd = hf_sys_openat(parent, name, flags, 0);
+        else
+            what = "create";
+    }
+    status = *fd < 0 ? hf_error_set_errno(error, what, dir)
+                     : check_dir(*fd, dir, error);
+    (void)close(parent);
+    if (status != HF_OK && *fd >= 0)
+        (void)close(*fd);
+    return status;
+}
+
+static hf_status check_file(int fd, const char *dir, struct hf_error *error)
+{
+    char path[HF_TOKEN_FLOOR_DIR_BYTES + sizeof("/" FLOOR_FILE)];
+    struct stat status;
+
+    (void)snprintf(path, sizeof(path), "%s/" FLOOR_FILE, dir);
+    if (hf_sys_fstat(fd, &status) != 0)
+        return hf_error_set_errno(error, "examine", path);
+    return hf_safe_path_check_file(&policy, &status, path, error);
+}
+
+/* What the file that is open says: 0 if that makes no sense. */
+static hf_status read_file(int fd, const char *path, uint64_t *value,
+                           struct hf_error *error)
+{
+    char line[LINE_BYTES + 1] = {0};
+    hf_status status = check_file(fd, path, error);
+    ssize_t got;
+
+    if (status != HF_OK)
+        return status;
+    got = hf_sys_pread(fd, line, LINE_BYTES);
+    if (got < 0)
+        return hf_error_set_errno(error, "read " FLOOR_FILE " in", path);
+    if (got == LINE_BYTES && line[LINE_BYTES - 1] == '\n' &&
+        strspn(line, "0123456789") == LINE_BYTES - 1)
+        (void)sscanf(line, "%" SCNu64, value);
+    return HF_OK;
+}
+
+/* Nothing is known of the directory before the first floor is in it: perhaps it
+ * was made just now, and its own entry is not on the disk. */
+static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
+{
+    int parent = hf_sys_openat(dir, "..", O_RDONLY | O_DIRECTORY, 0);
+    hf_status status = HF_OK;
+
+    if (parent < 0)
+        return hf_error_set_errno(error, "open the parent of", path);
+    if (hf_sys_fsync(parent) != 0)
+        status = hf_error_set_errno(error, "sync the parent of", path);
+    (void)close(parent);
+    return status;
+}
+
+/* The floor: 0 if there is none, or none that makes sense.  One that cannot be
+ * read just now is not taken for none. */
+static hf_status read_floor(int dir, const char *path, uint64_t *value,
+                            struct hf_error *error)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+    int fd = hf_sys_openat(dir, FLOOR_FILE, flags, 0);
+    hf_status status;
+
+    *value = 0;
+    if (fd < 0 && errno == ENOENT)
+        return sync_parent(dir, path, error);
+    if (fd < 0)
+        return hf_error_set_errno(error, "read " FLOOR_FILE " in", path);
+    status = read_file(fd, path, value, error);
+    (void)close(fd);
+    return status;
+}
+
+/* Under the lock of the directory: what has the name was left by the dead. */
+static int write_synced(int dir, const char *line)
+{
+    int failed;
+    int number;
+    int fd;
+
+    (void)hf_sys_unlinkat(dir, NEW_FLOOR_FILE);
+    fd = hf_sys_openat(dir, NEW_FLOOR_FILE, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (fd < 0)
+        return -1;
+    failed = hf_sys_pwrite(fd, line, LINE_BYTES) != LINE_BYTES ||
+             hf_sys_fdatasync(fd) != 0;
+    number = errno;
+    (void)close(fd);
+    errno = number;
+    return failed ? -1 : 0;
+}
+
+/* The order is what makes the floor durable: the data before the name that says
+ * it counts, that name before anybody hands out a number. */
+static hf_status write_floor(int dir, const char *path, uint64_t value,
+                             struct hf_error *error)
+{
+    char line[LINE_BYTES + 1];
+    hf_status status;
+
+    (void)snprintf(line, sizeof(line), "%020" PRIu64 "\n", value);
+    if (write_synced(dir, line) == 0 &&
+        hf_sys_renameat(dir, NEW_FLOOR_FILE, FLOOR_FILE) == 0 &&
+        hf_sys_fsync(dir) == 0)
+        return HF_OK;
+    status = hf_error_set_errno(error, "write " FLOOR_FILE " in", path);
+    (void)hf_sys_unlinkat(dir, NEW_FLOOR_FILE);
+    return status;
+}
+
+static hf_status reserve_locked(int fd, const char *dir, uint64_t count,
+                                uint64_t *start, struct hf_error *error)
+{
+    uint64_t floor;
+    hf_status status = read_floor(fd, dir, &floor, error);
+
+    if (status != HF_OK)
+        return status;
+    if (floor > *start)
+        *start = floor;
+    return write_floor(fd, dir, *start + count, error);
+}
+
+hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
+                                 uint64_t count, uint64_t *start,
+                                 struct hf_error *error)
+{
+    int fd;
+    hf_status status;
+
+    *start = above;
+    status = open_dir(dir, &fd, error);
+    if (status != HF_OK)
+        return status;
+    /* The lock ends with the descriptor; a child forked meanwhile can hold it
+     * up to its own exec or exit, which the bound below takes care of. */
+    if (hf_flock_lock(fd, dir, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, error) ==
+        HF_FLOCK_TAKEN)
+        status = reserve_locked(fd, dir, count, start, error);
+    else
+        status = error->status;
+    (void)close(fd);
+    return status;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/worker_thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "thread/thread.h"
+
+/* How often one job opens the place anew because it was replaced. */
+#define REPLACED_MAX 8
+
+struct job_queue {
+    struct hf_job *first;
+    struct hf_job *last;
+};
+
+struct hf_worker_shared {
+    pthread_mutex_t lock;
+    pthread_cond_t kind;
+    unsigned references; /* the engine's and the thread's */
+    bool stopping;
+    struct job_queue todo;
+    struct job_queue done;
+    uv_async_t *async; /* sent to under the lock, so never after the stop */
+};
+
+static void push(struct job_queue *queue, struct hf_job *job)
+{
+    job->next = NULL;
+    if (queue->first == NULL)
+        queue->first = job;
+    else
+        queue->last->next = job;
+    queue->last = job;
+}
+
+static struct hf_job *pop(struct job_queue *queue)
+{
+    struct hf_job *job = queue->first;
+
+    if (job != NULL)
+        queue->first = job->next;
+    return job;
+}
+
+struct hf_job *hf_job_new(struct hf_request *request,
+                          struct hf_root_dir *root_dir)
+{
+    size_t queue_bytes = strlen(request->queue) + 1;
+    const char *payload = request->payload == NULL ? "" : request->payload;
+    size_t payload_bytes = strlen(payload) + 1;
+    struct hf_job *job = hf_alloc(sizeof(*job));
+
+    if (job == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    job->text = hf_alloc(queue_bytes + payload_bytes);
+    if (job->text == NULL) {
+        hf_free(job);
+        errno = ENOMEM;
+        return NULL;
+    }
+    memcpy(job->text, request->queue, queue_bytes);
+    memcpy(job->text + queue_bytes, payload, payload_bytes);
+    job->request = request;
+    job->root_dir = hf_root_dir_ref(root_dir);
+    job->lock_dir.fd = -1;
+    job->result.fifo = -1;
+    job->result.blocker_fifo = -1;
+    job->args = (struct hf_locked_section_args){
+        .kind = request->kind,
+        .queue = job->text,
+        .ticket = {.id = request->ticket,
+                   .kind = request->ticket_kind,
+                   .weight = request->weight,
+                   .payload = job->text + queue_bytes},
+        .limit = request->limit,
+        .wait = HF_FLOCK_WAIT_SLICE,
+        .cancelled = &job->cancelled,
+    };
+    return job;
+}
+
+void hf_job_free(struct hf_job *job)
+{
+    assert(job->result.fifo < 0 && job->result.blocker_fifo < 0);
+    if (job->root_dir != NULL)
+        hf_descriptors_close(job->root_dir->descriptors, &job->lock_dir.fd);
+    hf_listing_unref(job->result.listing);
+    hf_root_dir_unref(job->root_dir);
+    hf_free(job->text);
+    hf_free(job);
+}
+
+static bool reopen_root_dir(struct hf_job *job)
+{
+    struct hf_root_dir *fresh;
+
+    if (hf_root_dir_open(job->root_dir->settings, job->root_dir->descriptors,
+                         &fresh, &job->error) != HF_OK)
+        return false;
+    hf_root_dir_unref(job->root_dir);
+    job->root_dir = fresh;
+    return true;
+}
+
+static void fail_timed_out(struct hf_job *job)
+{
+    char dir_name[HF_DIR_NAME_BYTES];
+    char path[HF_PATH_BYTES];
+
+    hf_dir_name_format(job->args.queue, dir_name);
+    hf_root_settings_path(job->root_dir->settings, dir_name, NULL, path);
+    hf_flock_set_timeout(job->lock_dir.fd, path, &job->error);
+    job->answer = HF_LOCKED_SECTION_FAILED;
+}
+
+static void reopen_and_retry(struct hf_job *job)
+{
+    if (job->reopened++ < REPLACED_MAX) {
+        if (!reopen_root_dir(job))
+            job->answer = HF_LOCKED_SECTION_FAILED;
+        return;
+    }
+    hf_error_set(&job->error, HF_EUNREACHABLE,
+                 "%s was replaced %d times while being opened; what does that?",
+                 job->root_dir->settings->root, REPLACED_MAX);
+    job->answer = HF_LOCKED_SECTION_FAILED;
+}
+
+/* One turn of ${job}; false if it wants another. */
+static bool run_turn(struct hf_job *job)
+{
+    if (job->give_up_at_ms == 0)
+        job->give_up_at_ms = hf_flock_now_ms() + HF_FLOCK_TIMEOUT_MS;
+    job->answer = hf_locked_section_run(
+        job->root_dir, &job->args, &job->lock_dir, &job->result, &job->error);
+    if (job->answer == HF_LOCKED_SECTION_STALE)
+        reopen_and_retry(job);
+    else if (job->answer == HF_LOCKED_SECTION_BUSY &&
+             hf_flock_now_ms() >= job->give_up_at_ms)
+        fail_timed_out(job);
+    return job->answer == HF_LOCKED_SECTION_DONE ||
+           job->answer == HF_LOCKED_SECTION_FAILED;
+}
+
+static void unref(struct hf_worker_shared *shared)
+{
+    unsigned left;
+
+    pthread_mutex_lock(&shared->lock);
+    left = --shared->references;
+    pthread_mutex_unlock(&shared->lock);
+    if (left > 0)
+        return;
+    assert(shared->todo.first == NULL && shared->done.first == NULL);
+    pthread_cond_destroy(&shared->kind);
+    pthread_mutex_destroy(&shared->lock);
+    hf_free(shared);
+}
+
+static void *thread_main(void *arg)
+{
+    struct hf_worker_shared *shared = arg;
+    struct hf_job *job;
+    bool ended;
+
+    pthread_mutex_lock(&shared->lock);
+    while (!shared->stopping) {
+        job = pop(&shared->todo);
+        if (job == NULL) {
+            pthread_cond_wait(&shared->kind, &shared->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&shared->lock);
+        ended = run_turn(job);
+        pthread_mutex_lock(&shared->lock);
+        push(ended ? &shared->done : &shared->todo, job);
+        if (ended)
+            uv_async_send(shared->async);
+    }
+    pthread_mutex_unlock(&shared->lock);
+    unref(shared);
+    return NULL;
+}
+
+static int make_shared(struct hf_worker_thread *worker, uv_loop_t *loop,
+                       uv_async_cb on_done, void *data)
+{
+    struct hf_worker_shared *shared = hf_alloc(sizeof(*shared));
+    int failure;
+
+    if (shared == NULL)
+        return ENOMEM;
+    failure = -uv_async_init(loop, &worker->async, on_done);
+    if (failure != 0) {
+        hf_free(shared);
+        return failure;
+    }
+    worker->async.data = data;
+    uv_unref((uv_handle_t *)&worker->async);
+    pthread_mutex_init(&shared->lock, NULL);
+    pthread_cond_init(&shared->kind, NULL);
+    shared->references = 1;
+    shared->async = &worker->async;
+    worker->shared = shared;
+    return 0;
+}
+
+bool hf_worker_thread_start(struct hf_worker_thread *worker, uv_loop_t *loop,
+                            uv_async_cb on_done, void *data)
+{
+    int failure = 0;
+
+    if (worker->shared == NULL)
+        failure = make_shared(worker, loop, on_done, data);
+    if (failure == 0 && !worker->running) {
+        worker->shared->references = 2;
+        failure = hf_thread_start(NULL, thread_main, worker->shared);
+        worker->running = failure == 0;
+        if (!worker->running)
+            worker->shared->references = 1;
+    }
+    errno = failure;
+    return failure == 0;
+}
+
+void hf_worker_thread_submit(struct hf_worker_thread *worker,
+                             struct hf_job *job)
+{
+    struct hf_worker_shared *shared = worker->shared;
+
+    assert(worker->running);
+    pthread_mutex_lock(&shared->lock);
+    push(&shared->todo, job);
+    pthread_cond_signal(&shared->kind);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+struct hf_job *hf_worker_thread_collect(struct hf_worker_thread *worker)
+{
+    struct hf_job *done;
+
+    pthread_mutex_lock(&worker->shared->lock);
+    done = worker->shared->done.first;
+    worker->shared->done.first = NULL;
+    pthread_mutex_unlock(&worker->shared->lock);
+    return done;
+}
+
+bool hf_worker_thread_stop(struct hf_worker_thread *worker, uv_close_cb closed)
+{
+    struct hf_worker_shared *shared = worker->shared;
+
+    if (shared == NULL)
+        return false;
+    pthread_mutex_lock(&shared->lock);
+    shared->stopping = true;
+    pthread_cond_signal(&shared->kind);
+    pthread_mutex_unlock(&shared->lock);
+    unref(shared);
+    worker->shared = NULL;
+    uv_close((uv_handle_t *)&worker->async, closed);
+    return true;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another user of the machine prepares what this user is to keep locks in.
+ * Each test is one way to do that, and each must be refused with a text that
+ * says whose it is, what was expected and what to do.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/bench_file.h"
+#include "conformance/seat.h"
+#include "engines/file/syscalls.h"
+#include "file_root.h"
+#include "file_story.h"
+
+#define VICTIM 12345
+#define ATTACKER 54321
+#define TEAM 23456 /* a group that both are in */
+
+static char path[HF_ROOT_BYTES + 64];
+static struct hf_error error;
+
+static int begin(void **state)
+{
+    (void)umask(022);
+    return root_begin(state);
+}
+
+static const char *in_dir(const char *name)
+{
+    (void)snprintf(path, sizeof(path), "%s/%s", root_dir, name);
+    return path;
+}
+
+/* The directory of the test is as /tmp is. */
+static void open_to_all(void)
+{
+    assert_int_equal(chmod(root_dir, 01777), 0);
+}
+
+static void make_dir(const char *name, uid_t owner, gid_t group, mode_t mode)
+{
+    assert_int_equal(mkdir(in_dir(name), 0700), 0);
+    assert_int_equal(chown(path, owner, group), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void make_file(const char *name, uid_t owner, mode_t mode)
+{
+    int fd = open(in_dir(name), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fchown(fd, owner, owner), 0);
+    assert_int_equal(fchmod(fd, mode), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+/* Open the root ${name} as the user ${user}, with a floor of its own. */
+static hf_status open_as(uid_t user, const char *name, const char *query)
+{
+    static const gid_t team = TEAM;
+    char root[sizeof(path)], state[64];
+    hf_status status;
+
+    (void)snprintf(root, sizeof(root), "%s/%s", root_dir, name);
+    (void)snprintf(state, sizeof(state), "/var/tmp/holdfast-trust-%ld-%u",
+                   (long)getpid(), (unsigned)user);
+    assert_true(mkdir(state, 0700) == 0 && chown(state, user, user) == 0);
+    assert_int_equal(setgroups(1, &team), 0);
+    assert_true(setegid(user) == 0 && seteuid(user) == 0);
+    status = root_open_with(root, state, query, &error);
+    assert_true(seteuid(0) == 0 && setegid(0) == 0);
+    (void)snprintf(root, sizeof(root), "rm -r %s", state);
+    assert_int_equal(system(root), 0);
+    if (status != HF_OK)
+        print_message("%s\n", error.text);
+    return status;
+}
+
+static void refused(uid_t user, const char *name, const char *query,
+                    const char *says)
+{
+    assert_int_equal(open_as(user, name, query), HF_EDENIED);
+    if (strstr(error.text, says) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error.text, says);
+}
+
+/* ----------------------------------------------------- what is prepared -- */
+
+static void locks_of_another(void **state)
+{
+    (void)state;
+    make_dir("root", 0, 0, 01777);
+    make_dir("root/locks", ATTACKER, ATTACKER, 0777);
+    refused(0, "root", "", "chmod");
+    assert_int_equal(chmod(in_dir("root"), 0755), 0);
+    refused(0, "root", "", "user 54321");
+    assert_int_equal(chown(in_dir("root/locks"), 0, 0), 0);
+    refused(0, "root", "", "mode 0777");
+}
+
+static void a_counter_of_another(void **state)
+{
+    (void)state;
+    make_dir("root", 0, 0, 0755);
+    make_file("root/counter", ATTACKER, 0600);
+    refused(0, "root", "", "user 54321");
+    assert_int_equal(chown(in_dir("root/counter"), 0, 0), 0);
+    assert_int_equal(chmod(path, 0666), 0);
+    refused(0, "root", "", "mode 0666");
+}
+
+/* The other name is where somebody else can write to it, or it is a file that
+ * is to be spoilt. */
+static void a_counter_with_another_name(void **state)
+{
+    char other[256];
+
+    (void)state;
+    open_to_all();
+    make_dir("root", VICTIM, VICTIM, 0700);
+    make_file("precious", VICTIM, 0600);
+    (void)strcpy(other, path);
+    assert_int_equal(link(other, in_dir("root/counter")), 0);
+    refused(VICTIM, "root", "", "2 names");
+    make_dir("all", ATTACKER, ATTACKER, 0777);
+    assert_int_equal(link(other, in_dir("all/counter")), 0);
+    refused(VICTIM, "all", "&mode=0777", "3 names");
+}
+
+static void a_root_that_all_can_write(void **state)
+{
+    (void)state;
+    make_dir("root", 0, 0, 01777);
+    refused(0, "root", "", "mode 1777");
+    assert_int_equal(chmod(path, 0775), 0);
+    refused(0, "root", "", "mode=0770");
+    assert_int_equal(open_as(0, "root", "&mode=1777"), HF_OK);
+}
+
+static void a_root_of_another(void **state)
+{
+    (void)state;
+    open_to_all();
+    make_dir("root", ATTACKER, ATTACKER, 0777);
+    refused(VICTIM, "root", "", "user 54321");
+    refused(0, "root", "", "user 54321");
+}
+
+static void a_parent_that_others_can_write(void **state)
+{
+    (void)state;
+    open_to_all();
+    make_dir("parent", 0, 0, 0777);
+    make_dir("parent/root", VICTIM, VICTIM, 0700);
+    refused(VICTIM, "parent/root", "", "mode 0777");
+    assert_int_equal(chmod(in_dir("parent"), 0775), 0);
+    refused(VICTIM, "parent/root", "", "mode 0775");
+    assert_int_equal(chmod(in_dir("parent"), 01777), 0);
+    assert_int_equal(open_as(VICTIM, "parent/root", ""), HF_OK);
+}
+
+static void a_parent_of_another(void **state)
+{
+    (void)state;
+    open_to_all();
+    make_dir("parent", ATTACKER, ATTACKER, 0755);
+    make_dir("parent/root", VICTIM, VICTIM, 0700);
+    refused(VICTIM, "parent/root", "", "user 54321");
+    refused(VICTIM, "parent/root", "&mode=0777", "user 54321");
+}
+
+static void a_link_of_another(void **state)
+{
+    char target[256];
+
+    (void)state;
+    open_to_all();
+    make_dir("home", VICTIM, VICTIM, 0700);
+    make_dir("home/root", VICTIM, VICTIM, 0700);
+    (void)strcpy(target, in_dir("home"));
+    assert_int_equal(symlink(target, in_dir("link")), 0);
+    assert_int_equal(open_as(VICTIM, "link/root", ""), HF_OK);
+    assert_int_equal(lchown(in_dir("link"), ATTACKER, ATTACKER), 0);
+    refused(VICTIM, "link/root", "", "user 54321");
+    refused(VICTIM, "link/root", "&mode=0777", "user 54321");
+}
+
+/* A good link to what is no good, by a relative way. */
+static void a_link_to_a_directory_of_another(void **state)
+{
+    (void)state;
+    open_to_all();
+    make_dir("parent", ATTACKER, ATTACKER, 0755);
+    make_dir("parent/root", VICTIM, VICTIM, 0700);
+    assert_int_equal(symlink("./../x/../parent//", in_dir("link")), 0);
+    assert_int_equal(open_as(VICTIM, "link/root", ""), HF_EDIR);
+    make_dir("x", 0, 0, 0755);
+    assert_int_equal(unlink(in_dir("link")), 0);
+    assert_int_equal(symlink("./x/../parent//", in_dir("link")), 0);
+    refused(VICTIM, "link/root", "", "user 54321");
+}
+
+static void links_in_a_circle(void **state)
+{
+    (void)state;
+    assert_int_equal(symlink("there", in_dir("here")), 0);
+    assert_int_equal(symlink("here", in_dir("there")), 0);
+    assert_int_equal(open_as(0, "here/root", ""), HF_EDIR);
+    assert_non_null(strstr(error.text, "links"));
+}
+
+static void an_owner_that_is_not_mapped(void **state)
+{
+    (void)state;
+    open_to_all();
+    make_dir("root", 65534, 65534, 0755);
+    refused(VICTIM, "root", "", "user namespace");
+}
+
+static void what_a_path_may_be(void **state)
+{
+    char longest[HF_ROOT_BYTES];
+
+    (void)state;
+    make_file("file", 0, 0600);
+    assert_int_equal(open_as(0, "file/root", ""), HF_EDIR);
+    assert_non_null(strstr(error.text, "must be a directory"));
+    assert_int_equal(open_as(0, "root/..", ""), HF_EDIR);
+    assert_non_null(strstr(error.text, "dots"));
+    memset(longest, 'x', sizeof(longest));
+    memcpy(longest + 300, "/root", sizeof("/root"));
+    assert_int_equal(open_as(0, longest, ""), HF_EDIR);
+    assert_non_null(strstr(error.text, "too long"));
+}
+
+/* --------------------------------------------------------------- faults -- */
+
+static unsigned steps_left;
+
+static int fail_one(const char *call)
+{
+    (void)call;
+    return --steps_left == 0 ? EMFILE : 0;
+}
+
+/* No step is taken for a good one because it could not be looked at. */
+static void every_step_may_fail(void **state)
+{
+    unsigned before = story_descriptors(), steps = 0;
+    char way[256];
+    const char *name;
+    struct stat parent;
+    hf_status status;
+    int dir;
+
+    (void)state;
+    make_dir("home", 0, 0, 0700);
+    (void)strcpy(way, path);
+    assert_int_equal(symlink(way, in_dir("link")), 0);
+    (void)in_dir("link/root");
+    do {
+        steps_left = ++steps;
+        hf_sys_hook = fail_one;
+        status = hf_safe_path_open_parent(path, &dir, &parent, &name, &error);
+        hf_sys_hook = NULL;
+        assert_true((status == HF_OK) == (dir >= 0));
+        assert_true(status == HF_OK || status == HF_ELIMIT);
+        assert_int_equal(story_descriptors(), before + (dir >= 0));
+    } while (status != HF_OK);
+    assert_true(steps > 12);
+    (void)close(dir);
+}
+
+/* --------------------------------------------------------- lock by lock -- */
+
+static void a_lock_of_another(void **state)
+{
+    char of_lock[BENCH_FILE_PATH_BYTES];
+    struct hf_ticket_id id = {{1}};
+    struct seat *seat;
+    struct call *call;
+
+    (void)state;
+    bench_file.begin(&bench_file);
+    seat = seat_open(&bench_file);
+    bench_file_path("q", of_lock);
+    assert_int_equal(mkdir(of_lock, 0700), 0);
+    assert_int_equal(chown(of_lock, ATTACKER, ATTACKER), 0);
+    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(call->answer, HF_EVENT_FAILED);
+    assert_int_equal(call->status, HF_EDENIED);
+    assert_non_null(strstr(call->text, "user 54321"));
+    assert_int_equal(seat_ask(seat, HF_REQUEST_LIST, "q", id)->answer,
+                     HF_EVENT_FAILED);
+    assert_int_equal(seat_mark(seat, HF_REQUEST_SET_FLAG, "q")->answer,
+                     HF_EVENT_FAILED);
+    assert_int_equal(seat_mark(seat, HF_REQUEST_WATCH_QUEUE, "q")->answer,
+                     HF_EVENT_FAILED);
+    assert_int_equal(chown(of_lock, 0, 0), 0);
+    assert_int_equal(chmod(of_lock, 0777), 0);
+    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(call->status, HF_EDENIED);
+    assert_int_equal(chmod(of_lock, 0700), 0);
+    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    seat_close(seat);
+    bench_file.finish(&bench_file);
+}
+
+/* A client that has the root open finds another one at its path. */
+static void a_root_that_another_put_in_its_place(void **state)
+{
+    char moved[BENCH_FILE_PATH_BYTES + 8], command[sizeof(moved) + 8];
+    struct hf_ticket_id id = {{1}};
+    struct seat *seat;
+    struct call *call;
+
+    (void)state;
+    bench_file.begin(&bench_file);
+    seat = seat_open(&bench_file);
+    (void)snprintf(moved, sizeof(moved), "%s-moved", bench_file_root());
+    assert_int_equal(rename(bench_file_root(), moved), 0);
+    assert_int_equal(mkdir(bench_file_root(), 0777), 0);
+    assert_int_equal(chown(bench_file_root(), ATTACKER, ATTACKER), 0);
+    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(call->answer, HF_EVENT_FAILED);
+    assert_int_equal(call->status, HF_EDENIED);
+    assert_non_null(strstr(call->text, "user 54321"));
+    seat_close(seat);
+    bench_file.finish(&bench_file);
+    (void)snprintf(command, sizeof(command), "rm -r %s", moved);
+    assert_int_equal(system(command), 0);
+}
+
+/* -------------------------------------------------------------- a group -- */
+
+static void a_group_shares(void **state)
+{
+    struct stat status;
+
+    (void)state;
+    make_dir("parent", 0, 0, 0755);
+    assert_int_equal(chmod(root_dir, 0755), 0);
+    make_dir("parent/root", 0, TEAM, 02770);
+    assert_int_equal(open_as(VICTIM, "parent/root", "&mode=0770"), HF_OK);
+    assert_int_equal(open_as(ATTACKER, "parent/root", "&mode=0770"), HF_OK);
+    assert_int_equal(open_as(0, "parent/root", "&mode=0770"), HF_OK);
+    assert_int_equal(stat(in_dir("parent/root/locks"), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 02770);
+    assert_int_equal(status.st_gid, TEAM);
+    assert_int_equal(stat(in_dir("parent/root/counter"), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0660);
+    assert_int_equal(status.st_gid, TEAM);
+    refused(VICTIM, "parent/root", "", "mode=0770");
+}
+
+/* Made where anybody could have made it, by somebody who need not be in the
+ * group that was meant. */
+static void a_groups_root_by_another(void **state)
+{
+    (void)state;
+    open_to_all();
+    make_dir("root", ATTACKER, TEAM, 02770);
+    refused(VICTIM, "root", "&mode=0770", "user 54321");
+    assert_int_equal(chown(in_dir("root"), 0, TEAM), 0);
+    assert_int_equal(chmod(path, 02770), 0);
+    assert_int_equal(open_as(VICTIM, "root", "&mode=0770"), HF_OK);
+}
+
+static void a_groups_root_that_all_can_write(void **state)
+{
+    (void)state;
+    assert_int_equal(chmod(root_dir, 0755), 0);
+    make_dir("root", 0, TEAM, 02777);
+    refused(VICTIM, "root", "&mode=0770", "mode 2777");
+}
+
+static void another_groups_locks(void **state)
+{
+    (void)state;
+    assert_int_equal(chmod(root_dir, 0755), 0);
+    make_dir("root", 0, TEAM, 02770);
+    make_dir("root/locks", VICTIM, ATTACKER, 02770);
+    refused(VICTIM, "root", "&mode=0770", "group 54321");
+}
+
+/* ------------------------------------------------------------- the floor -- */
+
+static void a_floor_of_another(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    make_dir("state", 0, 0, 0700);
+    make_file("state/floor", ATTACKER, 0600);
+    (void)in_dir("state");
+    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+                     HF_EDENIED);
+    assert_non_null(strstr(error.text, "user 54321"));
+}
+
+static void a_floor_that_would_block(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    make_dir("state", 0, 0, 0700);
+    assert_int_equal(mkfifo(in_dir("state/floor"), 0600), 0);
+    assert_int_equal(mkfifo(in_dir("state/.floor.new"), 0600), 0);
+    (void)in_dir("state");
+    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+                     HF_EDIR);
+    assert_int_equal(unlink(in_dir("state/floor")), 0);
+    (void)in_dir("state");
+    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+                     HF_OK);
+}
+
+static void a_floor_below_a_parent_of_another(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_to_all();
+    make_dir("parent", ATTACKER, ATTACKER, 0755);
+    make_dir("parent/state", 0, 0, 0700);
+    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+                     HF_EDENIED);
+    assert_non_null(strstr(error.text, "user 54321"));
+}
+
+static void all_of_this(void **state)
+{
+    (void)state;
+    print_message("only root can play several users\n");
+    skip();
+}
+
+#define ATTACK(name) cmocka_unit_test_setup_teardown(name, begin, root_finish)
+
+int main(void)
+{
+    const struct CMUnitTest skipped[] = {cmocka_unit_test(all_of_this)};
+    const struct CMUnitTest tests[] = {
+        ATTACK(locks_of_another),
+        ATTACK(a_counter_of_another),
+        ATTACK(a_counter_with_another_name),
+        ATTACK(a_root_that_all_can_write),
+        ATTACK(a_root_of_another),
+        ATTACK(a_parent_that_others_can_write),
+        ATTACK(a_parent_of_another),
+        ATTACK(a_link_of_another),
+        ATTACK(a_link_to_a_directory_of_another),
+        ATTACK(links_in_a_circle),
+        ATTACK(an_owner_that_is_not_mapped),
+        ATTACK(what_a_path_may_be),
+        ATTACK(every_step_may_fail),
+        ATTACK(a_lock_of_another),
+        ATTACK(a_root_that_another_put_in_its_place),
+        ATTACK(a_group_shares),
+        ATTACK(a_groups_root_by_another),
+        ATTACK(a_groups_root_that_all_can_write),
+        ATTACK(another_groups_locks),
+        ATTACK(a_floor_of_another),
+        ATTACK(a_floor_that_would_block),
+        ATTACK(a_floor_below_a_parent_of_another),
+    };
+
+    if (geteuid() != 0)
+        return cmocka_run_group_tests(skipped, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a lock that others hold for a moment, and being woken for it.
+ * Where nobody wakes a waiter, its sleep ends with HF_FLOCK_TIMEOUT_MS; so who
+ * has the lock before that was woken. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engines/file/syscalls.h"
+#include "engines/file/timed_flock.h"
+
+#define WAITERS_MAX 8
+#define TURNS 1000
+
+/* What waiters of one lock share, their processes too. */
+struct shared {
+    _Atomic uint32_t futex;
+    atomic_uint inside;
+    atomic_uint overlaps;
+    atomic_uint turns;
+    atomic_uint held;
+};
+
+struct waiter {
+    pthread_t thread;
+    atomic_long tid;
+    const char *path;
+    enum hf_flock_wait wait;
+    _Atomic uint32_t *futex;
+    atomic_bool cancelled;
+    enum hf_flock_answer answer;
+    uint64_t took_ms;
+    struct hf_error error;
+};
+
+static char one[32], other[32]; /* the files of two locks */
+static struct shared *shared;
+
+/* What the seam counts, and lets fail. */
+static atomic_uint sleeps, wakes, steps; /* steps: of both */
+static int sleep_error, wake_error;
+
+static int note_call(const char *call)
+{
+    if (strcmp(call, "futex_wait") == 0) {
+        (void)atomic_fetch_add(&sleeps, 1);
+        (void)atomic_fetch_add(&steps, 1);
+        return sleep_error;
+    }
+    if (strcmp(call, "futex_wake") == 0) {
+        (void)atomic_fetch_add(&wakes, 1);
+        (void)atomic_fetch_add(&steps, 1);
+        return wake_error;
+    }
+    return 0;
+}
+
+static void make_file(char path[32])
+{
+    int fd;
+
+    (void)strcpy(path, "/tmp/holdfast-patience-XXXXXX");
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    (void)close(fd);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    make_file(one);
+    make_file(other);
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    atomic_store(&sleeps, 0);
+    atomic_store(&wakes, 0);
+    atomic_store(&steps, 0);
+    sleep_error = 0;
+    wake_error = 0;
+    hf_sys_hook = note_call;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    hf_sys_hook = NULL;
+    (void)munmap(shared, sizeof(*shared));
+    return unlink(one) | unlink(other);
+}
+
+/* Each has a descriptor of its own: the lock belongs to that. */
+static int open_lock(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static int hold(const char *path)
+{
+    int fd = open_lock(path);
+
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    return fd;
+}
+
+static void unlock_and_wake(int fd)
+{
+    (void)flock(fd, LOCK_UN);
+    hf_flock_wake(&shared->futex);
+    (void)close(fd);
+}
+
+static void *wait_for_it(void *arg)
+{
+    struct waiter *waiter = arg;
+    int fd = open_lock(waiter->path);
+    uint64_t began_ms = hf_flock_now_ms();
+
+    atomic_store(&waiter->tid, syscall(SYS_gettid));
+    waiter->answer =
+        hf_flock_lock(fd, waiter->path, waiter->wait, waiter->futex,
+                      &waiter->cancelled, &waiter->error);
+    waiter->took_ms = hf_flock_now_ms() - began_ms;
+    if (waiter->answer == HF_FLOCK_TAKEN)
+        unlock_and_wake(fd);
+    else
+        (void)close(fd);
+    return NULL;
+}
+
+/* Until ${count} is at least ${least}. */
+static void await(atomic_uint *count, unsigned least)
+{
+    uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
+
+    while (atomic_load(count) < least) {
+        if (hf_flock_now_ms() >= until_ms)
+            fail_msg("%u where %u was waited for", atomic_load(count), least);
+        (void)sched_yield();
+    }
+}
+
+static void start(struct waiter *waiter, const char *path)
+{
+    unsigned before = atomic_load(&sleeps);
+
+    *waiter = (struct waiter){
+        .path = path, .wait = HF_FLOCK_WAIT_TIMEOUT, .futex = &shared->futex};
+    assert_int_equal(pthread_create(&waiter->thread, NULL, wait_for_it, waiter),
+                     0);
+    await(&sleeps, before + 1);
+}
+
+static void join(struct waiter *waiter)
+{
+    assert_int_equal(pthread_join(waiter->thread, NULL), 0);
+}
+
+static void assert_was_woken(struct waiter *waiter)
+{
+    join(waiter);
+    assert_int_equal(waiter->answer, HF_FLOCK_TAKEN);
+    assert_true(waiter->took_ms < HF_FLOCK_TIMEOUT_MS);
+}
+
+static void the_unlock_wakes_who_waits(void **state)
+{
+    int fd = hold(one);
+    struct waiter waiter;
+
+    (void)state;
+    start(&waiter, one);
+    unlock_and_wake(fd);
+    assert_was_woken(&waiter);
+}
+
+/* One by one: who was woken wakes the next. */
+static void each_of_many_is_woken(void **state)
+{
+    int fd = hold(one);
+    struct waiter waiters[WAITERS_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < WAITERS_MAX; i++)
+        start(&waiters[i], one);
+    unlock_and_wake(fd);
+    for (size_t i = 0; i < WAITERS_MAX; i++)
+        assert_was_woken(&waiters[i]);
+}
+
+/* The first to sleep waits for the other lock, and is woken in vain: it sleeps
+ * again, or the one that was woken instead has come and gone. */
+static void two_locks_have_one_word(void **state)
+{
+    int fds[2] = {hold(one), hold(other)};
+    struct waiter waiters[2];
+
+    (void)state;
+    start(&waiters[1], other);
+    start(&waiters[0], one);
+    unlock_and_wake(fds[0]);
+    await(&steps, 4);
+    unlock_and_wake(fds[1]);
+    for (size_t i = 0; i < 2; i++)
+        assert_was_woken(&waiters[i]);
+}
+
+static void nobody_waits_and_nobody_is_woken(void **state)
+{
+    struct hf_error error;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        int fd = open_lock(one);
+
+        assert_int_equal(hf_flock_try(fd, one, &error), HF_FLOCK_TAKEN);
+        unlock_and_wake(fd);
+    }
+    assert_int_equal(atomic_load(&sleeps) + atomic_load(&wakes), 0);
+}
+
+static void no_patience_is_no_sleep(void **state)
+{
+    int held = hold(one), fd = open_lock(one);
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(hf_flock_try(fd, one, &error), HF_FLOCK_BUSY);
+    assert_int_equal(atomic_load(&sleeps), 0);
+    assert_int_equal(atomic_load(&shared->futex), 0);
+    (void)close(fd);
+    (void)close(held);
+}
+
+/* By an earlier version, which knows of no word, or by the kernel. */
+static void nobody_wakes(void **state)
+{
+    int held = hold(one), fd = open_lock(one);
+    struct hf_error error;
+    enum hf_flock_answer answer = HF_FLOCK_BUSY;
+
+    (void)state;
+    assert_int_equal(hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
+                                   NULL, &error),
+                     HF_FLOCK_BUSY);
+    assert_true(atomic_load(&sleeps) > 0);
+    assert_int_equal(flock(held, LOCK_UN), 0);
+    answer = hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex, NULL,
+                           &error);
+    assert_int_equal(answer, HF_FLOCK_TAKEN);
+    (void)close(fd);
+    (void)close(held);
+}
+
+static void hold_and_be_killed(void)
+{
+    int fd = open(one, O_RDWR | O_CLOEXEC);
+
+    if (fd < 0 || flock(fd, LOCK_EX) != 0)
+        _exit(1);
+    atomic_store(&shared->held, 1);
+    for (;;)
+        (void)pause();
+}
+
+/* The helper comes again slice by slice, and so does this. */
+static void the_holder_is_killed(void **state)
+{
+    enum hf_flock_answer answer = HF_FLOCK_BUSY;
+    struct hf_error error;
+    pid_t pid = fork();
+    int fd;
+
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0)
+        hold_and_be_killed();
+    await(&shared->held, 1);
+    fd = open_lock(one);
+    for (unsigned i = 0; i < 1000 && answer == HF_FLOCK_BUSY; i++) {
+        answer = hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
+                               NULL, &error);
+        if (i == 1)
+            assert_int_equal(kill(pid, SIGKILL), 0);
+    }
+    assert_int_equal(answer, HF_FLOCK_TAKEN);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(fd);
+}
+
+/* As proc(5) has it: 'S' once it sleeps in a call. */
+static char state_of(long tid)
+{
+    char path[64], line[256] = "";
+    const char *end;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    (void)fclose(file);
+    end = strrchr(line, ')'); /* of the name */
+    assert_non_null(end);
+    return end[2];
+}
+
+/* It has counted its sleep, and is about to: an unlock in between would be seen
+ * by the call itself, without a wake-up. */
+static void await_asleep(struct waiter *waiter)
+{
+    uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
+
+    while (state_of(atomic_load(&waiter->tid)) != 'S') {
+        assert_true(hf_flock_now_ms() < until_ms);
+        (void)sched_yield();
+    }
+}
+
+/* A wake-up that does not come costs a sleep, and not the lock.  It is also
+ * what assert_was_woken() has to tell from one that comes. */
+static void a_wake_up_is_lost(void **state)
+{
+    int fd = hold(one);
+    struct waiter waiter;
+
+    (void)state;
+    wake_error = EFAULT;
+    start(&waiter, one);
+    await_asleep(&waiter);
+    unlock_and_wake(fd);
+    join(&waiter);
+    assert_int_equal(waiter.answer, HF_FLOCK_TAKEN);
+    assert_true(waiter.took_ms >= HF_FLOCK_TIMEOUT_MS);
+}
+
+static void cancelling_is_heard(void **state)
+{
+    int fd = hold(one);
+    struct waiter waiter;
+
+    (void)state;
+    start(&waiter, one);
+    atomic_store(&waiter.cancelled, true);
+    hf_flock_wake(&shared->futex); /* as the end of its sleep would */
+    join(&waiter);
+    assert_int_equal(waiter.answer, HF_FLOCK_FAILED);
+    assert_int_equal(waiter.error.status, HF_ECLOSED);
+    (void)close(fd);
+}
+
+static void the_kernel_has_no_futexes(void **state)
+{
+    int fd = hold(one);
+    struct waiter waiter;
+
+    (void)state;
+    sleep_error = ENOSYS;
+    wake_error = ENOSYS;
+    start(&waiter, one);
+    await(&sleeps, 3);
+    unlock_and_wake(fd);
+    assert_was_woken(&waiter);
+}
+
+static void there_is_no_word(void **state)
+{
+    int fd = open_lock(one);
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(
+        hf_flock_lock(fd, one, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, &error),
+        HF_FLOCK_TAKEN);
+    assert_int_equal(atomic_load(&sleeps), 0);
+    (void)close(fd);
+}
+
+static void *take_turns(void *arg)
+{
+    int fd = open_lock(one);
+    enum hf_flock_answer answer;
+    struct hf_error error;
+
+    (void)arg;
+    for (unsigned i = 0; i < TURNS; i++) {
+        do {
+            answer = hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
+                                   NULL, &error);
+        } while (answer == HF_FLOCK_BUSY);
+        if (answer != HF_FLOCK_TAKEN)
+            break;
+        if (atomic_fetch_add(&shared->inside, 1) != 0)
+            (void)atomic_fetch_add(&shared->overlaps, 1);
+        (void)sched_yield();
+        (void)atomic_fetch_add(&shared->turns, 1);
+        (void)atomic_fetch_sub(&shared->inside, 1);
+        (void)flock(fd, LOCK_UN);
+        hf_flock_wake(&shared->futex);
+    }
+    (void)close(fd);
+    return NULL;
+}
+
+/* The word is written by whoever may use the directory. */
+static void rubbish_in_the_word_is_harmless(void **state)
+{
+    static const uint32_t rubbish[] = {2, UINT32_MAX, 0, 0x80000000, 1};
+    uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
+    pthread_t threads[4];
+
+    (void)state;
+    atomic_store(&shared->futex, UINT32_MAX);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_turns, NULL),
+                         0);
+    for (unsigned i = 0; hf_flock_now_ms() < until_ms &&
+                         atomic_load(&shared->turns) < 4 * TURNS;
+         i++)
+        atomic_store(&shared->futex, rubbish[i % 5]);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&shared->turns), 4 * TURNS);
+    assert_int_equal(atomic_load(&shared->overlaps), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_unlock_wakes_who_waits),
+        TEST(each_of_many_is_woken),
+        TEST(two_locks_have_one_word),
+        TEST(nobody_waits_and_nobody_is_woken),
+        TEST(no_patience_is_no_sleep),
+        TEST(nobody_wakes),
+        TEST(the_holder_is_killed),
+        TEST(a_wake_up_is_lost),
+        TEST(cancelling_is_heard),
+        TEST(the_kernel_has_no_futexes),
+        TEST(there_is_no_word),
+        TEST(rubbish_in_the_word_is_harmless),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

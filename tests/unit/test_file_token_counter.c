@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers rise, whatever happens to the counter's file and to the floor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engines/file/syscalls.h"
+#include "engines/file/token_counter.h"
+
+static struct {
+    char dir[64];
+    char path[96];
+    char state[96];
+    char floor[128];
+    int root; /* .dir, open */
+    struct hf_descriptors descriptors;
+} rig;
+
+static const struct hf_path_policy trust = {HF_SHARING_NONE, 0, "elsewhere"};
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&rig, 0, sizeof(rig));
+    (void)snprintf(rig.dir, sizeof(rig.dir), "/tmp/holdfast-counter-XXXXXX");
+    assert_non_null(mkdtemp(rig.dir));
+    rig.root = open(rig.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(rig.root >= 0);
+    (void)snprintf(rig.path, sizeof(rig.path), "%s/counter", rig.dir);
+    (void)snprintf(rig.state, sizeof(rig.state), "%s/state", rig.dir);
+    (void)snprintf(rig.floor, sizeof(rig.floor), "%s/floor", rig.state);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    char command[96];
+
+    (void)state;
+    hf_sys_hook = NULL;
+    hf_descriptors_free(&rig.descriptors);
+    (void)close(rig.root);
+    (void)snprintf(command, sizeof(command), "rm -r %s", rig.dir);
+    return system(command);
+}
+
+static void init(struct hf_token_counter *counter, bool state_wanted)
+{
+    memset(counter, 0, sizeof(*counter));
+    counter->fd = -1;
+    counter->descriptors = &rig.descriptors;
+    counter->policy = &trust;
+    counter->state = rig.state;
+    counter->state_required = state_wanted;
+}
+
+static void open_it(struct hf_token_counter *counter)
+{
+    struct hf_error error = {HF_OK, ""};
+
+    init(counter, true);
+    if (hf_token_counter_open(counter, rig.root, rig.path, 0600, false,
+                              &error) != HF_OK)
+        fail_msg("%s", error.text);
+    assert_true(hf_token_counter_is_current(counter, rig.path));
+}
+
+static uint64_t next(struct hf_token_counter *counter)
+{
+    struct hf_error error;
+    uint64_t number = 0;
+
+    if (!hf_token_counter_next(counter, &number)) {
+        assert_int_equal(hf_token_counter_reserve(counter, rig.path, &error),
+                         HF_OK);
+        assert_true(hf_token_counter_next(counter, &number));
+    }
+    return number;
+}
+
+/* One number from a counter that is opened for it. */
+static uint64_t next_of_fresh(void)
+{
+    struct hf_token_counter counter;
+    uint64_t number;
+
+    open_it(&counter);
+    number = next(&counter);
+    hf_token_counter_close(&counter);
+    return number;
+}
+
+static uint64_t floor_now(void)
+{
+    FILE *file = fopen(rig.floor, "r");
+    uint64_t value = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%" SCNu64, &value), 1);
+    (void)fclose(file);
+    return value;
+}
+
+static void set_floor(const char *text)
+{
+    FILE *file = fopen(rig.floor, "w");
+
+    assert_non_null(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+}
+
+static void numbers_rise_and_are_reserved(void **state)
+{
+    struct hf_token_counter a, b;
+    uint64_t last = 0;
+
+    (void)state;
+    open_it(&a);
+    open_it(&b);
+    for (unsigned i = 0; i < 1000; i++) {
+        uint64_t number = next(i % 3 == 0 ? &a : &b);
+
+        assert_true(number > last);
+        assert_true(number <= floor_now());
+        last = number;
+    }
+    hf_token_counter_close(&a);
+    hf_token_counter_close(&b);
+    assert_true(next_of_fresh() > last);
+}
+
+/* The directory was on a tmpfs and is empty after the reboot. */
+static void a_lost_counter_starts_above_the_floor(void **state)
+{
+    char text[32];
+    uint64_t first = next_of_fresh();
+
+    (void)state;
+    (void)snprintf(text, sizeof(text), "%020" PRIu64 "\n",
+                   first + UINT64_C(1000000000000000));
+    set_floor(text);
+    assert_int_equal(unlink(rig.path), 0);
+    assert_true(next_of_fresh() > first + UINT64_C(1000000000000000));
+}
+
+static void with_all_lost_the_wall_clock_is_above(void **state)
+{
+    struct hf_token_counter counter;
+    uint64_t last = 0;
+
+    (void)state;
+    for (unsigned round = 0; round < 3; round++) {
+        open_it(&counter);
+        for (unsigned i = 0; i < 5; i++) {
+            uint64_t number = next(&counter);
+
+            assert_true(number > last);
+            last = number;
+        }
+        hf_token_counter_close(&counter);
+        assert_int_equal(unlink(rig.path), 0);
+        assert_int_equal(unlink(rig.floor), 0);
+    }
+}
+
+/* The directory was on a disk: what the counter last said may never have been
+ * written, so what counts is the floor. */
+static void another_boot_starts_above_the_floor(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_token_counter_page *page;
+    uint64_t reserved;
+    uint64_t first;
+
+    (void)state;
+    open_it(&counter);
+    first = next(&counter);
+    reserved = floor_now();
+    page = counter.page;
+    page->boot[0] ^= 1;
+    atomic_store(&page->value, first - 1000);
+    hf_token_counter_close(&counter);
+    assert_true(next_of_fresh() > reserved);
+}
+
+static void a_used_up_block_is_followed_by_another(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_error error;
+    uint64_t number, limit;
+
+    (void)state;
+    open_it(&counter);
+    limit = atomic_load(&counter.page->limit);
+    atomic_store(&counter.page->value, limit - 1);
+    assert_true(hf_token_counter_next(&counter, &number));
+    assert_true(number == limit);
+    assert_false(hf_token_counter_next(&counter, &number));
+    assert_int_equal(hf_token_counter_reserve(&counter, rig.path, &error),
+                     HF_OK);
+    assert_true(hf_token_counter_next(&counter, &number));
+    assert_true(number == limit + 1);
+    assert_true(floor_now() >= number);
+    hf_token_counter_close(&counter);
+}
+
+static void damaged_files_are_mended(void **state)
+{
+    uint64_t last = next_of_fresh();
+
+    (void)state;
+    for (unsigned bytes = 0; bytes < HF_TOKEN_COUNTER_BYTES; bytes += 1021) {
+        assert_int_equal(truncate(rig.path, bytes), 0);
+        uint64_t number = next_of_fresh();
+
+        assert_true(number > last);
+        last = number;
+    }
+    for (unsigned at = 0; at < sizeof(struct hf_token_counter_page); at += 8) {
+        int fd = open(rig.path, O_WRONLY | O_CLOEXEC);
+        uint64_t number;
+
+        if (at == 8) { /* a version is refused below */
+            (void)close(fd);
+            continue;
+        }
+        assert_int_equal(pwrite(fd, "\377\377\377\377\377\377\377\377", 8, at),
+                         8);
+        (void)close(fd);
+        number = next_of_fresh();
+        assert_true(number > last);
+        last = number;
+    }
+}
+
+static void a_damaged_floor_is_as_good_as_none(void **state)
+{
+    uint64_t last = next_of_fresh();
+
+    (void)state;
+    set_floor("garbage that is long enough\n");
+    assert_int_equal(unlink(rig.path), 0);
+    assert_true(next_of_fresh() > last);
+    assert_true(floor_now() > last);
+}
+
+static void a_newer_version_is_refused(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_error error;
+
+    (void)state;
+    open_it(&counter);
+    counter.page->version = 2;
+    hf_token_counter_close(&counter);
+    init(&counter, true);
+    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
+                                           false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, "version 2"));
+}
+
+static void removal_and_truncation_are_seen(void **state)
+{
+    struct hf_token_counter counter;
+
+    (void)state;
+    open_it(&counter);
+    assert_int_equal(truncate(rig.path, 100), 0);
+    assert_false(hf_token_counter_is_current(&counter, rig.path));
+    assert_int_equal(unlink(rig.path), 0);
+    assert_false(hf_token_counter_is_current(&counter, rig.path));
+    (void)next_of_fresh();
+    assert_false(hf_token_counter_is_current(&counter, rig.path));
+    hf_token_counter_close(&counter);
+}
+
+static void links_and_directories_are_refused(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(symlink("/etc/passwd", rig.path), 0);
+    init(&counter, true);
+    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
+                                           false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, "symbolic link"));
+    assert_int_equal(unlink(rig.path), 0);
+    assert_int_equal(mkdir(rig.path, 0700), 0);
+    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
+                                           false, &error),
+                     HF_EDIR);
+    assert_int_equal(rmdir(rig.path), 0);
+    assert_int_equal(mkfifo(rig.path, 0600), 0);
+    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
+                                           false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, "not a regular file"));
+}
+
+/* Named, it must work; by default, the lack is remembered and told. */
+static void a_floor_that_cannot_be_kept(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_error error;
+    FILE *file = fopen(rig.state, "w"); /* where a directory should be */
+    uint64_t number;
+
+    (void)state;
+    assert_non_null(file);
+    (void)fclose(file);
+    init(&counter, true);
+    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
+                                           false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, rig.state));
+    init(&counter, false);
+    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
+                                           false, &error),
+                     HF_OK);
+    assert_true(atomic_load(&counter.not_durable));
+    assert_non_null(strstr(counter.cause.text, rig.state));
+    assert_true(hf_token_counter_next(&counter, &number));
+    atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
+    assert_int_equal(hf_token_counter_reserve(&counter, rig.path, &error),
+                     HF_OK);
+    assert_true(hf_token_counter_next(&counter, &number));
+    hf_token_counter_close(&counter);
+}
+
+static void a_floor_of_others_is_refused(void **state)
+{
+    struct hf_error error;
+    uint64_t start;
+
+    (void)state;
+    assert_int_equal(mkdir(rig.state, 0700), 0);
+    assert_int_equal(chmod(rig.state, 0777), 0);
+    assert_int_equal(hf_token_floor_reserve(rig.state, 5, 10, &start, &error),
+                     HF_EDENIED);
+    assert_non_null(strstr(error.text, "0777"));
+    assert_int_equal(chmod(rig.state, 0700), 0);
+    if (geteuid() != 0)
+        return; /* only root can give a directory away */
+    assert_int_equal(chown(rig.state, 12345, 12345), 0);
+    assert_int_equal(hf_token_floor_reserve(rig.state, 5, 10, &start, &error),
+                     HF_EDENIED);
+    assert_non_null(strstr(error.text, "12345"));
+}
+
+/* ---------------------------------------------------------------- faults -- */
+
+static unsigned steps_left;
+static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EROFS};
+static size_t error_at;
+
+static int fail_one(const char *call)
+{
+    (void)call;
+    return --steps_left == 0 ? errors[error_at] : 0;
+}
+
+static int lowest_free(void)
+{
+    int fd = dup(STDIN_FILENO);
+
+    (void)close(fd);
+    return fd;
+}
+
+/* Fail each call of opening and of extending in turn: an error is told, none
+ * is hidden, numbers never fall, and no descriptor stays open. */
+static void every_call_may_fail(void **state)
+{
+    uint64_t last = next_of_fresh();
+    int free_before = lowest_free();
+    unsigned failed = 0;
+
+    (void)state;
+    for (error_at = 0; error_at < 5; error_at++) {
+        for (unsigned step = 1; step < 64; step++) {
+            struct hf_token_counter counter;
+            struct hf_error error = {HF_OK, ""};
+            uint64_t number;
+            hf_status status;
+
+            assert_int_equal(unlink(rig.path), 0);
+            init(&counter, true);
+            steps_left = step;
+            hf_sys_hook = fail_one;
+            status = hf_token_counter_open(&counter, rig.root, rig.path, 0600,
+                                           false, &error);
+            if (status == HF_OK) {
+                atomic_store(&counter.page->value,
+                             atomic_load(&counter.page->limit));
+                status = hf_token_counter_reserve(&counter, rig.path, &error);
+            }
+            hf_sys_hook = NULL;
+            if (status != HF_OK) {
+                failed++;
+                assert_true(strlen(error.text) > 0);
+            }
+            if (counter.fd >= 0) {
+                if (hf_token_counter_next(&counter, &number)) {
+                    assert_true(number > last);
+                    last = number;
+                }
+                hf_token_counter_close(&counter);
+            }
+            number = next_of_fresh();
+            assert_true(number > last);
+            last = number;
+            if (steps_left > 0 && steps_left < 1000)
+                break; /* past the last call */
+        }
+    }
+    assert_true(failed > 20);
+    assert_int_equal(lowest_free(), free_before);
+}
+
+/* ------------------------------------------------------------- power loss */
+
+/* What a power cut would leave of the floor, as far as fsync(2) promises. */
+static struct {
+    const struct hf_token_counter *counter; /* that is at work */
+    unsigned fail_at;                       /* this call fails; 0: none */
+    bool failed;
+    bool parent_synced, data_synced, renamed, entry_synced;
+    uint64_t floor;
+} disk;
+
+static void limit_is_on_the_disk(void)
+{
+    if (disk.entry_synced)
+        disk.floor = floor_now();
+    if (disk.counter->page != NULL)
+        assert_true(atomic_load(&disk.counter->page->limit) <= disk.floor);
+}
+
+static void note_call(const char *call)
+{
+    disk.entry_synced = strcmp(call, "fsync") == 0 && disk.renamed;
+    if (strcmp(call, "fdatasync") == 0) {
+        disk.data_synced = true;
+    } else if (strcmp(call, "fsync") == 0) {
+        disk.parent_synced |= !disk.renamed;
+        disk.renamed = false;
+    } else if (strcmp(call, "renameat") == 0) {
+        assert_true(disk.parent_synced && disk.data_synced);
+        disk.renamed = true;
+        disk.data_synced = false;
+    }
+}
+
+/* Before each call: of the one before it is known that it was done. */
+static int watch_disk(const char *call)
+{
+    limit_is_on_the_disk();
+    if (disk.fail_at > 0 && --disk.fail_at == 0) {
+        disk.failed = true;
+        disk.entry_synced = false;
+        return EIO;
+    }
+    note_call(call);
+    return 0;
+}
+
+/* Begin, and go on beyond the first block.  True if a call failed meanwhile:
+ * then nothing was given out that is not on the disk. */
+static bool count_with_fault(unsigned nth)
+{
+    struct hf_token_counter counter;
+    uint64_t number;
+    hf_status status;
+
+    memset(&disk, 0, sizeof(disk));
+    disk.counter = &counter;
+    disk.fail_at = nth;
+    init(&counter, true);
+    hf_sys_hook = watch_disk;
+    status = hf_token_counter_open(&counter, rig.root, rig.path, 0600, false,
+                                   &(struct hf_error){0});
+    if (status == HF_OK) {
+        atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
+        status =
+            hf_token_counter_reserve(&counter, rig.path, &(struct hf_error){0});
+        assert_int_equal(status == HF_OK,
+                         hf_token_counter_next(&counter, &number));
+    }
+    hf_sys_hook = NULL;
+    limit_is_on_the_disk();
+    hf_token_counter_close(&counter);
+    return disk.failed;
+}
+
+/* The answer to an enqueue has a number in it, and is final: no number may be
+ * had that a power cut could have handed out again. */
+static void no_number_is_ahead_of_the_disk(void **state)
+{
+    char command[256];
+    unsigned nth = 0;
+
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -rf %s %s", rig.path,
+                   rig.state);
+    assert_false(count_with_fault(0));
+    assert_true(disk.floor > 0);
+    do
+        assert_int_equal(system(command), 0);
+    while (count_with_fault(++nth));
+    assert_true(nth > 30);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(numbers_rise_and_are_reserved),
+        TEST(a_lost_counter_starts_above_the_floor),
+        TEST(with_all_lost_the_wall_clock_is_above),
+        TEST(another_boot_starts_above_the_floor),
+        TEST(a_used_up_block_is_followed_by_another),
+        TEST(damaged_files_are_mended),
+        TEST(a_damaged_floor_is_as_good_as_none),
+        TEST(a_newer_version_is_refused),
+        TEST(removal_and_truncation_are_seen),
+        TEST(links_and_directories_are_refused),
+        TEST(a_floor_that_cannot_be_kept),
+        TEST(a_floor_of_others_is_refused),
+        TEST(every_call_may_fail),
+        TEST(no_number_is_ahead_of_the_disk),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
