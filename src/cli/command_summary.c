@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "host/owner.h"
+#include "host/owner_text.h"
 
 /* Arguments beyond this are not looked at. */
 #define HF_ARGUMENTS_MAX 16
@@ -140,7 +140,7 @@ static bool is_valid_text(const char *text)
 {
     struct hf_error unwanted;
 
-    return hf_owner_check_text(text, &unwanted) == HF_OK;
+    return hf_owner_text_check(text, &unwanted) == HF_OK;
 }
 
 void hf_command_summary(char **argv, char text[HF_COMMAND_SUMMARY_BYTES])

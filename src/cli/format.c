@@ -22,7 +22,7 @@ void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES])
 {
     struct hf_owner owner;
 
-    if (hf_owner_parse(payload, 0, &owner))
+    if (hf_owner_text_parse(payload, 0, &owner))
         (void)snprintf(
             text, HF_FORMAT_BYTES, "%s (pid %" PRIu64 " on %s)%s%s%s",
             owner.command, owner.pid, owner.host,
@@ -61,7 +61,7 @@ void hf_format_holder(const char *payload, uint64_t now_ms,
     size_t length;
 
     hf_format_owner(payload, text);
-    if (!hf_owner_parse(payload, now_ms, &owner))
+    if (!hf_owner_text_parse(payload, now_ms, &owner))
         return;
     format_age(&owner, age);
     length = strlen(text);

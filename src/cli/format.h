@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/owner.h"
+#include "host/owner_text.h"
 
 /* Room for anything that an owner may say. */
 #define HF_FORMAT_BYTES (HF_PAYLOAD_BYTES + 64)

@@ -7,7 +7,7 @@
 #include "cli/format.h"
 #include "cli/process.h"
 #include "core/sha256.h"
-#include "host/owner.h"
+#include "host/owner_text.h"
 
 /* Lines beyond this are not looked at: far more than runs are nested. */
 #define HF_HELD_LOCKS_LINES_MAX 1024
@@ -144,9 +144,9 @@ static bool is_local(const struct hf_owner *owner, uint64_t now_ms)
     char payload[HF_PAYLOAD_BYTES];
     struct hf_owner self;
 
-    hf_owner_describe(payload, now_ms, NULL);
+    hf_owner_text_write(payload, now_ms, NULL);
     return owner->age_ms != HF_FOREVER &&
-           hf_owner_parse(payload, now_ms, &self) &&
+           hf_owner_text_parse(payload, now_ms, &self) &&
            strcmp(owner->host, self.host) == 0;
 }
 
@@ -156,7 +156,8 @@ bool hf_held_locks_have_holder(const char *text, const char *name,
     struct held_lines lines = {.next = text, .left = HF_HELD_LOCKS_LINES_MAX};
     struct hf_owner owner;
 
-    if (!hf_owner_parse(holder, now_ms, &owner) || !is_local(&owner, now_ms))
+    if (!hf_owner_text_parse(holder, now_ms, &owner) ||
+        !is_local(&owner, now_ms))
         return false;
     while (next_line(&lines))
         if ((uint64_t)lines.held.pid == owner.pid &&

@@ -13,7 +13,7 @@
 #include "cli/exit_status.h"
 #include "core/error.h"
 #include "core/url.h"
-#include "host/owner.h"
+#include "host/owner_text.h"
 
 /* Long enough for most commands to clean up, short enough for an operator to
  * wait for. */
@@ -154,7 +154,7 @@ static enum hf_parsed take_text(struct run_parse *parse, const char *text)
 {
     struct hf_error error;
 
-    if (hf_owner_check_text(text, &error) != HF_OK)
+    if (hf_owner_text_check(text, &error) != HF_OK)
         return usage_error(parse, "%s: %s", parse->written, error.text);
     snprintf(parse->options->text, sizeof parse->options->text, "%s", text);
     parse->text_seen = true;

@@ -96,7 +96,7 @@ static hf_status open_client(const struct hf_show_options *options,
     opts.on_log.fn = on_log;
     if (options->quiet)
         opts.on_log.level = HF_LOG_ERROR;
-    return hf_client_open_to_look(options->url, &opts, client, error);
+    return hf_client_open_list_only(options->url, &opts, client, error);
 }
 
 static int load_and_show(struct hf_client *client,

@@ -26,7 +26,7 @@ static void write_owner(struct hf_json *json, const char *payload)
     char asked[HF_OWNER_VALUE_MAX];
 
     hf_json_string(json, "payload", payload);
-    if (!hf_owner_parse(payload, 0, &owner)) {
+    if (!hf_owner_text_parse(payload, 0, &owner)) {
         hf_json_null(json, "owner");
         return;
     }

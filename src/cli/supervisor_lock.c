@@ -181,7 +181,7 @@ uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
     /* Not 0: the page says what was promised, and a loss is not a promise. */
     if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
         return HF_FOREVER;
-    (void)hf_grant_ask(
+    (void)hf_grant_request_proof(
         supervisor->grant); /* the command ends with the promise */
     hf_shared_page_set_safe_until(page, safe_until_ms, now_ms);
     check_ms = atomic_load(&page->lease_ms) / HF_LEASE_CHECKS;

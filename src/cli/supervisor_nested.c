@@ -52,7 +52,7 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
 
 static void inherit(void *arg, const struct hf_held_lock *held)
 {
-    hf_holdings_inherit(arg, held->name, held->ticket);
+    hf_owner_grants_inherit(arg, held->name, held->ticket);
 }
 
 void hf_supervisor_inherit_holdings(const struct hf_supervisor *supervisor)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The single barrier: a name, and three operations on it. */
 #include "core/memory.h"
-#include "host/opening.h"
+#include "host/open_common.h"
 #include "host/queue_op.h"
 
 struct hf_barrier {
@@ -16,7 +16,7 @@ hf_status hf_barrier_open(struct hf_client *client, const char *name,
     hf_status status;
 
     *barrier = NULL;
-    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+    if ((made = hf_open_alloc(client, call, sizeof(*made))) == NULL)
         return HF_ENOMEM;
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status == HF_OK)
@@ -28,7 +28,8 @@ hf_status hf_barrier_open(struct hf_client *client, const char *name,
 
 void hf_barrier_free(struct hf_barrier *barrier)
 {
-    if (barrier == NULL || hf_fork_parted(&barrier->lock->client->monitor.fork))
+    if (barrier == NULL ||
+        hf_fork_is_child(&barrier->lock->client->monitor.fork))
         return;
     hf_lock_free(barrier->lock);
     hf_free(barrier);

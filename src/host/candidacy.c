@@ -9,11 +9,11 @@
 
 /* A leadership that lasted this long counts as a success and resets the
  * backoff. */
-#define LASTING_MS 10000
+#define LASTING_LEADERSHIP_MS 10000
 
 /* ------------------------------------------------------------ leadership -- */
 
-static void lead(struct hf_election *e)
+static void start_leading(struct hf_election *e)
 {
     const struct hf_error elected = {.status = HF_OK};
 
@@ -29,18 +29,18 @@ static void lead(struct hf_election *e)
     hf_election_waits_end(e, &elected);
 }
 
-static void lead_no_more(struct hf_election *e)
+static void stop_leading(struct hf_election *e)
 {
     e->grant->acquisition.user.valid_copy = NULL;
     atomic_store(&e->valid, false);
     atomic_store(&e->token, 0);
-    e->asked = false;
+    e->revoke_pending = false;
 }
 
 /* ------------------------------------------------------------- candidacy -- */
 
-static hf_status begin(struct hf_election *e, uint64_t not_before_ms,
-                       struct hf_error *error)
+static hf_status begin_candidacy(struct hf_election *e, uint64_t not_before_ms,
+                                 struct hf_error *error)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -57,7 +57,7 @@ static hf_status begin(struct hf_election *e, uint64_t not_before_ms,
     e->grant->acquisition.not_before_ms = not_before_ms;
     hf_election_reference(e);     /* the candidacy's, until DONE */
     hf_grant_reference(e->grant); /* the core's, as long */
-    hf_grant_set_unsettled(e->grant, true);
+    hf_grant_set_pending(e->grant, true);
     event.as.acquisition = &e->grant->acquisition;
     hf_client_step(e->client, &event);
     return HF_OK;
@@ -68,27 +68,27 @@ void hf_candidacy_leave(struct hf_election *e)
     if (e->state == HF_ELECTION_IDLE || e->state == HF_ELECTION_LEAVING)
         return;
     if (e->state == HF_ELECTION_LEADING)
-        lead_no_more(e);
+        stop_leading(e);
     e->state = HF_ELECTION_LEAVING;
-    hf_grant_let_go(e->grant);
+    hf_grant_release_or_cancel(e->grant);
 }
 
 void hf_candidacy_left(struct hf_election *e, const struct hf_error *why)
 {
     e->state = HF_ELECTION_IDLE;
-    e->out = true;
+    e->has_left_queue = true;
     e->outcome = (struct hf_error){.status = HF_OK};
     if (why->status == HF_EDENIED)
         e->outcome = *why;
-    hf_election_answer(e);
+    hf_election_answer_resign(e);
 }
 
 /* The candidacy ended, and nobody asked for that. */
-static void end(struct hf_election *e, const struct hf_error *why)
+static void end_candidacy(struct hf_election *e, const struct hf_error *why)
 {
     e->state = HF_ELECTION_IDLE;
-    e->end = *why;
-    e->ended = true;
+    e->idle_reason = *why;
+    e->end_pending = true;
     hf_election_notify(e);
     hf_election_waits_end(e, why);
 }
@@ -96,35 +96,36 @@ static void end(struct hf_election *e, const struct hf_error *why)
 /* Not faster than a retry, lest we fight with whoever takes our tickets out. */
 static uint64_t campaign_again_at_ms(struct hf_election *e)
 {
-    if (hf_now_ms() - e->elected_at_ms >= LASTING_MS)
-        e->again = (struct hf_retry_state){0};
-    return hf_core_retry_at_ms(&e->client->core, &e->again);
+    if (hf_now_ms() - e->elected_at_ms >= LASTING_LEADERSHIP_MS)
+        e->campaign_retry = (struct hf_retry_state){0};
+    return hf_core_retry_at_ms(&e->client->core, &e->campaign_retry);
 }
 
-static void deposed(struct hf_election *e)
+static void handle_loss(struct hf_election *e)
 {
     struct hf_grant *grant = e->grant;
     struct hf_error why;
 
     hf_error_set(&why, HF_ELOST, "the leadership of \"%.120s\" was lost: %s",
                  e->lock->name, hf_acquisition_text(&grant->acquisition));
-    hf_failure_keep(&e->client->failures, &e->lock->failure, NULL, &why);
-    lead_no_more(e);
+    hf_last_error_set(&e->client->error_texts, &e->lock->last_error, NULL,
+                      &why);
+    stop_leading(e);
     e->state = HF_ELECTION_IDLE;
     e->grant = NULL;
     hf_election_notify(e);
-    hf_grant_let_go(grant);
+    hf_grant_release_or_cancel(grant);
     if (e->client->monitor.closing)
         hf_error_set(&why, HF_ECLOSED, "the client was closed");
     else
-        (void)begin(e, campaign_again_at_ms(e), &why);
+        (void)begin_candidacy(e, campaign_again_at_ms(e), &why);
     if (e->grant == NULL)
-        end(e, &why);
+        end_candidacy(e, &why);
 }
 
 /* ENDED or RELEASED: nothing of ${grant} is in the queue, or its status says
  * why.  It is no more the candidacy if it was lost before. */
-static void over(struct hf_election *e, struct hf_grant *grant)
+static void candidacy_over(struct hf_election *e, struct hf_grant *grant)
 {
     struct hf_error why = {.status = HF_OK};
 
@@ -136,7 +137,7 @@ static void over(struct hf_election *e, struct hf_grant *grant)
         if (e->state == HF_ELECTION_LEAVING)
             hf_candidacy_left(e, &why);
         else
-            end(e, &why);
+            end_candidacy(e, &why);
     }
     hf_grant_dereference(grant);
 }
@@ -147,23 +148,23 @@ void hf_candidacy_effect(struct hf_election *e, struct hf_grant *grant,
     switch (kind) {
     case HF_EFFECT_GRANTED:
         if (e->state == HF_ELECTION_LEAVING)
-            hf_grant_let_go(grant); /* it won the race */
+            hf_grant_release_or_cancel(grant); /* it won the race */
         else
-            lead(e);
+            start_leading(e);
         break;
     case HF_EFFECT_LOST:
-        deposed(e);
+        handle_loss(e);
         break;
     case HF_EFFECT_REVOKED:
-        e->asked = e->state == HF_ELECTION_LEADING;
+        e->revoke_pending = e->state == HF_ELECTION_LEADING;
         hf_election_notify(e);
         break;
     case HF_EFFECT_WAITING:
-        hf_election_waits_try(e);
+        hf_election_waits_end_tries(e);
         break;
     case HF_EFFECT_ENDED:
     case HF_EFFECT_RELEASED:
-        over(e, grant);
+        candidacy_over(e, grant);
         break;
     case HF_EFFECT_ACQUISITION_DONE:
         hf_election_dereference(e);
@@ -175,7 +176,7 @@ void hf_candidacy_effect(struct hf_election *e, struct hf_grant *grant,
 
 /* ------------------------------------------------------------- campaign -- */
 
-static hf_status campaign(struct hf_election *e, struct hf_error *error)
+static hf_status begin_campaign(struct hf_election *e, struct hf_error *error)
 {
     hf_status status;
 
@@ -186,12 +187,12 @@ static hf_status campaign(struct hf_election *e, struct hf_error *error)
                             "it is resigning; wait for the end of that");
     if (e->state != HF_ELECTION_IDLE)
         return HF_OK;
-    if ((status = hf_monitor_ensure_driver(&e->client->monitor, error)) !=
+    if ((status = hf_monitor_ensure_poller(&e->client->monitor, error)) !=
         HF_OK)
         return status;
-    e->again = (struct hf_retry_state){0};
-    e->end = (struct hf_error){.status = HF_OK};
-    return begin(e, 0, error);
+    e->campaign_retry = (struct hf_retry_state){0};
+    e->idle_reason = (struct hf_error){.status = HF_OK};
+    return begin_candidacy(e, 0, error);
 }
 
 hf_status hf_election_campaign_start(struct hf_election *e)
@@ -202,7 +203,7 @@ hf_status hf_election_campaign_start(struct hf_election *e)
 
     if (status != HF_OK)
         return status;
-    if ((status = campaign(e, &error)) != HF_OK)
+    if ((status = begin_campaign(e, &error)) != HF_OK)
         hf_lock_fail(e->lock, "hf_election_campaign_start", &error);
     hf_monitor_leave(&client->monitor);
     return status;

@@ -7,7 +7,7 @@
 
 /* An engine may answer from inside its request: that steps the core again and
  * leaves the new effects to the pump that is already running. */
-static void pump(struct hf_client *client)
+static void carry_out_effects(struct hf_client *client)
 {
     struct hf_effect *effect;
 
@@ -24,11 +24,11 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     event->now_ms = hf_now_ms();
     client->monitor.events++;
     hf_core_step(&client->core, event);
-    pump(client);
+    carry_out_effects(client);
 }
 
-void hf_client_run_done(struct hf_client *client, const struct hf_done *done,
-                        const struct hf_result *result)
+void hf_client_call_done(struct hf_client *client, const struct hf_done *done,
+                         const struct hf_result *result)
 {
     hf_monitor_unlock(&client->monitor);
     if (done->fn != NULL)
@@ -73,8 +73,9 @@ void hf_client_error(const struct hf_client *client, struct hf_error *error)
 
 int hf_client_fd(const struct hf_client *client)
 {
-    return hf_fork_parted(&client->monitor.fork) ? -1
-                                                 : client->monitor.delivery.fd;
+    return hf_fork_is_child(&client->monitor.fork)
+               ? -1
+               : client->monitor.callback_queue.fd;
 }
 
 hf_status hf_client_dispatch(struct hf_client *client)
@@ -85,11 +86,11 @@ hf_status hf_client_dispatch(struct hf_client *client)
 
     if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
-    if (client->monitor.delivery.place != HF_PLACE_DISPATCH)
+    if (client->monitor.callback_queue.runner != HF_RUNNER_DISPATCH)
         status = hf_error_set(&error, HF_ESTATE,
                               "the callbacks of this client run elsewhere; "
                               "open it with HF_DELIVER_DISPATCH");
-    else if (hf_delivery_inside())
+    else if (hf_callback_inside())
         status = hf_error_set(&error, HF_EREENTRANT,
                               "it was called in a callback; those that wait "
                               "run when that has returned");
@@ -99,7 +100,7 @@ hf_status hf_client_dispatch(struct hf_client *client)
         return status;
     }
     hf_monitor_reference(&client->monitor); /* a callback may close it */
-    hf_delivery_run(&client->monitor.delivery);
+    hf_callback_queue_run(&client->monitor.callback_queue);
     hf_monitor_leave(&client->monitor);
     hf_monitor_release(&client->monitor);
     return HF_OK;

@@ -10,8 +10,8 @@
 #include "core/core.h"
 #include "core/heap.h"
 #include "core/tree.h"
-#include "host/holdings.h"
-#include "host/listener.h"
+#include "host/owner_grants.h"
+#include "host/state_listener.h"
 #include "monitor/monitor.h"
 
 struct hf_election_wait;
@@ -35,10 +35,10 @@ struct hf_client {
     bool pumping; /* effects are being carried out */
     /* Grants and operations on which the core has work to do, and waits for an
      * election. */
-    unsigned unsettled;
+    unsigned pending;
 
-    struct hf_tree local_queues;
-    struct hf_holdings holdings;
+    struct hf_tree cohorts;
+    struct hf_owner_grants owner_grants;
     struct hf_grant_check *checks; /* callers that wait for a proof */
     struct hf_grant *loss_fds;     /* grants that have a loss descriptor */
     struct hf_election_wait *election_waits;
@@ -50,8 +50,8 @@ struct hf_client {
     _Atomic unsigned published; /* enum hf_state, for hf_client_state() */
     struct hf_done close_done;  /* of hf_client_close_start() */
 
-    struct hf_shared_texts failures; /* of locks and grants */
-    struct hf_error error;           /* the last one of the client itself */
+    struct hf_shared_texts error_texts; /* of locks and grants */
+    struct hf_error error;              /* the last one of the client itself */
 };
 
 /* Hand the core an event of ours (its time is filled in) and carry out what
@@ -60,8 +60,8 @@ void hf_client_step(struct hf_client *client, struct hf_event *event);
 
 /* Call .fn of ${done} with ${result}, then .drop.  In a callback, with the
  * lock, which is given up meanwhile. */
-void hf_client_run_done(struct hf_client *client, const struct hf_done *done,
-                        const struct hf_result *result);
+void hf_client_call_done(struct hf_client *client, const struct hf_done *done,
+                         const struct hf_result *result);
 
 /* Remember ${error} under "call: " and return its status.  With the lock. */
 hf_status hf_client_fail(struct hf_client *client, const char *call,
@@ -72,18 +72,20 @@ hf_status hf_client_fail(struct hf_client *client, const char *call,
 const char *hf_client_default_url(void);
 
 /* Open with callbacks on ${loop} or, if that is NULL, where ${opts} say; with
- * ${looks} as hf_client_open_to_look(). */
-hf_status hf_client_make(const char *url, const struct hf_client_opts *opts,
-                         struct uv_loop_s *loop, bool looks,
-                         struct hf_client **client, struct hf_error *error);
+ * ${list_only} as hf_client_open_list_only(). */
+hf_status hf_client_open_common(const char *url,
+                                const struct hf_client_opts *opts,
+                                struct uv_loop_s *loop, bool list_only,
+                                struct hf_client **client,
+                                struct hf_error *error);
 
 /* As hf_client_open(), for a client that asks for nothing but tickets
  * (hf_lock_tickets() and its kin): the engine makes no directory and no schema.
  * Where there is none the name may be mistyped, and an empty queue would hide
  * that: HF_EDIR from here, or HF_EURL from the first list. */
-hf_status hf_client_open_to_look(const char *url,
-                                 const struct hf_client_opts *opts,
-                                 struct hf_client **client,
-                                 struct hf_error *error);
+hf_status hf_client_open_list_only(const char *url,
+                                   const struct hf_client_opts *opts,
+                                   struct hf_client **client,
+                                   struct hf_error *error);
 
 #endif

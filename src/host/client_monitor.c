@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/time_math.h"
 #include "host/client.h"
-#include "host/close.h"
+#include "host/client_close.h"
 #include "host/election_wait.h"
 #include "host/grant.h"
 
@@ -27,14 +27,14 @@ static void run_due(void *owner)
 
 /* A session that is not connected, or that a proof keeps alive, is never at
  * rest. */
-static bool needs_driver(const void *owner)
+static bool needs_poller(const void *owner)
 {
     const struct hf_client *client = owner;
     const struct hf_session *session = &client->core.session;
 
-    return client->unsettled > 0 || (session->state != HF_STATE_CLOSED &&
-                                     (session->state != HF_STATE_CONNECTED ||
-                                      session->timeout_ms != HF_FOREVER));
+    return client->pending > 0 || (session->state != HF_STATE_CLOSED &&
+                                   (session->state != HF_STATE_CONNECTED ||
+                                    session->timeout_ms != HF_FOREVER));
 }
 
 static void leave_loop(void *owner)
@@ -65,9 +65,9 @@ static void after_fork(void *owner)
 const struct hf_monitor_ops hf_client_monitor_ops = {
     .due_at_ms = due_at_ms,
     .run_due = run_due,
-    .needs_driver = needs_driver,
-    .close = hf_close_begin,
-    .ended = hf_close_ended,
+    .needs_poller = needs_poller,
+    .close = hf_client_close_begin,
+    .ended = hf_client_close_ended,
     .leave_loop = leave_loop,
     .destroy = destroy,
     .after_fork = after_fork,

@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "host/opening.h"
-#include "host/queue.h"
+#include "host/list_evict_revoke.h"
+#include "host/open_common.h"
 
 _Static_assert(HF_PARTIES_MAX == HF_PARTICIPANTS_MAX,
                "what the core can count");
@@ -30,9 +30,9 @@ hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
                      "%" PRIu32 " parties cannot be waited for; expected 1 to "
                      "%d",
                      parties, HF_PARTIES_MAX);
-        return hf_opening_fail(client, call, &error);
+        return hf_client_fail_unlocked(client, call, &error);
     }
-    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+    if ((made = hf_open_alloc(client, call, sizeof(*made))) == NULL)
         return HF_ENOMEM;
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status != HF_OK) {
@@ -48,7 +48,7 @@ hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
 }
 
 /* Without the client's lock. */
-static void release_last(struct hf_double_barrier *barrier, bool last)
+static void free_if_last(struct hf_double_barrier *barrier, bool last)
 {
     if (!last)
         return;
@@ -68,7 +68,7 @@ static struct hf_grant *take_unwanted(struct hf_double_barrier *barrier)
     return grant;
 }
 
-static void release(struct hf_grant *grant)
+static void release_grant(struct hf_grant *grant)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
 
@@ -91,8 +91,8 @@ void hf_double_barrier_free(struct hf_double_barrier *barrier)
     unwanted = take_unwanted(barrier);
     last = --barrier->references == 0;
     hf_monitor_leave(&client->monitor);
-    release(unwanted);
-    release_last(barrier, last);
+    release_grant(unwanted);
+    free_if_last(barrier, last);
 }
 
 void hf_double_barrier_error(const struct hf_double_barrier *barrier,
@@ -164,25 +164,25 @@ void hf_double_barrier_end(struct hf_double_barrier *barrier,
     unwanted = take_unwanted(barrier);
     last = --barrier->references == 0;
     hf_monitor_leave(&client->monitor);
-    release(unwanted);
-    release_last(barrier, last);
+    release_grant(unwanted);
+    free_if_last(barrier, last);
 }
 
 hf_status hf_double_barrier_participants(struct hf_double_barrier *barrier,
                                          uint64_t wait_ms,
                                          struct hf_tickets **members)
 {
-    return hf_queue_list(barrier->lock, "hf_double_barrier_participants",
-                         HF_TICKETS_ALL, wait_ms, members);
+    return hf_lock_list_for(barrier->lock, "hf_double_barrier_participants",
+                            HF_TICKETS_ALL, wait_ms, members);
 }
 
 hf_status
 hf_double_barrier_participants_start(struct hf_double_barrier *barrier,
                                      uint64_t wait_ms, struct hf_done done)
 {
-    return hf_queue_list_start(barrier->lock,
-                               "hf_double_barrier_participants_start",
-                               HF_TICKETS_ALL, wait_ms, done);
+    return hf_lock_list_start_for(barrier->lock,
+                                  "hf_double_barrier_participants_start",
+                                  HF_TICKETS_ALL, wait_ms, done);
 }
 
 /* -------------------------------------------------------------- entering -- */
@@ -205,32 +205,32 @@ hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
 }
 
 /* An enter that was started, until its callback has run. */
-struct entry {
+struct enter_call {
     struct hf_double_barrier *barrier;
     struct hf_done done;
     bool ended;
 };
 
-static void entered(void *arg, const struct hf_result *result)
+static void enter_ended(void *arg, const struct hf_result *result)
 {
-    struct entry *entry = arg;
+    struct enter_call *enter_call = arg;
     struct hf_result outcome = {.status = result->status, .text = result->text};
 
-    hf_double_barrier_end(entry->barrier, result->grant);
-    entry->ended = true;
-    if (entry->done.fn != NULL)
-        entry->done.fn(entry->done.arg, &outcome);
+    hf_double_barrier_end(enter_call->barrier, result->grant);
+    enter_call->ended = true;
+    if (enter_call->done.fn != NULL)
+        enter_call->done.fn(enter_call->done.arg, &outcome);
 }
 
-static void drop_entry(void *arg)
+static void drop_enter(void *arg)
 {
-    struct entry *entry = arg;
+    struct enter_call *enter_call = arg;
 
-    if (!entry->ended) /* nor begun */
-        hf_double_barrier_end(entry->barrier, NULL);
-    if (entry->done.drop != NULL)
-        entry->done.drop(entry->done.arg);
-    hf_free(entry);
+    if (!enter_call->ended) /* nor begun */
+        hf_double_barrier_end(enter_call->barrier, NULL);
+    if (enter_call->done.drop != NULL)
+        enter_call->done.drop(enter_call->done.arg);
+    hf_free(enter_call);
 }
 
 hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
@@ -238,27 +238,27 @@ hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
                                         struct hf_op **op)
 {
     static const char call[] = "hf_double_barrier_enter_start";
-    struct entry *entry = hf_alloc(sizeof(*entry));
+    struct enter_call *enter_call = hf_alloc(sizeof(*enter_call));
     struct hf_error error;
     hf_status status;
 
     if (op != NULL)
         *op = NULL;
-    if (entry == NULL) {
+    if (enter_call == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
         status = hf_double_barrier_fail(barrier, call, &error);
         goto drop;
     }
-    *entry = (struct entry){barrier, done, false};
+    *enter_call = (struct enter_call){barrier, done, false};
     status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
                                      HF_DOUBLE_BARRIER_ENTERING);
     if (status != HF_OK)
         goto free_entry;
-    return hf_acquire_start_for(barrier->lock, call, wait_ms,
-                                (struct hf_done){entered, entry, drop_entry},
-                                op);
+    return hf_acquire_start_for(
+        barrier->lock, call, wait_ms,
+        (struct hf_done){enter_ended, enter_call, drop_enter}, op);
 free_entry:
-    hf_free(entry);
+    hf_free(enter_call);
 drop:
     if (done.drop != NULL)
         done.drop(done.arg);

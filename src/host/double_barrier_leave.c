@@ -14,24 +14,25 @@
 
 /* How long tidying up may take, which nobody waits for; then it is left undone.
  */
-#define TIDY_MS 5000
+#define CLEAR_READY_MS 5000
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
 
 /* ----------------------------------------------------------------- steps -- */
 
 /* Of a membership, which is not released: its ticket and stamp stay. */
-static struct hf_queue_op_args look(const struct hf_grant *grant,
-                                    uint64_t wait_ms, uint64_t deadline_at_ms)
+static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
+                                          uint64_t wait_ms,
+                                          uint64_t deadline_at_ms)
 {
     uint64_t now_ms = hf_now_ms();
     struct hf_queue_op_args args = {
         .kind = HF_REQUEST_WATCH_QUEUE,
         .ticket = grant->acquisition.ticket_id,
-        .stamp = grant->acquisition.generation,
+        .generation = grant->acquisition.generation,
         .only_try = wait_ms == 0,
         .wait_ms = HF_FOREVER,
-        .keeps = true,
+        .keeps_ticket = true,
     };
 
     if (deadline_at_ms != HF_FOREVER)
@@ -40,12 +41,12 @@ static struct hf_queue_op_args look(const struct hf_grant *grant,
 }
 
 /* The same without a ticket. */
-static struct hf_queue_op_args wait_on(struct hf_queue_op_args args,
-                                       uint64_t deadline_at_ms)
+static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
+                                         uint64_t deadline_at_ms)
 {
     uint64_t now_ms = hf_now_ms();
 
-    args.keeps = false;
+    args.keeps_ticket = false;
     if (deadline_at_ms != HF_FOREVER)
         args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
     return args;
@@ -53,11 +54,11 @@ static struct hf_queue_op_args wait_on(struct hf_queue_op_args args,
 
 /* The last one sees to it that the next round finds nothing of this one.  Not
  * to succeed in that does no harm: a stamp of before lets nobody in. */
-static void tidy(struct hf_lock *lock, const char *call)
+static void clear_ready_flag(struct hf_lock *lock, const char *call)
 {
     const struct hf_queue_op_args args = {.kind = HF_REQUEST_CLEAR_FLAG,
-                                          .mark = HF_TICKET_READY,
-                                          .wait_ms = TIDY_MS};
+                                          .flag_kind = HF_TICKET_READY,
+                                          .wait_ms = CLEAR_READY_MS};
 
     (void)!hf_queue_op_start(lock, call, args, NULL, no_done, NULL);
 }
@@ -83,7 +84,7 @@ static hf_status leave_blocking(struct hf_double_barrier *barrier,
     struct hf_grant *grant = barrier->grant;
     uint64_t deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    struct hf_queue_op_args args = look(grant, wait_ms, deadline_at_ms);
+    struct hf_queue_op_args args = leave_args(grant, wait_ms, deadline_at_ms);
     hf_status status = hf_queue_op_run(barrier->lock, call, args, NULL, NULL);
     struct hf_error why;
 
@@ -93,9 +94,9 @@ static hf_status leave_blocking(struct hf_double_barrier *barrier,
     }
     if (status == HF_EBUSY)
         status = hf_queue_op_run(barrier->lock, call,
-                                 wait_on(args, deadline_at_ms), NULL, NULL);
+                                 wait_args(args, deadline_at_ms), NULL, NULL);
     if (status == HF_OK)
-        tidy(barrier->lock, call);
+        clear_ready_flag(barrier->lock, call);
     return status;
 }
 
@@ -127,14 +128,14 @@ struct leave {
     struct hf_queue_op_args args; /* the first wait */
     uint64_t deadline_at_ms;      /* HF_FOREVER: none */
     bool cancelled;
-    bool yields; /* the others are waited for without a ticket */
+    bool waits_after_removal; /* the others are waited for without a ticket */
     struct hf_error outcome;
     unsigned references; /* its own until the end, and the user's handle */
 };
 
 static const char start_call[] = "hf_double_barrier_leave_start";
 
-static void dereference(struct leave *leave)
+static void dereference_leave(struct leave *leave)
 {
     struct hf_client *client = leave->op.client;
 
@@ -160,7 +161,7 @@ static void cancel_op(struct hf_op *op)
 
 static void dereference_op(struct hf_op *op)
 {
-    dereference(of_op(op));
+    dereference_leave(of_op(op));
 }
 
 static const struct hf_op_ops op_ops = {
@@ -168,7 +169,7 @@ static const struct hf_op_ops op_ops = {
     .dereference = dereference_op,
 };
 
-static void give_up_handle(struct leave *leave)
+static void drop_own_reference(struct leave *leave)
 {
     struct hf_client *client = leave->op.client;
 
@@ -176,19 +177,19 @@ static void give_up_handle(struct leave *leave)
         return;
     /* Ours, until the lock is given up. */
     hf_monitor_reference(&client->monitor);
-    dereference(leave);
+    dereference_leave(leave);
     hf_monitor_leave(&client->monitor);
     hf_monitor_release(&client->monitor);
 }
 
-static void finish(struct leave *leave)
+static void finish_leave(struct leave *leave)
 {
     struct hf_error outcome = leave->outcome;
     struct hf_result result = {.status = outcome.status, .text = ""};
     struct hf_done done = leave->done;
 
     if (outcome.status == HF_OK)
-        tidy(leave->barrier->lock, start_call);
+        clear_ready_flag(leave->barrier->lock, start_call);
     else
         result.text = outcome.text;
     hf_double_barrier_end(leave->barrier, NULL);
@@ -196,10 +197,10 @@ static void finish(struct leave *leave)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
         done.drop(done.arg);
-    give_up_handle(leave);
+    drop_own_reference(leave);
 }
 
-static void end_step(struct leave *leave, const struct hf_result *result)
+static void finish_step(struct leave *leave, const struct hf_result *result)
 {
     struct hf_op *step;
 
@@ -214,17 +215,18 @@ static void end_step(struct leave *leave, const struct hf_result *result)
     hf_op_free(step);
 }
 
-static void left(void *arg, const struct hf_result *result)
+static void others_left(void *arg, const struct hf_result *result)
 {
-    end_step(arg, result);
-    finish(arg);
+    finish_step(arg, result);
+    finish_leave(arg);
 }
 
 /* With the lock throughout: a cancel either is seen here or finds a step. */
 static hf_status wait_for_others(struct leave *leave)
 {
-    struct hf_queue_op_args args = wait_on(leave->args, leave->deadline_at_ms);
-    const struct hf_done done = {left, leave, NULL};
+    struct hf_queue_op_args args =
+        wait_args(leave->args, leave->deadline_at_ms);
+    const struct hf_done done = {others_left, leave, NULL};
     struct hf_error *outcome = &leave->outcome;
     struct hf_queue_op *queue_op = NULL;
     hf_status status = hf_monitor_enter(&leave->op.client->monitor);
@@ -242,36 +244,36 @@ static hf_status wait_for_others(struct leave *leave)
     return status;
 }
 
-static void taken_out(void *arg, const struct hf_result *result)
+static void ticket_removed(void *arg, const struct hf_result *result)
 {
     struct leave *leave = arg;
 
     if (result->status != HF_OK) {
         hf_error_set(&leave->outcome, result->status, "%s", result->text);
         prefer_close(leave->op.client, &leave->outcome);
-    } else if (leave->yields && wait_for_others(leave) == HF_OK) {
+    } else if (leave->waits_after_removal && wait_for_others(leave) == HF_OK) {
         return;
     }
-    finish(leave);
+    finish_leave(leave);
 }
 
-static void looked(void *arg, const struct hf_result *result)
+static void first_wait_ended(void *arg, const struct hf_result *result)
 {
     struct leave *leave = arg;
-    const struct hf_done done = {taken_out, leave, NULL};
+    const struct hf_done done = {ticket_removed, leave, NULL};
     struct hf_grant *grant = leave->barrier->grant;
 
-    end_step(leave, result);
-    leave->yields = result->status == HF_EBUSY;
+    finish_step(leave, result);
+    leave->waits_after_removal = result->status == HF_EBUSY;
     if (hf_grant_release_start(grant, done) == HF_OK)
         return;
     hf_grant_error(grant, &leave->outcome);
     prefer_close(leave->op.client, &leave->outcome);
-    finish(leave);
+    finish_leave(leave);
 }
 
-static struct leave *make(struct hf_double_barrier *barrier, uint64_t wait_ms,
-                          struct hf_done done)
+static struct leave *new_leave(struct hf_double_barrier *barrier,
+                               uint64_t wait_ms, struct hf_done done)
 {
     struct leave *leave = hf_alloc(sizeof(*leave));
 
@@ -282,22 +284,22 @@ static struct leave *make(struct hf_double_barrier *barrier, uint64_t wait_ms,
     leave->done = done;
     leave->deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    leave->args = look(barrier->grant, wait_ms, leave->deadline_at_ms);
+    leave->args = leave_args(barrier->grant, wait_ms, leave->deadline_at_ms);
     leave->references = 1;
     return leave;
 }
 
 /* It could not be begun: outside all the same, and nobody is notified. */
-static void abandon(struct hf_double_barrier *barrier)
+static void abandon_barrier(struct hf_double_barrier *barrier)
 {
     (void)!hf_grant_release_start(barrier->grant, no_done);
     hf_double_barrier_end(barrier, NULL);
 }
 
 /* Hand out the handle, which keeps it. */
-static hf_status begin(struct leave *leave, struct hf_op **op)
+static hf_status begin_leave(struct leave *leave, struct hf_op **op)
 {
-    const struct hf_done done = {looked, leave, NULL};
+    const struct hf_done done = {first_wait_ended, leave, NULL};
     hf_status status = hf_monitor_enter(&leave->op.client->monitor);
 
     if (status != HF_OK)
@@ -334,16 +336,16 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                 HF_DOUBLE_BARRIER_LEAVING);
     if (status != HF_OK)
         goto drop;
-    if ((leave = make(barrier, wait_ms, done)) == NULL) {
+    if ((leave = new_leave(barrier, wait_ms, done)) == NULL) {
         status = hf_error_set(&why, HF_ENOMEM, "out of memory");
         (void)hf_double_barrier_fail(barrier, start_call, &why);
-        goto abandon;
+        goto abandon_barrier;
     }
-    if ((status = begin(leave, op)) == HF_OK)
+    if ((status = begin_leave(leave, op)) == HF_OK)
         return HF_OK;
-    give_up_handle(leave);
-abandon:
-    abandon(barrier);
+    drop_own_reference(leave);
+abandon_barrier:
+    abandon_barrier(barrier);
 drop:
     if (done.drop != NULL)
         done.drop(done.arg);

@@ -6,8 +6,8 @@
 #include "host/grant.h"
 #include "host/grant_check.h"
 #include "host/grant_effects.h"
-#include "host/listener.h"
 #include "host/queue_op.h"
+#include "host/state_listener.h"
 
 static void notify_state(struct hf_client *client, enum hf_state state)
 {
@@ -32,9 +32,9 @@ void hf_effects_carry_out(struct hf_client *client,
     switch (effect->kind) {
     case HF_EFFECT_REQUEST:
         if (effect->request->kind == HF_REQUEST_ENQUEUE)
-            hf_grant_describe_ticket(effect->request->own_ticket);
+            hf_grant_write_payload(effect->request->own_ticket);
         else if (effect->request->kind == HF_REQUEST_DESCRIBE)
-            hf_grant_describe_asked(effect->request->own_ticket);
+            hf_grant_add_asked(effect->request->own_ticket);
         client->ops->request(client->engine, effect->request);
         break;
     case HF_EFFECT_UNWATCH:

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "host/queue.h"
+#include "host/list_evict_revoke.h"
 
 void hf_election_reference(struct hf_election *e)
 {
@@ -33,8 +33,8 @@ bool hf_election_is_leader(const struct hf_election *e)
 /* In a child of a fork nobody leads. */
 uint64_t hf_election_token(const struct hf_election *e)
 {
-    return hf_fork_parted(&e->client->monitor.fork) ? 0
-                                                    : atomic_load(&e->token);
+    return hf_fork_is_child(&e->client->monitor.fork) ? 0
+                                                      : atomic_load(&e->token);
 }
 
 /* Leaderships follow one another: a value that was loaded before this one began
@@ -52,16 +52,16 @@ hf_status hf_election_tickets(struct hf_election *e,
                               enum hf_tickets_which which, uint64_t wait_ms,
                               struct hf_tickets **tickets)
 {
-    return hf_queue_list(e->lock, "hf_election_tickets", which, wait_ms,
-                         tickets);
+    return hf_lock_list_for(e->lock, "hf_election_tickets", which, wait_ms,
+                            tickets);
 }
 
 hf_status hf_election_tickets_start(struct hf_election *e,
                                     enum hf_tickets_which which,
                                     uint64_t wait_ms, struct hf_done done)
 {
-    return hf_queue_list_start(e->lock, "hf_election_tickets_start", which,
-                               wait_ms, done);
+    return hf_lock_list_start_for(e->lock, "hf_election_tickets_start", which,
+                                  wait_ms, done);
 }
 
 void hf_election_error(const struct hf_election *e, struct hf_error *error)

@@ -34,7 +34,7 @@ struct hf_election {
     struct hf_lock *lock;
     unsigned references; /* under the client's lock, as the rest */
     struct hf_election_opts opts;
-    char words[HF_ELECTION_ID_BYTES + 1]; /* .opts.text or .opts.id */
+    char text_or_id[HF_ELECTION_ID_BYTES + 1]; /* .opts.text or .opts.id */
     enum hf_election_state state;
     struct hf_grant *grant; /* NULL if IDLE */
 
@@ -44,20 +44,20 @@ struct hf_election {
     _Atomic uint64_t token;
     _Atomic bool valid;
     uint64_t elected_at_ms;
-    struct hf_retry_state again; /* of leaderships that end soon */
+    struct hf_retry_state campaign_retry; /* of leaderships that end soon */
 
     /* Events that the user is to be notified of, see election_events.h. */
     struct hf_callback event_callback;
     bool notifying;          /* a callback of the user runs */
     uint64_t notified_token; /* on_elected had it, and on_deposed not yet */
-    bool asked;              /* to let go */
-    bool ended;
-    struct hf_error end; /* why it is idle; HF_OK: nobody asked it to campaign,
-                            or it resigned */
+    bool revoke_pending;     /* to let go */
+    bool end_pending;
+    struct hf_error idle_reason; /* why it is idle; HF_OK: nobody asked it to
+                            campaign, or it resigned */
 
     /* A resignation, from the call to its answer. */
     bool resigning;
-    bool out; /* it can be answered */
+    bool has_left_queue; /* it can be answered */
     struct hf_error outcome;
     struct hf_waiter *waiter;
     struct hf_done done;

@@ -3,26 +3,26 @@
 
 #include <assert.h>
 
-static bool is_over(const struct hf_election *e)
+static bool is_deposed_due(const struct hf_election *e)
 {
     return e->notified_token != 0 &&
            e->notified_token != atomic_load(&e->token);
 }
 
-static bool is_won(const struct hf_election *e)
+static bool is_elected_due(const struct hf_election *e)
 {
     return e->notified_token == 0 && atomic_load(&e->token) != 0;
 }
 
-static bool is_asked(const struct hf_election *e)
+static bool is_revoke_due(const struct hf_election *e)
 {
-    return e->asked && e->notified_token != 0;
+    return e->revoke_pending && e->notified_token != 0;
 }
 
 void hf_election_notify(struct hf_election *e)
 {
-    if (e->event_callback.queued ||
-        (!is_over(e) && !e->ended && !is_won(e) && !is_asked(e)))
+    if (e->event_callback.queued || (!is_deposed_due(e) && !e->end_pending &&
+                                     !is_elected_due(e) && !is_revoke_due(e)))
         return;
     hf_election_reference(e);
     hf_monitor_queue(&e->client->monitor, &e->event_callback);
@@ -31,17 +31,18 @@ void hf_election_notify(struct hf_election *e)
 void hf_election_discard_events(struct hf_election *e)
 {
     e->notified_token = 0;
-    e->asked = false;
-    e->ended = false;
+    e->revoke_pending = false;
+    e->end_pending = false;
     if (!e->event_callback.queued)
         return;
-    hf_delivery_remove(&e->client->monitor.delivery, &e->event_callback);
+    hf_callback_queue_remove(&e->client->monitor.callback_queue,
+                             &e->event_callback);
     hf_election_dereference(e);
 }
 
-void hf_election_answer(struct hf_election *e)
+void hf_election_answer_resign(struct hf_election *e)
 {
-    if (!e->resigning || !e->out || e->notifying)
+    if (!e->resigning || !e->has_left_queue || e->notifying)
         return;
     e->resigning = false;
     if (e->waiter != NULL) {
@@ -75,17 +76,17 @@ void hf_election_drop_callbacks(struct hf_election *e)
     assert(e->freed && !e->notifying);
     e->opts = silent;
     hf_monitor_unlock(&e->client->monitor);
-    hf_delivery_begin();
+    hf_callback_enter();
     hf_election_drop_opts(&opts);
-    hf_delivery_end();
+    hf_callback_leave();
     hf_monitor_lock(&e->client->monitor);
 }
 
 /* -------------------------------------------------------------- calling -- */
 
 /* With the lock, which it gives up. */
-static void call(struct hf_election *e, const struct hf_on_election *on,
-                 uint64_t token)
+static void call_user(struct hf_election *e, const struct hf_on_election *on,
+                      uint64_t token)
 {
     hf_monitor_unlock(&e->client->monitor);
     if (on->fn != NULL)
@@ -96,50 +97,50 @@ static void call(struct hf_election *e, const struct hf_on_election *on,
 static void call_ended(struct hf_election *e)
 {
     const struct hf_on_ended *on = &e->opts.on_ended;
-    struct hf_error why = e->end;
+    struct hf_error why = e->idle_reason;
 
-    e->ended = false;
+    e->end_pending = false;
     hf_monitor_unlock(&e->client->monitor);
     if (on->fn != NULL)
         on->fn(on->arg, e, &why);
     hf_monitor_lock(&e->client->monitor);
 }
 
-static void call_over(struct hf_election *e)
+static void call_deposed(struct hf_election *e)
 {
     uint64_t token = e->notified_token;
 
     e->notified_token = 0;
-    call(e, &e->opts.on_deposed, token);
+    call_user(e, &e->opts.on_deposed, token);
 }
 
-static void call_won(struct hf_election *e)
+static void call_elected(struct hf_election *e)
 {
     e->notified_token = atomic_load(&e->token);
-    call(e, &e->opts.on_elected, e->notified_token);
+    call_user(e, &e->opts.on_elected, e->notified_token);
 }
 
-static void call_asked(struct hf_election *e)
+static void call_revoke(struct hf_election *e)
 {
-    e->asked = false;
-    call(e, &e->opts.on_revoke, e->notified_token);
+    e->revoke_pending = false;
+    call_user(e, &e->opts.on_revoke, e->notified_token);
 }
 
-static void run(void *arg)
+static void run_event(void *arg)
 {
     struct hf_election *e = arg;
     struct hf_client *client = e->client;
 
     e->notifying = true;
-    if (is_over(e))
-        call_over(e);
-    else if (e->ended)
+    if (is_deposed_due(e))
+        call_deposed(e);
+    else if (e->end_pending)
         call_ended(e);
-    else if (is_won(e))
-        call_won(e);
-    else if (is_asked(e))
-        call_asked(e);
-    if (hf_fork_parted(&client->monitor.fork))
+    else if (is_elected_due(e))
+        call_elected(e);
+    else if (is_revoke_due(e))
+        call_revoke(e);
+    if (hf_fork_is_child(&client->monitor.fork))
         return;
     e->notifying = false;
     if (e->free_waiter != NULL)
@@ -147,11 +148,11 @@ static void run(void *arg)
     else if (e->freed)
         hf_election_drop_callbacks(e);
     hf_election_notify(e);
-    hf_election_answer(e);
+    hf_election_answer_resign(e);
     hf_election_dereference(e);
 }
 
 void hf_election_init_events(struct hf_election *e)
 {
-    e->event_callback = (struct hf_callback){.run = run, .arg = e};
+    e->event_callback = (struct hf_callback){.run = run_event, .arg = e};
 }

@@ -27,7 +27,7 @@ void hf_election_discard_events(struct hf_election *election);
 
 /* Answer a resignation that can be answered: nothing of it is in the queue, and
  * no callback runs. */
-void hf_election_answer(struct hf_election *election);
+void hf_election_answer_resign(struct hf_election *election);
 
 /* Have ${election}, which was freed, drop the callbacks that it has.  Gives the
  * lock up meanwhile. */

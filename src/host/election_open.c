@@ -9,28 +9,28 @@
 #include "host/election.h"
 #include "host/election_events.h"
 #include "host/election_wait.h"
-#include "host/opening.h"
-#include "host/owner.h"
+#include "host/open_common.h"
+#include "host/owner_text.h"
 
-static void destroy(struct hf_deferred_free *object)
+static void destroy_election(struct hf_deferred_free *object)
 {
     struct hf_election *e =
         (struct hf_election *)((char *)object -
                                offsetof(struct hf_election, deferred));
     struct hf_client *client = e->client;
 
-    if (hf_fork_parted(&client->monitor.fork))
+    if (hf_fork_is_child(&client->monitor.fork))
         return;
     hf_lock_free(e->lock); /* and perhaps the client with it */
     hf_free(e);
 }
 
 /* Set ${opts} to what ${given} says. */
-static hf_status take_opts(const struct hf_election_opts *given,
-                           struct hf_election_opts *opts,
-                           struct hf_error *error)
+static hf_status check_opts(const struct hf_election_opts *given,
+                            struct hf_election_opts *opts,
+                            struct hf_error *error)
 {
-    hf_status status = hf_opts_take(&hf_election_opts_type, given, opts, error);
+    hf_status status = hf_opts_copy(&hf_election_opts_type, given, opts, error);
 
     if (status != HF_OK)
         return status;
@@ -44,13 +44,13 @@ static hf_status take_opts(const struct hf_election_opts *given,
                             "there are a text and an id, of which a ticket "
                             "says one; leave the other NULL");
     if (opts->id != NULL)
-        return hf_owner_check_words("id", opts->id, HF_ELECTION_ID_BYTES,
-                                    error);
-    return opts->text != NULL ? hf_owner_check_text(opts->text, error) : HF_OK;
+        return hf_owner_text_check_value("id", opts->id, HF_ELECTION_ID_BYTES,
+                                         error);
+    return opts->text != NULL ? hf_owner_text_check(opts->text, error) : HF_OK;
 }
 
-static struct hf_election *make(struct hf_client *client,
-                                const struct hf_election_opts *opts)
+static struct hf_election *new_election(struct hf_client *client,
+                                        const struct hf_election_opts *opts)
 {
     struct hf_election *e = hf_alloc(sizeof(*e));
 
@@ -60,18 +60,19 @@ static struct hf_election *make(struct hf_client *client,
     e->references = 1;
     e->opts = *opts;
     if (opts->text != NULL)
-        e->opts.text = memcpy(e->words, opts->text, strlen(opts->text) + 1);
+        e->opts.text =
+            memcpy(e->text_or_id, opts->text, strlen(opts->text) + 1);
     if (opts->id != NULL)
-        e->opts.id = memcpy(e->words, opts->id, strlen(opts->id) + 1);
+        e->opts.id = memcpy(e->text_or_id, opts->id, strlen(opts->id) + 1);
     hf_election_init_events(e);
-    e->deferred.destroy = destroy;
+    e->deferred.destroy = destroy_election;
     return e;
 }
 
-static hf_status open_(struct hf_client *client, const char *name,
-                       const struct hf_election_opts *given,
-                       struct hf_election_opts *opts,
-                       struct hf_election **election)
+static hf_status open_election(struct hf_client *client, const char *name,
+                               const struct hf_election_opts *given,
+                               struct hf_election_opts *opts,
+                               struct hf_election **election)
 {
     static const char call[] = "hf_election_open";
     struct hf_lock_opts lock_opts = HF_LOCK_OPTS_INIT;
@@ -79,11 +80,11 @@ static hf_status open_(struct hf_client *client, const char *name,
     struct hf_error error;
     hf_status status;
 
-    if (take_opts(given, opts, &error) != HF_OK)
-        return hf_opening_fail(client, call, &error);
-    if ((made = make(client, opts)) == NULL) {
+    if (check_opts(given, opts, &error) != HF_OK)
+        return hf_client_fail_unlocked(client, call, &error);
+    if ((made = new_election(client, opts)) == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
-        return hf_opening_fail(client, call, &error);
+        return hf_client_fail_unlocked(client, call, &error);
     }
     lock_opts.kind = opts->kind;
     status = hf_lock_open_for(client, call, name, &lock_opts, &made->lock);
@@ -100,13 +101,13 @@ hf_status hf_election_open(struct hf_client *client, const char *name,
                            const struct hf_election_opts *opts,
                            struct hf_election **election)
 {
-    struct hf_election_opts taken;
+    struct hf_election_opts copied;
     hf_status status;
 
     *election = NULL;
-    status = open_(client, name, opts, &taken, election);
+    status = open_election(client, name, opts, &copied, election);
     if (status != HF_OK)
-        hf_election_drop_opts(&taken);
+        hf_election_drop_opts(&copied);
     return status;
 }
 

@@ -10,7 +10,7 @@
 
 /* -------------------------------------------------------------- endings -- */
 
-static void dereference(struct hf_election_wait *wait)
+static void dereference_wait(struct hf_election_wait *wait)
 {
     struct hf_client *client = wait->op.client;
 
@@ -21,7 +21,7 @@ static void dereference(struct hf_election_wait *wait)
     hf_monitor_dereference(&client->monitor);
 }
 
-static void delist(struct hf_election_wait *wait)
+static void remove_wait(struct hf_election_wait *wait)
 {
     struct hf_election_wait **link = &wait->op.client->election_waits;
 
@@ -31,21 +31,21 @@ static void delist(struct hf_election_wait *wait)
     hf_heap_remove(&wait->deadline);
 }
 
-static void end(struct hf_election_wait *wait, const struct hf_error *why)
+static void end_wait(struct hf_election_wait *wait, const struct hf_error *why)
 {
     assert(!wait->ended);
-    delist(wait);
+    remove_wait(wait);
     wait->ended = true;
     wait->outcome = *why;
     if (wait->waiter != NULL) {
         hf_waiter_answer(&wait->op.client->monitor, wait->waiter, why->status);
         return;
     }
-    wait->op.client->unsettled--;
+    wait->op.client->pending--;
     if (wait->done.fn != NULL || wait->done.drop != NULL)
         hf_monitor_queue(&wait->op.client->monitor, &wait->done_callback);
     else
-        dereference(wait);
+        dereference_wait(wait);
 }
 
 void hf_election_waits_end(struct hf_election *e, const struct hf_error *why)
@@ -55,7 +55,7 @@ void hf_election_waits_end(struct hf_election *e, const struct hf_error *why)
     for (wait = e->client->election_waits; wait != NULL; wait = next) {
         next = wait->next;
         if (wait->election == e)
-            end(wait, why);
+            end_wait(wait, why);
     }
 }
 
@@ -76,7 +76,7 @@ static bool is_behind_another(const struct hf_election *e)
            hf_acquisition_is_behind(a);
 }
 
-void hf_election_waits_try(struct hf_election *e)
+void hf_election_waits_end_tries(struct hf_election *e)
 {
     struct hf_election_wait *wait, *next;
     struct hf_error why;
@@ -87,7 +87,7 @@ void hf_election_waits_try(struct hf_election *e)
     for (wait = e->client->election_waits; wait != NULL; wait = next) {
         next = wait->next;
         if (wait->election == e && wait->only_try)
-            end(wait, &why);
+            end_wait(wait, &why);
     }
 }
 
@@ -111,7 +111,7 @@ void hf_election_waits_expire(struct hf_client *client)
         hf_acquisition_explain_timeout(
             &client->core, &wait->election->grant->acquisition,
             now_ms - wait->started_at_ms, wait->only_try, &why);
-        end(wait, &why);
+        end_wait(wait, &why);
     }
 }
 
@@ -136,27 +136,28 @@ static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
 }
 
 /* Why nothing can be waited for; HF_OK if it campaigns or leads. */
-static hf_status check(const struct hf_election *e, struct hf_error *error)
+static hf_status check_can_wait(const struct hf_election *e,
+                                struct hf_error *error)
 {
     if (e->state == HF_ELECTION_CAMPAIGNING || e->state == HF_ELECTION_LEADING)
         return HF_OK;
     if (e->state == HF_ELECTION_LEAVING || e->resigning)
         return hf_error_set(error, HF_ESTATE,
                             "it is resigning; wait for the end of that");
-    if (e->end.status != HF_OK) {
-        *error = e->end;
+    if (e->idle_reason.status != HF_OK) {
+        *error = e->idle_reason;
         return error->status;
     }
     if (e->client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     return hf_error_set(error, HF_ESTATE,
-                        "it does not stand; call "
+                        "it is not a candidate; call "
                         "hf_election_campaign_start() first");
 }
 
 /* Of one that can be waited for. */
-static void begin(struct hf_election_wait *wait, struct hf_election *e,
-                  uint64_t wait_ms)
+static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
+                       uint64_t wait_ms)
 {
     const struct hf_error elected = {.status = HF_OK};
     struct hf_client *client = e->client;
@@ -173,11 +174,11 @@ static void begin(struct hf_election_wait *wait, struct hf_election *e,
     wait->next = client->election_waits;
     client->election_waits = wait;
     if (wait->waiter == NULL)
-        client->unsettled++;
+        client->pending++;
     if (e->state == HF_ELECTION_LEADING)
-        end(wait, &elected);
+        end_wait(wait, &elected);
     else
-        hf_election_waits_try(e);
+        hf_election_waits_end_tries(e);
 }
 
 /* ----------------------------------------------------------- its handle -- */
@@ -196,12 +197,12 @@ static void cancel_op(struct hf_op *op)
 
     hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
     if (!wait->ended)
-        end(wait, &why);
+        end_wait(wait, &why);
 }
 
 static void dereference_op(struct hf_op *op)
 {
-    dereference(of_op(op));
+    dereference_wait(of_op(op));
 }
 
 static const struct hf_op_ops op_ops = {
@@ -211,14 +212,15 @@ static const struct hf_op_ops op_ops = {
 
 /* ---------------------------------------------------------------- calls -- */
 
-static hf_status await(struct hf_election_wait *wait, struct hf_error *error)
+static hf_status await_end(struct hf_election_wait *wait,
+                           struct hf_error *error)
 {
     hf_status status = hf_monitor_wait(&wait->op.client->monitor, wait->waiter);
 
     *error = wait->outcome;
     if (wait->waiter->done)
         return status;
-    delist(wait);
+    remove_wait(wait);
     return hf_error_set(error, status,
                         "no descriptors to wait with; raise the limit on "
                         "open files");
@@ -238,9 +240,9 @@ hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
     if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
     hf_election_reference(e); /* ours */
-    if ((status = check(e, &error)) == HF_OK) {
-        begin(&wait, e, wait_ms);
-        status = await(&wait, &error);
+    if ((status = check_can_wait(e, &error)) == HF_OK) {
+        begin_wait(&wait, e, wait_ms);
+        status = await_end(&wait, &error);
     }
     if (status != HF_OK)
         hf_lock_fail(e->lock, "hf_election_wait", &error);
@@ -257,22 +259,22 @@ static void run_done(void *arg)
     struct hf_result result = {.status = wait->outcome.status,
                                .text = wait->outcome.text};
 
-    hf_client_run_done(client, &done, &result);
-    dereference(wait);
+    hf_client_call_done(client, &done, &result);
+    dereference_wait(wait);
 }
 
-static hf_status start(struct hf_election *e, uint64_t wait_ms,
-                       struct hf_done done, struct hf_op **op,
-                       struct hf_error *error)
+static hf_status start_wait(struct hf_election *e, uint64_t wait_ms,
+                            struct hf_done done, struct hf_op **op,
+                            struct hf_error *error)
 {
     struct hf_client *client = e->client;
     struct hf_election_wait *wait;
     hf_status status;
 
-    if ((status = check(e, error)) != HF_OK)
+    if ((status = check_can_wait(e, error)) != HF_OK)
         return status;
     if (done.fn != NULL &&
-        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK)
+        (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
         return status;
     if ((wait = hf_alloc(sizeof(*wait))) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
@@ -285,7 +287,7 @@ static hf_status start(struct hf_election *e, uint64_t wait_ms,
         wait->references++;
         *op = &wait->op;
     }
-    begin(wait, e, wait_ms);
+    begin_wait(wait, e, wait_ms);
     return HF_OK;
 }
 
@@ -299,7 +301,7 @@ hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
     if (op != NULL)
         *op = NULL;
     if (status == HF_OK) {
-        status = start(e, wait_ms, done, op, &error);
+        status = start_wait(e, wait_ms, done, op, &error);
         if (status != HF_OK)
             hf_lock_fail(e->lock, "hf_election_wait_start", &error);
         hf_monitor_leave(&client->monitor);

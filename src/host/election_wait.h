@@ -10,8 +10,8 @@
 #define HF_HOST_ELECTION_WAIT_H
 
 #include "host/election.h"
-#include "host/op.h"
-#include "monitor/delivery.h"
+#include "host/op_handle.h"
+#include "monitor/callback_queue.h"
 
 struct hf_election_wait {
     struct hf_election *election; /* not looked at once this has ended */
@@ -38,7 +38,7 @@ void hf_election_waits_cancel(struct hf_election *election, const char *reason);
 
 /* The place of ${election}'s ticket was looked up: end the tries that it
  * answers. */
-void hf_election_waits_try(struct hf_election *election);
+void hf_election_waits_end_tries(struct hf_election *election);
 
 /* End those of ${client} whose time is over, the first of them at the instant
  * that the second returns. */

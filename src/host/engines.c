@@ -31,12 +31,12 @@ static bool is_plain(const char *scheme)
 /* Schemes that are served by another one's module. */
 static const char *module_of(const char *scheme)
 {
-    static const char *const others[][2] = {
+    static const char *const aliases[][2] = {
         {"postgres", "postgresql"}, {"rediss", "redis"}, {"quorum", "redis"}};
 
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        if (strcmp(others[i][0], scheme) == 0)
-            return others[i][1];
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+        if (strcmp(aliases[i][0], scheme) == 0)
+            return aliases[i][1];
     }
     return scheme;
 }

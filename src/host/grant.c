@@ -16,7 +16,8 @@ void hf_grant_dereference(struct hf_grant *grant)
     hf_monitor_defer_free(&grant->client->monitor, &grant->deferred);
 }
 
-void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback)
+void hf_grant_queue_callback(struct hf_grant *grant,
+                             struct hf_callback *callback)
 {
     if (callback->queued)
         return;
@@ -24,15 +25,15 @@ void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback)
     hf_monitor_queue(&grant->client->monitor, callback);
 }
 
-void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled)
+void hf_grant_set_pending(struct hf_grant *grant, bool pending)
 {
-    if (grant->unsettled == unsettled)
+    if (grant->pending == pending)
         return;
-    grant->unsettled = unsettled;
-    if (unsettled)
-        grant->client->unsettled++;
+    grant->pending = pending;
+    if (pending)
+        grant->client->pending++;
     else
-        grant->client->unsettled--;
+        grant->client->pending--;
 }
 
 void hf_grant_cancel(struct hf_grant *grant)

@@ -15,8 +15,8 @@
 #include "host/client.h"
 #include "host/grant_items.h"
 #include "host/lock.h"
-#include "host/op.h"
-#include "monitor/delivery.h"
+#include "host/op_handle.h"
+#include "monitor/callback_queue.h"
 
 struct hf_downgrade;
 
@@ -42,11 +42,11 @@ struct hf_grant {
     size_t item_count;
     struct hf_op op;
     unsigned references; /* under the client's lock */
-    bool unsettled;      /* the core has work to do on it */
+    bool pending;        /* the core has work to do on it */
     bool granted;
     bool lost;
     bool released;                   /* a release was called */
-    struct hf_failure_kept failure;  /* its loss, or the last one */
+    struct hf_last_error last_error; /* its loss, or the last one */
     const struct hf_lock *lost_lock; /* of several the one that was lost */
     int loss_fd;                     /* -1 until asked for; then in the
                                         client's list of these */
@@ -86,10 +86,11 @@ void hf_grant_reference(struct hf_grant *grant);
 void hf_grant_dereference(struct hf_grant *grant);
 
 /* Queue a callback of it, unless it is queued. */
-void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback);
+void hf_grant_queue_callback(struct hf_grant *grant,
+                             struct hf_callback *callback);
 
 /* Note whether the core has work to do on it. */
-void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled);
+void hf_grant_set_pending(struct hf_grant *grant, bool pending);
 
 /* End the wait for it, if that has not ended. */
 void hf_grant_cancel(struct hf_grant *grant);
@@ -101,13 +102,14 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 /* ---------------------------------------------------------- grant_new.c -- */
 
 /* A new one of the ${count} ${locks}, with one reference, the user's; NULL if
- * out of memory.  Its tickets say ${words}, or, if that is NULL, what there is
- * to say of their owner. */
+ * out of memory.  Its tickets say ${fixed_payload}, or, if that is NULL, what
+ * there is to say of their owner. */
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
-                              const char *words, struct hf_done done);
+                              const char *fixed_payload, struct hf_done done);
 
-/* ------------------------------------------------------------ acquire.c -- */
+/* ------------------------------------------------------------ grant_acquire.c
+ * -- */
 
 /* Without the lock: hf_lock_acquire() and hf_lock_acquire_start() on behalf of
  * the user's ${call}.  On failure ${error} says why. */
@@ -120,12 +122,13 @@ hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
 
 /* hf_acquire_for(), as ${opts} say and for ${owner}.  While it waits it is one
  * of ${waiters}, which the client's lock guards. */
-hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
-                        const struct hf_acquire_opts *opts, uint64_t owner,
-                        struct hf_grant_waiter **waiters,
-                        struct hf_grant **grant, struct hf_error *error);
+hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *call,
+                               const struct hf_acquire_opts *opts,
+                               uint64_t owner, struct hf_grant_waiter **waiters,
+                               struct hf_grant **grant, struct hf_error *error);
 
-/* ----------------------------------------- grant_release.c, downgrade.c -- */
+/* ----------------------------------------- grant_release.c, grant_downgrade.c
+ * -- */
 
 /* Without the lock: hf_grant_downgrade() and hf_grant_release() on behalf of a
  * handle of another sort, which says why itself: ${error} is filled on failure.
@@ -136,7 +139,7 @@ hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
 
 /* Begin a release, or end a wait, whose end nobody is notified of but its
  * election. */
-void hf_grant_let_go(struct hf_grant *grant);
+void hf_grant_release_or_cancel(struct hf_grant *grant);
 
 /* Its downgrade has ended. */
 void hf_grant_downgraded(struct hf_grant *grant);
@@ -180,7 +183,7 @@ void hf_grant_unqueue_revoke(struct hf_grant *grant);
 
 /* Granted, or ended: has its place changed since its user was last notified of
  * it? */
-bool hf_grant_owes_wait(const struct hf_grant *grant);
+bool hf_grant_has_unreported_wait(const struct hf_grant *grant);
 
 /* None is wanted any more, nor is dropped. */
 void hf_grant_clear_callbacks(struct hf_grant *grant);
@@ -191,7 +194,7 @@ void hf_grant_drop_callbacks(struct hf_grant *grant);
 /* ---------------------------------------------------------- grant_fds.c -- */
 
 /* It was lost: make its loss descriptor readable, if it has one. */
-void hf_grant_show_loss(const struct hf_grant *grant);
+void hf_grant_signal_loss_fd(const struct hf_grant *grant);
 void hf_grant_close_loss_fd(struct hf_grant *grant);
 
 /* In the child of a fork: close the loss descriptors of all grants. */
@@ -202,10 +205,10 @@ void hf_grant_after_fork(struct hf_client *client);
 /* Write what ${ticket}, which is being enqueued, says of its owner, if the
  * owner is a grant and not a cohort.  The text of the ticket before is
  * overwritten: a grant has at most one ENQUEUE under way. */
-void hf_grant_describe_ticket(struct hf_own_ticket *ticket);
+void hf_grant_write_payload(struct hf_own_ticket *ticket);
 
 /* Add asked= to the description of ${ticket}, which is about to be written, if
  * that text is ours. */
-void hf_grant_describe_asked(struct hf_own_ticket *ticket);
+void hf_grant_add_asked(struct hf_own_ticket *ticket);
 
 #endif

@@ -11,7 +11,8 @@ static void explain_end(struct hf_grant *grant, struct hf_error *why)
 {
     if (grant->released) {
         hf_grant_explain_release(grant, grant->done_status, why);
-        hf_failure_keep(&grant->client->failures, &grant->failure, NULL, why);
+        hf_last_error_set(&grant->client->error_texts, &grant->last_error, NULL,
+                          why);
     } else {
         hf_error_set(why, grant->done_status, "%s",
                      hf_acquisition_text(&grant->acquisition));
@@ -31,7 +32,7 @@ static void run_done(void *arg)
     if (grant->done_status != HF_OK)
         explain_end(grant, &why);
     grant->done = (struct hf_done){NULL, NULL, NULL};
-    hf_client_run_done(client, &done, &result);
+    hf_client_call_done(client, &done, &result);
     /* A grant is the user's from here on; anything else was the operation's.
      */
     if (result.grant == NULL)
@@ -88,11 +89,12 @@ static void run_revoke(void *arg)
 
 /* ------------------------------------------------------------- queueing -- */
 
-static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
+static void unqueue_callback(struct hf_grant *grant,
+                             struct hf_callback *callback)
 {
     if (!callback->queued)
         return;
-    hf_delivery_remove(&grant->client->monitor.delivery, callback);
+    hf_callback_queue_remove(&grant->client->monitor.callback_queue, callback);
     hf_grant_dereference(grant);
 }
 
@@ -101,13 +103,13 @@ void hf_grant_queue_wait(struct hf_grant *grant)
     struct hf_grant_callbacks *callbacks = grant->callbacks;
 
     if (callbacks != NULL && callbacks->on_wait.fn != NULL)
-        hf_grant_queue(grant, &callbacks->wait);
+        hf_grant_queue_callback(grant, &callbacks->wait);
 }
 
 void hf_grant_unqueue_wait(struct hf_grant *grant)
 {
     if (grant->callbacks != NULL)
-        unqueue(grant, &grant->callbacks->wait);
+        unqueue_callback(grant, &grant->callbacks->wait);
 }
 
 void hf_grant_queue_loss(struct hf_grant *grant)
@@ -115,13 +117,13 @@ void hf_grant_queue_loss(struct hf_grant *grant)
     struct hf_grant_callbacks *callbacks = grant->callbacks;
 
     if (callbacks != NULL && callbacks->on_loss.fn != NULL)
-        hf_grant_queue(grant, &callbacks->loss);
+        hf_grant_queue_callback(grant, &callbacks->loss);
 }
 
 void hf_grant_unqueue_loss(struct hf_grant *grant)
 {
     if (grant->callbacks != NULL)
-        unqueue(grant, &grant->callbacks->loss);
+        unqueue_callback(grant, &grant->callbacks->loss);
 }
 
 void hf_grant_queue_revoke(struct hf_grant *grant)
@@ -129,16 +131,16 @@ void hf_grant_queue_revoke(struct hf_grant *grant)
     struct hf_grant_callbacks *callbacks = grant->callbacks;
 
     if (callbacks != NULL && callbacks->on_revoke.fn != NULL)
-        hf_grant_queue(grant, &callbacks->revoke);
+        hf_grant_queue_callback(grant, &callbacks->revoke);
 }
 
 void hf_grant_unqueue_revoke(struct hf_grant *grant)
 {
     if (grant->callbacks != NULL)
-        unqueue(grant, &grant->callbacks->revoke);
+        unqueue_callback(grant, &grant->callbacks->revoke);
 }
 
-bool hf_grant_owes_wait(const struct hf_grant *grant)
+bool hf_grant_has_unreported_wait(const struct hf_grant *grant)
 {
     const struct hf_grant_callbacks *callbacks = grant->callbacks;
 

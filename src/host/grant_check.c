@@ -20,13 +20,14 @@ bool hf_grant_is_valid(const struct hf_grant *grant)
 }
 
 /* With the lock. */
-static hf_status known(const struct hf_grant *grant, struct hf_error *error)
+static hf_status check_valid(const struct hf_grant *grant,
+                             struct hf_error *error)
 {
     return hf_grant_is_valid(grant) ? HF_OK
                                     : hf_grant_explain_loss(grant, error);
 }
 
-hf_status hf_grant_check_known(struct hf_grant *grant, struct hf_error *error)
+hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error)
 {
     hf_status status = hf_fork_check(&grant->client->monitor.fork, error);
 
@@ -34,7 +35,7 @@ hf_status hf_grant_check_known(struct hf_grant *grant, struct hf_error *error)
         return status;
     (void)hf_monitor_enter(&grant->client->monitor);
     hf_monitor_run_ready(&grant->client->monitor);
-    status = known(grant, error);
+    status = check_valid(grant, error);
     hf_monitor_leave(&grant->client->monitor);
     return status;
 }
@@ -42,7 +43,7 @@ hf_status hf_grant_check_known(struct hf_grant *grant, struct hf_error *error)
 /* ---------------------------------------------------------------- asking -- */
 
 /* Is there an answer to wait for? */
-static bool ask(struct hf_client *client)
+static bool request_proof(struct hf_client *client)
 {
     struct hf_event event = {.kind = HF_EVENT_CHECK};
 
@@ -50,13 +51,13 @@ static bool ask(struct hf_client *client)
     return client->core.session.check_pending;
 }
 
-hf_status hf_grant_ask(struct hf_grant *grant)
+hf_status hf_grant_request_proof(struct hf_grant *grant)
 {
     hf_status status = hf_monitor_enter(&grant->client->monitor);
 
     if (status != HF_OK)
         return status;
-    (void)ask(grant->client);
+    (void)request_proof(grant->client);
     hf_monitor_leave(&grant->client->monitor);
     return HF_OK;
 }
@@ -76,8 +77,8 @@ void hf_grant_checks_answer(struct hf_client *client,
     }
 }
 
-static void give_up(struct hf_client *client,
-                    const struct hf_grant_check *check)
+static void remove_check(struct hf_client *client,
+                         const struct hf_grant_check *check)
 {
     struct hf_grant_check **link = &client->checks;
 
@@ -87,7 +88,8 @@ static void give_up(struct hf_client *client,
 }
 
 /* With the lock: until the session is proven, or ${grant} is lost. */
-static hf_status await(const struct hf_grant *grant, struct hf_error *error)
+static hf_status await_proof(const struct hf_grant *grant,
+                             struct hf_error *error)
 {
     struct hf_client *client = grant->client;
     struct hf_grant_check check = {.grant = grant, .next = client->checks};
@@ -103,13 +105,14 @@ static hf_status await(const struct hf_grant *grant, struct hf_error *error)
     status = hf_monitor_wait(&client->monitor, &check.waiter);
     if (check.waiter.done)
         return HF_OK;
-    give_up(client, &check);
+    remove_check(client, &check);
     return hf_error_set(error, status,
                         "no descriptors to wait with; raise the limit on open "
                         "files");
 }
 
-static hf_status prove(struct hf_grant *grant, struct hf_error *error)
+static hf_status check_with_proof(struct hf_grant *grant,
+                                  struct hf_error *error)
 {
     hf_status status = hf_fork_check(&grant->client->monitor.fork, error);
 
@@ -117,10 +120,10 @@ static hf_status prove(struct hf_grant *grant, struct hf_error *error)
         return status;
     (void)hf_monitor_enter(&grant->client->monitor);
     hf_monitor_run_ready(&grant->client->monitor);
-    if (!grant->lost && ask(grant->client))
-        status = await(grant, error);
+    if (!grant->lost && request_proof(grant->client))
+        status = await_proof(grant, error);
     if (status == HF_OK)
-        status = known(grant, error);
+        status = check_valid(grant, error);
     hf_monitor_leave(&grant->client->monitor);
     return status;
 }
@@ -128,7 +131,7 @@ static hf_status prove(struct hf_grant *grant, struct hf_error *error)
 hf_status hf_grant_check(struct hf_grant *grant)
 {
     struct hf_error error;
-    hf_status status = prove(grant, &error);
+    hf_status status = check_with_proof(grant, &error);
 
     if (status != HF_OK)
         hf_grant_fail(grant, "hf_grant_check", &error);

@@ -22,11 +22,11 @@ bool hf_grant_is_valid(const struct hf_grant *grant);
 
 /* The same, with what the engine has said by now: HF_OK or HF_ELOST.  Waits for
  * nothing. */
-hf_status hf_grant_check_known(struct hf_grant *grant, struct hf_error *error);
+hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error);
 
 /* Have a lazy session proven, if that is not as good as new; nothing otherwise.
  * Waits for nothing. */
-hf_status hf_grant_ask(struct hf_grant *grant);
+hf_status hf_grant_request_proof(struct hf_grant *grant);
 
 /* With the lock: the session was proven, or, with ${grant}, that was lost. */
 void hf_grant_checks_answer(struct hf_client *client,

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "host/candidacy.h"
 #include "host/grant_check.h"
-#include "host/limit.h"
+#include "host/semaphore_limit.h"
 
 /* The acquire or the release has ended: answer the caller that waits for it, or
  * queue the callback. */
@@ -22,20 +22,21 @@ static void complete(struct hf_grant *grant, hf_status status)
     if (waiter != NULL)
         hf_waiter_answer(&grant->client->monitor, waiter, status);
     else if (grant->done.fn != NULL || grant->done.drop != NULL)
-        hf_grant_queue(grant, &grant->done_callback);
+        hf_grant_queue_callback(grant, &grant->done_callback);
     else
         hf_grant_dereference(grant); /* a release that nobody waits for */
 }
 
-static void lose(struct hf_grant *grant)
+static void lose_grant(struct hf_grant *grant)
 {
     struct hf_error why;
 
     grant->lost = true;
     grant->lost_lock = hf_grant_find_lost(grant);
     hf_grant_explain_loss(grant, &why);
-    hf_failure_keep(&grant->client->failures, &grant->failure, NULL, &why);
-    hf_grant_show_loss(grant);
+    hf_last_error_set(&grant->client->error_texts, &grant->last_error, NULL,
+                      &why);
+    hf_grant_signal_loss_fd(grant);
     hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
                  "%s; its token was %llu", why.text,
                  (unsigned long long)grant->acquisition.token);
@@ -48,7 +49,7 @@ static void lose(struct hf_grant *grant)
 /* A caller that blocks has its answer already, and no callback runs. */
 static void end_waiting(struct hf_grant *grant)
 {
-    if (grant->waiter == NULL && hf_grant_owes_wait(grant))
+    if (grant->waiter == NULL && hf_grant_has_unreported_wait(grant))
         hf_grant_queue_wait(grant);
     else
         hf_grant_unqueue_wait(grant);
@@ -74,15 +75,15 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
 
     switch (effect->kind) {
     case HF_EFFECT_LOST:
-        hf_holdings_remove(grant);
-        hf_grant_set_unsettled(grant, true);
-        lose(grant);
+        hf_owner_grants_remove(grant);
+        hf_grant_set_pending(grant, true);
+        lose_grant(grant);
         break;
     case HF_EFFECT_GRANTED:
         grant->granted = true;
-        hf_holdings_add(grant);
+        hf_owner_grants_add(grant);
         hf_limit_compare(grant);
-        hf_grant_set_unsettled(grant, false);
+        hf_grant_set_pending(grant, false);
         end_waiting(grant);
         complete(grant, HF_OK);
         break;
@@ -115,8 +116,8 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         hf_grant_downgraded(grant);
         break;
     case HF_EFFECT_ACQUISITION_DONE:
-        hf_grant_set_unsettled(grant, false);
-        hf_limit_leave(grant);
+        hf_grant_set_pending(grant, false);
+        hf_limit_remove(grant);
         hf_grant_dereference(grant);
         break;
     case HF_EFFECT_REQUEST:

@@ -42,8 +42,9 @@ hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
 
     if (hf_monitor_enter(&client->monitor) != HF_OK)
         return error->status;
-    hf_failure_keep(&client->failures, &grant->failure, call, error);
-    hf_failure_keep(&client->failures, &grant->lock->failure, call, error);
+    hf_last_error_set(&client->error_texts, &grant->last_error, call, error);
+    hf_last_error_set(&client->error_texts, &grant->lock->last_error, call,
+                      error);
     hf_monitor_leave(&client->monitor);
     return error->status;
 }
@@ -53,6 +54,6 @@ void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
     if (hf_fork_check(&grant->client->monitor.fork, error) != HF_OK)
         return;
     hf_monitor_lock(&grant->client->monitor);
-    hf_failure_copy(&grant->failure, error);
+    hf_last_error_copy(&grant->last_error, error);
     pthread_mutex_unlock(&grant->client->monitor.lock);
 }

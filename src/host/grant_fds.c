@@ -43,7 +43,7 @@ void hf_grant_after_fork(struct hf_client *client)
         close(grant->loss_fd);
 }
 
-void hf_grant_show_loss(const struct hf_grant *grant)
+void hf_grant_signal_loss_fd(const struct hf_grant *grant)
 {
     uint64_t one = 1;
     ssize_t done;
@@ -61,7 +61,7 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 
     if (grant->loss_fd >= 0)
         return HF_OK;
-    if ((status = hf_monitor_ensure_driver(&grant->client->monitor, error)) !=
+    if ((status = hf_monitor_ensure_poller(&grant->client->monitor, error)) !=
         HF_OK)
         return status;
     fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -71,7 +71,7 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
                             "limit on open files");
     keep_loss_fd(grant, fd);
     if (grant->lost)
-        hf_grant_show_loss(grant);
+        hf_grant_signal_loss_fd(grant);
     return HF_OK;
 }
 
@@ -94,8 +94,8 @@ hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
 /* ----------------------------------------------------------- its ticket -- */
 
 /* With the lock. */
-static hf_status hold(struct hf_grant *grant, const struct hf_lock *lock,
-                      int *fd, struct hf_error *error)
+static hf_status get_hold_fd(struct hf_grant *grant, const struct hf_lock *lock,
+                             int *fd, struct hf_error *error)
 {
     const struct hf_acquisition *a = hf_grant_items_find(grant, lock);
     struct hf_client *client = grant->client;
@@ -130,7 +130,7 @@ hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
     if (status != HF_OK)
         return status;
     hf_monitor_run_ready(&client->monitor);
-    status = hold(grant, lock, fd, &error);
+    status = get_hold_fd(grant, lock, fd, &error);
     hf_monitor_leave(&client->monitor);
     if (status != HF_OK)
         hf_grant_fail(grant, "hf_grant_hold_fd", &error);

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/multi_lock.h"
 #include "host/grant.h"
-#include "host/limit.h"
+#include "host/semaphore_limit.h"
 
 /* A semaphore is two queues, see core/multi_lock.h. */
 static size_t tickets_of(const struct hf_lock *lock)
@@ -49,23 +49,24 @@ size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count)
 }
 
 /* In the order of their names, which is the same in every process. */
-static void sort(struct hf_grant_item *items, struct hf_lock *const *locks,
-                 size_t count)
+static void sort_by_name(struct hf_grant_item *items,
+                         struct hf_lock *const *locks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t place = i;
+        size_t index = i;
 
-        while (place > 0 &&
-               strcmp(items[place - 1].lock->name, locks[i]->name) > 0) {
-            items[place] = items[place - 1];
-            place--;
+        while (index > 0 &&
+               strcmp(items[index - 1].lock->name, locks[i]->name) > 0) {
+            items[index] = items[index - 1];
+            index--;
         }
-        items[place].lock = locks[i];
+        items[index].lock = locks[i];
     }
 }
 
-static void want(struct hf_acquisition *child, const struct hf_grant *grant,
-                 const char *queue, enum hf_ticket_kind kind)
+static void want_ticket(struct hf_acquisition *child,
+                        const struct hf_grant *grant, const char *queue,
+                        enum hf_ticket_kind kind)
 {
     child->queue = queue;
     child->kind = kind;
@@ -83,35 +84,35 @@ static struct hf_acquisition *want_semaphore(struct hf_acquisition *children,
                                              const struct hf_grant *grant,
                                              const struct hf_lock *lock)
 {
-    want(&children[0], grant, lock->locks, HF_TICKET_MUTEX);
+    want_ticket(&children[0], grant, lock->entry_queue, HF_TICKET_MUTEX);
     children[0].entry_mutex = true;
-    want(&children[1], grant, lock->leases, HF_TICKET_LEASE);
+    want_ticket(&children[1], grant, lock->lease_queue, HF_TICKET_LEASE);
     children[1].weight = lock->permits;
     children[1].limit = lock->limit;
     return &children[1];
 }
 
-void hf_grant_items_want(struct hf_grant *grant, struct hf_lock *const *locks)
+void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks)
 {
     struct hf_multi_lock *multi_lock =
         hf_acquisition_multi_lock(&grant->acquisition);
     struct hf_acquisition *child =
         multi_lock != NULL ? multi_lock->children : &grant->acquisition;
 
-    sort(grant->items, locks, grant->item_count);
+    sort_by_name(grant->items, locks, grant->item_count);
     for (size_t i = 0; i < grant->item_count; i++) {
         struct hf_grant_item *item = &grant->items[i];
 
         item->acquisition = child;
         if (item->lock->kind == HF_TICKET_LEASE) {
             item->acquisition = want_semaphore(child, grant, item->lock);
-            hf_limit_join(item);
+            hf_limit_add(item);
         } else {
-            want(child, grant, item->lock->name, item->lock->kind);
+            want_ticket(child, grant, item->lock->name, item->lock->kind);
         }
-        if (item->lock->local != NULL)
+        if (item->lock->client_cohort != NULL)
             hf_acquisition_use_cohort(item->acquisition,
-                                      &item->lock->local->cohort);
+                                      &item->lock->client_cohort->cohort);
         if (item->lock == grant->lock && multi_lock != NULL)
             multi_lock->token_child =
                 (size_t)(item->acquisition - multi_lock->children);

@@ -25,7 +25,7 @@ size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count);
 
 /* Have ${grant}, whose acquisition is set but for what is wanted, want
  * ${locks}. That of several tickets is a multi-lock with a child for each. */
-void hf_grant_items_want(struct hf_grant *grant, struct hf_lock *const *locks);
+void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks);
 
 /* Its acquisition for ${lock}, or NULL. */
 struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,

@@ -6,9 +6,10 @@
 #include "core/memory.h"
 #include "core/multi_lock.h"
 #include "host/grant.h"
-#include "host/owner.h"
+#include "host/owner_text.h"
 
-static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
+static void set_wait_limits(struct hf_grant *grant,
+                            const struct hf_acquire_opts *opts)
 {
     struct hf_acquisition *acquisition = &grant->acquisition;
     uint64_t now_ms = hf_now_ms();
@@ -25,8 +26,8 @@ static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
 
 /* A multi-lock of several tickets, the list of the locks, callbacks, and what
  * the tickets say, with room for a limit, lie behind the grant. */
-static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
-                             const char *payload)
+static struct hf_grant *allocate(size_t tickets, size_t count, bool calls_back,
+                                 const char *payload)
 {
     struct hf_acquisition *children;
     struct hf_multi_lock *multi_lock = NULL;
@@ -69,10 +70,10 @@ static void free_texts(struct hf_grant *grant)
     hf_acquisition_free(&client->core, &grant->acquisition);
     for (size_t i = 0; multi_lock != NULL && i < multi_lock->count; i++)
         hf_acquisition_free(&client->core, &multi_lock->children[i]);
-    hf_failure_drop(&client->failures, &grant->failure);
+    hf_last_error_free(&client->error_texts, &grant->last_error);
 }
 
-static void destroy(struct hf_deferred_free *object)
+static void destroy_grant(struct hf_deferred_free *object)
 {
     struct hf_grant *grant =
         (struct hf_grant *)((char *)object -
@@ -80,7 +81,7 @@ static void destroy(struct hf_deferred_free *object)
     struct hf_client *client = grant->client;
 
     hf_grant_drop_callbacks(grant);
-    if (hf_fork_parted(&client->monitor.fork))
+    if (hf_fork_is_child(&client->monitor.fork))
         return;
     hf_monitor_lock(&client->monitor);
     hf_grant_close_loss_fd(grant);
@@ -116,30 +117,30 @@ static const struct hf_op_ops op_ops = {
 
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
-                              const char *words, struct hf_done done)
+                              const char *fixed_payload, struct hf_done done)
 {
     size_t tickets = hf_grant_items_tickets(locks, count);
     char payload[HF_PAYLOAD_BYTES];
     struct hf_grant *grant;
 
-    if (words != NULL)
-        hf_payload_copy(payload, words);
+    if (fixed_payload != NULL)
+        hf_payload_copy(payload, fixed_payload);
     else
-        hf_owner_describe(payload, hf_now_ms(), opts->text);
-    if ((grant = make(tickets, count, hf_grant_has_callbacks(opts), payload)) ==
-        NULL)
+        hf_owner_text_write(payload, hf_now_ms(), opts->text);
+    if ((grant = allocate(tickets, count, hf_grant_has_callbacks(opts),
+                          payload)) == NULL)
         return NULL;
     grant->client = locks[0]->client;
     grant->lock = locks[0];
     grant->references = 1;
     grant->op = (struct hf_op){&op_ops, grant->client};
     grant->loss_fd = -1;
-    grant->deferred.destroy = destroy;
+    grant->deferred.destroy = destroy_grant;
     hf_grant_set_callbacks(grant, done, opts);
     for (size_t i = 0; i < count; i++)
         hf_lock_reference(locks[i]);
     hf_monitor_reference(&grant->client->monitor);
-    limit(grant, opts);
-    hf_grant_items_want(grant, locks);
+    set_wait_limits(grant, opts);
+    hf_grant_items_set(grant, locks);
     return grant;
 }

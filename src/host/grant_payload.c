@@ -6,7 +6,7 @@
 #include "core/memory.h"
 #include "core/multi_lock.h"
 #include "host/grant.h"
-#include "host/owner.h"
+#include "host/owner_text.h"
 
 static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
 {
@@ -22,12 +22,12 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
     const struct hf_acquisition *lease = acquisition + acquisition->entry_mutex;
 
     if (lease->kind == HF_TICKET_LEASE)
-        hf_owner_add_limit(payload, lease->limit);
+        hf_owner_text_add_limit(payload, lease->limit);
 }
 
 /* Have the payload of ${grant} be of ${size} bytes at least; the one that it
  * had may be gone then, and none of its tickets is being enqueued. */
-static bool make_room(struct hf_grant *grant, size_t size)
+static bool grow_payload(struct hf_grant *grant, size_t size)
 {
     const struct hf_multi_lock *multi_lock =
         hf_acquisition_multi_lock(&grant->acquisition);
@@ -47,7 +47,7 @@ static bool make_room(struct hf_grant *grant, size_t size)
     return true;
 }
 
-void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
+void hf_grant_write_payload(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
     struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
@@ -62,8 +62,8 @@ void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
     payload[grant->payload_bytes] = '\0';
     describe_limit(payload, acquisition);
     least = strlen(payload);
-    hf_holdings_write(grant, payload);
-    if (!make_room(grant, strlen(payload) + 1))
+    hf_owner_grants_write(grant, payload);
+    if (!grow_payload(grant, strlen(payload) + 1))
         payload[least] = '\0'; /* people do without what its owner holds */
     memcpy(grant->payload, payload, strlen(payload) + 1);
     ticket->request.payload = grant->payload;
@@ -71,7 +71,7 @@ void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
 
 /* Tickets of one grant have its text in turn: one that is held has lost its own
  * to the next, and does not wait, so that it need not say what it holds. */
-void hf_grant_describe_asked(struct hf_own_ticket *ticket)
+void hf_grant_add_asked(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
     struct hf_ticket_description *description = ticket->description;
@@ -82,5 +82,5 @@ void hf_grant_describe_asked(struct hf_own_ticket *ticket)
         description->text[of_acquisition(parent)->payload_bytes] = '\0';
         describe_limit(description->text, acquisition);
     }
-    hf_owner_add_asked(description->text);
+    hf_owner_text_add_asked(description->text);
 }

@@ -11,15 +11,15 @@ static void step_release(struct hf_grant *grant)
 
     assert(grant->granted && !grant->released);
     grant->released = true;
-    hf_holdings_remove(grant);
+    hf_owner_grants_remove(grant);
     hf_grant_unqueue_loss(grant);
     hf_grant_unqueue_revoke(grant);
-    hf_grant_set_unsettled(grant, true);
+    hf_grant_set_pending(grant, true);
     event.as.acquisition = &grant->acquisition;
     hf_client_step(grant->client, &event);
 }
 
-void hf_grant_let_go(struct hf_grant *grant)
+void hf_grant_release_or_cancel(struct hf_grant *grant)
 {
     if (grant->granted)
         step_release(grant);

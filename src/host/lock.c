@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/lock_name.h"
 #include "core/memory.h"
-#include "host/opts.h"
+#include "host/opts_compat.h"
 
 static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_MUTEX] = HF_TICKET_MUTEX,
@@ -19,12 +19,12 @@ static const enum hf_ticket_kind ticket_kinds[] = {
 };
 
 /* Set ${opts} to what ${given} says, and ${canonical} to the name. */
-static hf_status check(struct hf_client *client, const char *name,
-                       const struct hf_lock_opts *given,
-                       struct hf_lock_opts *opts, const char **canonical,
-                       struct hf_error *error)
+static hf_status check_opts(struct hf_client *client, const char *name,
+                            const struct hf_lock_opts *given,
+                            struct hf_lock_opts *opts, const char **canonical,
+                            struct hf_error *error)
 {
-    hf_status status = hf_opts_take(&hf_lock_opts_type, given, opts, error);
+    hf_status status = hf_opts_copy(&hf_lock_opts_type, given, opts, error);
 
     if (status != HF_OK)
         return status;
@@ -45,8 +45,8 @@ static hf_status check(struct hf_client *client, const char *name,
 }
 
 /* The queue ${suffix} of the lock, spelled behind its other names. */
-static const char *queue(const struct hf_lock *lock, char *at,
-                         const char *suffix)
+static const char *write_queue_name(const struct hf_lock *lock, char *at,
+                                    const char *suffix)
 {
     size_t bytes = strlen(lock->name);
 
@@ -55,8 +55,8 @@ static const char *queue(const struct hf_lock *lock, char *at,
     return at;
 }
 
-static struct hf_lock *make(struct hf_client *client, const char *name,
-                            const struct hf_lock_opts *opts)
+static struct hf_lock *new_lock(struct hf_client *client, const char *name,
+                                const struct hf_lock_opts *opts)
 {
     size_t bytes = strlen(name) + 1;
     size_t locks_bytes = bytes + strlen(HF_QUEUE_LOCKS);
@@ -66,14 +66,15 @@ static struct hf_lock *make(struct hf_client *client, const char *name,
     if (lock == NULL)
         return NULL;
     memcpy(lock->name, name, bytes);
-    lock->locks = queue(lock, lock->name + bytes, HF_QUEUE_LOCKS);
-    lock->leases =
-        queue(lock, lock->name + bytes + locks_bytes, HF_QUEUE_LEASES);
+    lock->entry_queue =
+        write_queue_name(lock, lock->name + bytes, HF_QUEUE_LOCKS);
+    lock->lease_queue = write_queue_name(lock, lock->name + bytes + locks_bytes,
+                                         HF_QUEUE_LEASES);
     lock->kind = ticket_kinds[opts->kind];
     lock->permits = opts->permits;
     lock->limit = opts->limit;
     lock->references = 1;
-    lock->local = NULL;
+    lock->client_cohort = NULL;
     lock->client = client;
     hf_monitor_reference(&client->monitor);
     return lock;
@@ -90,8 +91,8 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
     *lock = NULL;
     if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
-    status = check(client, name, given, &opts, &name, &error);
-    if (status == HF_OK && (*lock = make(client, name, &opts)) == NULL)
+    status = check_opts(client, name, given, &opts, &name, &error);
+    if (status == HF_OK && (*lock = new_lock(client, name, &opts)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
         hf_client_fail(client, call, &error);
@@ -105,16 +106,17 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
     return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
 }
 
-hf_status hf_lock_share(struct hf_lock *lock, const char *call,
-                        uint32_t handoffs)
+hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
+                              uint32_t handoffs)
 {
     struct hf_error error;
     hf_status status = hf_monitor_enter(&lock->client->monitor);
 
     if (status != HF_OK)
         return status;
-    lock->local = hf_local_queue_get(lock->client, lock->name, handoffs);
-    if (lock->local == NULL) {
+    lock->client_cohort =
+        hf_client_cohort_get(lock->client, lock->name, handoffs);
+    if (lock->client_cohort == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
         status = hf_client_fail(lock->client, call, &error);
     }
@@ -132,9 +134,9 @@ void hf_lock_dereference(struct hf_lock *lock)
     assert(lock->references > 0);
     if (--lock->references > 0)
         return;
-    if (lock->local != NULL)
-        hf_local_queue_put(lock->client, lock->local);
-    hf_failure_drop(&lock->client->failures, &lock->failure);
+    if (lock->client_cohort != NULL)
+        hf_client_cohort_put(lock->client, lock->client_cohort);
+    hf_last_error_free(&lock->client->error_texts, &lock->last_error);
     hf_monitor_dereference(&lock->client->monitor);
     hf_free(lock);
 }
@@ -143,7 +145,7 @@ void hf_lock_free(struct hf_lock *lock)
 {
     struct hf_client *client;
 
-    if (lock == NULL || hf_fork_parted(&lock->client->monitor.fork))
+    if (lock == NULL || hf_fork_is_child(&lock->client->monitor.fork))
         return;
     client = lock->client;
     hf_monitor_lock(&client->monitor);
@@ -162,7 +164,8 @@ const char *hf_lock_name(const struct hf_lock *lock)
 hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
                        const struct hf_error *error)
 {
-    hf_failure_keep(&lock->client->failures, &lock->failure, call, error);
+    hf_last_error_set(&lock->client->error_texts, &lock->last_error, call,
+                      error);
     return error->status;
 }
 
@@ -183,6 +186,6 @@ void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
     if (hf_fork_check(&lock->client->monitor.fork, error) != HF_OK)
         return;
     hf_monitor_lock(&lock->client->monitor);
-    hf_failure_copy(&lock->failure, error);
+    hf_last_error_copy(&lock->last_error, error);
     pthread_mutex_unlock(&lock->client->monitor.lock);
 }

@@ -5,15 +5,15 @@
 
 #include "core/ticket.h"
 #include "host/client.h"
-#include "host/failure.h"
-#include "host/local_queue.h"
+#include "host/client_cohort.h"
+#include "host/last_error.h"
 
 struct hf_grant_item;
 
 struct hf_lock {
     struct hf_client *client;
     unsigned references; /* the user's, and each grant; under client->lock */
-    struct hf_failure_kept failure;
+    struct hf_last_error last_error;
     enum hf_ticket_kind kind; /* a LEASE: it is a semaphore */
     uint32_t permits;         /* that are taken at once ... */
     uint32_t limit;           /* ... of so many; under client->lock */
@@ -21,15 +21,15 @@ struct hf_lock {
     bool limit_warned;        /* the log has said that limits differ */
     /* Under client->lock, of a semaphore: what wants it, from ACQUIRE to
      * DONE, except what has yet to be notified of another limit.  Written
-     * by limit.c, as what follows. */
-    struct hf_grant_item *informed;
-    struct hf_grant_item *uninformed;
+     * by semaphore_limit.c, as what follows. */
+    struct hf_grant_item *notified_items;
+    struct hf_grant_item *unnotified_items;
     uint32_t other_limit; /* by the ticket ahead of the last one that waited,
                              where it is not .limit; else 0 */
-    struct hf_local_queue *local; /* a mutex that shares its tickets within the
-                                     client, or NULL */
-    const char *locks;            /* the queues of a semaphore */
-    const char *leases;
+    struct hf_client_cohort *client_cohort; /* a mutex that shares its tickets
+                                     within the client, or NULL */
+    const char *entry_queue;                /* the queues of a semaphore */
+    const char *lease_queue;
     char name[];
 };
 
@@ -41,8 +41,8 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
 /* From now on ${lock}, a mutex nobody has wanted yet, shares its tickets with
  * the client's others of that name that hand them on ${handoffs} times, too.
  *   Fails     HF_ENOMEM, as hf_lock_open_for(), and HF_EFORKED. */
-hf_status hf_lock_share(struct hf_lock *lock, const char *call,
-                        uint32_t handoffs);
+hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
+                              uint32_t handoffs);
 
 /* With the client's lock, which the caller must be able to give up later: the
  * lock's own reference to the client goes too. */

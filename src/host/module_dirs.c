@@ -91,7 +91,7 @@ static bool find_origin(struct origin *origin)
     return find_base(origin->base, info.dli_fname, "");
 }
 
-static bool anybody_writes(const char *directory)
+static bool is_world_writable(const char *directory)
 {
     struct stat status;
 
@@ -106,7 +106,7 @@ void hf_module_dirs_find(struct hf_module_dirs *dirs)
     dirs->configured = HF_MODULE_DIR;
     dirs->beside[0] = '\0';
     if (getauxval(AT_SECURE) != 0 || !find_origin(&origin) ||
-        origin.below[0] == '\0' || anybody_writes(origin.base))
+        origin.below[0] == '\0' || is_world_writable(origin.base))
         return;
     length = snprintf(dirs->beside, sizeof(dirs->beside), "%s/%s", origin.base,
                       origin.below);

@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 
-static hf_status check(const struct hf_module *module, const void *found,
-                       const char *path, struct hf_error *error)
+static hf_status check_abi(const struct hf_module *module, const void *found,
+                           const char *path, struct hf_error *error)
 {
     unsigned abi;
 
@@ -73,7 +73,7 @@ hf_status hf_module_load(const char *path, const struct hf_module *module,
                             "needs",
                             dlerror());
     *found = dlsym(library, module->symbol);
-    status = check(module, *found, path, error);
+    status = check_abi(module, *found, path, error);
     if (status != HF_OK) {
         *found = NULL;
         (void)dlclose(library);

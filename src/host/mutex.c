@@ -6,38 +6,38 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/grant_check.h"
-#include "host/holds.h"
-#include "host/opening.h"
+#include "host/open_common.h"
+#include "host/reentrant.h"
 
 struct hf_mutex {
     struct hf_lock *lock;
-    struct hf_holds holds;
+    struct hf_reentrant reentrant;
     struct hf_on_mutex_revoke on_revoke;
 };
 
-static struct hf_mutex *of_holds(struct hf_holds *holds)
+static struct hf_mutex *of_reentrant(struct hf_reentrant *reentrant)
 {
-    return (struct hf_mutex *)((char *)holds -
-                               offsetof(struct hf_mutex, holds));
+    return (struct hf_mutex *)((char *)reentrant -
+                               offsetof(struct hf_mutex, reentrant));
 }
 
 /* In a child nothing of the parent's may be touched, least of all the guard,
  * which another thread may have held. */
 static bool is_forked(const struct hf_mutex *mutex)
 {
-    return hf_fork_parted(&mutex->lock->client->monitor.fork);
+    return hf_fork_is_child(&mutex->lock->client->monitor.fork);
 }
 
-static void revoked(struct hf_holds *holds, uint64_t owner)
+static void call_on_revoke(struct hf_reentrant *reentrant, uint64_t owner)
 {
-    struct hf_mutex *mutex = of_holds(holds);
+    struct hf_mutex *mutex = of_reentrant(reentrant);
 
     mutex->on_revoke.fn(mutex->on_revoke.arg, mutex, owner);
 }
 
-static void destroy(struct hf_holds *holds)
+static void destroy_mutex(struct hf_reentrant *reentrant)
 {
-    struct hf_mutex *mutex = of_holds(holds);
+    struct hf_mutex *mutex = of_reentrant(reentrant);
 
     if (mutex->on_revoke.drop != NULL)
         mutex->on_revoke.drop(mutex->on_revoke.arg);
@@ -45,39 +45,40 @@ static void destroy(struct hf_holds *holds)
     hf_free(mutex);
 }
 
-static void init(struct hf_mutex *mutex, const struct hf_mutex_opts *opts)
+static void init_mutex(struct hf_mutex *mutex, const struct hf_mutex_opts *opts)
 {
     mutex->on_revoke = opts->on_revoke;
-    mutex->holds.owner = opts->owner;
-    mutex->holds.owner_arg = opts->owner_arg;
-    mutex->holds.revoked = opts->on_revoke.fn != NULL ? revoked : NULL;
-    mutex->holds.destroy = destroy;
-    hf_holds_init(&mutex->holds, opts->text);
+    mutex->reentrant.owner = opts->owner;
+    mutex->reentrant.owner_arg = opts->owner_arg;
+    mutex->reentrant.revoked =
+        opts->on_revoke.fn != NULL ? call_on_revoke : NULL;
+    mutex->reentrant.destroy = destroy_mutex;
+    hf_reentrant_init(&mutex->reentrant, opts->text);
 }
 
-static hf_status open_(struct hf_client *client, const char *name,
-                       const struct hf_mutex_opts *given,
-                       struct hf_mutex_opts *opts, struct hf_mutex **mutex)
+static hf_status open_mutex(struct hf_client *client, const char *name,
+                            const struct hf_mutex_opts *given,
+                            struct hf_mutex_opts *opts, struct hf_mutex **mutex)
 {
     static const char call[] = "hf_mutex_open";
     struct hf_mutex *made;
     hf_status status;
 
-    status = hf_opening_opts(client, call, &hf_mutex_opts_type, given, opts);
+    status = hf_open_copy_opts(client, call, &hf_mutex_opts_type, given, opts);
     if (status == HF_OK)
-        status = hf_opening_check_text(client, call, opts->text);
+        status = hf_open_check_text(client, call, opts->text);
     if (status != HF_OK)
         return status;
-    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+    if ((made = hf_open_alloc(client, call, sizeof(*made))) == NULL)
         return HF_ENOMEM;
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status != HF_OK)
         goto free_mutex;
     if (opts->handoffs > 0)
-        status = hf_lock_share(made->lock, call, opts->handoffs);
+        status = hf_lock_join_cohort(made->lock, call, opts->handoffs);
     if (status != HF_OK)
         goto free_lock;
-    init(made, opts);
+    init_mutex(made, opts);
     *mutex = made;
     return HF_OK;
 free_lock:
@@ -91,13 +92,13 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
                         const struct hf_mutex_opts *opts,
                         struct hf_mutex **mutex)
 {
-    struct hf_mutex_opts taken;
+    struct hf_mutex_opts copied;
     hf_status status;
 
     *mutex = NULL;
-    status = open_(client, name, opts, &taken, mutex);
-    if (status != HF_OK && taken.on_revoke.drop != NULL)
-        taken.on_revoke.drop(taken.on_revoke.arg);
+    status = open_mutex(client, name, opts, &copied, mutex);
+    if (status != HF_OK && copied.on_revoke.drop != NULL)
+        copied.on_revoke.drop(copied.on_revoke.arg);
     return status;
 }
 
@@ -105,7 +106,7 @@ void hf_mutex_free(struct hf_mutex *mutex)
 {
     if (mutex == NULL || is_forked(mutex))
         return;
-    hf_holds_free(&mutex->holds);
+    hf_reentrant_free(&mutex->reentrant);
 }
 
 static hf_status lock_for(struct hf_mutex *mutex, const char *call,
@@ -117,14 +118,14 @@ static hf_status lock_for(struct hf_mutex *mutex, const char *call,
 
     if (is_forked(mutex))
         return HF_EFORKED;
-    hold = hf_holds_own(&mutex->holds);
+    hold = hf_reentrant_find(&mutex->reentrant);
     if (hold != NULL)
-        status = hf_grant_check_known(hold->grant, &error);
+        status = hf_grant_check_now(hold->grant, &error);
     else
-        status = hf_holds_take(&mutex->holds, mutex->lock, call, wait_ms, &hold,
-                               &error);
+        status = hf_reentrant_acquire(&mutex->reentrant, mutex->lock, call,
+                                      wait_ms, &hold, &error);
     if (status != HF_OK)
-        return hf_holds_fail(&mutex->holds, call, &error);
+        return hf_reentrant_fail(&mutex->reentrant, call, &error);
     hold->writes++;
     return HF_OK;
 }
@@ -153,20 +154,21 @@ hf_status hf_mutex_unlock(struct hf_mutex *mutex)
 
     if (is_forked(mutex))
         return HF_EFORKED;
-    hold = hf_holds_own(&mutex->holds);
+    hold = hf_reentrant_find(&mutex->reentrant);
     if (hold == NULL)
-        return hf_holds_fail_owner(&mutex->holds, call, "lock");
+        return hf_reentrant_fail_not_owner(&mutex->reentrant, call, "lock");
     if (hold->writes == 1)
-        status = hf_holds_give(&mutex->holds, hold, &error);
-    else if ((status = hf_grant_check_known(hold->grant, &error)) != HF_EFORKED)
+        status = hf_reentrant_release(&mutex->reentrant, hold, &error);
+    else if ((status = hf_grant_check_now(hold->grant, &error)) != HF_EFORKED)
         hold->writes--;
-    return status == HF_OK ? HF_OK : hf_holds_fail(&mutex->holds, call, &error);
+    return status == HF_OK ? HF_OK
+                           : hf_reentrant_fail(&mutex->reentrant, call, &error);
 }
 
 void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
 {
     if (hf_fork_check(&mutex->lock->client->monitor.fork, error) == HF_OK)
-        hf_holds_error((struct hf_holds *)&mutex->holds, error);
+        hf_reentrant_error((struct hf_reentrant *)&mutex->reentrant, error);
 }
 
 uint64_t hf_mutex_token(struct hf_mutex *mutex)
@@ -175,19 +177,19 @@ uint64_t hf_mutex_token(struct hf_mutex *mutex)
 
     if (is_forked(mutex))
         return 0;
-    hold = hf_holds_own(&mutex->holds);
+    hold = hf_reentrant_find(&mutex->reentrant);
     return hold != NULL ? hf_grant_token(hold->grant) : 0;
 }
 
 hf_status hf_mutex_cancel(struct hf_mutex *mutex, uint64_t owner)
 {
-    return hf_holds_cancel(&mutex->holds, mutex->lock->client,
-                           "hf_mutex_cancel", owner);
+    return hf_reentrant_cancel(&mutex->reentrant, mutex->lock->client,
+                               "hf_mutex_cancel", owner);
 }
 
 hf_status hf_mutex_tickets(struct hf_mutex *mutex, enum hf_tickets_which which,
                            uint64_t wait_ms, struct hf_tickets **tickets)
 {
-    return hf_holds_list(&mutex->holds, mutex->lock, "hf_mutex_tickets", which,
-                         wait_ms, tickets);
+    return hf_reentrant_list(&mutex->reentrant, mutex->lock, "hf_mutex_tickets",
+                             which, wait_ms, tickets);
 }

@@ -16,9 +16,10 @@ static struct hf_queue_op *of_operation(struct hf_operation *operation)
 }
 
 /* Those who hold the lock are to be found first. */
-static bool looks_first(const struct hf_queue_op *queue_op)
+static bool is_listing_holders(const struct hf_queue_op *queue_op)
 {
-    return queue_op->args.each && queue_op->operation.kind == HF_REQUEST_LIST;
+    return queue_op->args.every_holder &&
+           queue_op->operation.kind == HF_REQUEST_LIST;
 }
 
 /* ------------------------------------------------------------- lifetime -- */
@@ -43,13 +44,13 @@ static void run_done(void *arg)
                                .tickets = queue_op->tickets};
 
     queue_op->tickets = NULL;
-    hf_client_run_done(client, &done, &result);
+    hf_client_call_done(client, &done, &result);
     hf_queue_op_dereference(queue_op);
 }
 
 /* Who waits may be granted between two lists: with those who wait listed first
  * nobody is missed.  Whoever is to be found by its id most likely holds. */
-static void find_queues(struct hf_queue_op *queue_op)
+static void choose_queues(struct hf_queue_op *queue_op)
 {
     const struct hf_queue_op_args *args = &queue_op->args;
     const struct hf_lock *lock = queue_op->lock;
@@ -59,29 +60,30 @@ static void find_queues(struct hf_queue_op *queue_op)
     queue_op->queues[0] = lock->name;
     if (lock->kind != HF_TICKET_LEASE)
         return;
-    queue_op->queues[0] = lists ? lock->locks : lock->leases;
-    queue_op->queues[1] = lists ? lock->leases : lock->locks;
-    if (args->each || (lists && args->which == HF_TICKETS_HOLDERS))
-        queue_op->queues[0] = lock->leases;
+    queue_op->queues[0] = lists ? lock->entry_queue : lock->lease_queue;
+    queue_op->queues[1] = lists ? lock->lease_queue : lock->entry_queue;
+    if (args->every_holder || (lists && args->which == HF_TICKETS_HOLDERS))
+        queue_op->queues[0] = lock->lease_queue;
     else if (!lists || args->which == HF_TICKETS_ALL)
         queue_op->queue_count = 2;
 }
 
 /* Have the core begin with the next operation: the same object, once more. */
-static void operate(struct hf_queue_op *queue_op, enum hf_request_kind kind,
-                    const struct hf_ticket_id *ticket)
+static void start_operation(struct hf_queue_op *queue_op,
+                            enum hf_request_kind kind,
+                            const struct hf_ticket_id *ticket)
 {
     struct hf_event event = {.kind = HF_EVENT_START_OPERATION};
 
     memset(&queue_op->operation, 0, sizeof(queue_op->operation));
-    queue_op->kept = false;
+    queue_op->list_saved = false;
     queue_op->operation.kind = kind;
-    queue_op->operation.queue = queue_op->queues[queue_op->at];
+    queue_op->operation.queue = queue_op->queues[queue_op->queue_index];
     queue_op->operation.deadline_at_ms = queue_op->deadline_at_ms;
     queue_op->operation.only_try = queue_op->args.only_try;
-    queue_op->operation.generation = queue_op->args.stamp;
-    queue_op->operation.keeps_ticket = queue_op->args.keeps;
-    queue_op->operation.flag_kind = queue_op->args.mark;
+    queue_op->operation.generation = queue_op->args.generation;
+    queue_op->operation.keeps_ticket = queue_op->args.keeps_ticket;
+    queue_op->operation.flag_kind = queue_op->args.flag_kind;
     if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
         kind == HF_REQUEST_WATCH_QUEUE)
         queue_op->operation.ticket = *ticket;
@@ -134,8 +136,8 @@ static uint64_t deadline_ms(uint64_t wait_ms)
                : hf_after_ms(hf_now_ms(), hf_after_ms(wait_ms, 1));
 }
 
-static struct hf_queue_op *make(struct hf_lock *lock,
-                                const struct hf_queue_op_args *args)
+static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
+                                        const struct hf_queue_op_args *args)
 {
     struct hf_queue_op *queue_op = hf_alloc(sizeof(*queue_op));
 
@@ -146,7 +148,7 @@ static struct hf_queue_op *make(struct hf_lock *lock,
     queue_op->op = (struct hf_op){&op_ops, lock->client};
     queue_op->references = 2; /* the core's, and whose end it is */
     queue_op->deadline_at_ms = deadline_ms(args->wait_ms);
-    find_queues(queue_op);
+    choose_queues(queue_op);
     queue_op->done_callback =
         (struct hf_callback){.run = run_done, .arg = queue_op};
     hf_lock_reference(lock);
@@ -166,22 +168,23 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
     if (client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     if (done.fn != NULL &&
-        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK)
+        (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
         return status;
-    if ((*queue_op = make(lock, args)) == NULL)
+    if ((*queue_op = new_queue_op(lock, args)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     (*queue_op)->waiter = waiter;
     (*queue_op)->done = done;
-    client->unsettled++;
-    operate(*queue_op, args->each ? HF_REQUEST_LIST : args->kind,
-            &args->ticket);
+    client->pending++;
+    start_operation(*queue_op,
+                    args->every_holder ? HF_REQUEST_LIST : args->kind,
+                    &args->ticket);
     return HF_OK;
 }
 
 /* ------------------------------------------------------------ the answer -- */
 
-static void end(struct hf_queue_op *queue_op, hf_status status,
-                const char *text)
+static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
+                         const char *text)
 {
     struct hf_client *client = queue_op->lock->client;
     struct hf_waiter *waiter = queue_op->waiter;
@@ -204,10 +207,10 @@ static void end(struct hf_queue_op *queue_op, hf_status status,
         hf_queue_op_dereference(queue_op); /* nobody waits, or not any more */
 }
 
-static void end_gone(struct hf_queue_op *queue_op)
+static void end_ticket_gone(struct hf_queue_op *queue_op)
 {
-    end(queue_op, HF_EGONE,
-        "there is no such ticket in the queue, or not any more");
+    end_queue_op(queue_op, HF_EGONE,
+                 "there is no such ticket in the queue, or not any more");
 }
 
 /* Is it about a ticket? */
@@ -217,83 +220,85 @@ static bool must_be_found(const struct hf_operation *operation)
            operation->kind == HF_REQUEST_REVOKE;
 }
 
-static void answered(struct hf_queue_op *queue_op)
+static void operation_answered(struct hf_queue_op *queue_op)
 {
     const struct hf_operation *operation = &queue_op->operation;
     bool lists = operation->kind == HF_REQUEST_LIST;
-    bool last = queue_op->at + 1 == queue_op->queue_count;
+    bool last = queue_op->queue_index + 1 == queue_op->queue_count;
 
     if (operation->status != HF_OK)
-        end(queue_op, operation->status, operation->text);
-    else if (lists && !queue_op->kept)
-        end(queue_op, HF_ENOMEM, "out of memory");
-    else if (queue_op->args.each)
-        queue_op->asked += !looks_first(queue_op) && operation->found;
+        end_queue_op(queue_op, operation->status, operation->text);
+    else if (lists && !queue_op->list_saved)
+        end_queue_op(queue_op, HF_ENOMEM, "out of memory");
+    else if (queue_op->args.every_holder)
+        queue_op->asked_count +=
+            !is_listing_holders(queue_op) && operation->found;
     else if (lists ? last : operation->found || !must_be_found(operation))
-        end(queue_op, HF_OK, "");
+        end_queue_op(queue_op, HF_OK, "");
     else if (last)
-        end_gone(queue_op);
+        end_ticket_gone(queue_op);
 }
 
 /* Every holder that was listed was gone before it could be asked.  Somebody
  * else may hold the lock by now, so that only another list can tell. */
 static bool list_again(struct hf_queue_op *queue_op)
 {
-    if (++queue_op->lists == HF_REVOKE_LISTS_MAX) {
-        end(queue_op, HF_EGONE,
+    if (++queue_op->list_count == HF_REVOKE_LISTS_MAX) {
+        end_queue_op(
+            queue_op, HF_EGONE,
             "the lock is handed over faster than its holders can be asked");
         return false;
     }
     hf_tickets_free(queue_op->tickets);
     queue_op->tickets = NULL;
-    queue_op->next = 0;
-    operate(queue_op, HF_REQUEST_LIST, NULL);
+    queue_op->next_holder = 0;
+    start_operation(queue_op, HF_REQUEST_LIST, NULL);
     return true;
 }
 
 /* Every holder that was listed was asked, or was gone. */
-static bool end_round(struct hf_queue_op *queue_op)
+static bool end_holders(struct hf_queue_op *queue_op)
 {
-    if (queue_op->asked == 0 && hf_tickets_count(queue_op->tickets) > 0)
+    if (queue_op->asked_count == 0 && hf_tickets_count(queue_op->tickets) > 0)
         return list_again(queue_op);
-    if (queue_op->asked > 0)
-        end(queue_op, HF_OK, "");
+    if (queue_op->asked_count > 0)
+        end_queue_op(queue_op, HF_OK, "");
     else
-        end(queue_op, HF_EGONE, "nobody holds the lock");
+        end_queue_op(queue_op, HF_EGONE, "nobody holds the lock");
     return false;
 }
 
 /* The core is done with the operation: go on with the next holder. */
-static bool ask_next(struct hf_queue_op *queue_op)
+static bool revoke_next_holder(struct hf_queue_op *queue_op)
 {
     const struct hf_ticket_view *view;
     struct hf_ticket_id ticket;
 
-    view = hf_tickets_at(queue_op->tickets, queue_op->next);
+    view = hf_tickets_at(queue_op->tickets, queue_op->next_holder);
     if (view == NULL)
-        return end_round(queue_op);
-    queue_op->next++;
+        return end_holders(queue_op);
+    queue_op->next_holder++;
     (void)hf_ticket_id_parse(&ticket, view->id, strlen(view->id));
-    operate(queue_op, HF_REQUEST_REVOKE, &ticket);
+    start_operation(queue_op, HF_REQUEST_REVOKE, &ticket);
     return true;
 }
 
-static bool goes_on(struct hf_queue_op *queue_op)
+static bool start_next(struct hf_queue_op *queue_op)
 {
     if (queue_op->ended)
         return false;
-    if (queue_op->args.each)
-        return ask_next(queue_op);
-    queue_op->at++;
-    operate(queue_op, queue_op->args.kind, &queue_op->args.ticket);
+    if (queue_op->args.every_holder)
+        return revoke_next_holder(queue_op);
+    queue_op->queue_index++;
+    start_operation(queue_op, queue_op->args.kind, &queue_op->args.ticket);
     return true;
 }
 
-static void finished(struct hf_queue_op *queue_op)
+static void operation_finished(struct hf_queue_op *queue_op)
 {
-    if (goes_on(queue_op))
+    if (start_next(queue_op))
         return;
-    queue_op->lock->client->unsettled--;
+    queue_op->lock->client->pending--;
     hf_queue_op_dereference(queue_op);
 }
 
@@ -302,12 +307,12 @@ void hf_queue_op_effect(const struct hf_effect *effect)
     struct hf_queue_op *queue_op = of_operation(effect->operation);
 
     if (effect->kind == HF_EFFECT_OPERATION_ANSWERED)
-        answered(queue_op);
+        operation_answered(queue_op);
     else
-        finished(queue_op);
+        operation_finished(queue_op);
 }
 
-void hf_queue_op_receive(const struct hf_event *event)
+void hf_queue_op_save_list(const struct hf_event *event)
 {
     struct hf_operation *operation;
     struct hf_queue_op *queue_op;
@@ -320,7 +325,8 @@ void hf_queue_op_receive(const struct hf_event *event)
     queue_op = of_operation(operation);
     if (queue_op->ended)
         return;
-    queue_op->kept = hf_tickets_add(
+    queue_op->list_saved = hf_tickets_add(
         &queue_op->tickets, queue_op->lock, operation->queue, event,
-        queue_op->args.each ? HF_TICKETS_HOLDERS : queue_op->args.which);
+        queue_op->args.every_holder ? HF_TICKETS_HOLDERS
+                                    : queue_op->args.which);
 }

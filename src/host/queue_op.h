@@ -16,9 +16,9 @@
 
 #include "core/operation.h"
 #include "host/lock.h"
-#include "host/op.h"
-#include "host/tickets.h"
-#include "monitor/delivery.h"
+#include "host/op_handle.h"
+#include "host/ticket_list.h"
+#include "monitor/callback_queue.h"
 
 /* To ask every holder, they are listed at most this often: again each time all
  * of them are gone before they can be asked. */
@@ -28,15 +28,15 @@
 struct hf_queue_op_args {
     enum hf_request_kind kind; /* as an operation's */
     enum hf_tickets_which which;
-    bool each; /* REVOKE: of every holder; there is no .ticket */
+    bool every_holder; /* REVOKE: of every holder; there is no .ticket */
     struct hf_ticket_id ticket;
     bool only_try; /* as an operation's, instead of .wait_ms */
     /* WATCH_QUEUE: of the one who wants to leave a round, as an operation's,
      * with .ticket. */
-    uint64_t stamp;
-    bool keeps;
+    uint64_t generation;
+    bool keeps_ticket;
     enum hf_ticket_kind
-        mark; /* SET_FLAG, CLEAR_FLAG, LIST: as an operation's */
+        flag_kind; /* SET_FLAG, CLEAR_FLAG, LIST: as an operation's */
     uint64_t wait_ms;
 };
 
@@ -49,15 +49,15 @@ struct hf_queue_op {
     uint64_t deadline_at_ms;
     const char *queues[2]; /* to be asked about, one after the other ... */
     size_t queue_count;
-    size_t at; /* ... of which this is being */
-    bool kept; /* the last list was */
+    size_t queue_index; /* ... of which this is being */
+    bool list_saved;    /* the last list was */
     bool ended;
     struct hf_error outcome;
     struct hf_tickets *tickets; /* what was listed, until it is handed on;
                                    NULL: nothing yet */
-    size_t next;                /* .each: of .tickets, to be asked next */
-    size_t asked;               /* and how many were found */
-    unsigned lists;             /* .each: whose tickets were all gone */
+    size_t next_holder;         /* .each: of .tickets, to be asked next */
+    size_t asked_count;         /* and how many were found */
+    unsigned list_count;        /* .each: whose tickets were all gone */
     struct hf_waiter *waiter;   /* who waits */
     struct hf_done done;
     struct hf_callback done_callback;
@@ -88,7 +88,7 @@ void hf_queue_op_dereference(struct hf_queue_op *queue_op);
 struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op);
 
 /* Before the core is stepped with ${event}: keep what it will not keep. */
-void hf_queue_op_receive(const struct hf_event *event);
+void hf_queue_op_save_list(const struct hf_event *event);
 
 /* Carry out an effect that concerns the operation of one. */
 void hf_queue_op_effect(const struct hf_effect *effect);

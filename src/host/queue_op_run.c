@@ -32,8 +32,10 @@ static hf_status parse_id(const char *text, struct hf_queue_op_args *args,
 }
 
 /* With the lock: the end of ${queue_op}, whose text goes to ${error}. */
-static hf_status await(struct hf_queue_op *queue_op, struct hf_waiter *waiter,
-                       struct hf_tickets **tickets, struct hf_error *error)
+static hf_status await_queue_op(struct hf_queue_op *queue_op,
+                                struct hf_waiter *waiter,
+                                struct hf_tickets **tickets,
+                                struct hf_error *error)
 {
     hf_status status =
         hf_monitor_wait(&queue_op->lock->client->monitor, waiter);
@@ -56,7 +58,7 @@ static hf_status await(struct hf_queue_op *queue_op, struct hf_waiter *waiter,
 /* That others are there sends who still has his ticket on to his next step. */
 static bool is_failure(const struct hf_queue_op_args *args, hf_status status)
 {
-    return status != HF_OK && !(args->keeps && status == HF_EBUSY);
+    return status != HF_OK && !(args->keeps_ticket && status == HF_EBUSY);
 }
 
 hf_status hf_queue_op_run(struct hf_lock *lock, const char *call,
@@ -82,7 +84,7 @@ hf_status hf_queue_op_run(struct hf_lock *lock, const char *call,
         status =
             hf_queue_op_begin(lock, &args, &waiter, no_done, &queue_op, &error);
     if (status == HF_OK)
-        status = await(queue_op, &waiter, tickets, &error);
+        status = await_queue_op(queue_op, &waiter, tickets, &error);
     if (is_failure(&args, status))
         hf_lock_fail(lock, call, &error);
     hf_monitor_leave(&client->monitor);

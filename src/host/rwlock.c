@@ -6,25 +6,25 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/grant_check.h"
-#include "host/holds.h"
-#include "host/opening.h"
+#include "host/open_common.h"
+#include "host/reentrant.h"
 
 struct hf_rwlock {
     struct hf_lock *reader;
     struct hf_lock *writer;
-    struct hf_holds holds;
+    struct hf_reentrant reentrant;
     struct hf_on_rwlock_revoke on_revoke;
 };
 
-static struct hf_rwlock *of_holds(struct hf_holds *holds)
+static struct hf_rwlock *of_reentrant(struct hf_reentrant *reentrant)
 {
-    return (struct hf_rwlock *)((char *)holds -
-                                offsetof(struct hf_rwlock, holds));
+    return (struct hf_rwlock *)((char *)reentrant -
+                                offsetof(struct hf_rwlock, reentrant));
 }
 
 static bool is_forked(const struct hf_rwlock *rwlock)
 {
-    return hf_fork_parted(&rwlock->reader->client->monitor.fork);
+    return hf_fork_is_child(&rwlock->reader->client->monitor.fork);
 }
 
 static hf_status open_for(struct hf_client *client, const char *name,
@@ -49,16 +49,16 @@ static hf_status open_locks(struct hf_client *client, const char *name,
     return status;
 }
 
-static void revoked(struct hf_holds *holds, uint64_t owner)
+static void call_on_revoke(struct hf_reentrant *reentrant, uint64_t owner)
 {
-    struct hf_rwlock *rwlock = of_holds(holds);
+    struct hf_rwlock *rwlock = of_reentrant(reentrant);
 
     rwlock->on_revoke.fn(rwlock->on_revoke.arg, rwlock, owner);
 }
 
-static void destroy(struct hf_holds *holds)
+static void destroy_rwlock(struct hf_reentrant *reentrant)
 {
-    struct hf_rwlock *rwlock = of_holds(holds);
+    struct hf_rwlock *rwlock = of_reentrant(reentrant);
 
     if (rwlock->on_revoke.drop != NULL)
         rwlock->on_revoke.drop(rwlock->on_revoke.arg);
@@ -67,34 +67,37 @@ static void destroy(struct hf_holds *holds)
     hf_free(rwlock);
 }
 
-static void init(struct hf_rwlock *rwlock, const struct hf_rwlock_opts *opts)
+static void init_rwlock(struct hf_rwlock *rwlock,
+                        const struct hf_rwlock_opts *opts)
 {
     rwlock->on_revoke = opts->on_revoke;
-    rwlock->holds.owner = opts->owner;
-    rwlock->holds.owner_arg = opts->owner_arg;
-    rwlock->holds.revoked = opts->on_revoke.fn != NULL ? revoked : NULL;
-    rwlock->holds.destroy = destroy;
-    hf_holds_init(&rwlock->holds, opts->text);
+    rwlock->reentrant.owner = opts->owner;
+    rwlock->reentrant.owner_arg = opts->owner_arg;
+    rwlock->reentrant.revoked =
+        opts->on_revoke.fn != NULL ? call_on_revoke : NULL;
+    rwlock->reentrant.destroy = destroy_rwlock;
+    hf_reentrant_init(&rwlock->reentrant, opts->text);
 }
 
-static hf_status open_(struct hf_client *client, const char *name,
-                       const struct hf_rwlock_opts *given,
-                       struct hf_rwlock_opts *opts, struct hf_rwlock **rwlock)
+static hf_status open_rwlock(struct hf_client *client, const char *name,
+                             const struct hf_rwlock_opts *given,
+                             struct hf_rwlock_opts *opts,
+                             struct hf_rwlock **rwlock)
 {
     static const char call[] = "hf_rwlock_open";
     struct hf_rwlock *made;
     hf_status status;
 
-    status = hf_opening_opts(client, call, &hf_rwlock_opts_type, given, opts);
+    status = hf_open_copy_opts(client, call, &hf_rwlock_opts_type, given, opts);
     if (status == HF_OK)
-        status = hf_opening_check_text(client, call, opts->text);
+        status = hf_open_check_text(client, call, opts->text);
     if (status != HF_OK)
         return status;
-    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+    if ((made = hf_open_alloc(client, call, sizeof(*made))) == NULL)
         return HF_ENOMEM;
     if ((status = open_locks(client, name, made)) != HF_OK)
         goto free_rwlock;
-    init(made, opts);
+    init_rwlock(made, opts);
     *rwlock = made;
     return HF_OK;
 free_rwlock:
@@ -106,13 +109,13 @@ hf_status hf_rwlock_open(struct hf_client *client, const char *name,
                          const struct hf_rwlock_opts *opts,
                          struct hf_rwlock **rwlock)
 {
-    struct hf_rwlock_opts taken;
+    struct hf_rwlock_opts copied;
     hf_status status;
 
     *rwlock = NULL;
-    status = open_(client, name, opts, &taken, rwlock);
-    if (status != HF_OK && taken.on_revoke.drop != NULL)
-        taken.on_revoke.drop(taken.on_revoke.arg);
+    status = open_rwlock(client, name, opts, &copied, rwlock);
+    if (status != HF_OK && copied.on_revoke.drop != NULL)
+        copied.on_revoke.drop(copied.on_revoke.arg);
     return status;
 }
 
@@ -120,13 +123,13 @@ void hf_rwlock_free(struct hf_rwlock *rwlock)
 {
     if (rwlock == NULL || is_forked(rwlock))
         return;
-    hf_holds_free(&rwlock->holds);
+    hf_reentrant_free(&rwlock->reentrant);
 }
 
 void hf_rwlock_error(const struct hf_rwlock *rwlock, struct hf_error *error)
 {
     if (hf_fork_check(&rwlock->reader->client->monitor.fork, error) == HF_OK)
-        hf_holds_error((struct hf_holds *)&rwlock->holds, error);
+        hf_reentrant_error((struct hf_reentrant *)&rwlock->reentrant, error);
 }
 
 /* --------------------------------------------------------------- locking -- */
@@ -140,14 +143,14 @@ static hf_status read_for(struct hf_rwlock *rwlock, const char *call,
 
     if (is_forked(rwlock))
         return HF_EFORKED;
-    hold = hf_holds_own(&rwlock->holds);
+    hold = hf_reentrant_find(&rwlock->reentrant);
     if (hold != NULL)
-        status = hf_grant_check_known(hold->grant, &error);
+        status = hf_grant_check_now(hold->grant, &error);
     else
-        status = hf_holds_take(&rwlock->holds, rwlock->reader, call, wait_ms,
-                               &hold, &error);
+        status = hf_reentrant_acquire(&rwlock->reentrant, rwlock->reader, call,
+                                      wait_ms, &hold, &error);
     if (status != HF_OK)
-        return hf_holds_fail(&rwlock->holds, call, &error);
+        return hf_reentrant_fail(&rwlock->reentrant, call, &error);
     hold->reads++;
     return HF_OK;
 }
@@ -170,7 +173,7 @@ hf_status hf_rwlock_tryrdlock(struct hf_rwlock *rwlock)
 /* A reader that wants to write could wait for nobody but itself. */
 static hf_status check_write(struct hf_hold *hold, struct hf_error *error)
 {
-    hf_status status = hf_grant_check_known(hold->grant, error);
+    hf_status status = hf_grant_check_now(hold->grant, error);
 
     if (status == HF_OK && hold->writes == 0)
         status = hf_error_set(error, HF_EREENTRANT,
@@ -188,14 +191,14 @@ static hf_status write_for(struct hf_rwlock *rwlock, const char *call,
 
     if (is_forked(rwlock))
         return HF_EFORKED;
-    hold = hf_holds_own(&rwlock->holds);
+    hold = hf_reentrant_find(&rwlock->reentrant);
     if (hold != NULL)
         status = check_write(hold, &error);
     else
-        status = hf_holds_take(&rwlock->holds, rwlock->writer, call, wait_ms,
-                               &hold, &error);
+        status = hf_reentrant_acquire(&rwlock->reentrant, rwlock->writer, call,
+                                      wait_ms, &hold, &error);
     if (status != HF_OK)
-        return hf_holds_fail(&rwlock->holds, call, &error);
+        return hf_reentrant_fail(&rwlock->reentrant, call, &error);
     hold->writes++;
     return HF_OK;
 }
@@ -230,11 +233,11 @@ static hf_status unlock(struct hf_rwlock *rwlock, struct hf_hold *hold,
     hf_status status;
 
     if (hold->writes + hold->reads == 1)
-        return hf_holds_give(&rwlock->holds, hold, error);
+        return hf_reentrant_release(&rwlock->reentrant, hold, error);
     if (count == &hold->writes && hold->writes == 1)
         status = hf_grant_downgrade_for(hold->grant, error);
     else
-        status = hf_grant_check_known(hold->grant, error);
+        status = hf_grant_check_now(hold->grant, error);
     if (!is_refused(status))
         --*count;
     return status;
@@ -248,12 +251,12 @@ hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock)
 
     if (is_forked(rwlock))
         return HF_EFORKED;
-    hold = hf_holds_own(&rwlock->holds);
+    hold = hf_reentrant_find(&rwlock->reentrant);
     if (hold == NULL || hold->reads == 0)
-        return hf_holds_fail_owner(&rwlock->holds, call, "read");
+        return hf_reentrant_fail_not_owner(&rwlock->reentrant, call, "read");
     if (unlock(rwlock, hold, &hold->reads, &error) == HF_OK)
         return HF_OK;
-    return hf_holds_fail(&rwlock->holds, call, &error);
+    return hf_reentrant_fail(&rwlock->reentrant, call, &error);
 }
 
 hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock)
@@ -264,12 +267,12 @@ hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock)
 
     if (is_forked(rwlock))
         return HF_EFORKED;
-    hold = hf_holds_own(&rwlock->holds);
+    hold = hf_reentrant_find(&rwlock->reentrant);
     if (hold == NULL || hold->writes == 0)
-        return hf_holds_fail_owner(&rwlock->holds, call, "write");
+        return hf_reentrant_fail_not_owner(&rwlock->reentrant, call, "write");
     if (unlock(rwlock, hold, &hold->writes, &error) == HF_OK)
         return HF_OK;
-    return hf_holds_fail(&rwlock->holds, call, &error);
+    return hf_reentrant_fail(&rwlock->reentrant, call, &error);
 }
 
 uint64_t hf_rwlock_token(struct hf_rwlock *rwlock)
@@ -278,20 +281,20 @@ uint64_t hf_rwlock_token(struct hf_rwlock *rwlock)
 
     if (is_forked(rwlock))
         return 0;
-    hold = hf_holds_own(&rwlock->holds);
+    hold = hf_reentrant_find(&rwlock->reentrant);
     return hold != NULL ? hf_grant_token(hold->grant) : 0;
 }
 
 hf_status hf_rwlock_cancel(struct hf_rwlock *rwlock, uint64_t owner)
 {
-    return hf_holds_cancel(&rwlock->holds, rwlock->reader->client,
-                           "hf_rwlock_cancel", owner);
+    return hf_reentrant_cancel(&rwlock->reentrant, rwlock->reader->client,
+                               "hf_rwlock_cancel", owner);
 }
 
 hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
                             enum hf_tickets_which which, uint64_t wait_ms,
                             struct hf_tickets **tickets)
 {
-    return hf_holds_list(&rwlock->holds, rwlock->reader, "hf_rwlock_tickets",
-                         which, wait_ms, tickets);
+    return hf_reentrant_list(&rwlock->reentrant, rwlock->reader,
+                             "hf_rwlock_tickets", which, wait_ms, tickets);
 }

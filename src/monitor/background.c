@@ -27,28 +27,28 @@ void hf_background_stand_by(struct hf_background *background,
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;
     }
-    background->place = HF_BACKGROUND_STANDBY;
+    background->state = HF_BACKGROUND_STANDBY;
     (void)pthread_cond_timedwait(&background->wake, lock, &until);
-    background->place = HF_BACKGROUND_BUSY;
+    background->state = HF_BACKGROUND_BUSY;
 }
 
 void hf_background_park(struct hf_background *background, pthread_mutex_t *lock)
 {
-    background->place = HF_BACKGROUND_PARKED;
+    background->state = HF_BACKGROUND_PARKED;
     (void)pthread_cond_wait(&background->wake, lock);
-    background->place = HF_BACKGROUND_BUSY;
+    background->state = HF_BACKGROUND_BUSY;
 }
 
 void hf_background_begin_poll(struct hf_background *background)
 {
-    background->place = HF_BACKGROUND_POLLS;
+    background->state = HF_BACKGROUND_POLLING;
 }
 
 void hf_background_end_poll(struct hf_background *background)
 {
     uint64_t count;
 
-    background->place = HF_BACKGROUND_BUSY;
+    background->state = HF_BACKGROUND_BUSY;
     while (read(background->wake_fd, &count, sizeof(count)) < 0 &&
            errno == EINTR)
         ;
@@ -74,7 +74,7 @@ hf_status hf_background_start(struct hf_background *background,
     if (background->wake_fd < 0)
         return HF_ELIMIT;
     init_condition(&background->wake);
-    background->place = HF_BACKGROUND_BUSY;
+    background->state = HF_BACKGROUND_BUSY;
     background->started = true;
     if (hf_thread_start(&background->thread, work, arg) != 0)
         goto close_fd;
@@ -88,7 +88,7 @@ close_fd:
 
 void hf_background_free(struct hf_background *background)
 {
-    assert(background->gone);
+    assert(background->finished);
     pthread_cond_destroy(&background->wake);
     close(background->wake_fd);
 }
@@ -106,9 +106,9 @@ void hf_background_wake(struct hf_background *background)
     uint64_t one = 1;
     ssize_t done;
 
-    if (!background->started || background->place == HF_BACKGROUND_BUSY)
+    if (!background->started || background->state == HF_BACKGROUND_BUSY)
         return;
-    if (background->place == HF_BACKGROUND_POLLS) {
+    if (background->state == HF_BACKGROUND_POLLING) {
         done = write(background->wake_fd, &one, sizeof(one));
         assert(done == sizeof(one) || errno == EAGAIN);
     } else {
@@ -116,9 +116,9 @@ void hf_background_wake(struct hf_background *background)
     }
 }
 
-void hf_background_relieve(struct hf_background *background)
+void hf_background_unpark(struct hf_background *background)
 {
-    if (background->started && background->place == HF_BACKGROUND_PARKED)
+    if (background->started && background->state == HF_BACKGROUND_PARKED)
         pthread_cond_signal(&background->wake);
 }
 

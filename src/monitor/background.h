@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The background thread: how it is started, sleeps and is woken.  What it does
- * is in drive.c.
+ * is in poller.c.
  *
  * While callers come and go it stands by on a short timer instead of being
  * woken by each of them: a hop to another thread costs more than our whole
@@ -15,21 +15,21 @@
 
 #include <holdfast/status.h>
 
-enum hf_background_place {
+enum hf_background_state {
     HF_BACKGROUND_BUSY,    /* will look round before it sleeps */
-    HF_BACKGROUND_POLLS,   /* in poll() */
+    HF_BACKGROUND_POLLING, /* in poll() */
     HF_BACKGROUND_STANDBY, /* callers poll; looks again in a moment */
     HF_BACKGROUND_PARKED,  /* a caller polls for long; wants to be woken */
 };
 
 struct hf_background {
     bool started;
-    bool stop; /* it is to end */
-    bool gone; /* it touches the loop no more */
+    bool stop;     /* it is to end */
+    bool finished; /* it touches the loop no more */
     pthread_t thread;
     pthread_cond_t wake;
     int wake_fd;
-    enum hf_background_place place;
+    enum hf_background_state state;
 };
 
 /* All with the monitor's lock. */
@@ -42,7 +42,7 @@ hf_status hf_background_start(struct hf_background *background,
 void hf_background_wake(struct hf_background *background);
 
 /* A caller has stopped polling and nobody polls. */
-void hf_background_relieve(struct hf_background *background);
+void hf_background_unpark(struct hf_background *background);
 
 /* Have it end. */
 void hf_background_stop(struct hf_background *background);

@@ -13,7 +13,7 @@ uint64_t hf_fork_generation(void)
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
-bool hf_fork_parted(const struct hf_fork_entry *entry)
+bool hf_fork_is_child(const struct hf_fork_entry *entry)
 {
     return entry->generation != hf_fork_generation();
 }
@@ -21,19 +21,19 @@ bool hf_fork_parted(const struct hf_fork_entry *entry)
 hf_status hf_fork_check(const struct hf_fork_entry *entry,
                         struct hf_error *error)
 {
-    static const struct hf_error parted = {
+    static const struct hf_error forked_error = {
         HF_EFORKED, "the handle belongs to the parent process; a child of a "
                     "fork opens a client of its own"};
 
-    if (!hf_fork_parted(entry))
+    if (!hf_fork_is_child(entry))
         return HF_OK;
-    *error = parted;
+    *error = forked_error;
     return HF_EFORKED;
 }
 
 /* With every lock held no table of descriptors is half-changed.  The locks are
  * only ever held for work, so this does not wait long. */
-static void before(void)
+static void lock_all(void)
 {
     struct hf_fork_entry *entry;
 
@@ -71,14 +71,14 @@ static void in_child(void)
     pthread_mutex_unlock(&registry_lock);
 }
 
-static void watch_forks(void)
+static void register_handlers(void)
 {
-    (void)pthread_atfork(before, in_parent, in_child);
+    (void)pthread_atfork(lock_all, in_parent, in_child);
 }
 
 void hf_fork_add(struct hf_fork_entry *entry)
 {
-    (void)pthread_once(&once, watch_forks);
+    (void)pthread_once(&once, register_handlers);
     pthread_mutex_lock(&registry_lock);
     entry->generation = hf_fork_generation();
     entry->next = registry;

@@ -43,7 +43,7 @@ uint64_t hf_fork_generation(void);
 /* Is this a child of the process that added ${entry}?  Callbacks run without
  * the lock and may fork: ask after each one, and in the child do nothing but
  * give up the lock. */
-bool hf_fork_parted(const struct hf_fork_entry *entry);
+bool hf_fork_is_child(const struct hf_fork_entry *entry);
 
 /* HF_EFORKED, and its text, in a child of the process that added ${entry}.
  * Touches nothing that another thread may have held when the process forked. */

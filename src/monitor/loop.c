@@ -14,7 +14,7 @@
 #define CLOSING_RUNS_MAX 16
 
 /* What a loop takes: epoll, two pipes of signals, a wake-up, and our timer. */
-#define DESCRIPTORS 7
+#define LOOP_DESCRIPTORS 7
 
 static void on_timer(uv_poll_t *timer, int status, int events)
 {
@@ -49,13 +49,14 @@ static bool make_timer(struct hf_loop *loop)
  * see that they can.  Another thread may still be quicker. */
 static bool has_descriptors(void)
 {
-    int fds[DESCRIPTORS];
+    int fds[LOOP_DESCRIPTORS];
     int count = 0;
     bool enough;
 
-    while (count < DESCRIPTORS && (fds[count] = eventfd(0, EFD_CLOEXEC)) >= 0)
+    while (count < LOOP_DESCRIPTORS &&
+           (fds[count] = eventfd(0, EFD_CLOEXEC)) >= 0)
         count++;
-    enough = count == DESCRIPTORS;
+    enough = count == LOOP_DESCRIPTORS;
     while (count > 0)
         close(fds[--count]);
     return enough;

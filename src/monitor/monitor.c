@@ -10,31 +10,31 @@
 
 /* How often the loop is run before others get the lock.  What is left is seen
  * at once by the next sleep. */
-#define TURNS_MAX 16
+#define LOOP_RUNS_MAX 16
 
 /* And how often while callbacks wait for this thread: as often as it takes to
  * have the kernel know what was asked for.  Where answers keep coming, the
  * first of them would otherwise be delivered only with the last of many. */
-#define TURNS_WITH_CALLBACKS 2
+#define LOOP_RUNS_WITH_CALLBACKS 2
 
 /* ---------------------------------------------------------- what is ready --
  */
 
-static int turns_of(const struct hf_monitor *m)
+static int max_runs(const struct hf_monitor *m)
 {
-    bool waiting =
-        m->delivery.place == HF_PLACE_THREAD && m->delivery.first != NULL;
+    bool waiting = m->callback_queue.runner == HF_RUNNER_THREAD &&
+                   m->callback_queue.first != NULL;
 
-    return waiting ? TURNS_WITH_CALLBACKS : TURNS_MAX;
+    return waiting ? LOOP_RUNS_WITH_CALLBACKS : LOOP_RUNS_MAX;
 }
 
 static void run_loop(struct hf_monitor *m)
 {
-    int turns = 0;
+    int runs = 0;
 
     if (!m->loop.made)
         return;
-    while (hf_loop_run(&m->loop, &m->events) && ++turns < turns_of(m))
+    while (hf_loop_run(&m->loop, &m->events) && ++runs < max_runs(m))
         ;
 }
 
@@ -50,7 +50,7 @@ static bool run_due(struct hf_monitor *m)
 
 void hf_monitor_run_ready(struct hf_monitor *m)
 {
-    if (m->wound_up)
+    if (m->loop_closed)
         return;
     run_loop(m);
     if (run_due(m))
@@ -78,23 +78,23 @@ void hf_monitor_sleep(struct hf_monitor *m, int fd)
 /* ---------------------------------------------------------------- shields --
  */
 
-static _Thread_local unsigned shields;
-static _Thread_local int state_before;
+static _Thread_local unsigned cancel_depth;
+static _Thread_local int cancel_state_before;
 
-void hf_monitor_shield(void)
+void hf_monitor_disable_cancel(void)
 {
     int state;
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    if (shields++ == 0)
-        state_before = state;
+    if (cancel_depth++ == 0)
+        cancel_state_before = state;
 }
 
-void hf_monitor_unshield(void)
+void hf_monitor_restore_cancel(void)
 {
-    assert(shields > 0);
-    if (--shields == 0)
-        pthread_setcancelstate(state_before, NULL);
+    assert(cancel_depth > 0);
+    if (--cancel_depth == 0)
+        pthread_setcancelstate(cancel_state_before, NULL);
 }
 
 /* ---------------------------------------------------------- deferred frees --
@@ -112,12 +112,12 @@ static void destroy_all(struct hf_deferred_free *objects)
 {
     struct hf_deferred_free *next;
 
-    hf_delivery_begin();
+    hf_callback_enter();
     for (; objects != NULL; objects = next) {
         next = objects->next;
         objects->destroy(objects);
     }
-    hf_delivery_end();
+    hf_callback_leave();
 }
 
 /* Give the lock up and destroy what is deferred: each object holds a reference,
@@ -157,9 +157,9 @@ void hf_monitor_unlock(struct hf_monitor *m)
 
 hf_status hf_monitor_enter(struct hf_monitor *m)
 {
-    if (hf_fork_parted(&m->fork))
+    if (hf_fork_is_child(&m->fork))
         return HF_EFORKED;
-    hf_monitor_shield();
+    hf_monitor_disable_cancel();
     hf_monitor_lock(m);
     /* See .due_at_ms: without a loop what is due can wait, and what this call
      * is about to do often makes it needless. */
@@ -168,28 +168,28 @@ hf_status hf_monitor_enter(struct hf_monitor *m)
     return HF_OK;
 }
 
-static void leave(struct hf_monitor *m)
+static void leave_locked(struct hf_monitor *m)
 {
     struct hf_error unstarted;
 
-    if (hf_fork_parted(&m->fork)) {
+    if (hf_fork_is_child(&m->fork)) {
         pthread_mutex_unlock(&m->lock);
         return;
     }
     hf_monitor_run_ready(m);
-    if (hf_monitor_must_be_driven(m) &&
-        hf_monitor_ensure_driver(m, &unstarted) != HF_OK)
+    if (hf_monitor_needs_poller(m) &&
+        hf_monitor_ensure_poller(m, &unstarted) != HF_OK)
         hf_log_write(&m->log, HF_LOG_ERROR,
                      "no thread could be started; what is under way goes on "
                      "when the client is next used");
-    hf_monitor_wind_up(m);
+    hf_monitor_try_close_loop(m);
     unlock_and_free(m);
 }
 
 void hf_monitor_leave(struct hf_monitor *m)
 {
-    leave(m);
-    hf_monitor_unshield();
+    leave_locked(m);
+    hf_monitor_restore_cancel();
 }
 
 /* --------------------------------------------------------------- lifetime --
@@ -201,17 +201,17 @@ static void after_fork(void *arg)
 
     m->ops->after_fork(m->owner);
     hf_background_after_fork(&m->background);
-    hf_delivery_after_fork(&m->delivery);
+    hf_callback_queue_after_fork(&m->callback_queue);
     if (m->interrupt_fd >= 0)
         close(m->interrupt_fd);
     hf_loop_after_fork(&m->loop);
 }
 
 bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
-                     void *owner, enum hf_delivery_place place,
+                     void *owner, enum hf_callback_runner runner,
                      struct hf_on_log on_log)
 {
-    if (!hf_delivery_init(&m->delivery, place))
+    if (!hf_callback_queue_init(&m->callback_queue, runner))
         return false;
     pthread_mutex_init(&m->lock, NULL);
     m->ops = ops;
@@ -239,11 +239,11 @@ void hf_monitor_dereference(struct hf_monitor *m)
     m->references--;
 }
 
-static void destroy(struct hf_monitor *m)
+static void destroy_monitor(struct hf_monitor *m)
 {
-    assert(m->wound_up);
+    assert(m->loop_closed);
     hf_fork_remove(&m->fork);
-    hf_delivery_free(&m->delivery);
+    hf_callback_queue_free(&m->callback_queue);
     if (m->interrupt_fd >= 0)
         close(m->interrupt_fd);
     if (m->background.started)
@@ -257,12 +257,12 @@ void hf_monitor_release(struct hf_monitor *m)
 {
     bool last;
 
-    if (hf_fork_parted(&m->fork))
+    if (hf_fork_is_child(&m->fork))
         return;
     pthread_mutex_lock(&m->lock);
     assert(m->references > 0);
     last = --m->references == 0;
     pthread_mutex_unlock(&m->lock);
     if (last)
-        destroy(m);
+        destroy_monitor(m);
 }

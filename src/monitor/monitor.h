@@ -28,9 +28,9 @@
 #include <holdfast/status.h>
 
 #include "monitor/background.h"
-#include "monitor/borrowed.h"
+#include "monitor/borrowed_loop.h"
+#include "monitor/callback_queue.h"
 #include "monitor/clock.h"
-#include "monitor/delivery.h"
 #include "monitor/fork.h"
 #include "monitor/log.h"
 #include "monitor/loop.h"
@@ -64,7 +64,7 @@ struct hf_monitor_ops {
     void (*run_due)(void *owner);
     /* Is something under way that goes on, or would be noticed, only if
      * somebody polls? */
-    bool (*needs_driver)(const void *owner);
+    bool (*needs_poller)(const void *owner);
 
     /* The end, in this order.  Begin it: hf_monitor_closed() follows, at once
      * or later. */
@@ -95,8 +95,8 @@ struct hf_monitor {
 
     struct hf_loop loop;
     struct hf_background background;
-    struct hf_borrowed borrowed;
-    struct hf_delivery_queue delivery;
+    struct hf_borrowed_loop borrowed_loop;
+    struct hf_callback_queue callback_queue;
     struct hf_log log;
 
     struct hf_waiter *waiters; /* callers that wait, the last one first */
@@ -104,14 +104,14 @@ struct hf_monitor {
     /* Interrupts that caller.  Not a handle of the loop: another thread that
      * runs the loop would take the event, and the caller would sleep on. */
     int interrupt_fd;                  /* -1 until somebody waits */
-    uint64_t caller_turns;             /* counts callers that stopped polling */
+    uint64_t caller_poll_count;        /* counts callers that stopped polling */
     unsigned sleepers;                 /* threads in poll() on the loop */
     struct hf_deferred_free *deferred; /* freed once the lock is given up */
 
-    bool closing;     /* the end has begun */
-    bool ended;       /* and every callback has run */
-    bool wound_up;    /* and the loop is gone */
-    bool close_waits; /* somebody waits for it, and gives up the handle */
+    bool closing;          /* the end has begun */
+    bool ended;            /* and every callback has run */
+    bool loop_closed;      /* and the loop is gone */
+    bool close_is_awaited; /* somebody waits for it, and gives up the handle */
     struct hf_waiter *close_waiter;
     struct hf_callback close_callback; /* the last one */
 };
@@ -123,7 +123,7 @@ struct hf_monitor {
  * for that.  From here on forks call .after_fork. */
 bool hf_monitor_init(struct hf_monitor *monitor,
                      const struct hf_monitor_ops *ops, void *owner,
-                     enum hf_delivery_place place, struct hf_on_log on_log);
+                     enum hf_callback_runner runner, struct hf_on_log on_log);
 
 /* With the lock, on the thread of ${loop}: let that be the driver.  HF_ELIMIT,
  * and then there is still hf_monitor_abandon(). */
@@ -172,8 +172,8 @@ void hf_monitor_unlock(struct hf_monitor *monitor);
 /* Keep the calling thread from being cancelled, once more and once less.
  * hf_monitor_enter() does, hf_monitor_leave() undoes it: a thread that was
  * cancelled in between, in any close() or poll(), would take the lock along. */
-void hf_monitor_shield(void);
-void hf_monitor_unshield(void);
+void hf_monitor_disable_cancel(void);
+void hf_monitor_restore_cancel(void);
 
 /* With the lock: work off everything that is ready and arm the timer for what
  * is not.  Nobody may sleep on the loop without it. */
@@ -212,11 +212,11 @@ void hf_monitor_await_callback(struct hf_monitor *monitor,
 
 /* With the lock: would something be left undone, or unnoticed, if no caller
  * came any more? */
-bool hf_monitor_must_be_driven(const struct hf_monitor *monitor);
+bool hf_monitor_needs_poller(const struct hf_monitor *monitor);
 
 /* With the lock: make sure that something polls although no caller does.
  * HF_ELIMIT, and its text. */
-hf_status hf_monitor_ensure_driver(struct hf_monitor *monitor,
+hf_status hf_monitor_ensure_poller(struct hf_monitor *monitor,
                                    struct hf_error *error);
 
 #endif

@@ -13,13 +13,13 @@ void hf_monitor_sleep(struct hf_monitor *monitor, int fd);
 void hf_monitor_free_deferred(struct hf_monitor *monitor);
 
 /* The borrowed loop has no handles of ours any more: go on with the end. */
-void hf_monitor_borrowed_gone(struct hf_monitor *monitor);
+void hf_monitor_borrowed_loop_closed(struct hf_monitor *monitor);
 
 /* Begin to take our handles off the borrowed loop, on its thread. */
-void hf_monitor_leave_borrowed(struct hf_monitor *monitor);
+void hf_monitor_close_borrowed_loop(struct hf_monitor *monitor);
 
 /* If the end has come and nobody polls the loop any more: free that. */
-void hf_monitor_wind_up(struct hf_monitor *monitor);
+void hf_monitor_try_close_loop(struct hf_monitor *monitor);
 
 /* The last callback. */
 void hf_monitor_run_close(void *monitor);

@@ -14,8 +14,8 @@
 #include "core/utf8.h"
 #include "fuzz.h"
 #include "host/lock.h"
-#include "host/owner.h"
-#include "host/tickets.h"
+#include "host/owner_text.h"
+#include "host/ticket_list.h"
 #include "json_check.h"
 
 #define TICKETS_MAX 8
@@ -199,12 +199,12 @@ static void check_text(const char *text)
     struct hf_error error;
     struct hf_owner owner;
 
-    if (hf_owner_check_text(text, &error) != HF_OK) {
+    if (hf_owner_text_check(text, &error) != HF_OK) {
         MUST(hf_utf8_valid(error.text, strlen(error.text)));
         return;
     }
-    hf_owner_describe(payload, 1000, text);
-    MUST(hf_owner_parse(payload, 3000, &owner));
+    hf_owner_text_write(payload, 1000, text);
+    MUST(hf_owner_text_parse(payload, 3000, &owner));
     MUST(strcmp(owner.text, text) == 0 && owner.pid != 0);
     MUST(owner.age_ms == 2000 || owner.age_ms == HF_FOREVER);
     hf_format_owner(payload, words);
@@ -240,7 +240,7 @@ static void check_owner(const char *payload)
     MUST(strncmp(copy, payload, strlen(copy)) == 0);
     MUST(!hf_utf8_valid(payload, strlen(payload)) ||
          hf_utf8_valid(copy, strlen(copy)));
-    if (hf_owner_parse(payload, UINT64_MAX, &owner))
+    if (hf_owner_text_parse(payload, UINT64_MAX, &owner))
         MUST(owner.pid != 0);
     check_words(payload);
     check_text(payload);

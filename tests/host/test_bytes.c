@@ -93,7 +93,8 @@ static void an_idle_lock_that_shares_its_tickets(void **state)
     before = heap_bytes();
     open_locks(&crowd, false);
     for (size_t i = 0; i < MANY; i++) {
-        assert_int_equal(hf_lock_share(crowd.locks[i], "test", MANY), HF_OK);
+        assert_int_equal(hf_lock_join_cohort(crowd.locks[i], "test", MANY),
+                         HF_OK);
         assert_int_equal(
             front_give(&crowd.front, front_take(&crowd.front, crowd.locks[i])),
             HF_OK);
@@ -184,7 +185,8 @@ static void a_waiter_of_a_cohort(void **state)
     crowd_open(&crowd);
     open_locks(&crowd, true);
     for (size_t i = 0; i < MANY; i++)
-        assert_int_equal(hf_lock_share(crowd.locks[i], "test", MANY), HF_OK);
+        assert_int_equal(hf_lock_join_cohort(crowd.locks[i], "test", MANY),
+                         HF_OK);
     see_waiters(&crowd, "waiter of a cohort", MEMBER_MOST);
     crowd_close(&crowd);
 }

@@ -235,7 +235,7 @@ static void who_does_not_stand_is_told_so(enum way way)
     world_open(&w, way);
     wait_begin(&wait, &w.a, HF_FOREVER);
     assert_int_equal(wait_end(&wait), HF_ESTATE);
-    expect_text(&wait, "it does not stand");
+    expect_text(&wait, "it is not a candidate");
     witness_runs(&w.a);
     assert_int_equal(wait_for(&w.a, HF_FOREVER), HF_OK);
     assert_int_equal(witness_resigns(&w.a), HF_OK);

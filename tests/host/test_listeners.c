@@ -438,7 +438,7 @@ static void one_without_a_function_is_refused(void **state)
     assert_int_equal(error.status, HF_EINVAL);
     assert_string_equal(error.text,
                         "hf_client_add_listener: the callback is NULL, and "
-                        "nobody would be told; pass a function");
+                        "nobody would be notified; pass a function");
     world_close(&w);
 }
 

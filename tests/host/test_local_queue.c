@@ -12,7 +12,7 @@
 
 #include "home.h"
 #include "host/client.h"
-#include "host/local_queue.h"
+#include "host/client_cohort.h"
 #include "kit.h"
 
 #define NAME "nightly"
@@ -63,7 +63,7 @@ static void world_part(struct world *w)
 static void world_close(struct world *w)
 {
     hf_mutex_free(w->mutex);
-    assert_null(w->home.client->local_queues.root);
+    assert_null(w->home.client->cohorts.root);
     home_close(&w->home);
 }
 
@@ -97,11 +97,11 @@ static void *caller_main(void *arg)
 /* Members of the cohort, the holder among them. */
 static size_t members(struct world *w)
 {
-    const struct hf_local_queue *queue;
+    const struct hf_client_cohort *queue;
     size_t count;
 
     hf_monitor_lock(&w->home.client->monitor);
-    queue = (const void *)w->home.client->local_queues.root;
+    queue = (const void *)w->home.client->cohorts.root;
     count = queue->cohort.count;
     pthread_mutex_unlock(&w->home.client->monitor.lock);
     return count;
@@ -317,7 +317,7 @@ static void without_handoffs_nobody_overtakes(void **state)
     world_meet(&w);
     hf_mutex_free(w.mutex);
     w.mutex = open_bounded(w.home.client, 0);
-    assert_null(w.home.client->local_queues.root);
+    assert_null(w.home.client->cohorts.root);
     wait_by_turns(&w, callers);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(w.order[i], i);

@@ -82,7 +82,7 @@ static void run_due(void *owner)
     fill(box);
 }
 
-static bool needs_driver(const void *owner)
+static bool needs_poller(const void *owner)
 {
     const struct box *box = owner;
 
@@ -129,7 +129,7 @@ static void after_fork(void *owner)
 static const struct hf_monitor_ops box_ops = {
     .due_at_ms = due_at_ms,
     .run_due = run_due,
-    .needs_driver = needs_driver,
+    .needs_poller = needs_poller,
     .close = begin_close,
     .ended = ended,
     .leave_loop = leave_loop,
@@ -156,7 +156,7 @@ static void run_on_full(void *arg)
     box->notified++;
     box->notified_on = pthread_self();
     hf_monitor_unlock(&box->monitor); /* here the user's function would run */
-    assert_true(hf_delivery_inside());
+    assert_true(hf_callback_inside());
     hf_monitor_lock(&box->monitor);
     if (box->again > 0) {
         box->again--;
@@ -164,7 +164,7 @@ static void run_on_full(void *arg)
     }
 }
 
-static struct box *box_new(enum hf_delivery_place place)
+static struct box *box_new(enum hf_callback_runner runner)
 {
     struct box *box = calloc(1, sizeof(*box));
     struct hf_on_log on_log = {on_line, box, HF_LOG_DEBUG};
@@ -172,7 +172,7 @@ static struct box *box_new(enum hf_delivery_place place)
     memset(&seen, 0, sizeof(seen));
     assert_non_null(box);
     box->due_at_ms = FOREVER;
-    assert_true(hf_monitor_init(&box->monitor, &box_ops, box, place, on_log));
+    assert_true(hf_monitor_init(&box->monitor, &box_ops, box, runner, on_log));
     return box;
 }
 
@@ -206,7 +206,7 @@ static bool reaches(struct box *box, const unsigned *count, unsigned wanted)
 
 static void an_end_comes_in_order(void **state)
 {
-    struct box *box = box_new(HF_PLACE_THREAD);
+    struct box *box = box_new(HF_RUNNER_THREAD);
 
     (void)state;
     enter(box);
@@ -217,7 +217,7 @@ static void an_end_comes_in_order(void **state)
 
 static void what_refers_to_it_keeps_it(void **state)
 {
-    struct box *box = box_new(HF_PLACE_THREAD);
+    struct box *box = box_new(HF_RUNNER_THREAD);
 
     (void)state;
     enter(box);
@@ -232,13 +232,13 @@ static void what_refers_to_it_keeps_it(void **state)
 /* With the background thread, which is joined. */
 static void an_end_waits_for_the_owner(void **state)
 {
-    struct box *box = box_new(HF_PLACE_THREAD);
+    struct box *box = box_new(HF_RUNNER_THREAD);
     struct hf_error error;
 
     (void)state;
     enter(box);
     box->closes_later = true;
-    assert_int_equal(hf_monitor_ensure_driver(&box->monitor, &error), HF_OK);
+    assert_int_equal(hf_monitor_ensure_poller(&box->monitor, &error), HF_OK);
     leave(box);
     enter(box);
     hf_monitor_reference(&box->monitor); /* ours, to look on */
@@ -250,12 +250,12 @@ static void an_end_waits_for_the_owner(void **state)
     leave(box);
     for (int i = 0; i < 2000; i++) {
         hf_monitor_lock(&box->monitor);
-        if (box->monitor.wound_up && box->monitor.references == 1)
+        if (box->monitor.loop_closed && box->monitor.references == 1)
             break;
         hf_monitor_unlock(&box->monitor);
         (void)poll(NULL, 0, 5);
     }
-    assert_true(box->monitor.wound_up);
+    assert_true(box->monitor.loop_closed);
     hf_monitor_unlock(&box->monitor);
     hf_monitor_release(&box->monitor);
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
@@ -264,7 +264,7 @@ static void an_end_waits_for_the_owner(void **state)
 /* Where the user runs callbacks, the last of them among these. */
 static void the_loop_stays_until_the_end(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
 
     (void)state;
     enter(box);
@@ -279,7 +279,7 @@ static void the_loop_stays_until_the_end(void **state)
     leave(box);
     assert_string_equal(seen.calls, "close");
     enter(box);
-    hf_delivery_run(&box->monitor.delivery);
+    hf_callback_queue_run(&box->monitor.callback_queue);
     leave(box);
     assert_string_equal(seen.calls, "close ended leave_loop");
     hf_monitor_release(&box->monitor);
@@ -290,7 +290,7 @@ static void the_loop_stays_until_the_end(void **state)
 
 static void a_wait_ends_with_what_is_due(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_waiter waiter = {.done = false};
     uint64_t due;
 
@@ -322,7 +322,7 @@ static void *wait_for_it(void *arg)
  * second has to poll: nobody else would see that something is due. */
 static void callers_take_turns_to_poll(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_waiter *waiting[2];
     pthread_t threads[2];
 
@@ -353,15 +353,15 @@ static void callers_take_turns_to_poll(void **state)
 
 static void a_callback_may_not_wait(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_error error;
 
     (void)state;
     assert_int_equal(hf_monitor_may_block(&box->monitor, &error), HF_OK);
-    hf_delivery_begin();
+    hf_callback_enter();
     assert_int_equal(hf_monitor_may_block(&box->monitor, &error),
                      HF_EREENTRANT);
-    hf_delivery_end();
+    hf_callback_leave();
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
@@ -371,7 +371,7 @@ static void a_callback_may_not_wait(void **state)
  * started because the owner asked for one. */
 static void a_thread_drives_what_needs_it(void **state)
 {
-    struct box *box = box_new(HF_PLACE_THREAD);
+    struct box *box = box_new(HF_RUNNER_THREAD);
 
     (void)state;
     enter(box);
@@ -391,8 +391,8 @@ static void a_thread_drives_what_needs_it(void **state)
 
 static void a_user_may_run_callbacks(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
-    struct pollfd fd = {.fd = box->monitor.delivery.fd, .events = POLLIN};
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct pollfd fd = {.fd = box->monitor.callback_queue.fd, .events = POLLIN};
 
     (void)state;
     enter(box);
@@ -406,7 +406,7 @@ static void a_user_may_run_callbacks(void **state)
     assert_int_equal(poll(&fd, 1, 0), 1);
     assert_int_equal(box->notified, 0);
     enter(box);
-    hf_delivery_run(&box->monitor.delivery);
+    hf_callback_queue_run(&box->monitor.callback_queue);
     leave(box);
     assert_int_equal(box->notified, 1);
     assert_int_equal(poll(&fd, 1, 0), 0);
@@ -415,7 +415,7 @@ static void a_user_may_run_callbacks(void **state)
 
 static void a_borrowed_loop_drives(void **state)
 {
-    struct box *box = box_new(HF_PLACE_BORROWED);
+    struct box *box = box_new(HF_RUNNER_BORROWED_LOOP);
     uv_loop_t loop;
 
     (void)state;
@@ -441,7 +441,7 @@ static void a_borrowed_loop_drives(void **state)
  * what such a one has queued. */
 static void an_end_runs_callbacks_first(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
 
     (void)state;
     enter(box);
@@ -475,7 +475,7 @@ static void destroy_thing(struct hf_deferred_free *object)
 
 static void objects_are_destroyed_without_the_lock(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
     struct thing thing = {.deferred = {.destroy = destroy_thing}, .box = box};
 
     (void)state;
@@ -489,7 +489,7 @@ static void objects_are_destroyed_without_the_lock(void **state)
 
 static void lines_are_emitted_without_the_lock(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
     char last[32];
 
     (void)state;
@@ -518,11 +518,11 @@ static int in_child(struct box *box)
 
     if (strcmp(seen.calls, "after_fork") != 0)
         return 1;
-    if (!hf_fork_parted(&box->monitor.fork) ||
+    if (!hf_fork_is_child(&box->monitor.fork) ||
         hf_monitor_enter(&box->monitor) != HF_EFORKED ||
         hf_monitor_may_block(&box->monitor, &error) != HF_EFORKED)
         return 2;
-    if (write(box->monitor.delivery.fd, "12345678", 8) >= 0)
+    if (write(box->monitor.callback_queue.fd, "12345678", 8) >= 0)
         return 3;                      /* it was to be closed */
     hf_monitor_release(&box->monitor); /* does nothing */
     return strcmp(seen.calls, "after_fork") == 0 ? 0 : 4;
@@ -530,7 +530,7 @@ static int in_child(struct box *box)
 
 static void a_child_has_none(void **state)
 {
-    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct box *box = box_new(HF_RUNNER_DISPATCH);
     pid_t child;
     int status;
 

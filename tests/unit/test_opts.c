@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "host/opts.h"
+#include "host/opts_compat.h"
 
 /* As of three releases. */
 struct first {
@@ -56,7 +56,7 @@ static void nothing_given_is_all_defaults(void **state)
     struct opts taken;
 
     (void)state;
-    assert_int_equal(hf_opts_take(&type, NULL, &taken, &error), HF_OK);
+    assert_int_equal(hf_opts_copy(&type, NULL, &taken, &error), HF_OK);
     check(&taken, 1, 2, 3, 4);
 }
 
@@ -72,10 +72,10 @@ static void what_is_smaller_is_filled_up(void **state)
     given.size = sizeof(given);
     given.a = 10;
     given.b = 20;
-    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 3, 4);
     given.size = type.first_bytes;
-    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 3, 4);
 }
 
@@ -86,10 +86,10 @@ static void one_between_sets_what_it_has(void **state)
     struct opts taken;
 
     (void)state;
-    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 30, 4);
     given.size = sizeof(given);
-    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 30, 40);
 }
 
@@ -100,11 +100,11 @@ static void what_is_larger_must_end_in_zeros(void **state)
     struct opts taken;
 
     (void)state;
-    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 30, 40);
     for (size_t i = sizeof(given.opts); i < sizeof(given); i++) {
         ((unsigned char *)&given)[i] = 1;
-        assert_int_equal(hf_opts_take(&type, &given, &taken, &error),
+        assert_int_equal(hf_opts_copy(&type, &given, &taken, &error),
                          HF_EUNSUPPORTED);
         assert_int_equal(error.status, HF_EUNSUPPORTED);
         assert_non_null(strstr(error.text, "newer holdfast"));
@@ -124,7 +124,7 @@ static void what_is_no_size_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         memset(&taken, 0xff, sizeof(taken));
-        assert_int_equal(hf_opts_take(&type, &sizes[i], &taken, &error),
+        assert_int_equal(hf_opts_copy(&type, &sizes[i], &taken, &error),
                          HF_EINVAL);
         assert_non_null(strstr(error.text, "OPTS_INIT"));
         check(&taken, 1, 2, 3, 4);
@@ -142,9 +142,9 @@ static void the_largest_is_taken(void **state)
     struct opts taken;
 
     (void)state;
-    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     given.bytes[sizeof(given) - 1] = 1;
-    assert_int_equal(hf_opts_take(&type, &given, &taken, &error),
+    assert_int_equal(hf_opts_copy(&type, &given, &taken, &error),
                      HF_EUNSUPPORTED);
 }
 

@@ -16,7 +16,7 @@
 #include "cli/format.h"
 #include "cli/json.h"
 #include "core/utf8.h"
-#include "host/owner.h"
+#include "host/owner_text.h"
 
 static void what_is_written_is_read(void **state)
 {
@@ -26,8 +26,8 @@ static void what_is_written_is_read(void **state)
     time_t now = time(NULL);
 
     (void)state;
-    hf_owner_describe(payload, 5000, text);
-    assert_true(hf_owner_parse(payload, 7500, &owner));
+    hf_owner_text_write(payload, 5000, text);
+    assert_true(hf_owner_text_parse(payload, 7500, &owner));
     assert_string_equal(owner.text, text);
     assert_int_equal(owner.pid, getpid());
     assert_int_equal(owner.thread, getpid());
@@ -47,9 +47,9 @@ static void the_longest_text_fits(void **state)
     (void)state;
     memset(text, ' ', sizeof text - 1); /* three bytes each */
     text[sizeof text - 1] = '\0';
-    hf_owner_describe(payload, UINT64_MAX - 1, text);
+    hf_owner_text_write(payload, UINT64_MAX - 1, text);
     assert_true(strlen(payload) < HF_PAYLOAD_BYTES);
-    assert_true(hf_owner_parse(payload, UINT64_MAX, &owner));
+    assert_true(hf_owner_text_parse(payload, UINT64_MAX, &owner));
     assert_string_equal(owner.text, text);
 }
 
@@ -59,9 +59,9 @@ static void without_a_text_there_is_none(void **state)
     struct hf_owner owner;
 
     (void)state;
-    hf_owner_describe(payload, 0, NULL);
+    hf_owner_text_write(payload, 0, NULL);
     assert_null(strstr(payload, "text="));
-    assert_true(hf_owner_parse(payload, 0, &owner));
+    assert_true(hf_owner_text_parse(payload, 0, &owner));
     assert_string_equal(owner.text, "");
 }
 
@@ -80,7 +80,7 @@ static void dates_are_the_calendars(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         snprintf(payload, sizeof payload, "host=h pid=1 at=%s", rows[i].at);
-        assert_true(hf_owner_parse(payload, 0, &owner));
+        assert_true(hf_owner_text_parse(payload, 0, &owner));
         assert_true(owner.at_utc_ms == rows[i].seconds * 1000);
     }
 }
@@ -97,10 +97,11 @@ static void what_is_not_known_is_not_guessed(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
-        assert_false(hf_owner_parse(foreign[i], 0, &owner));
-    assert_true(hf_owner_parse("host=h pid=1 since=5@00000000 at=yesterday "
-                               "text=%4 thread=18446744073709551616 new=x",
-                               10, &owner));
+        assert_false(hf_owner_text_parse(foreign[i], 0, &owner));
+    assert_true(
+        hf_owner_text_parse("host=h pid=1 since=5@00000000 at=yesterday "
+                            "text=%4 thread=18446744073709551616 new=x",
+                            10, &owner));
     assert_true(owner.age_ms == HF_FOREVER);
     assert_true(owner.at_utc_ms == 0);
     assert_string_equal(owner.text, "%4");
@@ -151,8 +152,8 @@ static void longest(char payload[HF_PAYLOAD_BYTES])
 
     memset(text, '/', HF_OWNER_TEXT_BYTES);
     text[HF_OWNER_TEXT_BYTES] = '\0';
-    hf_owner_describe(payload, UINT64_MAX, text);
-    hf_owner_add_limit(payload, UINT32_MAX);
+    hf_owner_text_write(payload, UINT64_MAX, text);
+    hf_owner_text_add_limit(payload, UINT32_MAX);
 }
 
 static void what_is_held_is_said_as_far_as_it_fits(void **state)
@@ -163,7 +164,7 @@ static void what_is_held_is_said_as_far_as_it_fits(void **state)
 
     (void)state;
     longest(payload);
-    while (hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, "dir/name", id))
+    while (hf_owner_text_add_hold(payload, HF_OWNER_HOLDS_END, "dir/name", id))
         added++;
     assert_true(added > 10);
     assert_true(strlen(payload) < HF_OWNER_HOLDS_END);
@@ -173,7 +174,7 @@ static void what_is_held_is_said_as_far_as_it_fits(void **state)
     assert_memory_equal(holds, "dir%2Fname:01234567,dir", 23);
     assert_string_equal(holds + strlen(holds) - 10, ":01234567+");
     /* Nothing stands behind the sign that something is missing. */
-    assert_false(hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, "a", id));
+    assert_false(hf_owner_text_add_hold(payload, HF_OWNER_HOLDS_END, "a", id));
     assert_int_equal(payload[strlen(payload) - 1], '+');
 }
 
@@ -187,7 +188,7 @@ static void a_name_too_long_to_be_said_leaves_a_sign(void **state)
     memset(name, '%', HF_NAME_BYTES);
     name[HF_NAME_BYTES] = '\0';
     longest(payload);
-    assert_false(hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, name, id));
+    assert_false(hf_owner_text_add_hold(payload, HF_OWNER_HOLDS_END, name, id));
     assert_int_equal(hf_owner_text_get(payload, "holds", holds, sizeof holds),
                      HF_OK);
     assert_string_equal(holds, "+");
@@ -317,17 +318,17 @@ static void that_the_owner_was_asked_is_read(void **state)
     struct hf_owner owner;
 
     (void)state;
-    hf_owner_describe(payload, 5000, "nightly");
+    hf_owner_text_write(payload, 5000, "nightly");
     assert_int_equal(hf_owner_text_get(payload, "asked", at, sizeof at),
                      HF_EGONE);
-    hf_owner_add_asked(payload);
+    hf_owner_text_add_asked(payload);
     assert_int_equal(hf_owner_text_get(payload, "asked", at, sizeof at), HF_OK);
     assert_int_equal(strlen(at), strlen("2026-11-21T16:33:00Z"));
     assert_int_equal(at[10], 'T');
-    assert_true(hf_owner_parse(payload, 5000, &owner));
+    assert_true(hf_owner_text_parse(payload, 5000, &owner));
     assert_string_equal(owner.text, "nightly");
     strcpy(once, payload);
-    hf_owner_add_asked(payload);
+    hf_owner_text_add_asked(payload);
     assert_string_equal(payload, once);
     hf_format_owner(payload, words);
     assert_non_null(strstr(words, "): nightly, asked to release"));
@@ -339,7 +340,7 @@ static void nothing_is_added_to_another_text(void **state)
     char payload[HF_PAYLOAD_BYTES] = "candidate 7";
 
     (void)state;
-    hf_owner_add_asked(payload);
+    hf_owner_text_add_asked(payload);
     assert_string_equal(payload, "candidate 7");
 }
 
@@ -355,7 +356,7 @@ static void there_has_to_be_room_for_it(void **state)
 
         memset(payload + 5, 'x', bytes - 5);
         payload[bytes] = '\0';
-        hf_owner_add_asked(payload);
+        hf_owner_text_add_asked(payload);
         assert_int_equal(strlen(payload),
                          spare == word ? HF_PAYLOAD_BYTES - 1 : bytes);
     }

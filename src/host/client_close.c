@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/client_close.h"
+
+#include "host/client.h"
+#include "host/open_common.h"
+
+void hf_client_close_begin(void *owner)
+{
+    struct hf_event event = {.kind = HF_EVENT_CLOSE};
+
+    hf_client_step(owner, &event);
+}
+
+void hf_client_close_ended(void *owner)
+{
+    struct hf_client *client = owner;
+    struct hf_done done = client->close_done;
+    struct hf_result result = {.status = HF_OK, .text = "", .grant = NULL};
+
+    client->close_done = (struct hf_done){NULL, NULL, NULL};
+    hf_listeners_drop(client);
+    hf_monitor_unlock(&client->monitor);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    hf_monitor_lock(&client->monitor);
+}
+
+hf_status hf_client_close(struct hf_client *client)
+{
+    struct hf_error error;
+
+    if (client == NULL)
+        return HF_OK;
+    if (hf_monitor_may_block(&client->monitor, &error) != HF_OK)
+        return hf_client_fail_unlocked(client, "hf_client_close", &error);
+    return hf_monitor_close(&client->monitor);
+}
+
+hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
+{
+    hf_status status = hf_monitor_enter(&client->monitor);
+    struct hf_error error;
+
+    /* Its own thread runs the last callback and cannot wait for itself. */
+    if (status == HF_OK && (status = hf_monitor_ensure_poller(
+                                &client->monitor, &error)) != HF_OK) {
+        hf_client_fail(client, "hf_client_close_start", &error);
+        hf_monitor_leave(&client->monitor);
+    }
+    if (status != HF_OK) {
+        if (done.drop != NULL)
+            done.drop(done.arg);
+        return status;
+    }
+    client->close_done = done;
+    hf_monitor_close_start(&client->monitor);
+    return HF_OK;
+}
+
+void hf_client_abandon(struct hf_client *client)
+{
+    /* That of the options is its caller's still. */
+    hf_callback_queue_remove(&client->monitor.callback_queue,
+                             &client->first_listener.callback);
+    client->listeners = NULL;
+    hf_monitor_abandon(&client->monitor, client->engine != NULL);
+}

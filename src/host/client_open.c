@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include <holdfast/uv.h>
+
+#include "core/errno_text.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/client.h"
+#include "host/client_close.h"
+#include "host/client_monitor.h"
+#include "host/effects.h"
+#include "host/engines.h"
+#include "host/opts_compat.h"
+#include "host/queue_op.h"
+
+/* ------------------------------------------------- what the engine asks -- */
+
+static void host_event(void *host, struct hf_event *event)
+{
+    hf_queue_op_save_list(event);
+    hf_client_step(host, event);
+}
+
+static uint64_t host_now_ms(void *host)
+{
+    (void)host;
+    return hf_now_ms();
+}
+
+static struct uv_loop_s *host_loop(void *host)
+{
+    struct hf_client *client = host;
+
+    return hf_loop_get(&client->monitor.loop);
+}
+
+static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
+                          struct hf_error *error)
+{
+    (void)host;
+    return hf_engines_tls(tls, error);
+}
+
+static void host_log(void *host, enum hf_log_level level, const char *format,
+                     ...)
+{
+    struct hf_client *client = host;
+    char line[HF_LOG_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    hf_log_write(&client->monitor.log, level, "%s", line);
+}
+
+/* ----------------------------------------------------------------- open -- */
+
+/* Set ${opts} to what ${given} says. */
+static hf_status check_opts(const struct hf_client_opts *given, bool borrowed,
+                            struct hf_client_opts *opts, struct hf_error *error)
+{
+    hf_status status = hf_opts_copy(&hf_client_opts_type, given, opts, error);
+
+    if (status != HF_OK)
+        return status;
+    if (opts->delivery != HF_DELIVER_THREAD &&
+        opts->delivery != HF_DELIVER_DISPATCH)
+        return hf_error_set(error, HF_EINVAL,
+                            "the delivery is %d, expected "
+                            "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
+                            (int)opts->delivery);
+    if (opts->loss_at != HF_LOSS_AT_LOST &&
+        opts->loss_at != HF_LOSS_AT_SUSPENDED)
+        return hf_error_set(error, HF_EINVAL,
+                            "'loss_at' is %d; expected HF_LOSS_AT_LOST or "
+                            "HF_LOSS_AT_SUSPENDED",
+                            (int)opts->loss_at);
+    if (borrowed && opts->delivery != HF_DELIVER_THREAD)
+        return hf_error_set(error, HF_EINVAL,
+                            "HF_DELIVER_DISPATCH does not go with a borrowed "
+                            "loop, which runs the callbacks itself; leave "
+                            ".delivery at HF_DELIVER_THREAD");
+    return HF_OK;
+}
+
+static hf_status seed_random(struct hf_random *random, struct hf_error *error)
+{
+    if (getrandom(random->s, sizeof(random->s), 0) != sizeof(random->s))
+        return hf_error_set(error, HF_ELIMIT,
+                            "getrandom gave no random bytes: %s",
+                            hf_errno_text(errno));
+    random->s[0] |= 1; /* xoshiro must not start from nothing but zeros */
+    return HF_OK;
+}
+
+/* How long an enqueue that the engine turned down is tried again. */
+static const struct hf_retry_policy enqueue_retry = {
+    .base_ms = 20,
+    .cap_ms = 2000,
+    .tries = HF_RETRY_UNLIMITED,
+    .elapsed_ms = 15000,
+};
+
+static hf_status init_client(struct hf_client *client,
+                             const struct hf_engine_ops *ops,
+                             const struct hf_client_opts *opts, uv_loop_t *loop,
+                             struct hf_error *error)
+{
+    struct hf_core_config config = {
+        .traits = ops->traits,
+        .connect_ms = opts->connect_ms,
+        .retry = enqueue_retry,
+        .engine_name = client->description,
+        .loss_at = opts->loss_at,
+    };
+    enum hf_callback_runner runner = HF_RUNNER_THREAD;
+    hf_status status;
+
+    if ((status = seed_random(&config.random, error)) != HF_OK)
+        return status;
+    if (loop != NULL)
+        runner = HF_RUNNER_BORROWED_LOOP;
+    else if (opts->delivery == HF_DELIVER_DISPATCH)
+        runner = HF_RUNNER_DISPATCH;
+    client->ops = ops;
+    client->carry_out = hf_effects_carry_out;
+    hf_listeners_init(client, opts->on_state);
+    client->reconnect = opts->reconnect;
+    hf_core_init(&client->core, &config, hf_now_ms());
+    /* The last, because a fork may look at the client from here on. */
+    if (!hf_monitor_init(&client->monitor, &hf_client_monitor_ops, client,
+                         runner, opts->on_log))
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptor for callbacks: %s; raise the "
+                            "limit on open files",
+                            hf_errno_text(errno));
+    return HF_OK;
+}
+
+static void remember_description(struct hf_client *client)
+{
+    (void)snprintf(client->description, sizeof(client->description), "%s",
+                   client->ops->describe(client->engine));
+}
+
+/* With the lock: events, and perhaps a thread, begin here. */
+static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
+                             uv_loop_t *loop, bool list_only,
+                             struct hf_error *error)
+{
+    struct hf_engine_host host = {
+        .event = host_event,
+        .now_ms = host_now_ms,
+        .loop = host_loop,
+        .tls = host_tls,
+        .log = host_log,
+        .reconnect = &client->reconnect,
+        .allocator = hf_allocator_in_use(),
+        .host = client,
+        .list_only = list_only,
+    };
+    hf_status status;
+
+    if (loop != NULL &&
+        (status = hf_monitor_borrow(&client->monitor, loop)) != HF_OK)
+        return hf_error_set(error, status,
+                            "the loop takes no more handles; raise the limit "
+                            "on open files");
+    status = client->ops->open(url, &host, &client->engine, error);
+    if (status != HF_OK)
+        return status;
+    remember_description(client);
+    if (hf_monitor_needs_poller(&client->monitor) &&
+        (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
+        return hf_error_set(error, status,
+                            "no thread for the session; raise the limits on "
+                            "open files and processes");
+    return HF_OK;
+}
+
+static hf_status new_client(const struct hf_url *url,
+                            const struct hf_client_opts *opts, uv_loop_t *loop,
+                            bool list_only, struct hf_client **client,
+                            struct hf_error *error)
+{
+    const struct hf_engine_ops *ops;
+    struct hf_client *made;
+    hf_status status;
+
+    if ((status = hf_engines_find(url->scheme, &ops, error)) != HF_OK)
+        return status;
+    if ((made = hf_alloc(sizeof(*made))) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if ((status = init_client(made, ops, opts, loop, error)) != HF_OK)
+        goto free_client;
+    hf_monitor_disable_cancel();
+    hf_monitor_lock(&made->monitor);
+    if ((status = open_engine(made, url, loop, list_only, error)) != HF_OK)
+        goto abandon_client;
+    hf_monitor_reference(&made->monitor); /* ours, while we leave */
+    hf_monitor_leave(&made->monitor);
+    hf_monitor_release(&made->monitor);
+    *client = made;
+    return HF_OK;
+abandon_client:
+    hf_client_abandon(made);
+    return status;
+free_client:
+    hf_free(made);
+    return status;
+}
+
+const char *hf_client_default_url(void)
+{
+    const char *url = secure_getenv("HOLDFAST_URL");
+
+    return url != NULL && url[0] != '\0' ? url : "file:";
+}
+
+hf_status hf_client_open_common(const char *text,
+                                const struct hf_client_opts *given,
+                                uv_loop_t *loop, bool list_only,
+                                struct hf_client **client,
+                                struct hf_error *error)
+{
+    struct hf_client_opts opts;
+    struct hf_error ignored;
+    struct hf_url url;
+    hf_status status;
+
+    *client = NULL;
+    if (error == NULL)
+        error = &ignored;
+    *error = (struct hf_error){.status = HF_OK};
+    status = check_opts(given, loop != NULL, &opts, error);
+    if (status == HF_OK)
+        status = hf_url_parse(text != NULL ? text : hf_client_default_url(),
+                              &url, error);
+    if (status == HF_OK) {
+        status = new_client(&url, &opts, loop, list_only, client, error);
+        hf_url_free(&url);
+    }
+    if (status != HF_OK) {
+        hf_error_prefix(error, "hf_client_open");
+        if (opts.on_state.drop != NULL)
+            opts.on_state.drop(opts.on_state.arg);
+    }
+    return status;
+}
+
+hf_status hf_client_open(const char *url, const struct hf_client_opts *opts,
+                         struct hf_client **client, struct hf_error *error)
+{
+    return hf_client_open_common(url, opts, NULL, false, client, error);
+}
+
+hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
+                            const struct hf_client_opts *opts,
+                            struct hf_client **client, struct hf_error *error)
+{
+    return hf_client_open_common(url, opts, loop, false, client, error);
+}
+
+hf_status hf_client_open_list_only(const char *url,
+                                   const struct hf_client_opts *opts,
+                                   struct hf_client **client,
+                                   struct hf_error *error)
+{
+    return hf_client_open_common(url, opts, NULL, true, client, error);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listing a queue, and acting on a ticket in it: blocking, and started. */
+#include "host/list_evict_revoke.h"
+
+#include "host/queue_op.h"
+
+/* -------------------------------------------------------------- looking -- */
+
+static struct hf_queue_op_args list_args(const struct hf_lock *lock,
+                                         enum hf_tickets_which which,
+                                         uint64_t wait_ms)
+{
+    struct hf_queue_op_args args = {.kind = HF_REQUEST_LIST,
+                                    .which = which,
+                                    .only_try = wait_ms == 0,
+                                    .wait_ms = wait_ms};
+
+    if (lock->kind == HF_TICKET_PARTICIPANT)
+        args.flag_kind = HF_TICKET_PARTICIPANT;
+    return args;
+}
+
+hf_status hf_lock_list_for(struct hf_lock *lock, const char *call,
+                           enum hf_tickets_which which, uint64_t wait_ms,
+                           struct hf_tickets **tickets)
+{
+    return hf_queue_op_run(lock, call, list_args(lock, which, wait_ms), NULL,
+                           tickets);
+}
+
+hf_status hf_lock_list_start_for(struct hf_lock *lock, const char *call,
+                                 enum hf_tickets_which which, uint64_t wait_ms,
+                                 struct hf_done done)
+{
+    return hf_queue_op_start(lock, call, list_args(lock, which, wait_ms), NULL,
+                             done, NULL);
+}
+
+hf_status hf_lock_tickets(struct hf_lock *lock, enum hf_tickets_which which,
+                          uint64_t wait_ms, struct hf_tickets **tickets)
+{
+    return hf_lock_list_for(lock, "hf_lock_tickets", which, wait_ms, tickets);
+}
+
+hf_status hf_lock_tickets_start(struct hf_lock *lock,
+                                enum hf_tickets_which which, uint64_t wait_ms,
+                                struct hf_done done)
+{
+    return hf_lock_list_start_for(lock, "hf_lock_tickets_start", which, wait_ms,
+                                  done);
+}
+
+/* ------------------------------------------------------------ changing -- */
+
+static struct hf_queue_op_args evict_args(uint64_t wait_ms)
+{
+    return (struct hf_queue_op_args){.kind = HF_REQUEST_REMOVE,
+                                     .only_try = wait_ms == 0,
+                                     .wait_ms = wait_ms};
+}
+
+static struct hf_queue_op_args revoke_args(const char *id, uint64_t wait_ms)
+{
+    return (struct hf_queue_op_args){.kind = HF_REQUEST_REVOKE,
+                                     .every_holder = id == NULL,
+                                     .only_try = wait_ms == 0,
+                                     .wait_ms = wait_ms};
+}
+
+hf_status hf_lock_evict(struct hf_lock *lock, const char *id, uint64_t wait_ms)
+{
+    return hf_queue_op_run(lock, "hf_lock_evict", evict_args(wait_ms), id,
+                           NULL);
+}
+
+hf_status hf_lock_evict_start(struct hf_lock *lock, const char *id,
+                              uint64_t wait_ms, struct hf_done done)
+{
+    return hf_queue_op_start(lock, "hf_lock_evict_start", evict_args(wait_ms),
+                             id, done, NULL);
+}
+
+hf_status hf_lock_revoke(struct hf_lock *lock, const char *id, uint64_t wait_ms)
+{
+    return hf_queue_op_run(lock, "hf_lock_revoke", revoke_args(id, wait_ms), id,
+                           NULL);
+}
+
+hf_status hf_lock_revoke_start(struct hf_lock *lock, const char *id,
+                               uint64_t wait_ms, struct hf_done done)
+{
+    return hf_queue_op_start(lock, "hf_lock_revoke_start",
+                             revoke_args(id, wait_ms), id, done, NULL);
+}

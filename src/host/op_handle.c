@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/op_handle.h"
+
+void hf_op_cancel(struct hf_op *op)
+{
+    struct hf_client *client = op->client;
+
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
+        return;
+    op->ops->cancel(op);
+    hf_monitor_leave(&client->monitor);
+}
+
+void hf_op_free(struct hf_op *op)
+{
+    struct hf_client *client;
+
+    if (op == NULL)
+        return;
+    client = op->client;
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
+        return;
+    /* Ours, until the lock is given up. */
+    hf_monitor_reference(&client->monitor);
+    op->ops->dereference(op);
+    hf_monitor_leave(&client->monitor);
+    hf_monitor_release(&client->monitor);
+}

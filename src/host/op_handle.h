@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The handle that a user has of an operation under way: embedded, as .op, in
+ * the object that carries the operation out.  The handle does not know that
+ * object; it reaches it by a table of two functions.
+ */
+#ifndef HF_HOST_OP_HANDLE_H
+#define HF_HOST_OP_HANDLE_H
+
+#include "host/client.h"
+
+struct hf_op;
+
+/* Both with the client's lock. */
+struct hf_op_ops {
+    /* End the wait, if it has not ended: hf_op_cancel(). */
+    void (*cancel)(struct hf_op *op);
+    /* Give up the handle's reference, and perhaps the object with it. */
+    void (*dereference)(struct hf_op *op);
+};
+
+/* Set once, when the operation is made. */
+struct hf_op {
+    const struct hf_op_ops *ops;
+    struct hf_client *client;
+};
+
+#endif

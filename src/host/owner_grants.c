@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/owner_grants.h"
+
+#include <string.h>
+
+#include "host/grant.h"
+
+/* Owners are counted threads, pointers, or whatever a program has: the upper
+ * bits of the product depend on all bits below (Knuth, "The Art of Computer
+ * Programming", volume 3, 6.4: multiplicative hashing). */
+static struct hf_grant **bucket_of(struct hf_owner_grants *owner_grants,
+                                   uint64_t owner)
+{
+    uint64_t hash = owner * UINT64_C(0x9E3779B97F4A7C15);
+
+    return &owner_grants->buckets[(hash >> 32) & (HF_OWNER_GRANTS_BUCKETS - 1)];
+}
+
+void hf_owner_grants_inherit(struct hf_client *client, const char *name,
+                             const char *id)
+{
+    (void)hf_owner_text_add_hold(client->owner_grants.inherited,
+                                 HF_OWNER_INHERITED_BYTES, name, id);
+}
+
+void hf_owner_grants_add(struct hf_grant *grant)
+{
+    struct hf_grant **bucket;
+
+    if (grant->owner == 0 || grant->held_link != NULL)
+        return;
+    bucket = bucket_of(&grant->client->owner_grants, grant->owner);
+    grant->held_next = *bucket;
+    grant->held_link = bucket;
+    if (*bucket != NULL)
+        (*bucket)->held_link = &grant->held_next;
+    *bucket = grant;
+}
+
+void hf_owner_grants_remove(struct hf_grant *grant)
+{
+    if (grant->held_link == NULL)
+        return;
+    *grant->held_link = grant->held_next;
+    if (grant->held_next != NULL)
+        grant->held_next->held_link = grant->held_link;
+    grant->held_link = NULL;
+}
+
+static bool write_ticket(char payload[HF_PAYLOAD_BYTES],
+                         const struct hf_grant_item *item)
+{
+    char id[HF_TICKET_ID_TEXT_BYTES];
+
+    hf_ticket_id_format(&item->acquisition->ticket_id, id);
+    return hf_owner_text_add_hold(payload, HF_OWNER_HOLDS_END, item->lock->name,
+                                  id);
+}
+
+/* What ${grant} has: of several locks some, as long as it waits. */
+static bool write_grant(char payload[HF_PAYLOAD_BYTES],
+                        const struct hf_grant *grant)
+{
+    for (size_t i = 0; i < grant->item_count; i++) {
+        const struct hf_grant_item *item = &grant->items[i];
+
+        if (item->acquisition->state == HF_ACQUISITION_HELD &&
+            !write_ticket(payload, item))
+            return false;
+    }
+    return true;
+}
+
+void hf_owner_grants_write(const struct hf_grant *grant,
+                           char payload[HF_PAYLOAD_BYTES])
+{
+    struct hf_owner_grants *owner_grants = &grant->client->owner_grants;
+    const struct hf_grant *held;
+
+    if (grant->owner == 0)
+        return;
+    memcpy(payload + strlen(payload), owner_grants->inherited,
+           strlen(owner_grants->inherited) + 1);
+    if (!write_grant(payload, grant))
+        return;
+    for (held = *bucket_of(owner_grants, grant->owner); held != NULL;
+         held = held->held_next)
+        if (held->owner == grant->owner && !write_grant(payload, held))
+            return;
+}

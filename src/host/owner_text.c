@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/owner_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+
+#define BOOT_DIGITS 8
+#define TIME_BYTES 21 /* "2026-11-21T16:33:00Z" and the NUL */
+#define DAY_S 86400
+
+/* All that is bounded by these, and numbers of twenty digits, fits. */
+#define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
+_Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit=") +
+                       (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)4 * 20 +
+                       BOOT_DIGITS + TIME_BYTES + TEXT_BYTES +
+                       HF_OWNER_INHERITED_BYTES <
+                   HF_OWNER_HOLDS_END,
+               "a payload has room for everything");
+
+/* Digits of a ticket's id in holds=: a reader looks the ticket up in the queue
+ * of that name, where so many tell it from all others. */
+#define HOLD_ID_DIGITS 8
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char host[HF_OWNER_VALUE_BYTES];
+static char command[HF_OWNER_VALUE_BYTES];
+static char boot[BOOT_DIGITS + 1];
+
+/* -------------------------------------------------------------- writing -- */
+
+hf_status hf_owner_text_check_value(const char *what, const char *value,
+                                    size_t max_bytes, struct hf_error *error)
+{
+    size_t bytes = strlen(value);
+    uint32_t code;
+
+    if (bytes > max_bytes)
+        return hf_error_set(error, HF_EINVAL,
+                            "the %s has %zu bytes; expected %zu at most", what,
+                            bytes, max_bytes);
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = hf_utf8_decode(value + at, bytes - at, &code);
+        if (length == 0 || hf_utf8_control(code))
+            return hf_error_set(error, HF_EINVAL,
+                                "the %s %s is not valid UTF-8 or has a "
+                                "control character at byte %zu; leave that out",
+                                what, hf_quote(value, bytes).text, at);
+    }
+    return HF_OK;
+}
+
+hf_status hf_owner_text_check(const char *text, struct hf_error *error)
+{
+    return hf_owner_text_check_value("text", text, HF_OWNER_TEXT_BYTES, error);
+}
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+/* Encode ${text} to ${value}, leaving out what does not fit. */
+static void encode(char *value, size_t bytes, const char *text)
+{
+    size_t length = 0;
+
+    for (; *text != '\0' && length + 4 <= bytes; text++) {
+        if (is_plain(*text))
+            value[length++] = *text;
+        else
+            length += (size_t)snprintf(value + length, 4, "%%%02X",
+                                       (unsigned)(unsigned char)*text);
+    }
+    value[length] = '\0';
+}
+
+static void read_boot_id(void)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (read(fd, boot, BOOT_DIGITS) != BOOT_DIGITS)
+        boot[0] = '\0';
+    close(fd);
+}
+
+static void read_process_names(void)
+{
+    struct utsname names;
+
+    if (uname(&names) == 0)
+        encode(host, sizeof(host), names.nodename);
+    encode(command, sizeof(command), program_invocation_short_name);
+    read_boot_id();
+}
+
+/* The thread's number, which a fork changes. */
+static pid_t thread_id(pid_t process)
+{
+    static _Thread_local pid_t cached_id, cached_for;
+
+    if (cached_for != process) {
+        cached_id = gettid();
+        cached_for = process;
+    }
+    return cached_id;
+}
+
+/* Days since 1970 as a date of the Gregorian calendar.  Not gmtime_r(), which
+ * takes a lock of the C library's, and a fork may have left that taken.  See
+ * Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms":
+ * civil_from_days. */
+static void date_of_days(int64_t days, int *year, int *month, int *day)
+{
+    int64_t shifted = days + 719468; /* since the first of March in year 0 */
+    int64_t era = shifted / 146097;
+    int64_t of_era = shifted % 146097;
+    int64_t y =
+        (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * y + y / 4 - y / 100);
+    int64_t m = (5 * of_year + 2) / 153; /* from March */
+
+    *day = (int)(of_year - (153 * m + 2) / 5 + 1);
+    *month = (int)(m < 10 ? m + 3 : m - 9);
+    *year = (int)(y + era * 400 + (*month <= 2));
+}
+
+static void write_time(char text[TIME_BYTES])
+{
+    struct timespec now;
+    int year, month, day;
+    unsigned second_of_day;
+
+    /* As cheap as it gets: it need not be exact. */
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || now.tv_sec < 0)
+        now.tv_sec = 0;
+    date_of_days(now.tv_sec / DAY_S, &year, &month, &day);
+    second_of_day = (unsigned)(now.tv_sec % DAY_S);
+    (void)snprintf(text, TIME_BYTES, "%04u-%02u-%02uT%02u:%02u:%02uZ",
+                   (unsigned)year % 10000, (unsigned)month % 100,
+                   (unsigned)day % 100, second_of_day / 3600 % 24,
+                   second_of_day / 60 % 60, second_of_day % 60);
+}
+
+void hf_owner_text_write(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
+                         const char *text)
+{
+    char at[TIME_BYTES], encoded[TEXT_BYTES];
+    pid_t process = getpid();
+    int length;
+
+    (void)pthread_once(&once, read_process_names);
+    write_time(at);
+    length = snprintf(payload, HF_PAYLOAD_BYTES,
+                      "host=%s pid=%ld command=%s thread=%ld since=%llu@%s "
+                      "at=%s",
+                      host, (long)process, command, (long)thread_id(process),
+                      (unsigned long long)now_ms, boot, at);
+    if (text == NULL || length < 0)
+        return;
+    encode(encoded, sizeof(encoded), text);
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - (size_t)length,
+                   " text=%s", encoded);
+}
+
+void hf_owner_text_add_asked(char payload[HF_PAYLOAD_BYTES])
+{
+    static const char key[] = " asked=";
+    size_t length = strlen(payload);
+    char at[TIME_BYTES];
+
+    if (strncmp(payload, "host=", strlen("host=")) != 0 ||
+        strstr(payload, key) != NULL ||
+        length + strlen(key) + TIME_BYTES > HF_PAYLOAD_BYTES)
+        return;
+    write_time(at);
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, "%s%s", key,
+                   at);
+}
+
+void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit)
+{
+    size_t length = strlen(payload);
+
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " limit=%lu",
+                   (unsigned long)limit);
+}
+
+bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
+                            const char *id)
+{
+    char encoded[3 * HF_NAME_BYTES + 1];
+    const char *before = strstr(payload, " holds=") ? "," : " holds=";
+    size_t length = strlen(payload);
+    int added;
+
+    if (length > 0 && payload[length - 1] == '+') /* no other word ends so */
+        return false;
+    encode(encoded, sizeof(encoded), name);
+    added = snprintf(payload + length, bytes - length, "%s%s:%.*s", before,
+                     encoded, HOLD_ID_DIGITS, id);
+    /* One byte is kept for the '+' of the next. */
+    if (added > 0 && (size_t)added + 1 < bytes - length)
+        return true;
+    (void)snprintf(payload + length, bytes - length, "%s",
+                   before[0] == ',' ? "+" : " holds=+");
+    return false;
+}
+
+/* -------------------------------------------------------------- reading -- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* The byte that ${value} begins with, which takes three if it is escaped.  A
+ * NUL is never escaped by ours, and would hide what follows. */
+static size_t parse_byte(const char *value, size_t left, char *byte)
+{
+    int high = left > 2 && value[0] == '%' ? hex_digit(value[1]) : -1;
+    int low = high >= 0 ? hex_digit(value[2]) : -1;
+
+    *byte = value[0];
+    if (low < 0 || (high | low) == 0)
+        return 1;
+    *byte = (char)(high << 4 | low);
+    return 3;
+}
+
+/* Decode the value that ${length} bytes encode; false if not all of it fits,
+ * and the rest was left out. */
+static bool decode(char *text, size_t bytes, const char *value, size_t length)
+{
+    size_t used = 0, i = 0;
+
+    while (i < length && used + 1 < bytes)
+        i += parse_byte(value + i, length - i, &text[used++]);
+    text[used] = '\0';
+    return i == length;
+}
+
+/* The value as it stands. */
+static bool copy_value(char *text, size_t bytes, const char *value,
+                       size_t length)
+{
+    size_t taken = length < bytes ? length : bytes - 1;
+
+    memcpy(text, value, taken);
+    text[taken] = '\0';
+    return taken == length;
+}
+
+/* Decimal digits at ${*text}, which moves behind them; false without any. */
+static bool parse_number(const char **text, uint64_t *number)
+{
+    uint64_t value = 0;
+    const char *at = *text;
+
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (at == *text)
+        return false;
+    *text = at;
+    *number = value;
+    return true;
+}
+
+static void parse_since(struct hf_owner *owner, const char *value,
+                        size_t length, uint64_t now_ms)
+{
+    const char *end = value + length;
+    uint64_t since_ms;
+
+    (void)pthread_once(&once, read_process_names);
+    if (!parse_number(&value, &since_ms) || *value != '@' ||
+        end - value != 1 + BOOT_DIGITS || boot[0] == '\0' ||
+        memcmp(value + 1, boot, BOOT_DIGITS) != 0)
+        return;
+    owner->age_ms = now_ms > since_ms ? now_ms - since_ms : 0;
+}
+
+/* Days since 1970: the other way round, and from the same place. */
+static int64_t days_of_date(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t of_era = y % 400;
+    int64_t of_year =
+        (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+
+    return y / 400 * 146097 + of_era * 365 + of_era / 4 - of_era / 100 +
+           of_year - 719468;
+}
+
+static void parse_time(struct hf_owner *owner, const char *value, size_t length)
+{
+    static const char pattern[] = "dddd-dd-ddTdd:dd:ddZ";
+    int64_t fields[6] = {0}, seconds;
+    size_t n = 0;
+
+    if (length != sizeof(pattern) - 1)
+        return;
+    for (size_t i = 0; i < length; i++) {
+        if (pattern[i] != 'd') {
+            if (value[i] != pattern[i])
+                return;
+            n++;
+        } else if (value[i] < '0' || value[i] > '9') {
+            return;
+        } else {
+            fields[n] = fields[n] * 10 + (value[i] - '0');
+        }
+    }
+    if (fields[0] < 1970 || fields[1] < 1 || fields[1] > 12 || fields[2] < 1)
+        return;
+    seconds = days_of_date(fields[0], fields[1], fields[2]) * DAY_S +
+              fields[3] * 3600 + fields[4] * 60 + fields[5];
+    owner->at_utc_ms = (uint64_t)seconds * 1000;
+}
+
+/* The value of ${key} in ${payload}, and its length; false if it is not there.
+ * Ours begins with host=; any other text may have any words in it. */
+static bool find_value(const char *payload, const char *key, const char **value,
+                       size_t *length)
+{
+    size_t bytes = strlen(key);
+
+    if (strncmp(payload, "host=", strlen("host=")) != 0)
+        return false;
+    while (*payload != '\0') {
+        size_t word = strcspn(payload, " ");
+
+        bool named = word >= bytes && memcmp(payload, key, bytes) == 0;
+
+        if (named && word == bytes) { /* a word without a value */
+            *value = payload + word;
+            *length = 0;
+            return true;
+        }
+        if (named && payload[bytes] == '=') {
+            *value = payload + bytes + 1;
+            *length = word - bytes - 1;
+            return true;
+        }
+        payload += word;
+        payload += strspn(payload, " ");
+    }
+    return false;
+}
+
+static void parse_text(const char *payload, const char *key, char *text,
+                       size_t bytes)
+{
+    const char *value;
+    size_t length;
+
+    if (find_value(payload, key, &value, &length))
+        (void)decode(text, bytes, value, length);
+}
+
+bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
+                         struct hf_owner *owner)
+{
+    const char *value;
+    size_t length;
+
+    *owner = (struct hf_owner){.age_ms = HF_FOREVER};
+    parse_text(payload, "host", owner->host, sizeof(owner->host));
+    parse_text(payload, "command", owner->command, sizeof(owner->command));
+    parse_text(payload, "text", owner->text, sizeof(owner->text));
+    if (find_value(payload, "pid", &value, &length))
+        (void)parse_number(&value, &owner->pid);
+    if (find_value(payload, "thread", &value, &length))
+        (void)parse_number(&value, &owner->thread);
+    if (find_value(payload, "limit", &value, &length))
+        (void)parse_number(&value, &owner->limit);
+    if (find_value(payload, "since", &value, &length))
+        parse_since(owner, value, length, now_ms);
+    if (find_value(payload, "at", &value, &length))
+        parse_time(owner, value, length);
+    return owner->pid != 0;
+}
+
+hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
+                            size_t bytes)
+{
+    const char *value;
+    size_t length;
+
+    if (bytes == 0)
+        return HF_EINVAL;
+    text[0] = '\0';
+    if (!find_value(owner, key, &value, &length))
+        return HF_EGONE;
+    if (strcmp(key, "holds") == 0) /* decoded, a name could look like two */
+        return copy_value(text, bytes, value, length) ? HF_OK : HF_EINVAL;
+    return decode(text, bytes, value, length) ? HF_OK : HF_EINVAL;
+}

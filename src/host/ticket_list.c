@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/ticket_list.h"
+
+#include <string.h>
+
+#include "core/admission.h"
+#include "core/memory.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+#include "host/owner_text.h"
+
+struct hf_tickets {
+    struct hf_tickets *next; /* of the same lock, from another queue */
+    size_t count;
+    struct hf_ticket_view *views;
+    size_t unknown_count;
+    const char **unknown;
+    char *text; /* of all of them */
+};
+
+/* The cohort that shares the tickets of ${lock}; NULL: there is none. */
+static const struct hf_cohort *cohort_of(const struct hf_lock *lock)
+{
+    return lock->client_cohort != NULL ? &lock->client_cohort->cohort : NULL;
+}
+
+/* What is being made, and of what. */
+struct builder {
+    const struct hf_snapshot *snapshot;
+    bool is_entry_queue; /* it is the queue in front of the leases */
+    bool *holds;         /* by index in the snapshot */
+    bool *own;
+    struct hf_tickets *tickets;
+    char *text; /* the next free byte */
+};
+
+static enum hf_kind kind_of(const struct hf_ticket *ticket)
+{
+    switch (ticket->kind) {
+    case HF_TICKET_READ:
+        return HF_KIND_READ;
+    case HF_TICKET_WRITE:
+        return HF_KIND_WRITE;
+    case HF_TICKET_EXCLUSIVE:
+        return HF_KIND_EXCLUSIVE;
+    case HF_TICKET_LEASE:
+        return HF_KIND_SEMAPHORE;
+    case HF_TICKET_ELECTION:
+        return HF_KIND_ELECTION;
+    case HF_TICKET_PARTICIPANT:
+        return HF_KIND_PARTICIPANT;
+    case HF_TICKET_MUTEX:
+    case HF_TICKET_BARRIER: /* these two are never shown */
+    case HF_TICKET_READY:
+        break;
+    }
+    return HF_KIND_MUTEX;
+}
+
+static const char *copy_text(struct builder *builder, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *kept = builder->text;
+
+    memcpy(kept, text, bytes);
+    builder->text += bytes;
+    return kept;
+}
+
+/* Not all engines look at what strangers write. */
+static const char *copy_payload(struct builder *builder, const char *payload)
+{
+    size_t bytes = strlen(payload);
+
+    if (hf_utf8_valid(payload, bytes))
+        return copy_text(builder, payload);
+    return copy_text(builder, hf_quote(payload, bytes).text);
+}
+
+/* The next one, of an owner that says ${payload} of itself. */
+static struct hf_ticket_view *next_view(struct builder *builder,
+                                        const char *payload)
+{
+    struct hf_ticket_view *view =
+        &builder->tickets->views[builder->tickets->count++];
+    struct hf_owner owner;
+
+    (void)hf_owner_text_parse(payload, hf_now_ms(), &owner);
+    view->age_ms = owner.age_ms;
+    view->created_utc_ms = owner.at_utc_ms;
+    view->owner = copy_payload(builder, payload);
+    return view;
+}
+
+static void add_ticket(struct builder *builder, size_t index,
+                       const char *payload)
+{
+    const struct hf_ticket *ticket = &builder->snapshot->tickets[index];
+    struct hf_ticket_view *view = next_view(builder, payload);
+    char id[HF_TICKET_ID_TEXT_BYTES];
+
+    hf_ticket_id_format(&ticket->id, id);
+    view->id = copy_text(builder, id);
+    view->kind = builder->is_entry_queue ? HF_KIND_SEMAPHORE : kind_of(ticket);
+    view->permits = builder->is_entry_queue ? 0 : ticket->weight;
+    view->holds = builder->holds[index];
+    view->own = builder->own[index];
+    view->token = ticket->token;
+    if (ticket->created_utc_ms != 0)
+        view->created_utc_ms = ticket->created_utc_ms;
+    view->layout = ticket->dialect != NULL ? ticket->dialect : "";
+}
+
+/* The member of ${cohort} for which its ticket stands now; NULL: none. */
+static const struct hf_acquisition *
+current_waiter(const struct hf_cohort *cohort)
+{
+    return cohort->holder != NULL ? cohort->holder : cohort->first;
+}
+
+/* Those who wait in ${cohort}, but for ${listed}. */
+static void add_waiters(struct builder *builder, const struct hf_cohort *cohort,
+                        const struct hf_acquisition *listed)
+{
+    for (const struct hf_acquisition *a = cohort->first; a != NULL;
+         a = a->next) {
+        if (a == listed)
+            continue;
+        struct hf_ticket_view *view;
+
+        view = next_view(builder, a->payload);
+        view->id = view->layout = "";
+        view->kind = HF_KIND_MUTEX;
+        view->permits = 1;
+        view->own = true;
+    }
+}
+
+/* Of a double barrier: who was called in by the mark.  That itself, and what
+ * is there of a lock, is not shown. */
+static void mark_inside(const struct hf_snapshot *snapshot, bool *inside)
+{
+    uint64_t generation = 0;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (snapshot->tickets[i].kind == HF_TICKET_READY)
+            generation = snapshot->tickets[i].token;
+    }
+    for (size_t i = 0; i < snapshot->count; i++)
+        inside[i] = snapshot->tickets[i].token < generation;
+}
+
+static bool is_shown(const struct hf_lock *lock, const struct hf_ticket *ticket)
+{
+    return (lock->kind == HF_TICKET_PARTICIPANT) ==
+           (ticket->kind == HF_TICKET_PARTICIPANT);
+}
+
+static bool is_selected(enum hf_tickets_which which, bool holds)
+{
+    return which == HF_TICKETS_ALL || (which == HF_TICKETS_HOLDERS) == holds;
+}
+
+/* Each ticket is looked up among the client's, however many these are. */
+static void flag_own(const struct hf_client *client, const char *queue,
+                     struct builder *builder)
+{
+    const struct hf_snapshot *snapshot = builder->snapshot;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_own_ticket *own = hf_ticket_table_find(
+            &client->core.tickets, &snapshot->tickets[i].id);
+
+        builder->own[i] =
+            own != NULL && strcmp(own->acquisition->queue, queue) == 0;
+    }
+}
+
+/* Is ${ticket} the one that ${cohort}, which may be NULL, shares? */
+static bool is_shared(const struct hf_cohort *cohort,
+                      const struct hf_ticket *ticket)
+{
+    const struct hf_own_ticket *own =
+        cohort != NULL && cohort->ticket != NULL
+            ? hf_acquisition_ticket(cohort->ticket)
+            : NULL;
+
+    return own != NULL && current_waiter(cohort) != NULL &&
+           hf_ticket_id_equal(&own->id, &ticket->id);
+}
+
+/* Those who wait for a ticket that is yet to be made come last. */
+static void add_tickets(struct builder *builder, const struct hf_lock *lock,
+                        enum hf_tickets_which which)
+{
+    const struct hf_snapshot *snapshot = builder->snapshot;
+    const struct hf_cohort *cohort = cohort_of(lock);
+    bool lists_waiting = cohort != NULL && which != HF_TICKETS_HOLDERS;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_ticket *ticket = &snapshot->tickets[i];
+        bool shared = is_shared(cohort, ticket);
+
+        if (is_selected(which, builder->holds[i]) && is_shown(lock, ticket))
+            add_ticket(builder, i,
+                       shared ? current_waiter(cohort)->payload
+                              : ticket->payload);
+        if (shared && lists_waiting) {
+            add_waiters(builder, cohort, current_waiter(cohort));
+            lists_waiting = false;
+        }
+    }
+    if (lists_waiting)
+        add_waiters(builder, cohort, NULL);
+}
+
+static size_t text_bytes(const struct hf_event *listed,
+                         const struct hf_cohort *cohort)
+{
+    const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
+    size_t bytes = 1;
+
+    for (size_t i = 0; i < snapshot->count; i++)
+        bytes += HF_TICKET_ID_TEXT_BYTES + HF_QUOTE_BYTES +
+                 strlen(snapshot->tickets[i].payload) + 1;
+    for (size_t i = 0; i < listed->as.answer.unknown_count; i++)
+        bytes += strlen(listed->as.answer.unknown[i]) + 1;
+    if (cohort != NULL) /* each at most once */
+        bytes += cohort->count * HF_PAYLOAD_BYTES;
+    return bytes;
+}
+
+static struct hf_tickets *allocate(const struct hf_event *listed,
+                                   const struct hf_cohort *cohort)
+{
+    struct hf_tickets *tickets = hf_alloc(sizeof(*tickets));
+    size_t count = listed->as.answer.snapshot.count;
+    size_t unknown_count = listed->as.answer.unknown_count;
+
+    if (tickets == NULL)
+        return NULL;
+    if (cohort != NULL)
+        count += cohort->count;
+    tickets->views = hf_alloc((count + 1) * sizeof(*tickets->views));
+    tickets->unknown = hf_alloc((unknown_count + 1) * sizeof(char *));
+    tickets->text = hf_alloc(text_bytes(listed, cohort));
+    if (tickets->views != NULL && tickets->unknown != NULL &&
+        tickets->text != NULL)
+        return tickets;
+    hf_tickets_free(tickets);
+    return NULL;
+}
+
+bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
+                    const char *queue, const struct hf_event *listed,
+                    enum hf_tickets_which which)
+{
+    const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
+    struct builder builder = {.snapshot = snapshot,
+                              .is_entry_queue = queue == lock->entry_queue};
+    bool *flags = hf_alloc(2 * snapshot->count + 1);
+
+    if (flags == NULL ||
+        (builder.tickets = allocate(listed, cohort_of(lock))) == NULL)
+        goto free_flags;
+    builder.holds = flags;
+    builder.own = flags + snapshot->count;
+    builder.text = builder.tickets->text;
+    if (lock->kind == HF_TICKET_PARTICIPANT)
+        mark_inside(snapshot, builder.holds);
+    else if (!builder.is_entry_queue)
+        hf_admission_mark_admitted(snapshot, builder.holds);
+    flag_own(lock->client, queue, &builder);
+    add_tickets(&builder, lock, which);
+    for (size_t i = 0; i < listed->as.answer.unknown_count; i++)
+        builder.tickets->unknown[builder.tickets->unknown_count++] =
+            copy_text(&builder, listed->as.answer.unknown[i]);
+    builder.tickets->next = *tickets;
+    *tickets = builder.tickets;
+free_flags:
+    hf_free(flags);
+    return builder.tickets != NULL;
+}
+
+size_t hf_tickets_count(const struct hf_tickets *tickets)
+{
+    size_t count = 0;
+
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next)
+        count += t->count;
+    return count;
+}
+
+const struct hf_ticket_view *hf_tickets_at(const struct hf_tickets *tickets,
+                                           size_t index)
+{
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next) {
+        if (index < t->count)
+            return &t->views[index];
+        index -= t->count;
+    }
+    return NULL;
+}
+
+const char *hf_tickets_unknown(const struct hf_tickets *tickets, size_t n)
+{
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next) {
+        if (n < t->unknown_count)
+            return t->unknown[n];
+        n -= t->unknown_count;
+    }
+    return NULL;
+}
+
+void hf_tickets_free(struct hf_tickets *tickets)
+{
+    struct hf_tickets *next;
+
+    for (; tickets != NULL; tickets = next) {
+        next = tickets->next;
+        hf_free(tickets->views);
+        hf_free(tickets->unknown);
+        hf_free(tickets->text);
+        hf_free(tickets);
+    }
+}

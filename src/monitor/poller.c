@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drivers: the background thread and a borrowed loop poll while no caller does,
+ * so that nothing depends on callers, and run callbacks.  The background thread
+ * is started when it is first needed: an uncontended lock on the file engine
+ * starts none.
+ */
+#include <assert.h>
+
+#include "core/error.h"
+#include "monitor/monitor_private.h"
+
+bool hf_monitor_needs_poller(const struct hf_monitor *m)
+{
+    if (m->ended || m->waiters != NULL)
+        return false;
+    return (m->callback_queue.first != NULL &&
+            m->callback_queue.runner != HF_RUNNER_DISPATCH) ||
+           m->ops->needs_poller(m->owner);
+}
+
+void hf_monitor_queue(struct hf_monitor *m, struct hf_callback *callback)
+{
+    if (!hf_callback_queue_add(&m->callback_queue, callback))
+        return;
+    if (m->callback_queue.runner == HF_RUNNER_BORROWED_LOOP)
+        hf_borrowed_loop_wake(&m->borrowed_loop);
+    else if (m->callback_queue.runner == HF_RUNNER_THREAD)
+        hf_background_wake(&m->background);
+}
+
+/* ------------------------------------------------ the background thread -- */
+
+/* What only this thread does. */
+static bool has_callbacks(const struct hf_monitor *m)
+{
+    return m->callback_queue.runner == HF_RUNNER_THREAD &&
+           !hf_callback_queue_empty(&m->callback_queue);
+}
+
+static bool has_work(const struct hf_monitor *m)
+{
+    return m->background.stop || m->deferred != NULL || has_callbacks(m);
+}
+
+/* Leave polling to callers as long as there are any. */
+static void let_callers_poll(struct hf_monitor *m)
+{
+    uint64_t polls_before = m->caller_poll_count;
+
+    hf_background_stand_by(&m->background, &m->lock);
+    if (m->polled_by_caller && m->caller_poll_count == polls_before &&
+        !has_work(m))
+        hf_background_park(&m->background, &m->lock);
+}
+
+static void poll_once(struct hf_monitor *m)
+{
+    hf_background_begin_poll(&m->background);
+    hf_monitor_sleep(m, m->background.wake_fd);
+    hf_background_end_poll(&m->background);
+}
+
+static void do_work(struct hf_monitor *m)
+{
+    if (has_callbacks(m))
+        hf_callback_queue_run(&m->callback_queue);
+    if (m->deferred != NULL && !hf_fork_is_child(&m->fork))
+        hf_monitor_free_deferred(m);
+}
+
+/* Until it is to stop; or until it is the child of a callback that forked. */
+static void poll_until_stopped(struct hf_monitor *m)
+{
+    uint64_t polls_before = m->caller_poll_count;
+
+    while (!m->background.stop) {
+        hf_monitor_run_ready(m);
+        if (has_work(m)) {
+            do_work(m);
+            if (hf_fork_is_child(&m->fork))
+                return;
+        } else if (m->polled_by_caller ||
+                   m->caller_poll_count != polls_before) {
+            polls_before = m->caller_poll_count;
+            let_callers_poll(m);
+        } else {
+            poll_once(m);
+        }
+    }
+}
+
+static void *background_main(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    hf_monitor_lock(m);
+    poll_until_stopped(m);
+    if (hf_fork_is_child(&m->fork)) {
+        pthread_mutex_unlock(&m->lock);
+        return NULL; /* the child's only thread: it ends with exit(0) */
+    }
+    m->background.finished = true;
+    hf_monitor_try_close_loop(m);
+    hf_monitor_unlock(m);
+    hf_monitor_release(m);
+    return NULL;
+}
+
+static hf_status start_background(struct hf_monitor *m)
+{
+    hf_status status;
+
+    if (m->background.started)
+        return HF_OK;
+    if (hf_loop_get(&m->loop) == NULL)
+        return HF_ELIMIT;
+    hf_monitor_reference(m); /* the thread's */
+    status = hf_background_start(&m->background, background_main, m);
+    if (status != HF_OK)
+        hf_monitor_dereference(m);
+    return status;
+}
+
+hf_status hf_monitor_ensure_poller(struct hf_monitor *m, struct hf_error *error)
+{
+    hf_status status;
+
+    if (m->borrowed_loop.loop != NULL || m->ended)
+        return HF_OK;
+    if ((status = start_background(m)) != HF_OK)
+        hf_error_set(error, status,
+                     "no thread for callbacks could be started; raise the "
+                     "limits on open files and processes");
+    return status;
+}
+
+/* ------------------------------------------------------- a borrowed loop -- */
+
+static void run_on_borrowed_loop(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    if (hf_monitor_enter(m) != HF_OK)
+        return;
+    hf_monitor_reference(m);
+    hf_monitor_run_ready(m);
+    /* A user's callback may run the loop; what is queued is for the outer
+     * turn then. */
+    if (!m->callback_queue.running)
+        hf_callback_queue_run(&m->callback_queue);
+    /* Added by a callback while others waited: that woke nobody. */
+    if (m->callback_queue.first != NULL && !hf_fork_is_child(&m->fork))
+        hf_borrowed_loop_wake(&m->borrowed_loop);
+    hf_monitor_leave(m);
+    hf_monitor_release(m);
+}
+
+/* The reference is that of hf_monitor_close_borrowed_loop(). */
+static void borrowed_loop_closed(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    hf_monitor_lock(m);
+    hf_monitor_borrowed_loop_closed(m);
+    hf_monitor_unlock(m);
+    hf_monitor_release(m);
+}
+
+hf_status hf_monitor_borrow(struct hf_monitor *m, uv_loop_t *loop)
+{
+    uv_loop_t *own = hf_loop_get(&m->loop);
+
+    if (own == NULL)
+        return HF_ELIMIT;
+    m->borrowed_loop.ready = run_on_borrowed_loop;
+    m->borrowed_loop.closed = borrowed_loop_closed;
+    m->borrowed_loop.arg = m;
+    return hf_borrowed_loop_open(&m->borrowed_loop, loop, uv_backend_fd(own));
+}
+
+void hf_monitor_close_borrowed_loop(struct hf_monitor *m)
+{
+    hf_monitor_reference(m);
+    hf_borrowed_loop_close(&m->borrowed_loop);
+}
