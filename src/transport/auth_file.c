@@ -11,19 +11,19 @@
 #include "transport/secret_file.h"
 
 /* A file that is being read. */
-struct search {
+struct auth_search {
     const struct hf_auth_wanted *wanted;
-    bool bound; /* each line has to name its servers */
+    bool servers_required; /* each line has to name its servers */
     struct hf_auth *auth;
     size_t line;  /* the number of the last one that was read */
     size_t lines; /* of credentials */
-    size_t fitting;
+    size_t matches;
 };
 
 /* --------------------------------------------------------------- servers -- */
 
 /* One of "host,host:port,[::1]:port". */
-struct server {
+struct auth_server {
     const char *host; /* with brackets */
     size_t bytes;
     unsigned port;
@@ -31,7 +31,8 @@ struct server {
 
 /* The first of ${*at}, which then begins behind it, or is NULL; false if it is
  * none. */
-static bool take_server(const char **at, unsigned port, struct server *server)
+static bool take_server(const char **at, unsigned port,
+                        struct auth_server *server)
 {
     size_t all = strcspn(*at, ",");
     const char *end = *at + all;
@@ -56,7 +57,7 @@ static bool take_server(const char **at, unsigned port, struct server *server)
 
 static bool are_servers(const char *servers)
 {
-    struct server server;
+    struct auth_server server;
     bool good = true;
 
     while (servers != NULL && good)
@@ -64,10 +65,10 @@ static bool are_servers(const char *servers)
     return good;
 }
 
-static bool has_server(const char *servers, const struct server *wanted,
+static bool has_server(const char *servers, const struct auth_server *wanted,
                        unsigned port)
 {
-    struct server server;
+    struct auth_server server;
 
     while (servers != NULL && take_server(&servers, port, &server)) {
         if (server.port == wanted->port && server.bytes == wanted->bytes &&
@@ -80,7 +81,7 @@ static bool has_server(const char *servers, const struct server *wanted,
 /* All of those of the URL, since any of them may be the one that is asked. */
 static bool has_servers(const char *servers, const char *wanted, unsigned port)
 {
-    struct server server;
+    struct auth_server server;
     bool has = true;
 
     while (wanted != NULL && has)
@@ -105,12 +106,12 @@ static bool is_text(const char *line)
 }
 
 /* It is for us. */
-static const char *take(struct search *search, const char *user,
-                        size_t user_bytes, const char *password)
+static const char *use_credentials(struct auth_search *search, const char *user,
+                                   size_t user_bytes, const char *password)
 {
     struct hf_auth *auth = search->auth;
 
-    if (search->fitting++ > 0)
+    if (search->matches++ > 0)
         return "more than one line of credentials for the servers of the URL";
     if (password[0] == '\0')
         return "a line without a user or without a password";
@@ -124,19 +125,19 @@ static const char *take(struct search *search, const char *user,
 }
 
 /* "user:password", for any server. */
-static const char *read_plain(struct search *search, const char *text)
+static const char *read_plain(struct auth_search *search, const char *text)
 {
     const char *colon = strchr(text, ':');
 
-    if (search->bound)
+    if (search->servers_required)
         return "a line that names no server";
     if (colon == NULL)
         return "a line without a user or without a password";
-    return take(search, text, (size_t)(colon - text), colon + 1);
+    return use_credentials(search, text, (size_t)(colon - text), colon + 1);
 }
 
 /* "scheme://user:password@servers", or with the path of a socket instead. */
-static bool is_whole(const struct hf_url *line)
+static bool is_credentials_url(const struct hf_url *line)
 {
     bool socket = line->authority != NULL && line->authority[0] == '\0';
 
@@ -145,7 +146,8 @@ static bool is_whole(const struct hf_url *line)
                    : line->path[0] == '\0' && are_servers(line->authority));
 }
 
-static bool fits(const struct search *search, const struct hf_url *line)
+static bool is_for_url(const struct auth_search *search,
+                       const struct hf_url *line)
 {
     const struct hf_url *url = search->wanted->url;
 
@@ -157,7 +159,7 @@ static bool fits(const struct search *search, const struct hf_url *line)
            has_servers(line->authority, url->authority, search->wanted->port);
 }
 
-static const char *read_url(struct search *search, const char *text)
+static const char *read_url(struct auth_search *search, const char *text)
 {
     struct hf_error unused = {HF_OK, ""};
     const char *fault = NULL;
@@ -165,17 +167,18 @@ static const char *read_url(struct search *search, const char *text)
 
     if (hf_url_parse(text, &line, &unused) != HF_OK)
         return "a line that is not of the scheme of the URL, or not a URL";
-    if (!is_whole(&line))
+    if (!is_credentials_url(&line))
         fault = "a line that is not a URL of credentials and servers alone";
-    else if (fits(search, &line))
-        fault = take(search, line.user, strlen(line.user), line.password);
+    else if (is_for_url(search, &line))
+        fault = use_credentials(search, line.user, strlen(line.user),
+                                line.password);
     hf_url_free(&line);
     return fault;
 }
 
-static const char *read_line(struct search *search, const char *line)
+static const char *read_line(struct auth_search *search, const char *line)
 {
-    size_t bytes = strlen(search->wanted->word);
+    size_t bytes = strlen(search->wanted->prefix);
 
     search->line++;
     if (line[0] == '\0' || line[0] == '#')
@@ -183,15 +186,16 @@ static const char *read_line(struct search *search, const char *line)
     search->lines++;
     if (!is_text(line))
         return "bytes that are no text (a carriage return, perhaps)";
-    if (strncmp(line, search->wanted->word, bytes) == 0 && line[bytes] == ':' &&
-        strncmp(line + bytes, "://", 3) != 0)
+    if (strncmp(line, search->wanted->prefix, bytes) == 0 &&
+        line[bytes] == ':' && strncmp(line + bytes, "://", 3) != 0)
         return read_plain(search, line + bytes + 1);
     return read_url(search, line);
 }
 
 /* ------------------------------------------------------------------ file -- */
 
-static const char *read_lines(struct search *search, char *text, size_t bytes)
+static const char *read_lines(struct auth_search *search, char *text,
+                              size_t bytes)
 {
     const char *fault = NULL;
     char *rest = text;
@@ -206,19 +210,19 @@ static const char *read_lines(struct search *search, char *text, size_t bytes)
     search->line = 0; /* what follows is about no line */
     if (search->lines == 0)
         return "no line of credentials";
-    if (search->fitting == 0 && !search->bound)
+    if (search->matches == 0 && !search->servers_required)
         return "no line for the servers of the URL";
     return NULL;
 }
 
-static hf_status refuse(const struct search *search, const char *path,
+static hf_status refuse(const struct auth_search *search, const char *path,
                         const char *fault, struct hf_error *error)
 {
     char plain[64] = "", line[32] = "";
 
-    if (!search->bound)
+    if (!search->servers_required)
         (void)snprintf(plain, sizeof plain, "%.16s:USER:PASSWORD or ",
-                       search->wanted->word);
+                       search->wanted->prefix);
     if (search->line > 0)
         (void)snprintf(line, sizeof line, " (line %zu)", search->line);
     return hf_error_set(error, HF_EURL,
@@ -233,17 +237,17 @@ hf_status hf_auth_parse(const struct hf_auth_wanted *wanted, const char *path,
                         char *text, size_t bytes, struct hf_auth *auth,
                         struct hf_error *error)
 {
-    struct search search = {.wanted = wanted,
-                            .bound =
-                                hf_url_option(wanted->url, "auth_file") == NULL,
-                            .auth = auth};
+    struct auth_search search = {
+        .wanted = wanted,
+        .servers_required = hf_url_option(wanted->url, "auth_file") == NULL,
+        .auth = auth};
     const char *fault;
 
     *auth = (struct hf_auth){.path = path};
     fault = read_lines(&search, text, bytes);
     if (fault != NULL)
         return refuse(&search, path, fault, error);
-    auth->elsewhere = search.fitting == 0;
+    auth->for_other_servers = search.matches == 0;
     return HF_OK;
 }
 

@@ -31,13 +31,14 @@ struct hf_auth {
     char user[HF_AUTH_BYTES];     /* may be "" */
     char password[HF_AUTH_BYTES]; /* "": none was found */
     const char *path; /* of the file, as the URL or the environment has it */
-    bool elsewhere;   /* HOLDFAST_AUTH_FILE has lines for other servers only */
+    bool for_other_servers; /* HOLDFAST_AUTH_FILE has lines for other servers
+                               only */
 };
 
 /* Whose credentials are looked for. */
 struct hf_auth_wanted {
     const struct hf_url *url; /* checked but for this */
-    const char *word;         /* begins a line for any server */
+    const char *prefix;       /* begins a line for any server */
     unsigned port;            /* of a server without one */
 };
 

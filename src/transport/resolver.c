@@ -8,31 +8,33 @@
 
 #include "core/errno_text.h"
 #include "core/memory.h"
-#include "transport/lookup.h"
+#include "transport/lookup_thread.h"
 
-struct hf_name {
+struct hf_resolver_name {
     char host[HF_RESOLVER_HOST_BYTES];
     bool under_way;
-    bool fell_back; /* what is known is used although it may be out of date */
+    bool uses_old_addresses; /* what is known is used although it may be out of
+                                date */
     union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
-    size_t address_count;          /* 0: nothing known */
-    size_t turn;                   /* whose it is; counts on past the end */
-    struct hf_resolver_ask *asks;  /* wait for the lookup */
-    struct hf_resolver_ask *ready; /* are being answered */
+    size_t address_count; /* 0: nothing known */
+    size_t next_address;  /* whose it is; counts on past the end */
+    struct hf_resolver_request *requests;  /* wait for the lookup */
+    struct hf_resolver_request *answering; /* are being answered */
 };
 
 struct hf_resolver {
     uv_async_t async;
-    struct hf_lookup_desk *desk;
+    struct hf_lookup_completions *completions;
     struct hf_resolver_log log;
     unsigned under_way;
-    struct hf_name *names[HF_RESOLVER_NAMES_MAX];
+    struct hf_resolver_name *names[HF_RESOLVER_NAMES_MAX];
     size_t name_count;
 };
 
 /* ----------------------------------------------------------------- names -- */
 
-static struct hf_name *find_name(struct hf_resolver *resolver, const char *host)
+static struct hf_resolver_name *find_name(struct hf_resolver *resolver,
+                                          const char *host)
 {
     for (size_t i = 0; i < resolver->name_count; i++)
         if (strcmp(resolver->names[i]->host, host) == 0)
@@ -40,9 +42,10 @@ static struct hf_name *find_name(struct hf_resolver *resolver, const char *host)
     return NULL;
 }
 
-static struct hf_name *get_name(struct hf_resolver *resolver, const char *host)
+static struct hf_resolver_name *get_name(struct hf_resolver *resolver,
+                                         const char *host)
 {
-    struct hf_name *name = find_name(resolver, host);
+    struct hf_resolver_name *name = find_name(resolver, host);
 
     if (name != NULL)
         return name;
@@ -55,10 +58,11 @@ static struct hf_name *get_name(struct hf_resolver *resolver, const char *host)
     return name;
 }
 
-static const union hf_address *chosen(const struct hf_name *name)
+static const union hf_address *
+current_address(const struct hf_resolver_name *name)
 {
     assert(name->address_count > 0);
-    return &name->addresses[name->turn % name->address_count];
+    return &name->addresses[name->next_address % name->address_count];
 }
 
 static bool is_numeric(const char *host, union hf_address *address)
@@ -69,51 +73,52 @@ static bool is_numeric(const char *host, union hf_address *address)
 }
 
 /* Said once for each time that it begins. */
-static void note_fall_back(struct hf_resolver *resolver, struct hf_name *name,
-                           const char *why)
+static void warn_old_addresses(struct hf_resolver *resolver,
+                               struct hf_resolver_name *name, const char *why)
 {
-    if (!name->fell_back)
+    if (!name->uses_old_addresses)
         resolver->log.write(resolver->log.arg, HF_LOG_WARNING,
                             "the name %s does not resolve (%s); its last known "
                             "addresses are used",
                             name->host, why);
-    name->fell_back = true;
+    name->uses_old_addresses = true;
 }
 
 /* --------------------------------------------------------------- answers -- */
 
-static void take_in(struct hf_resolver *resolver, struct hf_name *name,
-                    const struct hf_lookup *found)
+static void store_result(struct hf_resolver *resolver,
+                         struct hf_resolver_name *name,
+                         const struct hf_lookup *found)
 {
     name->under_way = false;
     resolver->under_way--;
     if (found->address_count > 0) {
         memcpy(name->addresses, found->addresses, sizeof(name->addresses));
         name->address_count = found->address_count;
-        name->fell_back = false;
+        name->uses_old_addresses = false;
     } else if (name->address_count > 0) {
-        note_fall_back(resolver, name, found->why);
+        warn_old_addresses(resolver, name, found->why);
     }
 }
 
 /* Those who wait by now: whoever asks anew from in here waits for the next
  * answer. */
-static void answer_all(struct hf_name *name, const char *reason)
+static void answer_all(struct hf_resolver_name *name, const char *reason)
 {
     char why[HF_RESOLVER_TEXT_BYTES + sizeof("no address: ")];
     union hf_address address;
-    struct hf_resolver_ask *ask;
+    struct hf_resolver_request *request;
 
     (void)snprintf(why, sizeof(why), "no address: %s", reason);
-    name->ready = name->asks;
-    name->asks = NULL;
-    while ((ask = name->ready) != NULL) {
-        hf_resolver_forget(ask);
+    name->answering = name->requests;
+    name->requests = NULL;
+    while ((request = name->answering) != NULL) {
+        hf_resolver_cancel(request);
         if (name->address_count > 0) {
-            address = *chosen(name);
-            ask->fn(ask->arg, &address, NULL);
+            address = *current_address(name);
+            request->fn(request->arg, &address, NULL);
         } else {
-            ask->fn(ask->arg, NULL, why);
+            request->fn(request->arg, NULL, why);
         }
     }
 }
@@ -123,13 +128,13 @@ static void on_done(uv_async_t *async)
     struct hf_resolver *resolver = async->data;
     struct hf_lookup *next;
 
-    for (struct hf_lookup *found = hf_lookup_collect(resolver->desk);
+    for (struct hf_lookup *found = hf_lookup_collect(resolver->completions);
          found != NULL; found = next) {
-        struct hf_name *name = find_name(resolver, found->host);
+        struct hf_resolver_name *name = find_name(resolver, found->host);
 
         assert(name != NULL && name->under_way);
         next = found->next;
-        take_in(resolver, name, found);
+        store_result(resolver, name, found);
         answer_all(name, found->why);
         hf_free(found);
     }
@@ -153,7 +158,8 @@ struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
     if (uv_async_init(loop, &resolver->async, on_done) != 0)
         goto free_resolver;
     resolver->async.data = resolver;
-    if ((resolver->desk = hf_lookup_desk_new(&resolver->async)) == NULL)
+    if ((resolver->completions = hf_lookup_completions_new(&resolver->async)) ==
+        NULL)
         goto close_async;
     return resolver;
 close_async:
@@ -166,87 +172,90 @@ free_resolver:
 
 void hf_resolver_free(struct hf_resolver *resolver)
 {
-    hf_lookup_desk_close(resolver->desk);
+    hf_lookup_completions_close(resolver->completions);
     for (size_t i = 0; i < resolver->name_count; i++) {
-        assert(resolver->names[i]->asks == NULL);
+        assert(resolver->names[i]->requests == NULL);
         hf_free(resolver->names[i]);
     }
     uv_close((uv_handle_t *)&resolver->async, on_closed);
 }
 
 /* See that the name is being looked up.  NULL, or why it cannot be. */
-static const char *start(struct hf_resolver *resolver, struct hf_name *name)
+static const char *start_lookup(struct hf_resolver *resolver,
+                                struct hf_resolver_name *name)
 {
     if (name->under_way)
         return NULL;
     if (resolver->under_way == HF_RESOLVER_THREADS_MAX)
         return "as many other lookups as there may be are under way";
-    if (!hf_lookup_start(resolver->desk, name->host))
+    if (!hf_lookup_start(resolver->completions, name->host))
         return hf_errno_text(errno);
     name->under_way = true;
     resolver->under_way++;
     return NULL;
 }
 
-enum hf_resolver_answer hf_resolver_find(struct hf_resolver *resolver,
+enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          const char *host,
-                                         struct hf_resolver_ask *ask,
+                                         struct hf_resolver_request *request,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES])
 {
     /* Asked again while a lookup is under way, of whichever name: somebody did
      * not get his answer in time. */
-    bool hangs = resolver->under_way > 0;
+    bool lookups_hang = resolver->under_way > 0;
     const char *fault = "too many names, or no memory for another";
-    struct hf_name *name;
+    struct hf_resolver_name *name;
 
-    assert(ask->name == NULL);
+    assert(request->name == NULL);
     if (is_numeric(host, address))
-        return HF_RESOLVER_KNOWN;
+        return HF_RESOLVER_FOUND;
     if ((name = get_name(resolver, host)) != NULL)
-        fault = start(resolver, name);
-    if (name != NULL && name->address_count > 0 && (hangs || fault != NULL)) {
-        note_fall_back(resolver, name,
-                       fault != NULL ? fault : "a lookup takes too long");
-        *address = *chosen(name);
-        return HF_RESOLVER_KNOWN;
+        fault = start_lookup(resolver, name);
+    if (name != NULL && name->address_count > 0 &&
+        (lookups_hang || fault != NULL)) {
+        warn_old_addresses(resolver, name,
+                           fault != NULL ? fault : "a lookup takes too long");
+        *address = *current_address(name);
+        return HF_RESOLVER_FOUND;
     }
     if (fault != NULL) {
         (void)snprintf(why, HF_RESOLVER_TEXT_BYTES, "no address: %s", fault);
         return HF_RESOLVER_FAILED;
     }
-    ask->name = name;
-    ask->next = name->asks;
-    name->asks = ask;
-    return HF_RESOLVER_LATER;
+    request->name = name;
+    request->next = name->requests;
+    name->requests = request;
+    return HF_RESOLVER_PENDING;
 }
 
-static bool take_out(struct hf_resolver_ask **link,
-                     const struct hf_resolver_ask *ask)
+static bool unlink_request(struct hf_resolver_request **link,
+                           const struct hf_resolver_request *request)
 {
-    while (*link != NULL && *link != ask)
+    while (*link != NULL && *link != request)
         link = &(*link)->next;
     if (*link == NULL)
         return false;
-    *link = ask->next;
+    *link = request->next;
     return true;
 }
 
-void hf_resolver_forget(struct hf_resolver_ask *ask)
+void hf_resolver_cancel(struct hf_resolver_request *request)
 {
     bool found;
 
-    if (ask->name == NULL)
+    if (request->name == NULL)
         return;
-    found = take_out(&ask->name->asks, ask) || take_out(&ask->name->ready, ask);
+    found = unlink_request(&request->name->requests, request) ||
+            unlink_request(&request->name->answering, request);
     assert(found);
-    ask->name = NULL;
+    request->name = NULL;
 }
 
-void hf_resolver_skip(struct hf_resolver *resolver, const char *host)
+void hf_resolver_address_failed(struct hf_resolver *resolver, const char *host)
 {
-    struct hf_name *name = find_name(resolver, host);
+    struct hf_resolver_name *name = find_name(resolver, host);
 
     if (name != NULL)
-        name->turn++;
+        name->next_address++;
 }

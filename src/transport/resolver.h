@@ -46,20 +46,20 @@ struct hf_resolver_log {
 };
 
 /* One who wants an address.  Zeroed, then .fn and .arg set. */
-struct hf_resolver_ask {
+struct hf_resolver_request {
     /* ${address} lives for the call; NULL: there is none, for the reason
      * ${why}.  May ask and forget, but not free the resolver. */
     void (*fn)(void *arg, const union hf_address *address, const char *why);
     void *arg;
     /* The resolver's own. */
-    struct hf_name *name; /* waits for it; NULL: does not wait */
-    struct hf_resolver_ask *next;
+    struct hf_resolver_name *name; /* waits for it; NULL: does not wait */
+    struct hf_resolver_request *next;
 };
 
-enum hf_resolver_answer {
-    HF_RESOLVER_KNOWN,  /* at once: ${address} is set */
-    HF_RESOLVER_LATER,  /* .fn will be called, once, from the loop */
-    HF_RESOLVER_FAILED, /* at once: ${why} is set */
+enum hf_resolver_result {
+    HF_RESOLVER_FOUND,   /* at once: ${address} is set */
+    HF_RESOLVER_PENDING, /* .fn will be called, once, from the loop */
+    HF_RESOLVER_FAILED,  /* at once: ${why} is set */
 };
 
 /* NULL if the loop takes no more handles or for lack of memory. */
@@ -71,17 +71,17 @@ void hf_resolver_free(struct hf_resolver *resolver);
 
 /* An address of ${host}, which is a name or a numeric address; the latter is
  * always known.  Where there are several it is the one whose turn it is. */
-enum hf_resolver_answer hf_resolver_find(struct hf_resolver *resolver,
+enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          const char *host,
-                                         struct hf_resolver_ask *ask,
+                                         struct hf_resolver_request *request,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES]);
 
 /* Take back an ask; without effect if it does not wait. */
-void hf_resolver_forget(struct hf_resolver_ask *ask);
+void hf_resolver_cancel(struct hf_resolver_request *request);
 
 /* The address that was given last could not be connected to: it is the next
  * one's turn. */
-void hf_resolver_skip(struct hf_resolver *resolver, const char *host);
+void hf_resolver_address_failed(struct hf_resolver *resolver, const char *host);
 
 #endif

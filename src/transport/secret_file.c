@@ -9,16 +9,17 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 
-#define MOST (HF_SECRET_FILE_BYTES - 1)
+#define MAX_BYTES (HF_SECRET_FILE_BYTES - 1)
 
 static hf_status check_owner(const struct stat *status, const char *path,
                              const struct hf_secret_kind *kind,
                              struct hf_error *error)
 {
-    bool roots = status->st_uid == 0;
-    mode_t others = roots ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
+    bool owned_by_root = status->st_uid == 0;
+    mode_t others =
+        owned_by_root ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
 
-    if (status->st_uid != geteuid() && !roots)
+    if (status->st_uid != geteuid() && !owned_by_root)
         return hf_error_set(error, HF_EDENIED,
                             "%s%s belongs to user %u; expected it to be owned "
                             "by user %u, who runs this, or by root",
@@ -30,7 +31,7 @@ static hf_status check_owner(const struct stat *status, const char *path,
                             "expected %s: chmod it, and replace what is in it "
                             "if others may have read it",
                             kind->name, path, (unsigned)status->st_mode & 07777,
-                            roots ? "0640 or less" : "0600 or less");
+                            owned_by_root ? "0640 or less" : "0600 or less");
     return HF_OK;
 }
 
@@ -73,8 +74,8 @@ static hf_status read_all(int fd, const char *path,
 {
     ssize_t got = 1;
 
-    for (*bytes = 0; got > 0 && *bytes < MOST; *bytes += (size_t)got) {
-        got = read(fd, text + *bytes, MOST - *bytes);
+    for (*bytes = 0; got > 0 && *bytes < MAX_BYTES; *bytes += (size_t)got) {
+        got = read(fd, text + *bytes, MAX_BYTES - *bytes);
         if (got < 0)
             return hf_error_set(error, HF_EURL,
                                 "the file of credentials %s cannot be read: "
@@ -82,12 +83,12 @@ static hf_status read_all(int fd, const char *path,
                                 path, hf_errno_text(errno));
     }
     text[*bytes] = '\0';
-    if (*bytes < MOST)
+    if (*bytes < MAX_BYTES)
         return HF_OK;
     return hf_error_set(error, HF_EURL,
                         "the file of credentials %s is too long; expected less "
                         "than %d bytes",
-                        path, MOST);
+                        path, MAX_BYTES);
 }
 
 hf_status hf_secret_file_read(const char *path, char text[HF_SECRET_FILE_BYTES],

@@ -39,7 +39,7 @@ struct hf_tls_files {
     const char *key;  /* and its key, without a passphrase, closed to others */
 };
 
-enum hf_tls_answer {
+enum hf_tls_result {
     HF_TLS_DONE,   /* did what it says */
     HF_TLS_MORE,   /* wants to be pushed first */
     HF_TLS_CLOSED, /* the peer said goodbye */
@@ -68,21 +68,21 @@ struct hf_tls_ops {
 
     /* Go on with the handshake.  DONE, MORE or FAILED; there may be something
      * to be pulled after each. */
-    enum hf_tls_answer (*handshake)(struct hf_tls *tls);
+    enum hf_tls_result (*handshake)(struct hf_tls *tls);
 
     /* Take in ${count} bytes that were received.  DONE or FAILED. */
-    enum hf_tls_answer (*push)(struct hf_tls *tls, const void *bytes,
+    enum hf_tls_result (*push)(struct hf_tls *tls, const void *bytes,
                                size_t count);
     /* Up to ${room} bytes that are to be sent; how many there are. */
     size_t (*pull)(struct hf_tls *tls, void *bytes, size_t room);
 
     /* After the handshake.  Up to ${room} bytes of what the peer says: DONE
      * with ${count} > 0, MORE, CLOSED or FAILED. */
-    enum hf_tls_answer (*read)(struct hf_tls *tls, void *bytes, size_t room,
+    enum hf_tls_result (*read)(struct hf_tls *tls, void *bytes, size_t room,
                                size_t *count);
     /* Say ${count} > 0 bytes, all of them: pull what that makes.  DONE or
      * FAILED. */
-    enum hf_tls_answer (*write)(struct hf_tls *tls, const void *bytes,
+    enum hf_tls_result (*write)(struct hf_tls *tls, const void *bytes,
                                 size_t count);
 
     /* After FAILED: a text for people, and its status.  HF_EDENIED: a

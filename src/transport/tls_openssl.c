@@ -21,26 +21,26 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "transport/tls.h"
-#include "transport/tls_key.h"
-#include "transport/tls_names.h"
+#include "transport/tls_certificate_names.h"
+#include "transport/tls_private_key.h"
 
 #define WHY_BYTES 224
 
 /* What can no longer be freed when the process ends: see leave(). */
-struct rest {
-    struct rest *next;
+struct leaked {
+    struct leaked *next;
 };
 
 struct hf_tls_context {
-    struct rest rest;
+    struct leaked leaked;
     struct hf_tls_memory memory;
     SSL_CTX *ssl;
-    bool trusts_system; /* no ca= was given */
-    bool shows;         /* cert= was */
+    bool trusts_system;   /* no ca= was given */
+    bool has_certificate; /* cert= was */
 };
 
 struct hf_tls {
-    struct rest rest;
+    struct leaked leaked;
     struct hf_tls_context *context;
     SSL *ssl;
     BIO *in;  /* ciphertext that was received; .ssl's */
@@ -53,54 +53,54 @@ struct hf_tls {
 /* ------------------------------------------------------------------ gate -- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
-static bool shut;          /* under the gate; never opened again */
-static struct rest *rests; /* under the gate, shut */
+static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
+static bool exiting;               /* under the gate; never opened again */
+static struct leaked *leaked_list; /* under the gate, shut */
 static int index_of_tls = -1;
 
-static void shut_gate(void)
+static void on_process_exit(void)
 {
-    pthread_rwlock_wrlock(&gate);
-    shut = true;
-    pthread_rwlock_unlock(&gate);
+    pthread_rwlock_wrlock(&exit_lock);
+    exiting = true;
+    pthread_rwlock_unlock(&exit_lock);
 }
 
-static void start(void)
+static void start_openssl(void)
 {
     if (OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) != 1 ||
-        atexit(shut_gate) != 0)
+        atexit(on_process_exit) != 0)
         return;
     index_of_tls = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 }
 
 /* Each call from outside goes in here and, if that is true, out again. */
-static bool go_in(void)
+static bool enter_openssl(void)
 {
-    (void)pthread_once(&once, start);
-    pthread_rwlock_rdlock(&gate);
-    if (!shut && index_of_tls >= 0) {
+    (void)pthread_once(&once, start_openssl);
+    pthread_rwlock_rdlock(&exit_lock);
+    if (!exiting && index_of_tls >= 0) {
         /* What others left behind in this thread is not ours to explain. */
         ERR_clear_error();
         return true;
     }
-    pthread_rwlock_unlock(&gate);
+    pthread_rwlock_unlock(&exit_lock);
     return false;
 }
 
-static void go_out(void)
+static void leave_openssl(void)
 {
     ERR_clear_error();
-    pthread_rwlock_unlock(&gate);
+    pthread_rwlock_unlock(&exit_lock);
 }
 
 /* Shut out: keep ${rest}, and with it what is OpenSSL's, where a checker of
  * leaks finds it. */
-static void leave(struct rest *rest)
+static void keep_reachable(struct leaked *leaked)
 {
-    pthread_rwlock_wrlock(&gate);
-    rest->next = rests;
-    rests = rest;
-    pthread_rwlock_unlock(&gate);
+    pthread_rwlock_wrlock(&exit_lock);
+    leaked->next = leaked_list;
+    leaked_list = leaked;
+    pthread_rwlock_unlock(&exit_lock);
 }
 
 /* ----------------------------------------------------------------- texts -- */
@@ -138,22 +138,22 @@ static const char *reason(void)
 
 /* RFC 8446, 6: how a server says that we should have shown a certificate, or
  * another one. */
-static bool is_about_ours(const struct hf_tls *tls, int alert)
+static bool is_about_our_certificate(const struct hf_tls *tls, int alert)
 {
-    bool shows = tls->context->shows;
+    bool has_certificate = tls->context->has_certificate;
 
     switch (alert) {
     case SSL_AD_BAD_CERTIFICATE:
         return true;
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_CERTIFICATE_REQUIRED:
-        return !shows;
+        return !has_certificate;
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
     case SSL_AD_CERTIFICATE_REVOKED:
     case SSL_AD_CERTIFICATE_EXPIRED:
     case SSL_AD_CERTIFICATE_UNKNOWN:
     case SSL_AD_UNKNOWN_CA:
-        return shows;
+        return has_certificate;
     default:
         return false;
     }
@@ -163,9 +163,9 @@ static void explain_alert(struct hf_tls *tls, int alert)
 {
     const char *advice = "";
 
-    if (is_about_ours(tls, alert)) {
+    if (is_about_our_certificate(tls, alert)) {
         set_status(tls, HF_EDENIED);
-        advice = tls->context->shows
+        advice = tls->context->has_certificate
                      ? "; see whether it trusts the certificate in cert="
                      : "; perhaps it wants a certificate: cert= and key=";
     }
@@ -203,7 +203,8 @@ static void explain(struct hf_tls *tls, const char *what)
 static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
 {
     char names[WHY_BYTES / 2];
-    bool has_alternatives = hf_tls_names(shown, names, sizeof(names));
+    bool has_alternatives =
+        hf_tls_certificate_names(shown, names, sizeof(names));
 
     set_status(tls, HF_EDENIED);
     switch (problem) {
@@ -261,7 +262,8 @@ static hf_status refuse_file(const char *key, const char *path,
                         key, path, reason(), expected);
 }
 
-static hf_status trust(SSL_CTX *ssl, const char *ca, struct hf_error *error)
+static hf_status load_trusted(SSL_CTX *ssl, const char *ca,
+                              struct hf_error *error)
 {
     if (given(ca) && SSL_CTX_load_verify_file(ssl, ca) != 1)
         return refuse_file("ca", ca, "a PEM file of certificates to trust",
@@ -277,7 +279,7 @@ static hf_status trust(SSL_CTX *ssl, const char *ca, struct hf_error *error)
 static hf_status use_key(SSL_CTX *ssl, const char *path, struct hf_error *error)
 {
     EVP_PKEY *key;
-    hf_status status = hf_tls_key_read(path, &key, error);
+    hf_status status = hf_tls_private_key_read(path, &key, error);
 
     if (status == HF_OK &&
         (key == NULL || SSL_CTX_use_PrivateKey(ssl, key) != 1))
@@ -289,8 +291,9 @@ static hf_status use_key(SSL_CTX *ssl, const char *path, struct hf_error *error)
     return status;
 }
 
-static hf_status show(SSL_CTX *ssl, const struct hf_tls_files *files,
-                      struct hf_error *error)
+static hf_status load_certificate(SSL_CTX *ssl,
+                                  const struct hf_tls_files *files,
+                                  struct hf_error *error)
 {
     if (!given(files->cert))
         return HF_OK;
@@ -316,9 +319,9 @@ static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
     SSL_CTX_set_default_passwd_cb(ssl, hf_tls_no_passphrase);
     /* Each link is a new connection; nothing would take a session up again. */
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
-    status = trust(ssl, files->ca, error);
+    status = load_trusted(ssl, files->ca, error);
     if (status == HF_OK)
-        status = show(ssl, files, error);
+        status = load_certificate(ssl, files, error);
     return status;
 }
 
@@ -329,7 +332,7 @@ static hf_status make_context(struct hf_tls_context *context,
     hf_status status;
 
     context->trusts_system = !given(files->ca);
-    context->shows = given(files->cert);
+    context->has_certificate = given(files->cert);
     context->ssl = SSL_CTX_new(TLS_client_method());
     if (context->ssl == NULL)
         return hf_error_set(error, HF_ENOMEM, "OpenSSL makes no context: %s",
@@ -352,13 +355,13 @@ static hf_status context_new(const struct hf_tls_memory *memory,
     if (made == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for TLS");
     made->memory = *memory;
-    if (!go_in()) {
+    if (!enter_openssl()) {
         memory->free(made);
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "OpenSSL does not start, or the process is ending");
     }
     status = make_context(made, files, error);
-    go_out();
+    leave_openssl();
     if (status != HF_OK)
         memory->free(made);
     else
@@ -368,12 +371,12 @@ static hf_status context_new(const struct hf_tls_memory *memory,
 
 static void context_free(struct hf_tls_context *context)
 {
-    if (!go_in()) {
-        leave(&context->rest);
+    if (!enter_openssl()) {
+        keep_reachable(&context->leaked);
         return;
     }
     SSL_CTX_free(context->ssl);
-    go_out();
+    leave_openssl();
     context->memory.free(context);
 }
 
@@ -381,7 +384,7 @@ static void context_free(struct hf_tls_context *context)
 
 /* Whom to expect: an address by its bytes, a name by its spelling, without the
  * dot that only a resolver wants. */
-static bool expect(struct hf_tls *tls, const char *host)
+static bool set_expected_host(struct hf_tls *tls, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(tls->ssl);
     size_t bytes = strlen(host);
@@ -413,7 +416,8 @@ static bool make_filter(struct hf_tls *tls, const char *host)
         goto free_bios;
     SSL_set_bio(tls->ssl, tls->in, tls->out);
     SSL_set_connect_state(tls->ssl);
-    if (SSL_set_ex_data(tls->ssl, index_of_tls, tls) == 1 && expect(tls, host))
+    if (SSL_set_ex_data(tls->ssl, index_of_tls, tls) == 1 &&
+        set_expected_host(tls, host))
         return true;
     goto free_ssl; /* with its BIOs */
 free_bios:
@@ -432,9 +436,9 @@ static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
     if (tls == NULL)
         return NULL;
     tls->context = context;
-    if (go_in()) {
+    if (enter_openssl()) {
         made = make_filter(tls, host);
-        go_out();
+        leave_openssl();
     }
     if (made)
         return tls;
@@ -444,18 +448,18 @@ static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
 
 static void close_(struct hf_tls *tls)
 {
-    if (!go_in()) {
-        leave(&tls->rest);
+    if (!enter_openssl()) {
+        keep_reachable(&tls->leaked);
         return;
     }
     SSL_free(tls->ssl);
-    go_out();
+    leave_openssl();
     tls->context->memory.free(tls);
 }
 
 /* What ${result} of a call on tls->ssl says. */
-static enum hf_tls_answer judge(struct hf_tls *tls, int result,
-                                const char *what)
+static enum hf_tls_result result_of(struct hf_tls *tls, int result,
+                                    const char *what)
 {
     switch (SSL_get_error(tls->ssl, result)) {
     case SSL_ERROR_NONE:
@@ -470,37 +474,37 @@ static enum hf_tls_answer judge(struct hf_tls *tls, int result,
     }
 }
 
-static enum hf_tls_answer shut_out(struct hf_tls *tls)
+static enum hf_tls_result fail_exiting(struct hf_tls *tls)
 {
     set_why(tls, "the process is ending");
     return HF_TLS_FAILED;
 }
 
-static enum hf_tls_answer handshake(struct hf_tls *tls)
+static enum hf_tls_result handshake(struct hf_tls *tls)
 {
-    enum hf_tls_answer answer;
+    enum hf_tls_result answer;
 
-    if (!go_in())
-        return shut_out(tls);
-    answer = judge(tls, SSL_do_handshake(tls->ssl), "the handshake");
+    if (!enter_openssl())
+        return fail_exiting(tls);
+    answer = result_of(tls, SSL_do_handshake(tls->ssl), "the handshake");
     if (answer == HF_TLS_CLOSED) {
-        set_why(tls, "the server said goodbye in the handshake");
+        set_why(tls, "the server closed TLS during the handshake");
         answer = HF_TLS_FAILED;
     }
-    go_out();
+    leave_openssl();
     return answer;
 }
 
-static enum hf_tls_answer push(struct hf_tls *tls, const void *bytes,
+static enum hf_tls_result push(struct hf_tls *tls, const void *bytes,
                                size_t count)
 {
     size_t written = 0;
 
-    if (!go_in())
-        return shut_out(tls);
+    if (!enter_openssl())
+        return fail_exiting(tls);
     if (BIO_write_ex(tls->in, bytes, count, &written) != 1)
         written = 0;
-    go_out();
+    leave_openssl();
     if (written == count)
         return HF_TLS_DONE;
     set_why(tls, "no memory for what was received");
@@ -511,39 +515,40 @@ static size_t pull(struct hf_tls *tls, void *bytes, size_t room)
 {
     size_t count = 0;
 
-    if (!go_in())
+    if (!enter_openssl())
         return 0;
     if (BIO_read_ex(tls->out, bytes, room, &count) != 1)
         count = 0;
-    go_out();
+    leave_openssl();
     return count;
 }
 
-static enum hf_tls_answer read_(struct hf_tls *tls, void *bytes, size_t room,
+static enum hf_tls_result read_(struct hf_tls *tls, void *bytes, size_t room,
                                 size_t *count)
 {
-    enum hf_tls_answer answer;
+    enum hf_tls_result answer;
 
     *count = 0;
-    if (!go_in())
-        return shut_out(tls);
-    answer = judge(tls, SSL_read_ex(tls->ssl, bytes, room, count), "reading");
-    go_out();
+    if (!enter_openssl())
+        return fail_exiting(tls);
+    answer =
+        result_of(tls, SSL_read_ex(tls->ssl, bytes, room, count), "reading");
+    leave_openssl();
     assert(answer != HF_TLS_DONE || *count > 0);
     return answer;
 }
 
-static enum hf_tls_answer write_(struct hf_tls *tls, const void *bytes,
+static enum hf_tls_result write_(struct hf_tls *tls, const void *bytes,
                                  size_t count)
 {
-    enum hf_tls_answer answer;
+    enum hf_tls_result answer;
     size_t written = 0;
 
-    if (!go_in())
-        return shut_out(tls);
-    answer =
-        judge(tls, SSL_write_ex(tls->ssl, bytes, count, &written), "writing");
-    go_out();
+    if (!enter_openssl())
+        return fail_exiting(tls);
+    answer = result_of(tls, SSL_write_ex(tls->ssl, bytes, count, &written),
+                       "writing");
+    leave_openssl();
     if (answer == HF_TLS_DONE && written == count)
         return HF_TLS_DONE;
     /* It never waits for the peer: there is no renegotiation. */

@@ -6,13 +6,13 @@
 
 #include "core/memory.h"
 
-#define SIZE_LEAST 256
+#define MIN_SIZE 256
 
 /* ---------------------------------------------------------------- writer -- */
 
 static uint8_t *room(struct hf_jute_writer *writer, size_t count)
 {
-    size_t size = writer->size < SIZE_LEAST ? SIZE_LEAST : writer->size;
+    size_t size = writer->size < MIN_SIZE ? MIN_SIZE : writer->size;
     uint8_t *bytes;
 
     if (writer->failed)

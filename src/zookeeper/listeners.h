@@ -18,7 +18,7 @@
 #include <holdfast/holdfast.h>
 
 /* Why there is no connection. */
-struct hf_zk_trouble {
+struct hf_zk_connection_error {
     const char *text; /* with the server's name */
     hf_status status;
     bool final; /* no later attempt will do better */
@@ -31,7 +31,8 @@ struct hf_zk_trouble {
  * .closed. */
 struct hf_zk_listener {
     void *user;
-    void (*trouble)(void *user, const struct hf_zk_trouble *trouble);
+    void (*connection_error)(
+        void *user, const struct hf_zk_connection_error *connection_error);
     /* The policy for reconnecting has come to its end. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
     /* A server is asked, now, to take the session up again, and grants at least
@@ -43,11 +44,11 @@ struct hf_zk_listener {
      * .suspended without .up. */
     void (*up)(void *user, bool resumed);
     /* There is none any more.  Then the calls under way are answered with
-     * HF_ZK_CUT, and what waits for the window is refused. */
+     * HF_ZK_DISCONNECTED, and what waits for the window is refused. */
     void (*suspended)(void *user);
     /* The session is over; calls and what waits were answered before. */
     void (*lost)(void *user, const char *why);
-    /* As hf_zk_session_end() had it, with or without a close request. */
+    /* As hf_zk_session_close() had it, with or without a close request. */
     void (*closed)(void *user);
     /* The session lives at least a timeout from ${anchor_ms}. */
     void (*proven)(void *user, uint64_t anchor_ms);

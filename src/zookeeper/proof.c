@@ -6,7 +6,7 @@
 
 #include "core/time_math.h"
 
-#define SPACING_LEAST_MS 1500
+#define SPACING_MIN_MS 1500
 #define SLOTS_PER_SPACING 16
 
 /* How long before a write the leader must have been heard of, in eighths of the
@@ -14,13 +14,13 @@
  * every third, before an event.  What was held up for this, and a quarter of D
  * more, is reported before the session ends: with a timeout of 10 s four
  * seconds before, with 4 s 0.7, if the leader pings every second. */
-#define HEARD_EIGHTHS 3
+#define PAUSE_EIGHTHS 3
 
 uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
 {
     /* More would leave too little of a short lease to be of use. */
     uint64_t fits_ms = timeout_ms / 8 * 3;
-    uint64_t least_ms = SPACING_LEAST_MS;
+    uint64_t least_ms = SPACING_MIN_MS;
 
     /* The leader pings every half tick; half as much again for its loop. */
     if (tick_ms > 0)
@@ -29,17 +29,17 @@ uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
 }
 
 void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
-                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms,
-                       uint64_t now_ms)
+                       uint64_t tick_ms, bool strict,
+                       uint64_t connect_sent_at_ms, uint64_t now_ms)
 {
     *proof = (struct hf_zk_proof){0};
     proof->spacing_ms = hf_zk_proof_spacing_ms(timeout_ms, tick_ms);
     proof->timeout_ms = timeout_ms;
     proof->strict = strict;
-    proof->greeted_at_ms = greeted_at_ms;
-    proof->before_ms = proof->settled_ms = greeted_at_ms;
-    proof->heard_ms = greeted_at_ms;
-    hf_zk_proof_answered(proof, greeted_at_ms, now_ms);
+    proof->connect_sent_at_ms = connect_sent_at_ms;
+    proof->previous_anchor_ms = proof->confirmed_anchor_ms = connect_sent_at_ms;
+    proof->leader_seen_ms = connect_sent_at_ms;
+    hf_zk_proof_answered(proof, connect_sent_at_ms, now_ms);
 }
 
 void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
@@ -51,22 +51,22 @@ void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
     proof->last_sent_ms = hf_max_ms(proof->last_sent_ms, sent_at_ms);
     if (proof->count > 0 &&
         sent_at_ms <=
-            hf_after_ms(proof->kept[proof->count - 1].sent_ms, apart_ms))
+            hf_after_ms(proof->requests[proof->count - 1].sent_ms, apart_ms))
         return;
-    if (proof->count == HF_ZK_PROOF_KEPT) {
-        memmove(proof->kept, proof->kept + 1,
-                (HF_ZK_PROOF_KEPT - 1) * sizeof proof->kept[0]);
+    if (proof->count == HF_ZK_PROOF_REQUESTS) {
+        memmove(proof->requests, proof->requests + 1,
+                (HF_ZK_PROOF_REQUESTS - 1) * sizeof proof->requests[0]);
         proof->count--;
     }
-    proof->kept[proof->count].sent_ms = sent_at_ms;
-    proof->kept[proof->count].answered_ms = now_ms;
+    proof->requests[proof->count].sent_ms = sent_at_ms;
+    proof->requests[proof->count].answered_ms = now_ms;
     proof->count++;
 }
 
 /* Had the leader heard of ${request} before a write that is sent now? */
-static bool is_settled(const struct hf_zk_proof *proof,
-                       const struct hf_zk_proof_request *request,
-                       uint64_t now_ms)
+static bool was_reported(const struct hf_zk_proof *proof,
+                         const struct hf_zk_proof_request *request,
+                         uint64_t now_ms)
 {
     uint64_t spacing_ms = proof->spacing_ms;
 
@@ -78,16 +78,17 @@ static bool is_settled(const struct hf_zk_proof *proof,
 static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 {
     for (size_t i = proof->count; i > 0; i--) {
-        if (is_settled(proof, &proof->kept[i - 1], now_ms))
-            return proof->kept[i - 1].sent_ms;
+        if (was_reported(proof, &proof->requests[i - 1], now_ms))
+            return proof->requests[i - 1].sent_ms;
     }
-    return proof->greeted_at_ms;
+    return proof->connect_sent_at_ms;
 }
 
 /* The follower handled it behind the last request that it answered. */
 void hf_zk_proof_event(struct hf_zk_proof *proof)
 {
-    proof->heard_ms = hf_max_ms(proof->heard_ms, proof->last_sent_ms);
+    proof->leader_seen_ms =
+        hf_max_ms(proof->leader_seen_ms, proof->last_sent_ms);
 }
 
 struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
@@ -95,16 +96,16 @@ struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
 {
     return (struct hf_zk_proof_sent){.at_ms = now_ms,
                                      .anchor_ms = anchor_ms(proof, now_ms),
-                                     .heard_ms = proof->heard_ms};
+                                     .leader_seen_ms = proof->leader_seen_ms};
 }
 
 /* May the leader have been cut off from the follower since long before? */
 static bool is_after_pause(const struct hf_zk_proof *proof,
                            const struct hf_zk_proof_sent *sent)
 {
-    uint64_t reach_ms = proof->timeout_ms / 8 * HEARD_EIGHTHS;
+    uint64_t reach_ms = proof->timeout_ms / 8 * PAUSE_EIGHTHS;
 
-    return sent->at_ms > hf_after_ms(sent->heard_ms, reach_ms);
+    return sent->at_ms > hf_after_ms(sent->leader_seen_ms, reach_ms);
 }
 
 /* Is its answer late, or was it sent before one that was? */
@@ -112,8 +113,8 @@ static bool is_late(struct hf_zk_proof *proof,
                     const struct hf_zk_proof_sent *sent, uint64_t now_ms)
 {
     if (now_ms - sent->at_ms > proof->spacing_ms / 4)
-        proof->held_up_until_ms = now_ms;
-    return sent->at_ms < proof->held_up_until_ms;
+        proof->last_late_answer_ms = now_ms;
+    return sent->at_ms < proof->last_late_answer_ms;
 }
 
 /* Invariant 11: only what the leader has committed proves anything. */
@@ -124,13 +125,14 @@ uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
     bool late = is_late(proof, sent, now_ms);
 
     assert(sent->at_ms <= now_ms && sent->anchor_ms <= sent->at_ms);
-    if (sent->at_ms >= proof->before_answered_ms) {
-        proof->settled_ms = hf_max_ms(proof->settled_ms, proof->before_ms);
-        proof->before_ms = sent->anchor_ms;
-        proof->before_answered_ms = now_ms;
+    if (sent->at_ms >= proof->previous_answered_ms) {
+        proof->confirmed_anchor_ms =
+            hf_max_ms(proof->confirmed_anchor_ms, proof->previous_anchor_ms);
+        proof->previous_anchor_ms = sent->anchor_ms;
+        proof->previous_answered_ms = now_ms;
     }
-    proof->heard_ms = hf_max_ms(proof->heard_ms, sent->at_ms);
+    proof->leader_seen_ms = hf_max_ms(proof->leader_seen_ms, sent->at_ms);
     return proof->strict || late || is_after_pause(proof, sent)
-               ? proof->settled_ms
+               ? proof->confirmed_anchor_ms
                : sent->anchor_ms;
 }

@@ -45,11 +45,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HF_ZK_PROOF_KEPT 40
+#define HF_ZK_PROOF_REQUESTS 40
 
 struct hf_zk_proof {
-    uint64_t greeted_at_ms; /* the accepted greeting proves itself */
-    uint64_t spacing_ms;    /* D */
+    uint64_t connect_sent_at_ms; /* the accepted greeting proves itself */
+    uint64_t spacing_ms;         /* D */
     uint64_t timeout_ms;
     bool strict;
     /* Answered requests of this connection, rising, no two sent within D/16:
@@ -57,17 +57,17 @@ struct hf_zk_proof {
     struct hf_zk_proof_request {
         uint64_t sent_ms;
         uint64_t answered_ms;
-    } kept[HF_ZK_PROOF_KEPT];
+    } requests[HF_ZK_PROOF_REQUESTS];
     size_t count;
     uint64_t last_sent_ms; /* of the latest request that was answered */
     /* What the leader sent out before this has reached the follower. */
-    uint64_t heard_ms;
+    uint64_t leader_seen_ms;
     /* An earlier write: what it would have proven, and when it was answered.
      * And what such writes have proven, as later ones showed. */
-    uint64_t before_ms;
-    uint64_t before_answered_ms;
-    uint64_t settled_ms;
-    uint64_t held_up_until_ms; /* the last answer that was late came then */
+    uint64_t previous_anchor_ms;
+    uint64_t previous_answered_ms;
+    uint64_t confirmed_anchor_ms;
+    uint64_t last_late_answer_ms; /* the last answer that was late came then */
 };
 
 /* D for a session of ${timeout_ms} on servers of ${tick_ms}, 0 if unknown. */
@@ -76,8 +76,8 @@ uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms);
 /* A new connection, on which nothing was answered but its greeting, just
  * now. */
 void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
-                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms,
-                       uint64_t now_ms);
+                       uint64_t tick_ms, bool strict,
+                       uint64_t connect_sent_at_ms, uint64_t now_ms);
 
 /* A request sent at ${sent_at_ms} was answered at ${now_ms}. */
 void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
@@ -90,7 +90,7 @@ void hf_zk_proof_event(struct hf_zk_proof *proof);
 struct hf_zk_proof_sent {
     uint64_t at_ms;
     uint64_t anchor_ms; /* what a write then proves if nothing is held up */
-    uint64_t heard_ms;  /* until when nothing was */
+    uint64_t leader_seen_ms; /* until when nothing was */
 };
 
 struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,

@@ -77,9 +77,9 @@ enum hf_zk_error {
     HF_ZK_ERROR_TABLE(HF_ZK_ERROR_ENUM_)
 #undef HF_ZK_ERROR_ENUM_
     /* Ours: the connection ended first; it may have happened, or may yet. */
-    HF_ZK_CUT = 1,
+    HF_ZK_DISCONNECTED = 1,
     /* Ours: the answer is no answer to that request. */
-    HF_ZK_NONSENSE = 2,
+    HF_ZK_MALFORMED = 2,
 };
 /* clang-format on */
 

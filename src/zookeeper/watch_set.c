@@ -4,19 +4,19 @@
 #include <assert.h>
 #include <string.h>
 
-#include "zookeeper/wire.h"
+#include "zookeeper/zk_wire.h"
 
 /* A SetWatches ends when it has so many bytes: servers refuse packets of a
  * megabyte (jute.maxbuffer), and ours are no longer than this and one path. */
 #define RESUME_BYTES (128 << 10)
 
-struct key {
+struct watch_key {
     enum hf_zk_watch_mode mode;
     const char *path;
     size_t bytes;
 };
 
-static struct hf_zk_watcher *of_node(const struct hf_tree_node *node)
+static struct hf_zk_watcher *watcher_of(const struct hf_tree_node *node)
 {
     size_t offset = offsetof(struct hf_zk_watcher, by_path);
 
@@ -27,8 +27,8 @@ static struct hf_zk_watcher *of_node(const struct hf_tree_node *node)
 
 static int compare(const void *a, const struct hf_tree_node *node)
 {
-    const struct key *key = a;
-    const struct hf_zk_watcher *watcher = of_node(node);
+    const struct watch_key *key = a;
+    const struct hf_zk_watcher *watcher = watcher_of(node);
 
     if (key->mode != watcher->mode)
         return key->mode < watcher->mode ? -1 : 1;
@@ -46,27 +46,27 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
                                            enum hf_zk_watch_mode mode,
                                            const char *path, size_t bytes)
 {
-    const struct key key = {mode, path, bytes};
+    const struct watch_key key = {mode, path, bytes};
 
-    return of_node(hf_tree_find(&set->paths, &key));
+    return watcher_of(hf_tree_find(&set->paths, &key));
 }
 
 void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
                          struct hf_zk_watcher *watcher)
 {
-    const struct key key = {watcher->mode, watcher->path,
-                            strlen(watcher->path)};
+    const struct watch_key key = {watcher->mode, watcher->path,
+                                  strlen(watcher->path)};
     struct hf_zk_watcher *first =
         hf_zk_watch_set_find(set, key.mode, key.path, key.bytes);
 
     assert(!watcher->in_set);
     watcher->in_set = true;
-    watcher->to_tell = false;
+    watcher->to_notify = false;
     watcher->bytes = key.bytes;
-    watcher->beside = NULL;
+    watcher->next_at_path = NULL;
     if (first != NULL) {
-        watcher->beside = first->beside;
-        first->beside = watcher;
+        watcher->next_at_path = first->next_at_path;
+        first->next_at_path = watcher;
     } else {
         hf_tree_add(&set->paths, &watcher->by_path, &key);
     }
@@ -80,7 +80,7 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
 void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
                             struct hf_zk_watcher *watcher)
 {
-    const struct key key = {watcher->mode, watcher->path, watcher->bytes};
+    const struct watch_key key = {watcher->mode, watcher->path, watcher->bytes};
     struct hf_zk_watcher *at =
         hf_zk_watch_set_find(set, key.mode, key.path, key.bytes);
 
@@ -92,41 +92,41 @@ void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
         watcher->next->link = watcher->link;
     if (at == watcher) {
         hf_tree_remove(&set->paths, &watcher->by_path, &key);
-        if (watcher->beside != NULL)
-            hf_tree_add(&set->paths, &watcher->beside->by_path, &key);
+        if (watcher->next_at_path != NULL)
+            hf_tree_add(&set->paths, &watcher->next_at_path->by_path, &key);
         return;
     }
-    while (at->beside != watcher)
-        at = at->beside;
-    at->beside = watcher->beside;
+    while (at->next_at_path != watcher)
+        at = at->next_at_path;
+    at->next_at_path = watcher->next_at_path;
 }
 
 /* ---------------------------------------------------------------- events -- */
 
-static struct hf_zk_watcher *next_to_tell(const struct hf_zk_watch_set *set,
-                                          const struct key *key)
+static struct hf_zk_watcher *next_to_notify(const struct hf_zk_watch_set *set,
+                                            const struct watch_key *key)
 {
     struct hf_zk_watcher *watcher =
         hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
 
-    while (watcher != NULL && !watcher->to_tell)
-        watcher = watcher->beside;
+    while (watcher != NULL && !watcher->to_notify)
+        watcher = watcher->next_at_path;
     return watcher;
 }
 
 /* Those who are there now: who is told may remove others, and add some. */
-static void tell(const struct hf_zk_watch_set *set, const struct key *key,
-                 enum hf_zk_event_type type)
+static void notify_all(const struct hf_zk_watch_set *set,
+                       const struct watch_key *key, enum hf_zk_event_type type)
 {
     struct hf_zk_watcher *watcher =
         hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
 
-    for (; watcher != NULL; watcher = watcher->beside) {
+    for (; watcher != NULL; watcher = watcher->next_at_path) {
         watcher->armed = false;
-        watcher->to_tell = true;
+        watcher->to_notify = true;
     }
-    while ((watcher = next_to_tell(set, key)) != NULL) {
-        watcher->to_tell = false;
+    while ((watcher = next_to_notify(set, key)) != NULL) {
+        watcher->to_notify = false;
         watcher->fired(watcher, type);
     }
 }
@@ -135,13 +135,13 @@ void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
                            enum hf_zk_event_type type, const char *path,
                            size_t bytes)
 {
-    const struct key data = {HF_ZK_WATCH_DATA, path, bytes};
-    const struct key children = {HF_ZK_WATCH_CHILDREN, path, bytes};
+    const struct watch_key data = {HF_ZK_WATCH_DATA, path, bytes};
+    const struct watch_key children = {HF_ZK_WATCH_CHILDREN, path, bytes};
 
     if (type != HF_ZK_NODE_CHILDREN_CHANGED)
-        tell(set, &data, type);
+        notify_all(set, &data, type);
     if (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED)
-        tell(set, &children, type);
+        notify_all(set, &children, type);
 }
 
 /* ---------------------------------------------------------------- resume -- */
@@ -174,7 +174,7 @@ static void begin_packet(struct packet *packet)
     packet->open = true;
 }
 
-static void go_on_with_children(struct packet *packet)
+static void begin_children_list(struct packet *packet)
 {
     hf_jute_set_int(packet->out, packet->count_at, packet->count);
     hf_jute_put_int(packet->out, 0); /* exists watches */
@@ -184,7 +184,7 @@ static void go_on_with_children(struct packet *packet)
 static void end_packet(struct packet *packet)
 {
     if (!packet->children)
-        go_on_with_children(packet);
+        begin_children_list(packet);
     hf_jute_set_int(packet->out, packet->count_at, packet->count);
     hf_jute_end_frame(packet->out, packet->begin);
     packet->open = false;
@@ -195,7 +195,7 @@ static void put_path(struct packet *packet, const struct hf_zk_watcher *watcher)
     if (!packet->open)
         begin_packet(packet);
     if (!packet->children && watcher->mode == HF_ZK_WATCH_CHILDREN)
-        go_on_with_children(packet);
+        begin_children_list(packet);
     hf_jute_put_buffer(packet->out, watcher->path, watcher->bytes);
     packet->count++;
     if (packet->out->used - packet->begin >= RESUME_BYTES)
@@ -203,14 +203,14 @@ static void put_path(struct packet *packet, const struct hf_zk_watcher *watcher)
 }
 
 /* Is it the first of those at its path that the new connection has to have? */
-static bool stands_for_path(const struct hf_zk_watch_set *set,
-                            const struct hf_zk_watcher *watcher)
+static bool is_first_armed(const struct hf_zk_watch_set *set,
+                           const struct hf_zk_watcher *watcher)
 {
     const struct hf_zk_watcher *first =
         hf_zk_watch_set_find(set, watcher->mode, watcher->path, watcher->bytes);
 
     while (!first->armed)
-        first = first->beside;
+        first = first->next_at_path;
     return first == watcher;
 }
 
@@ -225,7 +225,7 @@ void hf_zk_watch_set_resume(const struct hf_zk_watch_set *set,
     for (enum hf_zk_watch_mode mode = 0; mode < HF_ZK_WATCH_MODES; mode++) {
         for (watcher = set->first; watcher != NULL; watcher = watcher->next) {
             if (watcher->mode == mode && watcher->armed &&
-                stands_for_path(set, watcher))
+                is_first_armed(set, watcher))
                 put_path(&packet, watcher);
         }
     }

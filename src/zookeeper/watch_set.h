@@ -38,11 +38,12 @@ struct hf_zk_watcher {
     bool idle;  /* nobody waits: a new connection need not have it */
     bool in_set;
     /* The set's own. */
-    bool to_tell;                 /* of the event that is being told */
-    size_t bytes;                 /* of .path */
-    struct hf_tree_node by_path;  /* of the first at its path */
-    struct hf_zk_watcher *beside; /* another at the same path, in this mode */
-    struct hf_zk_watcher *next;   /* of all, the newest first */
+    bool to_notify;              /* of the event that is being told */
+    size_t bytes;                /* of .path */
+    struct hf_tree_node by_path; /* of the first at its path */
+    struct hf_zk_watcher
+        *next_at_path;          /* another at the same path, in this mode */
+    struct hf_zk_watcher *next; /* of all, the newest first */
     struct hf_zk_watcher **link;
 };
 

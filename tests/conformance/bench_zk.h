@@ -7,7 +7,7 @@
 #define HF_TESTS_CONFORMANCE_BENCH_ZK_H
 
 #include "conformance/bench.h"
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 
 /* Run the suite with clients that write in ${layout}; as suite_run(). */
 int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown);

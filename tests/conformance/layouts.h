@@ -4,7 +4,7 @@
 #ifndef HF_TESTS_CONFORMANCE_LAYOUTS_H
 #define HF_TESTS_CONFORMANCE_LAYOUTS_H
 
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 
 #define LAYOUTS 3
 

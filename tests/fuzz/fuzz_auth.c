@@ -26,8 +26,8 @@ static void check_found(const struct hf_auth *auth, const char *text,
 {
     MUST(strlen(auth->user) < HF_AUTH_BYTES);
     MUST(strlen(auth->password) < HF_AUTH_BYTES);
-    MUST(auth->elsewhere == (auth->password[0] == '\0'));
-    if (auth->elsewhere)
+    MUST(auth->for_other_servers == (auth->password[0] == '\0'));
+    if (auth->for_other_servers)
         return;
     MUST(strstr(text, "//") != NULL || rows[row].hosts[0][0] == '\0');
     MUST(strchr(text, '%') != NULL ||

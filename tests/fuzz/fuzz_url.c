@@ -4,7 +4,7 @@
 
 #include "core/url.h"
 #include "core/utf8.h"
-#include "engines/zookeeper/config.h"
+#include "engines/zookeeper/zk_config.h"
 #include "fuzz.h"
 
 /* No text of the library or of this file has it. */

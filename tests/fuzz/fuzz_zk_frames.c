@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/admission.h"
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 #include "fuzz.h"
 #include "heap/heap.h"
 #include "zk_stage.h"

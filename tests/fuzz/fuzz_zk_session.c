@@ -25,14 +25,14 @@
 static void stale(struct play *p)
 {
     static const uint8_t pong[] = {0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe};
-    uint64_t number = p->s.number - 1;
+    uint64_t number = p->s.connection_number - 1;
     size_t told = p->s.told.used;
 
-    hf_zk_session_link_up(hf_zk_session(p->s.zk), number, p->s.now_ms);
+    hf_zk_session_connection_up(hf_zk_session(p->s.zk), number, p->s.now_ms);
     hf_zk_session_receive(hf_zk_session(p->s.zk), number, p->s.now_ms, pong,
                           sizeof pong);
-    hf_zk_session_link_down(hf_zk_session(p->s.zk), number, p->s.now_ms,
-                            HF_EUNREACHABLE, "stale");
+    hf_zk_session_connection_down(hf_zk_session(p->s.zk), number, p->s.now_ms,
+                                  HF_EUNREACHABLE, "stale");
     MUST(p->s.told.used == told);
 }
 

@@ -2,7 +2,7 @@
 /* A server that says anything. */
 #include <stdio.h>
 
-#include "engines/zookeeper/watches.h"
+#include "engines/zookeeper/zk_watches.h"
 #include "play.h"
 
 /* Bytes of the program. */
@@ -29,8 +29,8 @@ static const int32_t errors[] = {
     HF_ZK_NO_NODE,        HF_ZK_NODE_EXISTS,     HF_ZK_NO_AUTH,
     HF_ZK_NOT_EMPTY,      HF_ZK_SESSION_EXPIRED, HF_ZK_SESSION_MOVED,
     HF_ZK_UNIMPLEMENTED,  HF_ZK_THROTTLED,       HF_ZK_CONNECTION_LOSS,
-    HF_ZK_QUOTA_EXCEEDED, HF_ZK_SYSTEM_ERROR,    HF_ZK_CUT,
-    HF_ZK_NONSENSE,       HF_ZK_NOT_READ_ONLY,   -4711,
+    HF_ZK_QUOTA_EXCEEDED, HF_ZK_SYSTEM_ERROR,    HF_ZK_DISCONNECTED,
+    HF_ZK_MALFORMED,      HF_ZK_NOT_READ_ONLY,   -4711,
 };
 
 static int32_t choose_error(struct play *p)

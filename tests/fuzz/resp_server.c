@@ -8,26 +8,26 @@
 #include "fuzz.h"
 #include "resp_reply.h"
 #include "resp_script.h"
-#include "transport/link.h"
+#include "transport/connection.h"
 
 #define LINKS_MAX 64
 #define ROUNDS_MAX 64
 
-struct hf_link {
-    struct hf_link_user user;
+struct hf_connection {
+    struct hf_connection_callbacks user;
     uint64_t number;
     struct leases *leases;
     bool up, failed, hung_up;
     struct bytes out; /* what the client has sent */
     struct bytes in;  /* what it is sent */
     char channel[128];
-    struct hf_link *next;
+    struct hf_connection *next;
 };
 
 static struct {
     struct client *client;
     struct leases leases[LEASES_SERVERS];
-    struct hf_link *links;
+    struct hf_connection *links;
     uint64_t number;
     bool clustered;
     /* Of what is next: */
@@ -42,24 +42,26 @@ static struct {
 /* ------------------------------------------------------------------ links --
  */
 
-struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
-                                    const struct hf_link_user *user,
-                                    hf_status *status,
-                                    char why[HF_LINK_TEXT_BYTES]);
-bool __wrap_hf_link_send(struct hf_link *link, const void *bytes, size_t count,
-                         size_t *taken);
-const char *__wrap_hf_link_why(const struct hf_link *link);
-hf_status __wrap_hf_link_status(const struct hf_link *link);
-bool __wrap_hf_link_hung_up(const struct hf_link *link);
-bool __wrap_hf_link_awaits_tls(const struct hf_link *link);
-void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end);
+struct hf_connection *
+__wrap_hf_connection_open(const struct hf_connection_config *way,
+                          const struct hf_connection_callbacks *user,
+                          hf_status *status,
+                          char why[HF_CONNECTION_TEXT_BYTES]);
+bool __wrap_hf_connection_send(struct hf_connection *link, const void *bytes,
+                               size_t count, size_t *taken);
+const char *__wrap_hf_connection_why(const struct hf_connection *link);
+hf_status __wrap_hf_connection_status(const struct hf_connection *link);
+bool __wrap_hf_connection_closed_by_peer(const struct hf_connection *link);
+bool __wrap_hf_connection_awaits_tls(const struct hf_connection *link);
+void __wrap_hf_connection_close(struct hf_connection *link,
+                                enum hf_connection_close_mode end);
 
-struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
-                                    const struct hf_link_user *user,
-                                    hf_status *status,
-                                    char why[HF_LINK_TEXT_BYTES])
+struct hf_connection *
+__wrap_hf_connection_open(const struct hf_connection_config *way,
+                          const struct hf_connection_callbacks *user,
+                          hf_status *status, char why[HF_CONNECTION_TEXT_BYTES])
 {
-    struct hf_link *link = calloc(1, sizeof *link);
+    struct hf_connection *link = calloc(1, sizeof *link);
     char digit = '0';
 
     (void)status;
@@ -75,40 +77,41 @@ struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
     return link;
 }
 
-bool __wrap_hf_link_send(struct hf_link *link, const void *bytes, size_t count,
-                         size_t *taken)
+bool __wrap_hf_connection_send(struct hf_connection *link, const void *bytes,
+                               size_t count, size_t *taken)
 {
     *taken = link->up ? count : 0;
     bytes_put(&link->out, bytes, *taken);
     return !link->failed;
 }
 
-const char *__wrap_hf_link_why(const struct hf_link *link)
+const char *__wrap_hf_connection_why(const struct hf_connection *link)
 {
     (void)link;
     return "broken";
 }
 
-hf_status __wrap_hf_link_status(const struct hf_link *link)
+hf_status __wrap_hf_connection_status(const struct hf_connection *link)
 {
     (void)link;
     return HF_EUNREACHABLE;
 }
 
-bool __wrap_hf_link_hung_up(const struct hf_link *link)
+bool __wrap_hf_connection_closed_by_peer(const struct hf_connection *link)
 {
     return link->hung_up;
 }
 
-bool __wrap_hf_link_awaits_tls(const struct hf_link *link)
+bool __wrap_hf_connection_awaits_tls(const struct hf_connection *link)
 {
     (void)link;
     return false;
 }
 
-void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end)
+void __wrap_hf_connection_close(struct hf_connection *link,
+                                enum hf_connection_close_mode end)
 {
-    struct hf_link **at = &net.links;
+    struct hf_connection **at = &net.links;
 
     (void)end;
     while (*at != link)
@@ -121,18 +124,18 @@ void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end)
 
 /* A callback may close any connection, so each is looked for again by its
  * number. */
-static struct hf_link *find(uint64_t number)
+static struct hf_connection *find(uint64_t number)
 {
-    struct hf_link *link = net.links;
+    struct hf_connection *link = net.links;
 
     while (link != NULL && link->number != number)
         link = link->next;
     return link;
 }
 
-static struct hf_link *at(uint8_t place)
+static struct hf_connection *at(uint8_t place)
 {
-    struct hf_link *link = net.links;
+    struct hf_connection *link = net.links;
 
     for (; link != NULL && place > 0; place--)
         link = link->next != NULL ? link->next : net.links;
@@ -164,7 +167,7 @@ static char *take_word(char **at, char *end)
 }
 
 /* Whether it speaks TLS. */
-static bool take_question(const struct hf_link *link, size_t *taken)
+static bool take_question(const struct hf_connection *link, size_t *taken)
 {
     const char *at = (const char *)link->out.bytes + *taken;
     size_t left = link->out.count - *taken;
@@ -178,7 +181,7 @@ static bool take_question(const struct hf_link *link, size_t *taken)
 
 /* False if there is no more.  Links send whole commands, as nothing here is
  * ever full. */
-static bool take_command(struct hf_link *link, struct command *command,
+static bool take_command(struct hf_connection *link, struct command *command,
                          size_t *taken)
 {
     static char none[] = "", asked[] = "TLS?";
@@ -245,7 +248,8 @@ static void sort(struct lease_answer *answer)
                 leases_swap(answer, k - 1, k);
 }
 
-static void run_script(struct hf_link *link, const struct command *command)
+static void run_script(struct hf_connection *link,
+                       const struct command *command)
 {
     size_t keys = strtoul(command->words[2], NULL, 10);
     char **words = (char **)(uintptr_t)command->words + 3 + keys;
@@ -299,7 +303,7 @@ static void put_slots(struct bytes *to)
     }
 }
 
-static void reply(struct hf_link *link, const struct command *command)
+static void reply(struct hf_connection *link, const struct command *command)
 {
     const char *word = command->words[0];
     uint64_t ms = leases_clock_ms(link->leases);
@@ -350,7 +354,8 @@ static void on_notice(struct leases *leases, const struct lease_notice *notice)
     else
         (void)snprintf(text, sizeof text, "revoked %" PRIu32 " %s %s",
                        n->revoked, id, n->queue);
-    for (struct hf_link *link = net.links; link != NULL; link = link->next) {
+    for (struct hf_connection *link = net.links; link != NULL;
+         link = link->next) {
         if (link->leases != leases || link->channel[0] == '\0')
             continue;
         bytes_print(&link->in, "*3\r\n$7\r\nmessage\r\n");
@@ -362,7 +367,7 @@ static void on_notice(struct leases *leases, const struct lease_notice *notice)
 /* ------------------------------------------------------------------ serve --
  */
 
-static void answer_commands(struct hf_link *link)
+static void answer_commands(struct hf_connection *link)
 {
     struct command command;
     size_t taken = 0;
@@ -372,7 +377,7 @@ static void answer_commands(struct hf_link *link)
     bytes_drop(&link->out, taken);
 }
 
-static void deliver(struct hf_link *link)
+static void deliver(struct hf_connection *link)
 {
     struct bytes arrived = link->in;
     size_t count = arrived.count;
@@ -388,7 +393,7 @@ static void deliver(struct hf_link *link)
 }
 
 /* True if anything has happened. */
-static bool serve_one(struct hf_link *link)
+static bool serve_one(struct hf_connection *link)
 {
     if (net.muted[link->leases->number])
         return false;
@@ -410,12 +415,13 @@ static bool serve_all(struct client *client)
     size_t count = 0;
     bool happened = false;
 
-    for (struct hf_link *link = net.links; link != NULL; link = link->next) {
+    for (struct hf_connection *link = net.links; link != NULL;
+         link = link->next) {
         MUST(count < LINKS_MAX);
         numbers[count++] = link->number;
     }
     while (count-- > 0) {
-        struct hf_link *link = find(numbers[count]);
+        struct hf_connection *link = find(numbers[count]);
 
         if (link != NULL && serve_one(link))
             happened = true;
@@ -468,7 +474,7 @@ static const char *const greetings[] = {
     ":1",         "+OK",     "*0",     "$-1",
     "-NOPERM no", "-ERR no", "$0\r\n", "$17\r\ncluster_enabled:1"};
 
-static void speak_raw(struct client *client, struct hf_link *link)
+static void speak_raw(struct client *client, struct hf_connection *link)
 {
     size_t count = client_next(client);
     const uint8_t *bytes = client_some(client, &count);
@@ -482,7 +488,7 @@ static void lie_in_greeting(uint8_t how)
     net.greeted = how < 248 ? greeted[how / 8 % 7] : "TLS?";
 }
 
-static void hang_up(struct hf_link *link)
+static void hang_up(struct hf_connection *link)
 {
     link->hung_up = true;
     link->user.down(link->user.arg, HF_EUNREACHABLE, "reset");
@@ -491,7 +497,7 @@ static void hang_up(struct hf_link *link)
 void resp_step(struct client *client)
 {
     uint8_t what = client_next(client) % 12, how = client_next(client);
-    struct hf_link *link = at(how);
+    struct hf_connection *link = at(how);
 
     if (what < 4)
         leases_lie(&net.leases[how % LEASES_SERVERS]);

@@ -9,7 +9,7 @@
 #include "chaos.h"
 #include "core/time_math.h"
 #include "engines/leased/leased.h"
-#include "engines/zookeeper/zk.h"
+#include "engines/zookeeper/zk_machine.h"
 #include "gate.h"
 #include "question.h"
 #include "turn.h"

@@ -27,7 +27,7 @@ MUTATIONS = (
     ("LEASED_SAFE_FROM_ANSWER", ("--engine", "leased"), 60),
     ("LEASED_NOT_PROBED", ("--engine", "leased"), 160),
     ("PARTICIPANT_OLD_GENERATION", ("--rounds",), 60),
-    ("ZK_MEMBER_LOWERED", ("--rounds", "--engine", "zk"), 80),
+    ("ZK_PARTICIPANT_CLEARED", ("--rounds", "--engine", "zk"), 80),
 )
 TURNS = 16
 

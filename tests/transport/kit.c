@@ -232,7 +232,7 @@ static void on_up(void *arg)
     client->told++;
     client->up = true;
     if (client->close_when_up)
-        client_close(client, HF_LINK_ABORT);
+        client_close(client, HF_CONNECTION_ABORT);
 }
 
 static void keep_last(struct client *client, const char *bytes, size_t count)
@@ -258,7 +258,7 @@ static void on_received(void *arg, const void *bytes, size_t count)
     memcpy(client->bytes, bytes, kept);
     keep_last(client, bytes, count);
     if (client->close_when_received)
-        client_close(client, HF_LINK_ABORT);
+        client_close(client, HF_CONNECTION_ABORT);
 }
 
 static void on_writable(void *arg)
@@ -279,7 +279,7 @@ static void on_down(void *arg, hf_status status, const char *why)
     client->down = true;
     client->status = status;
     if (client->close_when_down)
-        client_close(client, HF_LINK_ABORT);
+        client_close(client, HF_CONNECTION_ABORT);
     /* The text must outlive the link. */
     (void)snprintf(client->why, sizeof(client->why), "%s", why);
 }
@@ -314,14 +314,14 @@ void client_start(struct client *client)
 
 bool client_open(struct client *client, const char *host, uint16_t port)
 {
-    const struct hf_link_user user = {
+    const struct hf_connection_callbacks user = {
         .up = on_up,
         .received = on_received,
         .writable = on_writable,
         .down = on_down,
         .arg = client,
     };
-    struct hf_link_way way = client->way;
+    struct hf_connection_config way = client->way;
     char copy[HF_RESOLVER_HOST_BYTES];
 
     /* Theirs for the call only. */
@@ -331,7 +331,8 @@ bool client_open(struct client *client, const char *host, uint16_t port)
     client->up = client->down = client->writable = false;
     client->received = 0;
     client->told = 0;
-    client->link = hf_link_open(&way, &user, &client->status, client->why);
+    client->link =
+        hf_connection_open(&way, &user, &client->status, client->why);
     memset(copy, 'x', sizeof(copy));
     assert_int_equal(client->told, 0); /* never from inside the call */
     return client->link != NULL;
@@ -393,17 +394,17 @@ void client_send(struct client *client, const void *bytes, size_t count)
 
     for (size_t at = 0; at < count; at += taken) {
         client->writable = false;
-        assert_true(hf_link_send(client->link, (const char *)bytes + at,
-                                 count - at, &taken));
+        assert_true(hf_connection_send(client->link, (const char *)bytes + at,
+                                       count - at, &taken));
         assert_true(taken <= count - at);
         if (taken < count - at)
             kit_run_until(&client->loop, is_writable, client);
     }
 }
 
-void client_close(struct client *client, enum hf_link_end end)
+void client_close(struct client *client, enum hf_connection_close_mode end)
 {
-    hf_link_close(client->link, end);
+    hf_connection_close(client->link, end);
     client->link = NULL;
 }
 
@@ -412,7 +413,7 @@ void client_stop(struct client *client)
     unsigned told;
 
     if (client->link != NULL)
-        client_close(client, HF_LINK_ABORT);
+        client_close(client, HF_CONNECTION_ABORT);
     told = client->told;
     hf_resolver_free(client->resolver);
     kit_loop_end(&client->loop);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "transport/link.h"
+#include "transport/connection.h"
 
 /* ------------------------------------------------------------------ loop -- */
 
@@ -58,19 +58,19 @@ void server_stop(struct server *server);
 struct client {
     uv_loop_t loop;
     struct hf_resolver *resolver;
-    struct hf_link *link;
-    struct hf_link_way way;
+    struct hf_connection *link;
+    struct hf_connection_config way;
     bool up;
     bool down;
     bool writable;
     hf_status status; /* of .why */
-    char why[HF_LINK_TEXT_BYTES];
+    char why[HF_CONNECTION_TEXT_BYTES];
     size_t received;
-    char bytes[4096];             /* of the last call, from its start */
-    char last[16];                /* of all that was received */
-    unsigned told;                /* calls of any kind */
-    unsigned logged;              /* lines */
-    char log[HF_LINK_TEXT_BYTES]; /* the last one */
+    char bytes[4096];                   /* of the last call, from its start */
+    char last[16];                      /* of all that was received */
+    unsigned told;                      /* calls of any kind */
+    unsigned logged;                    /* lines */
+    char log[HF_CONNECTION_TEXT_BYTES]; /* the last one */
     /* Where to close from inside the callback. */
     bool close_when_up;
     bool close_when_received;
@@ -85,7 +85,7 @@ void client_await_down(struct client *client);
 void client_await_bytes(struct client *client, size_t count);
 /* Send all of it, waiting for room. */
 void client_send(struct client *client, const void *bytes, size_t count);
-void client_close(struct client *client, enum hf_link_end end);
+void client_close(struct client *client, enum hf_connection_close_mode end);
 /* Free everything; checks that nothing is told any more. */
 void client_stop(struct client *client);
 

@@ -52,7 +52,7 @@ static void bytes_go_both_ways(void **state)
     server_send(&server, "world", 5);
     client_await_bytes(&client, 5);
     assert_memory_equal(client.bytes, "world", 5);
-    client_close(&client, HF_LINK_FINISH);
+    client_close(&client, HF_CONNECTION_FINISH);
     assert_int_equal(server_await_end(&server), 0);
     stop_both(&client, &server);
 }
@@ -67,10 +67,10 @@ static void nothing_is_taken_before_it_is_up(void **state)
     client_start(&client);
     server_listen(&server, 8);
     assert_true(client_open(&client, HERE, server.port));
-    assert_true(hf_link_send(client.link, "early", 5, &taken));
+    assert_true(hf_connection_send(client.link, "early", 5, &taken));
     assert_int_equal(taken, 0);
     client_await_up(&client);
-    assert_true(hf_link_send(client.link, "", 0, &taken));
+    assert_true(hf_connection_send(client.link, "", 0, &taken));
     assert_int_equal(taken, 0);
     stop_both(&client, &server);
 }
@@ -88,7 +88,7 @@ static void a_refused_connection_says_so(void **state)
     client_await_down(&client);
     assert_false(client.up);
     assert_string_equal(client.why, "connection refused");
-    assert_false(hf_link_hung_up(client.link));
+    assert_false(hf_connection_closed_by_peer(client.link));
     client_stop(&client);
 }
 
@@ -118,7 +118,7 @@ static void what_came_before_the_end_is_delivered(void **state)
     assert_int_equal(client.received, 10);
     assert_memory_equal(client.bytes, "last words", 10);
     assert_string_equal(client.why, "closed by the server");
-    assert_true(hf_link_hung_up(client.link));
+    assert_true(hf_connection_closed_by_peer(client.link));
     stop_both(&client, &server);
 }
 
@@ -132,7 +132,7 @@ static void a_reset_says_so(void **state)
     server_reset(&server);
     client_await_down(&client);
     assert_string_equal(client.why, "connection reset by peer");
-    assert_true(hf_link_hung_up(client.link));
+    assert_true(hf_connection_closed_by_peer(client.link));
     stop_both(&client, &server);
 }
 
@@ -151,9 +151,9 @@ static void writing_to_a_broken_connection_raises_nothing(void **state)
     server_reset(&server);
     /* The first may find the reset, the second surely does. */
     for (int i = 0; i < 100 && alive; i++)
-        alive = hf_link_send(client.link, bytes, sizeof(bytes), &taken);
+        alive = hf_connection_send(client.link, bytes, sizeof(bytes), &taken);
     assert_false(alive);
-    assert_true(strlen(hf_link_why(client.link)) > 0);
+    assert_true(strlen(hf_connection_why(client.link)) > 0);
     kit_turn(&client.loop);
     assert_false(client.down); /* told once, by the call */
     stop_both(&client, &server);
@@ -167,7 +167,7 @@ static void abort_drops_what_is_under_way(void **state)
     (void)state;
     connect_both(&client, &server);
     client_send(&client, "late", 4);
-    client_close(&client, HF_LINK_ABORT);
+    client_close(&client, HF_CONNECTION_ABORT);
     assert_int_equal(server_await_end(&server), ECONNRESET);
     stop_both(&client, &server);
 }
@@ -196,7 +196,7 @@ static void more_than_there_is_room_for_waits(void **state)
     connect_both(&client, &server);
     while (got < MUCH) {
         assert_true(
-            hf_link_send(client.link, bytes + sent, MUCH - sent, &taken));
+            hf_connection_send(client.link, bytes + sent, MUCH - sent, &taken));
         sent += taken;
         if (sent - got > 0) {
             size_t count =
@@ -225,7 +225,7 @@ static void while_there_is_no_room_nothing_spins(void **state)
     assert_non_null(bytes);
     connect_both(&client, &server);
     while (taken > 0)
-        assert_true(hf_link_send(client.link, bytes, MUCH, &taken));
+        assert_true(hf_connection_send(client.link, bytes, MUCH, &taken));
     for (int i = 0; i < 100; i++)
         kit_turn(&client.loop);
     assert_false(client.writable);
@@ -423,7 +423,7 @@ static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
     connect_both(&client, &server);
     child = fork();
     if (child == 0) {
-        hf_link_after_fork(client.link);
+        hf_connection_after_fork(client.link);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

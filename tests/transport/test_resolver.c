@@ -104,7 +104,7 @@ static void await_inside(unsigned count)
 /* ---------------------------------------------------------------- asking -- */
 
 struct asker {
-    struct hf_resolver_ask ask;
+    struct hf_resolver_request ask;
     bool answered;
     char address[64]; /* "" for none */
     char why[HF_RESOLVER_TEXT_BYTES];
@@ -120,7 +120,7 @@ static void set_address(struct asker *asker, const union hf_address *address)
                               sizeof(asker->address)));
 }
 
-static enum hf_resolver_answer find(struct hf_resolver *resolver,
+static enum hf_resolver_result find(struct hf_resolver *resolver,
                                     const char *host, struct asker *asker);
 
 static void on_answer(void *arg, const union hf_address *address,
@@ -136,24 +136,24 @@ static void on_answer(void *arg, const union hf_address *address,
     else
         (void)snprintf(asker->why, sizeof(asker->why), "%s", why);
     if (asker->forget != NULL)
-        hf_resolver_forget(&asker->forget->ask);
+        hf_resolver_cancel(&asker->forget->ask);
     asker->again = NULL;
     if (again != NULL)
-        assert_int_equal(find(again, "one.test", asker), HF_RESOLVER_LATER);
+        assert_int_equal(find(again, "one.test", asker), HF_RESOLVER_PENDING);
 }
 
-static enum hf_resolver_answer find(struct hf_resolver *resolver,
+static enum hf_resolver_result find(struct hf_resolver *resolver,
                                     const char *host, struct asker *asker)
 {
     union hf_address address;
-    enum hf_resolver_answer answer;
+    enum hf_resolver_result answer;
 
     asker->answered = false;
     asker->address[0] = asker->why[0] = '\0';
-    asker->ask = (struct hf_resolver_ask){.fn = on_answer, .arg = asker};
+    asker->ask = (struct hf_resolver_request){.fn = on_answer, .arg = asker};
     answer =
         hf_resolver_find(resolver, host, &asker->ask, &address, asker->why);
-    if (answer == HF_RESOLVER_KNOWN)
+    if (answer == HF_RESOLVER_FOUND)
         set_address(asker, &address);
     return answer;
 }
@@ -179,7 +179,7 @@ static bool has_asked_again(void *arg)
 static void resolve(struct client *client, const char *host,
                     struct asker *asker)
 {
-    assert_int_equal(find(client->resolver, host, asker), HF_RESOLVER_LATER);
+    assert_int_equal(find(client->resolver, host, asker), HF_RESOLVER_PENDING);
     assert_false(asker->answered);
     kit_run_until(&client->loop, is_answered, asker);
 }
@@ -196,16 +196,16 @@ static void an_address_is_not_looked_up(void **state)
     set_service(false, 0);
     client_start(&client);
     assert_int_equal(find(client.resolver, "127.0.0.9", &asker),
-                     HF_RESOLVER_KNOWN);
+                     HF_RESOLVER_FOUND);
     assert_string_equal(asker.address, "127.0.0.9");
     assert_int_equal(hf_resolver_find(client.resolver, "::1", &asker.ask,
                                       &address, asker.why),
-                     HF_RESOLVER_KNOWN);
+                     HF_RESOLVER_FOUND);
     assert_int_equal(address.any.sa_family, AF_INET6);
     assert_true(IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr));
     assert_int_equal(hf_resolver_find(client.resolver, "fe80::1%lo", &asker.ask,
                                       &address, asker.why),
-                     HF_RESOLVER_KNOWN);
+                     HF_RESOLVER_FOUND);
     assert_true(address.in6.sin6_scope_id != 0);
     assert_int_equal(count_calls(), 0);
     client_stop(&client);
@@ -259,13 +259,13 @@ static void addresses_take_turns_when_they_fail(void **state)
     assert_string_equal(asker.address, "127.0.0.1");
     resolve(&client, "two.test", &asker);
     assert_string_equal(asker.address, "127.0.0.1");
-    hf_resolver_skip(client.resolver, "two.test");
+    hf_resolver_address_failed(client.resolver, "two.test");
     resolve(&client, "two.test", &asker);
     assert_string_equal(asker.address, "127.0.0.2");
-    hf_resolver_skip(client.resolver, "two.test");
+    hf_resolver_address_failed(client.resolver, "two.test");
     resolve(&client, "two.test", &asker);
     assert_string_equal(asker.address, "127.0.0.1");
-    hf_resolver_skip(client.resolver, "unheard.of.test");
+    hf_resolver_address_failed(client.resolver, "unheard.of.test");
     client_stop(&client);
 }
 
@@ -310,13 +310,13 @@ static void what_was_known_is_used_when_lookups_hang(void **state)
     set_service(true, 0);
     /* The first waits, and is given up. */
     assert_int_equal(find(client.resolver, "one.test", &asker),
-                     HF_RESOLVER_LATER);
-    hf_resolver_forget(&asker.ask);
+                     HF_RESOLVER_PENDING);
+    hf_resolver_cancel(&asker.ask);
     /* From then on nobody does. */
     assert_int_equal(find(client.resolver, "two.test", &other),
-                     HF_RESOLVER_KNOWN);
+                     HF_RESOLVER_FOUND);
     assert_int_equal(find(client.resolver, "one.test", &asker),
-                     HF_RESOLVER_KNOWN);
+                     HF_RESOLVER_FOUND);
     assert_string_equal(asker.address, "127.0.0.1");
     assert_int_equal(client.logged, 2);
     await_inside(2); /* one.test was not looked up twice */
@@ -337,10 +337,10 @@ static void all_who_ask_are_answered_by_one_lookup(void **state)
     set_service(true, 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(find(client.resolver, "one.test", &askers[i]),
-                         HF_RESOLVER_LATER);
+                         HF_RESOLVER_PENDING);
     await_inside(1);
-    hf_resolver_forget(&askers[1].ask);
-    hf_resolver_forget(&askers[1].ask); /* harmless */
+    hf_resolver_cancel(&askers[1].ask);
+    hf_resolver_cancel(&askers[1].ask); /* harmless */
     set_service(false, 0);
     kit_run_until(&client.loop, is_answered, &askers[0]);
     assert_true(askers[2].answered);
@@ -359,9 +359,9 @@ static void an_answer_may_ask_and_forget(void **state)
     client_start(&client);
     set_service(true, 0);
     assert_int_equal(find(client.resolver, "one.test", &first),
-                     HF_RESOLVER_LATER);
+                     HF_RESOLVER_PENDING);
     assert_int_equal(find(client.resolver, "one.test", &second),
-                     HF_RESOLVER_LATER);
+                     HF_RESOLVER_PENDING);
     await_inside(1);
     /* Whichever is first takes the other one back. */
     first.forget = &second;
@@ -373,7 +373,7 @@ static void an_answer_may_ask_and_forget(void **state)
     first.forget = NULL;
     set_service(true, 0);
     assert_int_equal(find(client.resolver, "one.test", &first),
-                     HF_RESOLVER_LATER);
+                     HF_RESOLVER_PENDING);
     first.again = client.resolver;
     await_inside(1);
     set_service(false, 0);
@@ -396,7 +396,7 @@ static void lookups_are_bounded(void **state)
     for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++) {
         snprintf(host, sizeof(host), "n%d.test", i);
         assert_int_equal(find(client.resolver, host, &askers[i]),
-                         HF_RESOLVER_LATER);
+                         HF_RESOLVER_PENDING);
     }
     await_inside(HF_RESOLVER_THREADS_MAX);
     assert_int_equal(
@@ -404,7 +404,7 @@ static void lookups_are_bounded(void **state)
         HF_RESOLVER_FAILED);
     assert_non_null(strstr(askers[HF_RESOLVER_THREADS_MAX].why, "under way"));
     for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++)
-        hf_resolver_forget(&askers[i].ask);
+        hf_resolver_cancel(&askers[i].ask);
     client_stop(&client); /* which waits for nobody */
     assert_int_equal(kit_threads(), threads + HF_RESOLVER_THREADS_MAX);
     set_service(false, 0);
@@ -465,12 +465,12 @@ static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
     assert_true(client_open(&client, "two.test", ntohs(address.sin_port)));
     client_await_down(&client);
     assert_string_equal(client.why, "connection refused");
-    client_close(&client, HF_LINK_ABORT);
+    client_close(&client, HF_CONNECTION_ABORT);
     /* And it stays with the one that works. */
     for (int i = 0; i < 2; i++) {
         assert_true(client_open(&client, "two.test", ntohs(address.sin_port)));
         client_await_up(&client);
-        client_close(&client, HF_LINK_ABORT);
+        client_close(&client, HF_CONNECTION_ABORT);
     }
     client_stop(&client);
     server_stop(&server);
@@ -494,7 +494,7 @@ static int end_in_the_middle(const char *how)
     (void)find(client.resolver, "one.test", &asker);
     await_inside(1);
     if (strcmp(how, "leave") == 0) {
-        hf_resolver_forget(&asker.ask);
+        hf_resolver_cancel(&asker.ask);
         client_stop(&client);
     }
     return 0;

@@ -135,7 +135,7 @@ static void much_goes_both_ways(void **state)
     secure_start(&client);
     assert_true(client_open(&client, "127.0.0.1", echo.server.port));
     client_await_up(&client);
-    assert_false(hf_link_awaits_tls(client.link));
+    assert_false(hf_connection_awaits_tls(client.link));
     client_send(&client, bytes, MUCH);
     kit_run_until(&client.loop, has_everything, &client);
     assert_memory_equal(client.last, bytes + MUCH - sizeof(client.last),
@@ -197,7 +197,7 @@ static void a_server_that_breaks_off_is_named(void **state)
         if (how == 2)
             assert_non_null(strstr(client.why, "does not speak TLS"));
         if (how < 3) /* a reset may come before the handshake begins */
-            assert_int_equal(hf_link_awaits_tls(client.link), how != 2);
+            assert_int_equal(hf_connection_awaits_tls(client.link), how != 2);
         assert_int_equal(client.status, how == 2 ? HF_EURL : HF_EPROTOCOL);
         secure_stop(&client);
         server_stop(&server);

@@ -163,9 +163,9 @@ static bool move(struct talk *talk)
 }
 
 /* Until both are through, or ours has failed. */
-static enum hf_tls_answer shake(struct talk *talk)
+static enum hf_tls_result shake(struct talk *talk)
 {
-    enum hf_tls_answer answer = tls->handshake(talk->tls);
+    enum hf_tls_result answer = tls->handshake(talk->tls);
 
     while (answer != HF_TLS_FAILED) {
         (void)SSL_do_handshake(talk->server);
@@ -223,7 +223,7 @@ static void hear_back(struct talk *talk, char *bytes, size_t count)
     size_t got;
 
     for (size_t at = 0; at < count; at += got) {
-        enum hf_tls_answer answer =
+        enum hf_tls_result answer =
             tls->read(talk->tls, bytes + at, count - at, &got);
 
         assert_true(answer == HF_TLS_DONE || answer == HF_TLS_MORE);
@@ -424,7 +424,7 @@ static void a_handshake_may_stop_anywhere(void **state)
     bytes = talk.received;
     talk_stop(&talk);
     for (size_t n = 0; n < bytes; n += 97) {
-        enum hf_tls_answer answer;
+        enum hf_tls_result answer;
 
         talk_start(&talk, &slow);
         answer = tls->handshake(talk.tls);

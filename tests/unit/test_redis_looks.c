@@ -21,7 +21,7 @@ static struct hf_engine engine;
 static struct hf_redis_base base;
 static struct hf_redis_link *ours;
 static hf_status down; /* HF_OK: it is not */
-static char why[HF_LINK_TEXT_BYTES];
+static char why[HF_CONNECTION_TEXT_BYTES];
 static struct hf_store_call call;
 
 static uint64_t get_now_ms(void *arg)

@@ -13,37 +13,40 @@
 #include "engines/redis/tls_question.h"
 #include "engines/redis/wire.h"
 
-struct hf_link {
-    struct hf_link_user user;
+struct hf_connection {
+    struct hf_connection_callbacks user;
     bool open;
 };
 
-static struct hf_link the_link;
+static struct hf_connection the_link;
 static struct hf_redis_wire wire;
-static struct hf_link_way way;
+static struct hf_connection_config way;
 static unsigned replies;
 static unsigned tls_records;
-static char down[HF_LINK_TEXT_BYTES];
+static char down[HF_CONNECTION_TEXT_BYTES];
 
-struct hf_link *__wrap_hf_link_open(const struct hf_link_way *opened,
-                                    const struct hf_link_user *user,
-                                    hf_status *status,
-                                    char why[HF_LINK_TEXT_BYTES]);
-void __wrap_hf_link_close(struct hf_link *closed, enum hf_link_end end);
+struct hf_connection *
+__wrap_hf_connection_open(const struct hf_connection_config *opened,
+                          const struct hf_connection_callbacks *user,
+                          hf_status *status,
+                          char why[HF_CONNECTION_TEXT_BYTES]);
+void __wrap_hf_connection_close(struct hf_connection *closed,
+                                enum hf_connection_close_mode end);
 
-struct hf_link *__wrap_hf_link_open(const struct hf_link_way *opened,
-                                    const struct hf_link_user *user,
-                                    hf_status *status,
-                                    char why[HF_LINK_TEXT_BYTES])
+struct hf_connection *
+__wrap_hf_connection_open(const struct hf_connection_config *opened,
+                          const struct hf_connection_callbacks *user,
+                          hf_status *status, char why[HF_CONNECTION_TEXT_BYTES])
 {
     (void)opened;
     (void)status;
     (void)why;
-    the_link = (struct hf_link){*user, true};
+    the_link = (struct hf_connection){*user, true};
     return &the_link;
 }
 
-void __wrap_hf_link_close(struct hf_link *closed, enum hf_link_end end)
+void __wrap_hf_connection_close(struct hf_connection *closed,
+                                enum hf_connection_close_mode end)
 {
     (void)end;
     closed->open = false;
@@ -62,7 +65,7 @@ static void on_met_tls(void *arg, struct hf_redis_wire *from)
 {
     (void)arg;
     tls_records++;
-    hf_redis_wire_close(from, HF_LINK_ABORT);
+    hf_redis_wire_close(from, HF_CONNECTION_ABORT);
 }
 
 static void on_down(void *arg, struct hf_redis_wire *from, hf_status status,
@@ -71,7 +74,7 @@ static void on_down(void *arg, struct hf_redis_wire *from, hf_status status,
     (void)arg;
     assert_int_equal(status, HF_EPROTOCOL);
     strcpy(down, why);
-    hf_redis_wire_close(from, HF_LINK_ABORT);
+    hf_redis_wire_close(from, HF_CONNECTION_ABORT);
 }
 
 static void nothing(void *arg)
@@ -87,7 +90,7 @@ static const struct hf_redis_wire_user user = {.reply = on_reply,
 
 static int begin(void **state)
 {
-    char why[HF_LINK_TEXT_BYTES];
+    char why[HF_CONNECTION_TEXT_BYTES];
     hf_status status;
 
     (void)state;
@@ -99,7 +102,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    hf_redis_wire_close(&wire, HF_LINK_ABORT);
+    hf_redis_wire_close(&wire, HF_CONNECTION_ABORT);
     return 0;
 }
 
@@ -214,10 +217,10 @@ static void where_it_cannot_be_it_is_nonsense(void **state)
     way.tls = &tls;
     assert_false(meets_tls("\x15\x03\x03", 3));
     assert_non_null(strstr(down, "not Redis'"));
-    way = (struct hf_link_way){.path = "/redis.sock"};
+    way = (struct hf_connection_config){.path = "/redis.sock"};
     assert_false(meets_tls("\x15\x03\x03", 3));
     assert_non_null(strstr(down, "not Redis'"));
-    way = (struct hf_link_way){0};
+    way = (struct hf_connection_config){0};
 }
 
 /* A handshake record to the last byte, of no message that there is, and one

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/private.h" /* to have ids wrap */
+#include "engines/zookeeper/zk_private.h" /* to have ids wrap */
 #include "zk_stage.h"
 
 /* ---------------------------------------------------- answers that are not */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/utf8.h"
-#include "engines/zookeeper/config.h"
+#include "engines/zookeeper/zk_config.h"
 
 static hf_status parse(const char *text, struct hf_zk_config *config,
                        struct hf_error *error)

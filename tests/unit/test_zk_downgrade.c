@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/watches.h"
+#include "engines/zookeeper/zk_watches.h"
 #include "zk_stage.h"
 
 /* a is a write ticket of ours, alone in the queue. */

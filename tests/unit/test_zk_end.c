@@ -240,7 +240,7 @@ static void without_a_connection_the_end_is_at_once(void **state)
         assert_string_equal(stage_told(&s), "CLOSED");
         assert_int_equal(s.lines, step == 3); /* its tickets stay a while */
         if (step == 3)
-            assert_string_equal(s.logged,
+            assert_string_equal(s.logged_digests,
                                 "closed without a connection: what tickets "
                                 "there are go when the session ends, 10000 ms "
                                 "after the server last heard of it");
@@ -256,15 +256,15 @@ static void the_link_may_still_say_something(void **state)
 
     (void)state;
     stage_connected(&s);
-    number = s.number;
+    number = s.connection_number;
     end_(&s);
     done(&s);
     (void)stage_told(&s);
     hf_zk_session_receive(hf_zk_session(s.zk), number, s.now_ms,
                           "\xff\xff\xff\xff", 4);
-    hf_zk_session_link_down(hf_zk_session(s.zk), number, s.now_ms,
-                            HF_EUNREACHABLE, "closed");
-    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
+    hf_zk_session_connection_down(hf_zk_session(s.zk), number, s.now_ms,
+                                  HF_EUNREACHABLE, "closed");
+    hf_zk_session_connection_up(hf_zk_session(s.zk), number, s.now_ms);
     stage_settle(&s);
     assert_over(&s);
     s.closed = false; /* whoever asks now is answered all the same */

@@ -98,7 +98,7 @@ static void fn41_queues_are_in_order(void **state)
     assert_string_equal(stage_told(&s),
                         "ENQUEUED a: y/r#7=reader c/w#9 b#12 a#30@17");
     assert_int_equal(s.lines, 1);
-    assert_string_equal(s.logged,
+    assert_string_equal(s.logged_digests,
                         "/q has a child that is no ticket and is "
                         "ignored: \"locks\"; expected only names that "
                         "holdfast, Curator, kazoo, go-zookeeper or "
@@ -286,7 +286,7 @@ static void tickets_that_do_not_see_ours_are_reported(void **state)
     data(&s, "kazoo", 1, 1);
     assert_non_null(strstr(stage_told(&s), "/r#2=kazoo a#3@17"));
     assert_int_equal(s.lines, 1);
-    assert_string_equal(s.logged,
+    assert_string_equal(s.logged_digests,
                         "/q has tickets in the layout of kazoo, such as \"" HEX
                         "__rlock__0000000002\"; programs that write these do "
                         "not see ours unless they are set up to, and may hold "
@@ -344,7 +344,7 @@ static void what_is_not_text_is_quoted(void **state)
     ask(&s, HF_REQUEST_ENQUEUE, "a");
     created(&s, 1, 17);
     children(&s, "a#1 \xff\xfe\x01");
-    assert_non_null(strstr(s.logged, "ignored: \"\\xFF\\xFE\\x01\"; "));
+    assert_non_null(strstr(s.logged_digests, "ignored: \"\\xFF\\xFE\\x01\"; "));
     stage_close(&s);
 }
 

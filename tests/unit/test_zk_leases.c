@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 #include "zk_stage.h"
 
 /* Connected; tickets are leases of ${weight}. */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "zookeeper/requests.h"
+#include "zookeeper/zk_calls.h"
 
 #define TIMEOUT_MS 10000
 #define ID 0x1234
@@ -38,11 +38,11 @@ struct listening {
 struct world {
     struct hf_zk_session_config config;
     struct listening listener;
-    struct hf_zk_worker worker;
+    struct hf_zk_window_callbacks worker;
     struct hf_zk_session session;
     struct hf_jute_writer server; /* what it says next */
     struct hf_zk_call calls[3];
-    uint64_t number;
+    uint64_t connection_number;
     uint64_t now_ms;
     int32_t xid; /* of the server's next answer */
     char told[512];
@@ -85,7 +85,7 @@ static void heard(struct listening *l, const char *what)
     l->removes = NULL;
 }
 
-static void on_trouble(void *user, const struct hf_zk_trouble *trouble)
+static void on_trouble(void *user, const struct hf_zk_connection_error *trouble)
 {
     char what[128];
 
@@ -117,7 +117,7 @@ static void on_up(void *user, bool resumed)
 
     heard(l, resumed ? "RESUMED" : "UP");
     if (l->ends)
-        hf_zk_session_end(&l->w->session);
+        hf_zk_session_close(&l->w->session);
     if (l->drops)
         hf_zk_session_drop(&l->w->session, "not wanted");
 }
@@ -184,8 +184,8 @@ static void answered(void *user, struct hf_zk_call *call,
 
 static void say(struct world *w)
 {
-    hf_zk_session_receive(&w->session, w->number, w->now_ms, w->server.bytes,
-                          w->server.used);
+    hf_zk_session_receive(&w->session, w->connection_number, w->now_ms,
+                          w->server.bytes, w->server.used);
     w->server.used = 0;
 }
 
@@ -242,8 +242,9 @@ static void send_out(struct world *w)
 
 static void link_up(struct world *w)
 {
-    assert_non_null(hf_zk_session_link(&w->session, &w->number));
-    hf_zk_session_link_up(&w->session, w->number, w->now_ms);
+    assert_non_null(
+        hf_zk_session_wanted_server(&w->session, &w->connection_number));
+    hf_zk_session_connection_up(&w->session, w->connection_number, w->now_ms);
     send_out(w);
     w->xid = 1;
 }
@@ -256,8 +257,8 @@ static void later(struct world *w, uint64_t now_ms)
 
 static void cut(struct world *w)
 {
-    hf_zk_session_link_down(&w->session, w->number, w->now_ms, HF_EUNREACHABLE,
-                            "reset");
+    hf_zk_session_connection_down(&w->session, w->connection_number, w->now_ms,
+                                  HF_EUNREACHABLE, "reset");
 }
 
 static void listen(struct world *w, struct listening *l, const char *name)
@@ -265,7 +266,7 @@ static void listen(struct world *w, struct listening *l, const char *name)
     *l = (struct listening){.w = w,
                             .name = name,
                             .listener = {.user = l,
-                                         .trouble = on_trouble,
+                                         .connection_error = on_trouble,
                                          .gave_up = on_gave_up,
                                          .resuming = on_resuming,
                                          .up = on_up,
@@ -289,7 +290,7 @@ static void begin(struct world *w, unsigned window)
         .window = window,
     };
     hf_random_seed(&w->config.random, 1);
-    w->worker = (struct hf_zk_worker){w, on_begin, on_refused};
+    w->worker = (struct hf_zk_window_callbacks){w, on_begin, on_refused};
     hf_zk_session_begin(&w->session, &w->config, &log, w->now_ms);
     listen(w, &w->listener, "");
     link_up(w);
@@ -310,7 +311,7 @@ static struct hf_zk_call *call(struct world *w, size_t i)
     return &w->calls[i];
 }
 
-static enum hf_zk_class class_of(const char *work)
+static enum hf_zk_work_class class_of(const char *work)
 {
     return work[0] == 'u'   ? HF_ZK_URGENT
            : work[0] == 'b' ? HF_ZK_BULK
@@ -354,7 +355,7 @@ static void every_listener_hears_in_the_order_of_adding(void **state)
     told(&w, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
              "b TROUBLE h:2181: reset; SUSPENDED; a SUSPENDED; b SUSPENDED");
     hf_zk_listeners_remove(&w.session.listeners, &a.listener);
-    hf_zk_session_end(&w.session);
+    hf_zk_session_close(&w.session);
     told(&w, "CLOSED; b CLOSED");
     over(&w);
 }
@@ -376,7 +377,7 @@ static void a_listener_may_remove_any_while_it_hears(void **state)
     told(&w, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
              "b TROUBLE h:2181: reset; SUSPENDED; b SUSPENDED");
     b.removes = &w.listener;
-    hf_zk_session_end(&w.session);
+    hf_zk_session_close(&w.session);
     told(&w, "CLOSED; b CLOSED");
     assert_ptr_equal(w.session.listeners.first, &b.listener);
     over(&w);
@@ -612,8 +613,8 @@ static void what_waits_begins_by_turns_and_what_is_urgent_at_once(void **state)
     assert_int_equal(enter(&w, "n3"), HF_EBUSY);
     assert_int_equal(enter(&w, "u4"), HF_OK);
     assert_int_equal(enter(&w, gone), HF_EBUSY);
-    assert_true(hf_zk_window_forget(&w.session.window, gone));
-    assert_false(hf_zk_window_forget(&w.session.window, gone));
+    assert_true(hf_zk_window_cancel(&w.session.window, gone));
+    assert_false(hf_zk_window_cancel(&w.session.window, gone));
     answer(&w, 1, HF_ZK_OK);
     /* Nobody made a call: all of them fit. */
     told(&w, "ANSWER 0: 0; BEGIN n3; BEGIN b1; BEGIN b2");
@@ -656,7 +657,7 @@ static void a_goodbye_is_answered(void **state)
 
     (void)state;
     begin(&w, 0);
-    hf_zk_session_end(&w.session);
+    hf_zk_session_close(&w.session);
     told(&w, "");
     send_out(&w);
     answer(&w, 1, HF_ZK_OK);

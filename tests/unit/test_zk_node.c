@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 
 #define UUID "6f2a6c1e-6a0b-4e9d-9d0e-2f5c3a1b7d44"
 #define HEX "6f2a6c1e6a0b4e9d9d0e2f5c3a1b7d44"

@@ -102,22 +102,22 @@ static void names_that_are_elsewhere(void **state)
                                  .ticket_kind = HF_TICKET_MUTEX};
 
     (void)state;
-    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
     hf_ticket_id_set_role(&request.ticket, HF_ROLE_LOCK);
     request.ticket.bytes[8] = 0x80;
-    assert_true(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
-    assert_false(hf_zk_name_is_elsewhere(HF_ZK_CURATOR, &request));
+    assert_true(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_name_is_reserved(HF_ZK_CURATOR, &request));
     hf_ticket_id_set_role(&request.ticket, HF_ROLE_ENTRY);
-    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
     request.ticket_kind = HF_TICKET_READ;
-    assert_true(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    assert_true(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
     request.queue = "s/leases";
-    assert_true(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    assert_true(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
     request.ticket_kind = HF_TICKET_LEASE;
-    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
     request.queue = "locks";
     request.ticket_kind = HF_TICKET_READ;
-    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
 }
 
 /* --------------------------------------------------------------- stories -- */
@@ -395,7 +395,7 @@ static void a_lock_at_the_same_node(void **state)
     done(&s);
     children(&s, "A/p#0");
     assert_string_equal(stage_told(&s), "LISTED c:");
-    assert_non_null(strstr(s.logged, "has a child that is no ticket"));
+    assert_non_null(strstr(s.logged_digests, "has a child that is no ticket"));
     s.queue = "s/leases";
     ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
     data(&s, "5", 1, 0);

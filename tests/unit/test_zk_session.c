@@ -82,9 +82,9 @@ static void answers_that_are_no_greeting_are_refused(void **state)
          40, "h1:2181: no session was granted"},
         {"\0\0\0\x17\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\7\0\0\0\3"
          "012",
-         27, "h1:2181: an answer to a greeting that was not ours"},
+         27, "h1:2181: an answer to a connect request that was not ours"},
         {"\0\0\0\x14\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\7\xff\xff\xff\xff", 24,
-         "h1:2181: an answer to a greeting that was not ours"},
+         "h1:2181: an answer to a connect request that was not ours"},
     };
     struct stage s;
 
@@ -285,8 +285,9 @@ static void another_session_is_not_ours(void **state)
     (void)stage_told(&s);
     accept_session_as(&s, 10000, STAGE_SESSION + 1);
     assert_string_equal(stage_told(&s), "");
-    assert_string_equal(s.text, "h1:2181: an answer to a greeting that was "
-                                "not ours");
+    assert_string_equal(s.text,
+                        "h1:2181: an answer to a connect request that was "
+                        "not ours");
     stage_close(&s);
 }
 
@@ -437,7 +438,7 @@ static void servers_are_tried_in_order_and_rounds_have_pauses(void **state)
         longest_ms = longest_ms * 2 < 1000 ? longest_ms * 2 : 1000;
         ring(&s);
     }
-    assert_string_equal(s.logged, "h3:2183: refused");
+    assert_string_equal(s.logged_digests, "h3:2183: refused");
     stage_close(&s);
 }
 
@@ -545,11 +546,11 @@ static void a_policy_that_gives_up_ends_the_attempts(void **state)
     assert_string_equal(stage_told(&s), "GAVE_UP 2 10000");
     assert_null(s.server);
     assert_true(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) == HF_FOREVER);
-    hf_zk_session_connect(hf_zk_session(s.zk), s.now_ms);
+    hf_zk_session_reconnect(hf_zk_session(s.zk), s.now_ms);
     stage_settle(&s);
     assert_non_null(s.server);
-    hf_zk_session_connect(hf_zk_session(s.zk),
-                          s.now_ms); /* nothing: it is at it */
+    hf_zk_session_reconnect(hf_zk_session(s.zk),
+                            s.now_ms); /* nothing: it is at it */
     stage_settle(&s);
     link_down(&s, "refused");
     assert_string_equal(stage_told(&s), "");
@@ -576,7 +577,7 @@ static void a_session_that_is_given_up_ends_in_its_time(void **state)
     assert_string_equal(stage_told(&s), "LOST");
     assert_null(s.server);
     assert_true(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) == HF_FOREVER);
-    hf_zk_session_connect(hf_zk_session(s.zk), s.now_ms);
+    hf_zk_session_reconnect(hf_zk_session(s.zk), s.now_ms);
     stage_settle(&s);
     (void)stage_sent(&s);
     link_up(&s);
@@ -590,13 +591,13 @@ static void what_waiting_does_not_mend_is_final(void **state)
 
     (void)state;
     open_with(&s, 2);
-    hf_zk_session_link_down(hf_zk_session(s.zk), s.number, s.now_ms, HF_EDENIED,
-                            "not trusted");
+    hf_zk_session_connection_down(hf_zk_session(s.zk), s.connection_number,
+                                  s.now_ms, HF_EDENIED, "not trusted");
     stage_settle(&s);
     assert_int_equal(s.trouble_status, HF_EUNREACHABLE);
     assert_false(s.trouble_final);
-    hf_zk_session_link_down(hf_zk_session(s.zk), s.number, s.now_ms, HF_EDENIED,
-                            "not trusted");
+    hf_zk_session_connection_down(hf_zk_session(s.zk), s.connection_number,
+                                  s.now_ms, HF_EDENIED, "not trusted");
     stage_settle(&s);
     assert_true(s.trouble_final);
     stage_close(&s);
@@ -647,26 +648,27 @@ static void calls_about_another_connection_do_nothing(void **state)
 
     (void)state;
     stage_connected(&s);
-    number = s.number;
+    number = s.connection_number;
     link_down(&s, "reset");
     (void)stage_told(&s);
-    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
-    hf_zk_session_link_down(hf_zk_session(s.zk), number, s.now_ms,
-                            HF_EUNREACHABLE, "again");
+    hf_zk_session_connection_up(hf_zk_session(s.zk), number, s.now_ms);
+    hf_zk_session_connection_down(hf_zk_session(s.zk), number, s.now_ms,
+                                  HF_EUNREACHABLE, "again");
     hf_zk_session_receive(hf_zk_session(s.zk), number, s.now_ms,
                           "\xff\xff\xff\xff", 4);
     ring(&s);
-    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
-    hf_zk_session_link_down(hf_zk_session(s.zk), number, s.now_ms,
-                            HF_EUNREACHABLE, "again");
+    hf_zk_session_connection_up(hf_zk_session(s.zk), number, s.now_ms);
+    hf_zk_session_connection_down(hf_zk_session(s.zk), number, s.now_ms,
+                                  HF_EUNREACHABLE, "again");
     hf_zk_session_receive(hf_zk_session(s.zk), number, s.now_ms,
                           "\xff\xff\xff\xff", 4);
-    hf_zk_session_receive(hf_zk_session(s.zk), s.number, s.now_ms, "early",
-                          5); /* it is not up */
+    hf_zk_session_receive(hf_zk_session(s.zk), s.connection_number, s.now_ms,
+                          "early", 5); /* it is not up */
     stage_settle(&s);
     assert_string_equal(stage_told(&s), "");
     link_up(&s);
-    hf_zk_session_link_up(hf_zk_session(s.zk), s.number, s.now_ms); /* twice */
+    hf_zk_session_connection_up(hf_zk_session(s.zk), s.connection_number,
+                                s.now_ms); /* twice */
     stage_settle(&s);
     assert_string_equal(stage_sent(&s), "GREET 0x0 10000 0x5e55");
     accept_session(&s);

@@ -12,7 +12,7 @@
 
 #include "heap/heap.h"
 #include "zk_stage.h"
-#include "zookeeper/window.h"
+#include "zookeeper/call_window.h"
 
 /* A session with a window of ${window} calls. */
 static void connected(struct stage *s, unsigned window)

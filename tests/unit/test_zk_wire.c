@@ -235,8 +235,8 @@ static void requests_have_their_bytes(void **state)
     (void)state;
     stage_init(&s);
     assert_true(stage_open(&s));
-    (void)hf_zk_session_link(hf_zk_session(s.zk), &number);
-    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
+    (void)hf_zk_session_wanted_server(hf_zk_session(s.zk), &number);
+    hf_zk_session_connection_up(hf_zk_session(s.zk), number, s.now_ms);
     out = hf_zk_session_output(hf_zk_session(s.zk), &count);
     assert_int_equal(count, sizeof greeting);
     assert_memory_equal(out, greeting, sizeof greeting);
@@ -244,7 +244,7 @@ static void requests_have_their_bytes(void **state)
     s.up = true;
     s.strange = true; /* the stage has not read the greeting */
     accept_session(&s);
-    hf_zk_request(s.zk, &request, s.now_ms);
+    hf_zk_submit(s.zk, &request, s.now_ms);
     out = hf_zk_session_output(hf_zk_session(s.zk), &count);
     assert_int_equal(out[3] + 4 + sizeof list, count);
     assert_memory_equal(out + 4, create, sizeof create);

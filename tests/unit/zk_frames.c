@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/watches.h"
+#include "engines/zookeeper/zk_watches.h"
 #include "zk_stage.h"
 
 /* ---------------------------------------------------------------- calls -- */
@@ -66,7 +66,7 @@ bool stage_is_ticket(const char *name, struct hf_zk_node *node, bool *whole)
 
     *whole = hf_zk_node_parse(name, strlen(name), node) ||
              hf_zk_permit_parse(name, strlen(name), node) ||
-             hf_zk_member_parse(name, strlen(name), node);
+             hf_zk_participant_parse(name, strlen(name), node);
     snprintf(text, sizeof text, "%.*s0000000000", STAGE_PATH_BYTES - 11, name);
     return *whole || hf_zk_node_parse(text, strlen(text), node);
 }
@@ -154,7 +154,7 @@ static void say_part(struct stage *s, struct hf_jute_reader *frame,
     stage_say(paths, " ", "%s%s", what, path);
     if (opcode == HF_ZK_CREATE) {
         data = hf_jute_get_buffer(frame);
-        as->revokes = hf_zk_says_revoke(data);
+        as->revokes = hf_zk_is_revoke_data(data);
         STAGE_MUST(data.count ==
                        (ends(text, "/ready") ? 0 : strlen(s->payload)) ||
                    (as->revokes && strchr(text, '#') != NULL));
@@ -239,7 +239,7 @@ static void say_set_data(struct stage *s, struct stage_call *call,
 {
     struct hf_jute_piece data = hf_jute_get_buffer(frame);
 
-    call->revokes = hf_zk_says_revoke(data);
+    call->revokes = hf_zk_is_revoke_data(data);
     call->version = hf_jute_get_int(frame);
     stage_say(&s->sent, between, "SET %s v%d %.*s", text, call->version,
               (int)data.count, data.bytes);
@@ -326,7 +326,7 @@ static void say_greeting(struct stage *s, struct hf_jute_reader *frame)
     stage_say(&s->sent, " | ", "GREET 0x%llx %d 0x%llx", (long long)zxid,
               timeout, (long long)id);
     s->greeting = true;
-    s->greeted_at_ms = s->now_ms;
+    s->connect_sent_at_ms = s->now_ms;
     s->greeted_session = id;
 }
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "engines/zookeeper/watches.h"
-#include "zookeeper/wire.h"
+#include "engines/zookeeper/zk_watches.h"
+#include "zookeeper/zk_wire.h"
 
 #define LIST_BYTES (HONEST_NODES * HONEST_PATH_BYTES)
 #define HONEST_MULTI_BYTES STAGE_TEXT_BYTES
@@ -118,7 +118,7 @@ static bool is_member(const char *path)
     const char *name = strrchr(path, '/') + 1;
     struct hf_zk_node node;
 
-    return hf_zk_member_parse(name, strlen(name), &node);
+    return hf_zk_participant_parse(name, strlen(name), &node);
 }
 
 /* It has its whole name. */

@@ -92,8 +92,8 @@ void accept_session_as(struct stage *s, int32_t timeout_ms, int64_t id)
 {
     size_t at_ = begin(s);
 
-    if (id != 0 && s->greeted_at_ms > s->committed_ms)
-        s->committed_ms = s->greeted_at_ms;
+    if (id != 0 && s->connect_sent_at_ms > s->committed_ms)
+        s->committed_ms = s->connect_sent_at_ms;
     hf_jute_put_int(&s->out, 0);
     hf_jute_put_int(&s->out, timeout_ms);
     hf_jute_put_long(&s->out, id);

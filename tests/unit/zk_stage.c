@@ -168,7 +168,7 @@ struct hf_request *ask(struct stage *s, enum hf_request_kind kind,
     r->request.detailed = s->whole && kind == HF_REQUEST_LIST;
     r->request.payload = s->payload;
     s->under_way++;
-    hf_zk_request(s->zk, &r->request, s->now_ms);
+    hf_zk_submit(s->zk, &r->request, s->now_ms);
     stage_settle(s);
     return &r->request;
 }
@@ -190,14 +190,14 @@ void forget(struct stage *s, struct hf_request *watch)
 /* Take what it wants to send, and have the link it wants. */
 void stage_settle(struct stage *s)
 {
-    uint64_t number = s->number;
+    uint64_t number = s->connection_number;
     const struct hf_zk_server *server =
-        hf_zk_session_link(hf_zk_session(s->zk), &number);
+        hf_zk_session_wanted_server(hf_zk_session(s->zk), &number);
     const uint8_t *bytes;
     size_t count;
 
-    if (number != s->number || server == NULL) {
-        s->number = number;
+    if (number != s->connection_number || server == NULL) {
+        s->connection_number = number;
         s->up = false;
         stage_forget_calls(s);
     }
@@ -214,14 +214,15 @@ void link_up(struct stage *s)
 {
     STAGE_MUST(s->server != NULL);
     s->up = true;
-    hf_zk_session_link_up(hf_zk_session(s->zk), s->number, s->now_ms);
+    hf_zk_session_connection_up(hf_zk_session(s->zk), s->connection_number,
+                                s->now_ms);
     stage_settle(s);
 }
 
 void link_down(struct stage *s, const char *why)
 {
-    hf_zk_session_link_down(hf_zk_session(s->zk), s->number, s->now_ms,
-                            HF_EUNREACHABLE, why);
+    hf_zk_session_connection_down(hf_zk_session(s->zk), s->connection_number,
+                                  s->now_ms, HF_EUNREACHABLE, why);
     stage_settle(s);
     free_ended(s);
 }
@@ -229,7 +230,7 @@ void link_down(struct stage *s, const char *why)
 void stage_receive(struct stage *s, const void *bytes, size_t count)
 {
     const uint8_t *from = bytes;
-    uint64_t number = s->number;
+    uint64_t number = s->connection_number;
     size_t part;
 
     while (count > 0) {

@@ -51,7 +51,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engines/zookeeper/zk.h"
+#include "engines/zookeeper/zk_machine.h"
 #include "zookeeper/protocol.h"
 
 #define STAGE_START_MS 1000
@@ -112,7 +112,7 @@ struct stage {
     struct hf_zk *zk;
     uint64_t now_ms;
     /* The link as the machine wants it. */
-    uint64_t number;
+    uint64_t connection_number;
     const struct hf_zk_server *server; /* NULL: none */
     bool up;
     bool closed;
@@ -141,21 +141,21 @@ struct stage {
      * requests they answered, the stage does not know. */
     bool strange;
     /* What was seen. */
-    bool connected;          /* CONNECTED was the last word */
-    uint64_t greeted_at_ms;  /* when, and for which session */
-    int64_t greeted_session; /* 0: for a new one */
-    uint64_t committed_ms;   /* when the last write that was answered was sent,
-                                or the last greeting accepted */
+    bool connected;              /* CONNECTED was the last word */
+    uint64_t connect_sent_at_ms; /* when, and for which session */
+    int64_t greeted_session;     /* 0: for a new one */
+    uint64_t committed_ms; /* when the last write that was answered was sent,
+                              or the last greeting accepted */
     struct stage_text sent;
     struct stage_text told;
-    size_t longest;                   /* of the frames sent, in bytes */
-    size_t frames;                    /* so many were sent */
-    bool greeting;                    /* the greeting of this link was read */
-    hf_status status;                 /* of the last FAILED or LOST */
-    char text[HF_ERROR_TEXT_BYTES];   /* its story, or that of TROUBLE, which
-                                         is not told among the others */
-    char logged[HF_ERROR_TEXT_BYTES]; /* the last line */
-    hf_status trouble_status;         /* of the last TROUBLE */
+    size_t longest;                 /* of the frames sent, in bytes */
+    size_t frames;                  /* so many were sent */
+    bool greeting;                  /* the greeting of this link was read */
+    hf_status status;               /* of the last FAILED or LOST */
+    char text[HF_ERROR_TEXT_BYTES]; /* its story, or that of TROUBLE, which
+                                       is not told among the others */
+    char logged_digests[HF_ERROR_TEXT_BYTES]; /* the last line */
+    hf_status trouble_status;                 /* of the last TROUBLE */
     bool trouble_final;
     unsigned lines;
     /* To be called, if set, with each event while it is being told. */

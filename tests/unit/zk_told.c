@@ -315,8 +315,8 @@ void stage_on_log(void *host, enum hf_log_level level, const char *format, ...)
 
     (void)level;
     va_start(args, format);
-    (void)vsnprintf(s->logged, sizeof s->logged, format, args);
+    (void)vsnprintf(s->logged_digests, sizeof s->logged_digests, format, args);
     va_end(args);
-    STAGE_MUST(hf_utf8_valid(s->logged, strlen(s->logged)));
+    STAGE_MUST(hf_utf8_valid(s->logged_digests, strlen(s->logged_digests)));
     s->lines++;
 }

@@ -59,7 +59,7 @@ static void abandon(PGconn *conn)
 void hf_pg_drop(struct hf_store *store)
 {
     (void)uv_idle_stop(&store->later);
-    hf_resolver_forget(&store->ask);
+    hf_resolver_cancel(&store->ask);
     unwatch(store);
     PQclear(store->result);
     PQclear(store->outcome);
@@ -98,7 +98,7 @@ static void pass_turn(struct hf_store *store)
     if (store->config.host_count == 0)
         return;
     if (has_name(host) && store->conn != NULL)
-        hf_resolver_skip(store->resolver, host->name);
+        hf_resolver_address_failed(store->resolver, host->name);
     store->turn = (store->turn + 1) % store->config.host_count;
 }
 
@@ -388,13 +388,13 @@ static void look_up(struct hf_store *store, const char *name)
     store->ask.arg = store;
     switch (
         hf_resolver_find(store->resolver, name, &store->ask, &address, why)) {
-    case HF_RESOLVER_KNOWN:
+    case HF_RESOLVER_FOUND:
         start_at(store, &address);
         break;
     case HF_RESOLVER_FAILED:
         fail_later(store, HF_EUNREACHABLE, why);
         break;
-    case HF_RESOLVER_LATER:
+    case HF_RESOLVER_PENDING:
         break;
     }
 }

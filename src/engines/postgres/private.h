@@ -59,7 +59,7 @@ struct hf_store {
     struct hf_engine *engine;
     struct hf_pg_config config;
     struct hf_resolver *resolver;
-    struct hf_resolver_ask ask;
+    struct hf_resolver_request ask;
     uv_idle_t later; /* active while a failure is to be told */
     enum hf_pg_state state;
     uint64_t number; /* of the connection, another one for each */

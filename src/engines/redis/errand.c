@@ -340,7 +340,7 @@ static void refuse_sought(struct hf_store *store,
                           const struct naming *naming)
 {
     char from[HF_REDIS_HOST_TEXT_BYTES], to[HF_REDIS_HOST_TEXT_BYTES];
-    char text[HF_LINK_TEXT_BYTES];
+    char text[HF_CONNECTION_TEXT_BYTES];
 
     hf_redis_host_format(&naming->node->host, from);
     hf_redis_host_format(&errand->sought.to, to);

@@ -91,7 +91,7 @@ void hf_redis_refuse(struct hf_redis_link *link, const char *what,
 {
     struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
     size_t bytes = strlen(reply->str);
-    char text[HF_LINK_TEXT_BYTES];
+    char text[HF_CONNECTION_TEXT_BYTES];
 
     if (bytes > 0 && reply->str[bytes - 1] == '.')
         bytes--; /* what we add goes on with the sentence */

@@ -60,8 +60,8 @@ void hf_redis_link_close(struct hf_redis_link *link)
     link->renewal = NULL;
     link->open = link->up = link->speaking = link->hearing = false;
     link->reloading = false;
-    hf_redis_wire_close(&link->calls, HF_LINK_ABORT);
-    hf_redis_wire_close(&link->notices, HF_LINK_ABORT);
+    hf_redis_wire_close(&link->calls, HF_CONNECTION_ABORT);
+    hf_redis_wire_close(&link->notices, HF_CONNECTION_ABORT);
     (void)uv_idle_stop(&link->later);
 }
 
@@ -69,7 +69,7 @@ void hf_redis_tell_down(struct hf_redis_link *link, hf_status status,
                         const char *what, const char *text)
 {
     bool known = link->run[0] != '\0'; /* it has answered before */
-    char why[HF_LINK_TEXT_BYTES];
+    char why[HF_CONNECTION_TEXT_BYTES];
 
     if (!known && link->base->tls == NULL && doubts_tls(link))
         text = HF_REDIS_CLOSED_UNHEARD;
@@ -295,7 +295,7 @@ static bool open_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)
 {
     const struct hf_redis_config *config = &link->config;
     bool asking = link->tls == HF_REDIS_TLS_ASKING;
-    const struct hf_link_way way = {
+    const struct hf_connection_config way = {
         .loop = link->base->engine->loop,
         .resolver = link->base->resolver,
         .host = config->host.name,
@@ -354,7 +354,7 @@ static void on_met_tls(void *arg, struct hf_redis_wire *wire)
 const char *hf_redis_link_missing(const struct hf_redis_link *link)
 {
     bool shaking =
-        link->calls.link != NULL && hf_link_awaits_tls(link->calls.link);
+        link->calls.link != NULL && hf_connection_awaits_tls(link->calls.link);
 
     return shaking ? HF_REDIS_TLS_ANSWER : NULL;
 }
@@ -543,9 +543,9 @@ void hf_redis_link_flush(struct hf_redis_link *link)
 void hf_redis_link_after_fork(struct hf_redis_link *link)
 {
     if (link->calls.link != NULL)
-        hf_link_after_fork(link->calls.link);
+        hf_connection_after_fork(link->calls.link);
     if (link->notices.link != NULL)
-        hf_link_after_fork(link->notices.link);
+        hf_connection_after_fork(link->notices.link);
 }
 
 static void on_closed(uv_handle_t *handle)

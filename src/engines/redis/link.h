@@ -77,7 +77,7 @@ struct hf_redis_link {
     struct hf_redis_wire_user wire_user;
     uv_idle_t later; /* tells what cannot be told at once */
     hf_status why_status;
-    char why[HF_LINK_TEXT_BYTES];
+    char why[HF_CONNECTION_TEXT_BYTES];
     char run[HF_REDIS_RUN_BYTES]; /* the process that answered last, or "" */
     uint64_t run_since_ms;        /* by our clock: when it first did */
     enum hf_redis_tls_question tls;

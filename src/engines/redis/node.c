@@ -87,7 +87,7 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
     struct hf_redis_node *node = arg;
     struct hf_store *store = node->store;
     char place[HF_REDIS_HOST_TEXT_BYTES];
-    char text[HF_LINK_TEXT_BYTES];
+    char text[HF_CONNECTION_TEXT_BYTES];
 
     (void)link;
     node->up = node->naming = false;
@@ -170,7 +170,7 @@ static void on_slots(void *arg, struct hf_redis_link *link,
     struct hf_redis_node *node = arg;
     struct hf_store *store = node->store;
     bool refused = reply->type == REDIS_REPLY_ERROR;
-    char text[HF_LINK_TEXT_BYTES];
+    char text[HF_CONNECTION_TEXT_BYTES];
 
     store->mapper = NULL;
     if (store->up) {
@@ -349,7 +349,7 @@ struct hf_redis_node *hf_redis_node_up(const struct hf_store *store)
 
 void hf_redis_node_give_up(struct hf_redis_node *node, uint64_t silent_ms)
 {
-    char why[HF_LINK_TEXT_BYTES];
+    char why[HF_CONNECTION_TEXT_BYTES];
 
     (void)snprintf(why, sizeof why, "no answer for %llu ms",
                    (unsigned long long)silent_ms);

@@ -22,7 +22,7 @@ hf_status hf_redis_get_credentials(struct hf_redis_config *config,
     struct hf_auth auth;
     hf_status status = hf_auth_find(&wanted, &auth, error);
 
-    config->unlisted = auth.elsewhere;
+    config->unlisted = auth.for_other_servers;
     if (status == HF_OK && auth.password[0] != '\0')
         (void)hf_redis_config_authenticate(config, auth.user, auth.password);
     explicit_bzero(&auth, sizeof auth);

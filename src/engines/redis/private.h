@@ -81,7 +81,7 @@ struct hf_redis_errand {
     uint64_t begun_at_ms;
     enum hf_failure failure; /* FAILED */
     hf_status status;
-    char text[HF_LINK_TEXT_BYTES];
+    char text[HF_CONNECTION_TEXT_BYTES];
     struct hf_redis_errand *previous;
     struct hf_redis_errand *next;
 };

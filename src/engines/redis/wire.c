@@ -109,11 +109,11 @@ static void on_down(void *arg, hf_status status, const char *why)
 /* ------------------------------------------------------------- interface -- */
 
 bool hf_redis_wire_open(struct hf_redis_wire *wire,
-                        const struct hf_link_way *way,
+                        const struct hf_connection_config *way,
                         const struct hf_redis_wire_user *user,
-                        hf_status *status, char why[HF_LINK_TEXT_BYTES])
+                        hf_status *status, char why[HF_CONNECTION_TEXT_BYTES])
 {
-    const struct hf_link_user link_user = {
+    const struct hf_connection_callbacks link_user = {
         .up = on_up,
         .received = on_received,
         .writable = on_writable,
@@ -125,19 +125,20 @@ bool hf_redis_wire_open(struct hf_redis_wire *wire,
     wire->user = user;
     if (!make_reader(wire)) {
         *status = HF_EUNREACHABLE;
-        (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
+        (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "out of memory");
         return false;
     }
     wire->may_meet_tls = way->tls == NULL && way->path == NULL;
-    wire->link = hf_link_open(way, &link_user, status, why);
+    wire->link = hf_connection_open(way, &link_user, status, why);
     return wire->link != NULL;
 }
 
-void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end)
+void hf_redis_wire_close(struct hf_redis_wire *wire,
+                         enum hf_connection_close_mode end)
 {
     wire->number++;
     if (wire->link != NULL)
-        hf_link_close(wire->link, end);
+        hf_connection_close(wire->link, end);
     wire->link = NULL;
     wire->heard = false;
     if (wire->reader != NULL)
@@ -149,28 +150,30 @@ void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end)
 bool hf_redis_wire_doubts_tls(const struct hf_redis_wire *wire)
 {
     return wire->link != NULL &&
-           (hf_link_awaits_tls(wire->link) ||
-            (wire->may_meet_tls && hf_link_hung_up(wire->link)));
+           (hf_connection_awaits_tls(wire->link) ||
+            (wire->may_meet_tls && hf_connection_closed_by_peer(wire->link)));
 }
 
 bool hf_redis_wire_flush(struct hf_redis_wire *wire, hf_status *status,
-                         char why[HF_LINK_TEXT_BYTES])
+                         char why[HF_CONNECTION_TEXT_BYTES])
 {
     size_t taken;
     bool sent;
 
     if (wire->out.failed) {
         *status = HF_EUNREACHABLE;
-        (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
+        (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "out of memory");
         return false;
     }
     if (wire->link == NULL || wire->out.used == 0)
         return true;
-    sent = hf_link_send(wire->link, wire->out.bytes, wire->out.used, &taken);
+    sent =
+        hf_connection_send(wire->link, wire->out.bytes, wire->out.used, &taken);
     hf_resp_drop(&wire->out, taken);
     if (!sent) {
-        *status = hf_link_status(wire->link);
-        (void)snprintf(why, HF_LINK_TEXT_BYTES, "%s", hf_link_why(wire->link));
+        *status = hf_connection_status(wire->link);
+        (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "%s",
+                       hf_connection_why(wire->link));
     }
     return sent;
 }

@@ -5,7 +5,7 @@
  * Not hiredis' asynchronous connections: those of 0.14 resolve names with a
  * call that blocks the loop, leave their sockets open across exec, write in a
  * way that raises SIGPIPE, and drop the failures of timers.  So the connection
- * is a link of ours (transport/link.h), with TLS where it is wanted, and
+ * is a link of ours (transport/connection.h), with TLS where it is wanted, and
  * hiredis reads what comes.
  */
 #ifndef HF_ENGINES_REDIS_WIRE_H
@@ -14,7 +14,7 @@
 #include <hiredis/hiredis.h>
 
 #include "engines/redis/resp.h"
-#include "transport/link.h"
+#include "transport/connection.h"
 
 struct hf_redis_wire;
 
@@ -48,7 +48,7 @@ struct hf_redis_wire_user {
 
 struct hf_redis_wire {
     const struct hf_redis_wire_user *user;
-    struct hf_link *link; /* NULL: none */
+    struct hf_connection *link; /* NULL: none */
     struct hf_resp out;
     redisReader *reader;
     redisReplyObjectFunctions functions; /* hiredis' own, and a bound */
@@ -62,12 +62,13 @@ struct hf_redis_wire {
 
 /* Begin to connect; false with ${status} and ${why} if that fails at once. */
 bool hf_redis_wire_open(struct hf_redis_wire *wire,
-                        const struct hf_link_way *way,
+                        const struct hf_connection_config *way,
                         const struct hf_redis_wire_user *user,
-                        hf_status *status, char why[HF_LINK_TEXT_BYTES]);
+                        hf_status *status, char why[HF_CONNECTION_TEXT_BYTES]);
 
 /* Nothing is told any more; also where there is no connection. */
-void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end);
+void hf_redis_wire_close(struct hf_redis_wire *wire,
+                         enum hf_connection_close_mode end);
 
 /* Is there no answer to a TLS handshake, or was it ended in plain by the
  * server?  If nothing was heard, only one of us may speak TLS. */
@@ -76,6 +77,6 @@ bool hf_redis_wire_doubts_tls(const struct hf_redis_wire *wire);
 /* Send what there is room for; false with ${status} and ${why} if the
  * connection has failed, of which nothing is told otherwise. */
 bool hf_redis_wire_flush(struct hf_redis_wire *wire, hf_status *status,
-                         char why[HF_LINK_TEXT_BYTES]);
+                         char why[HF_CONNECTION_TEXT_BYTES]);
 
 #endif

@@ -30,7 +30,7 @@
 
 #include "core/engine.h"
 #include "core/random.h"
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 
 struct hf_sim;
 

@@ -41,7 +41,7 @@ static void follow_link(struct zk_client *client)
 {
     uint64_t number;
     const struct hf_zk_server *server =
-        hf_zk_session_link(hf_zk_session(client->zk), &number);
+        hf_zk_session_wanted_server(hf_zk_session(client->zk), &number);
 
     if (server != NULL && number == client->number)
         return;
@@ -132,13 +132,14 @@ void zk_client_receive(struct zk_client *client,
         hf_zk_session_receive(hf_zk_session(client->zk), client->number, now,
                               chunk->bytes, chunk->count);
     } else if (chunk->kind == ZK_ACCEPTED && !refused(client, connection)) {
-        hf_zk_session_link_up(hf_zk_session(client->zk), client->number, now);
+        hf_zk_session_connection_up(hf_zk_session(client->zk), client->number,
+                                    now);
     } else {
         zk_connection_leave(connection);
-        hf_zk_session_link_down(hf_zk_session(client->zk), client->number, now,
-                                HF_EUNREACHABLE,
-                                chunk->kind == ZK_END ? "closed by the server"
-                                                      : "connection refused");
+        hf_zk_session_connection_down(
+            hf_zk_session(client->zk), client->number, now, HF_EUNREACHABLE,
+            chunk->kind == ZK_END ? "closed by the server"
+                                  : "connection refused");
     }
     drive(client);
 }
@@ -303,7 +304,7 @@ static void request(struct hf_engine *engine, struct hf_request *asked)
         client->watches = watch;
     }
     enter(client);
-    hf_zk_request(client->zk, asked, now_ms(client));
+    hf_zk_submit(client->zk, asked, now_ms(client));
     drive(client);
 }
 
@@ -322,7 +323,7 @@ static void connect_again(struct hf_engine *engine)
     struct zk_client *client = engine->zk;
 
     enter(client);
-    hf_zk_session_connect(hf_zk_session(client->zk), now_ms(client));
+    hf_zk_session_reconnect(hf_zk_session(client->zk), now_ms(client));
     drive(client);
 }
 

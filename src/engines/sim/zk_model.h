@@ -24,7 +24,7 @@
 #define HF_ENGINES_SIM_ZK_MODEL_H
 
 #include "engines/sim/model.h"
-#include "engines/zookeeper/zk.h"
+#include "engines/zookeeper/zk_machine.h"
 #include "zookeeper/jute.h"
 #include "zookeeper/protocol.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 #include "engines/zookeeper/permit.h"
 
 #define RUNTIME_INCONSISTENCY (-2)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/time_math.h"
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 #include "engines/zookeeper/permit.h"
 
 #define WATCHES_MAX 256
@@ -38,7 +38,7 @@ static bool parse(const struct hf_sim *sim, const char *name,
 
     return (sim->config.ensemble.layout == HF_ZK_KAZOO &&
             hf_zk_permit_parse(name, bytes, parsed)) ||
-           hf_zk_member_parse(name, bytes, parsed) ||
+           hf_zk_participant_parse(name, bytes, parsed) ||
            hf_zk_node_parse(name, bytes, parsed);
 }
 

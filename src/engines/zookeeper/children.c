@@ -6,7 +6,7 @@
 
 #include "core/memory.h"
 #include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/private.h"
+#include "engines/zookeeper/zk_private.h"
 
 /* ----------------------------------------------------------------- order -- */
 
@@ -65,14 +65,14 @@ static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
 }
 
 /* The place of ${id} from ${place} on, among children of that number. */
-static size_t place_in_tie(const struct hf_zk_queue *queue, size_t place,
-                           const struct hf_ticket_id *id)
+static size_t index_among_equal(const struct hf_zk_queue *queue, size_t index,
+                                const struct hf_ticket_id *id)
 {
     const struct hf_zk_child *children = queue->children;
 
-    for (size_t i = place; i < queue->count; i++) {
+    for (size_t i = index; i < queue->count; i++) {
         if (hf_zk_child_order(&children[i]) !=
-            hf_zk_child_order(&children[place]))
+            hf_zk_child_order(&children[index]))
             break;
         if (hf_ticket_id_equal(&children[i].node.id, id))
             return i;
@@ -80,16 +80,16 @@ static size_t place_in_tie(const struct hf_zk_queue *queue, size_t place,
     return queue->count;
 }
 
-size_t hf_zk_children_numbered(const struct hf_zk_queue *queue,
-                               int32_t sequence, const struct hf_ticket_id *id)
+size_t hf_zk_children_find(const struct hf_zk_queue *queue, int32_t sequence,
+                           const struct hf_ticket_id *id)
 {
-    return place_in_tie(queue, lower_bound(queue, hf_zk_node_order(sequence)),
-                        id);
+    return index_among_equal(
+        queue, lower_bound(queue, hf_zk_node_order(sequence)), id);
 }
 
 /* A name that is listed twice is there once: counted twice, a permit would
  * stand in its owner's way for good. */
-static void drop_doubles(struct hf_zk_queue *queue)
+static void drop_duplicates(struct hf_zk_queue *queue)
 {
     struct hf_zk_child *children = queue->children;
     size_t kept = 0;
@@ -106,9 +106,8 @@ static void drop_doubles(struct hf_zk_queue *queue)
     queue->count = kept;
 }
 
-void hf_zk_children_replace(struct hf_zk_queue *queue,
-                            struct hf_zk_child *children, size_t count,
-                            char *names)
+void hf_zk_children_set(struct hf_zk_queue *queue, struct hf_zk_child *children,
+                        size_t count, char *names)
 {
     hf_free(queue->children);
     hf_free(queue->names);
@@ -116,11 +115,11 @@ void hf_zk_children_replace(struct hf_zk_queue *queue,
     queue->count = count;
     queue->names = names;
     hf_zk_children_sort(queue);
-    drop_doubles(queue);
+    drop_duplicates(queue);
 }
 
-size_t hf_zk_children_with_id(const struct hf_zk_queue *queue,
-                              const struct hf_ticket_id *id)
+size_t hf_zk_children_count_id(const struct hf_zk_queue *queue,
+                               const struct hf_ticket_id *id)
 {
     size_t nodes = 0;
 
@@ -134,7 +133,7 @@ void hf_zk_children_disown(struct hf_zk_queue *queue,
 {
     struct hf_ticket_id other = *id;
 
-    /* No id that anybody makes: see node.c. */
+    /* No id that anybody makes: see node_name.c. */
     other.bytes[6] = (uint8_t)((other.bytes[6] & 0x0f) | 0x80);
     for (size_t i = 0; i < queue->count; i++) {
         if (hf_ticket_id_equal(&queue->children[i].node.id, id))
@@ -145,17 +144,17 @@ void hf_zk_children_disown(struct hf_zk_queue *queue,
 /* ------------------------------------------------------------------ gone -- */
 
 /* Links each child with the nearest other ahead; none of them has gone. */
-static void link_others(struct hf_zk_queue *queue)
+static void link_nearest_others(struct hf_zk_queue *queue)
 {
     size_t other = 0;
 
     for (size_t i = 0; i < queue->count; i++) {
-        queue->children[i].other = other;
+        queue->children[i].nearest_other = other;
         if (!queue->children[i].ours)
             other = i + 1;
     }
-    queue->live = 0;
-    queue->holes = 0;
+    queue->first_live = 0;
+    queue->gone_count = 0;
 }
 
 void hf_zk_children_compact(struct hf_zk_queue *queue)
@@ -167,21 +166,22 @@ void hf_zk_children_compact(struct hf_zk_queue *queue)
             queue->children[kept++] = queue->children[i];
     }
     queue->count = kept;
-    link_others(queue);
+    link_nearest_others(queue);
 }
 
-static void mark_gone(struct hf_zk_queue *queue, size_t place)
+static void count_gone(struct hf_zk_queue *queue, size_t index)
 {
-    queue->holes += !queue->children[place].gone;
-    queue->children[place].gone = true;
+    queue->gone_count += !queue->children[index].gone;
+    queue->children[index].gone = true;
 }
 
-void hf_zk_children_strike(struct hf_zk_queue *queue, size_t place)
+void hf_zk_children_mark_gone(struct hf_zk_queue *queue, size_t index)
 {
-    mark_gone(queue, place);
-    for (; queue->live < queue->count && queue->children[queue->live].gone;
-         queue->live++)
-        queue->holes--;
+    count_gone(queue, index);
+    for (; queue->first_live < queue->count &&
+           queue->children[queue->first_live].gone;
+         queue->first_live++)
+        queue->gone_count--;
 }
 
 /* Kinds whose tickets stand one by one, and leave nothing in their place. */
@@ -197,16 +197,16 @@ void hf_zk_children_node_gone(struct hf_zk *zk, const char *name,
     struct hf_zk_queue *queue = hf_zk_queue_find(zk, name);
     const char *child = strrchr(path, '/') + 1;
     struct hf_zk_node node;
-    size_t place;
+    size_t index;
 
     if (queue == NULL || !hf_zk_queue_parse(queue, child, strlen(child), &node))
         return;
-    place = hf_zk_children_numbered(queue, node.sequence, &node.id);
-    if (place == queue->count || queue->children[place].gone ||
-        strcmp(queue->children[place].name, child) != 0)
+    index = hf_zk_children_find(queue, node.sequence, &node.id);
+    if (index == queue->count || queue->children[index].gone ||
+        strcmp(queue->children[index].name, child) != 0)
         return;
     if (goes_for_good(node.kind))
-        hf_zk_children_strike(queue, place);
+        hf_zk_children_mark_gone(queue, index);
     else
-        queue->kept = 0;
+        queue->listed_on = 0;
 }

@@ -12,21 +12,21 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "engines/zookeeper/double_barrier.h"
-#include "engines/zookeeper/list_call.h"
-#include "engines/zookeeper/op.h"
+#include "engines/zookeeper/get_children.h"
 #include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/unknown_node.h"
+#include "engines/zookeeper/zk_double_barrier.h"
+#include "engines/zookeeper/zk_request.h"
 
 /* How many are asked for before the first has to answer: enough for one round
  * trip each to count for nothing, and little enough not to keep others from
  * their turn on the connection. */
-#define WINDOW 64
+#define BATCH 64
 
 #define FIRST_TEXT_BYTES 4096
 
-struct entry {
+struct list_entry {
     struct hf_zk_node node;
     const char *name; /* in .names of the list */
     bool there;       /* it was when its turn came */
@@ -37,9 +37,9 @@ struct entry {
 
 struct detailed_list {
     struct hf_zk *zk;
-    struct hf_zk_op *op; /* which waits until this is done */
+    struct hf_zk_request *req; /* which waits until this is done */
     char *names;
-    struct entry *entries;
+    struct list_entry *entries;
     size_t count;
     const char **unknown; /* in .names */
     size_t unknown_count;
@@ -49,7 +49,7 @@ struct detailed_list {
     char *text;
     size_t used;
     size_t size;
-    struct hf_zk_call calls[WINDOW];
+    struct hf_zk_call calls[BATCH];
 };
 
 static void free_list(struct detailed_list *list)
@@ -66,28 +66,28 @@ static void free_list(struct detailed_list *list)
 static void fail(struct detailed_list *list, enum hf_zk_error error)
 {
     struct hf_zk *zk = list->zk;
-    struct hf_zk_op *op = list->op;
+    struct hf_zk_request *req = list->req;
 
     free_list(list);
-    hf_zk_op_fail(zk, op, error, "list", op->queue->path);
+    hf_zk_request_fail(zk, req, error, "list", req->queue->path);
 }
 
 static void fail_memory(struct detailed_list *list)
 {
     struct hf_zk *zk = list->zk;
-    struct hf_request *request = hf_zk_op_end(zk, list->op);
+    struct hf_request *request = hf_zk_request_end(zk, list->req);
 
     free_list(list);
     hf_zk_fail_memory(zk, request);
 }
 
-static bool is_of_barrier(const struct entry *entry)
+static bool is_of_barrier(const struct list_entry *entry)
 {
     return entry->node.kind == HF_TICKET_PARTICIPANT ||
            entry->node.kind == HF_TICKET_READY;
 }
 
-static uint64_t order_of(const struct entry *entry)
+static uint64_t order_of(const struct list_entry *entry)
 {
     return hf_zk_node_is_permit(&entry->node) || is_of_barrier(entry)
                ? (uint64_t)entry->czxid
@@ -96,7 +96,7 @@ static uint64_t order_of(const struct entry *entry)
 
 static int compare(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct list_entry *x = a, *y = b;
     uint64_t left = order_of(x), right = order_of(y);
 
     if (left != right)
@@ -105,7 +105,7 @@ static int compare(const void *a, const void *b)
 }
 
 static struct hf_ticket ticket_of(const struct detailed_list *list,
-                                  const struct entry *entry)
+                                  const struct list_entry *entry)
 {
     return (struct hf_ticket){
         .id = entry->node.id,
@@ -120,7 +120,7 @@ static struct hf_ticket ticket_of(const struct detailed_list *list,
 }
 
 /* Is it one permit more of ${ticket}, a lease? */
-static bool is_more_of(const struct entry *entry,
+static bool is_more_of(const struct list_entry *entry,
                        const struct hf_ticket *ticket)
 {
     return entry->node.kind == HF_TICKET_LEASE &&
@@ -149,7 +149,7 @@ static void answer(struct detailed_list *list)
         else
             tickets[count++] = ticket_of(list, &list->entries[i]);
     }
-    event.as.answer.request = hf_zk_op_end(zk, list->op);
+    event.as.answer.request = hf_zk_request_end(zk, list->req);
     event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
     event.as.answer.unknown = list->unknown;
     event.as.answer.unknown_count = list->unknown_count;
@@ -176,28 +176,28 @@ static bool make_room(struct detailed_list *list)
     return true;
 }
 
-static void ask_window(struct detailed_list *list);
+static void ask_batch(struct detailed_list *list);
 
-static void window_done(struct detailed_list *list)
+static void batch_done(struct detailed_list *list)
 {
     if (list->error != HF_ZK_OK)
         fail(list, list->error);
     else if (list->asked == list->count)
         answer(list);
     else if (hf_zk_session_usable(&list->zk->session))
-        ask_window(list);
+        ask_batch(list);
     else
-        fail(list, HF_ZK_CUT); /* behind the goodbye */
+        fail(list, HF_ZK_DISCONNECTED); /* behind the goodbye */
 }
 
-static void take_in(struct detailed_list *list, struct entry *entry,
+static void take_in(struct detailed_list *list, struct list_entry *entry,
                     struct hf_jute_reader *body)
 {
     struct hf_jute_piece data = hf_jute_get_buffer(body);
     struct hf_zk_stat stat = hf_zk_get_stat(body);
 
     if (body->failed || !make_room(list)) {
-        list->error = HF_ZK_NONSENSE;
+        list->error = HF_ZK_MALFORMED;
         return;
     }
     entry->there = true;
@@ -207,12 +207,12 @@ static void take_in(struct detailed_list *list, struct entry *entry,
     list->used += hf_zk_payload_copy(list->text + list->used, data) + 1;
 }
 
-static void described(void *user, struct hf_zk_call *call,
+static void data_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct detailed_list *list = call->owner;
-    size_t first = list->asked - (list->asked - 1) % WINDOW - 1;
+    size_t first = list->asked - (list->asked - 1) % BATCH - 1;
     struct hf_jute_reader body = reply->body;
 
     (void)zk;
@@ -222,22 +222,22 @@ static void described(void *user, struct hf_zk_call *call,
     else if (reply->error != HF_ZK_NO_NODE)
         list->error = reply->error;
     if (--list->pending == 0)
-        window_done(list);
+        batch_done(list);
 }
 
-static void ask_window(struct detailed_list *list)
+static void ask_batch(struct detailed_list *list)
 {
     struct hf_zk *zk = list->zk;
 
-    for (size_t i = 0; i < WINDOW && list->asked < list->count; i++) {
+    for (size_t i = 0; i < BATCH && list->asked < list->count; i++) {
         struct hf_zk_call *call = &list->calls[i];
 
-        call->answered = described;
+        call->answered = data_read;
         call->user = zk;
         call->owner = list;
         list->pending++;
         hf_zk_send_get_data(&zk->session, call,
-                            hf_zk_child_path(zk, list->op->queue,
+                            hf_zk_child_path(zk, list->req->queue,
                                              list->entries[list->asked++].name),
                             false);
     }
@@ -249,14 +249,15 @@ static void ask_window(struct detailed_list *list)
 static bool is_wanted(const struct detailed_list *list, const char *name,
                       size_t bytes, struct hf_zk_node *node)
 {
-    bool participants = list->op->request->ticket_kind == HF_TICKET_PARTICIPANT;
+    bool participants =
+        list->req->request->ticket_kind == HF_TICKET_PARTICIPANT;
 
     if (participants && bytes == strlen(HF_ZK_READY) &&
         memcmp(name, HF_ZK_READY, bytes) == 0) {
         *node = (struct hf_zk_node){.kind = HF_TICKET_READY};
         return true;
     }
-    return hf_zk_queue_parse(list->op->queue, name, bytes, node) &&
+    return hf_zk_queue_parse(list->req->queue, name, bytes, node) &&
            (node->kind == HF_TICKET_PARTICIPANT) == participants;
 }
 
@@ -273,14 +274,14 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
         return false;
     for (size_t i = 0; i < count; i++) {
         struct hf_jute_piece name = hf_jute_get_buffer(body);
-        struct entry *entry = &list->entries[list->count];
+        struct list_entry *entry = &list->entries[list->count];
 
         if (name.bytes == NULL)
             continue;
         memcpy(names, name.bytes, name.count);
         entry->name = names;
         if (is_wanted(list, names, name.count, &entry->node)) {
-            hf_zk_unknown_layout_check(list->zk, list->op->queue, name,
+            hf_zk_unknown_layout_check(list->zk, list->req->queue, name,
                                        &entry->node);
             list->count++;
         } else {
@@ -291,44 +292,45 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
     return true;
 }
 
-static void children(void *user, struct hf_zk_call *call,
-                     const struct hf_zk_reply *reply)
+static void children_listed(void *user, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
-    struct detailed_list *list = op->detailed;
+    struct hf_zk_request *req = call->owner;
+    struct detailed_list *list = req->detailed;
     struct hf_jute_reader body = reply->body;
 
-    op->list_error = op->sync_error != HF_ZK_OK ? op->sync_error : reply->error;
-    if (op->list_error == HF_ZK_OK && !take_names(list, &body))
-        op->list_error = HF_ZK_NONSENSE;
+    req->list_error =
+        req->sync_error != HF_ZK_OK ? req->sync_error : reply->error;
+    if (req->list_error == HF_ZK_OK && !take_names(list, &body))
+        req->list_error = HF_ZK_MALFORMED;
     else if (body.failed)
-        op->list_error = HF_ZK_NONSENSE;
-    hf_zk_op_answered(zk, op);
+        req->list_error = HF_ZK_MALFORMED;
+    hf_zk_request_answered(zk, req);
 }
 
-static void listed(struct hf_zk *zk, struct hf_zk_op *op)
+static void listed(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    struct detailed_list *list = op->detailed;
+    struct detailed_list *list = req->detailed;
 
     (void)zk;
-    list->error = op->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : op->list_error;
-    window_done(list);
+    list->error = req->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : req->list_error;
+    batch_done(list);
 }
 
 void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request)
 {
-    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
 
-    if (op == NULL)
+    if (req == NULL)
         return;
-    op->detailed = hf_alloc(sizeof *op->detailed);
-    if (op->detailed == NULL) {
-        hf_zk_fail_memory(zk, hf_zk_op_end(zk, op));
+    req->detailed = hf_alloc(sizeof *req->detailed);
+    if (req->detailed == NULL) {
+        hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
         return;
     }
-    op->detailed->zk = zk;
-    op->detailed->op = op;
-    hf_zk_op_step(op, listed);
-    hf_zk_search_with(zk, op, children);
+    req->detailed->zk = zk;
+    req->detailed->req = req;
+    hf_zk_request_step(req, listed);
+    hf_zk_search_with(zk, req, children_listed);
 }

@@ -14,72 +14,78 @@
 #include <assert.h>
 #include <string.h>
 
-#include "engines/zookeeper/list.h"
-#include "engines/zookeeper/list_call.h"
-#include "engines/zookeeper/op.h"
-#include "engines/zookeeper/parents.h"
+#include "engines/zookeeper/get_children.h"
+#include "engines/zookeeper/list_queue.h"
+#include "engines/zookeeper/parent_nodes.h"
 #include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/queue_snapshot.h"
+#include "engines/zookeeper/zk_request.h"
 
-static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
+static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req);
 
 /* ---------------------------------------------------------------- ticket -- */
 
 /* The create succeeded. */
-static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
+static void ticket_created(struct hf_zk *zk, struct hf_zk_request *req,
+                           struct hf_zk_own_ticket *own_ticket)
 {
-    size_t place = hf_zk_queue_place(zk, op->queue, &own->id);
-    bool there = op->list_error == HF_ZK_OK && place < op->queue->count;
+    size_t index = hf_zk_queue_index(zk, req->queue, &own_ticket->id);
+    bool there = req->list_error == HF_ZK_OK && index < req->queue->count;
 
     if (there) {
-        hf_zk_list_answer(zk, op);
-    } else if (op->list_error == HF_ZK_OK || op->list_error == HF_ZK_NO_NODE) {
-        hf_zk_own_drop(zk, own);
-        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
+        hf_zk_list_answer(zk, req);
+    } else if (req->list_error == HF_ZK_OK ||
+               req->list_error == HF_ZK_NO_NODE) {
+        hf_zk_own_ticket_drop(zk, own_ticket);
+        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
+                   HF_EPROTOCOL,
                    "the ticket was gone as soon as it was in the queue; see "
                    "who removes tickets there");
     } else {
         /* It is in the queue, and what the queue is has to be asked again. */
-        hf_zk_op_fail(zk, op, op->list_error, "list", op->queue->path);
+        hf_zk_request_fail(zk, req, req->list_error, "list", req->queue->path);
     }
 }
 
-static void created(struct hf_zk *zk, struct hf_zk_op *op)
+static void create_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+    struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
 
-    if (op->error == HF_ZK_OK && own != NULL) {
-        placed(zk, op, own);
-    } else if (op->gate_gone) {
-        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
+    if (req->error == HF_ZK_OK && own_ticket != NULL) {
+        ticket_created(zk, req, own_ticket);
+    } else if (req->entry_mutex_gone) {
+        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
+                   HF_EPROTOCOL,
                    "the ticket in the lock in front of the semaphore was gone "
                    "before there was a permit; see who removes tickets there");
-    } else if (hf_zk_want_parents(zk, op)) {
-        create_ticket(zk, op);
+    } else if (hf_zk_retry_with_parents(zk, req)) {
+        create_ticket(zk, req);
     } else {
-        hf_zk_fail_below(zk, op, "put a ticket below", op->queue->path);
+        hf_zk_fail_create(zk, req, "put a ticket below", req->queue->path);
     }
 }
 
 /* The child that the server made for us and what it calls it; false if that
  * makes no sense. */
-static bool read_path(const struct hf_zk_op *op, struct hf_jute_piece path,
-                      struct hf_jute_piece *name, struct hf_zk_node *node)
+static bool read_path(const struct hf_zk_request *req,
+                      struct hf_jute_piece path, struct hf_jute_piece *name,
+                      struct hf_zk_node *node)
 {
-    size_t before = strlen(op->queue->path) + 1;
+    size_t before = strlen(req->queue->path) + 1;
 
     if (path.count <= before ||
-        memcmp(path.bytes, op->queue->path, before - 1) != 0 ||
+        memcmp(path.bytes, req->queue->path, before - 1) != 0 ||
         path.bytes[before - 1] != '/')
         return false;
     *name = (struct hf_jute_piece){path.bytes + before, path.count - before};
-    return hf_zk_queue_parse(op->queue, name->bytes, name->count, node) &&
-           hf_ticket_id_equal(&node->id, &op->request->ticket);
+    return hf_zk_queue_parse(req->queue, name->bytes, name->count, node) &&
+           hf_ticket_id_equal(&node->id, &req->request->ticket);
 }
 
 /* Remember our ticket as the server named its ${count} nodes; false if it makes
  * no sense. */
-static bool take_names(struct hf_zk *zk, struct hf_zk_op *op,
+static bool take_names(struct hf_zk *zk, struct hf_zk_request *req,
                        const struct hf_jute_piece *paths, uint32_t count,
                        int64_t czxid)
 {
@@ -87,33 +93,33 @@ static bool take_names(struct hf_zk *zk, struct hf_zk_op *op,
     struct hf_zk_node node;
     uint32_t sequence;
 
-    if (!read_path(op, paths[0], &first, &node) ||
-        hf_zk_own_find(zk, &node.id) != NULL)
+    if (!read_path(req, paths[0], &first, &node) ||
+        hf_zk_own_ticket_find(zk, &node.id) != NULL)
         return false;
     sequence = (uint32_t)node.sequence;
     for (uint32_t i = 1; i < count; i++) {
-        if (!read_path(op, paths[i], &name, &node) ||
+        if (!read_path(req, paths[i], &name, &node) ||
             (uint32_t)node.sequence != sequence + i)
             return false;
     }
-    return hf_zk_own_add(zk, op->queue, first.bytes, first.count, count,
-                         czxid) != NULL;
+    return hf_zk_own_ticket_add(zk, req->queue, first.bytes, first.count, count,
+                                czxid) != NULL;
 }
 
 static void ticket_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
-    struct hf_zk_op *op = call->owner;
+    struct hf_zk_request *req = call->owner;
     struct hf_jute_reader body = reply->body;
     struct hf_jute_piece path = hf_jute_get_buffer(&body);
     int64_t czxid = hf_zk_get_stat(&body).czxid;
 
-    op->error = reply->error;
+    req->error = reply->error;
     if (reply->error == HF_ZK_OK &&
-        (body.failed || !take_names(zk, op, &path, 1, czxid)))
-        op->error = HF_ZK_NONSENSE; /* it is there: to be looked for */
-    hf_zk_op_answered(zk, op);
+        (body.failed || !take_names(zk, req, &path, 1, czxid)))
+        req->error = HF_ZK_MALFORMED; /* it is there: to be looked for */
+    hf_zk_request_answered(zk, req);
 }
 
 static void lease_answered(void *user, struct hf_zk_call *call,
@@ -121,61 +127,65 @@ static void lease_answered(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_jute_piece paths[HF_WEIGHT_MAX];
-    struct hf_zk_op *op = call->owner;
-    uint32_t weight = op->request->weight;
+    struct hf_zk_request *req = call->owner;
+    uint32_t weight = req->request->weight;
 
-    op->error = reply->error;
-    if (op->error == HF_ZK_OK) {
-        op->error = hf_zk_multi_result(&reply->body, paths, weight);
-        op->gate_gone = op->error == HF_ZK_NO_NODE &&
-                        hf_zk_multi_culprit(&reply->body) == weight;
+    req->error = reply->error;
+    if (req->error == HF_ZK_OK) {
+        req->error = hf_zk_multi_result(&reply->body, paths, weight);
+        req->entry_mutex_gone =
+            req->error == HF_ZK_NO_NODE &&
+            hf_zk_multi_failed_index(&reply->body) == weight;
     }
-    if (op->error == HF_ZK_OK) {
+    if (req->error == HF_ZK_OK) {
         hf_zk_call_committed(&zk->session, call);
-        if (reply->zxid <= 0 || !take_names(zk, op, paths, weight, reply->zxid))
-            op->error = HF_ZK_NONSENSE;
+        if (reply->zxid <= 0 ||
+            !take_names(zk, req, paths, weight, reply->zxid))
+            req->error = HF_ZK_MALFORMED;
     }
-    hf_zk_op_answered(zk, op);
+    hf_zk_request_answered(zk, req);
 }
 
 /* One node for each permit, all or none. */
-static void create_nodes(struct hf_zk *zk, struct hf_zk_op *op,
+static void create_nodes(struct hf_zk *zk, struct hf_zk_request *req,
                          const char *prefix)
 {
-    const struct hf_request *request = op->request;
-    struct hf_zk_call *call = hf_zk_op_call(op, lease_answered);
+    const struct hf_request *request = req->request;
+    struct hf_zk_call *call = hf_zk_request_call(req, lease_answered);
     size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
 
     for (uint32_t i = 0; i < request->weight; i++)
         hf_zk_multi_create(&zk->session,
-                           hf_zk_child_path(zk, op->queue, prefix),
+                           hf_zk_child_path(zk, req->queue, prefix),
                            request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_multi_end(&zk->session, begin);
 }
 
 /* The same as kazoo has it.  The check comes last, since whose fault it was
  * can be told by that. */
-static void create_permits(struct hf_zk *zk, struct hf_zk_op *op)
+static void create_permits(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    const struct hf_request *request = op->request;
-    const struct hf_zk_own *gate = hf_zk_permits_gate(zk, op->queue);
-    struct hf_zk_call *call = hf_zk_op_call(op, lease_answered);
+    const struct hf_request *request = req->request;
+    const struct hf_zk_own_ticket *mutex =
+        hf_zk_permits_entry_mutex(zk, req->queue);
+    struct hf_zk_call *call = hf_zk_request_call(req, lease_answered);
     size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
     char name[HF_ZK_NODE_BYTES];
 
     for (uint32_t i = 0; i < request->weight; i++) {
         hf_zk_permit_name(&request->ticket, i, name);
-        hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, op->queue, name),
+        hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, req->queue, name),
                            request->payload, HF_ZK_EPHEMERAL);
     }
-    if (gate != NULL)
-        hf_zk_multi_check(&zk->session, hf_zk_own_path(zk, gate, 0));
+    if (mutex != NULL)
+        hf_zk_multi_check(&zk->session, hf_zk_own_ticket_path(zk, mutex, 0));
     hf_zk_multi_end(&zk->session, begin);
 }
 
 /* What comes before the number, if there is one; as hf_zk_node_prefix(). */
-static bool write_name(const struct hf_zk *zk, const struct hf_request *request,
-                       char prefix[HF_ZK_PREFIX_BYTES])
+static bool format_name(const struct hf_zk *zk,
+                        const struct hf_request *request,
+                        char prefix[HF_ZK_PREFIX_BYTES])
 {
     if (request->ticket_kind != HF_TICKET_PARTICIPANT)
         return hf_zk_node_prefix(zk->config.layout, &request->ticket,
@@ -184,50 +194,51 @@ static bool write_name(const struct hf_zk *zk, const struct hf_request *request,
     return true;
 }
 
-static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
+static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    const struct hf_request *request = op->request;
+    const struct hf_request *request = req->request;
     char prefix[HF_ZK_PREFIX_BYTES];
     bool participant = request->ticket_kind == HF_TICKET_PARTICIPANT;
-    bool named = write_name(zk, request, prefix);
+    bool named = format_name(zk, request, prefix);
 
     assert(named); /* see hf_zk_enqueue() */
     (void)named;
-    hf_zk_op_step(op, created);
-    op->rounds++;
-    if (!hf_zk_send_parents(zk, op, strlen(op->queue->path)))
+    hf_zk_request_step(req, create_done);
+    req->attempts++;
+    if (!hf_zk_create_parents(zk, req, strlen(req->queue->path)))
         return;
-    if (op->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
-        create_permits(zk, op);
+    if (req->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
+        create_permits(zk, req);
     else if (request->weight > 1)
-        create_nodes(zk, op, prefix);
+        create_nodes(zk, req, prefix);
     else
         hf_zk_send_create(
-            &zk->session, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
-            hf_zk_child_path(zk, op->queue, prefix), request->payload,
+            &zk->session, hf_zk_request_call(req, ticket_answered),
+            HF_ZK_CREATE2, hf_zk_child_path(zk, req->queue, prefix),
+            request->payload,
             participant ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
-    hf_zk_list_children(zk, op);
+    hf_zk_list_children(zk, req);
 }
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
 {
     char prefix[HF_ZK_PREFIX_BYTES];
-    struct hf_zk_op *op;
+    struct hf_zk_request *req;
 
     /* Asked again for one that is there. */
-    if (hf_zk_own_find(zk, &request->ticket) != NULL) {
+    if (hf_zk_own_ticket_find(zk, &request->ticket) != NULL) {
         hf_zk_list(zk, request);
         return;
     }
     assert(request->weight <= HF_WEIGHT_MAX);
-    if (hf_zk_name_is_elsewhere(zk->config.layout, request))
+    if (hf_zk_name_is_reserved(zk->config.layout, request))
         hf_zk_fail_name(zk, request);
-    else if (!write_name(zk, request, prefix))
+    else if (!format_name(zk, request, prefix))
         hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
                    "layout=%s has no names for readers and writers, nor for "
                    "an election, only for a mutex; expected a mutex, or "
                    "layout=curator or layout=kazoo",
                    hf_zk_layout_name(zk->config.layout));
-    else if ((op = hf_zk_op_new(zk, request)) != NULL)
-        create_ticket(zk, op);
+    else if ((req = hf_zk_request_new(zk, request)) != NULL)
+        create_ticket(zk, req);
 }

@@ -5,22 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engines/zookeeper/private.h"
+#include "engines/zookeeper/zk_private.h"
 
-#define GATE "-__lock__"
+#define ENTRY_MUTEX "-__lock__"
 #define DIGITS_MOST 9 /* of a number of permits */
 
 /* Version and variant of a UUID: four bits and two, and what they are in one of
  * version 4. */
 #define TAGS 64
-#define TAG_OF_VERSION_4 ((4 << 2) | 2)
+#define FIRST_TAG ((4 << 2) | 2)
 
 static_assert(HF_WEIGHT_MAX <= TAGS, "each permit has a tag of its own");
 
 /* ----------------------------------------------------------------- paths -- */
 
 /* ${name} without ${end}, in bytes; 0 if it does not end so. */
-static size_t without(const char *name, const char *end)
+static size_t bytes_without_suffix(const char *name, const char *end)
 {
     size_t bytes = strlen(name), less = strlen(end);
 
@@ -32,8 +32,8 @@ static size_t without(const char *name, const char *end)
 bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
                       const char *name, char path[HF_ZK_QUEUE_PATH_BYTES])
 {
-    size_t leases = without(name, HF_QUEUE_LEASES);
-    size_t locks = without(name, HF_QUEUE_LOCKS);
+    size_t leases = bytes_without_suffix(name, HF_QUEUE_LEASES);
+    size_t locks = bytes_without_suffix(name, HF_QUEUE_LOCKS);
     bool permits = layout == HF_ZK_KAZOO && leases > 0;
     const char *end = "";
     size_t bytes = strlen(name);
@@ -43,7 +43,7 @@ bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
         bytes = leases;
     } else if (layout == HF_ZK_KAZOO && locks > 0) {
         bytes = locks;
-        end = GATE;
+        end = ENTRY_MUTEX;
     }
     written = snprintf(path, HF_ZK_QUEUE_PATH_BYTES, "%s/%.*s%s", chroot,
                        (int)bytes, name, end);
@@ -52,14 +52,14 @@ bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
     return permits;
 }
 
-bool hf_zk_name_is_elsewhere(enum hf_zk_dialect layout,
-                             const struct hf_request *request)
+bool hf_zk_name_is_reserved(enum hf_zk_dialect layout,
+                            const struct hf_request *request)
 {
     if (layout != HF_ZK_KAZOO)
         return false;
-    if (without(request->queue, HF_QUEUE_LEASES) > 0)
+    if (bytes_without_suffix(request->queue, HF_QUEUE_LEASES) > 0)
         return request->ticket_kind != HF_TICKET_LEASE;
-    return without(request->queue, HF_QUEUE_LOCKS) > 0 &&
+    return bytes_without_suffix(request->queue, HF_QUEUE_LOCKS) > 0 &&
            (request->ticket_kind != HF_TICKET_MUTEX ||
             hf_ticket_id_role(&request->ticket) == HF_ROLE_LOCK);
 }
@@ -94,9 +94,8 @@ bool hf_zk_permit_parse(const char *name, size_t bytes, struct hf_zk_node *node)
         return false;
     node->dialect = HF_ZK_KAZOO;
     node->kind = HF_TICKET_LEASE;
-    node->sequence =
-        (int32_t)((get_tag(&node->id) + TAGS - TAG_OF_VERSION_4) % TAGS);
-    set_tag(&node->id, TAG_OF_VERSION_4);
+    node->sequence = (int32_t)((get_tag(&node->id) + TAGS - FIRST_TAG) % TAGS);
+    set_tag(&node->id, FIRST_TAG);
     return true;
 }
 
@@ -123,20 +122,21 @@ uint32_t hf_zk_permits_read(struct hf_jute_piece data)
     return permits;
 }
 
-const struct hf_zk_own *hf_zk_permits_gate(const struct hf_zk *zk,
-                                           const struct hf_zk_queue *queue)
+const struct hf_zk_own_ticket *
+hf_zk_permits_entry_mutex(const struct hf_zk *zk,
+                          const struct hf_zk_queue *queue)
 {
-    const struct hf_zk_own *gate = NULL;
+    const struct hf_zk_own_ticket *mutex = NULL;
     size_t bytes = strlen(queue->path);
 
-    for (const struct hf_zk_own *own = zk->own.first; own != NULL;
-         own = own->next) {
-        if (own->leaving ||
-            strncmp(own->queue->path, queue->path, bytes) != 0 ||
-            strcmp(own->queue->path + bytes, GATE) != 0)
+    for (const struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first;
+         own_ticket != NULL; own_ticket = own_ticket->next) {
+        if (own_ticket->removing ||
+            strncmp(own_ticket->queue->path, queue->path, bytes) != 0 ||
+            strcmp(own_ticket->queue->path + bytes, ENTRY_MUTEX) != 0)
             continue;
-        if (gate == NULL || own->sequence < gate->sequence)
-            gate = own;
+        if (mutex == NULL || own_ticket->sequence < mutex->sequence)
+            mutex = own_ticket;
     }
-    return gate;
+    return mutex;
 }

@@ -18,8 +18,8 @@
 #ifndef HF_ENGINES_ZOOKEEPER_PERMIT_H
 #define HF_ENGINES_ZOOKEEPER_PERMIT_H
 
-#include "engines/zookeeper/node.h"
-#include "zookeeper/wire.h"
+#include "engines/zookeeper/node_name.h"
+#include "zookeeper/zk_wire.h"
 
 struct hf_zk;
 
@@ -32,8 +32,8 @@ struct hf_zk_queue;
 /* With layout=kazoo the two queues of a semaphore do not lie where their names
  * say, so a lock of such a name would not be kazoo's of that path: is
  * ${request}, an ENQUEUE or SET_FLAG, one? */
-bool hf_zk_name_is_elsewhere(enum hf_zk_dialect layout,
-                             const struct hf_request *request);
+bool hf_zk_name_is_reserved(enum hf_zk_dialect layout,
+                            const struct hf_request *request);
 
 /* The path of the queue called ${name} below ${chroot}; true if its children
  * are such permits. */
@@ -56,7 +56,8 @@ uint32_t hf_zk_permits_read(struct hf_jute_piece data);
 
 /* The lock in front of the permits ${queue}: our ticket there that comes first,
  * or NULL. */
-const struct hf_zk_own *hf_zk_permits_gate(const struct hf_zk *zk,
-                                           const struct hf_zk_queue *queue);
+const struct hf_zk_own_ticket *
+hf_zk_permits_entry_mutex(const struct hf_zk *zk,
+                          const struct hf_zk_queue *queue);
 
 #endif

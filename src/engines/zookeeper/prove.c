@@ -3,7 +3,7 @@
  * PROVE: a transaction that changes nothing.  A multi of nothing but checks is
  * committed like any write, fires no watch, and fails when a ticket is gone.
  */
-#include "engines/zookeeper/op.h"
+#include "engines/zookeeper/zk_request.h"
 
 /* So many nodes are checked at a time, by turns; more only if one ticket has
  * them. */
@@ -11,13 +11,13 @@
 
 /* Those that were checked, ${count} tickets, are behind all others the next
  * time. */
-static void rotate(struct hf_zk *zk, unsigned count)
+static void move_checked_last(struct hf_zk *zk, unsigned count)
 {
-    struct hf_zk_own *own = zk->own.first, *next;
+    struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first, *next;
 
-    for (unsigned i = 0; i < count; i++, own = next) {
-        next = own->next;
-        hf_zk_own_rotate(zk, own);
+    for (unsigned i = 0; i < count; i++, own_ticket = next) {
+        next = own_ticket->next;
+        hf_zk_own_ticket_move_last(zk, own_ticket);
     }
 }
 
@@ -25,27 +25,29 @@ static void rotate(struct hf_zk *zk, unsigned count)
  * the check of all.  Without any the root is as good as a ticket. */
 static void put_checks(struct hf_zk *zk)
 {
-    struct hf_zk_own *own = zk->own.first;
+    struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first;
     unsigned count = 0;
     uint32_t nodes = 0;
     bool any = false;
 
-    for (; own != NULL && (count == 0 || nodes + own->weight <= CHECKS_MAX);
-         own = own->next) {
-        bool checks = !own->leaving && !own->downgrading;
+    for (; own_ticket != NULL &&
+           (count == 0 || nodes + own_ticket->weight <= CHECKS_MAX);
+         own_ticket = own_ticket->next) {
+        bool checks = !own_ticket->removing && !own_ticket->downgrading;
 
-        for (uint32_t i = 0; i < own->weight && checks; i++) {
-            hf_zk_multi_check(&zk->session, hf_zk_own_path(zk, own, i));
+        for (uint32_t i = 0; i < own_ticket->weight && checks; i++) {
+            hf_zk_multi_check(&zk->session,
+                              hf_zk_own_ticket_path(zk, own_ticket, i));
             any = true;
         }
-        nodes += own->weight;
+        nodes += own_ticket->weight;
         count++;
     }
     if (!any)
         hf_zk_multi_check(&zk->session, zk->config.chroot[0] != '\0'
                                             ? zk->config.chroot
                                             : "/");
-    rotate(zk, count);
+    move_checked_last(zk, count);
 }
 
 static void checked(void *user, struct hf_zk_call *call,
@@ -53,18 +55,18 @@ static void checked(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
-    struct hf_zk_op *op = call->owner;
+    struct hf_zk_request *req = call->owner;
     enum hf_zk_error error = reply->error;
     bool passed = error == HF_ZK_OK &&
                   hf_zk_multi_result(&reply->body, NULL, 0) == HF_ZK_OK;
 
     if (passed)
         event.as.answer.anchor_ms = hf_zk_call_proves_ms(&zk->session, call);
-    op->pending--;
-    event.as.answer.request = hf_zk_op_end(zk, op);
+    req->pending--;
+    event.as.answer.request = hf_zk_request_end(zk, req);
     if (error != HF_ZK_OK)
-        hf_zk_fail_as(zk, event.as.answer.request, error, "check tickets below",
-                      zk->config.chroot);
+        hf_zk_fail_with_error(zk, event.as.answer.request, error,
+                              "check tickets below", zk->config.chroot);
     else if (!passed)
         hf_zk_fail(zk, event.as.answer.request, HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "a ticket that was to be checked is gone");
@@ -74,13 +76,13 @@ static void checked(void *user, struct hf_zk_call *call,
 
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)
 {
-    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
     size_t begin;
 
-    if (op == NULL)
+    if (req == NULL)
         return;
-    begin =
-        hf_zk_call_begin(&zk->session, hf_zk_op_call(op, checked), HF_ZK_MULTI);
+    begin = hf_zk_call_begin(&zk->session, hf_zk_request_call(req, checked),
+                             HF_ZK_MULTI);
     put_checks(zk);
     hf_zk_multi_end(&zk->session, begin);
 }

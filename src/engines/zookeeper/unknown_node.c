@@ -5,7 +5,7 @@
 
 #include "core/quote.h"
 #include "core/sha256.h"
-#include "engines/zookeeper/private.h"
+#include "engines/zookeeper/zk_private.h"
 
 static uint64_t digest_of(const char *path, bool ticket)
 {

@@ -10,7 +10,7 @@
 #ifndef HF_ENGINES_ZOOKEEPER_UNKNOWN_NODE_H
 #define HF_ENGINES_ZOOKEEPER_UNKNOWN_NODE_H
 
-#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/node_name.h"
 #include "zookeeper/jute.h"
 
 struct hf_zk;

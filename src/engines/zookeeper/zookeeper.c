@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of functions by which the host has such an engine: open.c begins
- * it, engine.c moves it, and what the host asks for goes to the machine of
- * zk.h. */
+/* The table of functions by which the host has such an engine: zk_open.c begins
+ * it, engine_io.c moves it, and what the host asks for goes to the machine of
+ * zk_machine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
-#include "engines/zookeeper/engine.h"
+#include "engines/zookeeper/engine_io.h"
 
-static void carry_out(struct hf_engine *engine, struct hf_request *request)
+static void submit(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_END)
         engine->ending = true;
-    hf_zk_request(engine->zk, request, engine->host.now_ms(engine->host.host));
+    hf_zk_submit(engine->zk, request, engine->host.now_ms(engine->host.host));
     hf_engine_loop_run_soon(&engine->turns);
 }
 
@@ -20,10 +20,10 @@ static void forget(struct hf_engine *engine, struct hf_request *watch)
     hf_engine_loop_run_soon(&engine->turns);
 }
 
-static void connect_again(struct hf_engine *engine)
+static void reconnect(struct hf_engine *engine)
 {
-    hf_zk_session_connect(hf_zk_session(engine->zk),
-                          engine->host.now_ms(engine->host.host));
+    hf_zk_session_reconnect(hf_zk_session(engine->zk),
+                            engine->host.now_ms(engine->host.host));
     hf_engine_loop_run_soon(&engine->turns);
 }
 
@@ -34,8 +34,8 @@ static const char *describe(const struct hf_engine *engine)
 
 static void after_fork(struct hf_engine *engine)
 {
-    if (engine->link != NULL)
-        hf_link_after_fork(engine->link);
+    if (engine->connection != NULL)
+        hf_connection_after_fork(engine->connection);
     hf_engine_loop_after_fork(&engine->turns);
 }
 
@@ -44,9 +44,9 @@ static void after_fork(struct hf_engine *engine)
 #define OPS(name)                                                              \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
-        .open = hf_engine_open, .request = carry_out, .unwatch = forget,       \
-        .connect = connect_again, .describe = describe,                        \
-        .after_fork = after_fork, .free = hf_engine_free,                      \
+        .open = hf_engine_open, .request = submit, .unwatch = forget,          \
+        .connect = reconnect, .describe = describe, .after_fork = after_fork,  \
+        .free = hf_engine_free,                                                \
     }
 
 const struct hf_engine_ops hf_engine_zookeeper = OPS("zk");

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/cached_list.h"
+
+#include <string.h>
+
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/queue_snapshot.h"
+#include "engines/zookeeper/zk_request.h"
+
+static bool is_watched(const struct hf_zk *zk, const char *path)
+{
+    int32_t version;
+
+    return hf_zk_watches_version(zk, path, &version);
+}
+
+/* Are those ahead of ${place} ours, but for a few that are watched? */
+static bool sees_all_ahead(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                           size_t index)
+{
+    const struct hf_zk_child *children = queue->children;
+    size_t others = 0;
+
+    for (size_t at = children[index].nearest_other; at > queue->first_live;
+         at = children[at - 1].nearest_other) {
+        if (children[at - 1].gone)
+            continue;
+        if (++others > HF_ADMISSION_NEAREST ||
+            !is_watched(zk, hf_zk_child_path(zk, queue, children[at - 1].name)))
+            return false;
+    }
+    return true;
+}
+
+/* The place of our ticket ${own}, if what is kept is about it; or .count. */
+static size_t index_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
+                       const struct hf_zk_own_ticket *own_ticket)
+{
+    size_t index;
+
+    if (queue->listed_on != zk->session.connection_number ||
+        own_ticket->removing || own_ticket->downgrading ||
+        own_ticket->kind < HF_TICKET_MUTEX ||
+        own_ticket->kind > HF_TICKET_QUEUED_LAST ||
+        own_ticket->kind == HF_TICKET_LEASE)
+        return queue->count;
+    index = hf_zk_children_find(queue, own_ticket->sequence, &own_ticket->id);
+    return index < queue->count && !queue->children[index].gone ? index
+                                                                : queue->count;
+}
+
+bool hf_zk_cached_list_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
+                              const struct hf_zk_own_ticket *own_ticket)
+{
+    size_t index = index_of(zk, queue, own_ticket);
+
+    if (index == queue->count ||
+        !is_watched(zk, hf_zk_own_ticket_path(zk, own_ticket, 0)) ||
+        !sees_all_ahead(zk, queue, index))
+        return false;
+    if (queue->gone_count > 0)
+        hf_zk_children_compact(queue);
+    return true;
+}
+
+/* ------------------------------------------------------------ new lists -- */
+
+/* The place of the last of those in ${line}, or .count if one is not there. */
+static size_t last_index(const struct hf_zk *zk,
+                         const struct hf_zk_queue *queue,
+                         const struct hf_zk_request_list *requests)
+{
+    size_t last = 0;
+
+    for (const struct hf_zk_request *req = requests->first; req != NULL;
+         req = req->next_in_list) {
+        const struct hf_zk_own_ticket *own_ticket =
+            hf_zk_own_ticket_find(zk, &req->request->ticket);
+        size_t index =
+            own_ticket != NULL ? index_of(zk, queue, own_ticket) : queue->count;
+
+        if (index > last)
+            last = index;
+    }
+    return last;
+}
+
+/* The new list has ${name}.  False if that is ahead and not in what is kept. */
+static bool mark_child_listed(struct hf_zk *zk, struct hf_zk_queue *queue,
+                              size_t last, struct hf_jute_piece name)
+{
+    struct hf_zk_child *children = queue->children;
+    struct hf_zk_node node;
+    size_t index;
+
+    if (name.bytes == NULL ||
+        !hf_zk_queue_parse(queue, name.bytes, name.count, &node)) {
+        hf_zk_unknown_node_ignored(zk, queue, name);
+        return true;
+    }
+    hf_zk_unknown_layout_check(zk, queue, name, &node);
+    if (hf_zk_node_order(node.sequence) >
+        hf_zk_node_order(children[last].node.sequence))
+        return true;
+    index = hf_zk_children_find(queue, node.sequence, &node.id);
+    if (index == queue->count || strlen(children[index].name) != name.count ||
+        memcmp(children[index].name, name.bytes, name.count) != 0)
+        return false;
+    children[index].listed = true;
+    return true;
+}
+
+/* Mark those up to ${last} that the new list has; false if they are not all
+ * that it has there. */
+static bool mark_listed(struct hf_zk *zk, struct hf_zk_queue *queue,
+                        size_t last, struct hf_jute_reader body)
+{
+    const struct hf_zk_child *mine = &queue->children[last];
+    size_t count = hf_jute_get_count(&body, HF_ZK_CHILD_LEAST_BYTES);
+    struct hf_zk_pattern pattern;
+
+    if (!hf_zk_pattern_of(&mine->node, mine->name, &pattern))
+        return false;
+    for (size_t i = queue->first_live; i <= last; i++)
+        queue->children[i].listed = false;
+    for (size_t i = 0; i < count; i++) {
+        struct hf_jute_piece name = hf_jute_get_buffer(&body);
+
+        if ((name.bytes == NULL ||
+             !hf_zk_pattern_before(&pattern, name.bytes, name.count)) &&
+            !mark_child_listed(zk, queue, last, name))
+            return false;
+    }
+    return !body.failed;
+}
+
+bool hf_zk_cached_list_update(struct hf_zk *zk, struct hf_zk_queue *queue,
+                              const struct hf_zk_request_list *requests,
+                              struct hf_jute_reader body)
+{
+    size_t last = last_index(zk, queue, requests);
+
+    if (last >= queue->count || !mark_listed(zk, queue, last, body))
+        return false;
+    for (size_t i = queue->first_live; i <= last; i++) {
+        if (!queue->children[i].gone && !queue->children[i].listed)
+            hf_zk_children_mark_gone(queue, i);
+    }
+    if (queue->gone_count > 0)
+        hf_zk_children_compact(queue);
+    return true;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DOWNGRADE: one transaction that creates the read node, with the write node's
+ * id and number, and deletes the write node; as Curator lays out a reader that
+ * was a writer.  So nobody sees the place empty.
+ *
+ * One that got no answer may have happened, or may yet, until it is known of
+ * either node.  It happens once, for it needs the one and makes the other:
+ * asked again it fails, and a search shows what is there.
+ *
+ * A request to let go is written over the text of the write node, which nobody
+ * watches meanwhile.  So that node is deleted only in the version whose text is
+ * known, and the read node takes a request over: the watch that is set on it
+ * afterwards tells of it.  Where the text has changed, the transaction fails,
+ * and the text is read before the next one.
+ */
+#include "engines/zookeeper/get_children.h"
+#include "engines/zookeeper/queue_snapshot.h"
+#include "engines/zookeeper/zk_request.h"
+
+static void answer(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_event event = {.kind = HF_EVENT_DOWNGRADED};
+
+    event.as.answer.request = request;
+    hf_zk_notify(zk, &event);
+}
+
+static void fail_gone(struct hf_zk *zk, struct hf_request *request)
+{
+    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_ELOST,
+               "the ticket is not in its queue any more");
+}
+
+/* The transaction was carried out and failed for what it found. */
+static bool is_node_conflict(enum hf_zk_error error)
+{
+    return error == HF_ZK_NO_NODE || error == HF_ZK_NODE_EXISTS;
+}
+
+static void fail(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    hf_zk_request_fail(zk, req, req->error,
+                       "turn a write ticket into a read ticket in",
+                       req->queue->path);
+}
+
+/* What is there?  Found by its id under either name. */
+static void searched(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_queue *queue = req->queue;
+    size_t index = hf_zk_queue_index(zk, queue, &req->request->ticket);
+
+    if (req->list_error != HF_ZK_OK && req->list_error != HF_ZK_NO_NODE) {
+        hf_zk_request_fail(zk, req, req->list_error, "list", queue->path);
+    } else if (own_ticket == NULL || index == queue->count) {
+        if (own_ticket != NULL)
+            hf_zk_own_ticket_drop(zk, own_ticket);
+        fail_gone(zk, hf_zk_request_end(zk, req));
+    } else if (own_ticket->kind == HF_TICKET_READ) {
+        answer(zk, hf_zk_request_end(zk, req));
+    } else if (is_node_conflict(req->error)) {
+        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
+                   HF_EPROTOCOL,
+                   "the server would not turn a write ticket into a read "
+                   "ticket, and shows no reason");
+    } else {
+        own_ticket->downgrading = false; /* nor did an earlier one */
+        fail(zk, req);
+    }
+}
+
+/* Does it take a search to know what became of the ticket?  Also if this one
+ * was refused and an earlier one was not answered. */
+static bool needs_search(const struct hf_zk_request *req)
+{
+    return is_node_conflict(req->error) ||
+           (req->earlier_unsure && !hf_zk_is_unsure(req->error));
+}
+
+/* Our write ticket; NULL, having answered, if it is not that any more or the
+ * session has ended meanwhile. */
+static struct hf_zk_own_ticket *find_writer(struct hf_zk *zk,
+                                            struct hf_zk_request *req)
+{
+    struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
+
+    if (own_ticket == NULL || own_ticket->removing) {
+        fail_gone(zk, hf_zk_request_end(zk, req));
+    } else if (own_ticket->kind == HF_TICKET_READ) {
+        answer(zk, hf_zk_request_end(zk, req));
+    } else if (!hf_zk_session_usable(&zk->session)) {
+        req->error = HF_ZK_DISCONNECTED;
+        fail(zk, req);
+    } else {
+        return own_ticket;
+    }
+    return NULL;
+}
+
+static void read_text(struct hf_zk *zk, struct hf_zk_request *req);
+
+/* The transaction has failed, or the text could not be read. */
+static void refused(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
+
+    if (needs_search(req) && hf_zk_session_usable(&zk->session)) {
+        hf_zk_request_step(req, searched);
+        hf_zk_search(zk, req);
+        return;
+    }
+    if (own_ticket != NULL && !req->earlier_unsure &&
+        !hf_zk_is_unsure(req->error))
+        own_ticket->downgrading = false;
+    fail(zk, req);
+}
+
+static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
+
+    if (req->error == HF_ZK_OK) {
+        if (own_ticket != NULL) /* not removed meanwhile */
+            hf_zk_own_ticket_downgraded(zk, own_ticket);
+        answer(zk, hf_zk_request_end(zk, req));
+    } else if (req->error == HF_ZK_BAD_VERSION) {
+        if (own_ticket != NULL)
+            own_ticket->downgrading = req->earlier_unsure;
+        read_text(zk, req);
+    } else {
+        refused(zk, req);
+    }
+}
+
+static void answered(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    struct hf_jute_piece made;
+
+    req->error = reply->error;
+    if (req->error == HF_ZK_OK)
+        req->error = hf_zk_multi_result(&reply->body, &made, 1);
+    hf_zk_request_answered(zk, req);
+}
+
+static void put_downgrade(struct hf_zk *zk, const struct hf_zk_request *req,
+                          const struct hf_zk_own_ticket *own_ticket)
+{
+    char name[HF_ZK_NODE_BYTES];
+
+    hf_zk_own_ticket_read_name(zk, own_ticket, name);
+    hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, req->queue, name),
+                       req->revoked ? HF_ZK_REVOKE : req->request->payload,
+                       HF_ZK_EPHEMERAL);
+    hf_zk_multi_delete(&zk->session, hf_zk_own_ticket_path(zk, own_ticket, 0),
+                       req->version);
+}
+
+static void send_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
+                           struct hf_zk_own_ticket *own_ticket)
+{
+    size_t begin;
+
+    req->earlier_unsure = own_ticket->downgrading;
+    own_ticket->downgrading = true;
+    hf_zk_request_step(req, downgrade_done);
+    begin = hf_zk_call_begin(&zk->session, hf_zk_request_call(req, answered),
+                             HF_ZK_MULTI);
+    put_downgrade(zk, req, own_ticket);
+    hf_zk_multi_end(&zk->session, begin);
+}
+
+static void text_read(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_own_ticket *own_ticket;
+
+    if (req->error != HF_ZK_OK)
+        refused(zk, req);
+    else if ((own_ticket = find_writer(zk, req)) != NULL)
+        send_downgrade(zk, req, own_ticket);
+}
+
+static void text_answered(void *user, struct hf_zk_call *call,
+                          const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_jute_reader body = reply->body;
+    struct hf_zk_request *req = call->owner;
+
+    req->error = reply->error;
+    if (req->error == HF_ZK_OK) {
+        req->revoked = hf_zk_is_revoke_data(hf_jute_get_buffer(&body));
+        req->version = hf_zk_get_stat(&body).version;
+    }
+    hf_zk_request_answered(zk, req);
+}
+
+static void read_text(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    const struct hf_zk_own_ticket *own_ticket = find_writer(zk, req);
+
+    if (own_ticket == NULL)
+        return;
+    if (req->attempts++ == HF_ZK_ATTEMPTS_MAX) {
+        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY, HF_EBUSY,
+                   "others write to the ticket all the time");
+        return;
+    }
+    req->earlier_unsure = own_ticket->downgrading;
+    hf_zk_request_step(req, text_read);
+    hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, text_answered),
+                        hf_zk_own_ticket_path(zk, own_ticket, 0), false);
+}
+
+void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_own_ticket *own_ticket;
+
+    if (req == NULL || (own_ticket = find_writer(zk, req)) == NULL)
+        return;
+    if (hf_zk_watches_data(zk, hf_zk_own_ticket_path(zk, own_ticket, 0),
+                           &req->revoked, &req->version))
+        send_downgrade(zk, req, own_ticket);
+    else
+        read_text(zk, req);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What moves the machine of zk_machine.h: a link to the server it wants, and
+ * the loop. The requests of one turn leave in one write.  Everything here runs
+ * with the client's lock held.
+ */
+#include <stdio.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/engine_io.h"
+
+/* How many links may fail at once before the loop gets a turn. */
+#define CONNECTIONS_PER_DRIVE 8
+
+static uint64_t now_ms(const struct hf_engine *engine)
+{
+    return engine->host.now_ms(engine->host.host);
+}
+
+/* ----------------------------------------------------------------- drive -- */
+
+static void drop_connection(struct hf_engine *engine)
+{
+    /* A goodbye that is still on its way out is meant to arrive. */
+    if (engine->connection != NULL)
+        hf_connection_close(engine->connection, engine->ending
+                                                    ? HF_CONNECTION_FINISH
+                                                    : HF_CONNECTION_ABORT);
+    engine->connection = NULL;
+}
+
+static void report_down(struct hf_engine *engine, hf_status status,
+                        const char *why)
+{
+    if (engine->connection != NULL &&
+        hf_connection_closed_by_peer(engine->connection))
+        why = NULL;
+    drop_connection(engine);
+    hf_zk_session_connection_down(hf_zk_session(engine->zk),
+                                  engine->connection_number, now_ms(engine),
+                                  status, why);
+}
+
+static const struct hf_connection_callbacks connection_callbacks;
+
+/* Have the link that the machine wants.  False if that failed, of which it was
+ * told. */
+static bool open_wanted_connection(struct hf_engine *engine)
+{
+    struct hf_connection_config config = {
+        .loop = engine->loop,
+        .resolver = engine->resolver,
+        .tls = engine->tls,
+        .context = engine->context,
+    };
+    struct hf_connection_callbacks user = connection_callbacks;
+    char why[HF_CONNECTION_TEXT_BYTES];
+    const struct hf_zk_server *server;
+    uint64_t number = engine->connection_number;
+    hf_status status;
+
+    server = hf_zk_session_wanted_server(hf_zk_session(engine->zk), &number);
+    if (server != NULL && number == engine->connection_number)
+        return true;
+    drop_connection(engine);
+    if (server == NULL)
+        return true;
+    engine->connection_number = number;
+    config.host = server->host;
+    config.port = server->port;
+    user.arg = engine;
+    engine->connection = hf_connection_open(&config, &user, &status, why);
+    if (engine->connection == NULL)
+        report_down(engine, status, why);
+    return engine->connection != NULL;
+}
+
+/* Send what the machine wants to have sent.  False if that failed. */
+static bool flush(struct hf_engine *engine)
+{
+    size_t count = 0;
+    const void *bytes = hf_zk_session_output(hf_zk_session(engine->zk), &count);
+    char why[HF_CONNECTION_TEXT_BYTES];
+    size_t taken;
+
+    if (engine->connection == NULL || count == 0)
+        return true;
+    if (hf_connection_send(engine->connection, bytes, count, &taken)) {
+        hf_zk_session_written(hf_zk_session(engine->zk), taken);
+        return true;
+    }
+    hf_zk_session_written(hf_zk_session(engine->zk), taken);
+    (void)snprintf(why, sizeof(why), "%s",
+                   hf_connection_why(engine->connection));
+    report_down(engine, hf_connection_status(engine->connection), why);
+    return false;
+}
+
+static uint64_t drive(void *arg)
+{
+    struct hf_engine *engine = arg;
+    bool done = false;
+
+    for (int i = 0; i < CONNECTIONS_PER_DRIVE && !done; i++)
+        done = open_wanted_connection(engine) && flush(engine);
+    return done ? hf_zk_session_wake_at_ms(hf_zk_session(engine->zk)) : 0;
+}
+
+static void on_due(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    hf_zk_session_tick(hf_zk_session(engine->zk), now_ms(engine));
+}
+
+/* ------------------------------------------------------------------ link -- */
+
+static void on_up(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    hf_engine_loop_enter(&engine->turns);
+    hf_zk_session_connection_up(hf_zk_session(engine->zk),
+                                engine->connection_number, now_ms(engine));
+    hf_engine_loop_leave(&engine->turns);
+}
+
+static void on_received(void *arg, const void *bytes, size_t count)
+{
+    struct hf_engine *engine = arg;
+
+    hf_engine_loop_enter(&engine->turns);
+    hf_zk_session_receive(hf_zk_session(engine->zk), engine->connection_number,
+                          now_ms(engine), bytes, count);
+    hf_engine_loop_leave(&engine->turns);
+}
+
+static void on_writable(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    hf_engine_loop_enter(&engine->turns);
+    hf_engine_loop_leave(&engine->turns);
+}
+
+static void on_down(void *arg, hf_status status, const char *why)
+{
+    struct hf_engine *engine = arg;
+
+    hf_engine_loop_enter(&engine->turns);
+    report_down(engine, status, why);
+    hf_engine_loop_leave(&engine->turns);
+}
+
+static const struct hf_connection_callbacks connection_callbacks = {
+    .up = on_up,
+    .received = on_received,
+    .writable = on_writable,
+    .down = on_down,
+};
+
+/* ------------------------------------------------------------------ life -- */
+
+static void release(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    if (engine->context != NULL)
+        engine->tls->context_free(engine->context);
+    hf_free(engine->description);
+    hf_free(engine);
+}
+
+void hf_engine_init(struct hf_engine *engine, const struct hf_engine_host *host)
+{
+    const struct hf_engine_loop_ops user = {drive, on_due, release, engine};
+
+    engine->host = *host;
+    hf_engine_loop_init(&engine->turns, &user);
+}
+
+/* What open() had made by then, or all of it. */
+void hf_engine_free(struct hf_engine *engine)
+{
+    drop_connection(engine);
+    if (engine->resolver != NULL)
+        hf_resolver_free(engine->resolver);
+    if (engine->zk != NULL)
+        hf_zk_free(engine->zk);
+    engine->zk = NULL;
+    hf_engine_loop_close(&engine->turns);
+}

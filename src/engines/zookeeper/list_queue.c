@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/list_queue.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "engines/zookeeper/cached_list.h"
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/get_children.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_snapshot.h"
+#include "engines/zookeeper/remove_ticket.h"
+#include "engines/zookeeper/zk_double_barrier.h"
+#include "engines/zookeeper/zk_request.h"
+
+/* ------------------------------------------------------------- answering -- */
+
+/* Is the part of the queue that is near enough of an answer?  Not for leases,
+ * which are counted. */
+static bool is_partial(const struct hf_request *request)
+{
+    return request->kind != HF_REQUEST_WATCH_QUEUE &&
+           request->ticket_kind != HF_TICKET_PARTICIPANT &&
+           request->ticket_kind != HF_TICKET_LEASE;
+}
+
+static bool snapshot(struct hf_zk *zk, const struct hf_zk_request *req,
+                     struct hf_snapshot *to)
+{
+    if (req->request->ticket_kind == HF_TICKET_PARTICIPANT)
+        return hf_zk_participants_snapshot(zk, req, to);
+    if (!is_partial(req->request))
+        return hf_zk_queue_snapshot(zk, req->queue, to);
+    hf_zk_queue_partial_snapshot(zk, req->queue, &req->request->ticket,
+                                 req->request->ticket_kind, to);
+    return true;
+}
+
+static void answer(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+    bool watches_queue = req->request->kind == HF_REQUEST_WATCH_QUEUE;
+
+    if (req->request->kind == HF_REQUEST_ENQUEUE)
+        event.kind = HF_EVENT_ENQUEUED;
+    if (watches_queue)
+        hf_zk_request_end_cancel(zk, req);
+    if (!snapshot(zk, req, &event.as.answer.snapshot)) {
+        if (watches_queue)
+            hf_zk_watches_forget(zk, req->request);
+        hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
+        return;
+    }
+    event.as.answer.request = req->request;
+    if (watches_queue)
+        hf_zk_watches_listed(zk, req->queue, &event);
+    else
+        hf_zk_notify(zk, &event);
+    /* Last: with it the queue may go, which has the payload of the snapshot. */
+    hf_zk_request_free(zk, req);
+}
+
+/* ---------------------------------------------- what a list doesn't tell -- */
+
+/* The ticket is there and must not be: its number is beyond what orders a
+ * queue. */
+static void removed_beyond(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    if (req->error != HF_ZK_OK && req->error != HF_ZK_NO_NODE) {
+        hf_zk_request_fail(zk, req, req->error, "remove a ticket from",
+                           req->queue->path);
+        return;
+    }
+    hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_FATAL, HF_EEXHAUSTED,
+               "the server has numbered the tickets of this queue up to "
+               "%" PRId64 "; let the queue drain and remove its node, so that "
+               "it begins anew",
+               HF_ZK_SEQUENCE_END);
+}
+
+/* If the ticket is ours and has such a number, delete it and answer so; false
+ * if not. */
+static bool remove_if_beyond(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
+
+    if (own_ticket == NULL ||
+        hf_zk_node_order(own_ticket->sequence) + own_ticket->weight <=
+            HF_ZK_SEQUENCE_END)
+        return false;
+    req->error = HF_ZK_DISCONNECTED;
+    if (hf_zk_session_usable(&zk->session))
+        hf_zk_delete_ticket(zk, req, removed_beyond);
+    else
+        removed_beyond(zk, req);
+    return true;
+}
+
+/* The step's calls are answered. */
+static void details_known(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    if (req->request ==
+        NULL) { /* a WATCH_QUEUE that was taken back meanwhile */
+        hf_zk_request_end_cancel(zk, req);
+        hf_zk_request_free(zk, req);
+        return;
+    }
+    if (req->error == HF_ZK_OK) {
+        if (remove_if_beyond(zk, req))
+            return;
+        if (hf_zk_participants_ask(zk, req, details_known))
+            return;
+        if (req->queue->unsorted || !is_partial(req->request))
+            hf_zk_queue_sort(zk, req->queue);
+        answer(zk, req);
+        return;
+    }
+    if (req->request->kind == HF_REQUEST_WATCH_QUEUE) {
+        hf_zk_request_end_cancel(zk, req);
+        hf_zk_watches_forget(zk, req->request);
+    }
+    hf_zk_request_fail(zk, req, req->error, "look at a ticket in",
+                       req->queue->path);
+}
+
+/* Of the ticket at ${place}; all permits of one are made at once. */
+static void set_czxid(struct hf_zk_queue *queue, size_t index, int64_t czxid)
+{
+    const struct hf_ticket_id id = queue->children[index].node.id;
+    bool all = hf_zk_node_is_permit(&queue->children[index].node);
+
+    queue->unsorted = true;
+    do
+        queue->children[index].czxid = czxid;
+    while (all && ++index < queue->count &&
+           hf_ticket_id_equal(&queue->children[index].node.id, &id));
+}
+
+/* The ticket with our id: is it of this session, and since when? */
+static void own_node_answered(void *user, struct hf_zk_call *call,
+                              const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    struct hf_jute_reader body = reply->body;
+    const struct hf_ticket_id *id = &req->request->ticket;
+    size_t index = hf_zk_queue_index(zk, req->queue, id);
+    struct hf_zk_stat stat;
+    const char *name;
+
+    if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE) {
+        req->error = reply->error;
+    } else if (index < req->queue->count &&
+               hf_zk_own_ticket_find(zk, id) == NULL) {
+        stat = hf_zk_get_stat(&body); /* zeros for NoNode: nobody's */
+        name = req->queue->children[index].name;
+        if (stat.owner != zk->session.id)
+            hf_zk_children_disown(req->queue, id);
+        else if (hf_zk_own_ticket_add(zk, req->queue, name, strlen(name),
+                                      hf_zk_queue_weight(zk, req->queue, id),
+                                      stat.czxid) == NULL)
+            req->error = HF_ZK_MALFORMED;
+        else
+            set_czxid(req->queue, index, stat.czxid);
+    }
+    hf_zk_request_answered(zk, req);
+}
+
+/* A ticket with the same number as ours: who came first? */
+static void tie_answered(void *user, struct hf_zk_call *call,
+                         const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    struct hf_jute_reader body = reply->body;
+    size_t index;
+
+    index = hf_zk_queue_index(zk, req->queue, &req->ids[call - req->calls]);
+    if (reply->error == HF_ZK_OK && index < req->queue->count)
+        set_czxid(req->queue, index, hf_zk_get_stat(&body).czxid);
+    else if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE)
+        req->error = reply->error;
+    hf_zk_request_answered(zk, req);
+}
+
+/* For ${op}, and then for those who want to know of the same head. */
+static void head_answered(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_queue *queue = req->queue;
+    struct hf_zk_request_list requests = {0};
+
+    queue->users++;
+    if (queue->head_reader == req) {
+        requests = queue->head_requests;
+        queue->head_requests = (struct hf_zk_request_list){0};
+        queue->head_reader = NULL;
+    }
+    hf_zk_request_answered(zk, req);
+    hf_zk_request_list_answered(zk, &requests);
+    hf_zk_queue_release(zk, queue);
+}
+
+/* The ticket at the head: whose is it?  Nothing depends on it. */
+static void head_read(void *user, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    const struct hf_ticket_id *id = &req->ids[call - req->calls];
+    struct hf_jute_reader body = reply->body;
+    size_t index = hf_zk_queue_index(zk, req->queue, id);
+    struct hf_jute_piece payload;
+
+    if (reply->error == HF_ZK_OK) {
+        payload = hf_jute_get_buffer(&body);
+        hf_zk_queue_set_head(req->queue, id, payload);
+        if (req->head_watched && index < req->queue->count)
+            hf_zk_watches_add_armed(
+                zk,
+                hf_zk_child_path(zk, req->queue,
+                                 req->queue->children[index].name),
+                payload, hf_zk_get_stat(&body).version);
+    }
+    head_answered(zk, req);
+}
+
+static const char *path_at(struct hf_zk *zk, const struct hf_zk_request *req,
+                           size_t index)
+{
+    return hf_zk_child_path(zk, req->queue, req->queue->children[index].name);
+}
+
+/* A call about the child at ${place}. */
+static struct hf_zk_call *call_about(struct hf_zk_request *req, size_t index,
+                                     hf_zk_answered *answered)
+{
+    req->ids[req->call_count] = req->queue->children[index].node.id;
+    return hf_zk_request_call(req, answered);
+}
+
+static bool is_tied(const struct hf_zk_queue *queue, size_t index,
+                    size_t own_index)
+{
+    return index < queue->count && queue->children[index].node.sequence ==
+                                       queue->children[own_index].node.sequence;
+}
+
+/* Those stand next to it. */
+static void ask_about_ties(struct hf_zk *zk, struct hf_zk_request *req,
+                           size_t own_index)
+{
+    const struct hf_zk_queue *queue = req->queue;
+    size_t first = own_index, asked = 0;
+
+    if (hf_zk_node_is_permit(&queue->children[own_index].node))
+        return;
+    while (first > 0 && is_tied(queue, first - 1, own_index))
+        first--;
+    for (size_t i = first;
+         is_tied(queue, i, own_index) && asked < HF_ZK_TIES_MAX; i++) {
+        if (i == own_index)
+            continue;
+        hf_zk_send_exists(&zk->session, call_about(req, i, tie_answered),
+                          path_at(zk, req, i));
+        asked++;
+    }
+}
+
+static void ask_about_own(struct hf_zk *zk, struct hf_zk_request *req,
+                          size_t index)
+{
+    const struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
+
+    if (own_ticket == NULL)
+        hf_zk_send_exists(&zk->session,
+                          call_about(req, index, own_node_answered),
+                          path_at(zk, req, index));
+    else if (req->queue->unsorted)
+        set_czxid(req->queue, index, own_ticket->czxid);
+    if (req->request->ticket_kind != HF_TICKET_PARTICIPANT)
+        ask_about_ties(zk, req, index);
+}
+
+/* A watch on it comes for nothing, and is what will be asked for next by
+ * whoever is right behind it. */
+static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
+                           size_t own_index)
+{
+    struct hf_zk_queue *queue = req->queue;
+    size_t head = queue->first_live;
+
+    if (head == queue->count || own_index == head ||
+        (queue->head_known &&
+         hf_ticket_id_equal(&queue->head, &queue->children[head].node.id)))
+        return;
+    if (queue->head_reader != NULL &&
+        hf_ticket_id_equal(&queue->head_asked,
+                           &queue->children[head].node.id)) {
+        hf_zk_request_list_add(&queue->head_requests, req);
+        return;
+    }
+    if (queue->head_reader == NULL) {
+        queue->head_reader = req;
+        queue->head_asked = queue->children[head].node.id;
+    }
+    req->head_watched = own_index == head + 1 &&
+                        req->request->kind != HF_REQUEST_WATCH_QUEUE &&
+                        queue->children[head].node.kind != HF_TICKET_LEASE;
+    hf_zk_send_get_data(&zk->session, call_about(req, head, head_read),
+                        path_at(zk, req, head), req->head_watched);
+}
+
+void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_queue *queue = req->queue;
+    const struct hf_ticket_id *id = &req->request->ticket;
+    struct hf_zk_own_ticket *own_ticket = hf_zk_own_ticket_find(zk, id);
+    size_t index;
+
+    /* Gone, whoever removed it: its check would fail those of all others.  So
+     * is a lease of which somebody has taken a part. */
+    if (hf_zk_queue_weight(zk, queue, id) <
+        (own_ticket != NULL ? own_ticket->weight : req->request->weight)) {
+        if (own_ticket != NULL)
+            hf_zk_own_ticket_drop(zk, own_ticket);
+        hf_zk_children_disown(queue, id);
+    }
+    index = hf_zk_queue_index(zk, queue, id);
+    if (remove_if_beyond(zk, req))
+        return;
+    hf_zk_request_step(req, details_known);
+    req->error = HF_ZK_OK;
+    if (hf_zk_session_usable(&zk->session)) {
+        if (index < queue->count &&
+            req->request->kind != HF_REQUEST_WATCH_QUEUE)
+            ask_about_own(zk, req, index);
+        if (req->request->ticket_kind != HF_TICKET_PARTICIPANT)
+            ask_about_head(zk, req, index);
+    }
+    if (req->pending == 0)
+        details_known(zk, req);
+}
+
+/* ------------------------------------------------------------------ LIST -- */
+
+static void listed(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    if (req->list_error == HF_ZK_OK || req->list_error == HF_ZK_NO_NODE) {
+        hf_zk_list_answer(zk, req);
+        return;
+    }
+    hf_zk_request_fail(zk, req, req->list_error, "list", req->queue->path);
+}
+
+void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
+{
+    const struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &request->ticket);
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+
+    if (req == NULL)
+        return;
+    if (own_ticket != NULL &&
+        hf_zk_cached_list_serves(zk, req->queue, own_ticket)) {
+        hf_zk_list_answer(zk, req);
+        return;
+    }
+    hf_zk_request_step(req, listed);
+    /* A ticket that we know of is in whatever this server shows, since it does
+     * not show us less than before. */
+    if (own_ticket != NULL)
+        hf_zk_list_children(zk, req);
+    else
+        hf_zk_search(zk, req);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/parent_nodes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/zk_request.h"
+
+/* A number of 32 bits. */
+#define DATA_BYTES 11
+
+/* Those who write in the other layouts make persistent parents, and rely on
+ * their staying: kazoo looks for one only once. */
+static bool makes_containers(const struct hf_zk *zk)
+{
+    return !zk->containers_unsupported && zk->config.layout == HF_ZK_CURATOR;
+}
+
+/* What the node at the first ${bytes} of the queue's path says.  That of
+ * kazoo's permits says how many there are, from its first moment on: kazoo
+ * itself writes that a moment later, and a client that comes in between does
+ * not see it. */
+static const char *parent_data(const struct hf_zk_request *req, size_t bytes,
+                               char text[DATA_BYTES])
+{
+    uint32_t permits = req->request->limit;
+
+    if (!req->queue->permits || req->queue->path[bytes] != '\0' || permits == 0)
+        return "";
+    snprintf(text, DATA_BYTES, "%" PRIu32, permits);
+    return text;
+}
+
+/* The end of the component that follows the first ${bytes} of ${path}. */
+static size_t next_component_end(const char *path, size_t bytes)
+{
+    return bytes + 1 + strcspn(path + bytes + 1, "/");
+}
+
+/* Those below the chroot, which is not ours to create. */
+static size_t count_parents(const struct hf_zk *zk,
+                            const struct hf_zk_request *req)
+{
+    size_t count = 0;
+
+    for (size_t at = strlen(zk->config.chroot); at < req->parents_bytes;
+         count++)
+        at = next_component_end(req->queue->path, at);
+    return count;
+}
+
+/* What counts is the answer for the lowest node that was not turned down for
+ * want of the one above it. */
+static void parent_answered(void *user, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    size_t level = (size_t)(call - req->parents) + 1;
+
+    if (reply->error != HF_ZK_NO_NODE && level > req->parent_level) {
+        req->parent_level = level;
+        req->parent_error = reply->error;
+    }
+    /* A server before 3.5.3, which may hang up now. */
+    if (reply->error == HF_ZK_UNIMPLEMENTED && req->containers)
+        zk->containers_unsupported = true;
+    hf_zk_request_answered(zk, req);
+}
+
+static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
+                        struct hf_zk_call *call, size_t bytes)
+{
+    char text[DATA_BYTES];
+
+    call->answered = parent_answered;
+    call->user = zk;
+    call->owner = req;
+    req->pending++;
+    snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, req->queue->path);
+    hf_zk_send_create(&zk->session, call,
+                      req->containers ? HF_ZK_CREATE_CONTAINER : HF_ZK_CREATE,
+                      zk->path, parent_data(req, bytes, text),
+                      req->containers ? HF_ZK_CONTAINER : HF_ZK_PERSISTENT);
+}
+
+bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
+                          size_t bytes)
+{
+    size_t at = strlen(zk->config.chroot);
+    size_t count;
+
+    req->parents_bytes = bytes;
+    req->parent_level = 0;
+    req->containers = makes_containers(zk);
+    if (!req->parents_missing)
+        return true;
+    count = count_parents(zk, req);
+    if (req->parents == NULL)
+        req->parents = hf_alloc(count * sizeof *req->parents);
+    if (req->parents == NULL) {
+        hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
+        return false;
+    }
+    for (size_t nth = 0; nth < count; nth++) {
+        at = next_component_end(req->queue->path, at);
+        send_parent(zk, req, &req->parents[nth], at);
+    }
+    return true;
+}
+
+static bool parents_exist(const struct hf_zk_request *req)
+{
+    return req->parent_level > 0 && (req->parent_error == HF_ZK_OK ||
+                                     req->parent_error == HF_ZK_NODE_EXISTS);
+}
+
+bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    bool retry = !req->parents_missing || parents_exist(req) ||
+                 (req->parent_error == HF_ZK_UNIMPLEMENTED && req->containers);
+
+    if (req->error != HF_ZK_NO_NODE || req->attempts >= HF_ZK_ATTEMPTS_MAX ||
+        !hf_zk_session_usable(&zk->session) || count_parents(zk, req) == 0)
+        return false;
+    req->parents_missing = true;
+    return retry;
+}
+
+static void fail_no_chroot(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_FATAL, HF_EDIR,
+               "the node %s, which the URL has for a root, does not exist; "
+               "create it, or correct the URL",
+               zk->config.chroot);
+}
+
+static void fail_parent(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    size_t bytes = strlen(zk->config.chroot);
+
+    for (size_t level = 0; level < req->parent_level; level++)
+        bytes = next_component_end(req->queue->path, bytes);
+    snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, req->queue->path);
+    hf_zk_request_fail(zk, req, req->parent_error, "create", zk->path);
+}
+
+void hf_zk_fail_create(struct hf_zk *zk, struct hf_zk_request *req,
+                       const char *what, const char *path)
+{
+    bool tried = req->parents_missing || count_parents(zk, req) == 0;
+
+    if (req->error != HF_ZK_NO_NODE || !tried || parents_exist(req))
+        hf_zk_request_fail(zk, req, req->error, what, path);
+    else if (req->parent_level == 0)
+        fail_no_chroot(zk, req);
+    else
+        fail_parent(zk, req);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/queue_snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_private.h"
+
+/* ------------------------------------------------------------ taking in -- */
+
+/* The czxid of a participant as the list before had it; see
+ * zk_double_barrier.c.
+ */
+static int64_t participant_czxid(const struct hf_zk *zk,
+                                 const struct hf_zk_queue *queue,
+                                 const struct hf_zk_node *node)
+{
+    const struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &node->id);
+    size_t index;
+
+    if (own_ticket != NULL)
+        return own_ticket->czxid;
+    index = hf_zk_queue_index(zk, queue, &node->id);
+    return index < queue->count ? queue->children[index].czxid : 0;
+}
+
+/* What orders permits of ours; of others nobody has to know. */
+static int64_t czxid_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
+                        const struct hf_zk_node *node)
+{
+    const struct hf_zk_own_ticket *own_ticket;
+
+    if (node->kind == HF_TICKET_PARTICIPANT)
+        return participant_czxid(zk, queue, node);
+    own_ticket = hf_zk_node_is_permit(node)
+                     ? hf_zk_own_ticket_find(zk, &node->id)
+                     : NULL;
+    return own_ticket == NULL ? 0 : own_ticket->czxid;
+}
+
+/* Children that are tickets, their names put to ${names}. */
+static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
+                            struct hf_jute_reader *body, size_t count,
+                            struct hf_zk_child *children, char *names)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct hf_jute_piece name = hf_jute_get_buffer(body);
+
+        if (name.bytes == NULL ||
+            !hf_zk_queue_parse(queue, name.bytes, name.count,
+                               &children[kept].node)) {
+            hf_zk_unknown_node_ignored(zk, queue, name);
+            continue;
+        }
+        hf_zk_unknown_layout_check(zk, queue, name, &children[kept].node);
+        memcpy(names, name.bytes, name.count);
+        names[name.count] = '\0';
+        children[kept].name = names;
+        children[kept].czxid = czxid_of(zk, queue, &children[kept].node);
+        children[kept].ours =
+            hf_zk_own_ticket_find(zk, &children[kept].node.id) != NULL;
+        children[kept].gone = false;
+        names += name.count + 1;
+        kept++;
+    }
+    return kept;
+}
+
+/* A list that shows a ticket of ours as a reader has the answer to a downgrade
+ * that got none. */
+static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
+{
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_node *node = &queue->children[i].node;
+        struct hf_zk_own_ticket *own_ticket =
+            node->kind == HF_TICKET_READ ? hf_zk_own_ticket_find(zk, &node->id)
+                                         : NULL;
+
+        if (own_ticket != NULL && own_ticket->downgrading &&
+            own_ticket->sequence == node->sequence)
+            hf_zk_own_ticket_downgraded(zk, own_ticket);
+    }
+}
+
+static bool replace_list(struct hf_zk *zk, struct hf_zk_queue *queue,
+                         struct hf_jute_reader *body)
+{
+    size_t bytes = body->left;
+    size_t count = hf_jute_get_count(body, HF_ZK_CHILD_LEAST_BYTES);
+    struct hf_zk_child *children = hf_alloc((count + 1) * sizeof *children);
+    char *names = hf_alloc(bytes + 1);
+
+    if (children == NULL || names == NULL)
+        goto keep;
+    count = take_children(zk, queue, body, count, children, names);
+    if (body->failed)
+        goto keep;
+    hf_zk_children_set(queue, children, count, names);
+    note_downgraded(zk, queue);
+    queue->listed_on = zk->session.connection_number;
+    hf_zk_children_compact(queue);
+    return true;
+keep:
+    hf_free(children);
+    hf_free(names);
+    return false;
+}
+
+enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
+                                       struct hf_zk_queue *queue,
+                                       enum hf_zk_error error,
+                                       struct hf_jute_reader *body)
+{
+    if (error == HF_ZK_OK && !replace_list(zk, queue, body))
+        return HF_ZK_MALFORMED;
+    if (error == HF_ZK_NO_NODE) {
+        hf_zk_children_set(queue, NULL, 0, NULL);
+        queue->first_live = 0;
+        queue->listed_on = 0;
+    }
+    return error;
+}
+
+/* By what the snapshot says of our tickets: two may have one number, where a
+ * server says so or somebody else has made a node. */
+static void set_own_czxids(const struct hf_zk *zk, struct hf_zk_queue *queue)
+{
+    for (size_t i = 0; i < queue->count; i++) {
+        struct hf_zk_child *child = &queue->children[i];
+        const struct hf_zk_own_ticket *own_ticket =
+            child->node.kind == HF_TICKET_PARTICIPANT
+                ? NULL
+                : hf_zk_own_ticket_find(zk, &child->node.id);
+
+        if (own_ticket != NULL)
+            child->czxid = own_ticket->czxid;
+    }
+}
+
+void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue)
+{
+    set_own_czxids(zk, queue);
+    hf_zk_children_sort(queue);
+    hf_zk_children_compact(queue);
+}
+
+size_t hf_zk_queue_index(const struct hf_zk *zk,
+                         const struct hf_zk_queue *queue,
+                         const struct hf_ticket_id *id)
+{
+    const struct hf_zk_own_ticket *own_ticket = hf_zk_own_ticket_find(zk, id);
+    size_t index = queue->count;
+
+    if (own_ticket != NULL && own_ticket->queue == queue)
+        index = hf_zk_children_find(queue, own_ticket->sequence, id);
+    if (index < queue->count && !queue->children[index].gone)
+        return index;
+    index = queue->first_live;
+    while (index < queue->count &&
+           (queue->children[index].gone ||
+            !hf_ticket_id_equal(&queue->children[index].node.id, id)))
+        index++;
+    return index;
+}
+
+uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
+                            const struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *id)
+{
+    size_t index = hf_zk_queue_index(zk, queue, id), next = index;
+    const struct hf_zk_node *first;
+    const struct hf_zk_node *node;
+
+    if (index == queue->count)
+        return 0;
+    first = &queue->children[index].node;
+    do {
+        next++;
+        node = &queue->children[next].node;
+    } while (next < queue->count && first->kind == HF_TICKET_LEASE &&
+             node->kind == HF_TICKET_LEASE &&
+             hf_ticket_id_equal(&node->id, id) &&
+             (uint32_t)node->sequence ==
+                 (uint32_t)first->sequence + (uint32_t)(next - index));
+    return (uint32_t)(next - index);
+}
+
+/* What others wrote is anything; a payload is valid UTF-8 without NUL. */
+size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                          struct hf_jute_piece data)
+{
+    size_t bytes = data.count;
+
+    if (bytes >= HF_PAYLOAD_BYTES)
+        bytes = HF_PAYLOAD_BYTES - 1;
+    if (bytes > 0)
+        memcpy(payload, data.bytes, bytes);
+    payload[bytes] = '\0';
+    if (strlen(payload) != bytes || !hf_utf8_valid(payload, bytes)) {
+        struct hf_quoted quoted = hf_quote(data.bytes, data.count);
+
+        memcpy(payload, quoted.text, strlen(quoted.text) + 1);
+    }
+    return strlen(payload);
+}
+
+void hf_zk_queue_set_head(struct hf_zk_queue *queue,
+                          const struct hf_ticket_id *id,
+                          struct hf_jute_piece payload)
+{
+    queue->head = *id;
+    queue->head_known = true;
+    (void)hf_zk_payload_copy(queue->head_payload, payload);
+}
+
+static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
+                        const struct hf_zk_child *child,
+                        struct hf_ticket *ticket)
+{
+    const struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &child->node.id);
+    int64_t czxid = own_ticket != NULL ? own_ticket->czxid : child->czxid;
+
+    ticket->id = child->node.id;
+    ticket->sequence = hf_zk_child_order(child);
+    ticket->token = czxid > 0 ? (uint64_t)czxid + zk->config.token_floor : 0;
+    ticket->kind = child->node.kind;
+    ticket->weight = 1;
+    ticket->payload = "";
+    if (queue->head_known && hf_ticket_id_equal(&queue->head, &ticket->id))
+        ticket->payload = queue->head_payload;
+}
+
+/* Is it one permit more of ${ticket}?  Such nodes are made at once, so that
+ * nobody's is between them. */
+static bool belongs_to(const struct hf_zk_child *child,
+                       const struct hf_ticket *ticket)
+{
+    return child->node.kind == HF_TICKET_LEASE &&
+           ticket->kind == HF_TICKET_LEASE &&
+           hf_ticket_id_equal(&child->node.id, &ticket->id);
+}
+
+bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count)
+{
+    struct hf_zk_queues *queues = &zk->queues;
+    struct hf_ticket *tickets;
+
+    if (count <= queues->snapshot_size)
+        return true;
+    tickets = hf_realloc(queues->snapshot, 2 * count * sizeof *tickets);
+    if (tickets == NULL)
+        return false;
+    queues->snapshot = tickets;
+    queues->snapshot_size = 2 * count;
+    return true;
+}
+
+bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_snapshot *snapshot)
+{
+    struct hf_ticket *tickets;
+
+    if (!hf_zk_snapshot_room(zk, queue->count))
+        return false;
+    tickets = zk->queues.snapshot;
+    snapshot->tickets = tickets;
+    snapshot->count = 0;
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_child *child = &queue->children[i];
+
+        if (child->node.kind == HF_TICKET_PARTICIPANT)
+            continue; /* see zk_double_barrier.c */
+        if (snapshot->count > 0 &&
+            belongs_to(child, &tickets[snapshot->count - 1]))
+            tickets[snapshot->count - 1].weight++;
+        else
+            fill_ticket(zk, queue, child, &tickets[snapshot->count++]);
+    }
+    return true;
+}
+
+void hf_zk_queue_partial_snapshot(struct hf_zk *zk,
+                                  const struct hf_zk_queue *queue,
+                                  const struct hf_ticket_id *mine,
+                                  enum hf_ticket_kind kind,
+                                  struct hf_snapshot *snapshot)
+{
+    const struct hf_zk_child *children = queue->children;
+    size_t index = hf_zk_queue_index(zk, queue, mine);
+    struct hf_ticket *tickets = zk->queues.partial;
+    size_t first = queue->first_live, count = 0;
+
+    while (first < queue->count &&
+           children[first].node.kind == HF_TICKET_PARTICIPANT)
+        first++;
+    if (first < queue->count)
+        fill_ticket(zk, queue, &children[first], &tickets[count++]);
+    *snapshot = (struct hf_snapshot){tickets, count, 0};
+    if (index == queue->count || index <= first)
+        return;
+    for (size_t i = index; --i > first && count <= HF_ADMISSION_NEAREST;) {
+        if (!children[i].gone &&
+            hf_admission_concerns(mine, kind, &children[i].node.id,
+                                  children[i].node.kind))
+            fill_ticket(zk, queue, &children[i], &tickets[count++]);
+    }
+    snapshot->more_ahead = index - first - count;
+    fill_ticket(zk, queue, &children[index], &tickets[count++]);
+    snapshot->count = count;
+    qsort(tickets, count, sizeof *tickets, hf_ticket_compare);
+}

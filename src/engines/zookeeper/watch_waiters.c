@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/watch_waiters.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/zk_private.h"
+
+static struct hf_zk_watch *watch_of(struct hf_zk_watcher *watcher)
+{
+    return (struct hf_zk_watch *)(void *)watcher;
+}
+
+static enum hf_zk_watch_mode mode_of(enum hf_zk_watch_kind kind)
+{
+    return kind == HF_ZK_WATCH_QUEUE ? HF_ZK_WATCH_CHILDREN : HF_ZK_WATCH_DATA;
+}
+
+struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
+                                     enum hf_zk_watch_kind kind,
+                                     const char *path, size_t bytes)
+{
+    struct hf_zk_watcher *watcher =
+        hf_zk_watch_set_find(&zk->session.watches, mode_of(kind), path, bytes);
+
+    while (watcher != NULL &&
+           (watcher->user != zk || watch_of(watcher)->kind != kind))
+        watcher = watcher->next_at_path;
+    return watch_of(watcher);
+}
+
+static struct hf_zk_watch *add_watch(
+    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type))
+{
+    size_t bytes = strlen(path) + 1;
+    struct hf_zk_watch *watch = hf_alloc(sizeof *watch + bytes);
+
+    if (watch == NULL)
+        return NULL;
+    memcpy(watch->path, path, bytes);
+    watch->kind = kind;
+    watch->watcher = (struct hf_zk_watcher){.user = zk,
+                                            .fired = fired,
+                                            .path = watch->path,
+                                            .mode = mode_of(kind),
+                                            .idle = true};
+    hf_zk_watch_set_add(&zk->session.watches, &watch->watcher);
+    return watch;
+}
+
+struct hf_zk_watch *hf_zk_watch_find_or_add(
+    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type))
+{
+    struct hf_zk_watch *watch = hf_zk_watch_find(zk, kind, path, strlen(path));
+
+    return watch != NULL ? watch : add_watch(zk, kind, path, fired);
+}
+
+/* Of one client's, among those of others who listen to the session. */
+static struct hf_zk_watch *next_watch_of(const void *user,
+                                         struct hf_zk_watcher *watcher)
+{
+    while (watcher != NULL && watcher->user != user)
+        watcher = watcher->next;
+    return watch_of(watcher);
+}
+
+struct hf_zk_watch *hf_zk_watch_first(const struct hf_zk *zk)
+{
+    return next_watch_of(zk, zk->session.watches.first);
+}
+
+struct hf_zk_watch *hf_zk_watch_next(const struct hf_zk_watch *watch)
+{
+    return next_watch_of(watch->watcher.user, watch->watcher.next);
+}
+
+void hf_zk_watch_remove(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    hf_zk_watch_set_remove(&zk->session.watches, &watch->watcher);
+}
+
+void hf_zk_watch_free_if_unused(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    if (watch->waiters != NULL || watch->reading)
+        return;
+    if (watch->watcher.armed && watch->watcher.in_set)
+        return; /* the server will tell of it */
+    hf_zk_watch_remove(zk, watch);
+    if (watch->queue != NULL)
+        hf_zk_queue_release(zk, watch->queue);
+    hf_free(watch);
+}
+
+/* ----------------------------------------------------------------- waits -- */
+
+struct hf_zk_waiter *hf_zk_waiter_add(struct hf_zk_watch *watch,
+                                      struct hf_request *request,
+                                      struct hf_zk_waiter *next_of_request)
+{
+    struct hf_zk_waiter *waiter = hf_alloc(sizeof *waiter);
+
+    if (waiter == NULL)
+        return NULL;
+    waiter->request = request;
+    waiter->next_of_request = waiter;
+    if (next_of_request != NULL) {
+        waiter->next_of_request = next_of_request->next_of_request;
+        next_of_request->next_of_request = waiter;
+    }
+    waiter->watch = watch;
+    waiter->next = watch->waiters;
+    waiter->link = &watch->waiters;
+    if (waiter->next != NULL)
+        waiter->next->link = &waiter->next;
+    watch->waiters = waiter;
+    watch->watcher.idle = false;
+    request->engine_data = waiter;
+    return waiter;
+}
+
+void hf_zk_waiter_drop(struct hf_zk_waiter *waiter)
+{
+    *waiter->link = waiter->next;
+    if (waiter->next != NULL)
+        waiter->next->link = waiter->link;
+    waiter->watch->watcher.idle = waiter->watch->waiters == NULL;
+    hf_free(waiter);
+}
+
+void hf_zk_waiter_drop_all(struct hf_zk *zk, struct hf_zk_waiter *waiter)
+{
+    struct hf_zk_waiter *next_of_request;
+    struct hf_zk_watch *watch;
+
+    while ((next_of_request = waiter->next_of_request) != waiter) {
+        waiter->next_of_request = next_of_request->next_of_request;
+        watch = next_of_request->watch;
+        hf_zk_waiter_drop(next_of_request);
+        hf_zk_watch_free_if_unused(zk, watch);
+    }
+    watch = waiter->watch;
+    hf_zk_waiter_drop(waiter);
+    hf_zk_watch_free_if_unused(zk, watch);
+}
+
+bool hf_zk_waiter_is_ready(const struct hf_zk_waiter *first)
+{
+    const struct hf_zk_waiter *waiter = first;
+
+    do {
+        if (!waiter->ready)
+            return false;
+        waiter = waiter->next_of_request;
+    } while (waiter != first);
+    return true;
+}

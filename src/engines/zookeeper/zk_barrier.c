@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SET_FLAG, CLEAR_FLAG and WATCH_QUEUE at a barrier node, which is called as
+ * the barrier is, persistent, as DistributedBarrier of Curator has it.
+ *
+ * Who waits may have been told by others that it is up: so a WATCH_QUEUE is of
+ * what all servers have, and not only the one that it asks.
+ *
+ * A node that has children is no barrier but somebody's parent, of tickets or
+ * of other barriers: nobody could lower it.
+ */
+#include <string.h>
+
+#include "engines/zookeeper/parent_nodes.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_request.h"
+
+static void fail_has_children(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    hf_zk_fail(zk, req->request, HF_FAILURE_FATAL, HF_EKIND,
+               "%s is in use as the parent of other nodes; give the barrier a "
+               "name of its own",
+               req->queue->path);
+    hf_zk_request_free(zk, req);
+}
+
+static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
+{
+    struct hf_event event = {.kind = HF_EVENT_FLAG_UPDATED};
+
+    event.as.answer.found = found;
+    event.as.answer.request = hf_zk_request_end(zk, req);
+    hf_zk_notify(zk, &event);
+}
+
+/* ----------------------------------------------------------------- SET_FLAG --
+ */
+
+static void create_node(struct hf_zk *zk, struct hf_zk_request *req);
+
+/* Read with the create: what the one found that is there. */
+static void stat_read(void *user, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    struct hf_jute_reader body = reply->body;
+
+    req->has_children = reply->error == HF_ZK_OK &&
+                        hf_zk_get_stat(&body).children > 0 && !body.failed;
+    hf_zk_request_answered(zk, req);
+}
+
+static void set_done(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    const char *path = req->queue->path;
+
+    if (req->error == HF_ZK_NODE_EXISTS && req->has_children)
+        fail_has_children(zk, req);
+    else if (req->error == HF_ZK_OK || req->error == HF_ZK_NODE_EXISTS)
+        answer(zk, req, req->error == HF_ZK_NODE_EXISTS);
+    else if (hf_zk_retry_with_parents(zk, req))
+        create_node(zk, req);
+    else
+        hf_zk_fail_create(zk, req, "create", path);
+}
+
+static void create_node(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    const char *path = req->queue->path;
+
+    hf_zk_request_step(req, set_done);
+    req->attempts++;
+    if (!hf_zk_create_parents(zk, req, (size_t)(strrchr(path, '/') - path)))
+        return;
+    hf_zk_send_create(&zk->session,
+                      hf_zk_request_call(req, hf_zk_request_error_answered),
+                      HF_ZK_CREATE, path, "", HF_ZK_PERSISTENT);
+    hf_zk_send_exists(&zk->session, hf_zk_request_call(req, stat_read), path);
+}
+
+void hf_zk_set_flag(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_request *req;
+
+    if (hf_zk_name_is_reserved(zk->config.layout, request))
+        hf_zk_fail_name(zk, request);
+    else if ((req = hf_zk_request_new(zk, request)) != NULL)
+        create_node(zk, req);
+}
+
+/* ----------------------------------------------------------------- CLEAR_FLAG
+ * -- */
+
+static void clear_done(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    if (req->error == HF_ZK_NOT_EMPTY)
+        fail_has_children(zk, req);
+    else if (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE)
+        answer(zk, req, req->error == HF_ZK_OK);
+    else
+        hf_zk_request_fail(zk, req, req->error, "delete", req->queue->path);
+}
+
+void hf_zk_clear_flag(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+
+    if (req == NULL)
+        return;
+    hf_zk_request_step(req, clear_done);
+    hf_zk_send_delete(&zk->session,
+                      hf_zk_request_call(req, hf_zk_request_error_answered),
+                      req->queue->path);
+}
+
+/* ------------------------------------------------------------------
+ * WATCH_QUEUE -- */
+
+static void answer_watch(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    const struct hf_ticket node = {.token = (uint64_t)req->czxid,
+                                   .kind = HF_TICKET_BARRIER,
+                                   .weight = 1,
+                                   .payload = ""};
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+    struct hf_zk_queue *queue = req->queue;
+
+    queue->users++; /* beyond the operation */
+    event.as.answer.snapshot =
+        (struct hf_snapshot){&node, req->error == HF_ZK_OK ? 1 : 0, 0};
+    event.as.answer.request = hf_zk_request_end(zk, req);
+    hf_zk_watches_listed(zk, queue, &event);
+    hf_zk_queue_release(zk, queue);
+}
+
+static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    hf_zk_request_end_cancel(zk, req);
+    if (req->request == NULL) /* taken back meanwhile */
+        hf_zk_request_free(zk, req);
+    else if (req->has_children)
+        fail_has_children(zk, req);
+    else if (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE)
+        answer_watch(zk, req);
+    else
+        hf_zk_request_fail(zk, req, req->error, "look at", req->queue->path);
+}
+
+/* From here on changes are news, though nobody was told of the node. */
+static void node_read(void *user, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    struct hf_jute_reader body = reply->body;
+    struct hf_zk_stat stat;
+
+    req->error = reply->error;
+    if (req->error == HF_ZK_OK) {
+        (void)hf_jute_get_buffer(&body);
+        stat = hf_zk_get_stat(&body);
+        req->czxid = stat.czxid;
+        req->has_children = stat.children > 0;
+        if (body.failed)
+            req->error = HF_ZK_MALFORMED;
+    }
+    if (req->sync_error != HF_ZK_OK)
+        req->error = req->sync_error;
+    if (req->request != NULL && !req->has_children &&
+        (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE) &&
+        !hf_zk_watches_join_queue(zk, req->request, req->queue,
+                                  req->error == HF_ZK_OK))
+        req->error = HF_ZK_MALFORMED; /* out of memory */
+    hf_zk_request_answered(zk, req);
+}
+
+void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+
+    if (req == NULL)
+        return;
+    hf_zk_request_allow_cancel(zk, req);
+    hf_zk_request_step(req, watch_done);
+    hf_zk_send_sync(&zk->session,
+                    hf_zk_request_call(req, hf_zk_request_sync_answered),
+                    req->queue->path);
+    hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, node_read),
+                        req->queue->path, true);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/zk_failure.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "engines/zookeeper/zk_private.h"
+
+void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
+                enum hf_failure failure, hf_status status, const char *format,
+                ...)
+{
+    struct hf_event event = {.kind = HF_EVENT_FAILED};
+    char text[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    /* Whatever went wrong afterwards, the ticket is there. */
+    if (request->kind == HF_REQUEST_ENQUEUE &&
+        hf_zk_own_ticket_find(zk, &request->ticket) != NULL)
+        failure = HF_FAILURE_UNSURE;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    event.as.answer.request = request;
+    event.as.answer.failure = failure;
+    event.as.answer.status = status;
+    event.as.answer.text = text;
+    hf_zk_notify(zk, &event);
+}
+
+void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request)
+{
+    hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM, "out of memory");
+}
+
+static const char *error_text(enum hf_zk_error error)
+{
+    switch (error) {
+#define TEXT_(name, number, text)                                              \
+    case HF_ZK_##name:                                                         \
+        return text;
+        HF_ZK_ERROR_TABLE(TEXT_)
+#undef TEXT_
+    default:
+        break;
+    }
+    return "an error that this version of holdfast does not know";
+}
+
+/* What of the server's errors no retry will help against. */
+static hf_status fatal_status(enum hf_zk_error error)
+{
+    switch ((int)error) {
+    case HF_ZK_NO_AUTH:
+    case HF_ZK_INVALID_ACL:
+    case HF_ZK_AUTH_FAILED:
+        return HF_EDENIED;
+    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
+        return HF_EKIND;
+    case HF_ZK_QUOTA_EXCEEDED:
+        return HF_EFULL;
+    case HF_ZK_UNIMPLEMENTED:
+        return HF_EUNSUPPORTED;
+    default:
+        return HF_OK;
+    }
+}
+
+bool hf_zk_is_unsure(enum hf_zk_error error)
+{
+    switch ((int)error) {
+    case HF_ZK_NO_NODE:
+    case HF_ZK_NO_AUTH:
+    case HF_ZK_BAD_ARGUMENTS:
+    case HF_ZK_BAD_VERSION:
+    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
+    case HF_ZK_NODE_EXISTS:
+    case HF_ZK_NOT_EMPTY:
+    case HF_ZK_INVALID_ACL:
+    case HF_ZK_AUTH_FAILED:
+    case HF_ZK_SESSION_MOVED:
+    case HF_ZK_NOT_READ_ONLY:
+    case HF_ZK_QUOTA_EXCEEDED:
+    case HF_ZK_UNIMPLEMENTED:
+    case HF_ZK_THROTTLED:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static const char *advice(const struct hf_zk *zk, hf_status fatal)
+{
+    if (fatal == HF_EDENIED && zk->config.session.auth[0] == '\0')
+        return "; see the node's access list: we have no credentials";
+    if (fatal == HF_EDENIED)
+        return "; see the node's access list, and whether our user and "
+               "password are the right ones";
+    if (fatal == HF_EUNSUPPORTED)
+        return "; ZooKeeper 3.5 or later is needed";
+    return "";
+}
+
+static enum hf_failure failure_of(const struct hf_request *request,
+                                  enum hf_zk_error error)
+{
+    bool writes = request->kind == HF_REQUEST_ENQUEUE ||
+                  request->kind == HF_REQUEST_REMOVE ||
+                  request->kind == HF_REQUEST_DOWNGRADE ||
+                  request->kind == HF_REQUEST_REVOKE ||
+                  request->kind == HF_REQUEST_DESCRIBE ||
+                  request->kind == HF_REQUEST_SET_FLAG ||
+                  request->kind == HF_REQUEST_CLEAR_FLAG ||
+                  request->kind == HF_REQUEST_NEW_GENERATION;
+
+    if (fatal_status(error) != HF_OK)
+        return HF_FAILURE_FATAL;
+    return writes && hf_zk_is_unsure(error) ? HF_FAILURE_UNSURE
+                                            : HF_FAILURE_RETRY;
+}
+
+void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
+                           enum hf_zk_error error, const char *what,
+                           const char *path)
+{
+    enum hf_failure failure = failure_of(request, error);
+    hf_status fatal = fatal_status(error);
+
+    if (error == HF_ZK_DISCONNECTED)
+        hf_zk_fail(zk, request, failure, HF_EUNREACHABLE,
+                   "the connection ended before the answer%s%s",
+                   zk->session.connection_error[0] != '\0' ? ": " : "",
+                   zk->session.connection_error);
+    else if (error == HF_ZK_MALFORMED)
+        hf_zk_fail(zk, request, failure, HF_EPROTOCOL,
+                   "cannot %s %s: the answer makes no sense", what, path);
+    else
+        hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
+                   "cannot %s %s: %s (%d)%s", what, path, error_text(error),
+                   (int)error, advice(zk, fatal));
+}
+
+void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request)
+{
+    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+               "with layout=kazoo a semaphore has its tickets at \"%.200s\"; "
+               "expected a name that does not end in \"%s\" or \"%s\", or "
+               "layout=curator",
+               request->queue, HF_QUEUE_LOCKS, HF_QUEUE_LEASES);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/zk_machine.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/zk_request.h"
+
+/* -------------------------------------------------------------- requests -- */
+
+/*
+ * What relies on the order of requests on one connection, and what keeps it
+ * (see zookeeper/call_window.h).  What a request does depends on what is known
+ * when it begins.  Those who wait for a list that another has asked for have no
+ * call: while a long list is under way others go on.
+ *
+ *  - The calls of one step: parents, create and list; sync and read; delete of
+ *    the write node and of the read node.  They are put on the wire together.
+ *  - A list that is asked for behind a create shows it (get_children.c).  A
+ *    request joins those who wait for a list in the step that sends its create.
+ *  - Enqueues enter a queue in the order in which they were asked for, see
+ *    core/enqueue_order.h.  All of them are HF_ZK_BULK, first come first
+ *    served; but for leases, which stand in no such line.
+ *  - A lease enters its queue before the ticket in the entry mutex leaves, as
+ *    only the holder of that may add leases, and kazoo's permits are made with
+ *    a check of it.  Both are urgent.
+ *  - A removal comes behind the downgrade of the same ticket.  Both are
+ *    urgent.
+ *  - A removal comes behind the enqueue of the same ticket.  The core asks
+ *    for it when the enqueue has been answered (core/engine.h).
+ *  - A removal may overtake a LIST, WATCH, REVOKE or DESCRIBE of the same
+ *    ticket.  These then find that it is gone, as if somebody else had removed
+ *    it.
+ *  - SET_FLAG, CLEAR_FLAG and NEW_GENERATION of a barrier, and a WATCH_QUEUE at
+ * it, happen in the order in which they were asked for.  All of them are
+ * HF_ZK_NORMAL.
+ *  - A detailed list shows what this client had enqueued and removed before it
+ *    was asked for.  It is HF_ZK_BULK, as enqueues are, and removals are
+ *    urgent.
+ *  - Credentials come first on a connection, then SetWatches and the reads of
+ *    watched nodes.  All are sent before CONNECTED is told, and nothing waits
+ *    then: what waited when a connection ended was answered.  It did not
+ *    happen.
+ *  - Nothing comes behind the end of a session.  What waits then is answered
+ *    as if the connection had ended.
+ */
+static enum hf_zk_work_class work_class(const struct hf_request *request)
+{
+    switch (request->kind) {
+    case HF_REQUEST_REMOVE:
+    case HF_REQUEST_DOWNGRADE:
+    case HF_REQUEST_PROVE:
+        return HF_ZK_URGENT;
+    case HF_REQUEST_ENQUEUE:
+        return request->ticket_kind == HF_TICKET_LEASE ? HF_ZK_URGENT
+                                                       : HF_ZK_BULK;
+    default:
+        return request->detailed ? HF_ZK_BULK : HF_ZK_NORMAL;
+    }
+}
+
+/* Carry out ${request}, which does not wait any more; the session is usable. */
+static void begin_request(struct hf_zk *zk, struct hf_request *request)
+{
+    switch (request->kind) {
+    case HF_REQUEST_ENQUEUE:
+        hf_zk_enqueue(zk, request);
+        break;
+    case HF_REQUEST_LIST:
+        if (request->detailed)
+            hf_zk_list_detailed(zk, request);
+        else
+            hf_zk_list(zk, request);
+        break;
+    case HF_REQUEST_WATCH_QUEUE:
+        if (request->ticket_kind == HF_TICKET_BARRIER)
+            hf_zk_watch_barrier(zk, request);
+        else
+            hf_zk_watch_queue(zk, request);
+        break;
+    case HF_REQUEST_SET_FLAG:
+        hf_zk_set_flag(zk, request);
+        break;
+    case HF_REQUEST_CLEAR_FLAG:
+        if (request->ticket_kind == HF_TICKET_READY)
+            hf_zk_clear_generation(zk, request);
+        else
+            hf_zk_clear_flag(zk, request);
+        break;
+    case HF_REQUEST_NEW_GENERATION:
+        hf_zk_new_generation(zk, request);
+        break;
+    case HF_REQUEST_WATCH:
+        hf_zk_watch_ticket(zk, request);
+        break;
+    case HF_REQUEST_REMOVE:
+        hf_zk_remove(zk, request);
+        break;
+    case HF_REQUEST_PROVE:
+        hf_zk_prove(zk, request);
+        break;
+    case HF_REQUEST_DOWNGRADE:
+        hf_zk_downgrade(zk, request);
+        break;
+    case HF_REQUEST_REVOKE:
+        hf_zk_revoke(zk, request);
+        break;
+    case HF_REQUEST_DESCRIBE:
+        hf_zk_describe(zk, request);
+        break;
+    case HF_REQUEST_END:
+        break;
+    }
+}
+
+/* Have it begin when there is room for it. */
+static void enter(struct hf_zk *zk, struct hf_request *request)
+{
+    switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
+                               work_class(request), &zk->window_callbacks,
+                               request)) {
+    case HF_OK:
+        begin_request(zk, request);
+        break;
+    case HF_ENOMEM:
+        hf_zk_fail_memory(zk, request);
+        break;
+    default:
+        break; /* it waits */
+    }
+}
+
+void hf_zk_submit(struct hf_zk *zk, struct hf_request *request, uint64_t now_ms)
+{
+    hf_zk_session_set_now(&zk->session, now_ms);
+    if (request->kind == HF_REQUEST_END) {
+        assert(zk->end == NULL);
+        zk->end = request;
+        hf_zk_session_close(&zk->session);
+    } else if (!hf_zk_session_usable(&zk->session)) {
+        hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                   "there is no connection%s%s",
+                   zk->session.connection_error[0] != '\0' ? ": " : "",
+                   zk->session.connection_error);
+    } else {
+        enter(zk, request);
+    }
+}
+
+void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
+{
+    if (hf_zk_window_cancel(&zk->session.window, request))
+        return;
+    hf_zk_request_cancel(zk, request);
+    /* A WATCH_QUEUE whose list is there watches already, though it was not
+     * told. */
+    if (request->engine_data != NULL)
+        hf_zk_watches_forget(zk, request);
+}
+
+/* ------------------------------------------------- what the session tells --
+ */
+
+static void log_line(void *user, enum hf_log_level level, const char *format,
+                     ...)
+{
+    const struct hf_zk *zk = user;
+    char text[2 * HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    zk->host.log(zk->host.host, level, "%s", text);
+}
+
+static void
+connection_error(void *user,
+                 const struct hf_zk_connection_error *connection_error)
+{
+    struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
+
+    event.as.connection_error.text = connection_error->text;
+    event.as.connection_error.status = connection_error->status;
+    event.as.connection_error.final = connection_error->final;
+    hf_zk_notify(user, &event);
+}
+
+static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
+
+    event.as.gave_up.retries = retries;
+    event.as.gave_up.elapsed_ms = elapsed_ms;
+    hf_zk_notify(user, &event);
+}
+
+static void resuming(void *user, uint64_t least_timeout_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_RESUMING};
+    struct hf_zk *zk = user;
+
+    event.as.resuming.sent_at_ms = zk->session.now_ms;
+    event.as.resuming.least_timeout_ms = least_timeout_ms;
+    hf_zk_notify(zk, &event);
+}
+
+static void up(void *user, bool resumed)
+{
+    struct hf_event event = {.kind = HF_EVENT_CONNECTED};
+    struct hf_zk *zk = user;
+
+    if (resumed)
+        hf_zk_watches_resumed(zk);
+    event.as.connected.timeout_ms = zk->session.timeout_ms;
+    event.as.connected.anchor_ms = zk->session.proven_anchor_ms;
+    event.as.connected.resumed = resumed;
+    event.as.connected.lazy = zk->config.session.lazy_proof;
+    hf_zk_notify(zk, &event);
+}
+
+static void suspended(void *user)
+{
+    struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
+
+    hf_zk_notify(user, &event);
+}
+
+/* No ticket, and nothing to be heard of any. */
+static void forget_all(struct hf_zk *zk)
+{
+    hf_zk_watches_clear(zk);
+    hf_zk_own_tickets_clear(zk);
+}
+
+static void lost(void *user, const char *why)
+{
+    struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
+
+    forget_all(user);
+    event.as.answer.status = HF_ELOST;
+    event.as.answer.text = why;
+    hf_zk_notify(user, &event);
+}
+
+static void closed(void *user)
+{
+    struct hf_event event = {.kind = HF_EVENT_CLOSED};
+    struct hf_zk *zk = user;
+
+    forget_all(zk);
+    event.as.answer.request = zk->end;
+    hf_zk_notify(zk, &event);
+}
+
+static void proven(void *user, uint64_t anchor_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_PROVEN};
+
+    event.as.answer.anchor_ms = anchor_ms;
+    hf_zk_notify(user, &event);
+}
+
+static void begin(void *user, void *work)
+{
+    begin_request(user, work);
+}
+
+static void refused(void *user, void *work)
+{
+    const struct hf_zk *zk = user;
+    const char *connection_error = zk->session.connection_error;
+
+    hf_zk_fail(user, work, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+               "the connection ended before the request was sent%s%s",
+               connection_error[0] != '\0' ? ": " : "", connection_error);
+}
+
+/* ----------------------------------------------------- beginning and end -- */
+
+struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
+                        const struct hf_engine_host *host, uint64_t now_ms)
+{
+    struct hf_zk *zk = hf_alloc(sizeof *zk);
+    struct hf_zk_log log = {zk, log_line};
+
+    if (zk == NULL)
+        return NULL;
+    zk->config = *config;
+    zk->host = *host;
+    hf_zk_queues_init(&zk->queues);
+    hf_zk_own_tickets_init(&zk->own_tickets);
+    zk->window_callbacks = (struct hf_zk_window_callbacks){zk, begin, refused};
+    zk->listener = (struct hf_zk_listener){.user = zk,
+                                           .connection_error = connection_error,
+                                           .gave_up = gave_up,
+                                           .resuming = resuming,
+                                           .up = up,
+                                           .suspended = suspended,
+                                           .lost = lost,
+                                           .closed = closed,
+                                           .proven = proven};
+    hf_zk_session_begin(&zk->session, &zk->config.session, &log, now_ms);
+    hf_zk_listeners_add(&zk->session.listeners, &zk->listener);
+    return zk;
+}
+
+static void ignore_event(void *host, struct hf_event *event)
+{
+    (void)host;
+    (void)event;
+}
+
+void hf_zk_free(struct hf_zk *zk)
+{
+    zk->host.event = ignore_event;
+    hf_zk_session_free(&zk->session); /* with what was under way */
+    hf_zk_watches_clear(zk);
+    hf_zk_own_tickets_clear(zk);
+    hf_zk_queues_free(&zk->queues);
+    hf_free(zk);
+}
+
+struct hf_zk_session *hf_zk_session(struct hf_zk *zk)
+{
+    return &zk->session;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/zk_own_ticket.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/children.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_private.h"
+
+static int compare_id(const void *id, const struct hf_tree_node *node)
+{
+    const struct hf_zk_own_ticket *own_ticket =
+        (const struct hf_zk_own_ticket *)(const void *)node;
+
+    return memcmp(id, &own_ticket->id, sizeof own_ticket->id);
+}
+
+struct hf_zk_own_ticket *hf_zk_own_ticket_find(const struct hf_zk *zk,
+                                               const struct hf_ticket_id *id)
+{
+    return (struct hf_zk_own_ticket *)(void *)hf_tree_find(&zk->own_tickets.ids,
+                                                           id);
+}
+
+static void link_last(struct hf_zk_own_tickets *tickets,
+                      struct hf_zk_own_ticket *own_ticket)
+{
+    if (tickets->end == NULL)
+        tickets->end = &tickets->first;
+    own_ticket->next = NULL;
+    own_ticket->link = tickets->end;
+    *own_ticket->link = own_ticket;
+    tickets->end = &own_ticket->next;
+}
+
+static void unlink_ticket(struct hf_zk_own_tickets *tickets,
+                          struct hf_zk_own_ticket *own_ticket)
+{
+    *own_ticket->link = own_ticket->next;
+    if (own_ticket->next != NULL)
+        own_ticket->next->link = own_ticket->link;
+    else
+        tickets->end = own_ticket->link;
+}
+
+/* Of its ${nth} node. */
+static void node_name(const struct hf_zk_own_ticket *own_ticket, uint32_t nth,
+                      char name[HF_ZK_NODE_BYTES])
+{
+    if (own_ticket->kind == HF_TICKET_PARTICIPANT)
+        hf_ticket_id_format(&own_ticket->id, name);
+    else if (own_ticket->prefix_bytes == 0)
+        hf_zk_permit_name(&own_ticket->id, nth, name);
+    else /* as the server counts on */
+        hf_zk_node_number(own_ticket->prefix,
+                          (int32_t)((uint32_t)own_ticket->sequence + nth),
+                          name);
+}
+
+struct hf_zk_own_ticket *hf_zk_own_ticket_add(struct hf_zk *zk,
+                                              struct hf_zk_queue *queue,
+                                              const char *name, size_t bytes,
+                                              uint32_t weight, int64_t czxid)
+{
+    char rebuilt[HF_ZK_NODE_BYTES];
+    struct hf_zk_node node;
+    struct hf_zk_own_ticket *own_ticket;
+
+    if (bytes >= sizeof own_ticket->prefix ||
+        !hf_zk_queue_parse(queue, name, bytes, &node))
+        return NULL;
+    assert(hf_zk_own_ticket_find(zk, &node.id) == NULL);
+    if ((own_ticket = hf_alloc(sizeof *own_ticket)) == NULL)
+        return NULL;
+    own_ticket->queue = queue;
+    queue->users++;
+    own_ticket->id = node.id;
+    own_ticket->kind = node.kind;
+    own_ticket->sequence = node.sequence;
+    own_ticket->weight = weight;
+    own_ticket->czxid = czxid;
+    if (!hf_zk_node_is_permit(&node) && node.kind != HF_TICKET_PARTICIPANT)
+        own_ticket->prefix_bytes = bytes - hf_zk_node_digits(node.sequence);
+    memcpy(own_ticket->prefix, name, own_ticket->prefix_bytes);
+    node_name(own_ticket, 0, rebuilt);
+    if (memcmp(rebuilt, name, bytes) != 0) { /* no server writes numbers so */
+        hf_zk_queue_release(zk, queue);
+        hf_free(own_ticket);
+        return NULL;
+    }
+    hf_tree_add(&zk->own_tickets.ids, &own_ticket->by_id, &own_ticket->id);
+    link_last(&zk->own_tickets, own_ticket);
+    return own_ticket;
+}
+
+/* What was listed of it goes with it: nothing of it is left. */
+static void forget_listed(const struct hf_zk_own_ticket *own_ticket)
+{
+    struct hf_zk_queue *queue = own_ticket->queue;
+    size_t index =
+        hf_zk_children_find(queue, own_ticket->sequence, &own_ticket->id);
+
+    if (own_ticket->kind == HF_TICKET_LEASE ||
+        own_ticket->kind == HF_TICKET_PARTICIPANT)
+        queue->listed_on = 0;
+    else if (index < queue->count)
+        hf_zk_children_mark_gone(queue, index);
+}
+
+void hf_zk_own_ticket_drop(struct hf_zk *zk,
+                           struct hf_zk_own_ticket *own_ticket)
+{
+    forget_listed(own_ticket);
+    hf_tree_remove(&zk->own_tickets.ids, &own_ticket->by_id, &own_ticket->id);
+    unlink_ticket(&zk->own_tickets, own_ticket);
+    hf_zk_queue_release(zk, own_ticket->queue);
+    hf_free(own_ticket);
+}
+
+static void read_prefix(const struct hf_zk *zk,
+                        const struct hf_zk_own_ticket *own_ticket,
+                        char prefix[HF_ZK_PREFIX_BYTES])
+{
+    bool named = hf_zk_node_prefix(zk->config.layout, &own_ticket->id,
+                                   HF_TICKET_READ, prefix);
+
+    assert(named); /* as its write ticket was */
+    (void)named;
+}
+
+void hf_zk_own_ticket_read_name(const struct hf_zk *zk,
+                                const struct hf_zk_own_ticket *own_ticket,
+                                char name[HF_ZK_NODE_BYTES])
+{
+    char prefix[HF_ZK_PREFIX_BYTES];
+
+    read_prefix(zk, own_ticket, prefix);
+    hf_zk_node_number(prefix, own_ticket->sequence, name);
+}
+
+void hf_zk_own_ticket_downgraded(const struct hf_zk *zk,
+                                 struct hf_zk_own_ticket *own_ticket)
+{
+    read_prefix(zk, own_ticket, own_ticket->prefix);
+    own_ticket->prefix_bytes = strlen(own_ticket->prefix);
+    own_ticket->kind = HF_TICKET_READ;
+    own_ticket->downgrading = false;
+    own_ticket->queue->listed_on = 0; /* it shows a write ticket */
+}
+
+/* The old name of one that is being downgraded goes with that. */
+void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    struct hf_zk_node node;
+    struct hf_zk_own_ticket *own_ticket;
+
+    if (!hf_zk_node_parse(name, strlen(name), &node) &&
+        !hf_zk_participant_parse(name, strlen(name), &node) &&
+        !hf_zk_permit_parse(name, strlen(name), &node))
+        return;
+    own_ticket = hf_zk_own_ticket_find(zk, &node.id);
+    if (own_ticket != NULL && !own_ticket->downgrading &&
+        strncmp(own_ticket->prefix, name, own_ticket->prefix_bytes) == 0 &&
+        (uint32_t)node.sequence - (uint32_t)own_ticket->sequence <
+            own_ticket->weight)
+        hf_zk_own_ticket_drop(zk, own_ticket);
+}
+
+const char *hf_zk_own_ticket_path(struct hf_zk *zk,
+                                  const struct hf_zk_own_ticket *own_ticket,
+                                  uint32_t nth)
+{
+    char name[HF_ZK_NODE_BYTES];
+
+    node_name(own_ticket, nth, name);
+    return hf_zk_child_path(zk, own_ticket->queue, name);
+}
+
+void hf_zk_own_ticket_delete(struct hf_zk *zk,
+                             const struct hf_zk_own_ticket *own_ticket,
+                             struct hf_zk_call *call)
+{
+    size_t begin;
+
+    if (own_ticket->weight == 1) {
+        hf_zk_send_delete(&zk->session, call,
+                          hf_zk_own_ticket_path(zk, own_ticket, 0));
+        return;
+    }
+    begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
+    for (uint32_t i = 0; i < own_ticket->weight; i++)
+        hf_zk_multi_delete(&zk->session,
+                           hf_zk_own_ticket_path(zk, own_ticket, i),
+                           HF_ZK_ANY_VERSION);
+    hf_zk_multi_end(&zk->session, begin);
+}
+
+void hf_zk_own_ticket_move_last(struct hf_zk *zk,
+                                struct hf_zk_own_ticket *own_ticket)
+{
+    unlink_ticket(&zk->own_tickets, own_ticket);
+    link_last(&zk->own_tickets, own_ticket);
+}
+
+void hf_zk_own_tickets_init(struct hf_zk_own_tickets *tickets)
+{
+    *tickets = (struct hf_zk_own_tickets){.ids = {.compare = compare_id}};
+}
+
+void hf_zk_own_tickets_clear(struct hf_zk *zk)
+{
+    while (zk->own_tickets.first != NULL)
+        hf_zk_own_ticket_drop(zk, zk->own_tickets.first);
+}

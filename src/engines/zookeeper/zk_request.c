@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/zk_request.h"
+
+#include <assert.h>
+
+#include "core/memory.h"
+
+struct hf_zk_request *hf_zk_request_new(struct hf_zk *zk,
+                                        struct hf_request *request)
+{
+    struct hf_zk_request *req = hf_alloc(sizeof *req);
+
+    if (req == NULL) {
+        hf_zk_fail_memory(zk, request);
+        return NULL;
+    }
+    req->request = request;
+    for (size_t i = 0; i < HF_ZK_REQUEST_CALLS; i++)
+        req->calls[i].user = zk;
+    if (request->kind != HF_REQUEST_PROVE &&
+        (req->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
+        hf_free(req);
+        hf_zk_fail_memory(zk, request);
+        return NULL;
+    }
+    return req;
+}
+
+void hf_zk_request_free(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    assert(req->pending == 0);
+    if (req->queue != NULL)
+        hf_zk_queue_release(zk, req->queue);
+    hf_free(req->parents);
+    hf_free(req);
+}
+
+/* Freed last: ${error} and ${path} may be of the operation. */
+void hf_zk_request_fail(struct hf_zk *zk, struct hf_zk_request *req,
+                        enum hf_zk_error error, const char *what,
+                        const char *path)
+{
+    hf_zk_fail_with_error(zk, req->request, error, what, path);
+    hf_zk_request_free(zk, req);
+}
+
+struct hf_request *hf_zk_request_end(struct hf_zk *zk,
+                                     struct hf_zk_request *req)
+{
+    struct hf_request *request = req->request;
+
+    hf_zk_request_free(zk, req);
+    return request;
+}
+
+void hf_zk_request_step(struct hf_zk_request *req,
+                        void (*then)(struct hf_zk *zk,
+                                     struct hf_zk_request *req))
+{
+    assert(req->pending == 0);
+    req->call_count = 0;
+    req->next_step = then;
+}
+
+struct hf_zk_call *hf_zk_request_call(struct hf_zk_request *req,
+                                      hf_zk_answered *answered)
+{
+    struct hf_zk_call *call = &req->calls[req->call_count];
+
+    assert(req->call_count < HF_ZK_REQUEST_CALLS);
+    req->call_count++;
+    req->pending++;
+    call->answered = answered;
+    call->owner = req;
+    return call;
+}
+
+void hf_zk_request_allow_cancel(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    req->next_cancellable = zk->cancellable;
+    zk->cancellable = req;
+}
+
+void hf_zk_request_end_cancel(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_request **link = &zk->cancellable;
+
+    while (*link != req)
+        link = &(*link)->next_cancellable;
+    *link = req->next_cancellable;
+}
+
+void hf_zk_request_cancel(struct hf_zk *zk, const struct hf_request *request)
+{
+    struct hf_zk_request *req = zk->cancellable;
+
+    while (req != NULL && req->request != request)
+        req = req->next_cancellable;
+    if (req != NULL)
+        req->request = NULL;
+}
+
+void hf_zk_request_answered(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    assert(req->pending > 0);
+    if (--req->pending == 0)
+        req->next_step(zk, req);
+}
+
+void hf_zk_request_error_answered(void *user, struct hf_zk_call *call,
+                                  const struct hf_zk_reply *reply)
+{
+    struct hf_zk_request *req = call->owner;
+
+    req->error = reply->error;
+    hf_zk_request_answered(user, req);
+}
+
+void hf_zk_request_sync_answered(void *user, struct hf_zk_call *call,
+                                 const struct hf_zk_reply *reply)
+{
+    struct hf_zk_request *req = call->owner;
+
+    req->sync_error = reply->error;
+    hf_zk_request_answered(user, req);
+}
+
+void hf_zk_request_list_add(struct hf_zk_request_list *list,
+                            struct hf_zk_request *req)
+{
+    req->pending++;
+    req->next_in_list = NULL;
+    if (list->first == NULL)
+        list->first = req;
+    else
+        list->last->next_in_list = req;
+    list->last = req;
+}
+
+struct hf_zk_request *hf_zk_request_list_take(struct hf_zk_request_list *list)
+{
+    struct hf_zk_request *req = list->first;
+
+    if (req != NULL)
+        list->first = req->next_in_list;
+    return req;
+}
+
+void hf_zk_request_list_answered(struct hf_zk *zk,
+                                 struct hf_zk_request_list *list)
+{
+    struct hf_zk_request *req;
+
+    while ((req = hf_zk_request_list_take(list)) != NULL)
+        hf_zk_request_answered(zk, req);
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "transport/socket.h"
+#include "transport/tls_stream.h"
+
+#define READ_BYTES 65536
+
+/* How often one turn of the loop reads before others get theirs. */
+#define READS_MAX 8
+
+#define HANDSHAKE_CLOSED                                                       \
+    "closed by the server during the TLS handshake; expected its port for "    \
+    "TLS, or a URL without TLS"
+
+enum hf_connection_phase {
+    HF_CONNECTION_RESOLVING,
+    HF_CONNECTION_CONNECTING,
+    HF_CONNECTION_HANDSHAKING, /* with TLS only */
+    HF_CONNECTION_UP,
+    HF_CONNECTION_ENDED, /* nothing is told any more */
+};
+
+struct hf_connection {
+    struct hf_connection_config config; /* .host is ours */
+    char host[HF_RESOLVER_HOST_BYTES];
+    struct hf_connection_callbacks callbacks;
+    enum hf_connection_phase phase;
+    struct hf_resolver_request resolver_request;
+    int fd; /* -1: none */
+    uv_poll_t poll;
+    uv_idle_t wake;
+    unsigned handles;    /* those two; memory is freed with the last */
+    int events;          /* what is polled for */
+    bool blocked;        /* waits for room */
+    bool closed_by_peer; /* see hf_connection_closed_by_peer() */
+    bool in_handshake;   /* the TLS handshake has begun, not ended */
+    bool received_any;   /* of TLS: bytes have come */
+    struct hf_tls_stream *tls_stream; /* NULL: no TLS */
+    hf_status status;                 /* of .why */
+    char why[HF_CONNECTION_TEXT_BYTES];
+    char bytes[READ_BYTES];
+};
+
+/* ------------------------------------------------------------------- end -- */
+
+static void set_why(struct hf_connection *connection, hf_status status,
+                    const char *text)
+{
+    connection->status = status;
+    (void)snprintf(connection->why, sizeof(connection->why), "%s", text);
+}
+
+static void set_tls_why(struct hf_connection *connection)
+{
+    connection->status =
+        connection->config.tls->status(connection->tls_stream->tls);
+    (void)snprintf(connection->why, sizeof(connection->why), "TLS: %s",
+                   connection->config.tls->why(connection->tls_stream->tls));
+}
+
+/* A server without TLS does that, and so does a balancer without a server. */
+static void set_why_of_handshake(struct hf_connection *connection)
+{
+    set_why(connection,
+            connection->received_any ? HF_EUNREACHABLE : HF_EPROTOCOL,
+            HANDSHAKE_CLOSED);
+}
+
+/* What the system's error means for who gave the URL. */
+static void set_why_of_system(struct hf_connection *connection, int failure)
+{
+    bool local = connection->config.path != NULL;
+
+    if (local && (failure == ENOENT || failure == ENOTDIR))
+        set_why(connection, HF_EURL,
+                "there is no such socket file; expected the path of the "
+                "server's; see its configuration");
+    else if (local && failure == EACCES)
+        set_why(connection, HF_EDENIED,
+                "the socket file may not be used: permission denied; expected "
+                "write permission on it, and search permission on its path");
+    else
+        set_why(connection, HF_EUNREACHABLE, uv_strerror(-failure));
+}
+
+/* The socket failed: set .why.  While it connects too the server may have ended
+ * it: a port where nobody listens refuses instead. */
+static void set_why_of_break(struct hf_connection *connection, int failure)
+{
+    bool by_server = failure == ECONNRESET || failure == EPIPE;
+    bool in_handshake =
+        connection->tls_stream != NULL && connection->phase != HF_CONNECTION_UP;
+
+    connection->closed_by_peer = by_server && !in_handshake;
+    if (by_server && in_handshake)
+        set_why_of_handshake(connection);
+    else
+        set_why_of_system(connection, failure);
+}
+
+static void end(struct hf_connection *connection)
+{
+    if (connection->config.path == NULL &&
+        (connection->phase == HF_CONNECTION_CONNECTING ||
+         connection->phase == HF_CONNECTION_HANDSHAKING))
+        hf_resolver_address_failed(connection->config.resolver,
+                                   connection->host);
+    connection->phase = HF_CONNECTION_ENDED;
+    if (connection->handles > 0)
+        (void)uv_poll_stop(&connection->poll);
+}
+
+/* As .why tells.  The user may close the link, which then may be gone. */
+static void fail(struct hf_connection *connection)
+{
+    char why[HF_CONNECTION_TEXT_BYTES];
+
+    assert(connection->phase != HF_CONNECTION_ENDED);
+    memcpy(why, connection->why, sizeof(why));
+    end(connection);
+    connection->callbacks.down(connection->callbacks.arg, connection->status,
+                               why);
+}
+
+static void fail_with(struct hf_connection *connection, const char *text)
+{
+    set_why(connection, HF_EUNREACHABLE, text);
+    fail(connection);
+}
+
+static void fail_tls(struct hf_connection *connection)
+{
+    set_tls_why(connection);
+    fail(connection);
+}
+
+static void fail_errno(struct hf_connection *connection, int failure)
+{
+    set_why_of_break(connection, failure);
+    fail(connection);
+}
+
+/* ------------------------------------------------------------------ poll -- */
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void on_wake(uv_idle_t *wake)
+{
+    (void)uv_idle_stop(wake);
+}
+
+/* The kernel hears of what is polled for when the loop next runs: an idle
+ * handle sees to it that this is before anybody sleeps. */
+static void poll_for(struct hf_connection *connection)
+{
+    int events = connection->phase == HF_CONNECTION_CONNECTING ? UV_WRITABLE
+                                                               : UV_READABLE;
+    int rc;
+
+    if (connection->phase == HF_CONNECTION_ENDED)
+        return;
+    if (connection->blocked)
+        events |= UV_WRITABLE;
+    if (events == connection->events)
+        return;
+    rc = uv_poll_start(&connection->poll, events, on_poll);
+    assert(rc == 0);
+    connection->events = events;
+    (void)uv_idle_start(&connection->wake, on_wake);
+}
+
+/* ------------------------------------------------------------------ send -- */
+
+static bool flush(struct hf_connection *connection)
+{
+    bool alive = hf_tls_stream_flush(connection->tls_stream, connection->fd);
+
+    if (!alive)
+        set_why_of_break(connection, errno);
+    connection->blocked =
+        alive && hf_tls_stream_blocked(connection->tls_stream);
+    return alive;
+}
+
+static bool send_tls(struct hf_connection *connection, const void *bytes,
+                     size_t count, size_t *taken)
+{
+    enum hf_tls_result answer = hf_tls_stream_send(
+        connection->tls_stream, connection->fd, bytes, count, taken);
+
+    if (answer == HF_TLS_MORE)
+        set_why_of_break(connection, errno);
+    else if (answer == HF_TLS_FAILED)
+        set_tls_why(connection);
+    return answer == HF_TLS_DONE;
+}
+
+bool hf_connection_send(struct hf_connection *connection, const void *bytes,
+                        size_t count, size_t *taken)
+{
+    bool alive;
+
+    *taken = 0;
+    if (connection->phase != HF_CONNECTION_UP || connection->blocked ||
+        count == 0)
+        return true;
+    if (connection->tls_stream != NULL) {
+        alive = send_tls(connection, bytes, count, taken);
+    } else {
+        alive = hf_socket_send(connection->fd, bytes, count, taken);
+        if (!alive)
+            set_why_of_break(connection, errno);
+    }
+    if (!alive) {
+        end(connection);
+        return false;
+    }
+    connection->blocked =
+        *taken < count || (connection->tls_stream != NULL &&
+                           hf_tls_stream_blocked(connection->tls_stream));
+    poll_for(connection);
+    return true;
+}
+
+hf_status hf_connection_status(const struct hf_connection *connection)
+{
+    return connection->status;
+}
+
+const char *hf_connection_why(const struct hf_connection *connection)
+{
+    return connection->why;
+}
+
+bool hf_connection_closed_by_peer(const struct hf_connection *connection)
+{
+    return connection->closed_by_peer;
+}
+
+bool hf_connection_awaits_tls(const struct hf_connection *connection)
+{
+    return connection->in_handshake && !connection->received_any;
+}
+
+static void on_socket_writable(struct hf_connection *connection)
+{
+    connection->blocked = false;
+    if (connection->tls_stream != NULL && !flush(connection)) {
+        fail(connection);
+        return;
+    }
+    if (!connection->blocked && connection->phase == HF_CONNECTION_UP)
+        connection->callbacks.writable(connection->callbacks.arg);
+}
+
+/* --------------------------------------------------------------- receive -- */
+
+static void on_end_of_stream(struct hf_connection *connection)
+{
+    connection->closed_by_peer = connection->phase == HF_CONNECTION_UP;
+    if (connection->closed_by_peer)
+        set_why(connection, HF_EUNREACHABLE, "closed by the server");
+    else
+        set_why_of_handshake(connection);
+    fail(connection);
+}
+
+static void set_up(struct hf_connection *connection)
+{
+    connection->phase = HF_CONNECTION_UP;
+    connection->in_handshake = false;
+    connection->callbacks.up(connection->callbacks.arg);
+}
+
+/* What TLS makes of what it was pushed. */
+static void read_tls(struct hf_connection *connection)
+{
+    struct hf_tls_stream *tls_stream = connection->tls_stream;
+    enum hf_tls_result answer = HF_TLS_DONE;
+    size_t count = 0;
+
+    while (connection->phase == HF_CONNECTION_UP && answer == HF_TLS_DONE) {
+        answer = connection->config.tls->read(tls_stream->tls, tls_stream->in,
+                                              sizeof(tls_stream->in), &count);
+        if (answer == HF_TLS_DONE)
+            connection->callbacks.received(connection->callbacks.arg,
+                                           tls_stream->in, count);
+    }
+    if (connection->phase != HF_CONNECTION_UP)
+        return;
+    if (answer == HF_TLS_CLOSED)
+        on_end_of_stream(connection);
+    else if (answer == HF_TLS_FAILED)
+        fail_tls(connection);
+    else if (!connection->blocked &&
+             !flush(connection)) /* else on_room() does, and tells */
+        fail(connection);
+}
+
+static void continue_handshake(struct hf_connection *connection)
+{
+    enum hf_tls_result answer =
+        connection->config.tls->handshake(connection->tls_stream->tls);
+    bool alive = flush(connection); /* also what tells the peer why not */
+
+    if (answer == HF_TLS_FAILED)
+        fail_tls(connection);
+    else if (!alive)
+        fail(connection);
+    else if (answer == HF_TLS_DONE)
+        set_up(connection);
+}
+
+static void receive_tls(struct hf_connection *connection, size_t count)
+{
+    connection->received_any = true;
+    if (connection->config.tls->push(connection->tls_stream->tls,
+                                     connection->bytes, count) != HF_TLS_DONE) {
+        fail_tls(connection);
+        return;
+    }
+    if (connection->phase == HF_CONNECTION_HANDSHAKING)
+        continue_handshake(connection);
+    if (connection->phase == HF_CONNECTION_UP)
+        read_tls(connection);
+}
+
+static void receive(struct hf_connection *connection)
+{
+    ssize_t count = READ_BYTES;
+
+    for (int i = 0; i < READS_MAX && count == READ_BYTES &&
+                    connection->phase != HF_CONNECTION_ENDED;
+         i++) {
+        count = recv(connection->fd, connection->bytes, READ_BYTES, 0);
+        if (count < 0 && errno != EAGAIN && errno != EINTR)
+            fail_errno(connection, errno);
+        else if (count == 0)
+            on_end_of_stream(connection);
+        else if (count > 0 && connection->tls_stream != NULL)
+            receive_tls(connection, (size_t)count);
+        else if (count > 0)
+            connection->callbacks.received(connection->callbacks.arg,
+                                           connection->bytes, (size_t)count);
+    }
+}
+
+/* --------------------------------------------------------------- connect -- */
+
+static void on_connected(struct hf_connection *connection)
+{
+    int failure = hf_socket_connected(connection->fd);
+
+    if (failure != 0) {
+        fail_errno(connection, failure);
+    } else if (connection->tls_stream != NULL) {
+        connection->phase = HF_CONNECTION_HANDSHAKING;
+        connection->in_handshake = true;
+        continue_handshake(connection);
+    } else {
+        set_up(connection);
+    }
+}
+
+/* The socket has an error that no read has shown: it was before the data, or
+ * libuv would have said so by what is readable. */
+static void on_error(struct hf_connection *connection)
+{
+    int failure = hf_socket_connected(connection->fd);
+
+    if (failure != 0)
+        fail_errno(connection, failure);
+    else
+        fail_with(connection, "the connection broke");
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct hf_connection *connection = poll->data;
+
+    if (connection->phase == HF_CONNECTION_CONNECTING) {
+        on_connected(connection);
+    } else {
+        if ((events & UV_WRITABLE) != 0)
+            on_socket_writable(connection);
+        if (connection->phase != HF_CONNECTION_ENDED)
+            receive(connection);
+        /* libuv has stopped polling. */
+        if (status != 0 && connection->phase != HF_CONNECTION_ENDED)
+            on_error(connection);
+    }
+    poll_for(connection);
+}
+
+/* If false, .status and .why are set.  ${address} is NULL for a unix socket. */
+static bool connect_to(struct hf_connection *connection,
+                       const union hf_address *address)
+{
+    int failure;
+
+    connection->phase = HF_CONNECTION_CONNECTING;
+    connection->fd = address == NULL
+                         ? hf_socket_connect_unix(connection->config.path)
+                         : hf_socket_connect(address, connection->config.port);
+    if (connection->fd < 0) {
+        set_why_of_system(connection, errno);
+        return false;
+    }
+    failure = uv_poll_init(connection->config.loop, &connection->poll,
+                           connection->fd);
+    if (failure != 0) {
+        set_why(connection, HF_EUNREACHABLE, uv_strerror(failure));
+        return false;
+    }
+    (void)uv_idle_init(connection->config.loop, &connection->wake);
+    connection->handles = 2;
+    connection->poll.data = connection;
+    connection->wake.data = connection;
+    poll_for(connection);
+    return true;
+}
+
+static void on_resolved(void *arg, const union hf_address *address,
+                        const char *why)
+{
+    struct hf_connection *connection = arg;
+
+    if (address == NULL)
+        fail_with(connection, why);
+    else if (!connect_to(connection, address))
+        fail(connection);
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+/* Begin to look the name up, or to connect.  If false, .status and .why are
+ * set. */
+static bool begin(struct hf_connection *connection)
+{
+    char no_address[HF_RESOLVER_TEXT_BYTES];
+    enum hf_resolver_result answer;
+    union hf_address address;
+
+    if (connection->config.path != NULL)
+        return connect_to(connection, NULL);
+    answer =
+        hf_resolver_find(connection->config.resolver, connection->host,
+                         &connection->resolver_request, &address, no_address);
+    if (answer == HF_RESOLVER_FOUND)
+        return connect_to(connection, &address);
+    if (answer == HF_RESOLVER_FAILED)
+        set_why(connection, HF_EUNREACHABLE, no_address);
+    return answer == HF_RESOLVER_PENDING;
+}
+
+static struct hf_connection *
+make(const struct hf_connection_config *config,
+     const struct hf_connection_callbacks *callbacks)
+{
+    struct hf_connection *connection = hf_alloc(sizeof(*connection));
+
+    if (connection == NULL)
+        return NULL;
+    connection->config = *config;
+    connection->callbacks = *callbacks;
+    connection->fd = -1;
+    (void)snprintf(connection->host, sizeof(connection->host), "%s",
+                   config->host);
+    connection->config.host = connection->host;
+    connection->resolver_request =
+        (struct hf_resolver_request){.fn = on_resolved, .arg = connection};
+    if (config->tls == NULL)
+        return connection;
+    connection->tls_stream =
+        hf_tls_stream_new(config->tls, config->context, config->host);
+    if (connection->tls_stream != NULL)
+        return connection;
+    hf_free(connection);
+    return NULL;
+}
+
+struct hf_connection *
+hf_connection_open(const struct hf_connection_config *config,
+                   const struct hf_connection_callbacks *callbacks,
+                   hf_status *status, char why[HF_CONNECTION_TEXT_BYTES])
+{
+    struct hf_connection *connection = make(config, callbacks);
+
+    if (connection == NULL) {
+        *status = HF_EUNREACHABLE;
+        (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "out of memory");
+        return NULL;
+    }
+    if (begin(connection))
+        return connection;
+    *status = connection->status;
+    memcpy(why, connection->why, sizeof(connection->why));
+    hf_connection_close(connection, HF_CONNECTION_ABORT);
+    return NULL;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hf_connection *connection = handle->data;
+
+    if (--connection->handles == 0)
+        hf_free(connection);
+}
+
+void hf_connection_close(struct hf_connection *connection,
+                         enum hf_connection_close_mode how)
+{
+    end(connection);
+    hf_resolver_cancel(&connection->resolver_request);
+    hf_tls_stream_free(connection->tls_stream);
+    connection->tls_stream = NULL;
+    if (connection->handles > 0) {
+        uv_close((uv_handle_t *)&connection->poll, on_closed);
+        uv_close((uv_handle_t *)&connection->wake, on_closed);
+    }
+    if (connection->fd >= 0 && how == HF_CONNECTION_ABORT)
+        hf_socket_abort(connection->fd);
+    else if (connection->fd >= 0)
+        (void)close(connection->fd);
+    connection->fd = -1;
+    if (connection->handles == 0)
+        hf_free(connection);
+}
+
+void hf_connection_after_fork(struct hf_connection *connection)
+{
+    if (connection->fd >= 0)
+        (void)close(connection->fd);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/lookup_thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/errno_text.h"
+#include "core/memory.h"
+#include "thread/thread.h"
+
+struct hf_lookup_completions {
+    pthread_mutex_t lock;
+    unsigned references; /* the resolver's and each thread's */
+    uv_async_t *async;   /* NULL: closed; sent to under the lock */
+    struct hf_lookup *done;
+};
+
+struct hf_lookup_completions *hf_lookup_completions_new(uv_async_t *async)
+{
+    struct hf_lookup_completions *completions = hf_alloc(sizeof(*completions));
+
+    if (completions == NULL)
+        return NULL;
+    pthread_mutex_init(&completions->lock, NULL);
+    completions->references = 1;
+    completions->async = async;
+    return completions;
+}
+
+/* Gives up the lock, and with it a reference. */
+static void unlock_and_release(struct hf_lookup_completions *completions)
+{
+    bool last = --completions->references == 0;
+    struct hf_lookup *next;
+
+    pthread_mutex_unlock(&completions->lock);
+    if (!last)
+        return;
+    for (struct hf_lookup *done = completions->done; done != NULL;
+         done = next) {
+        next = done->next;
+        hf_free(done);
+    }
+    pthread_mutex_destroy(&completions->lock);
+    hf_free(completions);
+}
+
+void hf_lookup_completions_close(struct hf_lookup_completions *completions)
+{
+    pthread_mutex_lock(&completions->lock);
+    assert(completions->async != NULL);
+    completions->async = NULL;
+    unlock_and_release(completions);
+}
+
+struct hf_lookup *hf_lookup_collect(struct hf_lookup_completions *completions)
+{
+    struct hf_lookup *done;
+
+    pthread_mutex_lock(&completions->lock);
+    done = completions->done;
+    completions->done = NULL;
+    pthread_mutex_unlock(&completions->lock);
+    return done;
+}
+
+/* ---------------------------------------------------------------- thread -- */
+
+static void copy_addresses(struct hf_lookup *lookup,
+                           const struct addrinfo *found)
+{
+    for (; found != NULL && lookup->address_count < HF_RESOLVER_ADDRESSES_MAX;
+         found = found->ai_next) {
+        if ((found->ai_family != AF_INET && found->ai_family != AF_INET6) ||
+            found->ai_addrlen > sizeof(lookup->addresses[0]))
+            continue;
+        memcpy(&lookup->addresses[lookup->address_count++], found->ai_addr,
+               found->ai_addrlen);
+    }
+}
+
+static void look_up(struct hf_lookup *lookup)
+{
+    /* No AI_ADDRCONFIG: it takes away 127.0.0.1 and ::1 from a machine that
+     * has no other address, where a server may well be. */
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC,
+        .ai_socktype = SOCK_STREAM,
+    };
+    struct addrinfo *found = NULL;
+    int failure = getaddrinfo(lookup->host, NULL, &hints, &found);
+    const char *why =
+        failure == EAI_SYSTEM ? hf_errno_text(errno) : gai_strerror(failure);
+
+    if (failure == 0) {
+        copy_addresses(lookup, found);
+        freeaddrinfo(found);
+        why = "none of a kind that can be used here";
+    }
+    if (lookup->address_count == 0)
+        (void)snprintf(lookup->why, sizeof(lookup->why), "%s",
+                       why != NULL ? why : "unknown error");
+}
+
+static void *thread_main(void *arg)
+{
+    struct hf_lookup *lookup = arg;
+    struct hf_lookup_completions *completions = lookup->completions;
+
+    look_up(lookup);
+    pthread_mutex_lock(&completions->lock);
+    lookup->next = completions->done;
+    completions->done = lookup;
+    if (completions->async != NULL)
+        (void)uv_async_send(completions->async);
+    unlock_and_release(completions);
+    return NULL;
+}
+
+bool hf_lookup_start(struct hf_lookup_completions *completions,
+                     const char *host)
+{
+    struct hf_lookup *lookup = hf_alloc(sizeof(*lookup));
+    size_t bytes = strlen(host) + 1;
+    int failure = ENOMEM;
+
+    assert(bytes <= sizeof(lookup->host));
+    if (lookup == NULL)
+        goto fail;
+    memcpy(lookup->host, host, bytes);
+    lookup->completions = completions;
+    pthread_mutex_lock(&completions->lock);
+    completions->references++;
+    pthread_mutex_unlock(&completions->lock);
+    if ((failure = hf_thread_start(NULL, thread_main, lookup)) != 0)
+        goto free_lookup;
+    return true;
+free_lookup:
+    pthread_mutex_lock(&completions->lock);
+    completions->references--;
+    pthread_mutex_unlock(&completions->lock);
+    hf_free(lookup);
+fail:
+    assert(failure != 0);
+    errno = failure;
+    return false;
+}

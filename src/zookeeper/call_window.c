@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zookeeper/call_window.h"
+
+#include "core/memory.h"
+
+struct hf_zk_waiting {
+    struct hf_tree_node by_work; /* first */
+    void *work;
+    const struct hf_zk_window_callbacks *callbacks;
+    enum hf_zk_work_class class;
+    struct hf_zk_waiting *next;
+    struct hf_zk_waiting **link;
+};
+
+static int compare(const void *work, const struct hf_tree_node *node)
+{
+    uintptr_t key = (uintptr_t)work;
+    uintptr_t other =
+        (uintptr_t)((const struct hf_zk_waiting *)(const void *)node)->work;
+
+    return (key > other) - (key < other);
+}
+
+void hf_zk_window_init(struct hf_zk_window *window, unsigned size)
+{
+    *window = (struct hf_zk_window){.size = size > 0 ? size : HF_ZK_WINDOW,
+                                    .work = {.compare = compare}};
+    for (unsigned i = 0; i < HF_ZK_CLASSES; i++)
+        window->waiting_work[i].end = &window->waiting_work[i].first;
+}
+
+/* ----------------------------------------------------------------- lines -- */
+
+static void insert_at(struct hf_zk_window *window,
+                      struct hf_zk_waiting *waiting,
+                      struct hf_zk_waiting **link)
+{
+    waiting->link = link;
+    waiting->next = *link;
+    *link = waiting;
+    if (waiting->next != NULL)
+        waiting->next->link = &waiting->next;
+    else
+        window->waiting_work[waiting->class].end = &waiting->next;
+}
+
+static void remove_waiting(struct hf_zk_window *window,
+                           struct hf_zk_waiting *waiting)
+{
+    *waiting->link = waiting->next;
+    if (waiting->next != NULL)
+        waiting->next->link = waiting->link;
+    else
+        window->waiting_work[waiting->class].end = waiting->link;
+    hf_tree_remove(&window->work, &waiting->by_work, waiting->work);
+    hf_free(waiting);
+}
+
+static bool add(struct hf_zk_window *window, enum hf_zk_work_class class,
+                const struct hf_zk_window_callbacks *callbacks, void *work)
+{
+    struct hf_zk_waiting *waiting = hf_alloc(sizeof *waiting);
+
+    if (waiting == NULL)
+        return false;
+    waiting->work = work;
+    waiting->callbacks = callbacks;
+    waiting->class = class;
+    insert_at(window, waiting, window->waiting_work[class].end);
+    hf_tree_add(&window->work, &waiting->by_work, work);
+    return true;
+}
+
+/* ---------------------------------------------------------------- window -- */
+
+bool hf_zk_window_has_room(const struct hf_zk_window *window, unsigned calls)
+{
+    return calls < window->size;
+}
+
+hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,
+                             enum hf_zk_work_class class,
+                             const struct hf_zk_window_callbacks *callbacks,
+                             void *work)
+{
+    if (class == HF_ZK_URGENT ||
+        (hf_zk_window_has_room(window, calls) && window->work.root == NULL))
+        return HF_OK;
+    return add(window, class, callbacks, work) ? HF_EBUSY : HF_ENOMEM;
+}
+
+void *hf_zk_window_take(struct hf_zk_window *window,
+                        const struct hf_zk_window_callbacks **callbacks)
+{
+    struct hf_zk_waiting *waiting =
+        window->waiting_work[window->next_class].first;
+    void *work;
+
+    if (waiting == NULL)
+        waiting =
+            window->waiting_work[HF_ZK_CLASSES - 1 - window->next_class].first;
+    if (waiting == NULL)
+        return NULL;
+    window->next_class = HF_ZK_CLASSES - 1 - waiting->class;
+    work = waiting->work;
+    *callbacks = waiting->callbacks;
+    remove_waiting(window, waiting);
+    return work;
+}
+
+bool hf_zk_window_cancel(struct hf_zk_window *window, const void *work)
+{
+    struct hf_tree_node *node = hf_tree_find(&window->work, work);
+
+    if (node == NULL)
+        return false;
+    remove_waiting(window, (struct hf_zk_waiting *)(void *)node);
+    return true;
+}

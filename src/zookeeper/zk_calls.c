@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zookeeper/zk_calls.h"
+
+void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,
+                       const char *path)
+{
+    size_t begin = hf_zk_call_begin(session, call, HF_ZK_EXISTS);
+
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_bool(&session->wire.out, false);
+    hf_zk_call_end(session, begin);
+}
+
+void hf_zk_send_get_data(struct hf_zk_session *session, struct hf_zk_call *call,
+                         const char *path, bool watch)
+{
+    size_t begin = hf_zk_call_begin(session, call, HF_ZK_GET_DATA);
+
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_bool(&session->wire.out, watch);
+    hf_zk_call_end(session, begin);
+}
+
+void hf_zk_send_set_data(struct hf_zk_session *session, struct hf_zk_call *call,
+                         const char *path, const char *data, int32_t version)
+{
+    size_t begin = hf_zk_call_begin(session, call, HF_ZK_SET_DATA);
+
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_string(&session->wire.out, data);
+    hf_jute_put_int(&session->wire.out, version);
+    hf_zk_call_end(session, begin);
+}
+
+void hf_zk_send_get_children(struct hf_zk_session *session,
+                             struct hf_zk_call *call, const char *path,
+                             bool watch)
+{
+    size_t begin = hf_zk_call_begin(session, call, HF_ZK_GET_CHILDREN);
+
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_bool(&session->wire.out, watch);
+    hf_zk_call_end(session, begin);
+}
+
+void hf_zk_send_sync(struct hf_zk_session *session, struct hf_zk_call *call,
+                     const char *path)
+{
+    size_t begin = hf_zk_call_begin(session, call, HF_ZK_SYNC);
+
+    hf_jute_put_string(&session->wire.out, path);
+    hf_zk_call_end(session, begin);
+}
+
+/* The record of a DELETE or a CHECK. */
+static void put_versioned(struct hf_zk_session *session, const char *path,
+                          int32_t version)
+{
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_int(&session->wire.out, version);
+}
+
+void hf_zk_send_delete(struct hf_zk_session *session, struct hf_zk_call *call,
+                       const char *path)
+{
+    size_t begin = hf_zk_call_begin(session, call, HF_ZK_DELETE);
+
+    put_versioned(session, path, HF_ZK_ANY_VERSION);
+    hf_zk_call_end(session, begin);
+}
+
+/* Who may do what: everybody, or whoever has our credentials. */
+static void put_acl(struct hf_jute_writer *out, bool private_nodes)
+{
+    hf_jute_put_int(out, 1);
+    hf_jute_put_int(out, HF_ZK_PERMISSIONS_ALL);
+    hf_jute_put_string(out, private_nodes ? "auth" : "world");
+    hf_jute_put_string(out, private_nodes ? "" : "anyone");
+}
+
+static void put_create(struct hf_zk_session *session, const char *path,
+                       const char *data, enum hf_zk_create_flags flags)
+{
+    struct hf_jute_writer *out = &session->wire.out;
+
+    hf_jute_put_string(out, path);
+    hf_jute_put_string(out, data);
+    put_acl(out, session->config->private_nodes);
+    hf_jute_put_int(out, (int32_t)flags);
+}
+
+void hf_zk_send_create(struct hf_zk_session *session, struct hf_zk_call *call,
+                       enum hf_zk_opcode opcode, const char *path,
+                       const char *data, enum hf_zk_create_flags flags)
+{
+    size_t begin = hf_zk_call_begin(session, call, opcode);
+
+    put_create(session, path, data, flags);
+    hf_zk_call_end(session, begin);
+}
+
+/* ----------------------------------------------------------------- multi -- */
+
+static void put_header(struct hf_zk_session *session, int32_t type, bool done)
+{
+    hf_jute_put_int(&session->wire.out, type);
+    hf_jute_put_bool(&session->wire.out, done);
+    hf_jute_put_int(&session->wire.out, -1);
+}
+
+void hf_zk_multi_create(struct hf_zk_session *session, const char *path,
+                        const char *data, enum hf_zk_create_flags flags)
+{
+    put_header(session, HF_ZK_CREATE, false);
+    put_create(session, path, data, flags);
+}
+
+void hf_zk_multi_delete(struct hf_zk_session *session, const char *path,
+                        int32_t version)
+{
+    put_header(session, HF_ZK_DELETE, false);
+    put_versioned(session, path, version);
+}
+
+void hf_zk_multi_check(struct hf_zk_session *session, const char *path)
+{
+    put_header(session, HF_ZK_CHECK, false);
+    put_versioned(session, path, HF_ZK_ANY_VERSION);
+}
+
+void hf_zk_multi_end(struct hf_zk_session *session, size_t begin)
+{
+    put_header(session, -1, true);
+    hf_zk_call_end(session, begin);
+}
+
+/* What the header of a result says of the whole: the error of what failed.  In
+ * front of that one those that were undone again have none. */
+static enum hf_zk_error get_error(struct hf_jute_reader *body,
+                                  bool *rolled_back)
+{
+    int32_t error = hf_jute_get_int(body);
+
+    *rolled_back = true;
+    if (body->failed || error > 0)
+        return HF_ZK_MALFORMED;
+    return (enum hf_zk_error)error;
+}
+
+size_t hf_zk_multi_failed_index(const struct hf_jute_reader *body)
+{
+    struct hf_jute_reader rest = *body;
+    size_t nth = 0;
+    bool rolled_back;
+
+    for (;; nth++) {
+        (void)hf_jute_get_int(&rest);
+        (void)hf_jute_get_bool(&rest);
+        (void)hf_jute_get_int(&rest);
+        if (rest.failed || get_error(&rest, &rolled_back) != HF_ZK_OK)
+            return nth;
+    }
+}
+
+enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
+                                    struct hf_jute_piece *paths, size_t count)
+{
+    struct hf_jute_reader rest = *body;
+    enum hf_zk_error error = HF_ZK_OK;
+    bool done = false, rolled_back = false;
+    size_t made = 0;
+
+    while (!done && error == HF_ZK_OK) {
+        int32_t type = hf_jute_get_int(&rest);
+
+        done = hf_jute_get_bool(&rest);
+        (void)hf_jute_get_int(&rest);
+        if (rest.failed)
+            return HF_ZK_MALFORMED;
+        if (done || type == HF_ZK_DELETE || type == HF_ZK_CHECK)
+            continue;
+        if (type == HF_ZK_ERROR_RESULT) {
+            error = get_error(&rest, &rolled_back);
+        } else if (type == HF_ZK_CREATE && made < count) {
+            paths[made++] = hf_jute_get_buffer(&rest);
+        } else {
+            return HF_ZK_MALFORMED;
+        }
+    }
+    if (error == HF_ZK_OK && (rolled_back || made != count))
+        return HF_ZK_MALFORMED;
+    return error;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes in on a connection, each to where it belongs. */
+#include "zookeeper/zk_session_private.h"
+
+static void event_received(struct hf_zk_session *session,
+                           struct hf_jute_reader *body)
+{
+    int32_t type = hf_jute_get_int(body);
+    struct hf_jute_piece path;
+
+    (void)hf_jute_get_int(body); /* the state of the connection */
+    path = hf_jute_get_buffer(body);
+    if (body->failed)
+        hf_zk_session_drop(session, "an event that makes no sense");
+    else if (type > 0 && path.bytes != NULL) {
+        hf_zk_proof_event(&session->proof);
+        hf_zk_watch_set_fired(&session->watches, (enum hf_zk_event_type)type,
+                              path.bytes, path.count);
+    }
+}
+
+static void ping_answered(struct hf_zk_session *session)
+{
+    uint64_t sent_at_ms;
+
+    if (hf_zk_wire_ping_answered(&session->wire, &sent_at_ms))
+        hf_zk_session_answered(session, sent_at_ms);
+    else
+        hf_zk_session_drop(session, "an answer to a ping that was not sent");
+}
+
+static void auth_answered(struct hf_zk_session *session, enum hf_zk_error error)
+{
+    if (error != HF_ZK_OK)
+        hf_zk_session_drop(session,
+                           "the server did not accept the credentials of "
+                           "the URL (%d)",
+                           (int)error);
+}
+
+/* The server says of the session or of itself what ends the connection. */
+static bool ends_connection(enum hf_zk_error error)
+{
+    return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
+           error == HF_ZK_NOT_READ_ONLY;
+}
+
+/* Whatever events there are up to the transaction ${zxid} have come.  That is
+ * so when a call is answered in its turn: a server sends the events of a
+ * transaction before the first answer that names it, and answers SetWatches,
+ * with the events that were missed, before any call.  An event says nothing of
+ * others of its transaction, though servers from 3.9 on name that in its
+ * header; and of several SetWatches the answer to one says nothing of the next.
+ */
+static void note_zxid(struct hf_zk_session *session, int64_t zxid)
+{
+    if (zxid > session->zxid)
+        session->zxid = zxid;
+}
+
+static void call_answered(struct hf_zk_session *session, int32_t xid,
+                          struct hf_zk_reply *reply)
+{
+    /* What a server does not know it refuses out of turn, before it ends the
+     * connection: who is not heard then would ask for it on the next one. */
+    bool in_order = reply->error != HF_ZK_UNIMPLEMENTED;
+    struct hf_zk_call *call =
+        hf_zk_wire_take_call(&session->wire, xid, in_order);
+    uint64_t number = session->connection_number;
+
+    if (call == NULL) {
+        hf_zk_session_drop(session,
+                           "an answer to request %d, which is not the "
+                           "next one",
+                           xid);
+        return;
+    }
+    if (reply->error == HF_ZK_SESSION_EXPIRED) {
+        reply->error = HF_ZK_DISCONNECTED;
+        call->answered(call->user, call, reply);
+        if (number == session->connection_number && session->id != 0)
+            hf_zk_session_lose(session, "the server has ended the session");
+        return;
+    }
+    if (in_order)
+        note_zxid(session, reply->zxid);
+    hf_zk_session_answered(session, call->sent.at_ms);
+    if (reply->error == HF_ZK_OK && call->commits)
+        hf_zk_call_committed(session, call);
+    call->answered(call->user, call, reply);
+    if (ends_connection(reply->error) &&
+        hf_zk_session_is_current(session, number))
+        hf_zk_session_drop(session, "the server refused a request (%d)",
+                           (int)reply->error);
+}
+
+static void answer_received(struct hf_zk_session *session,
+                            struct hf_jute_reader *frame)
+{
+    int32_t xid = hf_jute_get_int(frame);
+    int64_t zxid = hf_jute_get_long(frame);
+    int32_t error = hf_jute_get_int(frame);
+    struct hf_zk_reply reply = {(enum hf_zk_error)error, zxid, *frame};
+
+    if (frame->failed || error > 0) {
+        hf_zk_session_drop(session, "an answer that makes no sense");
+        return;
+    }
+    switch (xid) {
+    case HF_ZK_XID_EVENT:
+        event_received(session, frame);
+        break;
+    case HF_ZK_XID_PING:
+        ping_answered(session);
+        break;
+    case HF_ZK_XID_AUTH:
+        auth_answered(session, reply.error);
+        break;
+    case HF_ZK_XID_SET_WATCHES:
+        if (reply.error != HF_ZK_OK)
+            hf_zk_session_drop(session,
+                               "the server did not set the watches again "
+                               "(%d)",
+                               (int)reply.error);
+        break;
+    default:
+        call_answered(session, xid, &reply);
+    }
+}
+
+/* A frame of ${length} bytes is no frame, or there is no memory for it. */
+static void reject_frame(struct hf_zk_session *session, int32_t length)
+{
+    if (length >= 0 && length <= HF_ZK_FRAME_MAX)
+        hf_zk_session_drop(session, "out of memory");
+    else if (session->state != HF_ZK_HANDSHAKING)
+        hf_zk_session_drop(session, "a frame of %d bytes, expected at most %d",
+                           length, HF_ZK_FRAME_MAX);
+    else if (length >> 24 == HF_ZK_TLS_ALERT >> 24)
+        hf_zk_session_drop_as(session, HF_EURL,
+                              "the server speaks TLS; expected zks: for this "
+                              "port, or the port for zk:");
+    else
+        hf_zk_session_drop_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
+}
+
+/* Answers have come: begin what waits and has room now. */
+static void begin_waiting_work(struct hf_zk_session *session)
+{
+    const struct hf_zk_window_callbacks *callbacks;
+    void *work;
+
+    while (hf_zk_session_usable(session) &&
+           hf_zk_window_has_room(&session->window, session->wire.calls) &&
+           (work = hf_zk_window_take(&session->window, &callbacks)) != NULL)
+        callbacks->begin(callbacks->user, work);
+}
+
+void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
+                           uint64_t now_ms, const void *bytes, size_t count)
+{
+    struct hf_jute_reader frame;
+    size_t offset = 0;
+    int32_t length;
+
+    if (!hf_zk_session_is_current(session, number) ||
+        session->state == HF_ZK_CONNECTING)
+        return;
+    session->now_ms = session->wire.received_at_ms = now_ms;
+    if (!hf_zk_wire_receive(&session->wire, bytes, count, &length)) {
+        reject_frame(session, length);
+        return;
+    }
+    while (hf_zk_session_is_current(session, number) &&
+           hf_zk_wire_next_frame(&session->wire, &offset, &frame)) {
+        if (session->state == HF_ZK_HANDSHAKING)
+            hf_zk_session_connect_answered(session, &frame);
+        else
+            answer_received(session, &frame);
+    }
+    if (!hf_zk_session_is_current(session, number))
+        return;
+    hf_zk_wire_consume(&session->wire, offset);
+    begin_waiting_work(session);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zookeeper/zk_wire.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+#define LENGTH_BYTES 4
+#define IN_MIN_BYTES 4096
+
+void hf_zk_wire_begin(struct hf_zk_wire *wire, uint64_t now_ms)
+{
+    assert(wire->first == NULL);
+    wire->out.used = 0;
+    wire->out.failed = false;
+    wire->in_used = 0;
+    wire->xid = 0;
+    wire->pings = 0;
+    wire->written_at_ms = wire->received_at_ms = now_ms;
+}
+
+void hf_zk_wire_free(struct hf_zk_wire *wire)
+{
+    hf_jute_free(&wire->out);
+    hf_free(wire->in);
+    *wire = (struct hf_zk_wire){0};
+}
+
+/* ----------------------------------------------------------------- calls -- */
+
+size_t hf_zk_wire_begin_request(struct hf_zk_wire *wire, int32_t xid,
+                                enum hf_zk_opcode opcode, uint64_t now_ms)
+{
+    size_t begin = hf_jute_begin_frame(&wire->out);
+
+    hf_jute_put_int(&wire->out, xid);
+    hf_jute_put_int(&wire->out, opcode);
+    wire->written_at_ms = now_ms;
+    return begin;
+}
+
+void hf_zk_wire_ping(struct hf_zk_wire *wire, uint64_t now_ms)
+{
+    assert(wire->pings < HF_ZK_PINGS_MAX);
+    wire->pings_ms[wire->pings++] = now_ms;
+    hf_jute_end_frame(&wire->out, hf_zk_wire_begin_request(wire, HF_ZK_XID_PING,
+                                                           HF_ZK_PING, now_ms));
+}
+
+bool hf_zk_wire_ping_answered(struct hf_zk_wire *wire, uint64_t *sent_at_ms)
+{
+    if (wire->pings == 0)
+        return false;
+    *sent_at_ms = wire->pings_ms[0];
+    wire->pings--;
+    memmove(wire->pings_ms, wire->pings_ms + 1,
+            wire->pings * sizeof wire->pings_ms[0]);
+    return true;
+}
+
+void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *auth, uint64_t now_ms)
+{
+    size_t begin =
+        hf_zk_wire_begin_request(wire, HF_ZK_XID_AUTH, HF_ZK_AUTH, now_ms);
+
+    hf_jute_put_int(&wire->out, 0);
+    hf_jute_put_string(&wire->out, "digest");
+    hf_jute_put_string(&wire->out, auth);
+    hf_jute_end_frame(&wire->out, begin);
+}
+
+void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call)
+{
+    /* Ids below zero have a meaning of their own. */
+    wire->xid = wire->xid == INT32_MAX ? 1 : wire->xid + 1;
+    call->next = NULL;
+    call->xid = wire->xid;
+    if (wire->last != NULL)
+        wire->last->next = call;
+    else
+        wire->first = call;
+    wire->last = call;
+    wire->calls++;
+}
+
+/* -------------------------------------------------------------------- in -- */
+
+static bool make_room(struct hf_zk_wire *wire, size_t count)
+{
+    size_t size = wire->in_size < IN_MIN_BYTES ? IN_MIN_BYTES : wire->in_size;
+    uint8_t *in;
+
+    while (size - wire->in_used < count)
+        size *= 2;
+    if (size == wire->in_size)
+        return true;
+    if ((in = hf_realloc(wire->in, size)) == NULL)
+        return false;
+    wire->in = in;
+    wire->in_size = size;
+    return true;
+}
+
+/* The length in front of the frame at ${offset}, which must be there. */
+static int32_t length_at(const struct hf_zk_wire *wire, size_t offset)
+{
+    struct hf_jute_reader reader = {wire->in + offset, LENGTH_BYTES, false};
+
+    return hf_jute_get_int(&reader);
+}
+
+bool hf_zk_wire_receive(struct hf_zk_wire *wire, const void *bytes,
+                        size_t count, int32_t *length)
+{
+    size_t offset = 0;
+
+    *length = 0;
+    if (!make_room(wire, count))
+        return false;
+    memcpy(wire->in + wire->in_used, bytes, count);
+    wire->in_used += count;
+    while (wire->in_used - offset >= LENGTH_BYTES) {
+        *length = length_at(wire, offset);
+        if (*length < 0 || *length > HF_ZK_FRAME_MAX)
+            return false;
+        offset += LENGTH_BYTES + (size_t)*length;
+        if (offset > wire->in_used)
+            break;
+    }
+    return true;
+}
+
+bool hf_zk_wire_next_frame(const struct hf_zk_wire *wire, size_t *offset,
+                           struct hf_jute_reader *frame)
+{
+    size_t left = wire->in_used - *offset;
+    size_t length;
+
+    if (left < LENGTH_BYTES)
+        return false;
+    length = (size_t)length_at(wire, *offset);
+    if (left - LENGTH_BYTES < length)
+        return false;
+    frame->bytes = wire->in + *offset + LENGTH_BYTES;
+    frame->left = length;
+    frame->failed = false;
+    *offset += LENGTH_BYTES + length;
+    return true;
+}
+
+void hf_zk_wire_consume(struct hf_zk_wire *wire, size_t offset)
+{
+    assert(offset <= wire->in_used);
+    wire->in_used -= offset;
+    if (offset > 0 && wire->in_used > 0)
+        memmove(wire->in, wire->in + offset, wire->in_used);
+}
+
+/* Take the call behind ${before}, NULL: the first, off the list. */
+static struct hf_zk_call *take_off(struct hf_zk_wire *wire,
+                                   struct hf_zk_call *before)
+{
+    struct hf_zk_call **link = before != NULL ? &before->next : &wire->first;
+    struct hf_zk_call *call = *link;
+
+    *link = call->next;
+    if (wire->last == call)
+        wire->last = before;
+    call->next = NULL;
+    wire->calls--;
+    return call;
+}
+
+struct hf_zk_call *hf_zk_wire_take_call(struct hf_zk_wire *wire, int32_t xid,
+                                        bool in_order)
+{
+    struct hf_zk_call *before = NULL;
+    struct hf_zk_call *call = wire->first;
+
+    while (!in_order && call != NULL && call->xid != xid) {
+        before = call;
+        call = call->next;
+    }
+    if (call == NULL || call->xid != xid)
+        return NULL;
+    return take_off(wire, before);
+}
+
+void hf_zk_wire_fail_calls(struct hf_zk_wire *wire)
+{
+    struct hf_zk_reply reply = {.error = HF_ZK_DISCONNECTED};
+    struct hf_zk_call *call;
+
+    while (wire->first != NULL) {
+        call = take_off(wire, NULL);
+        call->answered(call->user, call, &reply);
+    }
+}
