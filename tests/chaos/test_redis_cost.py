@@ -28,7 +28,7 @@ FEW, MANY = 10, 10000
 MUTEX, READ, WRITE = 1, 2, 3
 TTL_MS = 3600000
 
-# Of one piece of a renewal: HF_REDIS_RENEWAL_MOST.
+# Of one piece of a renewal: HF_REDIS_RENEWAL_PIECE_MAX.
 PIECE = 512
 
 # What stands before the tickets of a renewal: EVALSHA, the script, seven keys

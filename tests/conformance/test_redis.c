@@ -16,8 +16,8 @@
 #include "conformance/real_host.h"
 #include "conformance/suite.h"
 #include "engines/redis/command.h"
+#include "engines/redis/hash_slot.h"
 #include "engines/redis/redis.h"
-#include "engines/redis/slot.h"
 
 static const struct hf_engine_ops ops = HF_REDIS_OPS;
 
@@ -71,7 +71,7 @@ static void compare_slots(void)
     for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++) {
         hf_redis_key(queues[i], "queue", key);
         assert_int_equal(ask_number("CLUSTER KEYSLOT %s", key),
-                         hf_redis_slot_of_queue(queues[i]));
+                         hf_redis_hash_slot_of_queue(queues[i]));
     }
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/time_math.h"
-#include "engines/leased/engine.h"
+#include "engines/leased/leased_engine.h"
 #include "fuzz.h"
 #include "heap/heap.h"
 #include "timers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole client of PostgreSQL, from its core to the bytes on libpq's socket,
  * against a server that lies. */
-#include "engines/leased/engine.h"
+#include "engines/leased/leased_engine.h"
 #include "engines/postgres/postgres.h"
 #include "fuzz.h"
 #include "pg_server.h"

@@ -53,15 +53,15 @@ static const struct statement {
     {"hf_list", HF_STORE_LIST, "qfm"},
     {"hf_ahead", HF_STORE_LIST, "qir"},
     {"hf_look", HF_STORE_LIST, "stnqm"},
-    {"hf_probe", HF_STORE_PROBE, "qP"},
+    {"hf_probe", HF_STORE_EXISTS, "qP"},
     {"hf_withdraw", HF_STORE_REMOVE, "snqi"},
     {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
     {"hf_revoke", HF_STORE_REVOKE, "nqi"},
     {"hf_describe", HF_STORE_DESCRIBE, "snqip"},
-    {"hf_raise", HF_STORE_RAISE, "nqki"},
-    {"hf_lower", HF_STORE_LOWER, "nqk"},
-    {"hf_stamp", HF_STORE_STAMP, "nqilM"},
-    {"hf_goodbye", HF_STORE_GOODBYE, "sn"},
+    {"hf_raise", HF_STORE_SET_FLAG, "nqki"},
+    {"hf_lower", HF_STORE_CLEAR_FLAG, "nqk"},
+    {"hf_stamp", HF_STORE_NEW_GENERATION, "nqilM"},
+    {"hf_goodbye", HF_STORE_CLOSE_SESSION, "sn"},
 };
 
 static struct hf_ticket_id ids[512];
@@ -93,7 +93,7 @@ static void take_parameter(struct hf_store_call *call, char what,
     else if (what == 'i')
         MUST(hf_ticket_id_parse(&call->ticket, value, strlen(value)));
     else if (what == 'M')
-        MUST(hf_ticket_id_parse(&call->mark, value, strlen(value)));
+        MUST(hf_ticket_id_parse(&call->flag, value, strlen(value)));
     else if (what == 'k')
         call->ticket_kind = (enum hf_ticket_kind)atoi(value);
     else if (what == 'w')
@@ -103,7 +103,7 @@ static void take_parameter(struct hf_store_call *call, char what,
     else if (what == 'p')
         call->payload = value;
     else if (what == 'f')
-        call->whole = value[0] == 't';
+        call->detailed = value[0] == 't';
     else if (what == 'm')
         call->ticket_kind = value[0] == 't' ? HF_TICKET_PARTICIPANT : 0;
     else if (what == 'r')
@@ -121,7 +121,7 @@ struct hf_store_call pg_bound_call(const struct pg_bound *bound)
         MUST(++statement <
              statements + sizeof statements / sizeof statements[0]);
     call.kind = statement->kind;
-    call.looks = strcmp(statement->name, "hf_look") == 0;
+    call.watches_queue = strcmp(statement->name, "hf_look") == 0;
     for (size_t i = 0; i < bound->count; i++)
         take_parameter(&call, statement->parameters[i], bound->values[i]);
     return call;

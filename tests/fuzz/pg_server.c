@@ -255,7 +255,7 @@ static void put_head(struct bytes *to, const struct hf_store_answer *answer,
     pg_put_value(&row, own->bytes, own->count);
     for (int i = 5; i < COLUMNS - 1; i++)
         pg_put_null(&row);
-    pg_put_value_number(&row, answer->more, 4);
+    pg_put_value_number(&row, answer->more_ahead, 4);
     pg_put_body(to, 'D', &row);
 }
 

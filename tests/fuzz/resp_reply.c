@@ -49,7 +49,7 @@ static void put_row(struct bytes *to, enum hf_store_call_kind kind,
                     const struct hf_ticket *ticket,
                     const struct hf_store_lease *lease, bool numbered)
 {
-    if (kind == HF_STORE_PROBE) {
+    if (kind == HF_STORE_EXISTS) {
         bytes_print(to, "*%d\r\n", numbered ? 4 : 3);
         put_id(to, &ticket->id);
         resp_put_number(to, lease->expires_in_ms);
@@ -71,7 +71,7 @@ static void put_row(struct bytes *to, enum hf_store_call_kind kind,
 static bool has_rows(enum hf_store_call_kind kind)
 {
     return kind == HF_STORE_ENQUEUE || kind == HF_STORE_LIST ||
-           kind == HF_STORE_PROBE || kind == HF_STORE_RENEW;
+           kind == HF_STORE_EXISTS || kind == HF_STORE_RENEW;
 }
 
 void resp_put_answer(struct bytes *to, enum hf_store_call_kind kind,

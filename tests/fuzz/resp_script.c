@@ -13,21 +13,21 @@ static const struct operation {
     {"renew", HF_STORE_RENEW, false},
     {"enqueue", HF_STORE_ENQUEUE, false},
     {"list", HF_STORE_LIST, false},
-    {"probe", HF_STORE_PROBE, false},
+    {"probe", HF_STORE_EXISTS, false},
     {"withdraw", HF_STORE_REMOVE, false},
     {"downgrade", HF_STORE_DOWNGRADE, false},
-    {"raise", HF_STORE_RAISE, false},
-    {"lower", HF_STORE_LOWER, false},
-    {"stamp", HF_STORE_STAMP, false},
+    {"raise", HF_STORE_SET_FLAG, false},
+    {"lower", HF_STORE_CLEAR_FLAG, false},
+    {"stamp", HF_STORE_NEW_GENERATION, false},
     {"revoke", HF_STORE_REVOKE, false},
     {"describe", HF_STORE_DESCRIBE, false},
-    {"goodbye", HF_STORE_GOODBYE, false},
+    {"goodbye", HF_STORE_CLOSE_SESSION, false},
     {"propose", HF_STORE_ENQUEUE, true},
     {"settle", HF_STORE_LIST, true},
     {"mend", HF_STORE_ENQUEUE, true},
     {"show", HF_STORE_LIST, true},
     {"confirm", HF_STORE_RENEW, true},
-    {"glimpse", HF_STORE_PROBE, true},
+    {"glimpse", HF_STORE_EXISTS, true},
     {"ask", HF_STORE_REVOKE, true},
 };
 
@@ -56,11 +56,11 @@ static void take_ids(struct resp_script *script, char **words, size_t count,
     for (size_t i = 0; i < count; i += step)
         script->ids[n++] = resp_id(words[i]);
     script->stake =
-        (struct hf_store_stake){script->call.queue, script->ids, n, false};
+        (struct hf_store_ticket_set){script->call.queue, script->ids, n, false};
     script->call.tickets = script->ids;
     script->call.count = n;
-    script->call.stakes = &script->stake;
-    script->call.stake_count = 1;
+    script->call.ticket_sets = &script->stake;
+    script->call.ticket_set_count = 1;
 }
 
 /* What is the operation's own, from ${words} on. */
@@ -72,10 +72,10 @@ static void take_own(struct resp_script *script, char **words, size_t count)
     switch (call->kind) {
     case HF_STORE_RENEW:
         take_ids(script, words + 1, count - 1, numbered ? 2 : 1);
-        script->stake.looks = words[0][0] == '1';
+        script->stake.watches_queue = words[0][0] == '1';
         break;
-    case HF_STORE_GOODBYE:
-    case HF_STORE_PROBE:
+    case HF_STORE_CLOSE_SESSION:
+    case HF_STORE_EXISTS:
         take_ids(script, words, count, 1);
         break;
     case HF_STORE_ENQUEUE:
@@ -87,8 +87,8 @@ static void take_own(struct resp_script *script, char **words, size_t count)
     case HF_STORE_LIST:
         if (strcmp(script->word, "settle") == 0)
             break;
-        call->looks = words[0][0] == '1';
-        call->whole = words[1][0] == '1';
+        call->watches_queue = words[0][0] == '1';
+        call->detailed = words[1][0] == '1';
         if (!numbered)
             call->ticket_kind = (enum hf_ticket_kind)atoi(words[2]);
         break;
@@ -96,17 +96,17 @@ static void take_own(struct resp_script *script, char **words, size_t count)
         call->ticket = resp_id(words[0]);
         call->payload = words[1];
         break;
-    case HF_STORE_RAISE:
+    case HF_STORE_SET_FLAG:
         call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
         call->ticket = resp_id(words[1]);
         break;
-    case HF_STORE_LOWER:
+    case HF_STORE_CLEAR_FLAG:
         call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
         break;
-    case HF_STORE_STAMP:
+    case HF_STORE_NEW_GENERATION:
         call->ticket = resp_id(words[0]);
         call->limit = (uint32_t)atoi(words[1]);
-        call->mark = resp_id(words[2]);
+        call->flag = resp_id(words[2]);
         break;
     default:
         call->ticket = resp_id(words[0]);

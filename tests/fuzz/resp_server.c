@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engines/redis/tls_question.h"
+#include "engines/redis/tls_probe.h"
 #include "fuzz.h"
 #include "resp_reply.h"
 #include "resp_script.h"
@@ -172,10 +172,10 @@ static bool take_question(const struct hf_connection *link, size_t *taken)
     const char *at = (const char *)link->out.bytes + *taken;
     size_t left = link->out.count - *taken;
 
-    if (left < HF_REDIS_TLS_QUESTION_BYTES ||
-        memcmp(at, hf_redis_tls_question, HF_REDIS_TLS_QUESTION_BYTES) != 0)
+    if (left < HF_REDIS_TLS_PROBE_BYTES ||
+        memcmp(at, hf_redis_tls_probe, HF_REDIS_TLS_PROBE_BYTES) != 0)
         return false;
-    *taken += HF_REDIS_TLS_QUESTION_BYTES;
+    *taken += HF_REDIS_TLS_PROBE_BYTES;
     return true;
 }
 

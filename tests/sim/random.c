@@ -210,7 +210,7 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     unsigned own = 1u << FAULT_STORE_STEP | 1u << FAULT_STORE_WIPE;
 
     config.timeout_ms = config.least_timeout_ms =
-        HF_LEASED_TTL_LEAST_MS + hf_random_below(random, 2000);
+        HF_LEASED_TTL_MIN_MS + hf_random_below(random, 2000);
     config.partial = seed % 2 == 0;
     config.leases.renewal_most = pieces_of(seed);
     config.delay_least_us = 100;

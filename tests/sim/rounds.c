@@ -418,7 +418,7 @@ static struct hf_sim_config calm(uint64_t seed, enum world_sort sort)
 /* What else goes wrong with it. */
 static void choose_leases(struct hf_sim_config *config)
 {
-    config->timeout_ms += HF_LEASED_TTL_LEAST_MS;
+    config->timeout_ms += HF_LEASED_TTL_MIN_MS;
     config->least_timeout_ms = config->timeout_ms;
     config->leases.renewal_most = (unsigned)(config->seed / 2 % 4);
     config->leases.notice_lost_chance = (uint32_t)below(200000);

@@ -25,7 +25,7 @@ MUTATIONS = (
     ("ZK_PING_PROVES", ("--engine", "zk"), 80),
     ("ZK_ORDER_BY_NAME", ("--engine", "zk"), 60),
     ("LEASED_SAFE_FROM_ANSWER", ("--engine", "leased"), 60),
-    ("LEASED_NOT_PROBED", ("--engine", "leased"), 160),
+    ("LEASED_NOT_POLLED", ("--engine", "leased"), 160),
     ("PARTICIPANT_OLD_GENERATION", ("--rounds",), 60),
     ("ZK_PARTICIPANT_CLEARED", ("--rounds", "--engine", "zk"), 80),
 )

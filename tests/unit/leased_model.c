@@ -52,11 +52,11 @@ struct model {
     struct hf_store *stores;
     struct message *messages; /* by .at_ms, then as sent */
     bool frozen, lose_notices, refused;
-    size_t renewal_most;
+    size_t renewal_piece_max;
     bool fail;
     enum hf_store_call_kind fail_kind;
     enum hf_failure failure;
-    unsigned calls[HF_STORE_GOODBYE + 1];
+    unsigned calls[HF_STORE_CLOSE_SESSION + 1];
 };
 
 /* -------------------------------------------------------------- messages -- */
@@ -440,7 +440,7 @@ const char *model_told(struct hf_store *store)
 
 void model_renew_in_pieces(struct model *model, size_t most)
 {
-    model->renewal_most = most;
+    model->renewal_piece_max = most;
 }
 
 struct hf_store *model_open_with(struct model *model,
@@ -451,8 +451,9 @@ struct hf_store *model_open_with(struct model *model,
     struct hf_engine_host own = {
         .event = on_event, .log = on_log, .host = store};
     struct hf_leased_config config = {.ttl_ms = ttl_ms,
-                                      .place = "model",
-                                      .renewal_most = model->renewal_most};
+                                      .server_address = "model",
+                                      .renewal_piece_max =
+                                          model->renewal_piece_max};
     struct hf_store **at = &model->stores;
     static uint64_t seed;
 

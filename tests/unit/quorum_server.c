@@ -10,24 +10,24 @@ void wire_call_copy(struct wire_call *copy, struct hf_store_call *call)
 {
     size_t at = 0;
 
-    assert(call->accord != NULL);
+    assert(call->quorum != NULL);
     *copy = (struct wire_call){.origin = call,
                                .kind = call->kind,
-                               .step = call->accord->step,
+                               .step = call->quorum->step,
                                .ticket = call->ticket,
                                .ticket_kind = call->ticket_kind,
-                               .number = call->accord->number,
+                               .number = call->quorum->number,
                                .ttl_ms = call->ttl_ms,
                                .not_after_ms = call->not_after_ms};
     (void)snprintf(copy->session, sizeof copy->session, "%s", call->session);
     for (size_t i = 0; i < call->count; i++)
         copy->ids[copy->count++] = call->tickets[i];
-    for (size_t i = 0; i < call->stake_count; i++) {
-        for (size_t k = 0; k < call->stakes[i].count; k++, at++) {
+    for (size_t i = 0; i < call->ticket_set_count; i++) {
+        for (size_t k = 0; k < call->ticket_sets[i].count; k++, at++) {
             assert(copy->count < QUORUM_TICKETS_MAX);
-            if (call->accord->numbers != NULL)
-                copy->numbers[copy->count] = call->accord->numbers[at];
-            copy->ids[copy->count++] = call->stakes[i].tickets[k];
+            if (call->quorum->numbers != NULL)
+                copy->numbers[copy->count] = call->quorum->numbers[at];
+            copy->ids[copy->count++] = call->ticket_sets[i].tickets[k];
         }
     }
 }
@@ -231,10 +231,10 @@ static void enqueue(struct quorum_server *server, uint64_t clock_ms,
 {
     struct quorum_row *row = find(server, &call->ticket);
 
-    if (call->step == HF_STORE_SETTLE) {
+    if (call->step == HF_STORE_COMMIT) {
         settle(server, &call->ticket, call->number, true);
         list(server, clock_ms, answer);
-    } else if (call->step == HF_STORE_MEND) {
+    } else if (call->step == HF_STORE_REPAIR) {
         hear(server, call->number);
         if (row == NULL)
             put(server, clock_ms, call, call->number, false);
@@ -304,7 +304,7 @@ static void act(struct quorum_server *server, uint64_t clock_ms,
         hear(server, call->number);
         list(server, clock_ms, answer);
         break;
-    case HF_STORE_PROBE:
+    case HF_STORE_EXISTS:
         for (size_t i = 0; i < call->count; i++) {
             struct quorum_row *row = find(server, &call->ids[i]);
 
@@ -321,7 +321,7 @@ static void act(struct quorum_server *server, uint64_t clock_ms,
     case HF_STORE_DOWNGRADE:
         answer->answer.found = downgrade(server, call);
         break;
-    case HF_STORE_GOODBYE:
+    case HF_STORE_CLOSE_SESSION:
         for (size_t i = 0; i < call->count; i++)
             (void)withdraw(server, call->session, &call->ids[i]);
         break;
@@ -335,7 +335,7 @@ void quorum_server_carry_out(struct quorum_server *server, uint64_t now_ms,
                              struct wire_answer *answer)
 {
     uint64_t clock_ms = quorum_server_clock(server, now_ms);
-    bool reads = call->kind == HF_STORE_PROBE;
+    bool reads = call->kind == HF_STORE_EXISTS;
 
     answer->answer = (struct hf_store_answer){.server_ms = clock_ms};
     if (!reads && clock_ms > call->not_after_ms) {

@@ -12,7 +12,7 @@
 struct wire_call {
     struct hf_store_call *origin;
     enum hf_store_call_kind kind;
-    enum hf_store_step step;
+    enum hf_store_quorum_step step;
     char session[HF_STORE_SESSION_BYTES];
     struct hf_ticket_id ticket;
     enum hf_ticket_kind ticket_kind;

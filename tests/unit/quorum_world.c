@@ -456,7 +456,8 @@ static void begin_client(struct world *world, size_t number)
     struct client *client = &world->clients[number];
     struct hf_engine_host host = {
         .event = contender_event, .log = on_log, .host = client};
-    struct hf_leased_config leased = {.ttl_ms = WORLD_TTL_MS, .place = "world"};
+    struct hf_leased_config leased = {.ttl_ms = WORLD_TTL_MS,
+                                      .server_address = "world"};
     struct hf_quorum_config quorum = {.servers = world->config.servers,
                                       .ttl_ms = WORLD_TTL_MS,
                                       .rejoin_ms = WORLD_TTL_MS};

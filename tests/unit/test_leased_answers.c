@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
-#include "engines/leased/check.h"
+#include "engines/leased/answer_check.h"
 #include "engines/leased/leased.h"
 
 enum { ROWS = 4 };
@@ -109,8 +109,8 @@ static void say(struct lie *lie)
 
 static int begin(void **state)
 {
-    struct hf_leased_config config = {.ttl_ms = HF_LEASED_TTL_LEAST_MS,
-                                      .place = "here"};
+    struct hf_leased_config config = {.ttl_ms = HF_LEASED_TTL_MIN_MS,
+                                      .server_address = "here"};
     struct hf_engine_host host = {
         .event = on_event, .log = on_log, .host = &store};
     struct lie nothing = truth(0);
@@ -261,12 +261,12 @@ static void a_part_shows_the_nearest(void **state)
 
     (void)state;
     lie.answer.partial = true;
-    lie.answer.more = 1;
+    lie.answer.more_ahead = 1;
     enqueue_gets(lie, "hides the tickets that are nearest");
-    lie.answer.more = HF_STORE_TICKETS_MAX + 1;
+    lie.answer.more_ahead = HF_STORE_TICKETS_MAX + 1;
     enqueue_gets(lie, "counts too many tickets");
     lie.answer.partial = false;
-    lie.answer.more = 1;
+    lie.answer.more_ahead = 1;
     enqueue_gets(lie, "shows a part of a queue");
 }
 
@@ -278,7 +278,7 @@ static void a_part_is_told_with_what_it_leaves_out(void **state)
     memset(lie.tickets[2].id.bytes, 'x', HF_TICKET_ID_BYTES);
     memset(lie.tickets[3].id.bytes, 'c', HF_TICKET_ID_BYTES);
     lie.answer.partial = true;
-    lie.answer.more = 7;
+    lie.answer.more_ahead = 7;
     ask(HF_REQUEST_ENQUEUE);
     say(&lie);
     assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
@@ -307,7 +307,7 @@ static void a_queue_has_a_bound(void **state)
     lie.answer.count = HF_STORE_TICKETS_MAX + 1;
     enqueue_gets(lie, "65537 tickets");
     lie = truth(ROWS);
-    lie.answer.foreign_count = HF_STORE_TICKETS_MAX + 1;
+    lie.answer.unknown_count = HF_STORE_TICKETS_MAX + 1;
     enqueue_gets(lie, "65537 other things");
 }
 

@@ -45,11 +45,11 @@ static void a_release_is_told_without_asking(void **state)
 
     (void)state;
     b_watches_a();
-    probes = model_calls(model, HF_STORE_PROBE);
+    probes = model_calls(model, HF_STORE_EXISTS);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 2 * MODEL_DELAY_MS);
     TOLD(b, "GONE a");
-    assert_int_equal(model_calls(model, HF_STORE_PROBE), probes);
+    assert_int_equal(model_calls(model, HF_STORE_EXISTS), probes);
 }
 
 /* It is asked for when it has run out, and then everybody is told. */

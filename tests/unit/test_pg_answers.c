@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engines/postgres/private.h"
+#include "engines/postgres/pg_private.h"
 
 /* ------------------------------------------------- in place of the machine */
 
@@ -132,7 +132,7 @@ static bool answer_in_doubt(struct hf_store_call *call, PGresult *result,
     bool sense;
 
     memset(&told, 0, sizeof told);
-    sense = hf_pg_answer(&store, call, result, doubt, why);
+    sense = hf_pg_answer_call(&store, call, result, doubt, why);
     assert_int_equal(sense, why[0] == '\0');
     PQclear(result);
     return sense;
@@ -181,12 +181,12 @@ static void a_kind_of_later_is_in_everybodys_way(void **state)
 static void what_a_renewal_does_not_name_is_missing(void **state)
 {
     struct hf_ticket_id ids[3] = {{{1}}, {{2}}, {{3}}};
-    struct hf_store_stake stakes[2] = {
+    struct hf_store_ticket_set stakes[2] = {
         {.queue = "a", .tickets = ids, .count = 2},
         {.queue = "b", .tickets = ids + 2, .count = 1},
     };
     struct hf_store_call call = {
-        .kind = HF_STORE_RENEW, .stakes = stakes, .stake_count = 2};
+        .kind = HF_STORE_RENEW, .ticket_sets = stakes, .ticket_set_count = 2};
     PGresult *result = head_of(0, 7);
 
     (void)state;
@@ -317,10 +317,10 @@ static void a_notice_that_makes_no_sense_is_passed_over(void **state)
 static void troubles_are_told_apart_by_their_state(void **state)
 {
     (void)state;
-    assert_int_equal(hf_pg_trouble("42501").status, HF_EDENIED);
-    assert_int_equal(hf_pg_trouble("XX999").failure, HF_FAILURE_FATAL);
-    assert_int_equal(hf_pg_trouble("ZZ999").failure, HF_FAILURE_FATAL);
-    assert_int_equal(hf_pg_trouble("ZZ999").status, HF_EPROTOCOL);
+    assert_int_equal(hf_pg_failure("42501").status, HF_EDENIED);
+    assert_int_equal(hf_pg_failure("XX999").failure, HF_FAILURE_FATAL);
+    assert_int_equal(hf_pg_failure("ZZ999").failure, HF_FAILURE_FATAL);
+    assert_int_equal(hf_pg_failure("ZZ999").status, HF_EPROTOCOL);
 }
 
 int main(void)

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "engines/postgres/private.h"
+#include "engines/postgres/pg_private.h"
 
 #define BACKEND 7
 #define MESSAGE_BYTES 2048
@@ -313,7 +313,7 @@ static int begin(void **state)
     store.backend = BACKEND;
     store.conn = connect_to_server();
     store.state = HF_PG_UP;
-    hf_pg_listen_to(&store);
+    hf_pg_set_message_receiver(&store);
     return 0;
 }
 
@@ -321,7 +321,7 @@ static int end(void **state)
 {
     (void)state;
     if (store.conn != NULL)
-        hf_pg_drop(&store);
+        hf_pg_disconnect(&store);
     if (server >= 0)
         (void)close(server);
     server = -1;
@@ -394,7 +394,7 @@ static void a_commit_that_fails_is_unsure(void **state)
     (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CEZCZ", "0:UNSURE 1:OK");
     one_by_one_and_at_once(HF_STORE_RENEW, "CEZCZ", "0:UNSURE 1:OK");
-    one_by_one_and_at_once(HF_STORE_PROBE, "CZCEZ", "0:OK 1:RETRY");
+    one_by_one_and_at_once(HF_STORE_EXISTS, "CZCEZ", "0:OK 1:RETRY");
 }
 
 /* A statement that fails does nothing. */
@@ -419,7 +419,7 @@ static void a_warning_takes_the_commit_back(void **state)
     (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CWZCZ", "0:UNSURE 1:OK");
     one_by_one_and_at_once(HF_STORE_RENEW, "CZCWZ", "0:OK 1:UNSURE");
-    one_by_one_and_at_once(HF_STORE_PROBE, "CWZCZ", "0:RETRY 1:OK");
+    one_by_one_and_at_once(HF_STORE_EXISTS, "CWZCZ", "0:RETRY 1:OK");
 }
 
 static void a_warning_that_comes_with_every_call_does_not(void **state)

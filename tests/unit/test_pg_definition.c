@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "engines/postgres/private.h"
+#include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"
 
 #define FOUND_BYTES 20000

@@ -204,8 +204,8 @@ static void place_mine(struct hf_store_call *call)
     /* The greatest of a majority. */
     answer(2, mine, 60, true);
     for (size_t i = 0; i < SERVERS; i++) {
-        assert_int_equal(calls[i].call->accord->step, HF_STORE_SETTLE);
-        assert_int_equal(calls[i].call->accord->number, 90);
+        assert_int_equal(calls[i].call->quorum->step, HF_STORE_COMMIT);
+        assert_int_equal(calls[i].call->quorum->number, 90);
     }
     answer(0, mine, 90, false);
     assert_int_equal(told.answers, 0);
@@ -229,7 +229,7 @@ static void every_list_tells_the_servers_our_number(void **state)
     place_mine(&enqueue);
     hf_quorum_call(quorum, &list, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
-        assert_int_equal(calls[i].call->accord->number, 90);
+        assert_int_equal(calls[i].call->quorum->number, 90);
 }
 
 static void not_after_is_of_each_servers_own_clock(void **state)
@@ -276,7 +276,7 @@ static void one_number_is_not_given_to_two(void **state)
     answer(2, mine, 70, true);
     assert_int_equal(told.answers, 0);
     for (size_t i = 0; i < SERVERS; i++)
-        assert_true(calls[i].call->accord->number > 70);
+        assert_true(calls[i].call->quorum->number > 70);
 }
 
 static void tell_gone(size_t server)
@@ -302,17 +302,17 @@ static void ours_is_gone_when_no_majority_can_have_it(void **state)
 
 static void begin_renewal_of(const struct hf_ticket_id *id,
                              struct hf_store_call *renew,
-                             struct hf_store_stake *stake)
+                             struct hf_store_ticket_set *stake)
 {
-    *stake = (struct hf_store_stake){"q", id, 1, false};
+    *stake = (struct hf_store_ticket_set){"q", id, 1, false};
     *renew = a_call(HF_STORE_RENEW);
-    renew->stakes = stake;
-    renew->stake_count = 1;
+    renew->ticket_sets = stake;
+    renew->ticket_set_count = 1;
     hf_quorum_call(quorum, renew, now_ms);
 }
 
 static void begin_renewal(struct hf_store_call *renew,
-                          struct hf_store_stake *stake)
+                          struct hf_store_ticket_set *stake)
 {
     begin_renewal_of(&mine, renew, stake);
 }
@@ -322,7 +322,7 @@ static void a_renewal_takes_a_majority_for_each_ticket(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
-    struct hf_store_stake stake;
+    struct hf_store_ticket_set stake;
 
     (void)state;
     all_up();
@@ -337,8 +337,8 @@ static void a_renewal_takes_a_majority_for_each_ticket(void **state)
     assert_int_equal(told.count, 0);
     assert_int_equal(call_count, 1);
     assert_int_equal(calls[0].server, 0);
-    assert_int_equal(calls[0].call->accord->step, HF_STORE_MEND);
-    assert_int_equal(calls[0].call->accord->number, 90);
+    assert_int_equal(calls[0].call->quorum->step, HF_STORE_REPAIR);
+    assert_int_equal(calls[0].call->quorum->number, 90);
 }
 
 /* The rest may have run out meanwhile, so that it is not put in by a piece that
@@ -347,7 +347,7 @@ static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call first, second, next;
-    struct hf_store_stake stakes[3];
+    struct hf_store_ticket_set stakes[3];
 
     (void)state;
     all_up();
@@ -366,14 +366,14 @@ static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
     (void)take(2);
     assert_int_equal(call_count, 1);
     assert_int_equal(calls[0].server, 2);
-    assert_int_equal(calls[0].call->accord->step, HF_STORE_MEND);
+    assert_int_equal(calls[0].call->quorum->step, HF_STORE_REPAIR);
 }
 
 static void what_two_of_three_miss_is_missing(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
-    struct hf_store_stake stake;
+    struct hf_store_ticket_set stake;
 
     (void)state;
     all_up();
@@ -389,7 +389,7 @@ static void what_cannot_be_known_is_not_renewed(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
-    struct hf_store_stake stake;
+    struct hf_store_ticket_set stake;
 
     (void)state;
     all_up();
@@ -459,10 +459,10 @@ static void barriers_are_refused(void **state)
     (void)state;
     all_up();
     look.queue = "q/";
-    look.looks = true;
+    look.watches_queue = true;
     member.ticket_kind = HF_TICKET_PARTICIPANT;
-    refused_at_the_next_tick(a_call(HF_STORE_RAISE));
-    refused_at_the_next_tick(a_call(HF_STORE_LOWER));
+    refused_at_the_next_tick(a_call(HF_STORE_SET_FLAG));
+    refused_at_the_next_tick(a_call(HF_STORE_CLEAR_FLAG));
     refused_at_the_next_tick(look);
     refused_at_the_next_tick(member);
 }

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
-#include "engines/redis/answer.h"
 #include "engines/redis/command.h"
-#include "engines/redis/greeting.h"
+#include "engines/redis/reply.h"
+#include "engines/redis/server_info.h"
 
 #define ID "6f2a6c1e-6a0b-4e9d-9d0e-2f5c3a1b7d44"
 #define OWNER "00112233445566778899aabbccddeeff"
@@ -37,7 +37,8 @@ static int finish(void **state)
 static const struct hf_store_answer *take(enum hf_store_call_kind kind,
                                           const char *text)
 {
-    struct hf_store_call call = {.kind = kind, .whole = kind == HF_STORE_LIST};
+    struct hf_store_call call = {.kind = kind,
+                                 .detailed = kind == HF_STORE_LIST};
     redisReader *reader = redisReaderCreate();
     void *read = NULL;
 
@@ -49,7 +50,7 @@ static const struct hf_store_answer *take(enum hf_store_call_kind kind,
     redisReaderFree(reader);
     answer = hf_alloc(sizeof *answer);
     assert_non_null(answer);
-    hf_redis_answer_take(answer, &call, reply);
+    hf_redis_answer_add_reply(answer, &call, reply);
     return &answer->answer;
 }
 
@@ -112,11 +113,11 @@ static void a_part_says_how_many_more_there_are(void **state)
     a = take(HF_STORE_LIST, text);
     assert_int_equal(a->status, HF_OK);
     assert_true(a->partial);
-    assert_int_equal(a->more, 7);
+    assert_int_equal(a->more_ahead, 7);
     a = take(HF_STORE_LIST,
              listed(ID, "1", "1", "1 1 0 1700000000000 " OWNER " x"));
     assert_false(a->partial);
-    assert_int_equal(a->more, 0);
+    assert_int_equal(a->more_ahead, 0);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         (void)snprintf(text, sizeof text, "*4\r\n%s%s*0\r\n%s",
                        bulk("1700000000000"), bulk("ok"), bulk(numbers[i]));
@@ -149,12 +150,12 @@ static void what_is_no_ticket_is_foreign(void **state)
         a = take(HF_STORE_LIST, listed(ID, "1", "1", data[i]));
         assert_int_equal(a->status, HF_OK);
         assert_int_equal(a->count, 0);
-        assert_int_equal(a->foreign_count, 1);
-        assert_string_equal(a->foreign[0], ID);
+        assert_int_equal(a->unknown_count, 1);
+        assert_string_equal(a->unknown[0], ID);
     }
     a = take(HF_STORE_LIST, listed("something", "1", "1", "else"));
     assert_int_equal(a->count, 0);
-    assert_string_equal(a->foreign[0], "something");
+    assert_string_equal(a->unknown[0], "something");
     a = take(HF_STORE_LIST, listed(ID, "1.5", "1", "1 1 0 0 " OWNER " x"));
     assert_int_equal(a->count, 0);
 }
@@ -226,9 +227,9 @@ static void several_replies_with_strange_rows_are_one_fault(void **state)
     (void)state;
     (void)take(HF_STORE_RENEW, "*3\r\n$1\r\n5\r\n+ok\r\n*1\r\n*1\r\n+x\r\n");
     for (int i = 0; i < 64; i++)
-        hf_redis_answer_take(answer, &call, reply);
+        hf_redis_answer_add_reply(answer, &call, reply);
     assert_int_equal(answer->answer.status, HF_EPROTOCOL);
-    assert_int_equal(answer->answer.foreign_count, 0);
+    assert_int_equal(answer->answer.unknown_count, 0);
 }
 
 /* A row of our script that is none says nothing of the others either. */
@@ -238,9 +239,9 @@ static void rows_that_make_no_sense_are_unsure(void **state)
         enum hf_store_call_kind kind;
         const char *row;
     } rows[] = {
-        {HF_STORE_PROBE, "*2\r\n$36\r\n" ID "\r\n$1\r\n5\r\n"},
-        {HF_STORE_PROBE, "*3\r\n$36\r\n" ID "\r\n$1\r\n5\r\n$2\r\n77\r\n"},
-        {HF_STORE_PROBE,
+        {HF_STORE_EXISTS, "*2\r\n$36\r\n" ID "\r\n$1\r\n5\r\n"},
+        {HF_STORE_EXISTS, "*3\r\n$36\r\n" ID "\r\n$1\r\n5\r\n$2\r\n77\r\n"},
+        {HF_STORE_EXISTS,
          "*4\r\n$36\r\n" ID "\r\n$1\r\n5\r\n$1\r\n1\r\n$1\r\nx\r\n"},
         {HF_STORE_RENEW, "*1\r\n$36\r\n" ID "\r\n"},
         {HF_STORE_RENEW, "*2\r\n$36\r\n" ID "\r\n:7\r\n"},
@@ -386,9 +387,9 @@ static void too_few_replicas_are_unsure(void **state)
 
     (void)state;
     (void)take(HF_STORE_ENQUEUE, "*3\r\n$1\r\n5\r\n+ok\r\n*0\r\n");
-    hf_redis_answer_take_wait(answer, 1, &few);
+    hf_redis_answer_add_wait_reply(answer, 1, &few);
     assert_int_equal(answer->answer.status, HF_OK);
-    hf_redis_answer_take_wait(answer, 2, &few);
+    hf_redis_answer_add_wait_reply(answer, 2, &few);
     assert_int_equal(answer->answer.status, HF_EUNREACHABLE);
     assert_int_equal(answer->answer.failure, HF_FAILURE_UNSURE);
 }
@@ -403,10 +404,10 @@ static void the_first_of_several_faults_is_told(void **state)
 
     (void)state;
     (void)take(HF_STORE_ENQUEUE, "-READONLY You can't write\r\n");
-    hf_redis_answer_take_wait(answer, 1, &few);
+    hf_redis_answer_add_wait_reply(answer, 1, &few);
     assert_non_null(strstr(answer->answer.text, "READONLY"));
     (void)take(HF_STORE_ENQUEUE, "*3\r\n$1\r\n5\r\n+ok\r\n*0\r\n");
-    hf_redis_answer_take_wait(answer, 1, &denied);
+    hf_redis_answer_add_wait_reply(answer, 1, &denied);
     assert_int_equal(answer->answer.status, HF_EDENIED);
 }
 
@@ -427,7 +428,7 @@ static void an_error_of_wait_is_unsure(void **state)
                               .len = strlen(words[i])};
 
         (void)take(HF_STORE_DOWNGRADE, "*3\r\n$1\r\n5\r\n+ok\r\n:1\r\n");
-        hf_redis_answer_take_wait(answer, 1, &refused);
+        hf_redis_answer_add_wait_reply(answer, 1, &refused);
         assert_int_equal(answer->answer.failure, HF_FAILURE_UNSURE);
         assert_int_not_equal(answer->answer.status, HF_OK);
     }
@@ -504,7 +505,7 @@ static void servers_are_judged_by_what_they_say(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *fault = hf_redis_info_fault(rows[i].info, &status);
+        const char *fault = hf_redis_info_problem(rows[i].info, &status);
 
         if (rows[i].fault == NULL)
             assert_null(fault);
@@ -534,7 +535,7 @@ static void how_long_a_server_has_served_is_never_guessed(void **state)
 
 static void another_process_is_told_from_the_same(void **state)
 {
-    char run[HF_REDIS_RUN_BYTES] = "";
+    char run[HF_REDIS_RUN_ID_BYTES] = "";
 
     (void)state;
     assert_false(hf_redis_info_same_run("redis_version:7.0.15\r\n", run));

@@ -13,12 +13,12 @@
 #include <uv.h>
 
 #include "core/memory.h"
-#include "engines/redis/link.h"
+#include "engines/redis/redis_link.h"
 
 static uint64_t now_ms;
 static unsigned warnings;
 static struct hf_engine engine;
-static struct hf_redis_base base;
+static struct hf_redis_link_shared base;
 static struct hf_redis_link *ours;
 static hf_status down; /* HF_OK: it is not */
 static char why[HF_CONNECTION_TEXT_BYTES];
@@ -67,7 +67,7 @@ static void on_answered(void *arg, struct hf_redis_link *told,
     assert_true(answer->ok);
 }
 
-static void hear(struct hf_redis_wire *wire, const char *text)
+static void hear(struct hf_redis_connection *wire, const char *text)
 {
     redisReader *reader = redisReaderCreate();
     void *reply = NULL;
@@ -75,7 +75,7 @@ static void hear(struct hf_redis_wire *wire, const char *text)
     assert_int_equal(redisReaderFeed(reader, text, strlen(text)), REDIS_OK);
     assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
     assert_non_null(reply);
-    ours->wire_user.reply(ours, wire, reply);
+    ours->connection_user.reply(ours, wire, reply);
     freeReplyObject(reply);
     redisReaderFree(reader);
 }
@@ -94,8 +94,8 @@ static void hear_info(const char *info)
 static void rise(const char *info)
 {
     ours->open = true;
-    ours->wire_user.up(ours, &ours->calls);
-    ours->wire_user.up(ours, &ours->notices);
+    ours->connection_user.up(ours, &ours->calls);
+    ours->connection_user.up(ours, &ours->notices);
     hear_info(info);
     hear(&ours->calls, "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n");
     hear(&ours->calls, "*2\r\n$1\r\n1\r\n$1\r\n0\r\n");
@@ -117,7 +117,7 @@ static int begin(void **state)
     engine = (struct hf_engine){.loop = uv_default_loop()};
     engine.host.now_ms = get_now_ms;
     engine.host.log = on_log;
-    base = (struct hf_redis_base){.engine = &engine};
+    base = (struct hf_redis_link_shared){.engine = &engine};
     config.ttl_ms = 10000;
     ours = hf_redis_link_new(&base, &config, &user);
     assert_non_null(ours);
@@ -232,8 +232,8 @@ static void what_may_not_be_seen_is_not_asked_for(void **state)
 {
     (void)state;
     ours->open = true;
-    ours->wire_user.up(ours, &ours->calls);
-    ours->wire_user.up(ours, &ours->notices);
+    ours->connection_user.up(ours, &ours->calls);
+    ours->connection_user.up(ours, &ours->notices);
     hear(&ours->calls, "-NOPERM this user\r\n");
     hear(&ours->calls, "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n");
     hear(&ours->calls, "*2\r\n$1\r\n1\r\n$1\r\n0\r\n");

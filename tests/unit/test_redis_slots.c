@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
-#include "engines/redis/private.h"
+#include "engines/redis/redis_private.h"
 
 /* ----------------------------------------------------------------- slots -- */
 
@@ -30,7 +30,7 @@ static void test_slots_of_keys(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        assert_int_equal(hf_redis_slot(keys[i].key), keys[i].slot);
+        assert_int_equal(hf_redis_hash_slot(keys[i].key), keys[i].slot);
 }
 
 static void test_hash_tags(void **state)
@@ -44,12 +44,15 @@ static void test_hash_tags(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof equal / sizeof equal[0]; i++)
-        assert_int_equal(hf_redis_slot(equal[i][0]),
-                         hf_redis_slot(equal[i][1]));
+        assert_int_equal(hf_redis_hash_slot(equal[i][0]),
+                         hf_redis_hash_slot(equal[i][1]));
     /* Nothing between the first two: all of it. */
-    assert_int_not_equal(hf_redis_slot("foo{}{bar}"), hf_redis_slot("bar"));
-    assert_int_not_equal(hf_redis_slot("foo{}{bar}"), hf_redis_slot("foo{}"));
-    assert_int_not_equal(hf_redis_slot("foo{bar"), hf_redis_slot("bar"));
+    assert_int_not_equal(hf_redis_hash_slot("foo{}{bar}"),
+                         hf_redis_hash_slot("bar"));
+    assert_int_not_equal(hf_redis_hash_slot("foo{}{bar}"),
+                         hf_redis_hash_slot("foo{}"));
+    assert_int_not_equal(hf_redis_hash_slot("foo{bar"),
+                         hf_redis_hash_slot("bar"));
 }
 
 /* And of the key that others SET, where the name needs no escape. */
@@ -64,11 +67,12 @@ static void test_keys_of_a_queue_are_in_one_slot(void **state)
     for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++) {
         for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
             hf_redis_key(queues[i], words[j], key);
-            assert_int_equal(hf_redis_slot(key),
-                             hf_redis_slot_of_queue(queues[i]));
+            assert_int_equal(hf_redis_hash_slot(key),
+                             hf_redis_hash_slot_of_queue(queues[i]));
         }
     }
-    assert_int_equal(hf_redis_slot_of_queue("a/b"), hf_redis_slot("a/b"));
+    assert_int_equal(hf_redis_hash_slot_of_queue("a/b"),
+                     hf_redis_hash_slot("a/b"));
 }
 
 /* ------------------------------------------------------------- redirects -- */
@@ -178,11 +182,11 @@ static void test_which_nodes_there_are(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (hf_redis_nodes_name(nodes, &rows[i].host) != rows[i].named)
+        if (hf_redis_nodes_include(nodes, &rows[i].host) != rows[i].named)
             fail_msg("%s:%u", rows[i].host.name, rows[i].host.port);
     }
-    assert_false(hf_redis_nodes_name("", &rows[0].host));
-    assert_false(hf_redis_nodes_name("\n \n  \n", &rows[0].host));
+    assert_false(hf_redis_nodes_include("", &rows[0].host));
+    assert_false(hf_redis_nodes_include("\n \n  \n", &rows[0].host));
 }
 
 /* ------------------------------------------------------------------- map -- */
@@ -199,8 +203,8 @@ static int begin(void **state)
     engine = (struct hf_engine){.loop = uv_default_loop()};
     store = hf_alloc(sizeof *store);
     assert_non_null(store);
-    store->base.engine = &engine;
-    teller = hf_redis_node_at(store, &host, NULL);
+    store->shared.engine = &engine;
+    teller = hf_redis_node_get(store, &host, NULL);
     assert_non_null(teller);
     return 0;
 }
@@ -209,7 +213,7 @@ static int finish(void **state)
 {
     (void)state;
     hf_redis_nodes_free(store);
-    hf_free(store->map);
+    hf_free(store->slot_map);
     hf_free(store);
     (void)uv_run(engine.loop, UV_RUN_DEFAULT);
     return 0;
@@ -224,7 +228,7 @@ static bool take(const char *text)
     assert_int_equal(redisReaderFeed(reader, text, strlen(text)), REDIS_OK);
     assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
     assert_non_null(reply);
-    taken = hf_redis_map_take(store, teller, reply);
+    taken = hf_redis_slot_map_read(store, teller, reply);
     freeReplyObject(reply);
     redisReaderFree(reader);
     return taken;
@@ -233,7 +237,7 @@ static bool take(const char *text)
 static const char *owner(unsigned slot)
 {
     static char text[HF_REDIS_HOST_TEXT_BYTES];
-    const struct hf_redis_node *node = store->map->owners.of[slot];
+    const struct hf_redis_node *node = store->slot_map->owners.of[slot];
 
     if (node == NULL)
         return "nobody";
@@ -259,7 +263,7 @@ static void test_a_map(void **state)
     /* A later one replaces it. */
     assert_true(take("*1\r\n*3\r\n:5\r\n:5\r\n*2\r\n$1\r\n?\r\n:7001\r\n"));
     assert_string_equal(owner(0), "nobody");
-    assert_ptr_equal(store->map->owners.of[5], teller);
+    assert_ptr_equal(store->slot_map->owners.of[5], teller);
     assert_true(take("*0\r\n"));
     assert_string_equal(owner(5), "nobody");
 }
@@ -269,7 +273,7 @@ static bool is_named(const char *name, uint16_t port)
     struct hf_redis_host host = {.port = port};
 
     (void)snprintf(host.name, sizeof host.name, "%s", name);
-    return hf_redis_node_named(store, &host, teller) != NULL;
+    return hf_redis_node_find_trusted(store, &host, teller) != NULL;
 }
 
 static void test_only_the_url_and_the_map_name_nodes(void **state)
@@ -328,9 +332,9 @@ static void test_nodes_that_left_are_forgotten_when_they_are_many(void **state)
         (void)snprintf(text, sizeof text,
                        "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\nh\r\n:%u\r\n",
                        1000 + i);
-        store->home = teller;
+        store->default_node = teller;
         assert_true(take(text));
-        assert_int_equal(store->map->owners.of[0]->host.port, 1000 + i);
+        assert_int_equal(store->slot_map->owners.of[0]->host.port, 1000 + i);
         assert_in_range(store->node_count, 1, HF_REDIS_NODES_MAX);
     }
     assert_ptr_equal(store->nodes[0], teller);

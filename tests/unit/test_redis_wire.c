@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "engines/redis/tls_question.h"
-#include "engines/redis/wire.h"
+#include "engines/redis/redis_connection.h"
+#include "engines/redis/tls_probe.h"
 
 struct hf_connection {
     struct hf_connection_callbacks user;
@@ -19,7 +19,7 @@ struct hf_connection {
 };
 
 static struct hf_connection the_link;
-static struct hf_redis_wire wire;
+static struct hf_redis_connection wire;
 static struct hf_connection_config way;
 static unsigned replies;
 static unsigned tls_records;
@@ -52,7 +52,7 @@ void __wrap_hf_connection_close(struct hf_connection *closed,
     closed->open = false;
 }
 
-static void on_reply(void *arg, struct hf_redis_wire *from,
+static void on_reply(void *arg, struct hf_redis_connection *from,
                      const struct redisReply *reply)
 {
     (void)arg;
@@ -61,20 +61,20 @@ static void on_reply(void *arg, struct hf_redis_wire *from,
     replies++;
 }
 
-static void on_met_tls(void *arg, struct hf_redis_wire *from)
+static void on_met_tls(void *arg, struct hf_redis_connection *from)
 {
     (void)arg;
     tls_records++;
-    hf_redis_wire_close(from, HF_CONNECTION_ABORT);
+    hf_redis_connection_close(from, HF_CONNECTION_ABORT);
 }
 
-static void on_down(void *arg, struct hf_redis_wire *from, hf_status status,
-                    const char *why)
+static void on_down(void *arg, struct hf_redis_connection *from,
+                    hf_status status, const char *why)
 {
     (void)arg;
     assert_int_equal(status, HF_EPROTOCOL);
     strcpy(down, why);
-    hf_redis_wire_close(from, HF_CONNECTION_ABORT);
+    hf_redis_connection_close(from, HF_CONNECTION_ABORT);
 }
 
 static void nothing(void *arg)
@@ -82,11 +82,12 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-static const struct hf_redis_wire_user user = {.reply = on_reply,
-                                               .met_tls = on_met_tls,
-                                               .down = on_down,
-                                               .enter = nothing,
-                                               .leave = nothing};
+static const struct hf_redis_connection_user user = {.reply = on_reply,
+                                                     .got_tls_record =
+                                                         on_met_tls,
+                                                     .down = on_down,
+                                                     .enter = nothing,
+                                                     .leave = nothing};
 
 static int begin(void **state)
 {
@@ -96,13 +97,13 @@ static int begin(void **state)
     (void)state;
     replies = tls_records = 0;
     down[0] = '\0';
-    return hf_redis_wire_open(&wire, &way, &user, &status, why) ? 0 : -1;
+    return hf_redis_connection_open(&wire, &way, &user, &status, why) ? 0 : -1;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_redis_wire_close(&wire, HF_CONNECTION_ABORT);
+    hf_redis_connection_close(&wire, HF_CONNECTION_ABORT);
     return 0;
 }
 
@@ -227,17 +228,17 @@ static void where_it_cannot_be_it_is_nonsense(void **state)
  * line, which no byte of 0 cuts short. */
 static void the_question_is_a_record_and_a_line(void **state)
 {
-    const unsigned char *asked = (const unsigned char *)hf_redis_tls_question;
-    size_t count = HF_REDIS_TLS_QUESTION_BYTES;
+    const unsigned char *asked = (const unsigned char *)hf_redis_tls_probe;
+    size_t count = HF_REDIS_TLS_PROBE_BYTES;
 
     (void)state;
-    assert_int_equal(strlen(hf_redis_tls_question), count);
+    assert_int_equal(strlen(hf_redis_tls_probe), count);
     assert_true(hf_redis_is_tls_record(asked, count));
     assert_int_equal(asked[0], 0x16);
     assert_int_equal(asked[3] << 8 | asked[4], count - 5);
     assert_true(asked[5] > 24 && asked[5] < 254); /* RFC 8446, B.3 */
-    assert_ptr_equal(strchr(hf_redis_tls_question, '\r'), asked + count - 2);
-    assert_ptr_equal(strchr(hf_redis_tls_question, '\n'), asked + count - 1);
+    assert_ptr_equal(strchr(hf_redis_tls_probe, '\r'), asked + count - 2);
+    assert_ptr_equal(strchr(hf_redis_tls_probe, '\n'), asked + count - 1);
 }
 
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "core/memory.h"
-#include "engines/leased/check.h"
-#include "engines/leased/private.h"
+#include "engines/leased/answer_check.h"
+#include "engines/leased/leased_private.h"
 
 /* ----------------------------------------------------- beginning and end -- */
 
@@ -17,13 +17,14 @@ struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
 {
     struct hf_leased *leased = hf_alloc(sizeof *leased);
 
-    assert(config->ttl_ms >= HF_LEASED_TTL_LEAST_MS &&
-           config->ttl_ms <= HF_LEASED_TTL_MOST_MS);
+    assert(config->ttl_ms >= HF_LEASED_TTL_MIN_MS &&
+           config->ttl_ms <= HF_LEASED_TTL_MAX_MS);
     if (leased == NULL)
         return NULL;
     leased->config = *config;
-    leased->config.place = leased->place = hf_strdup(config->place);
-    if (leased->place == NULL) {
+    leased->config.server_address = leased->server_address =
+        hf_strdup(config->server_address);
+    if (leased->server_address == NULL) {
         hf_free(leased);
         return NULL;
     }
@@ -31,13 +32,13 @@ struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
     leased->store_ops = *ops;
     leased->store = store;
     leased->now_ms = now_ms;
-    hf_leased_queues_init(&leased->queues);
-    hf_leased_owns_init(&leased->owns);
+    hf_leased_queue_table_init(&leased->queue_table);
+    hf_leased_tickets_init(&leased->tickets);
     hf_leased_session_begin(leased);
     return leased;
 }
 
-static void tell_nobody(void *host, struct hf_event *event)
+static void ignore_event(void *host, struct hf_event *event)
 {
     (void)host;
     (void)event;
@@ -45,42 +46,42 @@ static void tell_nobody(void *host, struct hf_event *event)
 
 void hf_leased_free(struct hf_leased *leased)
 {
-    leased->host.event = tell_nobody;
+    leased->host.event = ignore_event;
     leased->session.state = HF_LEASED_ENDED;
     if (leased->session.linked)
         leased->store_ops.disconnect(leased->store);
     leased->session.linked = false;
-    hf_leased_ops_cut(leased); /* frees what was under way */
-    if (leased->session.farewell != NULL)
-        hf_leased_op_free(leased, leased->session.farewell);
+    hf_leased_calls_abort(leased); /* frees what was under way */
+    if (leased->session.old_session_close != NULL)
+        hf_leased_call_free(leased, leased->session.old_session_close);
     hf_leased_watches_clear(leased);
-    hf_leased_looks_clear(leased);
-    hf_leased_owns_clear(leased);
-    hf_free(leased->place);
+    hf_leased_queue_watches_clear(leased);
+    hf_leased_tickets_clear(leased);
+    hf_free(leased->server_address);
     hf_free(leased);
 }
 
 /* --------------------------------------------------------------- answers -- */
 
-void hf_leased_tell(struct hf_leased *leased, struct hf_event *event)
+void hf_leased_notify(struct hf_leased *leased, struct hf_event *event)
 {
     leased->host.event(leased->host.host, event);
 }
 
-void hf_leased_tell_snapshot(struct hf_leased *leased,
-                             struct hf_request *request,
-                             enum hf_event_kind kind,
-                             const struct hf_store_answer *answer)
+void hf_leased_answer_snapshot(struct hf_leased *leased,
+                               struct hf_request *request,
+                               enum hf_event_kind kind,
+                               const struct hf_store_answer *answer)
 {
     struct hf_event event = {.kind = kind};
 
     event.as.answer.request = request;
     event.as.answer.snapshot.tickets = answer->tickets;
     event.as.answer.snapshot.count = answer->count;
-    event.as.answer.snapshot.more_ahead = answer->more;
-    event.as.answer.unknown = answer->foreign;
-    event.as.answer.unknown_count = answer->foreign_count;
-    hf_leased_tell(leased, &event);
+    event.as.answer.snapshot.more_ahead = answer->more_ahead;
+    event.as.answer.unknown = answer->unknown;
+    event.as.answer.unknown_count = answer->unknown_count;
+    hf_leased_notify(leased, &event);
 }
 
 void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
@@ -92,7 +93,7 @@ void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
     event.as.answer.failure = failure;
     event.as.answer.status = status;
     event.as.answer.text = text;
-    hf_leased_tell(leased, &event);
+    hf_leased_notify(leased, &event);
 }
 
 static bool writes(enum hf_request_kind kind)
@@ -103,26 +104,28 @@ static bool writes(enum hf_request_kind kind)
            kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE;
 }
 
-static void fail_cut(struct hf_leased *leased, struct hf_request *request)
+static void fail_unanswered(struct hf_leased *leased,
+                            struct hf_request *request)
 {
-    const char *trouble = leased->session.trouble;
+    const char *connection_error = leased->session.connection_error;
     char text[HF_ERROR_TEXT_BYTES];
 
     (void)snprintf(text, sizeof text,
                    "the connection ended before the answer%s%s",
-                   trouble[0] != '\0' ? ": " : "", trouble);
+                   connection_error[0] != '\0' ? ": " : "", connection_error);
     hf_leased_fail(leased, request,
                    writes(request->kind) ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY,
                    HF_EUNREACHABLE, text);
 }
 
-void hf_leased_fail_as(struct hf_leased *leased, struct hf_request *request,
-                       const struct hf_store_answer *answer)
+void hf_leased_fail_with_answer(struct hf_leased *leased,
+                                struct hf_request *request,
+                                const struct hf_store_answer *answer)
 {
     enum hf_failure failure;
 
     if (answer == NULL) {
-        fail_cut(leased, request);
+        fail_unanswered(leased, request);
         return;
     }
     failure = answer->failure;
@@ -131,7 +134,8 @@ void hf_leased_fail_as(struct hf_leased *leased, struct hf_request *request,
     hf_leased_fail(leased, request, failure, answer->status, answer->text);
 }
 
-void hf_leased_fail_memory(struct hf_leased *leased, struct hf_request *request)
+void hf_leased_fail_no_memory(struct hf_leased *leased,
+                              struct hf_request *request)
 {
     hf_leased_fail(leased, request, HF_FAILURE_RETRY, HF_ENOMEM,
                    "out of memory");
@@ -147,11 +151,11 @@ void hf_leased_connect(struct hf_leased *leased, uint64_t now_ms)
 
 static void fail_no_link(struct hf_leased *leased, struct hf_request *request)
 {
-    const char *trouble = leased->session.trouble;
+    const char *connection_error = leased->session.connection_error;
     char text[HF_ERROR_TEXT_BYTES];
 
     (void)snprintf(text, sizeof text, "there is no connection%s%s",
-                   trouble[0] != '\0' ? ": " : "", trouble);
+                   connection_error[0] != '\0' ? ": " : "", connection_error);
     hf_leased_fail(leased, request, HF_FAILURE_RETRY, HF_EUNREACHABLE, text);
 }
 
@@ -177,10 +181,10 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     case HF_REQUEST_SET_FLAG:
     case HF_REQUEST_CLEAR_FLAG:
     case HF_REQUEST_NEW_GENERATION:
-        hf_leased_ask(leased, request);
+        hf_leased_begin_request(leased, request);
         break;
     case HF_REQUEST_WATCH_QUEUE:
-        hf_leased_look(leased, request);
+        hf_leased_queue_watch(leased, request);
         break;
     case HF_REQUEST_WATCH:
         hf_leased_watch(leased, request);
@@ -200,7 +204,7 @@ void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
     if (watch->engine_data == NULL)
         return; /* it ended with the session */
     if (watch->kind == HF_REQUEST_WATCH_QUEUE)
-        hf_leased_look_forget(leased, watch->engine_data);
+        hf_leased_queue_watch_forget(leased, watch->engine_data);
     else
         hf_leased_watch_forget(leased, watch->engine_data);
 }
@@ -219,7 +223,7 @@ void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
     leased->now_ms = now_ms;
     assert(leased->session.linked);
     leased->session.linked = false;
-    hf_leased_session_drop(leased, status, "%s", why);
+    hf_leased_session_link_lost(leased, status, "%s", why);
 }
 
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
@@ -229,19 +233,19 @@ void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
 
     leased->now_ms = now_ms;
     if (answer->ok && hf_store_answer_check(call, answer, &why) != HF_OK) {
-        hf_leased_session_drop(leased, why.status, "%s", why.text);
+        hf_leased_session_link_lost(leased, why.status, "%s", why.text);
         return;
     }
     if (answer->server_ms != 0)
-        hf_leased_session_heard(leased, answer->server_ms);
-    hf_leased_op_end(leased, (struct hf_leased_op *)call, answer);
+        hf_leased_session_set_server_clock(leased, answer->server_ms);
+    hf_leased_call_end(leased, (struct hf_leased_call *)call, answer);
 }
 
-void hf_leased_missed(struct hf_leased *leased, uint64_t now_ms)
+void hf_leased_notices_lost(struct hf_leased *leased, uint64_t now_ms)
 {
     leased->now_ms = now_ms;
     if (hf_leased_session_usable(&leased->session))
-        hf_leased_probe_all(leased);
+        hf_leased_poll_all(leased);
 }
 
 void hf_leased_notice(struct hf_leased *leased,
@@ -257,7 +261,7 @@ void hf_leased_notice(struct hf_leased *leased,
                                    notice->ticket_kind);
         break;
     case HF_STORE_CHANGED:
-        hf_leased_looks_changed(leased, notice->queue);
+        hf_leased_queue_watches_changed(leased, notice->queue);
         break;
     case HF_STORE_REVOKED:
         hf_leased_watches_revoked(leased, &notice->ticket, notice->revoked);

@@ -34,20 +34,20 @@
 struct hf_leased;
 
 /* Of a ttl: what a store may be asked for, and what it is without ttl=. */
-#define HF_LEASED_TTL_LEAST_MS UINT64_C(1000)
-#define HF_LEASED_TTL_MOST_MS UINT64_C(3600000)
+#define HF_LEASED_TTL_MIN_MS UINT64_C(1000)
+#define HF_LEASED_TTL_MAX_MS UINT64_C(3600000)
 #define HF_LEASED_TTL_MS UINT64_C(10000)
 
 struct hf_leased_config {
     uint64_t ttl_ms;
     struct hf_random random; /* seeded; sessions are named by it */
     /* Where the server is, without secrets: "127.0.0.1:6379".  Copied. */
-    const char *place;
+    const char *server_address;
     const struct hf_reconnect *reconnect; /* NULL: the default.  Copied */
     size_t servers; /* that the store tries in turn; 0: one */
     /* One RENEW of the store names at most this many tickets, and as many
      * queues; 0: any number.  See renewal.h. */
-    size_t renewal_most;
+    size_t renewal_piece_max;
 };
 
 /* ${config}, ${host} and ${ops} are copied.  The first link is wanted at once,
@@ -81,7 +81,7 @@ uint64_t hf_leased_wake_at_ms(const struct hf_leased *leased);
 
 /* How long the client waits for the answer to a call before it drops the link.
  */
-uint64_t hf_leased_patience_ms(uint64_t ttl_ms);
+uint64_t hf_leased_call_timeout_ms(uint64_t ttl_ms);
 
 /* ----------------------------------------------------- told by the store -- */
 
@@ -97,14 +97,14 @@ void hf_leased_up(struct hf_leased *leased, uint64_t server_ms,
 void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
                     uint64_t now_ms);
 
-/* One that store.h does not allow (check.h) ends the link, from inside this
- * call, and its request is UNSURE. */
+/* One that store.h does not allow (answer_check.h) ends the link, from inside
+ * this call, and its request is UNSURE. */
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms);
 
 /* Notices may have been lost though the link has not ended: one of the servers
  * of a store that has several was away. */
-void hf_leased_missed(struct hf_leased *leased, uint64_t now_ms);
+void hf_leased_notices_lost(struct hf_leased *leased, uint64_t now_ms);
 
 void hf_leased_notice(struct hf_leased *leased,
                       const struct hf_store_notice *notice, uint64_t now_ms);

@@ -6,36 +6,36 @@
 
 #include "core/memory.h"
 #include "core/time_math.h"
-#include "engines/leased/private.h"
+#include "engines/leased/leased_private.h"
 #include "engines/leased/ticket_sets.h"
 
 /* Every five sixteenths of the ttl, counted from sending: two may fail before
  * a session is in danger.  The core asks a little more often while a grant
  * depends on it, so that then these are those.  After a failure a sixteenth. */
-#define SIXTEENTHS 5
+#define RENEWAL_SIXTEENTHS 5
 
 /* But of a long lease sooner: a link that is dead is to be noticed. */
-#define RENEWAL_MOST_MS UINT64_C(30000)
+#define RENEWAL_INTERVAL_MAX_MS UINT64_C(30000)
 
 static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
 {
     return hf_max_ms(leased->config.ttl_ms * sixteenths / 16, 1);
 }
 
-struct hf_leased_op *hf_leased_goodbye_new(struct hf_leased *leased)
+struct hf_leased_call *hf_leased_close_session_new(struct hf_leased *leased)
 {
     struct hf_leased_ticket_sets *sets = hf_leased_ticket_sets_new(leased);
-    struct hf_leased_op *op = NULL;
+    struct hf_leased_call *call = NULL;
 
     if (sets != NULL)
-        op = hf_leased_op_new(leased, HF_STORE_GOODBYE, NULL, NULL);
-    if (op == NULL) {
+        call = hf_leased_call_new(leased, HF_STORE_CLOSE_SESSION, NULL, NULL);
+    if (call == NULL) {
         hf_free(sets);
         return NULL;
     }
-    op->memory = sets;
-    hf_leased_ticket_sets_take(sets, SIZE_MAX, &op->call);
-    return op;
+    call->memory = sets;
+    hf_leased_ticket_sets_next(sets, SIZE_MAX, &call->store_call);
+    return call;
 }
 
 /* ---------------------------------------------------------------- answer -- */
@@ -48,10 +48,10 @@ static void fail_prove(struct hf_leased *leased,
 
     leased->renewal.prove = NULL;
     if (prove != NULL)
-        hf_leased_fail_as(leased, prove, answer);
+        hf_leased_fail_with_answer(leased, prove, answer);
 }
 
-static void fail_unseen(struct hf_leased *leased)
+static void fail_prove_ticket_lost(struct hf_leased *leased)
 {
     struct hf_request *prove = leased->renewal.prove;
 
@@ -61,53 +61,54 @@ static void fail_unseen(struct hf_leased *leased)
                        "a ticket of this session has run out");
 }
 
-static void tell_proven(struct hf_leased *leased, uint64_t anchor_ms)
+static void answer_prove(struct hf_leased *leased, uint64_t anchor_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
 
     event.as.answer.request = leased->renewal.prove;
     event.as.answer.anchor_ms = anchor_ms;
     leased->renewal.prove = NULL;
-    hf_leased_tell(leased, &event);
+    hf_leased_notify(leased, &event);
 }
 
 /* Its owner does not watch it: he is about to, or asks to become a reader and
  * watches neither as a writer any more nor as a reader yet. */
-static bool is_unseen(const struct hf_leased *leased,
-                      const struct hf_ticket_id *id)
+static bool loss_goes_unseen(const struct hf_leased *leased,
+                             const struct hf_ticket_id *id)
 {
-    const struct hf_leased_own *own = hf_leased_own_find(leased, id);
+    const struct hf_leased_ticket *ticket = hf_leased_ticket_find(leased, id);
 
-    if (hf_leased_ops_has(leased, HF_STORE_DOWNGRADE, id))
+    if (hf_leased_calls_has(leased, HF_STORE_DOWNGRADE, id))
         return true;
-    return own != NULL && own->state == HF_LEASED_OWN_THERE && !own->forsaken &&
-           !hf_leased_watched_by_owner(own);
+    return ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT &&
+           !ticket->abandoned && !hf_leased_owner_watches(ticket);
 }
 
 /* Has one run out of which nobody will be told now? */
-static bool loses_unseen(const struct hf_leased *leased,
-                         const struct hf_store_answer *answer)
+static bool loses_ticket_unseen(const struct hf_leased *leased,
+                                const struct hf_store_answer *answer)
 {
     for (size_t i = 0; i < answer->count; i++) {
         if (answer->leases[i].missing &&
-            is_unseen(leased, &answer->tickets[i].id))
+            loss_goes_unseen(leased, &answer->tickets[i].id))
             return true;
     }
     return false;
 }
 
 /* Those that an ENQUEUE has not been answered for may well be missing. */
-static void take_news(struct hf_leased *leased,
-                      const struct hf_store_answer *answer)
+static void apply_renewal(struct hf_leased *leased,
+                          const struct hf_store_answer *answer)
 {
     for (size_t i = 0; i < answer->count; i++) {
         const struct hf_ticket_id *id = &answer->tickets[i].id;
-        const struct hf_leased_own *own = hf_leased_own_find(leased, id);
+        const struct hf_leased_ticket *ticket =
+            hf_leased_ticket_find(leased, id);
 
-        if (own == NULL || own->state != HF_LEASED_OWN_THERE)
+        if (ticket == NULL || ticket->state != HF_LEASED_TICKET_PRESENT)
             continue;
         if (answer->leases[i].missing)
-            hf_leased_ticket_gone(leased, own->queue->name, id);
+            hf_leased_ticket_gone(leased, ticket->queue->name, id);
         else
             hf_leased_watches_revoked(leased, id, answer->leases[i].revoked);
     }
@@ -127,19 +128,20 @@ static bool is_missing(const struct hf_store_answer *answer,
 /* Those whose ENQUEUE got no answer and that the renewal has found are there to
  * stay: it is final, and so is what it was done behind. */
 static void confirm_unsure(struct hf_leased *leased,
-                           const struct hf_leased_op *op,
+                           const struct hf_leased_call *call,
                            const struct hf_store_answer *answer)
 {
-    for (size_t s = 0; s < op->call.stake_count; s++) {
-        const struct hf_store_stake *stake = &op->call.stakes[s];
+    for (size_t s = 0; s < call->store_call.ticket_set_count; s++) {
+        const struct hf_store_ticket_set *set =
+            &call->store_call.ticket_sets[s];
 
-        for (size_t i = 0; i < stake->count; i++) {
-            struct hf_leased_own *own =
-                hf_leased_own_find(leased, &stake->tickets[i]);
+        for (size_t i = 0; i < set->count; i++) {
+            struct hf_leased_ticket *ticket =
+                hf_leased_ticket_find(leased, &set->tickets[i]);
 
-            if (own != NULL && own->state == HF_LEASED_OWN_UNSURE &&
-                !is_missing(answer, &own->id))
-                own->state = HF_LEASED_OWN_THERE;
+            if (ticket != NULL && ticket->state == HF_LEASED_TICKET_UNSURE &&
+                !is_missing(answer, &ticket->id))
+                ticket->state = HF_LEASED_TICKET_PRESENT;
         }
     }
 }
@@ -176,28 +178,29 @@ static void complete(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
     uint64_t anchor_ms = renewal->sent_at_ms;
-    bool unseen = renewal->unseen;
+    bool unseen = renewal->lost_unseen;
 
     end(leased);
-    renewal->at_ms = hf_after_ms(
-        anchor_ms, hf_min_ms(share_ms(leased, SIXTEENTHS), RENEWAL_MOST_MS));
+    renewal->at_ms =
+        hf_after_ms(anchor_ms, hf_min_ms(share_ms(leased, RENEWAL_SIXTEENTHS),
+                                         RENEWAL_INTERVAL_MAX_MS));
     if (unseen) {
-        fail_unseen(leased);
+        fail_prove_ticket_lost(leased);
         hf_leased_session_confirm(leased);
     } else if (hf_leased_session_renewed(leased, anchor_ms)) {
-        tell_proven(leased, anchor_ms);
+        answer_prove(leased, anchor_ms);
     }
 }
 
 static bool send_piece(struct hf_leased *leased);
 
 /* Of one piece. */
-static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
+static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
                     const struct hf_store_answer *answer)
 {
-    const struct hf_store_answer starved = {.failure = HF_FAILURE_RETRY,
-                                            .status = HF_ENOMEM,
-                                            .text = "out of memory"};
+    const struct hf_store_answer no_memory = {.failure = HF_FAILURE_RETRY,
+                                              .status = HF_ENOMEM,
+                                              .text = "out of memory"};
     struct hf_leased_renewal *renewal = &leased->renewal;
 
     if (answer == NULL) {
@@ -210,18 +213,18 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
     }
     /* Whoever has lost his ticket is not promised anything first, and by this
      * renewal nothing at all where he will only hear of it later. */
-    if (loses_unseen(leased, answer))
-        renewal->unseen = true;
-    confirm_unsure(leased, op, answer);
-    take_news(leased, answer);
+    if (loses_ticket_unseen(leased, answer))
+        renewal->lost_unseen = true;
+    confirm_unsure(leased, call, answer);
+    apply_renewal(leased, answer);
     if (leased->session.state == HF_LEASED_ENDED)
         end(leased); /* somebody who heard of it wanted no more */
-    else if (hf_leased_ticket_sets_taken(renewal->sets))
+    else if (hf_leased_ticket_sets_done(renewal->sets))
         complete(leased);
     else if (leased->session.state == HF_LEASED_ENDING)
         stop(leased); /* nothing is sent behind a GOODBYE */
     else if (!send_piece(leased))
-        fail(leased, &starved);
+        fail(leased, &no_memory);
 }
 
 void hf_leased_renewal_clear(struct hf_leased *leased)
@@ -235,15 +238,15 @@ void hf_leased_renewal_clear(struct hf_leased *leased)
 /* False for lack of memory. */
 static bool send_piece(struct hf_leased *leased)
 {
-    size_t most = leased->config.renewal_most;
-    struct hf_leased_op *op;
+    size_t max = leased->config.renewal_piece_max;
+    struct hf_leased_call *call;
 
-    op = hf_leased_op_new(leased, HF_STORE_RENEW, NULL, NULL);
-    if (op == NULL)
+    call = hf_leased_call_new(leased, HF_STORE_RENEW, NULL, NULL);
+    if (call == NULL)
         return false;
-    hf_leased_ticket_sets_take(leased->renewal.sets, most > 0 ? most : SIZE_MAX,
-                               &op->call);
-    hf_leased_op_begin(leased, op, renewed);
+    hf_leased_ticket_sets_next(leased->renewal.sets, max > 0 ? max : SIZE_MAX,
+                               &call->store_call);
+    hf_leased_call_begin(leased, call, renewed);
     return true;
 }
 
@@ -260,7 +263,7 @@ void hf_leased_renew(struct hf_leased *leased)
         return;
     }
     renewal->under_way = true;
-    renewal->unseen = false;
+    renewal->lost_unseen = false;
     renewal->sent_at_ms = leased->now_ms;
     renewal->at_ms = HF_FOREVER;
 }
@@ -272,7 +275,7 @@ void hf_leased_prove(struct hf_leased *leased, struct hf_request *request)
     if (leased->renewal.under_way)
         leased->renewal.prove = request;
     else
-        hf_leased_fail_memory(leased, request);
+        hf_leased_fail_no_memory(leased, request);
 }
 
 void hf_leased_renewal_tick(struct hf_leased *leased)

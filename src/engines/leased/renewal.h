@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "core/engine.h"
-#include "engines/leased/op.h"
+#include "engines/leased/calls.h"
 
 struct hf_leased_ticket_sets;
 
@@ -28,7 +28,8 @@ struct hf_leased_renewal {
     /* The renewal under way: */
     struct hf_leased_ticket_sets *sets; /* what it names; else NULL */
     uint64_t sent_at_ms;                /* its first piece */
-    bool unseen; /* a piece has missed a ticket, and nobody is told that now */
+    bool lost_unseen; /* a piece has missed a ticket, and nobody is told that
+                         now */
 };
 
 /* Send one, unless one is under way. */
@@ -43,6 +44,6 @@ void hf_leased_renewal_tick(struct hf_leased *leased);
 void hf_leased_renewal_clear(struct hf_leased *leased);
 
 /* An operation that takes out all that the session has. */
-struct hf_leased_op *hf_leased_goodbye_new(struct hf_leased *leased);
+struct hf_leased_call *hf_leased_close_session_new(struct hf_leased *leased);
 
 #endif

@@ -7,8 +7,8 @@
 
 bool hf_store_call_writes(const struct hf_store_call *call)
 {
-    return !(call->kind == HF_STORE_PROBE ||
-             (call->kind == HF_STORE_LIST && !call->looks));
+    return !(call->kind == HF_STORE_EXISTS ||
+             (call->kind == HF_STORE_LIST && !call->watches_queue));
 }
 
 bool hf_store_call_may_be_partial(const struct hf_store_call *call)
@@ -16,17 +16,18 @@ bool hf_store_call_may_be_partial(const struct hf_store_call *call)
     bool lists = call->kind == HF_STORE_ENQUEUE || call->kind == HF_STORE_LIST;
     enum hf_ticket_kind kind = call->ticket_kind;
 
-    return lists && !call->whole && !call->looks && call->accord == NULL &&
+    return lists && !call->detailed && !call->watches_queue &&
+           call->quorum == NULL &&
            ((kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_WRITE) ||
             kind == HF_TICKET_ELECTION);
 }
 
-bool hf_store_is_apart(enum hf_ticket_kind kind)
+bool hf_store_is_double_barrier_kind(enum hf_ticket_kind kind)
 {
     return kind == HF_TICKET_PARTICIPANT || kind == HF_TICKET_READY;
 }
 
-bool hf_store_keeps(uint64_t kind)
+bool hf_store_is_stored_kind(uint64_t kind)
 {
     return kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_READY &&
            kind != HF_TICKET_EXCLUSIVE;

@@ -111,7 +111,7 @@ enum hf_store_call_kind {
     HF_STORE_LIST,
     /* The answer's tickets are those of .tickets that are there, with .id,
      * .kind and their leases at least, in any order. */
-    HF_STORE_PROBE,
+    HF_STORE_EXISTS,
     /* Take the ticket out, whoever owns it.  .found. */
     HF_STORE_REMOVE,
     /* Make a write ticket of this session a read ticket: everything else of it
@@ -125,31 +125,31 @@ enum hf_store_call_kind {
     HF_STORE_DESCRIBE,
     /* Of a queue of marks: put .ticket in, a mark of .ticket_kind, if there is
      * none of that kind yet; and take the one out.  .found: there was one. */
-    HF_STORE_RAISE,
-    HF_STORE_LOWER, /* of READY too, whose queue is that of the members, and
-                       which is not taken out where one of them is */
+    HF_STORE_SET_FLAG,
+    HF_STORE_CLEAR_FLAG, /* of READY too, whose queue is that of the members,
+                       and which is not taken out where one of them is */
     /* If .ticket is there, a MEMBER, and .limit of these are in all: READY is
      * .mark from now on, with a new sequence and token, and whatever it was is
      * gone.  .found: so it is. */
-    HF_STORE_STAMP,
+    HF_STORE_NEW_GENERATION,
     /* Take out all of .stakes, and whatever else can be found of the session
      * .session: perhaps one that was before this link's. */
-    HF_STORE_GOODBYE,
+    HF_STORE_CLOSE_SESSION,
 };
 
 /* What a session has, or may have, in one queue. */
-struct hf_store_stake {
+struct hf_store_ticket_set {
     const char *queue;
     const struct hf_ticket_id *tickets;
     size_t count;
-    bool looks;
+    bool watches_queue;
 };
 
 /* What a call is to one of several servers that agree on an order among them;
  * see engines/quorum.  A ticket is *proposed* there first and then *settled*.
  * Every number that a queue gives out is greater than all it ever gave out or
  * was told. */
-enum hf_store_step {
+enum hf_store_quorum_step {
     HF_STORE_NO_STEP,
     /* ENQUEUE: put it in as proposed, with such a number, or find it as it is.
      * The answer's tickets are that one. */
@@ -158,13 +158,13 @@ enum hf_store_step {
      * there with no greater one, and no other is settled with just that; it is
      * settled then.  All that it was ahead of and is not any more are told
      * GONE. The answer's tickets are the queue. */
-    HF_STORE_SETTLE,
+    HF_STORE_COMMIT,
     /* ENQUEUE: put it in as settled with .number, if it is not there. */
-    HF_STORE_MEND,
+    HF_STORE_REPAIR,
 };
 
-struct hf_store_accord {
-    enum hf_store_step step;
+struct hf_store_quorum_args {
+    enum hf_store_quorum_step step;
     /* ENQUEUE, LIST: the queue is told this number.  REVOKE: what .revoked is
      * at the least from now on, instead of one more. */
     uint64_t number;
@@ -186,20 +186,20 @@ struct hf_store_call {
                                            ticket, or MEMBER, or another */
     uint32_t weight;                    /* ENQUEUE */
     uint32_t limit;                     /* STAMP */
-    struct hf_ticket_id mark;           /* STAMP: fresh */
+    struct hf_ticket_id flag;           /* STAMP: fresh */
     const char *payload;                /* ENQUEUE DESCRIBE */
     const struct hf_ticket_id *tickets; /* PROBE */
     size_t count;
-    const struct hf_store_stake *stakes; /* RENEW, GOODBYE */
-    size_t stake_count;
-    bool follows; /* RENEW: a piece that is not the first, ... */
-    bool more;    /* ... and not the last */
-    bool looks;   /* LIST */
-    bool whole;   /* LIST: for people, see core/engine.h */
+    const struct hf_store_ticket_set *ticket_sets; /* RENEW, GOODBYE */
+    size_t ticket_set_count;
+    bool not_first_piece; /* RENEW: a piece that is not the first, ... */
+    bool not_last_piece;  /* ... and not the last */
+    bool watches_queue;   /* LIST */
+    bool detailed;        /* LIST: for people, see core/engine.h */
     uint64_t ttl_ms;
     /* By the server's clock; all but LIST without .looks, and PROBE. */
     uint64_t not_after_ms;
-    const struct hf_store_accord *accord; /* NULL: the server is alone */
+    const struct hf_store_quorum_args *quorum; /* NULL: the server is alone */
     /* The store's own, from call() on: NULL and 0 before. */
     void *store_data;
     size_t store_count;
@@ -215,10 +215,10 @@ bool hf_store_call_writes(const struct hf_store_call *call);
 bool hf_store_call_may_be_partial(const struct hf_store_call *call);
 
 /* Is it the number of a kind of tickets and marks that stores keep? */
-bool hf_store_keeps(uint64_t kind);
+bool hf_store_is_stored_kind(uint64_t kind);
 
 /* Are those of that kind apart: MEMBER, READY? */
-bool hf_store_is_apart(enum hf_ticket_kind kind);
+bool hf_store_is_double_barrier_kind(enum hf_ticket_kind kind);
 
 /* -------------------------------------------------------------- answers -- */
 
@@ -251,8 +251,8 @@ struct hf_store_answer {
     uint64_t server_ms;
     bool found; /* WITHDRAW DOWNGRADE REVOKE DESCRIBE RAISE LOWER STAMP */
     /* Sorted by hf_ticket_compare() where they are a queue, and no ticket
-     * twice: an answer that is otherwise ends the link (check.h).  All texts
-     * live as long as the call to hf_leased_answered().  .payload of each
+     * twice: an answer that is otherwise ends the link (answer_check.h).  All
+     * texts live as long as the call to hf_leased_answered().  .payload of each
      * ticket is needed in a whole LIST, and of the first otherwise; "" for the
      * rest. */
     const struct hf_ticket *tickets;
@@ -262,10 +262,10 @@ struct hf_store_answer {
      * queue that hf_admission_trim() leaves, and so many more are ahead of the
      * ticket of the call, or fewer: some of them may have ended. */
     bool partial;
-    size_t more;
+    size_t more_ahead;
     /* Of a whole LIST: names of what is there and no ticket. */
-    const char *const *foreign;
-    size_t foreign_count;
+    const char *const *unknown;
+    size_t unknown_count;
 };
 
 #define HF_STORE_LATE                                                          \
@@ -302,9 +302,9 @@ struct hf_store_ops {
     void (*call)(struct hf_store *store, struct hf_store_call *call);
     /* Between connect() and the link: what has not come, for a text "no ...
      * within 2000 ms"; NULL: a connection.  May be NULL itself. */
-    const char *(*missing)(const struct hf_store *store);
+    const char *(*awaited)(const struct hf_store *store);
 
-    /* For engine.h, which the machine of leased.h does not call: */
+    /* For leased_engine.h, which the machine of leased.h does not call: */
 
     /* Send what calls have been made, in as few writes as possible: the turn is
      * at its end. */

@@ -4,33 +4,33 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "engines/leased/private.h"
+#include "engines/leased/leased_private.h"
 
 /* ------------------------------------------------------------------ copy -- */
 
-struct measure {
+struct sizes {
     size_t sets;
     size_t text;
 };
 
-static bool has_any(const struct hf_leased_queue *queue)
+static bool is_in_use(const struct hf_leased_queue *queue)
 {
-    return queue->owns != NULL || queue->looks != NULL;
+    return queue->tickets != NULL || queue->queue_watches != NULL;
 }
 
-static struct measure measure(const struct hf_leased *leased)
+static struct sizes sizes(const struct hf_leased *leased)
 {
-    struct measure measure = {.text = HF_STORE_SESSION_BYTES};
+    struct sizes sizes = {.text = HF_STORE_SESSION_BYTES};
     const struct hf_leased_queue *queue;
 
-    for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(queue)) {
-        if (!has_any(queue))
+    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
+         queue = hf_leased_queue_next(queue)) {
+        if (!is_in_use(queue))
             continue;
-        measure.sets++;
-        measure.text += strlen(queue->name) + 1;
+        sizes.sets++;
+        sizes.text += strlen(queue->name) + 1;
     }
-    return measure;
+    return sizes;
 }
 
 static size_t copy_tickets(struct hf_ticket_id *to,
@@ -38,9 +38,9 @@ static size_t copy_tickets(struct hf_ticket_id *to,
 {
     size_t count = 0;
 
-    for (const struct hf_leased_own *own = queue->owns; own != NULL;
-         own = own->next_in_queue)
-        to[count++] = own->id;
+    for (const struct hf_leased_ticket *ticket = queue->tickets; ticket != NULL;
+         ticket = ticket->next_in_queue)
+        to[count++] = ticket->id;
     return count;
 }
 
@@ -57,28 +57,28 @@ static const char *copy_text(char **to, const char *text)
 struct hf_leased_ticket_sets *
 hf_leased_ticket_sets_new(const struct hf_leased *leased)
 {
-    struct measure size = measure(leased);
+    struct sizes size = sizes(leased);
     struct hf_leased_ticket_sets *copy;
     const struct hf_leased_queue *queue;
-    struct hf_store_stake *set;
+    struct hf_store_ticket_set *set;
     struct hf_ticket_id *ids;
     char *text;
 
     copy = hf_alloc(sizeof *copy + size.sets * sizeof *set +
-                    leased->queues.own_count * sizeof *ids + size.text);
+                    leased->queue_table.ticket_count * sizeof *ids + size.text);
     if (copy == NULL)
         return NULL;
     set = copy->sets;
     ids = (struct hf_ticket_id *)(set + size.sets);
-    text = (char *)(ids + leased->queues.own_count);
-    for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(queue)) {
-        if (!has_any(queue))
+    text = (char *)(ids + leased->queue_table.ticket_count);
+    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
+         queue = hf_leased_queue_next(queue)) {
+        if (!is_in_use(queue))
             continue;
         set->queue = copy_text(&text, queue->name);
         set->tickets = ids;
         set->count = copy_tickets(ids, queue);
-        set->looks = queue->looks != NULL;
+        set->watches_queue = queue->queue_watches != NULL;
         ids += set->count;
         set++;
     }
@@ -91,9 +91,9 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased)
 /* ---------------------------------------------------------------- pieces -- */
 
 /* What was cut off from the last piece begins the next one. */
-static void mend_cut(struct hf_leased_ticket_sets *sets)
+static void continue_cut_set(struct hf_leased_ticket_sets *sets)
 {
-    struct hf_store_stake *cut = &sets->sets[sets->at];
+    struct hf_store_ticket_set *cut = &sets->sets[sets->at];
 
     if (sets->left == 0)
         return;
@@ -102,18 +102,18 @@ static void mend_cut(struct hf_leased_ticket_sets *sets)
     sets->left = 0;
 }
 
-void hf_leased_ticket_sets_take(struct hf_leased_ticket_sets *sets, size_t most,
+void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets, size_t max,
                                 struct hf_store_call *call)
 {
-    size_t room = most;
+    size_t room = max;
 
-    call->follows = sets->at > 0 || sets->left > 0;
-    mend_cut(sets);
+    call->not_first_piece = sets->at > 0 || sets->left > 0;
+    continue_cut_set(sets);
     call->session = sets->session;
-    call->stakes = &sets->sets[sets->at];
-    call->stake_count = 0;
+    call->ticket_sets = &sets->sets[sets->at];
+    call->ticket_set_count = 0;
     while (room > 0 && sets->left == 0 && sets->at < sets->count) {
-        struct hf_store_stake *set = &sets->sets[sets->at];
+        struct hf_store_ticket_set *set = &sets->sets[sets->at];
 
         if (set->count > room) {
             sets->left = set->count - room;
@@ -123,12 +123,12 @@ void hf_leased_ticket_sets_take(struct hf_leased_ticket_sets *sets, size_t most,
         }
         /* A queue without tickets costs a server about as much as one. */
         room -= set->count > 0 ? set->count : 1;
-        call->stake_count++;
+        call->ticket_set_count++;
     }
-    call->more = !hf_leased_ticket_sets_taken(sets);
+    call->not_last_piece = !hf_leased_ticket_sets_done(sets);
 }
 
-bool hf_leased_ticket_sets_taken(const struct hf_leased_ticket_sets *sets)
+bool hf_leased_ticket_sets_done(const struct hf_leased_ticket_sets *sets)
 {
     return sets->at == sets->count;
 }

@@ -19,7 +19,7 @@ struct hf_leased_ticket_sets {
     size_t at;   /* the first set that has something left to take */
     size_t left; /* tickets of that set that are cut off from the last piece */
     const char *session; /* by which it was called when this was copied */
-    struct hf_store_stake sets[];
+    struct hf_store_ticket_set sets[];
 };
 
 /* A copy of all that the session has now, wants hf_free().  NULL for lack of
@@ -30,10 +30,10 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased);
 /* Have ${call} name the next piece: at most ${most} tickets, and as many
  * queues.  A set with more is cut.  The piece before must have been answered.
  * The piece is empty only if the session has nothing. */
-void hf_leased_ticket_sets_take(struct hf_leased_ticket_sets *sets, size_t most,
+void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets, size_t max,
                                 struct hf_store_call *call);
 
 /* Was that the last piece? */
-bool hf_leased_ticket_sets_taken(const struct hf_leased_ticket_sets *sets);
+bool hf_leased_ticket_sets_done(const struct hf_leased_ticket_sets *sets);
 
 #endif

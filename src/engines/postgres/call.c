@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "engines/postgres/private.h"
+#include "engines/postgres/pg_private.h"
 
 #define PARAMETERS_MAX 8
 #define NUMBER_BYTES 24
@@ -48,7 +48,7 @@ static bool send_call(PGconn *conn, const char *statement,
 }
 
 /* "{uuid,uuid}", to be freed; NULL for lack of memory. */
-static char *say_tickets(const struct hf_ticket_id *tickets, size_t count)
+static char *format_tickets(const struct hf_ticket_id *tickets, size_t count)
 {
     char *text = hf_alloc(count * HF_TICKET_ID_TEXT_BYTES + 3);
     char *at = text;
@@ -67,10 +67,10 @@ static char *say_tickets(const struct hf_ticket_id *tickets, size_t count)
     return text;
 }
 
-static bool send_probe(PGconn *conn, const struct hf_store_call *call)
+static bool send_exists(PGconn *conn, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
-    char *tickets = say_tickets(call->tickets, call->count);
+    char *tickets = format_tickets(call->tickets, call->count);
     bool sent = false;
 
     if (tickets != NULL) {
@@ -96,23 +96,23 @@ static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
 static bool send_list(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
-    const char *members =
+    const char *participants =
         call->ticket_kind == HF_TICKET_PARTICIPANT ? "t" : "f";
     struct parameters p = {.count = 0};
 
     if (hf_store_call_may_be_partial(call))
         return send_ahead(conn, call, ticket);
-    if (call->looks) {
+    if (call->watches_queue) {
         add_text(&p, call->session);
         add_number(&p, call->ttl_ms);
         add_number(&p, call->not_after_ms);
         add_bytes(&p, call->queue);
-        add_text(&p, members);
+        add_text(&p, participants);
         return send_call(conn, "hf_look", &p);
     }
     add_bytes(&p, call->queue);
-    add_text(&p, call->whole ? "t" : "f");
-    add_text(&p, members);
+    add_text(&p, call->detailed ? "t" : "f");
+    add_text(&p, participants);
     return send_call(conn, "hf_list", &p);
 }
 
@@ -133,8 +133,8 @@ static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
 }
 
 /* WITHDRAW DOWNGRADE REVOKE */
-static bool send_about(PGconn *conn, const struct hf_store_call *call,
-                       const char *statement, const char *ticket)
+static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
+                             const char *statement, const char *ticket)
 {
     struct parameters p = {.count = 0};
 
@@ -160,56 +160,56 @@ static bool send_describe(PGconn *conn, const struct hf_store_call *call,
 }
 
 /* RAISE LOWER */
-static bool send_mark(PGconn *conn, const struct hf_store_call *call,
+static bool send_flag(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
     struct parameters p = {.count = 0};
-    bool raise = call->kind == HF_STORE_RAISE;
+    bool sets = call->kind == HF_STORE_SET_FLAG;
 
     add_number(&p, call->not_after_ms);
     add_bytes(&p, call->queue);
     add_number(&p, call->ticket_kind);
-    if (raise)
+    if (sets)
         add_text(&p, ticket);
-    return send_call(conn, raise ? "hf_raise" : "hf_lower", &p);
+    return send_call(conn, sets ? "hf_raise" : "hf_lower", &p);
 }
 
-static bool send_stamp(PGconn *conn, const struct hf_store_call *call,
-                       const char *ticket)
+static bool send_new_generation(PGconn *conn, const struct hf_store_call *call,
+                                const char *ticket)
 {
     struct parameters p = {.count = 0};
-    char mark[HF_TICKET_ID_TEXT_BYTES];
+    char flag[HF_TICKET_ID_TEXT_BYTES];
 
-    hf_ticket_id_format(&call->mark, mark);
+    hf_ticket_id_format(&call->flag, flag);
     add_number(&p, call->not_after_ms);
     add_bytes(&p, call->queue);
     add_text(&p, ticket);
     add_number(&p, call->limit);
-    add_text(&p, mark);
+    add_text(&p, flag);
     return send_call(conn, "hf_stamp", &p);
 }
 
 static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
-    char *unknown = NULL;
+    char *orphans = NULL;
     bool sent;
 
     add_text(&p, call->session);
     add_number(&p, call->ttl_ms);
     add_number(&p, call->not_after_ms);
-    if (store->unknown_count == 0)
+    if (store->orphan_count == 0)
         return send_call(store->conn, "hf_renew", &p);
-    unknown = say_tickets(store->unknown, store->unknown_count);
-    if (unknown == NULL)
+    orphans = format_tickets(store->orphans, store->orphan_count);
+    if (orphans == NULL)
         return false;
-    add_text(&p, unknown);
+    add_text(&p, orphans);
     sent = send_call(store->conn, "hf_renew_without", &p);
-    hf_free(unknown);
+    hf_free(orphans);
     return sent;
 }
 
-static bool send_goodbye(PGconn *conn, const struct hf_store_call *call)
+static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
 
@@ -227,27 +227,27 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
     switch (call->kind) {
     case HF_STORE_RENEW:
         return send_renew(store, call);
-    case HF_STORE_GOODBYE:
-        return send_goodbye(conn, call);
+    case HF_STORE_CLOSE_SESSION:
+        return send_close_session(conn, call);
     case HF_STORE_ENQUEUE:
         return send_enqueue(conn, call, ticket);
     case HF_STORE_LIST:
         return send_list(conn, call, ticket);
-    case HF_STORE_PROBE:
-        return send_probe(conn, call);
+    case HF_STORE_EXISTS:
+        return send_exists(conn, call);
     case HF_STORE_REMOVE:
-        return send_about(conn, call, "hf_withdraw", ticket);
+        return send_ticket_call(conn, call, "hf_withdraw", ticket);
     case HF_STORE_DOWNGRADE:
-        return send_about(conn, call, "hf_downgrade", ticket);
+        return send_ticket_call(conn, call, "hf_downgrade", ticket);
     case HF_STORE_REVOKE:
-        return send_about(conn, call, "hf_revoke", ticket);
+        return send_ticket_call(conn, call, "hf_revoke", ticket);
     case HF_STORE_DESCRIBE:
         return send_describe(conn, call, ticket);
-    case HF_STORE_RAISE:
-    case HF_STORE_LOWER:
-        return send_mark(conn, call, ticket);
-    case HF_STORE_STAMP:
-        return send_stamp(conn, call, ticket);
+    case HF_STORE_SET_FLAG:
+    case HF_STORE_CLEAR_FLAG:
+        return send_flag(conn, call, ticket);
+    case HF_STORE_NEW_GENERATION:
+        return send_new_generation(conn, call, ticket);
     }
     return false;
 }

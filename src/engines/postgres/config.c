@@ -15,45 +15,45 @@
 /* Our options, then those that say where the server is, then libpq's that are
  * passed on.  Not among these: what changes what a connection is (replication,
  * options, client_encoding), and waits that are not libpq's here. */
-static const char *const known[] = {"ttl",
-                                    "pooler",
-                                    "schema_owner",
-                                    "retry",
-                                    "target_session_attrs",
-                                    "host",
-                                    "hostaddr",
-                                    "port",
-                                    "dbname",
-                                    "user",
-                                    "password",
-                                    "passfile",
-                                    "service",
-                                    "application_name",
-                                    "sslmode",
-                                    "sslcert",
-                                    "sslkey",
-                                    "sslpassword",
-                                    "sslrootcert",
-                                    "sslcrl",
-                                    "sslcrldir",
-                                    "sslsni",
-                                    "ssl_min_protocol_version",
-                                    "ssl_max_protocol_version",
-                                    "channel_binding",
-                                    "requirepeer",
-                                    "gssencmode",
-                                    "krbsrvname",
-                                    "keepalives",
-                                    "keepalives_idle",
-                                    "keepalives_interval",
-                                    "keepalives_count",
-                                    "tcp_user_timeout",
-                                    NULL};
+static const char *const known_options[] = {"ttl",
+                                            "pooler",
+                                            "schema_owner",
+                                            "retry",
+                                            "target_session_attrs",
+                                            "host",
+                                            "hostaddr",
+                                            "port",
+                                            "dbname",
+                                            "user",
+                                            "password",
+                                            "passfile",
+                                            "service",
+                                            "application_name",
+                                            "sslmode",
+                                            "sslcert",
+                                            "sslkey",
+                                            "sslpassword",
+                                            "sslrootcert",
+                                            "sslcrl",
+                                            "sslcrldir",
+                                            "sslsni",
+                                            "ssl_min_protocol_version",
+                                            "ssl_max_protocol_version",
+                                            "channel_binding",
+                                            "requirepeer",
+                                            "gssencmode",
+                                            "krbsrvname",
+                                            "keepalives",
+                                            "keepalives_idle",
+                                            "keepalives_interval",
+                                            "keepalives_count",
+                                            "tcp_user_timeout",
+                                            NULL};
 #define NOT_PASSED_ON 8 /* so many of the first */
 
 /* A copy of the first ${bytes} of ${text}, or NULL. */
-static const char *keep(struct hf_pg_config *config, const char *text,
-                        size_t bytes)
+static const char *copy_text(struct hf_pg_config *config, const char *text,
+                             size_t bytes)
 {
     char *copy = config->memory + config->memory_used;
 
@@ -75,21 +75,21 @@ static hf_status no_room(struct hf_error *error)
 
 /* --------------------------------------------------------------- options -- */
 
-static hf_status set(struct hf_pg_config *config, const char *keyword,
-                     const char *value, struct hf_error *error)
+static hf_status add_setting(struct hf_pg_config *config, const char *keyword,
+                             const char *value, struct hf_error *error)
 {
     struct hf_pg_setting *setting = &config->settings[config->setting_count];
 
-    setting->keyword = keep(config, keyword, strlen(keyword));
-    setting->value = keep(config, value, strlen(value));
+    setting->keyword = copy_text(config, keyword, strlen(keyword));
+    setting->value = copy_text(config, value, strlen(value));
     if (setting->keyword == NULL || setting->value == NULL)
         return no_room(error);
     config->setting_count++;
     return HF_OK;
 }
 
-static const char *setting(const struct hf_pg_config *config,
-                           const char *keyword)
+static const char *find_setting(const struct hf_pg_config *config,
+                                const char *keyword)
 {
     for (size_t i = 0; i < config->setting_count; i++) {
         if (strcmp(config->settings[i].keyword, keyword) == 0)
@@ -101,14 +101,14 @@ static const char *setting(const struct hf_pg_config *config,
 static bool is_passed_on(const char *key)
 {
     for (size_t i = 0; i < NOT_PASSED_ON; i++) {
-        if (strcmp(known[i], key) == 0)
+        if (strcmp(known_options[i], key) == 0)
             return false;
     }
     return true;
 }
 
-static hf_status take_ttl(struct hf_pg_config *config, const struct hf_url *url,
-                          struct hf_error *error)
+static hf_status parse_ttl(struct hf_pg_config *config,
+                           const struct hf_url *url, struct hf_error *error)
 {
     const char *ttl = hf_url_option(url, "ttl");
 
@@ -116,18 +116,18 @@ static hf_status take_ttl(struct hf_pg_config *config, const struct hf_url *url,
     if (ttl == NULL)
         return HF_OK;
     if (hf_duration_parse(ttl, &config->ttl_ms) &&
-        config->ttl_ms >= HF_LEASED_TTL_LEAST_MS &&
-        config->ttl_ms <= HF_LEASED_TTL_MOST_MS)
+        config->ttl_ms >= HF_LEASED_TTL_MIN_MS &&
+        config->ttl_ms <= HF_LEASED_TTL_MAX_MS)
         return HF_OK;
     return hf_error_set(error, HF_EURL,
                         "the option \"ttl\" of the URL is no duration from "
                         "%" PRIu64 " ms to %" PRIu64 " ms; expected something "
                         "like ttl=10s",
-                        HF_LEASED_TTL_LEAST_MS, HF_LEASED_TTL_MOST_MS);
+                        HF_LEASED_TTL_MIN_MS, HF_LEASED_TTL_MAX_MS);
 }
 
-static hf_status take_pooler(struct hf_pg_config *config,
-                             const struct hf_url *url, struct hf_error *error)
+static hf_status parse_pooler(struct hf_pg_config *config,
+                              const struct hf_url *url, struct hf_error *error)
 {
     const char *pooler = hf_url_option(url, "pooler");
 
@@ -140,9 +140,9 @@ static hf_status take_pooler(struct hf_pg_config *config,
                         "session is the one that can be lived with");
 }
 
-static hf_status take_schema_owner(struct hf_pg_config *config,
-                                   const struct hf_url *url,
-                                   struct hf_error *error)
+static hf_status parse_schema_owner(struct hf_pg_config *config,
+                                    const struct hf_url *url,
+                                    struct hf_error *error)
 {
     const char *owner = hf_url_option(url, "schema_owner");
 
@@ -152,7 +152,7 @@ static hf_status take_schema_owner(struct hf_pg_config *config,
                             "expected the name of the role that owns the "
                             "schema holdfast and is trusted");
     owner = owner != NULL ? owner : "";
-    config->schema_owner = keep(config, owner, strlen(owner));
+    config->schema_owner = copy_text(config, owner, strlen(owner));
     return config->schema_owner != NULL ? HF_OK : no_room(error);
 }
 
@@ -171,9 +171,9 @@ static hf_status check_target(const struct hf_url *url, struct hf_error *error)
 }
 
 /* What the parts of the URL say, as keywords. */
-static hf_status take_part(struct hf_pg_config *config,
-                           const struct hf_url *url, const char *keyword,
-                           const char *value, struct hf_error *error)
+static hf_status add_url_part(struct hf_pg_config *config,
+                              const struct hf_url *url, const char *keyword,
+                              const char *value, struct hf_error *error)
 {
     if (value == NULL || value[0] == '\0')
         return HF_OK;
@@ -182,33 +182,34 @@ static hf_status take_part(struct hf_pg_config *config,
                             "the URL gives \"%s\" twice, in front of its "
                             "options and among them; expected it once",
                             keyword);
-    return set(config, keyword, value, error);
+    return add_setting(config, keyword, value, error);
 }
 
-static hf_status take_settings(struct hf_pg_config *config,
-                               const struct hf_url *url, struct hf_error *error)
+static hf_status parse_settings(struct hf_pg_config *config,
+                                const struct hf_url *url,
+                                struct hf_error *error)
 {
     const char *database = url->path[0] == '/' ? url->path + 1 : url->path;
-    hf_status status = hf_url_check_options(url, known, error);
+    hf_status status = hf_url_check_options(url, known_options, error);
 
     if (status == HF_OK)
-        status = take_ttl(config, url, error);
+        status = parse_ttl(config, url, error);
     if (status == HF_OK)
-        status = take_pooler(config, url, error);
+        status = parse_pooler(config, url, error);
     if (status == HF_OK)
-        status = take_schema_owner(config, url, error);
+        status = parse_schema_owner(config, url, error);
     if (status == HF_OK)
         status = check_target(url, error);
     if (status == HF_OK)
-        status = take_part(config, url, "user", url->user, error);
+        status = add_url_part(config, url, "user", url->user, error);
     if (status == HF_OK)
-        status = take_part(config, url, "password", url->password, error);
+        status = add_url_part(config, url, "password", url->password, error);
     if (status == HF_OK)
-        status = take_part(config, url, "dbname", database, error);
+        status = add_url_part(config, url, "dbname", database, error);
     for (size_t i = 0; i < url->option_count && status == HF_OK; i++) {
         if (is_passed_on(url->options[i].key))
-            status =
-                set(config, url->options[i].key, url->options[i].value, error);
+            status = add_setting(config, url->options[i].key,
+                                 url->options[i].value, error);
     }
     return status;
 }
@@ -254,8 +255,8 @@ static hf_status check_port(const struct hf_pg_host *host,
 }
 
 /* One "HOST:PORT" of the authority, from ${text} to ${end}. */
-static hf_status take_place(struct hf_pg_config *config, const char *text,
-                            const char *end, struct hf_error *error)
+static hf_status parse_address(struct hf_pg_config *config, const char *text,
+                               const char *end, struct hf_error *error)
 {
     struct hf_pg_host *host = add_host(config, error);
     const char *name_end;
@@ -276,31 +277,31 @@ static hf_status take_place(struct hf_pg_config *config, const char *text,
         colon = memchr(text, ':', (size_t)(end - text));
         name_end = colon != NULL ? colon : end;
     }
-    host->name = keep(config, text, (size_t)(name_end - text));
+    host->name = copy_text(config, text, (size_t)(name_end - text));
     if (colon != NULL)
-        host->port = keep(config, colon + 1, (size_t)(end - colon - 1));
+        host->port = copy_text(config, colon + 1, (size_t)(end - colon - 1));
     if (host->name == NULL || host->port == NULL)
         return no_room(error);
     return check_port(host, error);
 }
 
-static hf_status take_authority(struct hf_pg_config *config,
-                                const char *authority, struct hf_error *error)
+static hf_status parse_authority(struct hf_pg_config *config,
+                                 const char *authority, struct hf_error *error)
 {
     hf_status status = HF_OK;
     const char *end;
 
     do {
         end = strchrnul(authority, ',');
-        status = take_place(config, authority, end, error);
+        status = parse_address(config, authority, end, error);
         authority = end + 1;
     } while (status == HF_OK && *end != '\0');
     return status;
 }
 
 /* Item ${number} of a list with commas, NULL if it has fewer. */
-static const char *item(struct hf_pg_config *config, const char *list,
-                        size_t number)
+static const char *list_item(struct hf_pg_config *config, const char *list,
+                             size_t number)
 {
     const char *end = strchrnul(list, ',');
 
@@ -308,10 +309,10 @@ static const char *item(struct hf_pg_config *config, const char *list,
         list = end + 1;
         end = strchrnul(list, ',');
     }
-    return number > 0 ? "" : keep(config, list, (size_t)(end - list));
+    return number > 0 ? "" : copy_text(config, list, (size_t)(end - list));
 }
 
-static size_t items(const char *list)
+static size_t count_items(const char *list)
 {
     size_t count = list[0] != '\0';
 
@@ -321,18 +322,19 @@ static size_t items(const char *list)
 }
 
 /* The lists of libpq: a port for each server, or one for all. */
-static hf_status take_lists(struct hf_pg_config *config, const char *names,
-                            const char *addresses, const char *ports,
-                            struct hf_error *error)
+static hf_status parse_lists(struct hf_pg_config *config, const char *names,
+                             const char *addresses, const char *ports,
+                             struct hf_error *error)
 {
-    size_t count = items(names) > 0 ? items(names) : items(addresses);
+    size_t count =
+        count_items(names) > 0 ? count_items(names) : count_items(addresses);
     struct hf_pg_host *host;
     hf_status status = HF_OK;
 
     if (count == 0 && ports[0] != '\0')
         count = 1;
-    if ((items(addresses) > 0 && items(addresses) != count) ||
-        (items(ports) > 1 && items(ports) != count))
+    if ((count_items(addresses) > 0 && count_items(addresses) != count) ||
+        (count_items(ports) > 1 && count_items(ports) != count))
         return hf_error_set(error, HF_EURL,
                             "host, hostaddr and port are lists of different "
                             "length; expected one of each for a server, or "
@@ -340,9 +342,9 @@ static hf_status take_lists(struct hf_pg_config *config, const char *names,
     for (size_t i = 0; i < count && status == HF_OK; i++) {
         if ((host = add_host(config, error)) == NULL)
             return HF_EURL;
-        host->name = item(config, names, i);
-        host->address = item(config, addresses, i);
-        host->port = item(config, ports, items(ports) == 1 ? 0 : i);
+        host->name = list_item(config, names, i);
+        host->address = list_item(config, addresses, i);
+        host->port = list_item(config, ports, count_items(ports) == 1 ? 0 : i);
         if (host->name == NULL || host->address == NULL || host->port == NULL)
             return no_room(error);
         status = check_port(host, error);
@@ -357,8 +359,8 @@ static const char *or_empty(const char *text)
 
 /* Where libpq would go by the environment (PGHOST, PGSERVICE): looked up here,
  * because libpq would wait for names. */
-static hf_status take_defaults(struct hf_pg_config *config,
-                               struct hf_error *error)
+static hf_status parse_defaults(struct hf_pg_config *config,
+                                struct hf_error *error)
 {
     PQconninfoOption *defaults = PQconndefaults();
     const char *names = "";
@@ -376,13 +378,13 @@ static hf_status take_defaults(struct hf_pg_config *config,
         else if (strcmp(at->keyword, "port") == 0)
             ports = or_empty(at->val);
     }
-    status = take_lists(config, names, addresses, ports, error);
+    status = parse_lists(config, names, addresses, ports, error);
     PQconninfoFree(defaults);
     return status;
 }
 
-static hf_status take_hosts(struct hf_pg_config *config,
-                            const struct hf_url *url, struct hf_error *error)
+static hf_status parse_hosts(struct hf_pg_config *config,
+                             const struct hf_url *url, struct hf_error *error)
 {
     const char *names = or_empty(hf_url_option(url, "host"));
     const char *addresses = or_empty(hf_url_option(url, "hostaddr"));
@@ -395,15 +397,15 @@ static hf_status take_hosts(struct hf_pg_config *config,
                                 "the URL says where the server is behind its "
                                 "\"//\" and among its options; expected one of "
                                 "them");
-        return take_authority(config, url->authority, error);
+        return parse_authority(config, url->authority, error);
     }
     if (listed)
-        return take_lists(config, names, addresses, ports, error);
+        return parse_lists(config, names, addresses, ports, error);
     if (hf_url_option(url, "service") != NULL)
         return HF_OK;
     if (ports[0] != '\0')
-        return take_lists(config, "", "", ports, error);
-    return take_defaults(config, error);
+        return parse_lists(config, "", "", ports, error);
+    return parse_defaults(config, error);
 }
 
 /* ------------------------------------------------------------- interface -- */
@@ -417,9 +419,9 @@ hf_status hf_pg_config_parse(struct hf_pg_config *config,
     config->memory = hf_alloc(MEMORY_BYTES);
     if (config->memory == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
-    status = take_settings(config, url, error);
+    status = parse_settings(config, url, error);
     if (status == HF_OK)
-        status = take_hosts(config, url, error);
+        status = parse_hosts(config, url, error);
     if (status != HF_OK)
         hf_pg_config_free(config);
     return status;
@@ -434,7 +436,7 @@ void hf_pg_config_free(struct hf_pg_config *config)
 void hf_pg_config_describe(const struct hf_pg_config *config, char *text,
                            size_t room)
 {
-    const char *database = setting(config, "dbname");
+    const char *database = find_setting(config, "dbname");
     size_t at = 0;
 
     text[0] = '\0';

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engines/postgres/private.h"
+#include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"
 
 /* A text shows at most this much of a line. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the engine, and the one symbol of its module. */
-#include "engines/leased/engine.h"
+#include "engines/leased/leased_engine.h"
 #include "engines/postgres/postgres.h"
 
 __attribute__((visibility("default")))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engines/postgres/private.h"
+#include "engines/postgres/pg_private.h"
 
 /* The longest name, and the NUL. */
 #define NAME_BYTES 1100
@@ -37,7 +37,7 @@ static bool read_name(const char *hex, char name[NAME_BYTES])
 }
 
 /* Is ${text} at ${word} and a blank?  Then it moves behind them. */
-static bool take_word(const char **text, const char *word)
+static bool read_word(const char **text, const char *word)
 {
     size_t length = strlen(word);
 
@@ -47,7 +47,7 @@ static bool take_word(const char **text, const char *word)
     return true;
 }
 
-static bool take_ticket(const char **text, struct hf_ticket_id *id)
+static bool read_ticket(const char **text, struct hf_ticket_id *id)
 {
     const char *end = strchr(*text, ' ');
 
@@ -57,7 +57,7 @@ static bool take_ticket(const char **text, struct hf_ticket_id *id)
     return true;
 }
 
-static bool take_number(const char **text, uint32_t *number)
+static bool read_number(const char **text, uint32_t *number)
 {
     char *end;
 
@@ -74,16 +74,16 @@ static bool parse(const char *text, struct hf_store_notice *notice,
     uint32_t number = 0;
 
     notice->queue = name;
-    if (take_word(&text, "changed")) {
+    if (read_word(&text, "changed")) {
         notice->kind = HF_STORE_CHANGED;
         return read_name(text, name);
     }
     notice->kind = HF_STORE_REVOKED;
-    if (take_word(&text, "gone"))
+    if (read_word(&text, "gone"))
         notice->kind = HF_STORE_GONE;
-    else if (!take_word(&text, "revoked"))
+    else if (!read_word(&text, "revoked"))
         return false;
-    if (!take_ticket(&text, &notice->ticket) || !take_number(&text, &number))
+    if (!read_ticket(&text, &notice->ticket) || !read_number(&text, &number))
         return false;
     if (notice->kind == HF_STORE_REVOKED)
         notice->revoked = number;

@@ -12,17 +12,17 @@
 #include <string.h>
 
 #include "core/time_math.h"
-#include "engines/postgres/private.h"
+#include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"
 
-#define SERVER_LEAST 120000
-#define PATIENCE_LEAST_MS 500
-#define LOCK_LEAST_MS 100
+#define SERVER_VERSION_MIN 120000
+#define STATEMENT_TIMEOUT_MIN_MS 500
+#define LOCK_TIMEOUT_MIN_MS 100
 #define QUERY_BYTES 8192
 
 /* The first 64 bits of the SHA-256 of "holdfast": whoever makes the schema
  * locks it. */
-#define MAKING_LOCK "5836046871406951169"
+#define SCHEMA_LOCK "5836046871406951169"
 
 /* -------------------------------------------------------------- queries -- */
 
@@ -30,7 +30,8 @@
  * else keeps must not keep the renewals behind it for long.  Of tables that are
  * nearly empty and full of dead rows a planner knows too little: an index is
  * what there is for each query, and one plan of it, made once. */
-static void say_settings(const struct hf_store *store, char *query, size_t room)
+static void format_settings(const struct hf_store *store, char *query,
+                            size_t room)
 {
     uint64_t ttl_ms = store->config.ttl_ms;
 
@@ -55,27 +56,28 @@ static void say_settings(const struct hf_store *store, char *query, size_t room)
         " WHERE current_setting('synchronous_commit') = 'off';"
         "SELECT pg_backend_pid(), pg_is_in_recovery(),"
         " current_setting('fsync'), to_regnamespace('holdfast') IS NOT NULL",
-        hf_max_ms(ttl_ms / 3, PATIENCE_LEAST_MS),
-        hf_max_ms(ttl_ms / 12, LOCK_LEAST_MS),
+        hf_max_ms(ttl_ms / 3, STATEMENT_TIMEOUT_MIN_MS),
+        hf_max_ms(ttl_ms / 12, LOCK_TIMEOUT_MIN_MS),
         PQserverVersion(store->conn) >= 140000 ? "SET idle_session_timeout = 0;"
                                                : "");
 }
 
-static const char *say(const struct hf_store *store, char query[QUERY_BYTES])
+static const char *setup_query(const struct hf_store *store,
+                               char query[QUERY_BYTES])
 {
     switch (store->step) {
     case HF_PG_STEP_SETTINGS:
-        say_settings(store, query, QUERY_BYTES);
+        format_settings(store, query, QUERY_BYTES);
         return query;
     case HF_PG_STEP_LOCK:
         /* Not to_regnamespace(): what it knew before it waited for the lock is
          * not looked up again, unless a table is opened. */
-        return "BEGIN; SELECT pg_advisory_xact_lock(" MAKING_LOCK ");"
+        return "BEGIN; SELECT pg_advisory_xact_lock(" SCHEMA_LOCK ");"
                "SELECT EXISTS"
                " (SELECT FROM pg_namespace WHERE nspname = 'holdfast')";
-    case HF_PG_STEP_MAKE:
+    case HF_PG_STEP_CREATE:
         return hf_pg_schema;
-    case HF_PG_STEP_LEAVE:
+    case HF_PG_STEP_COMMIT:
         return "COMMIT";
     case HF_PG_STEP_RIGHTS:
         return hf_pg_rights;
@@ -98,7 +100,7 @@ static bool send_step(const struct hf_store *store)
 {
     const char *owner = store->config.schema_owner;
     char query[QUERY_BYTES];
-    const char *text = say(store, query);
+    const char *text = setup_query(store, query);
 
     if (store->step == HF_PG_STEP_RIGHTS)
         return PQsendQueryParams(store->conn, text, 1, NULL, &owner, NULL, NULL,
@@ -106,17 +108,17 @@ static bool send_step(const struct hf_store *store)
     return PQsendQuery(store->conn, text) == 1;
 }
 
-static void ask(struct hf_store *store, enum hf_pg_step step)
+static void begin_step(struct hf_store *store, enum hf_pg_setup_step step)
 {
     char why[HF_PG_TEXT_BYTES];
     hf_status status;
 
     store->step = step;
     if (send_step(store)) {
-        hf_pg_follow(store);
+        hf_pg_flush_and_poll(store);
         return;
     }
-    status = hf_pg_why(store, why);
+    status = hf_pg_connection_error(store, why);
     hf_pg_down(store, status, "%s", why);
 }
 
@@ -146,7 +148,7 @@ static void warn_once(struct hf_store *store)
     store->warned = true;
 }
 
-static void know_server(struct hf_store *store, const PGresult *result)
+static void check_server(struct hf_store *store, const PGresult *result)
 {
     store->backend = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
     if (is_pooled(store)) {
@@ -172,7 +174,7 @@ static void know_server(struct hf_store *store, const PGresult *result)
                    "the holders of locks use: check its name");
         return;
     }
-    ask(store, is_true(result, 3) ? HF_PG_STEP_RIGHTS : HF_PG_STEP_LOCK);
+    begin_step(store, is_true(result, 3) ? HF_PG_STEP_RIGHTS : HF_PG_STEP_LOCK);
 }
 
 static void check_rights(struct hf_store *store, const PGresult *result)
@@ -183,10 +185,10 @@ static void check_rights(struct hf_store *store, const PGresult *result)
     if (found[0] != '\0')
         hf_pg_down(store, HF_EDENIED, "%s", found);
     else
-        ask(store, HF_PG_STEP_CHECK);
+        begin_step(store, HF_PG_STEP_CHECK);
 }
 
-static void check(struct hf_store *store, const PGresult *result)
+static void check_schema(struct hf_store *store, const PGresult *result)
 {
     long version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
     char found[HF_PG_TEXT_BYTES];
@@ -213,10 +215,10 @@ static void check(struct hf_store *store, const PGresult *result)
                    "version; expected what \"holdfast sql\" prints, or no "
                    "such schema");
     else
-        ask(store, HF_PG_STEP_LISTEN);
+        begin_step(store, HF_PG_STEP_LISTEN);
 }
 
-static void be_up(struct hf_store *store, const PGresult *result)
+static void go_up(struct hf_store *store, const PGresult *result)
 {
     struct hf_engine *engine = store->engine;
 
@@ -235,39 +237,41 @@ static void finish_step(struct hf_store *store, const PGresult *result)
 {
     bool rows = PQresultStatus(result) == PGRES_TUPLES_OK;
     /* Columns of the one row that is looked at; 0: none is. */
-    static const int asks[HF_PG_STEPS] = {
+    static const int columns[HF_PG_STEPS] = {
         [HF_PG_STEP_SETTINGS] = 4, [HF_PG_STEP_LOCK] = 1,
         [HF_PG_STEP_RIGHTS] = 1,   [HF_PG_STEP_CHECK] = 2,
         [HF_PG_STEP_LISTEN] = 1,
     };
 
-    if (asks[store->step] > 0 && (!rows || PQntuples(result) != 1 ||
-                                  PQnfields(result) != asks[store->step])) {
+    if (columns[store->step] > 0 &&
+        (!rows || PQntuples(result) != 1 ||
+         PQnfields(result) != columns[store->step])) {
         hf_pg_down(store, HF_EPROTOCOL,
                    "the server answered something else than it was asked");
         return;
     }
     switch (store->step) {
     case HF_PG_STEP_SETTINGS:
-        know_server(store, result);
+        check_server(store, result);
         break;
     case HF_PG_STEP_LOCK:
-        ask(store, is_true(result, 0) ? HF_PG_STEP_LEAVE : HF_PG_STEP_MAKE);
+        begin_step(store,
+                   is_true(result, 0) ? HF_PG_STEP_COMMIT : HF_PG_STEP_CREATE);
         break;
-    case HF_PG_STEP_MAKE:
-        ask(store, HF_PG_STEP_LEAVE);
+    case HF_PG_STEP_CREATE:
+        begin_step(store, HF_PG_STEP_COMMIT);
         break;
-    case HF_PG_STEP_LEAVE:
-        ask(store, HF_PG_STEP_RIGHTS);
+    case HF_PG_STEP_COMMIT:
+        begin_step(store, HF_PG_STEP_RIGHTS);
         break;
     case HF_PG_STEP_RIGHTS:
         check_rights(store, result);
         break;
     case HF_PG_STEP_CHECK:
-        check(store, result);
+        check_schema(store, result);
         break;
     case HF_PG_STEP_LISTEN:
-        be_up(store, result);
+        go_up(store, result);
         break;
     case HF_PG_STEPS:
         break;
@@ -277,7 +281,7 @@ static void finish_step(struct hf_store *store, const PGresult *result)
 /* ---------------------------------------------------------------- errors -- */
 
 /* What can be done about it where that is known, "" elsewhere. */
-static const char *advice(enum hf_pg_step step, const char *state)
+static const char *advice(enum hf_pg_setup_step step, const char *state)
 {
     bool denied = state != NULL && strcmp(state, "42501") == 0;
     bool missing = state != NULL && strncmp(state, "42", 2) == 0 && !denied;
@@ -286,7 +290,7 @@ static const char *advice(enum hf_pg_step step, const char *state)
         strcmp(state, "42P05") == 0)
         return "; expected a connection of our own, but the pooler in front "
                "of the server pools by transaction";
-    if (step == HF_PG_STEP_MAKE && denied)
+    if (step == HF_PG_STEP_CREATE && denied)
         return "; have the schema made by somebody who may, with what "
                "\"holdfast sql\" prints";
     if ((step == HF_PG_STEP_CHECK || step == HF_PG_STEP_LISTEN) && denied)
@@ -302,14 +306,14 @@ static void refuse(struct hf_store *store, const PGresult *result)
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char why[HF_PG_TEXT_BYTES];
 
-    hf_pg_say(result, why);
-    hf_pg_down(store, hf_pg_refusal(state), "%.200s%s", why,
+    hf_pg_format_error(result, why);
+    hf_pg_down(store, hf_pg_connection_status(state), "%.200s%s", why,
                advice(store->step, state));
 }
 
 /* Of our statements none is a COPY: libpq would go on to give results of one
  * for ever. */
-static bool is_of_ours(const PGresult *result)
+static bool is_expected(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
 
@@ -322,13 +326,13 @@ void hf_pg_setup(struct hf_store *store)
 {
     int version = PQserverVersion(store->conn);
 
-    if (version < SERVER_LEAST) {
+    if (version < SERVER_VERSION_MIN) {
         hf_pg_down(store, HF_EUNSUPPORTED,
                    "the server is PostgreSQL %d; expected %d or later",
-                   version / 10000, SERVER_LEAST / 10000);
+                   version / 10000, SERVER_VERSION_MIN / 10000);
         return;
     }
-    ask(store, HF_PG_STEP_SETTINGS);
+    begin_step(store, HF_PG_STEP_SETTINGS);
 }
 
 void hf_pg_setup_read(struct hf_store *store)
@@ -338,7 +342,7 @@ void hf_pg_setup_read(struct hf_store *store)
     hf_status status;
 
     if (PQconsumeInput(store->conn) == 0) {
-        status = hf_pg_why(store, why);
+        status = hf_pg_connection_error(store, why);
         hf_pg_down(store, status, "%s", why);
         return;
     }
@@ -352,13 +356,13 @@ void hf_pg_setup_read(struct hf_store *store)
             refuse(store, result);
             return;
         }
-        if (!is_of_ours(result)) {
+        if (!is_expected(result)) {
             hf_pg_down(store, HF_EPROTOCOL,
                        "the server answered something else than it was asked");
             return;
         }
     }
-    hf_pg_follow(store);
+    hf_pg_flush_and_poll(store);
     if (PQisBusy(store->conn))
         return;
     result = store->result;

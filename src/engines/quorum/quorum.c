@@ -10,11 +10,11 @@
 #include "core/memory.h"
 #include "core/session.h"
 #include "core/time_math.h"
-#include "engines/leased/check.h"
-#include "engines/quorum/private.h"
+#include "engines/leased/answer_check.h"
+#include "engines/quorum/quorum_private.h"
 
 /* Of each server, while a majority of others is there. */
-static const struct hf_retry_policy between_attempts = {
+static const struct hf_retry_policy reconnect_policy = {
     .base_ms = 100,
     .cap_ms = 2000,
     .tries = HF_RETRY_UNLIMITED,
@@ -22,16 +22,16 @@ static const struct hf_retry_policy between_attempts = {
 };
 
 /* How long an attempt may take. */
-#define ATTEMPT_LEAST_MS UINT64_C(500)
-#define ATTEMPT_MOST_MS UINT64_C(2000)
+#define ATTEMPT_TIMEOUT_MIN_MS UINT64_C(500)
+#define ATTEMPT_TIMEOUT_MAX_MS UINT64_C(2000)
 
 /* How long those are waited for that are there a little later than a majority:
  * what goes to all outlives more. */
-#define COMPANY_MS 50
+#define STRAGGLER_WAIT_MS 50
 
 /* A server tells for how long it has served in whole seconds, each end of them
  * rounded down. */
-#define SERVED_FUZZ_MS 1000
+#define SERVED_ROUNDING_MS 1000
 
 struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
                                 const struct hf_quorum_ops *ops, void *servers,
@@ -39,8 +39,8 @@ struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
 {
     struct hf_quorum *quorum = hf_alloc(sizeof *quorum);
 
-    assert(config->servers >= HF_QUORUM_SERVERS_LEAST &&
-           config->servers <= HF_QUORUM_SERVERS_MOST &&
+    assert(config->servers >= HF_QUORUM_SERVERS_MIN &&
+           config->servers <= HF_QUORUM_SERVERS_MAX &&
            config->servers % 2 == 1);
     assert(config->rejoin_ms >= config->ttl_ms);
     if (quorum == NULL)
@@ -56,22 +56,22 @@ struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
 void hf_quorum_free(struct hf_quorum *quorum)
 {
     assert(!quorum->linked);
-    hf_quorum_owns_clear(&quorum->owns);
+    hf_quorum_tickets_clear(&quorum->tickets);
     hf_free(quorum);
 }
 
 /* ----------------------------------------------------------------- links -- */
 
-static void open_link(struct hf_quorum *quorum, size_t place)
+static void open_link(struct hf_quorum *quorum, size_t index)
 {
-    struct hf_quorum_server *server = &quorum->servers[place];
-    uint64_t patience_ms =
-        hf_min_ms(hf_max_ms(quorum->config.ttl_ms / 4, ATTEMPT_LEAST_MS),
-                  ATTEMPT_MOST_MS);
+    struct hf_quorum_server *server = &quorum->servers[index];
+    uint64_t timeout_ms =
+        hf_min_ms(hf_max_ms(quorum->config.ttl_ms / 4, ATTEMPT_TIMEOUT_MIN_MS),
+                  ATTEMPT_TIMEOUT_MAX_MS);
 
     server->link = HF_QUORUM_OPENING;
-    server->until_ms = hf_after_ms(quorum->now_ms, patience_ms);
-    quorum->ops.connect(quorum->servers_arg, place, quorum->session);
+    server->state_until_ms = hf_after_ms(quorum->now_ms, timeout_ms);
+    quorum->ops.connect(quorum->servers_arg, index, quorum->session);
 }
 
 static void close_links(struct hf_quorum *quorum)
@@ -81,19 +81,20 @@ static void close_links(struct hf_quorum *quorum)
             quorum->ops.disconnect(quorum->servers_arg, i);
         quorum->servers[i].link = HF_QUORUM_WAITING;
     }
-    hf_quorum_ops_cut(quorum); /* what was called was the links' until then */
-    quorum->linked = quorum->up = quorum->starved = false;
+    hf_quorum_requests_abort(
+        quorum); /* what was called was the links' until then */
+    quorum->linked = quorum->up = quorum->out_of_memory = false;
     quorum->up_at_ms = HF_FOREVER;
 }
 
 /* Whatever was being agreed on when the link ended is not any more. */
-static void bury_undecided(struct hf_quorum *quorum)
+static void fail_uncommitted(struct hf_quorum *quorum)
 {
-    struct hf_quorum_own *own;
+    struct hf_quorum_ticket *ticket;
 
-    for (own = hf_quorum_own_first(&quorum->owns); own != NULL;
-         own = hf_quorum_own_after(&quorum->owns, own))
-        own->dead |= own->number == 0;
+    for (ticket = hf_quorum_ticket_first(&quorum->tickets); ticket != NULL;
+         ticket = hf_quorum_ticket_next(&quorum->tickets, ticket))
+        ticket->enqueue_failed |= ticket->number == 0;
 }
 
 void hf_quorum_connect(struct hf_quorum *quorum, const char *session,
@@ -103,8 +104,8 @@ void hf_quorum_connect(struct hf_quorum *quorum, const char *session,
     quorum->now_ms = now_ms;
     quorum->linked = true;
     if (strcmp(quorum->session, session) != 0)
-        hf_quorum_owns_clear(&quorum->owns);
-    bury_undecided(quorum);
+        hf_quorum_tickets_clear(&quorum->tickets);
+    fail_uncommitted(quorum);
     (void)snprintf(quorum->session, sizeof quorum->session, "%s", session);
     for (size_t i = 0; i < quorum->config.servers; i++) {
         quorum->servers[i].tried = false;
@@ -136,7 +137,7 @@ static bool counts(const struct hf_quorum *quorum,
            server->counts_at_ms <= quorum->now_ms;
 }
 
-static size_t count_counting(const struct hf_quorum *quorum)
+static size_t count_usable(const struct hf_quorum *quorum)
 {
     size_t count = 0;
 
@@ -161,8 +162,8 @@ static void describe(const struct hf_quorum *quorum,
 
 /* Is there no majority for the one reason that ${one} has?  A server that
  * refuses us does not speak for others that will soon be there. */
-static bool speaks_for_all(const struct hf_quorum *quorum,
-                           const struct hf_quorum_server *one)
+static bool is_majority_reason(const struct hf_quorum *quorum,
+                               const struct hf_quorum_server *one)
 {
     size_t same = 0;
 
@@ -181,13 +182,13 @@ static bool explains_more(const struct hf_quorum *quorum,
                           const struct hf_quorum_server *a,
                           const struct hf_quorum_server *b)
 {
-    if (speaks_for_all(quorum, a) != speaks_for_all(quorum, b))
-        return speaks_for_all(quorum, a);
+    if (is_majority_reason(quorum, a) != is_majority_reason(quorum, b))
+        return is_majority_reason(quorum, a);
     return a->link != HF_QUORUM_LINKED && b->link == HF_QUORUM_LINKED;
 }
 
 /* ${count} of the servers can be used, which is too few. */
-static void tell_too_few(struct hf_quorum *quorum, size_t count)
+static void go_down_no_majority(struct hf_quorum *quorum, size_t count)
 {
     const struct hf_quorum_server *worst = NULL;
     char reason[HF_QUORUM_WHY_BYTES];
@@ -206,9 +207,10 @@ static void tell_too_few(struct hf_quorum *quorum, size_t count)
     (void)snprintf(why, sizeof why,
                    "%zu of %zu servers can be used, expected %zu: %s", count,
                    quorum->config.servers, hf_quorum_majority(quorum), reason);
-    hf_quorum_go_down(
-        quorum, speaks_for_all(quorum, worst) ? worst->status : HF_EUNREACHABLE,
-        why);
+    hf_quorum_go_down(quorum,
+                      is_majority_reason(quorum, worst) ? worst->status
+                                                        : HF_EUNREACHABLE,
+                      why);
 }
 
 static bool all_tried(const struct hf_quorum *quorum)
@@ -221,22 +223,22 @@ static bool all_tried(const struct hf_quorum *quorum)
 }
 
 /* A link has come or gone. */
-static void weigh(struct hf_quorum *quorum)
+static void update_state(struct hf_quorum *quorum)
 {
-    size_t count = count_counting(quorum);
+    size_t count = count_usable(quorum);
 
     if (!quorum->linked)
         return;
     if (count < hf_quorum_majority(quorum)) {
         quorum->up_at_ms = HF_FOREVER;
         if (quorum->up || all_tried(quorum))
-            tell_too_few(quorum, count);
+            go_down_no_majority(quorum, count);
         return;
     }
     if (quorum->up)
         return;
-    quorum->up_at_ms =
-        hf_min_ms(quorum->up_at_ms, hf_after_ms(quorum->now_ms, COMPANY_MS));
+    quorum->up_at_ms = hf_min_ms(
+        quorum->up_at_ms, hf_after_ms(quorum->now_ms, STRAGGLER_WAIT_MS));
     if (!all_tried(quorum) && quorum->now_ms < quorum->up_at_ms)
         return;
     quorum->up = true;
@@ -245,23 +247,24 @@ static void weigh(struct hf_quorum *quorum)
     quorum->user.up(quorum->user.arg, quorum->now_ms, quorum->now_ms);
 }
 
-static void lose_link(struct hf_quorum *quorum, size_t place, hf_status status,
+static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
                       const char *why)
 {
-    struct hf_quorum_server *server = &quorum->servers[place];
+    struct hf_quorum_server *server = &quorum->servers[index];
 
     server->link = HF_QUORUM_WAITING;
     server->tried = true;
     server->status = status;
     (void)snprintf(server->why, sizeof server->why, "%s", why);
-    server->until_ms = hf_retry_next(&between_attempts, &server->backoff,
-                                     quorum->now_ms, &quorum->config.random);
+    server->state_until_ms =
+        hf_retry_next(&reconnect_policy, &server->backoff, quorum->now_ms,
+                      &quorum->config.random);
     /* Telling of one may end everything. */
     while (quorum->linked && server->link == HF_QUORUM_WAITING &&
            server->first != NULL)
-        hf_quorum_part_done(quorum, server->first, NULL);
+        hf_quorum_server_call_done(quorum, server->first, NULL);
     if (quorum->linked)
-        weigh(quorum);
+        update_state(quorum);
 }
 
 /* ------------------------------------------------------------------ told -- */
@@ -270,7 +273,8 @@ static void lose_link(struct hf_quorum *quorum, size_t place, hf_status status,
  * counted by our clock, which may be the faster one. */
 static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
 {
-    uint64_t rejoin_ms = hf_after_ms(quorum->config.rejoin_ms, SERVED_FUZZ_MS);
+    uint64_t rejoin_ms =
+        hf_after_ms(quorum->config.rejoin_ms, SERVED_ROUNDING_MS);
 
     if (served_ms >= rejoin_ms)
         return 0;
@@ -278,11 +282,11 @@ static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
                        rejoin_ms - served_ms + hf_margin_ms(rejoin_ms));
 }
 
-void hf_quorum_server_up(struct hf_quorum *quorum, size_t place,
+void hf_quorum_server_up(struct hf_quorum *quorum, size_t index,
                          uint64_t server_ms, uint64_t served_ms,
                          uint64_t now_ms)
 {
-    struct hf_quorum_server *server = &quorum->servers[place];
+    struct hf_quorum_server *server = &quorum->servers[index];
 
     quorum->now_ms = now_ms;
     assert(server->link == HF_QUORUM_OPENING);
@@ -290,16 +294,16 @@ void hf_quorum_server_up(struct hf_quorum *quorum, size_t place,
     server->tried = true;
     server->backoff = (struct hf_retry_state){0};
     server->server_ms = server_ms;
-    server->heard_at_ms = now_ms;
+    server->server_clock_at_ms = now_ms;
     server->counts_at_ms = counts_at_ms(quorum, served_ms);
-    weigh(quorum);
+    update_state(quorum);
 }
 
-void hf_quorum_server_down(struct hf_quorum *quorum, size_t place,
+void hf_quorum_server_down(struct hf_quorum *quorum, size_t index,
                            hf_status status, const char *why, uint64_t now_ms)
 {
     quorum->now_ms = now_ms;
-    lose_link(quorum, place, status, why);
+    link_lost(quorum, index, status, why);
 }
 
 void hf_quorum_server_answered(struct hf_quorum *quorum,
@@ -307,48 +311,49 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
                                const struct hf_store_answer *answer,
                                uint64_t now_ms)
 {
-    struct hf_quorum_part *part = (struct hf_quorum_part *)call;
-    size_t place = part->server;
+    struct hf_quorum_server_call *server_call =
+        (struct hf_quorum_server_call *)call;
+    size_t index = server_call->server;
     struct hf_error why;
 
     quorum->now_ms = now_ms;
     /* A call that has been answered, as a majority said, is its user's again.
      */
-    if (answer->ok && part->op->asked != NULL &&
+    if (answer->ok && server_call->request->user_call != NULL &&
         hf_store_answer_check(call, answer, &why) != HF_OK) {
-        quorum->ops.disconnect(quorum->servers_arg, place);
-        lose_link(quorum, place, why.status, why.text);
+        quorum->ops.disconnect(quorum->servers_arg, index);
+        link_lost(quorum, index, why.status, why.text);
         return;
     }
-    hf_quorum_part_done(quorum, part, answer);
+    hf_quorum_server_call_done(quorum, server_call, answer);
 }
 
 /* A ticket of ours has gone from one server: gone it is when no majority can
  * have it. */
-static bool is_still_ours(struct hf_quorum *quorum, size_t place,
-                          const struct hf_store_notice *notice)
+static bool keeps_majority(struct hf_quorum *quorum, size_t index,
+                           const struct hf_store_notice *notice)
 {
-    struct hf_quorum_own *own =
-        hf_quorum_own_find(&quorum->owns, &notice->ticket);
+    struct hf_quorum_ticket *ticket =
+        hf_quorum_ticket_find(&quorum->tickets, &notice->ticket);
 
-    if (own == NULL || notice->ticket_kind != 0)
+    if (ticket == NULL || notice->ticket_kind != 0)
         return false;
-    own->missing |= UINT32_C(1) << place;
-    if (own->number == 0 ||
-        hf_quorum_count(own->missing) <=
+    ticket->missing_at |= UINT32_C(1) << index;
+    if (ticket->number == 0 ||
+        hf_quorum_count(ticket->missing_at) <=
             quorum->config.servers - hf_quorum_majority(quorum))
         return true;
-    hf_quorum_own_drop(&quorum->owns, own);
+    hf_quorum_ticket_remove(&quorum->tickets, ticket);
     return false;
 }
 
-void hf_quorum_server_notice(struct hf_quorum *quorum, size_t place,
+void hf_quorum_server_notice(struct hf_quorum *quorum, size_t index,
                              const struct hf_store_notice *notice,
                              uint64_t now_ms)
 {
     quorum->now_ms = now_ms;
-    if (!quorum->up ||
-        (notice->kind == HF_STORE_GONE && is_still_ours(quorum, place, notice)))
+    if (!quorum->up || (notice->kind == HF_STORE_GONE &&
+                        keeps_majority(quorum, index, notice)))
         return;
     quorum->user.notice(quorum->user.arg, notice, now_ms);
 }
@@ -358,104 +363,107 @@ void hf_quorum_server_notice(struct hf_quorum *quorum, size_t place,
 void hf_quorum_call(struct hf_quorum *quorum, struct hf_store_call *call,
                     uint64_t now_ms)
 {
-    struct hf_quorum_op *op;
+    struct hf_quorum_request *request;
 
     quorum->now_ms = now_ms;
     assert(quorum->up);
-    op = hf_quorum_op_new(quorum, call);
-    if (op == NULL)
-        quorum->starved = true;
+    request = hf_quorum_request_new(quorum, call);
+    if (request == NULL)
+        quorum->out_of_memory = true;
     else
-        hf_quorum_begin(quorum, op);
+        hf_quorum_operation_begin(quorum, request);
 }
 
 /* ------------------------------------------------------------------ time -- */
 
-static uint64_t op_wake_at_ms(const struct hf_quorum_op *op)
+static uint64_t request_wake_at_ms(const struct hf_quorum_request *request)
 {
-    if (op->asked == NULL)
+    if (request->user_call == NULL)
         return HF_FOREVER;
-    if (op->refused)
+    if (request->unsupported)
         return 0;
-    return op->graced ? op->grace_at_ms : HF_FOREVER;
+    return request->grace_running ? request->grace_ends_at_ms : HF_FOREVER;
 }
 
-static struct hf_quorum_op *find_due(const struct hf_quorum *quorum)
+static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
 {
-    struct hf_quorum_op *op = quorum->first;
+    struct hf_quorum_request *request = quorum->first;
 
-    while (op != NULL && op_wake_at_ms(op) > quorum->now_ms)
-        op = op->next;
-    return op;
+    while (request != NULL && request_wake_at_ms(request) > quorum->now_ms)
+        request = request->next;
+    return request;
 }
 
 /* Each is answered then, and so they come to an end. */
-static void tick_ops(struct hf_quorum *quorum)
+static void tick_requests(struct hf_quorum *quorum)
 {
-    struct hf_quorum_op *op;
+    struct hf_quorum_request *request;
 
-    while ((op = find_due(quorum)) != NULL) {
-        if (op->refused)
-            hf_quorum_op_refuse(quorum, op, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-                                "quorum: has no barriers and no double "
-                                "barriers; expected a lock, a read/write lock, "
-                                "a semaphore or an election");
+    while ((request = find_due(quorum)) != NULL) {
+        if (request->unsupported)
+            hf_quorum_request_fail_with(
+                quorum, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+                "quorum: has no barriers and no double "
+                "barriers; expected a lock, a read/write lock, "
+                "a semaphore or an election");
         else
-            hf_quorum_judge(quorum, op);
+            hf_quorum_operation_decide(quorum, request);
     }
 }
 
-static struct hf_quorum_own *find_looking(const struct hf_quorum *quorum,
-                                          uint64_t by_ms)
+static struct hf_quorum_ticket *find_recheck_due(const struct hf_quorum *quorum,
+                                                 uint64_t by_ms)
 {
-    struct hf_quorum_own *own = hf_quorum_own_first(&quorum->owns);
+    struct hf_quorum_ticket *ticket = hf_quorum_ticket_first(&quorum->tickets);
 
-    while (own != NULL && own->look_at_ms > by_ms)
-        own = hf_quorum_own_after(&quorum->owns, own);
-    return own;
+    while (ticket != NULL && ticket->recheck_at_ms > by_ms)
+        ticket = hf_quorum_ticket_next(&quorum->tickets, ticket);
+    return ticket;
 }
 
-static void tick_looks(struct hf_quorum *quorum)
+static void tick_rechecks(struct hf_quorum *quorum)
 {
-    struct hf_quorum_own *own;
+    struct hf_quorum_ticket *ticket;
 
-    while (quorum->up && (own = find_looking(quorum, quorum->now_ms)) != NULL) {
-        struct hf_store_notice notice = {
-            .kind = HF_STORE_GONE, .queue = own->queue, .ticket = own->before};
+    while (quorum->up &&
+           (ticket = find_recheck_due(quorum, quorum->now_ms)) != NULL) {
+        struct hf_store_notice notice = {.kind = HF_STORE_GONE,
+                                         .queue = ticket->queue,
+                                         .ticket = ticket->ticket_ahead};
 
-        own->look_at_ms = HF_FOREVER;
+        ticket->recheck_at_ms = HF_FOREVER;
         quorum->user.notice(quorum->user.arg, &notice, quorum->now_ms);
     }
 }
 
-static void run_out_of_patience(struct hf_quorum *quorum, size_t place)
+static void time_out(struct hf_quorum *quorum, size_t index)
 {
-    const char *missing = NULL;
+    const char *awaited = NULL;
     char why[HF_QUORUM_WHY_BYTES];
 
-    if (quorum->ops.missing != NULL)
-        missing = quorum->ops.missing(quorum->servers_arg, place);
+    if (quorum->ops.awaited != NULL)
+        awaited = quorum->ops.awaited(quorum->servers_arg, index);
     (void)snprintf(why, sizeof why, "no %s in time",
-                   missing != NULL ? missing : "connection");
-    quorum->ops.disconnect(quorum->servers_arg, place);
-    lose_link(quorum, place, HF_EUNREACHABLE, why);
+                   awaited != NULL ? awaited : "connection");
+    quorum->ops.disconnect(quorum->servers_arg, index);
+    link_lost(quorum, index, HF_EUNREACHABLE, why);
 }
 
-static void tick_server(struct hf_quorum *quorum, size_t place)
+static void tick_server(struct hf_quorum *quorum, size_t index)
 {
-    struct hf_quorum_server *server = &quorum->servers[place];
+    struct hf_quorum_server *server = &quorum->servers[index];
 
     if (server->link == HF_QUORUM_LINKED) {
         if (server->first == NULL ||
             server->first->deadline_at_ms > quorum->now_ms)
             return;
-        quorum->ops.disconnect(quorum->servers_arg, place);
-        lose_link(quorum, place, HF_EUNREACHABLE, "no answer in time");
-    } else if (server->until_ms <= quorum->now_ms) {
+        quorum->ops.disconnect(quorum->servers_arg, index);
+        link_lost(quorum, index, HF_EUNREACHABLE, "no answer in time");
+    } else if (server->state_until_ms <= quorum->now_ms) {
         if (server->link == HF_QUORUM_OPENING) {
-            run_out_of_patience(quorum, place);
+            time_out(quorum, index);
         } else {
-            open_link(quorum, place);
+            open_link(quorum, index);
         }
     }
 }
@@ -463,15 +471,15 @@ static void tick_server(struct hf_quorum *quorum, size_t place)
 void hf_quorum_tick(struct hf_quorum *quorum, uint64_t now_ms)
 {
     quorum->now_ms = now_ms;
-    if (quorum->linked && quorum->starved)
+    if (quorum->linked && quorum->out_of_memory)
         hf_quorum_go_down(quorum, HF_EUNREACHABLE, "out of memory");
     for (size_t i = 0; quorum->linked && i < quorum->config.servers; i++)
         tick_server(quorum, i);
     if (quorum->linked && quorum->up_at_ms <= now_ms)
-        weigh(quorum);
+        update_state(quorum);
     if (quorum->linked)
-        tick_ops(quorum);
-    tick_looks(quorum);
+        tick_requests(quorum);
+    tick_rechecks(quorum);
 }
 
 uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum)
@@ -480,24 +488,26 @@ uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum)
 
     if (!quorum->linked)
         return HF_FOREVER;
-    if (quorum->starved)
+    if (quorum->out_of_memory)
         return 0;
     at_ms = quorum->up_at_ms;
     for (size_t i = 0; i < quorum->config.servers; i++) {
         const struct hf_quorum_server *server = &quorum->servers[i];
 
         if (server->link != HF_QUORUM_LINKED)
-            at_ms = hf_min_ms(at_ms, server->until_ms);
+            at_ms = hf_min_ms(at_ms, server->state_until_ms);
         else if (server->first != NULL)
             at_ms = hf_min_ms(at_ms, server->first->deadline_at_ms);
     }
-    for (const struct hf_quorum_op *op = quorum->first; op != NULL;
-         op = op->next)
-        at_ms = hf_min_ms(at_ms, op_wake_at_ms(op));
+    for (const struct hf_quorum_request *request = quorum->first;
+         request != NULL; request = request->next)
+        at_ms = hf_min_ms(at_ms, request_wake_at_ms(request));
     if (!quorum->up)
         return at_ms;
-    for (const struct hf_quorum_own *own = hf_quorum_own_first(&quorum->owns);
-         own != NULL; own = hf_quorum_own_after(&quorum->owns, own))
-        at_ms = hf_min_ms(at_ms, own->look_at_ms);
+    for (const struct hf_quorum_ticket *ticket =
+             hf_quorum_ticket_first(&quorum->tickets);
+         ticket != NULL;
+         ticket = hf_quorum_ticket_next(&quorum->tickets, ticket))
+        at_ms = hf_min_ms(at_ms, ticket->recheck_at_ms);
     return at_ms;
 }

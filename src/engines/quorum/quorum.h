@@ -43,8 +43,8 @@
 #include "core/random.h"
 #include "engines/leased/store.h"
 
-#define HF_QUORUM_SERVERS_LEAST 3
-#define HF_QUORUM_SERVERS_MOST 9
+#define HF_QUORUM_SERVERS_MIN 3
+#define HF_QUORUM_SERVERS_MAX 9
 
 struct hf_quorum;
 
@@ -55,7 +55,7 @@ struct hf_quorum_ops {
     void (*connect)(void *servers, size_t server, const char *session);
     void (*disconnect)(void *servers, size_t server);
     void (*call)(void *servers, size_t server, struct hf_store_call *call);
-    const char *(*missing)(const void *servers, size_t server); /* or NULL */
+    const char *(*awaited)(const void *servers, size_t server); /* or NULL */
 };
 
 /* And whom it tells: hf_leased_up() and so on. */
@@ -70,7 +70,7 @@ struct hf_quorum_user {
 };
 
 struct hf_quorum_config {
-    size_t servers; /* odd, HF_QUORUM_SERVERS_LEAST to _MOST */
+    size_t servers; /* odd, HF_QUORUM_SERVERS_MIN to _MOST */
     uint64_t ttl_ms;
     /* A server counts so long after its start.  No ticket of anybody may live
      * longer than that without being renewed. */

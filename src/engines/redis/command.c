@@ -18,7 +18,7 @@ static char *put_escaped(char *to, char c)
 }
 
 /* All of a key but its word, whose place is returned. */
-static char *put_stem(char key[HF_REDIS_KEY_BYTES], const char *queue)
+static char *put_key_prefix(char key[HF_REDIS_KEY_BYTES], const char *queue)
 {
     char *to = stpcpy(key, "holdfast:{");
 
@@ -35,78 +35,91 @@ static char *put_stem(char key[HF_REDIS_KEY_BYTES], const char *queue)
 void hf_redis_key(const char *queue, const char *word,
                   char key[HF_REDIS_KEY_BYTES])
 {
-    (void)stpcpy(put_stem(key, queue), word);
+    (void)stpcpy(put_key_prefix(key, queue), word);
 }
 
 /* -------------------------------------------------------------- commands -- */
 
 #define KEYS 7
-#define PLAIN_KEYS 2
+#define REDIS_PY_KEYS 2
 /* Operation, lock name, not_after, ttl, session. */
 #define ARGUMENTS 5
 
-static const char *const words[KEYS] = {"queue", "until",   "tickets", "last",
-                                        "looks", "writers", "members"};
+static const char *const key_words[KEYS] = {
+    "queue", "until", "tickets", "last", "looks", "writers", "members"};
 
 /* Of a server that is one of several, whose tickets are others. */
-static const char *const accord_words[KEYS] = {
+static const char *const quorum_key_words[KEYS] = {
     "quorum:queue", "quorum:until",   "quorum:tickets", "quorum:last",
     "quorum:looks", "quorum:writers", "quorum:members"};
 
 static const char *const operations[] = {
-    [HF_STORE_RENEW] = "renew",       [HF_STORE_ENQUEUE] = "enqueue",
-    [HF_STORE_LIST] = "list",         [HF_STORE_PROBE] = "probe",
-    [HF_STORE_REMOVE] = "withdraw",   [HF_STORE_DOWNGRADE] = "downgrade",
-    [HF_STORE_RAISE] = "raise",       [HF_STORE_LOWER] = "lower",
-    [HF_STORE_STAMP] = "stamp",       [HF_STORE_REVOKE] = "revoke",
-    [HF_STORE_DESCRIBE] = "describe", [HF_STORE_GOODBYE] = "goodbye",
+    [HF_STORE_RENEW] = "renew",
+    [HF_STORE_ENQUEUE] = "enqueue",
+    [HF_STORE_LIST] = "list",
+    [HF_STORE_EXISTS] = "probe",
+    [HF_STORE_REMOVE] = "withdraw",
+    [HF_STORE_DOWNGRADE] = "downgrade",
+    [HF_STORE_SET_FLAG] = "raise",
+    [HF_STORE_CLEAR_FLAG] = "lower",
+    [HF_STORE_NEW_GENERATION] = "stamp",
+    [HF_STORE_REVOKE] = "revoke",
+    [HF_STORE_DESCRIBE] = "describe",
+    [HF_STORE_CLOSE_SESSION] = "goodbye",
 };
 
-static const char *const accord_operations[] = {
-    [HF_STORE_RENEW] = "confirm",   [HF_STORE_ENQUEUE] = "propose",
-    [HF_STORE_LIST] = "show",       [HF_STORE_PROBE] = "glimpse",
-    [HF_STORE_REMOVE] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
-    [HF_STORE_REVOKE] = "ask",      [HF_STORE_DESCRIBE] = "describe",
-    [HF_STORE_GOODBYE] = "goodbye",
+static const char *const quorum_operations[] = {
+    [HF_STORE_RENEW] = "confirm",
+    [HF_STORE_ENQUEUE] = "propose",
+    [HF_STORE_LIST] = "show",
+    [HF_STORE_EXISTS] = "glimpse",
+    [HF_STORE_REMOVE] = "withdraw",
+    [HF_STORE_DOWNGRADE] = "downgrade",
+    [HF_STORE_REVOKE] = "ask",
+    [HF_STORE_DESCRIBE] = "describe",
+    [HF_STORE_CLOSE_SESSION] = "goodbye",
 };
 
 static const char *operation_of(const struct hf_store_call *call)
 {
-    if (call->accord == NULL)
+    if (call->quorum == NULL)
         return operations[call->kind];
-    if (call->accord->step == HF_STORE_SETTLE)
+    if (call->quorum->step == HF_STORE_COMMIT)
         return "settle";
-    if (call->accord->step == HF_STORE_MEND)
+    if (call->quorum->step == HF_STORE_REPAIR)
         return "mend";
-    assert(accord_operations[call->kind] != NULL);
-    return accord_operations[call->kind];
+    assert(quorum_operations[call->kind] != NULL);
+    return quorum_operations[call->kind];
 }
 
 /* Those of marks have no part in the locks of others. */
-static bool is_plain(const struct hf_redis_manner *manner, const char *queue)
+static bool uses_redis_py_key(const struct hf_redis_script_options *script,
+                              const char *queue)
 {
-    return manner->plain && queue[strlen(queue) - 1] != '/';
+    return script->redis_py && queue[strlen(queue) - 1] != '/';
 }
 
 /* All but what is the operation's own, of which ${more} words follow. */
-static void put_head(struct hf_resp *resp, const struct hf_store_call *call,
-                     const struct hf_redis_manner *manner, const char *queue,
-                     size_t more)
+static void put_command_head(struct hf_resp *resp,
+                             const struct hf_store_call *call,
+                             const struct hf_redis_script_options *script,
+                             const char *queue, size_t more)
 {
-    bool plain = is_plain(manner, queue);
-    size_t keys = KEYS + (plain ? PLAIN_KEYS : 0);
+    bool redis_py = uses_redis_py_key(script, queue);
+    size_t keys = KEYS + (redis_py ? REDIS_PY_KEYS : 0);
     char key[HF_REDIS_KEY_BYTES];
-    char *word = put_stem(key, queue);
+    char *word = put_key_prefix(key, queue);
 
     hf_resp_begin(resp, 3 + keys + ARGUMENTS + more);
     hf_resp_put_text(resp, "EVALSHA");
-    hf_resp_put_text(resp, manner->sha);
+    hf_resp_put_text(resp, script->sha);
     hf_resp_put_number(resp, keys);
     for (size_t i = 0; i < KEYS; i++) {
-        (void)stpcpy(word, call->accord != NULL ? accord_words[i] : words[i]);
+        (void)stpcpy(word,
+                     call->quorum != NULL ? quorum_key_words[i] : key_words[i]);
         hf_resp_put_text(resp, key);
     }
-    if (plain) {
+    if (redis_py) {
         (void)stpcpy(word, "having");
         hf_resp_put_text(resp, queue);
         hf_resp_put_text(resp, key);
@@ -141,140 +154,142 @@ static void put_flag(struct hf_resp *resp, bool flag)
     hf_resp_put_text(resp, flag ? "1" : "0");
 }
 
-static void put_numbered_stakes(struct hf_resp *resp,
-                                const struct hf_store_call *call,
-                                const struct hf_redis_manner *manner)
+static void put_numbered_sets(struct hf_resp *resp,
+                              const struct hf_store_call *call,
+                              const struct hf_redis_script_options *script)
 {
-    const uint64_t *number = call->accord->numbers;
+    const uint64_t *number = call->quorum->numbers;
 
-    for (size_t i = 0; i < call->stake_count; i++) {
-        const struct hf_store_stake *stake = &call->stakes[i];
+    for (size_t i = 0; i < call->ticket_set_count; i++) {
+        const struct hf_store_ticket_set *set = &call->ticket_sets[i];
 
-        put_head(resp, call, manner, stake->queue, 1 + 2 * stake->count);
-        put_flag(resp, stake->looks);
-        for (size_t k = 0; k < stake->count; k++) {
-            put_id(resp, &stake->tickets[k]);
+        put_command_head(resp, call, script, set->queue, 1 + 2 * set->count);
+        put_flag(resp, set->watches_queue);
+        for (size_t k = 0; k < set->count; k++) {
+            put_id(resp, &set->tickets[k]);
             hf_resp_put_number(resp, *number++);
         }
     }
 }
 
-static void put_stakes(struct hf_resp *resp, const struct hf_store_call *call,
-                       const struct hf_redis_manner *manner)
+static void put_sets(struct hf_resp *resp, const struct hf_store_call *call,
+                     const struct hf_redis_script_options *script)
 {
     size_t flags = call->kind == HF_STORE_RENEW ? 1 : 0;
 
-    if (call->accord != NULL && call->accord->numbers != NULL) {
-        put_numbered_stakes(resp, call, manner);
+    if (call->quorum != NULL && call->quorum->numbers != NULL) {
+        put_numbered_sets(resp, call, script);
         return;
     }
-    for (size_t i = 0; i < call->stake_count; i++) {
-        const struct hf_store_stake *stake = &call->stakes[i];
+    for (size_t i = 0; i < call->ticket_set_count; i++) {
+        const struct hf_store_ticket_set *set = &call->ticket_sets[i];
 
-        put_head(resp, call, manner, stake->queue, flags + stake->count);
+        put_command_head(resp, call, script, set->queue, flags + set->count);
         if (flags > 0)
-            put_flag(resp, stake->looks);
-        put_ids(resp, stake->tickets, stake->count);
+            put_flag(resp, set->watches_queue);
+        put_ids(resp, set->tickets, set->count);
     }
 }
 
 static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
-                        const struct hf_redis_manner *manner)
+                        const struct hf_redis_script_options *script)
 {
-    bool mends = call->accord != NULL && call->accord->step == HF_STORE_MEND;
+    bool repairs =
+        call->quorum != NULL && call->quorum->step == HF_STORE_REPAIR;
 
-    put_head(resp, call, manner, call->queue, mends ? 5 : 4);
+    put_command_head(resp, call, script, call->queue, repairs ? 5 : 4);
     put_id(resp, &call->ticket);
     hf_resp_put_number(resp, call->ticket_kind);
     hf_resp_put_number(resp, call->weight);
     hf_resp_put_text(resp, call->payload);
-    if (mends)
-        hf_resp_put_number(resp, call->accord->number);
+    if (repairs)
+        hf_resp_put_number(resp, call->quorum->number);
 }
 
 /* Of one of several servers: with the number it is told.  True if that is all.
  */
-static bool put_accord(struct hf_resp *resp, const struct hf_store_call *call,
-                       const struct hf_redis_manner *manner)
+static bool put_quorum_call(struct hf_resp *resp,
+                            const struct hf_store_call *call,
+                            const struct hf_redis_script_options *script)
 {
-    if (call->accord == NULL)
+    if (call->quorum == NULL)
         return false;
     if (call->kind == HF_STORE_LIST) {
-        put_head(resp, call, manner, call->queue, 3);
-        put_flag(resp, call->looks);
-        put_flag(resp, call->whole);
-    } else if (call->accord->step == HF_STORE_SETTLE ||
+        put_command_head(resp, call, script, call->queue, 3);
+        put_flag(resp, call->watches_queue);
+        put_flag(resp, call->detailed);
+    } else if (call->quorum->step == HF_STORE_COMMIT ||
                call->kind == HF_STORE_REVOKE) {
-        put_head(resp, call, manner, call->queue, 2);
+        put_command_head(resp, call, script, call->queue, 2);
         put_id(resp, &call->ticket);
     } else {
         return false;
     }
-    hf_resp_put_number(resp, call->accord->number);
+    hf_resp_put_number(resp, call->quorum->number);
     return true;
 }
 
 size_t hf_redis_command_count(const struct hf_store_call *call)
 {
-    bool of_session =
-        call->kind == HF_STORE_RENEW || call->kind == HF_STORE_GOODBYE;
+    bool of_all_queues =
+        call->kind == HF_STORE_RENEW || call->kind == HF_STORE_CLOSE_SESSION;
 
-    return of_session ? call->stake_count : 1;
+    return of_all_queues ? call->ticket_set_count : 1;
 }
 
 void hf_redis_command_put(struct hf_resp *resp,
                           const struct hf_store_call *call,
-                          const struct hf_redis_manner *manner)
+                          const struct hf_redis_script_options *script)
 {
-    if (put_accord(resp, call, manner))
+    if (put_quorum_call(resp, call, script))
         return;
     switch (call->kind) {
     case HF_STORE_RENEW:
-    case HF_STORE_GOODBYE:
-        put_stakes(resp, call, manner);
+    case HF_STORE_CLOSE_SESSION:
+        put_sets(resp, call, script);
         break;
     case HF_STORE_ENQUEUE:
-        put_enqueue(resp, call, manner);
+        put_enqueue(resp, call, script);
         break;
     case HF_STORE_LIST:
-        put_head(resp, call, manner, call->queue, 4);
-        put_flag(resp, call->looks);
-        put_flag(resp, call->whole);
+        put_command_head(resp, call, script, call->queue, 4);
+        put_flag(resp, call->watches_queue);
+        put_flag(resp, call->detailed);
         hf_resp_put_number(resp, call->ticket_kind);
         if (hf_store_call_may_be_partial(call))
             put_id(resp, &call->ticket);
         else
             hf_resp_put_text(resp, "");
         break;
-    case HF_STORE_PROBE:
-        put_head(resp, call, manner, call->queue, call->count);
+    case HF_STORE_EXISTS:
+        put_command_head(resp, call, script, call->queue, call->count);
         put_ids(resp, call->tickets, call->count);
         break;
     case HF_STORE_REMOVE:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
-        put_head(resp, call, manner, call->queue, 1);
+        put_command_head(resp, call, script, call->queue, 1);
         put_id(resp, &call->ticket);
         break;
     case HF_STORE_DESCRIBE:
-        put_head(resp, call, manner, call->queue, 2);
+        put_command_head(resp, call, script, call->queue, 2);
         put_id(resp, &call->ticket);
         hf_resp_put_text(resp, call->payload);
         break;
-    case HF_STORE_RAISE:
-        put_head(resp, call, manner, call->queue, 2);
+    case HF_STORE_SET_FLAG:
+        put_command_head(resp, call, script, call->queue, 2);
         hf_resp_put_number(resp, call->ticket_kind);
         put_id(resp, &call->ticket);
         break;
-    case HF_STORE_LOWER:
-        put_head(resp, call, manner, call->queue, 1);
+    case HF_STORE_CLEAR_FLAG:
+        put_command_head(resp, call, script, call->queue, 1);
         hf_resp_put_number(resp, call->ticket_kind);
         break;
-    case HF_STORE_STAMP:
-        put_head(resp, call, manner, call->queue, 3);
+    case HF_STORE_NEW_GENERATION:
+        put_command_head(resp, call, script, call->queue, 3);
         put_id(resp, &call->ticket);
         hf_resp_put_number(resp, call->limit);
-        put_id(resp, &call->mark);
+        put_id(resp, &call->flag);
         break;
     }
 }
@@ -302,7 +317,7 @@ static bool read_ticket(struct hf_store_notice *notice, const char *at,
 }
 
 /* What is behind ${word}, or NULL. */
-static const char *behind(const char *text, const char *word)
+static const char *after_prefix(const char *text, const char *word)
 {
     size_t bytes = strlen(word);
 
@@ -312,26 +327,26 @@ static const char *behind(const char *text, const char *word)
 bool hf_redis_notice_read(struct hf_store_notice *notice, const char *text)
 {
     unsigned long number = 0;
-    const char *rest;
-    bool known;
+    const char *body;
+    bool valid;
 
     *notice = (struct hf_store_notice){0};
-    if ((rest = behind(text, "changed ")) != NULL) {
+    if ((body = after_prefix(text, "changed ")) != NULL) {
         notice->kind = HF_STORE_CHANGED;
-        notice->queue = rest;
+        notice->queue = body;
         return true;
     }
-    if ((rest = behind(text, "gone ")) != NULL) {
+    if ((body = after_prefix(text, "gone ")) != NULL) {
         notice->kind = HF_STORE_GONE;
-        known = read_ticket(notice, rest, &number) &&
+        valid = read_ticket(notice, body, &number) &&
                 (number == 0 || number == HF_TICKET_WRITE);
         notice->ticket_kind = (enum hf_ticket_kind)number;
-        return known;
+        return valid;
     }
-    if ((rest = behind(text, "revoked ")) == NULL)
+    if ((body = after_prefix(text, "revoked ")) == NULL)
         return false;
     notice->kind = HF_STORE_REVOKED;
-    known = read_ticket(notice, rest, &number);
+    valid = read_ticket(notice, body, &number);
     notice->revoked = (uint32_t)number;
-    return known;
+    return valid;
 }

@@ -46,16 +46,16 @@ void hf_redis_key(const char *queue, const char *word,
                   char key[HF_REDIS_KEY_BYTES]);
 
 /* How the script is called. */
-struct hf_redis_manner {
+struct hf_redis_script_options {
     char sha[HF_REDIS_SHA_BYTES]; /* its name */
-    bool plain;                   /* layout=redis-py */
+    bool redis_py;                /* layout=redis-py */
 };
 
 /* The number of commands that ${call} takes, and to put them. */
 size_t hf_redis_command_count(const struct hf_store_call *call);
 void hf_redis_command_put(struct hf_resp *resp,
                           const struct hf_store_call *call,
-                          const struct hf_redis_manner *manner);
+                          const struct hf_redis_script_options *script);
 
 /* A message of our channel; false if it is none that we know.  ${notice}'s
  * texts are of ${text}. */

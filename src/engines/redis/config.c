@@ -23,18 +23,18 @@ static const char *const known_options_tls[] = {
 /* ---------------------------------------------------------------- number -- */
 
 /* All of ${text}, in decimal digits; false if it is none up to ${most}. */
-static bool take_number(const char *text, unsigned most, unsigned *number)
+static bool parse_number(const char *text, unsigned max, unsigned *number)
 {
-    unsigned sum = 0;
+    unsigned value = 0;
 
     for (const char *at = text; *at != '\0'; at++) {
         if (*at < '0' || *at > '9')
             return false;
-        sum = sum * 10 + (unsigned)(*at - '0');
-        if (sum > most)
+        value = value * 10 + (unsigned)(*at - '0');
+        if (value > max)
             return false;
     }
-    *number = sum;
+    *number = value;
     return text[0] != '\0';
 }
 
@@ -42,19 +42,19 @@ static bool take_number(const char *text, unsigned most, unsigned *number)
 
 /* Texts about a host never quote it: in "redis://user:password", which lacks
  * its host, the password stands where the port is expected. */
-static const char *take_port(struct hf_redis_host *host, const char *text)
+static const char *parse_port(struct hf_redis_host *host, const char *text)
 {
     unsigned port = HF_REDIS_PORT;
 
     if (text[0] != '\0' &&
-        (text[0] != ':' || !take_number(text + 1, UINT16_MAX, &port) ||
+        (text[0] != ':' || !parse_number(text + 1, UINT16_MAX, &port) ||
          port == 0))
         return "has no valid port";
     host->port = (uint16_t)port;
     return NULL;
 }
 
-static const char *take_host(struct hf_redis_host *host, const char *text)
+static const char *parse_host(struct hf_redis_host *host, const char *text)
 {
     bool bracketed = text[0] == '[';
     const char *from = text + bracketed;
@@ -71,18 +71,18 @@ static const char *take_host(struct hf_redis_host *host, const char *text)
         if (strspn(host->name, HOST_CHARACTERS) != bytes ||
             strchr(".-", from[0]) != NULL)
             return "has characters that no host name has";
-        return take_port(host, from + bytes);
+        return parse_port(host, from + bytes);
     }
     if (from[bytes] != ']' || inet_pton(AF_INET6, host->name, &parsed) != 1)
         return "has no IPv6 address inside its brackets";
-    return take_port(host, from + bytes + 1);
+    return parse_port(host, from + bytes + 1);
 }
 
 /* "host:port,host:port" */
-static const char *take_hosts(struct hf_redis_config *config, const char *text)
+static const char *parse_hosts(struct hf_redis_config *config, const char *text)
 {
     char one[HF_REDIS_HOST_TEXT_BYTES];
-    const char *fault;
+    const char *error_class;
     size_t bytes;
 
     do {
@@ -93,17 +93,17 @@ static const char *take_hosts(struct hf_redis_config *config, const char *text)
             return "is too long for a host";
         memcpy(one, text, bytes);
         one[bytes] = '\0';
-        fault = take_host(&config->hosts[config->host_count++], one);
+        error_class = parse_host(&config->hosts[config->host_count++], one);
         text += bytes;
-    } while (fault == NULL && *text++ == ',');
+    } while (error_class == NULL && *text++ == ',');
     config->host = config->hosts[0];
-    return fault;
+    return error_class;
 }
 
-static hf_status take_db(struct hf_redis_config *config, const char *text,
-                         struct hf_error *error)
+static hf_status parse_db(struct hf_redis_config *config, const char *text,
+                          struct hf_error *error)
 {
-    if (!take_number(text, HF_REDIS_DB_MAX, &config->db))
+    if (!parse_number(text, HF_REDIS_DB_MAX, &config->db))
         return hf_error_set(error, HF_EURL,
                             "%s is not the number of a database; expected "
                             "digits, at most %u",
@@ -111,17 +111,17 @@ static hf_status take_db(struct hf_redis_config *config, const char *text,
     return HF_OK;
 }
 
-static hf_status take_server(struct hf_redis_config *config,
-                             const struct hf_url *url, struct hf_error *error)
+static hf_status parse_server(struct hf_redis_config *config,
+                              const struct hf_url *url, struct hf_error *error)
 {
-    const char *fault = take_hosts(config, url->authority);
+    const char *error_class = parse_hosts(config, url->authority);
 
-    if (fault != NULL)
+    if (error_class != NULL)
         return hf_error_set(error, HF_EURL,
                             "the server of the URL %s; expected something like "
                             "\"%s://host:%d/0\", or up to %zu nodes of one "
                             "Redis Cluster with ',' between them",
-                            fault, url->scheme, HF_REDIS_PORT,
+                            error_class, url->scheme, HF_REDIS_PORT,
                             HF_REDIS_HOSTS_MAX);
     if (url->path[0] == '\0' || strcmp(url->path, "/") == 0)
         return HF_OK;
@@ -129,16 +129,16 @@ static hf_status take_server(struct hf_redis_config *config,
         return hf_error_set(error, HF_EURL,
                             "the URL has both a database in its path and db=; "
                             "expected one of them");
-    return take_db(config, url->path + 1, error);
+    return parse_db(config, url->path + 1, error);
 }
 
-static hf_status take_place(struct hf_redis_config *config,
-                            const struct hf_url *url, struct hf_error *error)
+static hf_status parse_address(struct hf_redis_config *config,
+                               const struct hf_url *url, struct hf_error *error)
 {
     size_t bytes = strlen(url->path);
 
     if (url->authority != NULL)
-        return take_server(config, url, error);
+        return parse_server(config, url, error);
     if (url->path[0] != '/' || bytes >= sizeof config->path)
         return hf_error_set(error, HF_EURL,
                             "the URL names no server; expected something like "
@@ -163,19 +163,19 @@ void hf_redis_host_format(const struct hf_redis_host *host,
                    (unsigned)host->port);
 }
 
-void hf_redis_config_place(const struct hf_redis_config *config,
-                           char place[HF_REDIS_PLACE_BYTES])
+void hf_redis_config_address(const struct hf_redis_config *config,
+                             char address[HF_REDIS_ADDRESS_BYTES])
 {
     char text[HF_REDIS_HOST_TEXT_BYTES];
     size_t used = 0;
 
     if (config->path[0] != '\0') {
-        (void)snprintf(place, HF_REDIS_PLACE_BYTES, "%s", config->path);
+        (void)snprintf(address, HF_REDIS_ADDRESS_BYTES, "%s", config->path);
         return;
     }
     for (size_t i = 0; i < config->host_count; i++) {
         hf_redis_host_format(&config->hosts[i], text);
-        used += (size_t)snprintf(place + used, HF_REDIS_PLACE_BYTES - used,
+        used += (size_t)snprintf(address + used, HF_REDIS_ADDRESS_BYTES - used,
                                  "%s%s", i > 0 ? "," : "", text);
     }
 }
@@ -197,8 +197,9 @@ bool hf_redis_config_authenticate(struct hf_redis_config *config,
     return true;
 }
 
-static hf_status take_auth(struct hf_redis_config *config,
-                           const struct hf_url *url, struct hf_error *error)
+static hf_status parse_credentials(struct hf_redis_config *config,
+                                   const struct hf_url *url,
+                                   struct hf_error *error)
 {
     if (url->user == NULL)
         return HF_OK;
@@ -218,8 +219,8 @@ static hf_status take_auth(struct hf_redis_config *config,
 
 /* --------------------------------------------------------------- options -- */
 
-static hf_status take_ttl(struct hf_redis_config *config,
-                          const struct hf_url *url, struct hf_error *error)
+static hf_status parse_ttl(struct hf_redis_config *config,
+                           const struct hf_url *url, struct hf_error *error)
 {
     const char *text = hf_url_option(url, "ttl");
 
@@ -227,8 +228,8 @@ static hf_status take_ttl(struct hf_redis_config *config,
     if (text == NULL)
         return HF_OK;
     if (!hf_duration_parse(text, &config->ttl_ms) ||
-        config->ttl_ms < HF_LEASED_TTL_LEAST_MS ||
-        config->ttl_ms > HF_LEASED_TTL_MOST_MS)
+        config->ttl_ms < HF_LEASED_TTL_MIN_MS ||
+        config->ttl_ms > HF_LEASED_TTL_MAX_MS)
         return hf_error_set(error, HF_EURL,
                             "ttl=%s is not a duration in range; expected one "
                             "from 1s to 1h, such as 10s",
@@ -236,13 +237,13 @@ static hf_status take_ttl(struct hf_redis_config *config,
     return HF_OK;
 }
 
-static hf_status take_layout(struct hf_redis_config *config,
-                             const struct hf_url *url, struct hf_error *error)
+static hf_status parse_layout(struct hf_redis_config *config,
+                              const struct hf_url *url, struct hf_error *error)
 {
     const char *text = hf_url_option(url, "layout");
 
-    config->plain = text != NULL && strcmp(text, "redis-py") == 0;
-    if (text == NULL || config->plain || strcmp(text, "queue") == 0)
+    config->redis_py = text != NULL && strcmp(text, "redis-py") == 0;
+    if (text == NULL || config->redis_py || strcmp(text, "queue") == 0)
         return HF_OK;
     return hf_error_set(error, HF_EURL,
                         "layout=%s is not known; expected layout=queue, which "
@@ -250,12 +251,12 @@ static hf_status take_layout(struct hf_redis_config *config,
                         hf_quote(text, strlen(text)).text);
 }
 
-static hf_status take_wait(struct hf_redis_config *config,
-                           const struct hf_url *url, struct hf_error *error)
+static hf_status parse_wait(struct hf_redis_config *config,
+                            const struct hf_url *url, struct hf_error *error)
 {
     const char *text = hf_url_option(url, "wait");
 
-    if (text == NULL || take_number(text, HF_REDIS_WAIT_MAX, &config->wait))
+    if (text == NULL || parse_number(text, HF_REDIS_WAIT_MAX, &config->wait))
         return HF_OK;
     return hf_error_set(error, HF_EURL,
                         "wait=%s is not a number of replicas; expected digits, "
@@ -276,18 +277,18 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
     status = hf_url_check_options(
         url, config->tls ? known_options_tls : known_options, error);
     if (status == HF_OK)
-        status = take_place(config, url, error);
+        status = parse_address(config, url, error);
     if (status == HF_OK && hf_url_option(url, "db") != NULL)
-        status = take_db(config, hf_url_option(url, "db"), error);
+        status = parse_db(config, hf_url_option(url, "db"), error);
     if (status == HF_OK)
-        status = take_ttl(config, url, error);
+        status = parse_ttl(config, url, error);
     if (status == HF_OK)
-        status = take_layout(config, url, error);
+        status = parse_layout(config, url, error);
     if (status == HF_OK)
-        status = take_wait(config, url, error);
+        status = parse_wait(config, url, error);
     if (status == HF_OK)
         status = hf_pem_files_parse(&config->files, url, error);
     if (status == HF_OK)
-        status = take_auth(config, url, error);
+        status = parse_credentials(config, url, error);
     return status;
 }

@@ -28,7 +28,7 @@
 
 /* Tickets, and queues, of one piece of a renewal: a server serves nobody else
  * meanwhile, a millisecond or two. */
-#define HF_REDIS_RENEWAL_MOST 512
+#define HF_REDIS_RENEWAL_PIECE_MAX 512
 
 struct hf_redis_host {
     char name[HF_REDIS_HOST_BYTES]; /* without brackets */
@@ -47,7 +47,7 @@ struct hf_redis_config {
     bool unlisted; /* HOLDFAST_AUTH_FILE has lines for other servers only */
     struct hf_reconnect reconnect;
     uint64_t ttl_ms;
-    bool plain;    /* layout=redis-py */
+    bool redis_py; /* layout=redis-py */
     unsigned wait; /* replicas that have to have what is held */
     bool tls;
     struct hf_pem_files files; /* of TLS */
@@ -61,11 +61,11 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
 /* Where the server is: "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock"; of
  * several "10.0.0.1:6379,10.0.0.2:6379", in full. */
 #define HF_REDIS_HOST_TEXT_BYTES (HF_REDIS_HOST_BYTES + 16)
-#define HF_REDIS_PLACE_BYTES (HF_REDIS_HOSTS_MAX * HF_REDIS_HOST_TEXT_BYTES)
+#define HF_REDIS_ADDRESS_BYTES (HF_REDIS_HOSTS_MAX * HF_REDIS_HOST_TEXT_BYTES)
 void hf_redis_host_format(const struct hf_redis_host *host,
                           char text[HF_REDIS_HOST_TEXT_BYTES]);
-void hf_redis_config_place(const struct hf_redis_config *config,
-                           char place[HF_REDIS_PLACE_BYTES]);
+void hf_redis_config_address(const struct hf_redis_config *config,
+                             char address[HF_REDIS_ADDRESS_BYTES]);
 
 /* Set .user and .password; false if ${password} is "" or one is too long. */
 bool hf_redis_config_authenticate(struct hf_redis_config *config,

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "core/time_math.h"
-#include "engines/redis/answer.h"
-#include "engines/redis/link.h"
+#include "engines/redis/redis_link.h"
+#include "engines/redis/reply.h"
 
 /* So much of what the server says is told. */
-#define REFUSAL_BYTES 130
+#define SERVER_TEXT_BYTES 130
 
-void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what)
+void hf_redis_load_script(struct hf_redis_link *link,
+                          enum hf_redis_reply_kind what)
 {
     struct hf_resp *out = &link->calls.out;
 
@@ -23,7 +24,8 @@ void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what)
     (void)hf_redis_expect(link, what, NULL);
 }
 
-bool hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
+bool hf_redis_ask_time(struct hf_redis_link *link,
+                       enum hf_redis_reply_kind what,
                        struct hf_store_call *call)
 {
     hf_resp_begin(&link->calls.out, 1);
@@ -31,43 +33,43 @@ bool hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
     return hf_redis_expect(link, what, call);
 }
 
-static void look(struct hf_redis_link *link)
+static void ask_info(struct hf_redis_link *link)
 {
     hf_resp_begin(&link->calls.out, 1);
     hf_resp_put_text(&link->calls.out, "INFO");
-    (void)hf_redis_expect(link, HF_REDIS_INFORMED, NULL);
-    link->looked_at_ms = hf_leased_engine_now_ms(link->base->engine);
+    (void)hf_redis_expect(link, HF_REDIS_REPLY_INFO, NULL);
+    link->info_asked_at_ms = hf_leased_engine_now_ms(link->shared->engine);
 }
 
-#define LOOK_AGAIN_MS UINT64_C(60000)
+#define INFO_INTERVAL_MS UINT64_C(60000)
 
-void hf_redis_look_again(struct hf_redis_link *link)
+void hf_redis_refresh_info(struct hf_redis_link *link)
 {
-    uint64_t now_ms = hf_leased_engine_now_ms(link->base->engine);
+    uint64_t now_ms = hf_leased_engine_now_ms(link->shared->engine);
 
-    if (!link->unseen &&
-        now_ms >= hf_after_ms(link->looked_at_ms, LOOK_AGAIN_MS))
-        look(link);
+    if (!link->info_denied &&
+        now_ms >= hf_after_ms(link->info_asked_at_ms, INFO_INTERVAL_MS))
+        ask_info(link);
 }
 
-void hf_redis_greet(struct hf_redis_link *link)
+void hf_redis_handshake_begin(struct hf_redis_link *link)
 {
     struct hf_resp *out = &link->calls.out;
 
     if (hf_redis_put_auth(out, &link->config) > 0)
-        (void)hf_redis_expect(link, HF_REDIS_AUTHENTICATED, NULL);
+        (void)hf_redis_expect(link, HF_REDIS_REPLY_AUTH, NULL);
     if (link->config.db > 0) {
         hf_resp_begin(out, 2);
         hf_resp_put_text(out, "SELECT");
         hf_resp_put_number(out, link->config.db);
-        (void)hf_redis_expect(link, HF_REDIS_SELECTED, NULL);
+        (void)hf_redis_expect(link, HF_REDIS_REPLY_SELECT, NULL);
     }
-    look(link);
-    hf_redis_load_script(link, HF_REDIS_LOADED);
-    (void)hf_redis_ask_time(link, HF_REDIS_TIMED, NULL);
+    ask_info(link);
+    hf_redis_load_script(link, HF_REDIS_REPLY_SCRIPT_LOAD);
+    (void)hf_redis_ask_time(link, HF_REDIS_REPLY_TIME, NULL);
 }
 
-void hf_redis_subscribe(struct hf_redis_link *link)
+void hf_redis_handshake_subscribe(struct hf_redis_link *link)
 {
     struct hf_resp *out = &link->notices.out;
 
@@ -77,88 +79,92 @@ void hf_redis_subscribe(struct hf_redis_link *link)
     hf_resp_put_text(out, link->channel);
 }
 
-void hf_redis_go_up(struct hf_redis_link *link)
+void hf_redis_link_check_up(struct hf_redis_link *link)
 {
-    if (link->up || !link->speaking || !link->hearing)
+    if (link->up || !link->handshake_done || !link->subscribed)
         return;
     link->up = true;
-    link->tls = HF_REDIS_TLS_ASKED;
+    link->tls = HF_REDIS_TLS_KNOWN;
     link->user.up(link->user.arg, link, link->server_ms);
 }
 
-void hf_redis_refuse(struct hf_redis_link *link, const char *what,
-                     const struct redisReply *reply)
+void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
+                           const struct redisReply *reply)
 {
-    struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
+    struct hf_redis_error error_class = hf_redis_error_classify(reply->str);
     size_t bytes = strlen(reply->str);
     char text[HF_CONNECTION_TEXT_BYTES];
 
     if (bytes > 0 && reply->str[bytes - 1] == '.')
         bytes--; /* what we add goes on with the sentence */
     (void)snprintf(text, sizeof text, "%.*s%.100s",
-                   (int)(bytes < REFUSAL_BYTES ? bytes : REFUSAL_BYTES),
-                   reply->str, fault.advice);
-    hf_redis_tell_down(link, hf_redis_refusal_of(reply->str), what, text);
+                   (int)(bytes < SERVER_TEXT_BYTES ? bytes : SERVER_TEXT_BYTES),
+                   reply->str, error_class.advice);
+    hf_redis_link_down(link, hf_redis_connection_status(reply->str), what,
+                       text);
 }
 
-static void warn(const struct hf_redis_link *link, bool *told, const char *text)
+static void warn_once(const struct hf_redis_link *link, bool *warned,
+                      const char *text)
 {
-    const struct hf_engine_host *host = &link->base->engine->host;
+    const struct hf_engine_host *host = &link->shared->engine->host;
 
-    if (!*told)
+    if (!*warned)
         host->log(host->host, HF_LOG_WARNING, "%s", text);
-    *told = true;
+    *warned = true;
 }
 
 /* What INFO says may be too little, for ever so long, if the server's clock was
  * set back: then it counts from when we first spoke to this process. */
 static uint64_t served_ms(struct hf_redis_link *link, const char *info)
 {
-    uint64_t now_ms = hf_leased_engine_now_ms(link->base->engine);
+    uint64_t now_ms = hf_leased_engine_now_ms(link->shared->engine);
 
-    if (!hf_redis_info_same_run(info, link->run))
-        link->run_since_ms = now_ms;
+    if (!hf_redis_info_same_run(info, link->run_id))
+        link->run_id_since_ms = now_ms;
     return hf_max_ms(hf_redis_info_served_ms(info),
-                     now_ms - link->run_since_ms);
+                     now_ms - link->run_id_since_ms);
 }
 
-static void take_sight(struct hf_redis_link *link, const char *info)
+static void handle_info_text(struct hf_redis_link *link, const char *info)
 {
     hf_status status = HF_OK;
-    const char *fault = hf_redis_info_fault(info, &status);
+    const char *error_class = hf_redis_info_problem(info, &status);
 
     link->clustered = hf_redis_info_clustered(info);
     link->served_ms = served_ms(link, info);
     if (hf_redis_info_forgets(info))
-        warn(link, &link->base->told_forgets,
-             "the server has appendonly no: a restart forgets tickets, and "
-             "lets another client in while the holder still counts on its "
-             "lock; expected appendonly yes");
-    if (fault != NULL)
-        hf_redis_tell_down(link, status, "", fault);
+        warn_once(
+            link, &link->shared->warned_not_durable,
+            "the server has appendonly no: a restart forgets tickets, and "
+            "lets another client in while the holder still counts on its "
+            "lock; expected appendonly yes");
+    if (error_class != NULL)
+        hf_redis_link_down(link, status, "", error_class);
 }
 
-static void take_info(struct hf_redis_link *link,
-                      const struct redisReply *reply)
+static void handle_info(struct hf_redis_link *link,
+                        const struct redisReply *reply)
 {
     bool failed = reply->type == REDIS_REPLY_ERROR;
 
     if (reply->type == REDIS_REPLY_STRING) {
-        take_sight(link, reply->str);
+        handle_info_text(link, reply->str);
     } else if (link->up) {
         return; /* it was seen before, and will be asked again */
     } else if (!failed) {
-        hf_redis_tell_down(link, HF_EPROTOCOL, "",
+        hf_redis_link_down(link, HF_EPROTOCOL, "",
                            "INFO gave no text; expected that of a Redis 6.0 or "
                            "later; see whether the port is right");
     } else if (strstr(reply->str, "NOPERM") == NULL) {
-        hf_redis_refuse(link, "", reply);
+        hf_redis_link_refused(link, "", reply);
     } else {
-        link->unseen = true;
-        warn(link, &link->base->told_unseen,
-             "the server does not let us see its INFO: see to it yourself that "
-             "it is a primary of 6.0 or later, with maxmemory-policy "
-             "noeviction and appendonly yes");
+        link->info_denied = true;
+        warn_once(
+            link, &link->shared->warned_info_denied,
+            "the server does not let us see its INFO: see to it yourself that "
+            "it is a primary of 6.0 or later, with maxmemory-policy "
+            "noeviction and appendonly yes");
     }
 }
 
@@ -173,37 +179,40 @@ bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms)
     return true;
 }
 
-static void take_sha(struct hf_redis_link *link, const struct redisReply *reply)
+static void handle_script_sha(struct hf_redis_link *link,
+                              const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_STRING &&
         reply->len == HF_REDIS_SHA_BYTES - 1)
-        memcpy(link->manner.sha, reply->str, HF_REDIS_SHA_BYTES);
+        memcpy(link->script.sha, reply->str, HF_REDIS_SHA_BYTES);
     else
-        hf_redis_tell_down(link, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
+        hf_redis_link_down(link, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
     link->reloading = false;
 }
 
-void hf_redis_greeted(struct hf_redis_link *link, enum hf_redis_reply what,
-                      const struct redisReply *reply)
+void hf_redis_handshake_reply(struct hf_redis_link *link,
+                              enum hf_redis_reply_kind what,
+                              const struct redisReply *reply)
 {
     bool failed = reply->type == REDIS_REPLY_ERROR;
 
-    if (what == HF_REDIS_INFORMED) {
-        take_info(link, reply);
-    } else if (failed && what == HF_REDIS_SELECTED) {
-        hf_redis_tell_down(link, HF_EURL,
+    if (what == HF_REDIS_REPLY_INFO) {
+        handle_info(link, reply);
+    } else if (failed && what == HF_REDIS_REPLY_SELECT) {
+        hf_redis_link_down(link, HF_EURL,
                            "it has not the database of the URL (a Redis "
                            "Cluster has only 0): ",
                            reply->str);
     } else if (failed) {
-        hf_redis_refuse(link, "", reply);
-    } else if (what == HF_REDIS_LOADED || what == HF_REDIS_RELOADED) {
-        take_sha(link, reply);
-    } else if (what == HF_REDIS_TIMED) {
-        link->speaking = hf_redis_read_time(reply, &link->server_ms);
-        if (link->speaking)
-            hf_redis_go_up(link);
+        hf_redis_link_refused(link, "", reply);
+    } else if (what == HF_REDIS_REPLY_SCRIPT_LOAD ||
+               what == HF_REDIS_REPLY_SCRIPT_RELOAD) {
+        handle_script_sha(link, reply);
+    } else if (what == HF_REDIS_REPLY_TIME) {
+        link->handshake_done = hf_redis_read_time(reply, &link->server_ms);
+        if (link->handshake_done)
+            hf_redis_link_check_up(link);
         else
-            hf_redis_tell_down(link, HF_EPROTOCOL, "", "TIME gave no time");
+            hf_redis_link_down(link, HF_EPROTOCOL, "", "TIME gave no time");
     }
 }

@@ -9,9 +9,9 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/reconnect_policy.h"
-#include "engines/redis/quorum.h"
 #include "engines/redis/redis.h"
-#include "engines/redis/store.h"
+#include "engines/redis/redis_quorum.h"
+#include "engines/redis/redis_store.h"
 #include "transport/auth_file.h"
 
 hf_status hf_redis_get_credentials(struct hf_redis_config *config,
@@ -32,29 +32,29 @@ hf_status hf_redis_get_credentials(struct hf_redis_config *config,
 void hf_redis_warn_unlisted(const struct hf_redis_config *config,
                             const struct hf_engine_host *host)
 {
-    char place[HF_REDIS_PLACE_BYTES];
+    char address[HF_REDIS_ADDRESS_BYTES];
 
     if (!config->unlisted)
         return;
-    hf_redis_config_place(config, place);
+    hf_redis_config_address(config, address);
     host->log(host->host, HF_LOG_WARNING,
               "HOLDFAST_AUTH_FILE has no line for %s: no credentials are used "
               "there",
-              place);
+              address);
 }
 
 static hf_status start(const struct hf_redis_config *config,
                        const struct hf_engine_host *host,
                        struct hf_engine **engine, struct hf_error *error)
 {
-    char description[HF_REDIS_PLACE_BYTES + 32];
-    char place[HF_REDIS_PLACE_BYTES];
+    char description[HF_REDIS_ADDRESS_BYTES + 32];
+    char address[HF_REDIS_ADDRESS_BYTES];
     struct hf_leased_config leased = {
         .ttl_ms = config->ttl_ms,
-        .place = place,
+        .server_address = address,
         .reconnect = &config->reconnect,
         .servers = config->host_count,
-        .renewal_most = HF_REDIS_RENEWAL_MOST,
+        .renewal_piece_max = HF_REDIS_RENEWAL_PIECE_MAX,
     };
     struct hf_engine *made;
     struct hf_store *store;
@@ -63,12 +63,12 @@ static hf_status start(const struct hf_redis_config *config,
     if (status != HF_OK)
         return status;
     hf_redis_warn_unlisted(config, host);
-    hf_redis_config_place(config, place);
+    hf_redis_config_address(config, address);
     (void)snprintf(description, sizeof description,
                    config->path[0] != '\0' ? "redis:%s?db=%u"
                    : config->tls           ? "rediss://%s/%u"
                                            : "redis://%s/%u",
-                   place, config->db);
+                   address, config->db);
     if ((made = hf_leased_engine_new(host, description, error)) == NULL)
         return error->status;
     store = hf_redis_store_new(made, config, error);

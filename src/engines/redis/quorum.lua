@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- One of several servers that agree on an order: src/engines/leased/store.h,
--- struct hf_store_accord.  What is only proposed stands half a place before its
+-- struct hf_store_quorum_args.  What is only proposed stands half a place before its
 -- number.
 
 if not operations[ARGV[1]] then

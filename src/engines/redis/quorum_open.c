@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "core/quote.h"
 #include "core/reconnect_policy.h"
-#include "engines/redis/quorum.h"
+#include "engines/redis/redis_quorum.h"
 
 static const char *const known_options[] = {
     "ttl", "rejoin", "retry", "auth_file", "ca", "cert", "key", NULL};
@@ -18,7 +18,7 @@ static const char *const known_options[] = {
  */
 
 /* What is said behind the servers is said of each. */
-static void lend_options(struct hf_url *server, const struct hf_url *url)
+static void copy_shared_options(struct hf_url *server, const struct hf_url *url)
 {
     for (size_t i = 0; i < url->option_count; i++) {
         const char *key = url->options[i].key;
@@ -36,7 +36,7 @@ static hf_status read_parsed(struct hf_redis_config *config,
 {
     hf_status status;
 
-    lend_options(server, url);
+    copy_shared_options(server, url);
     status = hf_redis_config_parse(config, server, error);
     if (status == HF_OK)
         status = hf_redis_get_credentials(config, server, error);
@@ -68,7 +68,7 @@ static hf_status read_server(struct hf_redis_config *config, const char *text,
 static hf_status check_count(const struct hf_redis_quorum_config *config,
                              const char *rest, struct hf_error *error)
 {
-    if (rest == NULL && config->count >= HF_QUORUM_SERVERS_LEAST &&
+    if (rest == NULL && config->count >= HF_QUORUM_SERVERS_MIN &&
         config->count % 2 == 1)
         return HF_OK;
     return hf_error_set(error, HF_EURL,
@@ -76,17 +76,17 @@ static hf_status check_count(const struct hf_redis_quorum_config *config,
                         "from %d to %d, as in "
                         "\"quorum:redis://a,redis://b,redis://c?ttl=10s\"",
                         rest != NULL ? "more than " : "", config->count,
-                        HF_QUORUM_SERVERS_LEAST, HF_QUORUM_SERVERS_MOST);
+                        HF_QUORUM_SERVERS_MIN, HF_QUORUM_SERVERS_MAX);
 }
 
-static bool is_same(const struct hf_redis_config *a,
-                    const struct hf_redis_config *b)
+static bool has_same_address(const struct hf_redis_config *a,
+                             const struct hf_redis_config *b)
 {
-    char place_a[HF_REDIS_PLACE_BYTES], place_b[HF_REDIS_PLACE_BYTES];
+    char address_a[HF_REDIS_ADDRESS_BYTES], address_b[HF_REDIS_ADDRESS_BYTES];
 
-    hf_redis_config_place(a, place_a);
-    hf_redis_config_place(b, place_b);
-    return strcmp(place_a, place_b) == 0;
+    hf_redis_config_address(a, address_a);
+    hf_redis_config_address(b, address_b);
+    return strcmp(address_a, address_b) == 0;
 }
 
 /* Each is to be one more that may fail, and has to be spoken to in one way. */
@@ -99,7 +99,7 @@ static hf_status check_distinct(const struct hf_redis_quorum_config *config,
                                 "quorum: has servers of redis: and of rediss:; "
                                 "expected one of them for all");
         for (size_t k = 0; k < i; k++) {
-            if (is_same(&config->servers[i], &config->servers[k]))
+            if (has_same_address(&config->servers[i], &config->servers[k]))
                 return hf_error_set(error, HF_EURL,
                                     "quorum: has one server twice, as number "
                                     "%zu and %zu; expected servers that fail "
@@ -118,7 +118,7 @@ static hf_status read_rejoin(struct hf_redis_quorum_config *config,
     config->ttl_ms = config->servers[0].ttl_ms;
     config->rejoin_ms = HF_REDIS_REJOIN_MS;
     if (text != NULL && (!hf_duration_parse(text, &config->rejoin_ms) ||
-                         config->rejoin_ms > HF_LEASED_TTL_MOST_MS))
+                         config->rejoin_ms > HF_LEASED_TTL_MAX_MS))
         return hf_error_set(error, HF_EURL,
                             "rejoin=%s is not a duration in range; expected "
                             "one from ttl= to 1h, such as 60s",
@@ -141,7 +141,7 @@ static hf_status read_servers(struct hf_redis_quorum_config *config, char *text,
     char *rest = text;
     const char *server;
 
-    while (rest != NULL && config->count < HF_QUORUM_SERVERS_MOST) {
+    while (rest != NULL && config->count < HF_QUORUM_SERVERS_MAX) {
         server = strsep(&rest, ",");
         if (read_server(&config->servers[config->count], server, url, &own) !=
             HF_OK)
@@ -177,28 +177,28 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
 /* ------------------------------------------------------------------ open -- */
 
 #define DESCRIPTION_BYTES                                                      \
-    ((size_t)HF_QUORUM_SERVERS_MOST * (HF_REDIS_PLACE_BYTES + 32))
+    ((size_t)HF_QUORUM_SERVERS_MAX * (HF_REDIS_ADDRESS_BYTES + 32))
 
 /* "127.0.0.1:1,127.0.0.1:2"; with ${whole} as a URL. */
-static void describe(const struct hf_redis_quorum_config *config, bool whole,
+static void describe(const struct hf_redis_quorum_config *config, bool as_url,
                      char *text, size_t bytes)
 {
-    char place[HF_REDIS_PLACE_BYTES];
+    char address[HF_REDIS_ADDRESS_BYTES];
     size_t used = 0;
 
     for (size_t i = 0; i < config->count && used < bytes; i++) {
         const struct hf_redis_config *server = &config->servers[i];
-        const char *form = !whole                    ? "%s%s"
+        const char *form = !as_url                   ? "%s%s"
                            : server->path[0] != '\0' ? "%sredis:%s"
                            : server->tls             ? "%srediss://%s"
                                                      : "%sredis://%s";
 
-        hf_redis_config_place(server, place);
+        hf_redis_config_address(server, address);
         used += (size_t)snprintf(text + used, bytes - used, form,
-                                 i > 0   ? ","
-                                 : whole ? "quorum:"
-                                         : "",
-                                 place);
+                                 i > 0    ? ","
+                                 : as_url ? "quorum:"
+                                          : "",
+                                 address);
     }
 }
 
@@ -208,9 +208,9 @@ static hf_status start(const struct hf_redis_quorum_config *config,
 {
     struct hf_leased_config leased = {
         .ttl_ms = config->ttl_ms,
-        .place = text,
+        .server_address = text,
         .reconnect = &config->reconnect,
-        .renewal_most = HF_REDIS_RENEWAL_MOST,
+        .renewal_piece_max = HF_REDIS_RENEWAL_PIECE_MAX,
     };
     struct hf_random random;
     struct hf_engine *made;

@@ -6,21 +6,21 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "engines/redis/link.h"
-#include "engines/redis/quorum.h"
+#include "engines/redis/redis_link.h"
+#include "engines/redis/redis_quorum.h"
 
 /* Whom a link tells. */
-struct place {
+struct server_ref {
     struct hf_store *store;
-    size_t number;
+    size_t index;
 };
 
 struct hf_store {
-    struct hf_redis_base base;
+    struct hf_redis_link_shared shared;
     struct hf_quorum *quorum;
     size_t count;
-    struct hf_redis_link *links[HF_QUORUM_SERVERS_MOST];
-    struct place places[HF_QUORUM_SERVERS_MOST];
+    struct hf_redis_link *links[HF_QUORUM_SERVERS_MAX];
+    struct server_ref server_refs[HF_QUORUM_SERVERS_MAX];
     /* Of the clock that stops in suspend: what it brings about, that a server
      * is given up or tried again, may be late. */
     uv_timer_t timer;
@@ -28,12 +28,12 @@ struct hf_store {
 
 static uint64_t now_ms(const struct hf_store *store)
 {
-    return hf_leased_engine_now_ms(store->base.engine);
+    return hf_leased_engine_now_ms(store->shared.engine);
 }
 
 static struct hf_leased *leased_of(const struct hf_store *store)
 {
-    return store->base.engine->leased;
+    return store->shared.engine->leased;
 }
 
 /* ------------------------------------------------------------------ time -- */
@@ -42,9 +42,9 @@ static void on_timer(uv_timer_t *timer)
 {
     struct hf_store *store = timer->data;
 
-    hf_leased_engine_enter(store->base.engine);
+    hf_leased_engine_enter(store->shared.engine);
     hf_quorum_tick(store->quorum, now_ms(store));
-    hf_leased_engine_leave(store->base.engine);
+    hf_leased_engine_leave(store->shared.engine);
 }
 
 static void arm(struct hf_store *store)
@@ -56,7 +56,7 @@ static void arm(struct hf_store *store)
         (void)uv_timer_stop(&store->timer);
         return;
     }
-    uv_update_time(store->base.engine->loop);
+    uv_update_time(store->shared.engine->loop);
     (void)uv_timer_start(&store->timer, on_timer, at_ms > at ? at_ms - at : 0,
                          0);
 }
@@ -66,69 +66,70 @@ static void arm(struct hf_store *store)
 static void on_link_up(void *arg, struct hf_redis_link *link,
                        uint64_t server_ms)
 {
-    const struct place *place = arg;
+    const struct server_ref *server_ref = arg;
 
-    hf_quorum_server_up(place->store->quorum, place->number, server_ms,
-                        link->served_ms, now_ms(place->store));
+    hf_quorum_server_up(server_ref->store->quorum, server_ref->index, server_ms,
+                        link->served_ms, now_ms(server_ref->store));
 }
 
 static void on_link_down(void *arg, struct hf_redis_link *link,
                          hf_status status, const char *why)
 {
-    const struct place *place = arg;
+    const struct server_ref *server_ref = arg;
 
     (void)link;
-    hf_quorum_server_down(place->store->quorum, place->number, status, why,
-                          now_ms(place->store));
+    hf_quorum_server_down(server_ref->store->quorum, server_ref->index, status,
+                          why, now_ms(server_ref->store));
 }
 
 static void on_link_answered(void *arg, struct hf_redis_link *link,
                              struct hf_store_call *call,
                              const struct hf_store_answer *answer)
 {
-    const struct place *place = arg;
+    const struct server_ref *server_ref = arg;
 
     (void)link;
-    hf_quorum_server_answered(place->store->quorum, call, answer,
-                              now_ms(place->store));
+    hf_quorum_server_answered(server_ref->store->quorum, call, answer,
+                              now_ms(server_ref->store));
 }
 
 static void on_link_notice(void *arg, struct hf_redis_link *link,
                            const struct hf_store_notice *notice)
 {
-    const struct place *place = arg;
+    const struct server_ref *server_ref = arg;
 
     (void)link;
-    hf_quorum_server_notice(place->store->quorum, place->number, notice,
-                            now_ms(place->store));
+    hf_quorum_server_notice(server_ref->store->quorum, server_ref->index,
+                            notice, now_ms(server_ref->store));
 }
 
 /* ------------------------------------------------- asked of by the quorum --
  */
 
-static void op_connect(void *servers, size_t server, const char *session)
+static void quorum_connect(void *servers, size_t server, const char *session)
 {
     hf_redis_link_open(((struct hf_store *)servers)->links[server], session);
 }
 
-static void op_disconnect(void *servers, size_t server)
+static void quorum_disconnect(void *servers, size_t server)
 {
     hf_redis_link_close(((struct hf_store *)servers)->links[server]);
 }
 
-static void op_call(void *servers, size_t server, struct hf_store_call *call)
+static void quorum_call(void *servers, size_t server,
+                        struct hf_store_call *call)
 {
     hf_redis_link_call(((struct hf_store *)servers)->links[server], call);
 }
 
-static const char *op_missing(const void *servers, size_t server)
+static const char *quorum_awaited(const void *servers, size_t server)
 {
-    return hf_redis_link_missing(
+    return hf_redis_link_awaited(
         ((const struct hf_store *)servers)->links[server]);
 }
 
-static const struct hf_quorum_ops quorum_ops = {op_connect, op_disconnect,
-                                                op_call, op_missing};
+static const struct hf_quorum_ops quorum_ops = {
+    quorum_connect, quorum_disconnect, quorum_call, quorum_awaited};
 
 static void on_up(void *arg, uint64_t server_ms, uint64_t at_ms)
 {
@@ -193,7 +194,7 @@ static void store_free(struct hf_store *store)
     for (size_t i = 0; i < store->count; i++)
         hf_redis_link_free(store->links[i]);
     store->count = 0;
-    hf_redis_base_end(&store->base);
+    hf_redis_link_shared_free(&store->shared);
     if (store->quorum != NULL)
         hf_quorum_free(store->quorum);
     store->quorum = NULL;
@@ -222,10 +223,10 @@ static bool make_links(struct hf_store *store,
     };
 
     for (size_t i = 0; i < config->count; i++) {
-        store->places[i] = (struct place){store, i};
-        user.arg = &store->places[i];
+        store->server_refs[i] = (struct server_ref){store, i};
+        user.arg = &store->server_refs[i];
         store->links[i] =
-            hf_redis_link_new(&store->base, &config->servers[i], &user);
+            hf_redis_link_new(&store->shared, &config->servers[i], &user);
         if (store->links[i] == NULL)
             return false;
         store->count++;
@@ -258,12 +259,12 @@ struct hf_store *hf_redis_quorum_store_new(
         (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");
         return NULL;
     }
-    if (hf_redis_base_begin(&store->base, engine, &config->servers[0], error) !=
-        HF_OK) {
+    if (hf_redis_link_shared_init(&store->shared, engine, &config->servers[0],
+                                  error) != HF_OK) {
         hf_free(store);
         return NULL;
     }
-    store->base.told_forgets = true; /* that is what rejoin= is for */
+    store->shared.warned_not_durable = true; /* that is what rejoin= is for */
     (void)uv_timer_init(engine->loop, &store->timer);
     store->timer.data = store;
     if (make_links(store, config) && make_quorum(store, config, random))

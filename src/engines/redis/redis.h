@@ -3,7 +3,7 @@
 #ifndef HF_ENGINES_REDIS_REDIS_H
 #define HF_ENGINES_REDIS_REDIS_H
 
-#include "engines/leased/engine.h"
+#include "engines/leased/leased_engine.h"
 
 /* As hf_engine_ops.open. */
 hf_status hf_redis_open(const struct hf_url *url,

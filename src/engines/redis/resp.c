@@ -6,15 +6,15 @@
 
 #include "core/memory.h"
 
-#define ROOM_LEAST 4096
+#define ROOM_MIN 4096
 
 /* Of 2^64 - 1. */
-#define DIGITS_MOST 20
+#define DIGITS_MAX 20
 
 /* Room for ${count} bytes more, or .failed. */
 static bool make_room(struct hf_resp *resp, size_t count)
 {
-    size_t room = resp->room > 0 ? resp->room : ROOM_LEAST;
+    size_t room = resp->room > 0 ? resp->room : ROOM_MIN;
     char *bytes;
 
     while (room - resp->used < count)
@@ -41,9 +41,9 @@ static void append(struct hf_resp *resp, const void *bytes, size_t count)
 
 /* ${number} in the last bytes of ${text}; where they begin.  Without printf(),
  * because a call has some forty of these. */
-static char *write_digits(char text[DIGITS_MOST], uint64_t number)
+static char *write_digits(char text[DIGITS_MAX], uint64_t number)
 {
-    size_t at = DIGITS_MOST;
+    size_t at = DIGITS_MAX;
 
     do
         text[--at] = (char)('0' + number % 10);
@@ -53,8 +53,8 @@ static char *write_digits(char text[DIGITS_MOST], uint64_t number)
 
 static void append_header(struct hf_resp *resp, char kind, size_t count)
 {
-    char text[1 + DIGITS_MOST + 2];
-    char *end = text + 1 + DIGITS_MOST;
+    char text[1 + DIGITS_MAX + 2];
+    char *end = text + 1 + DIGITS_MAX;
     char *at = write_digits(text + 1, count);
 
     *--at = kind;
@@ -87,10 +87,10 @@ void hf_resp_put_raw(struct hf_resp *resp, const void *bytes, size_t count)
 
 void hf_resp_put_number(struct hf_resp *resp, uint64_t number)
 {
-    char text[DIGITS_MOST];
+    char text[DIGITS_MAX];
     const char *at = write_digits(text, number);
 
-    hf_resp_put(resp, at, (size_t)(text + DIGITS_MOST - at));
+    hf_resp_put(resp, at, (size_t)(text + DIGITS_MAX - at));
 }
 
 void hf_resp_drop(struct hf_resp *resp, size_t count)

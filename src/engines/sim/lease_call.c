@@ -23,17 +23,17 @@ static void *copy_bytes(void **memory, const void *bytes, size_t count)
     return *memory;
 }
 
-static struct hf_store_stake *copy_stakes(const struct hf_store_call *call)
+static struct hf_store_ticket_set *copy_stakes(const struct hf_store_call *call)
 {
-    struct hf_store_stake *stakes =
-        lease_must(calloc(call->stake_count + 1, sizeof *stakes));
+    struct hf_store_ticket_set *stakes =
+        lease_must(calloc(call->ticket_set_count + 1, sizeof *stakes));
     void *memory;
 
-    for (size_t i = 0; i < call->stake_count; i++) {
-        stakes[i] = call->stakes[i];
-        stakes[i].queue = copy_text(&memory, call->stakes[i].queue);
+    for (size_t i = 0; i < call->ticket_set_count; i++) {
+        stakes[i] = call->ticket_sets[i];
+        stakes[i].queue = copy_text(&memory, call->ticket_sets[i].queue);
         stakes[i].tickets =
-            copy_bytes(&memory, call->stakes[i].tickets,
+            copy_bytes(&memory, call->ticket_sets[i].tickets,
                        stakes[i].count * sizeof(struct hf_ticket_id));
     }
     return stakes;
@@ -47,15 +47,15 @@ void lease_call_copy(struct lease_call *copy, const struct hf_store_call *call)
     copy->call.payload = copy_text(&copy->memory[2], call->payload);
     copy->call.tickets = copy_bytes(&copy->memory[3], call->tickets,
                                     call->count * sizeof(struct hf_ticket_id));
-    copy->call.stakes = copy->memory[4] = copy_stakes(call);
+    copy->call.ticket_sets = copy->memory[4] = copy_stakes(call);
 }
 
 void lease_call_free(struct lease_call *copy)
 {
     if (copy->memory[4] != NULL) {
-        for (size_t i = 0; i < copy->call.stake_count; i++) {
-            free((void *)(uintptr_t)copy->call.stakes[i].queue);
-            free((void *)(uintptr_t)copy->call.stakes[i].tickets);
+        for (size_t i = 0; i < copy->call.ticket_set_count; i++) {
+            free((void *)(uintptr_t)copy->call.ticket_sets[i].queue);
+            free((void *)(uintptr_t)copy->call.ticket_sets[i].tickets);
         }
     }
     for (size_t i = 0; i < sizeof copy->memory / sizeof copy->memory[0]; i++)

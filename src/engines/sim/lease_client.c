@@ -248,9 +248,9 @@ static struct hf_leased *machine_new(struct hf_store *client)
 {
     struct hf_sim *sim = client->engine->sim;
     struct hf_leased_config config = {.ttl_ms = sim->config.timeout_ms,
-                                      .place = "model",
+                                      .server_address = "model",
                                       .reconnect = sim->config.reconnect,
-                                      .renewal_most =
+                                      .renewal_piece_max =
                                           sim->config.leases.renewal_most};
     struct hf_engine_host host = {
         .event = on_event, .log = on_log, .host = client};

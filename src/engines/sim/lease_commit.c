@@ -65,7 +65,7 @@ static enum lease_commit choose(struct hf_sim *sim,
                                 const struct hf_store_call *call)
 {
     /* A goodbye that fails is not repeated: its tickets run out. */
-    if (call->kind == HF_STORE_GOODBYE)
+    if (call->kind == HF_STORE_CLOSE_SESSION)
         return LEASE_COMMITTED;
     if (is_away(sim) && hf_store_call_writes(call))
         return sim_happens(sim, 500000) ? LEASE_UNCONFIRMED

@@ -178,7 +178,7 @@ void lease_mark(struct hf_sim *sim, struct sim_queue *queue, bool up)
                                  .payload = "",
                                  .not_after_ms = UINT64_MAX};
 
-    call.kind = up ? HF_STORE_RAISE : HF_STORE_LOWER;
+    call.kind = up ? HF_STORE_SET_FLAG : HF_STORE_CLEAR_FLAG;
     call.queue = marks_of(sim, queue);
     call.ticket = hf_ticket_id_random(&sim->random);
     lease_confirmed(sim);

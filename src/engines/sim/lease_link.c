@@ -101,11 +101,11 @@ static void greet(struct lease_link *link)
 static void renew_in_part(struct lease_world *leases, uint64_t clock_ms,
                           struct lease_call *copy, struct lease_answer *answer)
 {
-    size_t count = copy->call.stake_count;
+    size_t count = copy->call.ticket_set_count;
 
-    copy->call.stake_count /= 2;
+    copy->call.ticket_set_count /= 2;
     lease_server_carry_out(leases->server, clock_ms, copy, answer);
-    copy->call.stake_count = count;
+    copy->call.ticket_set_count = count;
     lease_answer_free(answer);
     memset(answer, 0, sizeof *answer);
 }
@@ -123,7 +123,7 @@ static bool fails(struct hf_sim *sim, struct lease_call *copy,
                           "the server refused to add a ticket", clock_ms);
         return true;
     }
-    if (copy->call.kind == HF_STORE_GOODBYE ||
+    if (copy->call.kind == HF_STORE_CLOSE_SESSION ||
         !sim_happens(sim, sim->config.refuse_chance))
         return false;
     unsure = sim_happens(sim, 500000);
@@ -267,7 +267,7 @@ void lease_link_call(struct lease_link *link, struct hf_store_call *call)
 
     message->call = call;
     message->item.background =
-        call->kind == HF_STORE_RENEW || call->kind == HF_STORE_PROBE;
+        call->kind == HF_STORE_RENEW || call->kind == HF_STORE_EXISTS;
     if (link->ended)
         return; /* the client will hear so */
     lease_call_copy(&message->copy, call);

@@ -51,7 +51,7 @@ void lease_tell_waiters(struct lease_server *server, const char *queue,
         const struct lease_row *before;
 
         if (strcmp(row->queue, queue) != 0 ||
-            hf_store_is_apart(row->ticket.kind))
+            hf_store_is_double_barrier_kind(row->ticket.kind))
             continue;
         before = row->ticket.kind == HF_TICKET_READ    ? writer
                  : row->ticket.kind == HF_TICKET_LEASE ? NULL

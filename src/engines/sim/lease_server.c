@@ -58,7 +58,7 @@ static void trim(const struct hf_store_call *call, struct lease_answer *answer)
         lease_answer_add(answer, &part.tickets[i],
                          lease_of(&queue, &part.tickets[i].id));
     answer->answer.partial = true;
-    answer->answer.more = part.more_ahead;
+    answer->answer.more_ahead = part.more_ahead;
     free(tickets);
     lease_answer_free(&queue);
 }
@@ -73,7 +73,7 @@ static void list(const struct lease_server *server, uint64_t clock_ms,
         const struct lease_row *row = server->rows[i];
 
         if (strcmp(row->queue, call->queue) == 0 &&
-            hf_store_is_apart(row->ticket.kind) == members)
+            hf_store_is_double_barrier_kind(row->ticket.kind) == members)
             add(answer, row, clock_ms);
     }
     if (server->partial && hf_store_call_may_be_partial(call))
@@ -99,8 +99,8 @@ static void enqueue(struct lease_server *server, uint64_t clock_ms,
 static void renew(struct lease_server *server, uint64_t clock_ms,
                   const struct hf_store_call *call, struct lease_answer *answer)
 {
-    for (size_t s = 0; s < call->stake_count; s++) {
-        const struct hf_store_stake *stake = &call->stakes[s];
+    for (size_t s = 0; s < call->ticket_set_count; s++) {
+        const struct hf_store_ticket_set *stake = &call->ticket_sets[s];
 
         lease_rows_purge(server, stake->queue, clock_ms);
         for (size_t i = 0; i < stake->count; i++) {
@@ -115,7 +115,7 @@ static void renew(struct lease_server *server, uint64_t clock_ms,
             if (row->revoked > 0)
                 add(answer, row, clock_ms);
         }
-        if (stake->looks)
+        if (stake->watches_queue)
             lease_look(server, clock_ms, stake->queue, call);
     }
 }
@@ -249,7 +249,7 @@ static bool stamp(struct lease_server *server, uint64_t clock_ms,
         return false;
     if (count_of(server, call->queue, HF_TICKET_READY, &id) > 0)
         (void)withdraw(server, call->queue, call->session, &id);
-    put_mark(server, clock_ms, call->queue, HF_TICKET_READY, &call->mark);
+    put_mark(server, clock_ms, call->queue, HF_TICKET_READY, &call->flag);
     lease_tell_lookers(server, call->queue);
     return true;
 }
@@ -257,8 +257,8 @@ static bool stamp(struct lease_server *server, uint64_t clock_ms,
 static void say_goodbye(struct lease_server *server,
                         const struct hf_store_call *call)
 {
-    for (size_t s = 0; s < call->stake_count; s++) {
-        const struct hf_store_stake *stake = &call->stakes[s];
+    for (size_t s = 0; s < call->ticket_set_count; s++) {
+        const struct hf_store_ticket_set *stake = &call->ticket_sets[s];
 
         for (size_t i = 0; i < stake->count; i++)
             (void)withdraw(server, stake->queue, call->session,
@@ -279,11 +279,11 @@ static void act(struct lease_server *server, uint64_t clock_ms,
         list(server, clock_ms, call, answer);
         break;
     case HF_STORE_LIST:
-        if (call->looks)
+        if (call->watches_queue)
             lease_look(server, clock_ms, call->queue, call);
         list(server, clock_ms, call, answer);
         break;
-    case HF_STORE_PROBE:
+    case HF_STORE_EXISTS:
         probe(server, clock_ms, call, answer);
         break;
     case HF_STORE_REMOVE:
@@ -299,16 +299,16 @@ static void act(struct lease_server *server, uint64_t clock_ms,
     case HF_STORE_DESCRIBE:
         answer->answer.found = describe(server, call);
         break;
-    case HF_STORE_RAISE:
+    case HF_STORE_SET_FLAG:
         answer->answer.found = raise_mark(server, clock_ms, call);
         break;
-    case HF_STORE_LOWER:
+    case HF_STORE_CLEAR_FLAG:
         answer->answer.found = lower_mark(server, call);
         break;
-    case HF_STORE_STAMP:
+    case HF_STORE_NEW_GENERATION:
         answer->answer.found = stamp(server, clock_ms, call);
         break;
-    case HF_STORE_GOODBYE:
+    case HF_STORE_CLOSE_SESSION:
         say_goodbye(server, call);
         break;
     }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/calls.h"
+
+#include <assert.h>
+
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "engines/leased/leased_private.h"
+
+/* The patience for one call.  A renewal is sent at five sixteenths of the ttl
+ * and given up a third later: a third is left to find the server again.  But
+ * not less than a server that is busy may need, nor more than anybody wants to
+ * wait for one that is gone. */
+#define CALL_TIMEOUT_MIN_MS UINT64_C(500)
+#define CALL_TIMEOUT_MAX_MS UINT64_C(10000)
+
+uint64_t hf_leased_call_timeout_ms(uint64_t ttl_ms)
+{
+    return hf_min_ms(hf_max_ms(ttl_ms / 3, CALL_TIMEOUT_MIN_MS),
+                     CALL_TIMEOUT_MAX_MS);
+}
+
+struct hf_leased_call *hf_leased_call_new(struct hf_leased *leased,
+                                          enum hf_store_call_kind kind,
+                                          const char *queue,
+                                          struct hf_request *request)
+{
+    struct hf_leased_call *call = hf_alloc(sizeof *call);
+
+    if (call == NULL)
+        return NULL;
+    call->store_call.kind = kind;
+    call->store_call.session = leased->session.name;
+    call->store_call.ttl_ms = leased->config.ttl_ms;
+    call->request = request;
+    if (queue == NULL)
+        return call;
+    if ((call->queue = hf_leased_queue_ref(&leased->queue_table, queue)) ==
+        NULL) {
+        hf_free(call);
+        return NULL;
+    }
+    call->store_call.queue = call->queue->name;
+    return call;
+}
+
+static void append(struct hf_leased_call_list *list,
+                   struct hf_leased_call *call)
+{
+    call->next = NULL;
+    call->previous = list->last;
+    if (list->last != NULL)
+        list->last->next = call;
+    else
+        list->first = call;
+    list->last = call;
+}
+
+static void unlink_call(struct hf_leased_call_list *list,
+                        struct hf_leased_call *call)
+{
+    if (call->previous != NULL)
+        call->previous->next = call->next;
+    else
+        list->first = call->next;
+    if (call->next != NULL)
+        call->next->previous = call->previous;
+    else
+        list->last = call->previous;
+}
+
+static void send(struct hf_leased *leased, struct hf_leased_call *call)
+{
+    call->sent_at_ms = leased->now_ms;
+    call->deadline_at_ms = hf_after_ms(
+        leased->now_ms, hf_leased_call_timeout_ms(leased->config.ttl_ms));
+    call->store_call.not_after_ms = hf_leased_session_not_after_ms(leased);
+    append(&leased->calls.sent, call);
+    leased->calls.sent_count++;
+    leased->store_ops.call(leased->store, &call->store_call);
+}
+
+static bool may_send(const struct hf_leased *leased)
+{
+    return leased->calls.sent_count < HF_LEASED_CALLS_SENT_MAX;
+}
+
+/* A GOODBYE takes along what those that wait have not put in yet. */
+static bool skips_the_wait(const struct hf_leased_call *call)
+{
+    return call->store_call.kind == HF_STORE_RENEW ||
+           call->store_call.kind == HF_STORE_CLOSE_SESSION;
+}
+
+void hf_leased_call_begin(struct hf_leased *leased, struct hf_leased_call *call,
+                          hf_leased_answered_fn *answered)
+{
+    struct hf_leased_calls *calls = &leased->calls;
+
+    call->answered = answered;
+    call->number = ++calls->number;
+    if (skips_the_wait(call) ||
+        (calls->waiting.first == NULL && may_send(leased)))
+        send(leased, call);
+    else
+        append(&calls->waiting, call);
+}
+
+/* There may be room for those that wait; after a goodbye nothing is sent. */
+static void send_waiting(struct hf_leased *leased)
+{
+    struct hf_leased_calls *calls = &leased->calls;
+
+    while (calls->waiting.first != NULL && may_send(leased) &&
+           hf_leased_session_usable(&leased->session)) {
+        struct hf_leased_call *call = calls->waiting.first;
+
+        unlink_call(&calls->waiting, call);
+        send(leased, call);
+    }
+}
+
+void hf_leased_call_free(struct hf_leased *leased, struct hf_leased_call *call)
+{
+    if (call->queue != NULL)
+        hf_leased_queue_unref(&leased->queue_table, call->queue);
+    hf_free(call->memory);
+    hf_free(call);
+}
+
+void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
+                        const struct hf_store_answer *answer)
+{
+    unlink_call(&leased->calls.sent, call);
+    leased->calls.sent_count--;
+    call->answered(leased, call, answer);
+    hf_leased_call_free(leased, call);
+    send_waiting(leased);
+}
+
+static void end_unsent(struct hf_leased *leased, struct hf_leased_call *call)
+{
+    const struct hf_store_answer unsent = {
+        .failure = HF_FAILURE_RETRY,
+        .status = HF_EUNREACHABLE,
+        .text = "the connection ended before the request was sent"};
+
+    unlink_call(&leased->calls.waiting, call);
+    call->answered(leased, call, &unsent);
+    hf_leased_call_free(leased, call);
+}
+
+void hf_leased_calls_abort(struct hf_leased *leased)
+{
+    /* Whoever is told can make no new call: there is no link. */
+    while (leased->calls.sent.first != NULL)
+        hf_leased_call_end(leased, leased->calls.sent.first, NULL);
+    while (leased->calls.waiting.first != NULL)
+        end_unsent(leased, leased->calls.waiting.first);
+}
+
+static bool has(const struct hf_leased_call_list *list,
+                enum hf_store_call_kind kind, const struct hf_ticket_id *id)
+{
+    for (const struct hf_leased_call *call = list->first; call != NULL;
+         call = call->next)
+        if (call->store_call.kind == kind &&
+            hf_ticket_id_equal(&call->store_call.ticket, id))
+            return true;
+    return false;
+}
+
+bool hf_leased_calls_has(const struct hf_leased *leased,
+                         enum hf_store_call_kind kind,
+                         const struct hf_ticket_id *id)
+{
+    return has(&leased->calls.sent, kind, id) ||
+           has(&leased->calls.waiting, kind, id);
+}
+
+uint64_t hf_leased_calls_deadline_ms(const struct hf_leased *leased)
+{
+    const struct hf_leased_call *oldest = leased->calls.sent.first;
+
+    return oldest == NULL ? HF_FOREVER : oldest->deadline_at_ms;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/leased_engine.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "core/errno_text.h"
+#include "core/error.h"
+#include "core/memory.h"
+
+uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
+{
+    return engine->host.now_ms(engine->host.host);
+}
+
+/* ----------------------------------------------------------------- turns -- */
+
+/* What calls it made are flushed together. */
+static uint64_t end_turn(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    engine->ops.flush(engine->store);
+    return hf_leased_wake_at_ms(engine->leased);
+}
+
+static void on_due(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    hf_leased_tick(engine->leased, hf_leased_engine_now_ms(engine));
+}
+
+static void release(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    hf_free(engine->description);
+    hf_free(engine);
+}
+
+void hf_leased_engine_enter(struct hf_engine *engine)
+{
+    hf_engine_loop_enter(&engine->turns);
+}
+
+void hf_leased_engine_leave(struct hf_engine *engine)
+{
+    hf_engine_loop_leave(&engine->turns);
+}
+
+/* ------------------------------------------------------------- beginning -- */
+
+static hf_status prepare(struct hf_engine *engine, const char *description,
+                         struct hf_error *error)
+{
+    engine->description = hf_strdup(description);
+    if (engine->description == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    engine->loop = engine->host.loop(engine->host.host);
+    if (engine->loop == NULL)
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptors for a loop; raise the limit on "
+                            "open files");
+    return hf_engine_loop_open(&engine->turns, engine->loop, error);
+}
+
+struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
+                                       const char *description,
+                                       struct hf_error *error)
+{
+    struct hf_engine_loop_ops user = {end_turn, on_due, release, NULL};
+    struct hf_engine *engine = hf_alloc(sizeof *engine);
+
+    if (engine == NULL) {
+        (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+        return NULL;
+    }
+    engine->host = *host;
+    user.arg = engine;
+    hf_engine_loop_init(&engine->turns, &user);
+    if (prepare(engine, description, error) != HF_OK) {
+        hf_leased_engine_free(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+hf_status hf_leased_engine_start(struct hf_engine *engine,
+                                 const struct hf_leased_config *config,
+                                 const struct hf_store_ops *ops,
+                                 struct hf_store *store, struct hf_error *error)
+{
+    engine->ops = *ops;
+    engine->store = store;
+    engine->leased = hf_leased_new(config, &engine->host, ops, store,
+                                   hf_leased_engine_now_ms(engine));
+    if (engine->leased == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    hf_engine_loop_start(&engine->turns);
+    return HF_OK;
+}
+
+hf_status hf_leased_engine_random(struct hf_random *random,
+                                  struct hf_error *error)
+{
+    if (getrandom(random->s, sizeof random->s, 0) != (ssize_t)sizeof random->s)
+        return hf_error_set(error, HF_ELIMIT,
+                            "getrandom gave no random bytes: %s",
+                            hf_errno_text(errno));
+    random->s[0] |= 1; /* xoshiro must not start from nothing but zeros */
+    return HF_OK;
+}
+
+/* ------------------------------------------------------------------- end -- */
+
+void hf_leased_engine_free(struct hf_engine *engine)
+{
+    if (engine->leased != NULL)
+        hf_leased_free(engine->leased);
+    engine->leased = NULL;
+    if (engine->store != NULL)
+        engine->ops.free(engine->store);
+    engine->store = NULL;
+    hf_engine_loop_close(&engine->turns);
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+void hf_leased_engine_request(struct hf_engine *engine,
+                              struct hf_request *request)
+{
+    hf_leased_request(engine->leased, request, hf_leased_engine_now_ms(engine));
+    hf_engine_loop_run_soon(&engine->turns);
+}
+
+void hf_leased_engine_forget(struct hf_engine *engine, struct hf_request *watch)
+{
+    hf_leased_forget(engine->leased, watch, hf_leased_engine_now_ms(engine));
+    hf_engine_loop_run_soon(&engine->turns);
+}
+
+void hf_leased_engine_connect(struct hf_engine *engine)
+{
+    hf_leased_connect(engine->leased, hf_leased_engine_now_ms(engine));
+    hf_engine_loop_run_soon(&engine->turns);
+}
+
+const char *hf_leased_engine_describe(const struct hf_engine *engine)
+{
+    return engine->description;
+}
+
+void hf_leased_engine_after_fork(struct hf_engine *engine)
+{
+    if (engine->store != NULL)
+        engine->ops.after_fork(engine->store);
+    hf_engine_loop_after_fork(&engine->turns);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that take one call of the store, and what their answers mean. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "engines/leased/leased_private.h"
+
+/* ----------------------------------------------------------------- place -- */
+
+static void update_own_tickets(struct hf_leased *leased,
+                               const struct hf_leased_call *call,
+                               const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        struct hf_leased_ticket *ticket =
+            hf_leased_ticket_find(leased, &answer->tickets[i].id);
+
+        if (ticket == NULL || ticket->queue != call->queue ||
+            ticket->state != HF_LEASED_TICKET_PRESENT)
+            continue;
+        ticket->kind = answer->tickets[i].kind;
+        ticket->last_list = call->number;
+    }
+}
+
+static bool contains(const struct hf_store_answer *answer,
+                     const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        if (hf_ticket_id_equal(&answer->tickets[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+/* What is gone and not watched: its owner hears of it by this list if it was he
+ * who asked for it, else when he watches it. */
+static void drop_unlisted(struct hf_leased *leased,
+                          const struct hf_leased_call *call,
+                          struct hf_leased_ticket *ticket)
+{
+    if (ticket->queue != call->queue ||
+        ticket->state != HF_LEASED_TICKET_PRESENT ||
+        ticket->last_list == call->number || hf_leased_owner_watches(ticket))
+        return;
+    ticket->loss_unreported = true;
+    if (hf_ticket_id_equal(&ticket->id, &call->store_call.ticket))
+        hf_leased_ticket_remove(leased, ticket);
+}
+
+/* A part of a queue tells of the ticket that it was asked for, and not of
+ * others: renewals tell of these. */
+static void drop_all_unlisted(struct hf_leased *leased,
+                              const struct hf_leased_call *call,
+                              const struct hf_store_answer *answer)
+{
+    struct hf_leased_ticket *ticket = call->queue->tickets, *next;
+
+    if (answer->partial) {
+        ticket = hf_leased_ticket_find(leased, &call->store_call.ticket);
+        if (ticket != NULL)
+            drop_unlisted(leased, call, ticket);
+        return;
+    }
+    for (; ticket != NULL; ticket = next) {
+        next = ticket->next_in_queue;
+        drop_unlisted(leased, call, ticket);
+    }
+}
+
+static void enqueued(struct hf_leased *leased, struct hf_leased_call *call,
+                     const struct hf_store_answer *answer)
+{
+    struct hf_leased_ticket *ticket =
+        hf_leased_ticket_find(leased, &call->store_call.ticket);
+    bool unsure =
+        answer == NULL || (!answer->ok && answer->failure == HF_FAILURE_UNSURE);
+
+    if (ticket != NULL && unsure)
+        ticket->state = HF_LEASED_TICKET_UNSURE;
+    else if (ticket != NULL && answer != NULL && answer->ok)
+        ticket->state = HF_LEASED_TICKET_PRESENT;
+    else if (ticket != NULL)
+        hf_leased_ticket_remove(leased, ticket);
+    if (unsure || !answer->ok)
+        hf_leased_fail_with_answer(leased, call->request, answer);
+    else
+        hf_leased_answer_snapshot(leased, call->request, HF_EVENT_ENQUEUED,
+                                  answer);
+}
+
+/* Its ENQUEUE got no answer, and no renewal has shown it since. */
+static bool is_unsure(const struct hf_leased *leased,
+                      const struct hf_ticket_id *id)
+{
+    const struct hf_leased_ticket *ticket = hf_leased_ticket_find(leased, id);
+
+    return ticket != NULL && ticket->state == HF_LEASED_TICKET_UNSURE;
+}
+
+/* A list may show a ticket that the server can still lose: of reading nothing
+ * is written down, so it waits for no disk and no replica. */
+static bool lists_unsure_ticket(const struct hf_leased *leased,
+                                const struct hf_leased_call *call,
+                                const struct hf_store_answer *answer)
+{
+    return is_unsure(leased, &call->store_call.ticket) &&
+           contains(answer, &call->store_call.ticket);
+}
+
+static void listed(struct hf_leased *leased, struct hf_leased_call *call,
+                   const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_with_answer(leased, call->request, answer);
+        return;
+    }
+    if (lists_unsure_ticket(leased, call, answer)) {
+        hf_leased_fail(leased, call->request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                       "the ticket is there, but the server has not confirmed "
+                       "yet that it stays");
+        return;
+    }
+    update_own_tickets(leased, call, answer);
+    drop_all_unlisted(leased, call, answer);
+    hf_leased_answer_snapshot(leased, call->request, HF_EVENT_LISTED, answer);
+}
+
+/* --------------------------------------------------------------- changes -- */
+
+static void answer_found(struct hf_leased *leased,
+                         const struct hf_leased_call *call,
+                         enum hf_event_kind kind, bool found)
+{
+    struct hf_event event = {.kind = kind};
+
+    event.as.answer.request = call->request;
+    event.as.answer.found = found;
+    hf_leased_notify(leased, &event);
+}
+
+static void removed(struct hf_leased *leased, struct hf_leased_call *call,
+                    const struct hf_store_answer *answer)
+{
+    struct hf_leased_ticket *ticket;
+
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_with_answer(leased, call->request, answer);
+        return;
+    }
+    ticket = hf_leased_ticket_find(leased, &call->store_call.ticket);
+    if (ticket != NULL)
+        hf_leased_ticket_remove(leased, ticket);
+    hf_leased_ticket_gone(leased, call->queue->name, &call->store_call.ticket);
+    answer_found(leased, call, HF_EVENT_REMOVED, answer->found);
+}
+
+static void downgraded(struct hf_leased *leased, struct hf_leased_call *call,
+                       const struct hf_store_answer *answer)
+{
+    struct hf_leased_ticket *ticket;
+
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_with_answer(leased, call->request, answer);
+        return;
+    }
+    if (!answer->found) {
+        ticket = hf_leased_ticket_find(leased, &call->store_call.ticket);
+        if (ticket != NULL && ticket->loss_unreported)
+            hf_leased_ticket_remove(leased, ticket);
+        else if (ticket != NULL)
+            ticket->abandoned = true;
+        hf_leased_fail(leased, call->request, HF_FAILURE_FATAL, HF_ELOST,
+                       "there is no such write ticket of ours any more");
+        return;
+    }
+    ticket = hf_leased_ticket_find(leased, &call->store_call.ticket);
+    if (ticket != NULL)
+        ticket->kind = HF_TICKET_READ;
+    hf_leased_watches_gone(leased, call->queue->name, &call->store_call.ticket,
+                           HF_TICKET_WRITE);
+    answer_found(leased, call, HF_EVENT_DOWNGRADED, true);
+}
+
+static void revoke_answered(struct hf_leased *leased,
+                            struct hf_leased_call *call,
+                            const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_with_answer(leased, call->request, answer);
+    else
+        answer_found(leased, call, HF_EVENT_REVOKE_SENT, answer->found);
+}
+
+static void described(struct hf_leased *leased, struct hf_leased_call *call,
+                      const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_with_answer(leased, call->request, answer);
+    else
+        answer_found(leased, call, HF_EVENT_DESCRIBED, answer->found);
+}
+
+static void flag_answered(struct hf_leased *leased, struct hf_leased_call *call,
+                          const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_with_answer(leased, call->request, answer);
+    else
+        answer_found(leased, call, HF_EVENT_FLAG_UPDATED, answer->found);
+}
+
+static void generation_answered(struct hf_leased *leased,
+                                struct hf_leased_call *call,
+                                const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_with_answer(leased, call->request, answer);
+    else if (answer->found)
+        answer_found(leased, call, HF_EVENT_FLAG_UPDATED, true);
+    else
+        hf_leased_fail(leased, call->request, HF_FAILURE_RETRY, HF_EBUSY,
+                       "the member is not there, or too few others are");
+}
+
+/* ------------------------------------------------------------------- ask -- */
+
+static const struct request_kind {
+    enum hf_store_call_kind store_call;
+    hf_leased_answered_fn *answered;
+} request_kinds[] = {
+    [HF_REQUEST_ENQUEUE] = {HF_STORE_ENQUEUE, enqueued},
+    [HF_REQUEST_LIST] = {HF_STORE_LIST, listed},
+    [HF_REQUEST_REMOVE] = {HF_STORE_REMOVE, removed},
+    [HF_REQUEST_DOWNGRADE] = {HF_STORE_DOWNGRADE, downgraded},
+    [HF_REQUEST_REVOKE] = {HF_STORE_REVOKE, revoke_answered},
+    [HF_REQUEST_DESCRIBE] = {HF_STORE_DESCRIBE, described},
+    [HF_REQUEST_SET_FLAG] = {HF_STORE_SET_FLAG, flag_answered},
+    [HF_REQUEST_CLEAR_FLAG] = {HF_STORE_CLEAR_FLAG, flag_answered},
+    [HF_REQUEST_NEW_GENERATION] = {HF_STORE_NEW_GENERATION,
+                                   generation_answered},
+};
+
+/* Ours from now on, whatever comes of it.  False for lack of memory. */
+static bool add_own_ticket(struct hf_leased *leased,
+                           const struct hf_leased_call *call)
+{
+    struct hf_leased_ticket *ticket =
+        hf_leased_ticket_find(leased, &call->store_call.ticket);
+
+    if (ticket == NULL)
+        ticket =
+            hf_leased_ticket_add(leased, call->queue, &call->store_call.ticket);
+    if (ticket == NULL)
+        return false;
+    ticket->state = HF_LEASED_TICKET_ENQUEUING;
+    ticket->loss_unreported = ticket->abandoned = false;
+    ticket->kind = call->store_call.ticket_kind;
+    ticket->owner = call->request->own_ticket;
+    return true;
+}
+
+/* Also if it fails, and is asked for again once there is a link. */
+static void abandon(struct hf_leased *leased, const struct hf_request *request)
+{
+    struct hf_leased_ticket *ticket =
+        hf_leased_ticket_find(leased, &request->ticket);
+
+    if (ticket != NULL && request->operation == NULL)
+        ticket->abandoned = true;
+}
+
+const char *hf_leased_queue_of(const struct hf_request *request,
+                               char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES])
+{
+    bool of_flags = (request->kind == HF_REQUEST_SET_FLAG ||
+                     request->kind == HF_REQUEST_CLEAR_FLAG ||
+                     request->kind == HF_REQUEST_WATCH_QUEUE) &&
+                    request->ticket_kind == HF_TICKET_BARRIER;
+
+    if (!of_flags)
+        return request->queue;
+    (void)snprintf(flag_queue, HF_LEASED_FLAG_QUEUE_BYTES, "%s/",
+                   request->queue);
+    return flag_queue;
+}
+
+void hf_leased_begin_request(struct hf_leased *leased,
+                             struct hf_request *request)
+{
+    const struct request_kind *request_kind = &request_kinds[request->kind];
+    char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES];
+    struct hf_leased_call *call;
+
+    assert(request_kind->answered != NULL);
+    call = hf_leased_call_new(leased, request_kind->store_call,
+                              hf_leased_queue_of(request, flag_queue), request);
+    if (call == NULL) {
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    call->store_call.ticket = request->ticket;
+    call->store_call.ticket_kind = request->ticket_kind;
+    call->store_call.weight = request->weight;
+    call->store_call.payload = request->payload;
+    call->store_call.detailed = request->detailed;
+    call->store_call.limit = request->limit;
+    if (request->kind == HF_REQUEST_NEW_GENERATION)
+        call->store_call.flag = hf_ticket_id_random(&leased->config.random);
+    if (request->kind == HF_REQUEST_ENQUEUE && !add_own_ticket(leased, call)) {
+        hf_leased_call_free(leased, call);
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    if (request->kind == HF_REQUEST_REMOVE)
+        abandon(leased, request);
+    /* Answered before the list, it shows whether the ticket stays. */
+    if (request->kind == HF_REQUEST_LIST && is_unsure(leased, &request->ticket))
+        hf_leased_renew(leased);
+    hf_leased_call_begin(leased, call, request_kind->answered);
+}
+
+void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue,
+                           const struct hf_ticket_id *id)
+{
+    struct hf_leased_queue *place =
+        hf_leased_queue_find(&leased->queue_table, queue);
+    struct hf_leased_ticket *ticket = hf_leased_ticket_find(leased, id);
+
+    if (place == NULL)
+        return;
+    place->references++;
+    /* While its ENQUEUE has not been answered it may be there again; and while
+     * its owner does not watch it, no renewal may promise him anything. */
+    if (ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT) {
+        if (ticket->abandoned || hf_leased_owner_watches(ticket))
+            hf_leased_ticket_remove(leased, ticket);
+        else
+            ticket->loss_unreported = true;
+    }
+    hf_leased_watches_gone(leased, place->name, id, 0);
+    hf_leased_queue_unref(&leased->queue_table, place);
+}

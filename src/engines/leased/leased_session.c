@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/leased_session.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/reconnect_backoff.h"
+#include "core/session.h"
+#include "core/state_machine.h"
+#include "core/time_math.h"
+#include "engines/leased/leased_private.h"
+
+#define TO(state) (1u << HF_LEASED_##state)
+
+static const struct hf_state_machine_state states[] = {
+    [HF_LEASED_IDLE] = {"IDLE", TO(WAITING) | TO(ENDED)},
+    [HF_LEASED_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
+    [HF_LEASED_OPENING] = {"OPENING",
+                           TO(CONFIRMING) | TO(WAITING) | TO(IDLE) | TO(ENDED)},
+    [HF_LEASED_CONFIRMING] = {"CONFIRMING",
+                              TO(UP) | TO(WAITING) | TO(IDLE) | TO(ENDED)},
+    [HF_LEASED_UP] = {"UP", TO(WAITING) | TO(IDLE) | TO(ENDING) | TO(ENDED)},
+    [HF_LEASED_ENDING] = {"ENDING", TO(ENDED)},
+    [HF_LEASED_ENDED] = {"ENDED", 0},
+};
+
+static const struct hf_state_machine table = {"link", states,
+                                              sizeof states / sizeof states[0]};
+
+static void move(struct hf_leased *leased, enum hf_leased_session_state state)
+{
+    hf_state_machine_move(&table, &leased->session.state, state);
+}
+
+bool hf_leased_session_usable(const struct hf_leased_session *session)
+{
+    return session->state == HF_LEASED_UP;
+}
+
+/* ---------------------------------------------------------------- clocks -- */
+
+void hf_leased_session_set_server_clock(struct hf_leased *leased,
+                                        uint64_t server_ms)
+{
+    leased->session.server_ms = server_ms;
+    leased->session.server_clock_at_ms = leased->now_ms;
+}
+
+uint64_t hf_leased_session_not_after_ms(const struct hf_leased *leased)
+{
+    const struct hf_leased_session *session = &leased->session;
+    uint64_t since_ms = leased->now_ms - session->server_clock_at_ms;
+
+    return hf_after_ms(hf_after_ms(session->server_ms, since_ms),
+                       leased->config.ttl_ms);
+}
+
+/* The margin is for clocks that run at different rates. */
+static uint64_t lost_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
+{
+    uint64_t ttl_ms = leased->config.ttl_ms;
+
+    return hf_before_ms(hf_after_ms(anchor_ms, ttl_ms), hf_margin_ms(ttl_ms));
+}
+
+/* -------------------------------------------------------------- attempts -- */
+
+static uint64_t attempt_timeout_ms(const struct hf_leased *leased)
+{
+    return hf_connect_timeout_ms(leased->config.ttl_ms, 1,
+                                 leased->session.silent_attempts);
+}
+
+static void schedule_attempt(struct hf_leased *leased, uint64_t at_ms)
+{
+    leased->session.state_until_ms = at_ms;
+    move(leased, at_ms == HF_FOREVER ? HF_LEASED_IDLE : HF_LEASED_WAITING);
+}
+
+/* When the next attempt is due.  ${steady}: the link that ended was no failed
+ * attempt. */
+static uint64_t next_attempt_ms(struct hf_leased *leased, bool stable,
+                                hf_status status)
+{
+    struct hf_reconnect_backoff *attempts = &leased->session.attempts;
+
+    if (stable)
+        return hf_reconnect_backoff_lost(attempts, leased->now_ms,
+                                         &leased->config.random);
+    return hf_reconnect_backoff_failed(attempts, status, leased->now_ms,
+                                       &leased->config.random);
+}
+
+static void open_link(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    assert(!session->linked);
+    session->state_until_ms =
+        hf_after_ms(leased->now_ms, attempt_timeout_ms(leased));
+    session->linked = true;
+    move(leased, HF_LEASED_OPENING);
+    leased->store_ops.connect(leased->store, session->name);
+}
+
+/* The link, if there still is one, is ended. */
+static void disconnect_store(struct hf_leased *leased)
+{
+    leased->renewal.at_ms = HF_FOREVER;
+    if (!leased->session.linked)
+        return;
+    leased->session.linked = false;
+    leased->store_ops.disconnect(leased->store);
+}
+
+/* A name that nobody else has. */
+static void begin_session(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    (void)snprintf(session->name, sizeof session->name,
+                   "%016" PRIx64 "%016" PRIx64,
+                   hf_random_next(&leased->config.random),
+                   hf_random_next(&leased->config.random));
+    session->was_connected = false;
+    session->lost_at_ms = HF_FOREVER;
+}
+
+void hf_leased_session_begin(struct hf_leased *leased)
+{
+    size_t servers = leased->config.servers;
+
+    leased->session.state = HF_LEASED_WAITING;
+    leased->renewal.at_ms = HF_FOREVER;
+    hf_reconnect_backoff_init(&leased->session.attempts,
+                              leased->config.reconnect,
+                              servers > 0 ? servers : 1);
+    leased->config.reconnect = NULL; /* borrowed until now */
+    begin_session(leased);
+    open_link(leased);
+}
+
+/* Not at once: a store may be telling of its last link. */
+void hf_leased_session_connect(struct hf_leased *leased)
+{
+    if (leased->session.state != HF_LEASED_IDLE)
+        return;
+    hf_reconnect_backoff_reset(&leased->session.attempts);
+    schedule_attempt(leased, leased->now_ms);
+}
+
+/* Tell whoever waits for a link why there is none, and log what is new.  What
+ * is final is the text of the waits that end, and need not be said twice. */
+static void report_connection_error(struct hf_leased *leased, const char *why)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
+    char text[sizeof session->connection_error];
+    bool final = hf_reconnect_backoff_is_final(&session->attempts);
+    enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
+
+    (void)snprintf(text, sizeof text, "%.120s: %s",
+                   leased->config.server_address, why);
+    if (hf_log_text_changed(&session->logged, text))
+        leased->host.log(leased->host.host, level, "%s", text);
+    memcpy(session->connection_error, text, sizeof text);
+    event.as.connection_error.text = session->connection_error;
+    event.as.connection_error.status =
+        hf_reconnect_backoff_status(&session->attempts);
+    event.as.connection_error.final = final;
+    hf_leased_notify(leased, &event);
+}
+
+/* Last of all, because this may lead back to hf_leased_session_connect(). */
+static void notify_gave_up(struct hf_leased *leased)
+{
+    const struct hf_reconnect_backoff *attempts = &leased->session.attempts;
+    struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
+
+    event.as.gave_up.retries = attempts->retries;
+    event.as.gave_up.elapsed_ms = leased->now_ms - attempts->first_at_ms;
+    hf_leased_notify(leased, &event);
+}
+
+/* -------------------------------------------------------------------- up -- */
+
+void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
+{
+    assert(leased->session.state == HF_LEASED_OPENING);
+    hf_leased_session_set_server_clock(leased, server_ms);
+    move(leased, HF_LEASED_CONFIRMING);
+    hf_leased_renew(leased);
+    if (!leased->renewal.under_way)
+        hf_leased_session_link_lost(leased, HF_EUNREACHABLE, "out of memory");
+}
+
+static void old_session_closed(struct hf_leased *leased,
+                               struct hf_leased_call *call,
+                               const struct hf_store_answer *answer)
+{
+    (void)leased;
+    (void)call;
+    (void)answer; /* if it failed they run out, as they would have */
+}
+
+static void close_old_session(struct hf_leased *leased)
+{
+    struct hf_leased_call *old_session_close =
+        leased->session.old_session_close;
+
+    leased->session.old_session_close = NULL;
+    if (old_session_close != NULL)
+        hf_leased_call_begin(leased, old_session_close, old_session_closed);
+}
+
+static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_CONNECTED};
+
+    event.as.connected.timeout_ms = leased->config.ttl_ms;
+    event.as.connected.anchor_ms = anchor_ms;
+    event.as.connected.resumed = session->was_connected;
+    session->was_connected = true;
+    session->silent_attempts = 0;
+    session->connection_error[0] = '\0';
+    session->logged = 0;
+    session->up_at_ms = leased->now_ms;
+    move(leased, HF_LEASED_UP);
+    close_old_session(leased);
+    hf_leased_poll_all(leased); /* notices may have been lost */
+    hf_leased_notify(leased, &event);
+}
+
+bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    session->lost_at_ms = lost_at_ms(leased, sent_at_ms);
+    session->anchor_ms = sent_at_ms;
+    if (session->state != HF_LEASED_CONFIRMING)
+        return true;
+    confirm_link(leased, sent_at_ms);
+    return false;
+}
+
+void hf_leased_session_confirm(struct hf_leased *leased)
+{
+    if (leased->session.state != HF_LEASED_CONFIRMING)
+        return;
+    assert(
+        leased->session.was_connected); /* a new one has no tickets to miss */
+    confirm_link(leased, leased->session.anchor_ms);
+}
+
+void hf_leased_session_not_renewed(struct hf_leased *leased,
+                                   const struct hf_store_answer *answer)
+{
+    if (leased->session.state == HF_LEASED_CONFIRMING) {
+        hf_leased_session_link_lost(leased, answer->status, "%s", answer->text);
+        return;
+    }
+    if (hf_log_text_changed(&leased->session.logged, answer->text))
+        leased->host.log(leased->host.host, HF_LOG_WARNING,
+                         "%s: the tickets could not be renewed: %s",
+                         leased->config.server_address, answer->text);
+}
+
+/* ------------------------------------------------------------------ down -- */
+
+static void clear(struct hf_leased *leased)
+{
+    hf_leased_calls_abort(leased);
+    hf_leased_renewal_clear(leased);
+    hf_leased_watches_clear(leased);
+    hf_leased_queue_watches_clear(leased);
+    hf_leased_tickets_clear(leased);
+}
+
+static void finish_close(struct hf_leased *leased)
+{
+    struct hf_event event = {.kind = HF_EVENT_CLOSED};
+
+    move(leased, HF_LEASED_ENDED);
+    disconnect_store(leased);
+    clear(leased);
+    event.as.answer.request = leased->session.end;
+    hf_leased_notify(leased, &event);
+}
+
+/* The end, where no goodbye can be said. */
+static void close_without_call(struct hf_leased *leased)
+{
+    if (leased->queue_table.ticket_count > 0)
+        leased->host.log(leased->host.host, HF_LOG_WARNING,
+                         "%s: closed without a connection: what tickets there "
+                         "are run out, at the latest %" PRIu64
+                         " ms after the server last heard of them",
+                         leased->config.server_address, leased->config.ttl_ms);
+    finish_close(leased);
+}
+
+/* Done with telling of a link or a session that ended.  Whoever was told may
+ * have asked for the end of everything, but what was being told had to be told
+ * first, and from tables that were whole. */
+static void close_if_requested(struct hf_leased *leased)
+{
+    leased->session.notifying = false;
+    if (leased->session.end != NULL)
+        close_without_call(leased);
+}
+
+void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
+                                 const char *format, ...)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
+    bool was_up = session->state == HF_LEASED_UP;
+    char why[HF_LEASED_WHY_BYTES];
+    bool stable;
+    va_list args;
+
+    if (session->state == HF_LEASED_ENDING) {
+        finish_close(leased);
+        return;
+    }
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    session->notifying = true;
+    disconnect_store(leased);
+    stable =
+        was_up && leased->now_ms - session->up_at_ms >= HF_RECONNECT_STEADY_MS;
+    schedule_attempt(leased, next_attempt_ms(leased, stable, status));
+    report_connection_error(leased, why);
+    if (was_up)
+        hf_leased_notify(leased, &event);
+    hf_leased_calls_abort(leased);
+    close_if_requested(leased);
+    if (session->state == HF_LEASED_IDLE)
+        notify_gave_up(leased);
+}
+
+/* Its tickets have run out, or will; another one begins. */
+static void lose_session(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
+    struct hf_leased_call *old_session_close = NULL;
+    char why[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(why, sizeof why,
+                   "%s: the tickets have not been renewed for %" PRIu64
+                   " ms, for which they were leased",
+                   leased->config.server_address, leased->config.ttl_ms);
+    session->notifying = true;
+    if (leased->queue_table.ticket_count > 0)
+        old_session_close = hf_leased_close_session_new(leased);
+    if (session->old_session_close != NULL)
+        hf_leased_call_free(leased, session->old_session_close);
+    session->old_session_close = old_session_close;
+    disconnect_store(leased);
+    if (session->state != HF_LEASED_WAITING && session->state != HF_LEASED_IDLE)
+        schedule_attempt(leased, leased->now_ms);
+    begin_session(leased);
+    clear(leased);
+    event.as.answer.status = HF_ELOST;
+    event.as.answer.text = why;
+    hf_leased_notify(leased, &event);
+    close_if_requested(leased);
+}
+
+/* ---------------------------------------------------------------- ending -- */
+
+static void session_close_answered(struct hf_leased *leased,
+                                   struct hf_leased_call *call,
+                                   const struct hf_store_answer *answer)
+{
+    (void)call;
+    /* Cut: whoever cuts tells. */
+    if (answer != NULL && leased->session.state == HF_LEASED_ENDING)
+        finish_close(leased);
+}
+
+void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_leased_call *close = NULL;
+
+    assert(session->end == NULL);
+    session->end = request;
+    if (session->notifying)
+        return;
+    if (session->state == HF_LEASED_UP)
+        close = hf_leased_close_session_new(leased);
+    if (close == NULL) {
+        close_without_call(leased);
+        return;
+    }
+    session->state_until_ms = hf_after_ms(leased->now_ms, HF_CLOSE_TIMEOUT_MS);
+    move(leased, HF_LEASED_ENDING);
+    leased->renewal.at_ms = HF_FOREVER;
+    hf_leased_call_begin(leased, close, session_close_answered);
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+static void tick_up(struct hf_leased *leased)
+{
+    if (leased->now_ms >= hf_leased_calls_deadline_ms(leased)) {
+        hf_leased_session_link_lost(
+            leased, HF_EUNREACHABLE, "no answer for %" PRIu64 " ms",
+            leased->now_ms - leased->calls.sent.first->sent_at_ms);
+        return;
+    }
+    hf_leased_renewal_tick(leased);
+    hf_leased_poll_tick(leased);
+}
+
+static void time_out(struct hf_leased *leased)
+{
+    uint64_t timeout_ms = attempt_timeout_ms(leased);
+    const char *awaited = NULL;
+
+    if (leased->store_ops.awaited != NULL)
+        awaited = leased->store_ops.awaited(leased->store);
+    leased->session.silent_attempts++;
+    hf_leased_session_link_lost(
+        leased, HF_EUNREACHABLE, "no %s within %" PRIu64 " ms",
+        awaited != NULL ? awaited : "connection", timeout_ms);
+}
+
+void hf_leased_session_tick(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    if (leased->now_ms >= session->lost_at_ms &&
+        session->state < HF_LEASED_ENDING)
+        lose_session(leased);
+    if (session->state == HF_LEASED_UP)
+        tick_up(leased);
+    else if (session->state == HF_LEASED_ENDED ||
+             leased->now_ms < session->state_until_ms)
+        return;
+    else if (session->state == HF_LEASED_WAITING)
+        open_link(leased);
+    else
+        time_out(leased);
+}
+
+uint64_t hf_leased_session_wake_at_ms(const struct hf_leased *leased)
+{
+    const struct hf_leased_session *session = &leased->session;
+    uint64_t at_ms = session->state_until_ms;
+
+    if (session->state == HF_LEASED_ENDED)
+        return HF_FOREVER;
+    if (session->state == HF_LEASED_UP) {
+        at_ms = hf_min_ms(hf_leased_calls_deadline_ms(leased),
+                          leased->renewal.at_ms);
+        at_ms = hf_min_ms(at_ms, leased->queue_table.poll_at_ms);
+    }
+    if (session->state != HF_LEASED_ENDING)
+        at_ms = hf_min_ms(at_ms, session->lost_at_ms);
+    return at_ms;
+}

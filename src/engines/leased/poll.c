@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/poll.h"
+
+#include <assert.h>
+
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "engines/leased/leased_private.h"
+
+/* How late a notice that was lost is made good, at most. */
+#define POLL_MAX_MS UINT64_C(5000)
+
+/* So that a ticket which runs out has run out when it is asked for. */
+#define EXPIRY_SLACK_MS 5
+
+/* After a probe that failed, a sixteenth of the ttl. */
+#define RETRY_TTL_SHARE 16
+
+static uint64_t poll_ms(const struct hf_leased *leased)
+{
+    return hf_min_ms(leased->config.ttl_ms / 2, POLL_MAX_MS);
+}
+
+void hf_leased_poll_plan(struct hf_leased *leased,
+                         struct hf_leased_queue *queue,
+                         const struct hf_store_answer *answer)
+{
+    uint64_t in_ms = poll_ms(leased);
+
+    if (queue->watches == NULL && queue->queue_watches == NULL)
+        return;
+    for (size_t i = 0; i < answer->count; i++)
+        in_ms = hf_min_ms(in_ms, hf_after_ms(answer->leases[i].expires_in_ms,
+                                             EXPIRY_SLACK_MS));
+    hf_leased_queue_poll_by(&leased->queue_table, queue,
+                            hf_after_ms(leased->now_ms, in_ms));
+}
+
+/* ---------------------------------------------------------------- answer -- */
+
+static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
+                                           const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        if (hf_ticket_id_equal(&answer->tickets[i].id, id))
+            return &answer->tickets[i];
+    }
+    return NULL;
+}
+
+static void failed(struct hf_leased *leased, struct hf_leased_call *call,
+                   const struct hf_store_answer *answer)
+{
+    uint64_t soon_ms =
+        hf_max_ms(leased->config.ttl_ms / RETRY_TTL_SHARE, EXPIRY_SLACK_MS);
+
+    if (answer != NULL) /* with a link all is asked for anew */
+        hf_leased_queue_poll_by(&leased->queue_table, call->queue,
+                                hf_after_ms(leased->now_ms, soon_ms));
+    hf_leased_watches_fail(leased, call, answer);
+}
+
+static void polled(struct hf_leased *leased, struct hf_leased_call *call,
+                   const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok) {
+        failed(leased, call, answer);
+        return;
+    }
+    hf_leased_poll_plan(leased, call->queue, answer);
+    for (size_t i = 0; i < call->store_call.count; i++) {
+        const struct hf_ticket_id *id = &call->store_call.tickets[i];
+        const struct hf_ticket *ticket = find_ticket(answer, id);
+
+        if (ticket != NULL)
+            hf_leased_watches_found(leased, call->queue, id, ticket->kind);
+        else
+            hf_leased_ticket_gone(leased, call->queue->name, id);
+    }
+    hf_leased_queue_watches_polled(leased, call->queue, call->number, answer);
+}
+
+static void relisted(struct hf_leased *leased, struct hf_leased_call *call,
+                     const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok) {
+        failed(leased, call, answer);
+        return;
+    }
+    hf_leased_poll_plan(leased, call->queue, answer);
+    hf_leased_queue_watches_relisted(leased, call->queue, call->number, answer);
+}
+
+/* ------------------------------------------------------------------- ask -- */
+
+static struct hf_leased_call *exists_call_new(struct hf_leased *leased,
+                                              const char *queue, size_t count)
+{
+    struct hf_leased_call *call =
+        hf_leased_call_new(leased, HF_STORE_EXISTS, queue, NULL);
+
+    if (call == NULL)
+        return NULL;
+    call->memory = hf_alloc(count * sizeof(struct hf_ticket_id));
+    if (call->memory == NULL) {
+        hf_leased_call_free(leased, call);
+        return NULL;
+    }
+    call->store_call.tickets = call->memory;
+    return call;
+}
+
+static void add_id(struct hf_leased_call *call, const struct hf_ticket_id *id)
+{
+    struct hf_ticket_id *ids = call->memory;
+
+    ids[call->store_call.count++] = *id;
+}
+
+bool hf_leased_poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
+{
+    struct hf_leased_call *call =
+        exists_call_new(leased, watch->queue->name, 1);
+
+    if (call == NULL)
+        return false;
+    add_id(call, &watch->id);
+    watch->call_number = leased->calls.number + 1;
+    hf_leased_call_begin(leased, call, polled);
+    assert(watch->call_number == call->number);
+    return true;
+}
+
+/* Of our own tickets the renewals tell. */
+static bool needs_poll(const struct hf_leased *leased,
+                       const struct hf_leased_watch *watch)
+{
+    const struct hf_leased_ticket *ticket =
+        hf_leased_ticket_find(leased, &watch->id);
+
+    return ticket == NULL || ticket->state != HF_LEASED_TICKET_PRESENT;
+}
+
+static size_t count_polled(const struct hf_leased *leased,
+                           const struct hf_leased_queue *queue)
+{
+    const struct hf_leased_watch *watch;
+    const struct hf_leased_queue_watch *queue_watch;
+    size_t count = 0;
+
+    for (watch = queue->watches; watch != NULL; watch = watch->next)
+        count += needs_poll(leased, watch) ? 1 : 0;
+    for (queue_watch = queue->queue_watches; queue_watch != NULL;
+         queue_watch = queue_watch->next)
+        count += queue_watch->of_participants ? 0 : queue_watch->count;
+    return count;
+}
+
+static void poll_later(struct hf_leased *leased, struct hf_leased_queue *queue)
+{
+    hf_leased_queue_poll_by(&leased->queue_table, queue,
+                            hf_after_ms(leased->now_ms, poll_ms(leased)));
+}
+
+static bool has_participant_watch(const struct hf_leased_queue *queue)
+{
+    const struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+
+    while (queue_watch != NULL &&
+           !(queue_watch->of_participants && queue_watch->listed))
+        queue_watch = queue_watch->next;
+    return queue_watch != NULL;
+}
+
+/* Who has come is not known by name. */
+static void relist_participants(struct hf_leased *leased,
+                                struct hf_leased_queue *queue)
+{
+    struct hf_leased_call *call =
+        hf_leased_call_new(leased, HF_STORE_LIST, queue->name, NULL);
+
+    if (call == NULL) {
+        poll_later(leased, queue);
+        return;
+    }
+    call->store_call.ticket_kind = HF_TICKET_PARTICIPANT;
+    hf_leased_call_begin(leased, call, relisted);
+}
+
+static void poll_tickets(struct hf_leased *leased,
+                         struct hf_leased_queue *queue, size_t count)
+{
+    const struct hf_leased_watch *watch;
+    const struct hf_leased_queue_watch *queue_watch;
+    struct hf_leased_call *call;
+
+    call = exists_call_new(leased, queue->name, count);
+    if (call == NULL) {
+        poll_later(leased, queue);
+        return;
+    }
+    for (watch = queue->watches; watch != NULL; watch = watch->next) {
+        if (needs_poll(leased, watch))
+            add_id(call, &watch->id);
+    }
+    for (queue_watch = queue->queue_watches; queue_watch != NULL;
+         queue_watch = queue_watch->next) {
+        for (size_t i = 0;
+             i < queue_watch->count && !queue_watch->of_participants; i++)
+            add_id(call, &queue_watch->ids[i]);
+    }
+    hf_leased_call_begin(leased, call, polled);
+}
+
+static void poll_queue(struct hf_leased *leased, struct hf_leased_queue *queue)
+{
+    size_t count = count_polled(leased, queue);
+
+    queue->poll_at_ms = HF_FOREVER;
+    if (count > 0)
+        poll_tickets(leased, queue, count);
+    if (has_participant_watch(queue))
+        relist_participants(leased, queue);
+}
+
+void hf_leased_poll_all(struct hf_leased *leased)
+{
+    struct hf_leased_queue *queue;
+
+    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
+         queue = hf_leased_queue_next(queue))
+        poll_queue(leased, queue);
+}
+
+void hf_leased_poll_tick(struct hf_leased *leased)
+{
+    struct hf_leased_queue *queue;
+
+    if (leased->now_ms < leased->queue_table.poll_at_ms)
+        return;
+    leased->queue_table.poll_at_ms = HF_FOREVER;
+    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
+         queue = hf_leased_queue_next(queue)) {
+        if (queue->poll_at_ms <= leased->now_ms)
+            poll_queue(leased, queue);
+        else
+            hf_leased_queue_poll_by(&leased->queue_table, queue,
+                                    queue->poll_at_ms);
+    }
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/queue_watches.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "engines/leased/leased_private.h"
+
+static struct hf_leased_queue_watch *queue_watch_new(struct hf_leased *leased,
+                                                     struct hf_request *request)
+{
+    struct hf_leased_queue_watch *queue_watch = hf_alloc(sizeof *queue_watch);
+    char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES];
+    struct hf_leased_queue *queue;
+
+    if (queue_watch == NULL)
+        return NULL;
+    queue = hf_leased_queue_ref(&leased->queue_table,
+                                hf_leased_queue_of(request, flag_queue));
+    if (queue == NULL) {
+        hf_free(queue_watch);
+        return NULL;
+    }
+    queue_watch->request = request;
+    queue_watch->of_participants =
+        request->ticket_kind == HF_TICKET_PARTICIPANT;
+    queue_watch->queue = queue;
+    queue_watch->previous_next = &queue->queue_watches;
+    queue_watch->next = queue->queue_watches;
+    if (queue_watch->next != NULL)
+        queue_watch->next->previous_next = &queue_watch->next;
+    queue->queue_watches = queue_watch;
+    request->engine_data = queue_watch;
+    return queue_watch;
+}
+
+static void queue_watch_free(struct hf_leased *leased,
+                             struct hf_leased_queue_watch *queue_watch)
+{
+    *queue_watch->previous_next = queue_watch->next;
+    if (queue_watch->next != NULL)
+        queue_watch->next->previous_next = queue_watch->previous_next;
+    queue_watch->request->engine_data = NULL;
+    hf_leased_queue_unref(&leased->queue_table, queue_watch->queue);
+    hf_free(queue_watch->ids);
+    hf_free(queue_watch);
+}
+
+void hf_leased_queue_watch_forget(struct hf_leased *leased,
+                                  struct hf_leased_queue_watch *queue_watch)
+{
+    queue_watch_free(leased, queue_watch);
+}
+
+static void notify_changed(struct hf_leased *leased,
+                           struct hf_leased_queue_watch *queue_watch)
+{
+    struct hf_event event = {.kind = HF_EVENT_QUEUE_CHANGED};
+
+    event.as.answer.request = queue_watch->request;
+    queue_watch_free(leased, queue_watch);
+    hf_leased_notify(leased, &event);
+}
+
+/* ----------------------------------------------------------------- lists -- */
+
+static bool copy_ids(struct hf_leased_queue_watch *queue_watch,
+                     const struct hf_store_answer *answer)
+{
+    if (answer->count == 0)
+        return true;
+    queue_watch->ids = hf_alloc(answer->count * sizeof *queue_watch->ids);
+    if (queue_watch->ids == NULL)
+        return false;
+    queue_watch->count = answer->count;
+    for (size_t i = 0; i < answer->count; i++)
+        queue_watch->ids[i] = answer->tickets[i].id;
+    return true;
+}
+
+static struct hf_leased_queue_watch *find_by_call(struct hf_leased_queue *queue,
+                                                  uint64_t call_number)
+{
+    struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+
+    while (queue_watch != NULL && queue_watch->call_number != call_number)
+        queue_watch = queue_watch->next;
+    return queue_watch;
+}
+
+static void listed(struct hf_leased *leased, struct hf_leased_call *call,
+                   const struct hf_store_answer *answer)
+{
+    struct hf_leased_queue_watch *queue_watch =
+        find_by_call(call->queue, call->number);
+    struct hf_request *request;
+
+    if (queue_watch == NULL)
+        return; /* taken back */
+    request = queue_watch->request;
+    if (answer == NULL || !answer->ok) {
+        queue_watch_free(leased, queue_watch);
+        hf_leased_fail_with_answer(leased, request, answer);
+        return;
+    }
+    if (!copy_ids(queue_watch, answer)) {
+        queue_watch_free(leased, queue_watch);
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    queue_watch->listed = true;
+    queue_watch->listed_after_call = leased->calls.number;
+    hf_leased_poll_plan(leased, call->queue, answer);
+    hf_leased_answer_snapshot(leased, request, HF_EVENT_LISTED, answer);
+    queue_watch = find_by_call(call->queue, call->number);
+    if (queue_watch != NULL && queue_watch->changed)
+        notify_changed(leased, queue_watch);
+}
+
+void hf_leased_queue_watch(struct hf_leased *leased, struct hf_request *request)
+{
+    struct hf_leased_queue_watch *queue_watch =
+        queue_watch_new(leased, request);
+    struct hf_leased_call *call;
+
+    if (queue_watch == NULL) {
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    call = hf_leased_call_new(leased, HF_STORE_LIST, queue_watch->queue->name,
+                              NULL);
+    if (call == NULL) {
+        queue_watch_free(leased, queue_watch);
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    call->store_call.watches_queue = true;
+    call->store_call.ticket_kind = request->ticket_kind;
+    queue_watch->call_number = leased->calls.number + 1;
+    hf_leased_call_begin(leased, call, listed);
+    assert(queue_watch->call_number == call->number);
+}
+
+/* ------------------------------------------------------------------ news -- */
+
+static struct hf_leased_queue_watch *find_listed(struct hf_leased_queue *queue)
+{
+    struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+
+    while (queue_watch != NULL && !queue_watch->listed)
+        queue_watch = queue_watch->next;
+    return queue_watch;
+}
+
+void hf_leased_queue_watches_changed(struct hf_leased *leased,
+                                     const char *queue)
+{
+    struct hf_leased_queue *place =
+        hf_leased_queue_find(&leased->queue_table, queue);
+    struct hf_leased_queue_watch *queue_watch;
+
+    if (place == NULL)
+        return;
+    place->references++;
+    /* A list under way may be of before or after: told once too often. */
+    for (queue_watch = place->queue_watches; queue_watch != NULL;
+         queue_watch = queue_watch->next)
+        queue_watch->changed = true;
+    while ((queue_watch = find_listed(place)) != NULL && queue_watch->changed)
+        notify_changed(leased, queue_watch);
+    hf_leased_queue_unref(&leased->queue_table, place);
+}
+
+static bool contains(const struct hf_store_answer *answer,
+                     const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        if (hf_ticket_id_equal(&answer->tickets[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+static bool lost_a_ticket(const struct hf_leased_queue_watch *queue_watch,
+                          const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < queue_watch->count; i++) {
+        if (!contains(answer, &queue_watch->ids[i]))
+            return true;
+    }
+    return false;
+}
+
+void hf_leased_queue_watches_polled(struct hf_leased *leased,
+                                    struct hf_leased_queue *queue,
+                                    uint64_t call_number,
+                                    const struct hf_store_answer *answer)
+{
+    for (struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+         queue_watch != NULL; queue_watch = queue_watch->next) {
+        if (!queue_watch->of_participants && queue_watch->listed &&
+            queue_watch->listed_after_call < call_number &&
+            lost_a_ticket(queue_watch, answer)) {
+            hf_leased_queue_watches_changed(leased, queue->name);
+            return;
+        }
+    }
+}
+
+/* Each mark has an id of its own: the same ones are what it was.  Calls take
+ * effect in their order, so that what one of later tells is later. */
+void hf_leased_queue_watches_relisted(struct hf_leased *leased,
+                                      struct hf_leased_queue *queue,
+                                      uint64_t call_number,
+                                      const struct hf_store_answer *answer)
+{
+    for (struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
+         queue_watch != NULL; queue_watch = queue_watch->next) {
+        if (queue_watch->of_participants && queue_watch->listed &&
+            queue_watch->call_number < call_number &&
+            (queue_watch->count != answer->count ||
+             lost_a_ticket(queue_watch, answer))) {
+            hf_leased_queue_watches_changed(leased, queue->name);
+            return;
+        }
+    }
+}
+
+void hf_leased_queue_watches_clear(struct hf_leased *leased)
+{
+    struct hf_leased_queue *queue, *after;
+
+    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
+         queue = after) {
+        after = hf_leased_queue_next(queue);
+        queue->references++;
+        while (queue->queue_watches != NULL)
+            queue_watch_free(leased, queue->queue_watches);
+        hf_leased_queue_unref(&leased->queue_table, queue);
+    }
+}

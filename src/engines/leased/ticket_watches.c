@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/ticket_watches.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/leased/leased_private.h"
+
+/* ----------------------------------------------------------------- table -- */
+
+struct watch_key {
+    struct hf_ticket_id id;
+    uint64_t number;
+};
+
+static int compare(const void *a, const struct hf_tree_node *node)
+{
+    const struct hf_leased_watch *watch =
+        (const struct hf_leased_watch *)(const void *)node;
+    const struct watch_key *watch_key = a;
+    int order = memcmp(&watch_key->id, &watch->id, sizeof watch_key->id);
+
+    if (order != 0)
+        return order;
+    return (watch_key->number > watch->number) -
+           (watch_key->number < watch->number);
+}
+
+void hf_leased_watch_tree_init(struct hf_tree *watched)
+{
+    *watched = (struct hf_tree){.compare = compare};
+}
+
+static struct watch_key key_of(const struct hf_leased_watch *watch)
+{
+    return (struct watch_key){watch->id, watch->number};
+}
+
+/* The first of those who watch ${id} with a number above ${number}, or NULL. */
+static struct hf_leased_watch *watch_after(const struct hf_leased_queue *queue,
+                                           const struct hf_ticket_id *id,
+                                           uint64_t number)
+{
+    const struct watch_key watch_key = {*id, number};
+    struct hf_leased_watch *watch =
+        (struct hf_leased_watch *)(void *)hf_tree_after(&queue->watch_tree,
+                                                        &watch_key);
+
+    return watch != NULL && hf_ticket_id_equal(&watch->id, id) ? watch : NULL;
+}
+
+static struct hf_leased_watch *watch_new(struct hf_leased *leased,
+                                         struct hf_request *request)
+{
+    struct hf_leased_watch *watch = hf_alloc(sizeof *watch);
+    struct hf_leased_queue *queue;
+    struct watch_key watch_key;
+
+    if (watch == NULL)
+        return NULL;
+    queue = hf_leased_queue_ref(&leased->queue_table, request->queue);
+    if (queue == NULL) {
+        hf_free(watch);
+        return NULL;
+    }
+    watch->request = request;
+    watch->queue = queue;
+    watch->id = request->ticket;
+    watch->number = ++leased->queue_table.last_watch_number;
+    watch->kind = request->ticket_kind;
+    watch_key = key_of(watch);
+    hf_tree_add(&queue->watch_tree, &watch->by_ticket, &watch_key);
+    watch->previous_next = &queue->watches;
+    watch->next = queue->watches;
+    if (watch->next != NULL)
+        watch->next->previous_next = &watch->next;
+    queue->watches = watch;
+    request->engine_data = watch;
+    return watch;
+}
+
+static void watch_free(struct hf_leased *leased, struct hf_leased_watch *watch)
+{
+    const struct watch_key watch_key = key_of(watch);
+
+    hf_tree_remove(&watch->queue->watch_tree, &watch->by_ticket, &watch_key);
+    *watch->previous_next = watch->next;
+    if (watch->next != NULL)
+        watch->next->previous_next = watch->previous_next;
+    watch->request->engine_data = NULL;
+    hf_leased_queue_unref(&leased->queue_table, watch->queue);
+    hf_free(watch);
+}
+
+void hf_leased_watch_forget(struct hf_leased *leased,
+                            struct hf_leased_watch *watch)
+{
+    watch_free(leased, watch);
+}
+
+/* ------------------------------------------------------------------ tell -- */
+
+/* The one who is told may ask for anything, so that each of the following looks
+ * for the next one by number. */
+
+static void notify_gone(struct hf_leased *leased, struct hf_leased_watch *watch)
+{
+    struct hf_event event = {.kind = HF_EVENT_GONE};
+
+    event.as.answer.request = watch->request;
+    watch_free(leased, watch);
+    hf_leased_notify(leased, &event);
+}
+
+static void notify_watching(struct hf_leased *leased,
+                            struct hf_leased_watch *watch)
+{
+    struct hf_event event = {.kind = HF_EVENT_WATCHING};
+
+    watch->watching = true;
+    watch->call_number = 0;
+    event.as.answer.request = watch->request;
+    hf_leased_notify(leased, &event);
+}
+
+void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
+                            const struct hf_ticket_id *id,
+                            enum hf_ticket_kind kind)
+{
+    struct hf_leased_queue *place =
+        hf_leased_queue_find(&leased->queue_table, queue);
+    const struct hf_ticket_id gone = *id; /* may go with those who are told */
+    struct hf_leased_watch *watch;
+    uint64_t number = 0;
+
+    if (place == NULL)
+        return;
+    place->references++; /* it may be the last thing that they wanted of it */
+    while ((watch = watch_after(place, &gone, number)) != NULL) {
+        number = watch->number;
+        if (kind == 0 || watch->kind == kind)
+            notify_gone(leased, watch);
+    }
+    hf_leased_queue_unref(&leased->queue_table, place);
+}
+
+void hf_leased_watches_found(struct hf_leased *leased,
+                             struct hf_leased_queue *queue,
+                             const struct hf_ticket_id *id,
+                             enum hf_ticket_kind kind)
+{
+    struct hf_leased_watch *watch;
+    uint64_t number = 0;
+
+    queue->references++;
+    /* The other way round it is an old answer: no ticket becomes a writer. */
+    if (kind == HF_TICKET_READ)
+        hf_leased_watches_gone(leased, queue->name, id, HF_TICKET_WRITE);
+    while ((watch = watch_after(queue, id, number)) != NULL) {
+        number = watch->number;
+        if (!watch->watching)
+            notify_watching(leased, watch);
+    }
+    hf_leased_queue_unref(&leased->queue_table, queue);
+}
+
+static void notify_revoked(struct hf_leased *leased,
+                           struct hf_leased_ticket *ticket)
+{
+    struct hf_leased_queue *queue = ticket->queue;
+    const struct hf_ticket_id id = ticket->id;
+    uint32_t revoked = ticket->revoked;
+    struct hf_leased_watch *watch;
+    uint64_t number = 0;
+
+    queue->references++;
+    while ((watch = watch_after(queue, &id, number)) != NULL) {
+        struct hf_event event = {.kind = HF_EVENT_REVOKED};
+
+        number = watch->number;
+        if (!watch->watching || watch->revoked >= revoked)
+            continue;
+        watch->revoked = revoked;
+        event.as.answer.request = watch->request;
+        hf_leased_notify(leased, &event);
+    }
+    hf_leased_queue_unref(&leased->queue_table, queue);
+}
+
+void hf_leased_watches_revoked(struct hf_leased *leased,
+                               const struct hf_ticket_id *id, uint32_t revoked)
+{
+    struct hf_leased_ticket *ticket = hf_leased_ticket_find(leased, id);
+
+    if (ticket == NULL || ticket->revoked >= revoked)
+        return;
+    ticket->revoked = revoked;
+    notify_revoked(leased, ticket);
+}
+
+bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
+{
+    const struct hf_leased_watch *watch =
+        watch_after(ticket->queue, &ticket->id, 0);
+
+    while (watch != NULL && watch->request->own_ticket != ticket->owner)
+        watch = watch_after(ticket->queue, &ticket->id, watch->number);
+    return watch != NULL;
+}
+
+static void fail_watches(struct hf_leased *leased,
+                         const struct hf_leased_call *call,
+                         const struct hf_ticket_id *id,
+                         const struct hf_store_answer *answer)
+{
+    struct hf_leased_watch *watch;
+    uint64_t number = 0;
+
+    while ((watch = watch_after(call->queue, id, number)) != NULL) {
+        struct hf_request *request = watch->request;
+
+        number = watch->number;
+        if (watch->watching || watch->call_number != call->number)
+            continue;
+        watch_free(leased, watch);
+        hf_leased_fail_with_answer(leased, request, answer);
+    }
+}
+
+void hf_leased_watches_fail(struct hf_leased *leased,
+                            const struct hf_leased_call *call,
+                            const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < call->store_call.count; i++)
+        fail_watches(leased, call, &call->store_call.tickets[i], answer);
+}
+
+/* ------------------------------------------------------------------- new -- */
+
+/* Ours, and at the server when we last heard of it. */
+static bool is_present(const struct hf_leased_ticket *ticket)
+{
+    return ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT;
+}
+
+void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
+{
+    struct hf_leased_ticket *ticket =
+        hf_leased_ticket_find(leased, &request->ticket);
+    struct hf_leased_watch *watch = watch_new(leased, request);
+
+    if (watch == NULL) {
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    if (!is_present(ticket)) {
+        if (!hf_leased_poll_for(leased, watch)) {
+            watch_free(leased, watch);
+            hf_leased_fail_no_memory(leased, request);
+        }
+        return;
+    }
+    if (ticket->loss_unreported) {
+        hf_leased_ticket_remove(leased, ticket);
+        notify_gone(leased, watch);
+        return;
+    }
+    if (watch->kind == HF_TICKET_WRITE && ticket->kind == HF_TICKET_READ) {
+        notify_gone(leased, watch);
+        return;
+    }
+    notify_watching(leased, watch);
+    ticket = hf_leased_ticket_find(leased, &request->ticket);
+    if (ticket != NULL)
+        notify_revoked(leased, ticket);
+}
+
+void hf_leased_watches_clear(struct hf_leased *leased)
+{
+    struct hf_leased_queue *queue, *after;
+
+    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
+         queue = after) {
+        after = hf_leased_queue_next(queue);
+        queue->references++;
+        while (queue->watches != NULL)
+            watch_free(leased, queue->watches);
+        hf_leased_queue_unref(&leased->queue_table, queue);
+    }
+}

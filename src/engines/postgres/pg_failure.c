@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What servers and libpq say, in our words.  Servers speak many languages:
+ * what counts is the SQLSTATE. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engines/postgres/pg_private.h"
+
+#define STATE_BYTES 5
+
+/* A state, or a class of them, which has two letters. */
+static const struct {
+    const char *state;
+    struct hf_pg_failure failure;
+} failures[] = {
+    {"25006", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}}, /* a standby now */
+    {"28", {HF_FAILURE_FATAL, HF_EDENIED, true}},         /* password, user */
+    {"3D000", {HF_FAILURE_FATAL, HF_EURL, true}},         /* no database */
+    {"42501", {HF_FAILURE_FATAL, HF_EDENIED, false}},     /* privileges */
+    /* The schema was removed or changed while we were at it. */
+    {"0A000", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
+    {"3F", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
+    {"42", {HF_FAILURE_RETRY, HF_EUNSUPPORTED, true}},
+    /* Serialization, deadlock, lock_timeout, statement_timeout. */
+    {"40", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    {"55P03", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    {"57014", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    {"53100", {HF_FAILURE_RETRY, HF_EFULL, false}},
+    {"53", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    /* The server, or this connection, is coming or going. */
+    {"57P", {HF_FAILURE_UNSURE, HF_EUNREACHABLE, true}},
+    {"08", {HF_FAILURE_UNSURE, HF_EUNREACHABLE, true}},
+};
+
+struct hf_pg_failure hf_pg_failure(const char *state)
+{
+    static const struct hf_pg_failure cut = {HF_FAILURE_UNSURE, HF_EUNREACHABLE,
+                                             true};
+    static const struct hf_pg_failure other = {HF_FAILURE_FATAL, HF_EPROTOCOL,
+                                               false};
+
+    if (state == NULL)
+        return cut;
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        if (strncmp(state, failures[i].state, strlen(failures[i].state)) == 0)
+            return failures[i].failure;
+    }
+    return other;
+}
+
+hf_status hf_pg_connection_status(const char *state)
+{
+    hf_status status = hf_pg_failure(state).status;
+
+    return status == HF_EPROTOCOL ? HF_EUNREACHABLE : status;
+}
+
+/* A commit that was not replicated comes with a WARNING (01000, 57P01), and so
+ * may others that are not known yet: a warning is harmless only if it is known
+ * to be.  These two come with every transaction of a database that has to be
+ * vacuumed soon.  SQLSTATEs do not tell them apart, and texts are translated:
+ * what counts is the server's source file. */
+bool hf_pg_is_harmless(const PGresult *warning)
+{
+    const char *file = PQresultErrorField(warning, PG_DIAG_SOURCE_FILE);
+
+    return file != NULL &&
+           (strcmp(file, "varsup.c") == 0 || strcmp(file, "multixact.c") == 0);
+}
+
+void hf_pg_one_line(char *to, size_t room, const char *from)
+{
+    size_t at = 0;
+
+    while (at + 1 < room && from[at] != '\0' && from[at] != '\n') {
+        to[at] = (char)(iscntrl((unsigned char)from[at]) ? ' ' : from[at]);
+        at++;
+    }
+    /* Not in the middle of a character. */
+    if (from[at] != '\0' && from[at] != '\n')
+        while (at > 0 && ((unsigned char)from[at] & 0xC0) == 0x80)
+            at--;
+    to[at] = '\0';
+}
+
+void hf_pg_format_error(const PGresult *result, char text[HF_PG_TEXT_BYTES])
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    char line[HF_PG_TEXT_BYTES - 32];
+
+    if (message == NULL)
+        message = PQresultErrorMessage(result);
+    hf_pg_one_line(line, sizeof line, message);
+    if (state != NULL)
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
+                       line, state);
+    else
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "%s", line);
+}
+
+/* "FATAL:  28P01: text", in whatever language: at the state, or NULL. */
+static const char *find_state(const char *message)
+{
+    for (; (message = strstr(message, ":  ")) != NULL; message++) {
+        const char *state = message + 3;
+        size_t length = strspn(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+        if (length == STATE_BYTES && state[length] == ':')
+            return state;
+    }
+    return NULL;
+}
+
+/* Without the server's address, which whoever reads it knows; but a socket's
+ * is made of a directory that may be libpq's own, and a port. */
+static const char *after_address(const char *message)
+{
+    static const char before[] = "connection to server ";
+    static const char failed[] = " failed: ";
+    const char *at = strstr(message, failed);
+
+    if (at == NULL || strncmp(message, before, strlen(before)) != 0)
+        return message;
+    message += strlen(before);
+    return strncmp(message, "on socket ", 10) == 0 ? message + 3
+                                                   : at + strlen(failed);
+}
+
+/* Failures of libpq that waiting does not mend, and what to do about them.  It
+ * has no codes for them; in a program that has it speak another language than
+ * English they are waited out like any other. */
+static const struct permanent_failure {
+    const char *part; /* of the first line of libpq's message */
+    hf_status status;
+    const char *advice;
+} permanent_failures[] = {
+    {"invalid ", HF_EURL, ""},
+    {"No such file or directory", HF_EURL,
+     "; expected the directory of the server's socket as host="},
+    {"server does not support SSL", HF_EURL,
+     "; expected a server with ssl=on, or sslmode=disable"},
+    {"root certificate file", HF_EURL,
+     "; expected the PEM file of the CA as sslrootcert="},
+    {"certificate verify failed", HF_EDENIED,
+     "; expected a certificate that sslrootcert= vouches for"},
+    {"does not match host name", HF_EDENIED,
+     "; expected the host that the certificate is for"},
+    /* Final after several of them only. */
+    {"expected authentication request from server", HF_EPROTOCOL,
+     "; expected a port of PostgreSQL's that is not for TLS alone"},
+};
+
+static const struct permanent_failure *find_permanent(const char *line)
+{
+    for (size_t i = 0;
+         i < sizeof permanent_failures / sizeof permanent_failures[0]; i++) {
+        if (strstr(line, permanent_failures[i].part) != NULL)
+            return &permanent_failures[i];
+    }
+    return NULL;
+}
+
+/* A port for TLS alone that is greeted without it does not always say so, and
+ * nor does another program's: it may end the connection without a byte. */
+static const char *advice_on_closed(const struct hf_store *store,
+                                    const char *line)
+{
+    bool ended = strstr(line, "server closed the connection") != NULL ||
+                 strstr(line, "Connection reset by peer") != NULL;
+
+    return ended && store->state == HF_PG_CONNECTING
+               ? "; expected a port of PostgreSQL's: one for TLS alone, or of "
+                 "another program, hangs up like that"
+               : "";
+}
+
+static hf_status why_of_libpq(const struct hf_store *store, const char *message,
+                              char text[HF_PG_TEXT_BYTES])
+{
+    const struct permanent_failure *permanent_failure;
+    char line[HF_PG_TEXT_BYTES - 128];
+
+    hf_pg_one_line(line, sizeof line, after_address(message));
+    if (line[0] == '\0')
+        (void)snprintf(line, sizeof line, "the connection ended");
+    /* Not in later lines, which may only follow from the first: without memory
+     * libpq cannot read its options either. */
+    permanent_failure = find_permanent(line);
+    (void)snprintf(text, HF_PG_TEXT_BYTES, "%s%s", line,
+                   permanent_failure != NULL ? permanent_failure->advice
+                                             : advice_on_closed(store, line));
+    return permanent_failure != NULL ? permanent_failure->status
+                                     : HF_EUNREACHABLE;
+}
+
+/* What to do about a refusal that has no state of its own.  A server that
+ * speaks another language than English gets none. */
+static const char *advice_on(const char *state, const char *message)
+{
+    bool unencrypted = strstr(message, ", no encryption") != NULL ||
+                       strstr(message, ", SSL off") != NULL; /* before 13 */
+
+    return strncmp(state, "28000", STATE_BYTES) == 0 && unencrypted
+               ? "; expected sslmode=require if the server wants TLS"
+               : "";
+}
+
+hf_status hf_pg_connection_error(const struct hf_store *store,
+                                 char text[HF_PG_TEXT_BYTES])
+{
+    const PGconn *conn = store->conn;
+    const char *message = PQerrorMessage(conn);
+    const char *state = find_state(message);
+    char line[HF_PG_TEXT_BYTES - 96];
+
+    if (PQconnectionNeedsPassword(conn)) {
+        (void)snprintf(text, HF_PG_TEXT_BYTES,
+                       "the server wants a password and there is none; "
+                       "expected one in PGPASSFILE, ~/.pgpass or the URL");
+        return HF_EDENIED;
+    }
+    if (state != NULL) {
+        hf_pg_one_line(line, sizeof line, state + STATE_BYTES + 2);
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)%s",
+                       line, state, advice_on(state, line));
+        return hf_pg_connection_status(state);
+    }
+    if (store->server_message[0] != '\0') {
+        memcpy(text, store->server_message, HF_PG_TEXT_BYTES);
+        return HF_EUNREACHABLE;
+    }
+    return why_of_libpq(store, message, text);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that are under way: sent one behind the other, each a transaction
+ * of its own, and answered in that order.
+ *
+ * A call has two results: what its statement returned, and that its transaction
+ * has ended (ReadyForQuery, for libpq PGRES_PIPELINE_SYNC).  The server commits
+ * between the two, so the first one is kept until the second one is there. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/reconnect_policy.h"
+#include "engines/postgres/pg_private.h"
+#include "engines/postgres/postgres.h"
+
+/* ----------------------------------------------------------------- calls -- */
+
+static void call(struct hf_store *store, struct hf_store_call *made)
+{
+    assert(store->state == HF_PG_UP);
+    made->store_data = NULL;
+    if (store->last != NULL)
+        store->last->store_data = made;
+    else
+        store->first = made;
+    store->last = made;
+    /* One that could not be sent whole leaves the connection of no use, and
+     * nobody may be told from in here: it ends, and reading shows that. */
+    if (!hf_pg_call_send(store, made))
+        (void)shutdown(PQsocket(store->conn), SHUT_RDWR);
+}
+
+static struct hf_store_call *unlink_first(struct hf_store *store)
+{
+    struct hf_store_call *first = store->first;
+
+    store->first = first->store_data;
+    if (store->first == NULL)
+        store->last = NULL;
+    first->store_data = NULL;
+    return first;
+}
+
+void hf_pg_set_unsure(struct hf_store *store, const PGresult *message)
+{
+    if (store->state == HF_PG_UP && store->first != NULL)
+        hf_pg_format_error(message, store->unsure_why);
+}
+
+/* An error of libpq's own, which the server did not send, for lack of memory
+ * for instance.  Which call the next results belong to is not known then. */
+static bool is_of_libpq(const PGresult *result)
+{
+    return PQresultStatus(result) == PGRES_FATAL_ERROR &&
+           PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
+}
+
+/* Keep what the statement of the first call returned.  An error behind it is
+ * why its transaction could not be committed. */
+static void keep_statement_result(struct hf_store *store, PGresult *result)
+{
+    bool first = store->statement_result == NULL;
+    bool failed = PQresultStatus(result) == PGRES_FATAL_ERROR;
+
+    if (is_of_libpq(result)) {
+        char line[HF_PG_TEXT_BYTES];
+
+        hf_pg_one_line(line, sizeof line, PQresultErrorMessage(result));
+        hf_pg_down(store, HF_EUNREACHABLE, "%s", line);
+    } else if (store->first == NULL || (!first && !failed)) {
+        hf_pg_down(store, HF_EPROTOCOL, "the server answered unasked");
+    } else if (first) {
+        store->statement_result = result;
+        return;
+    } else {
+        hf_pg_set_unsure(store, result);
+    }
+    PQclear(result);
+}
+
+/* The transaction of the first call has ended, so its answer is final. */
+static void end_call(struct hf_store *store)
+{
+    PGresult *result = store->statement_result;
+    char unsure_why[HF_PG_TEXT_BYTES];
+    char why[HF_PG_TEXT_BYTES];
+
+    if (result == NULL) {
+        hf_pg_down(store, HF_EPROTOCOL,
+                   "the server ended a call without an answer");
+        return;
+    }
+    memcpy(unsure_why, store->unsure_why, sizeof unsure_why);
+    store->statement_result = NULL;
+    store->unsure_why[0] = '\0';
+    if (!hf_pg_answer_call(store, unlink_first(store), result, unsure_why, why))
+        hf_pg_down(store, HF_EPROTOCOL, "%s", why);
+    PQclear(result);
+}
+
+/* Takes ${result} away.  False if the connection is not the same any more. */
+static bool handle_result(struct hf_store *store, PGresult *result)
+{
+    uint64_t number = store->number;
+
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
+        end_call(store);
+    } else {
+        keep_statement_result(store, result);
+    }
+    return store->number == number;
+}
+
+/* False if the connection is not the same any more. */
+static bool handle_notices(struct hf_store *store)
+{
+    uint64_t number = store->number;
+    PGnotify *notice;
+
+    while ((notice = PQnotifies(store->conn)) != NULL) {
+        hf_pg_notice(store, notice);
+        PQfreemem(notice);
+        if (store->number != number)
+            return false;
+    }
+    return true;
+}
+
+/* All that has been read: nothing would tell of what is left.  One NULL is the
+ * end of a call's results, a second one that of all. */
+static bool handle_results(struct hf_store *store)
+{
+    unsigned ends = 0;
+    bool same = true;
+
+    while (same && ends < 2 && !PQisBusy(store->conn)) {
+        PGresult *result = PQgetResult(store->conn);
+
+        ends = result == NULL ? ends + 1 : 0;
+        if (result == NULL)
+            continue;
+        store->unread_bytes = 0; /* the bound is for one answer, not for all */
+        same = handle_result(store, result);
+    }
+    return same;
+}
+
+void hf_pg_calls_read(struct hf_store *store)
+{
+    char why[HF_PG_TEXT_BYTES];
+    hf_status status;
+    bool ended = PQconsumeInput(store->conn) == 0;
+
+    /* What came before the end counts. */
+    if (!handle_results(store) || !handle_notices(store))
+        return;
+    if (!ended && PQstatus(store->conn) == CONNECTION_OK)
+        return;
+    status = hf_pg_connection_error(store, why);
+    hf_pg_down(store, status, "%s", why);
+}
+
+static void flush(struct hf_store *store)
+{
+    if (store->state == HF_PG_UP)
+        hf_pg_flush_and_poll(store);
+}
+
+/* ------------------------------------------------------------------ ends -- */
+
+static void after_fork(struct hf_store *store)
+{
+    if (store->conn != NULL && PQsocket(store->conn) >= 0)
+        (void)close(PQsocket(store->conn));
+}
+
+static void on_idle_closed(uv_handle_t *handle)
+{
+    struct hf_store *store = handle->data;
+
+    hf_pg_config_free(&store->config);
+    hf_free(store);
+}
+
+static void free_store(struct hf_store *store)
+{
+    hf_pg_disconnect(store);
+    if (store->resolver != NULL)
+        hf_resolver_free(store->resolver);
+    uv_close((uv_handle_t *)&store->later, on_idle_closed);
+}
+
+/* libpq does its own TLS.  A port for TLS alone waits for more of a greeting
+ * without it. */
+static const char *store_awaited(const struct hf_store *store)
+{
+    if (store->state != HF_PG_CONNECTING)
+        return NULL;
+    switch (PQstatus(store->conn)) {
+    case CONNECTION_SSL_STARTUP:
+        return "answer to the request for TLS";
+    case CONNECTION_AWAITING_RESPONSE:
+        return "answer to the greeting (expected a port of PostgreSQL's: one "
+               "for TLS alone gives none)";
+    default:
+        return NULL;
+    }
+}
+
+static const struct hf_store_ops ops = {
+    .connect = hf_pg_connect,
+    .disconnect = hf_pg_disconnect,
+    .call = call,
+    .awaited = store_awaited,
+    .flush = flush,
+    .after_fork = after_fork,
+    .free = free_store,
+};
+
+/* ------------------------------------------------------------------ open -- */
+
+/* ${config} is the store's from then on, or freed. */
+static struct hf_store *new_store(struct hf_engine *engine,
+                                  struct hf_pg_config *config)
+{
+    const struct hf_resolver_log log = {engine->host.log, engine->host.host};
+    struct hf_store *store = hf_alloc(sizeof *store);
+
+    if (store == NULL) {
+        hf_pg_config_free(config);
+        return NULL;
+    }
+    store->engine = engine;
+    store->config = *config;
+    (void)uv_idle_init(engine->loop, &store->later);
+    store->later.data = store;
+    store->resolver = hf_resolver_new(engine->loop, &log);
+    if (store->resolver == NULL) {
+        free_store(store);
+        return NULL;
+    }
+    return store;
+}
+
+static hf_status start(struct hf_engine *engine, struct hf_pg_config *config,
+                       const struct hf_reconnect *reconnect,
+                       const char *server_address, struct hf_error *error)
+{
+    struct hf_leased_config leased = {
+        .ttl_ms = config->ttl_ms,
+        .server_address = server_address,
+        .reconnect = reconnect,
+        .servers = config->host_count,
+    };
+    hf_status status = hf_leased_engine_random(&leased.random, error);
+    struct hf_store *store;
+
+    if (status != HF_OK) {
+        hf_pg_config_free(config);
+        return status;
+    }
+    if ((store = new_store(engine, config)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    return hf_leased_engine_start(engine, &leased, &ops, store, error);
+}
+
+hf_status hf_pg_open(const struct hf_url *url,
+                     const struct hf_engine_host *host,
+                     struct hf_engine **engine, struct hf_error *error)
+{
+    static const char scheme[] = "postgresql://";
+    char description[HF_URL_BYTES];
+    struct hf_reconnect reconnect;
+    struct hf_pg_config config;
+    struct hf_engine *made;
+    hf_status status;
+
+    *engine = NULL;
+    /* A module has its own copy of the functions, and one chance: before
+     * anything was allocated.  Later it is the same allocator. */
+    if (host->allocator != NULL)
+        (void)!hf_set_allocator(host->allocator);
+    memcpy(description, scheme, sizeof scheme);
+    status = hf_reconnect_choose(url, host->reconnect, &reconnect, error);
+    if (status == HF_OK)
+        status = hf_pg_config_parse(&config, url, error);
+    if (status != HF_OK)
+        return status;
+    hf_pg_config_describe(&config, description + strlen(scheme),
+                          sizeof description - strlen(scheme));
+    made = hf_leased_engine_new(host, description, error);
+    if (made == NULL) {
+        hf_pg_config_free(&config);
+        return error->status;
+    }
+    status = start(made, &config, &reconnect,
+                   made->description + strlen(scheme), error);
+    if (status != HF_OK) {
+        hf_leased_engine_free(made);
+        return status;
+    }
+    *engine = made;
+    return HF_OK;
+}

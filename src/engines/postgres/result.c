@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the server answers, in binary: the rows of holdfast.answer, of which the
+ * first is the head, and may have the first ticket too. */
+#include <assert.h>
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/postgres/pg_private.h"
+
+/* The columns of holdfast.answer. */
+enum column {
+    CODE,
+    SERVER_MS,
+    BACKEND,
+    FOUND,
+    OWN,
+    ID,
+    SEQUENCE,
+    KIND,
+    WEIGHT,
+    PAYLOAD,
+    EXPIRES_IN_MS,
+    REVOKED,
+    MADE_MS,
+    MORE,
+    COLUMNS
+};
+
+#define TYPE_BOOL 16
+#define TYPE_BYTEA 17
+#define TYPE_INT8 20
+#define TYPE_INT4 23
+#define TYPE_UUID 2950
+
+static const struct {
+    Oid type;
+    int bytes; /* 0: any number */
+} columns[COLUMNS] = {
+    [CODE] = {TYPE_INT4, 4},          [SERVER_MS] = {TYPE_INT8, 8},
+    [BACKEND] = {TYPE_INT4, 4},       [FOUND] = {TYPE_BOOL, 1},
+    [OWN] = {TYPE_BYTEA, 0},          [ID] = {TYPE_UUID, 16},
+    [SEQUENCE] = {TYPE_INT8, 8},      [KIND] = {TYPE_INT4, 4},
+    [WEIGHT] = {TYPE_INT4, 4},        [PAYLOAD] = {TYPE_BYTEA, 0},
+    [EXPIRES_IN_MS] = {TYPE_INT8, 8}, [REVOKED] = {TYPE_INT4, 4},
+    [MADE_MS] = {TYPE_INT8, 8},       [MORE] = {TYPE_INT4, 4},
+};
+
+enum { LATE = 1 }; /* the head's code */
+
+/* -------------------------------------------------------------- values -- */
+
+static bool has(const PGresult *result, int row, enum column column)
+{
+    return PQgetisnull(result, row, (int)column) == 0;
+}
+
+/* NULL is 0. */
+static uint64_t number(const PGresult *result, int row, enum column column)
+{
+    const char *bytes = PQgetvalue(result, row, (int)column);
+    uint64_t eight;
+    uint32_t four;
+
+    if (!has(result, row, column))
+        return 0;
+    if (columns[column].bytes == 1)
+        return bytes[0] != 0;
+    if (columns[column].bytes == 4) {
+        memcpy(&four, bytes, sizeof four);
+        return be32toh(four);
+    }
+    memcpy(&eight, bytes, sizeof eight);
+    return be64toh(eight);
+}
+
+static bool is_row(const PGresult *result, int row)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        if (columns[i].bytes > 0 && has(result, row, (enum column)i) &&
+            PQgetlength(result, row, i) != columns[i].bytes)
+            return false;
+    }
+    return has(result, row, row == 0 ? CODE : ID);
+}
+
+/* Is it what our functions return? */
+static bool is_well_formed(const PGresult *result)
+{
+    bool fits = PQresultStatus(result) == PGRES_TUPLES_OK &&
+                PQnfields(result) == COLUMNS && PQntuples(result) >= 1 &&
+                PQgetlength(result, 0, OWN) % HF_TICKET_ID_BYTES == 0;
+
+    for (int i = 0; i < COLUMNS && fits; i++)
+        fits = PQftype(result, i) == columns[i].type && PQfformat(result, i);
+    for (int i = 0; i < PQntuples(result) && fits; i++)
+        fits = is_row(result, i);
+    return fits;
+}
+
+/* ------------------------------------------------------------- tickets -- */
+
+/* One that a later version knows is in the way of everybody. */
+static enum hf_ticket_kind kind_of(uint64_t known)
+{
+    return hf_store_is_stored_kind(known) ? (enum hf_ticket_kind)known
+                                          : HF_TICKET_EXCLUSIVE;
+}
+
+static void read_ticket(const PGresult *result, int row,
+                        struct hf_ticket *ticket, struct hf_store_lease *lease)
+{
+    memcpy(ticket->id.bytes, PQgetvalue(result, row, ID), HF_TICKET_ID_BYTES);
+    ticket->sequence = number(result, row, SEQUENCE);
+    ticket->token = ticket->sequence;
+    ticket->kind = kind_of(number(result, row, KIND));
+    ticket->weight = (uint32_t)number(result, row, WEIGHT);
+    ticket->payload =
+        hf_store_payload(PQgetvalue(result, row, PAYLOAD),
+                         (size_t)PQgetlength(result, row, PAYLOAD));
+    ticket->dialect = "holdfast";
+    ticket->created_utc_ms = number(result, row, MADE_MS);
+    lease->expires_in_ms = number(result, row, EXPIRES_IN_MS);
+    lease->revoked = (uint32_t)number(result, row, REVOKED);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return memcmp(a, b, HF_TICKET_ID_BYTES);
+}
+
+static size_t count_tickets(const struct hf_store_call *call)
+{
+    size_t count = 0;
+
+    if (call->kind == HF_STORE_RENEW)
+        for (size_t i = 0; i < call->ticket_set_count; i++)
+            count += call->ticket_sets[i].count;
+    return count;
+}
+
+/* The arrays of an answer, and the session's tickets in order, in one piece. */
+struct answer_memory {
+    struct hf_ticket *tickets;
+    struct hf_store_lease *leases;
+    struct hf_ticket_id *own;
+    bool *known; /* for each of them */
+    size_t own_count;
+};
+
+static bool alloc_memory(struct answer_memory *answer_memory,
+                         const PGresult *result, size_t room)
+{
+    size_t own_bytes =
+        has(result, 0, OWN) ? (size_t)PQgetlength(result, 0, OWN) : 0;
+    size_t own_count = own_bytes / HF_TICKET_ID_BYTES;
+
+    answer_memory->own_count = own_count;
+    answer_memory->tickets = hf_alloc(
+        room *
+            (sizeof *answer_memory->tickets + sizeof *answer_memory->leases) +
+        own_count *
+            (sizeof *answer_memory->own + sizeof *answer_memory->known));
+    if (answer_memory->tickets == NULL)
+        return false;
+    answer_memory->leases =
+        (struct hf_store_lease *)(answer_memory->tickets + room);
+    answer_memory->own = (struct hf_ticket_id *)(answer_memory->leases + room);
+    answer_memory->known = (bool *)(answer_memory->own + own_count);
+    if (own_count > 0)
+        memcpy(answer_memory->own, PQgetvalue(result, 0, OWN),
+               own_count * HF_TICKET_ID_BYTES);
+    qsort(answer_memory->own, own_count, HF_TICKET_ID_BYTES, compare_ids);
+    return true;
+}
+
+/* Is it at the server?  Then it is noted that it is staked. */
+static bool find_known(struct answer_memory *answer_memory,
+                       const struct hf_ticket_id *id)
+{
+    const struct hf_ticket_id *found =
+        bsearch(id, answer_memory->own, answer_memory->own_count, sizeof *id,
+                compare_ids);
+
+    if (found == NULL)
+        return false;
+    answer_memory->known[found - answer_memory->own] = true;
+    return true;
+}
+
+/* Behind the first ${count}, which were revoked: those at stake that are not
+ * there.  How many there are in all. */
+static size_t add_missing(const struct hf_store_call *call,
+                          struct answer_memory *answer_memory, size_t count)
+{
+    for (size_t i = 0; i < call->ticket_set_count; i++) {
+        const struct hf_store_ticket_set *set = &call->ticket_sets[i];
+
+        for (size_t j = 0; j < set->count; j++) {
+            if (find_known(answer_memory, &set->tickets[j]))
+                continue;
+            answer_memory->tickets[count].id = set->tickets[j];
+            answer_memory->tickets[count].payload = "";
+            answer_memory->leases[count++].missing = true;
+        }
+    }
+    return count;
+}
+
+/* The next renewal takes them out.  An id that the client does not know it
+ * never uses again, so that it does not matter how late that happens. */
+static void store_orphans(struct hf_store *store,
+                          const struct answer_memory *answer_memory)
+{
+    store->orphan_count = 0;
+    for (size_t i = 0; i < answer_memory->own_count; i++) {
+        if (!answer_memory->known[i] && store->orphan_count < HF_PG_ORPHANS_MAX)
+            store->orphans[store->orphan_count++] = answer_memory->own[i];
+    }
+}
+
+/* ------------------------------------------------------------- answers -- */
+
+static void answer_call(struct hf_store *store, struct hf_store_call *call,
+                        const struct hf_store_answer *answer)
+{
+    hf_leased_answered(store->engine->leased, call, answer,
+                       hf_leased_engine_now_ms(store->engine));
+}
+
+static void answer_late(struct hf_store *store, struct hf_store_call *call)
+{
+    struct hf_store_answer answer = {
+        .failure = HF_FAILURE_RETRY,
+        .status = HF_EUNREACHABLE,
+        .text = HF_STORE_LATE,
+        .server_ms = store->server_ms,
+    };
+
+    answer_call(store, call, &answer);
+}
+
+static bool only_reads(const struct hf_store_call *call)
+{
+    return call->kind == HF_STORE_EXISTS ||
+           (call->kind == HF_STORE_LIST && !call->watches_queue);
+}
+
+static void answer_error(struct hf_store *store, struct hf_store_call *call,
+                         const PGresult *result)
+{
+    struct hf_pg_failure failure =
+        hf_pg_failure(PQresultErrorField(result, PG_DIAG_SQLSTATE));
+    char text[HF_PG_TEXT_BYTES];
+    struct hf_store_answer answer = {
+        .failure = failure.failure,
+        .status = failure.status,
+        .text = text,
+    };
+    uint64_t number = store->number;
+
+    if (failure.failure == HF_FAILURE_UNSURE && only_reads(call))
+        answer.failure = HF_FAILURE_RETRY;
+    hf_pg_format_error(result, text);
+    answer_call(store, call, &answer);
+    if (failure.ends_connection && store->number == number)
+        hf_pg_down(store, failure.status, "%s", text);
+}
+
+/* What was not committed for sure may have been done; of a read it does not
+ * matter. */
+static void answer_unsure(struct hf_store *store, struct hf_store_call *call,
+                          const char *unsure_why)
+{
+    struct hf_store_answer answer = {
+        .failure = only_reads(call) ? HF_FAILURE_RETRY : HF_FAILURE_UNSURE,
+        .status = HF_EUNREACHABLE,
+        .text = unsure_why,
+    };
+
+    answer_call(store, call, &answer);
+}
+
+static void answer_rows(struct hf_store *store, struct hf_store_call *call,
+                        const PGresult *result,
+                        struct answer_memory *answer_memory)
+{
+    int first = has(result, 0, ID) ? 0 : 1;
+    size_t rows = (size_t)(PQntuples(result) - first);
+    struct hf_store_answer answer = {
+        .ok = true,
+        .server_ms = store->server_ms,
+        .found = number(result, 0, FOUND) != 0,
+        .tickets = answer_memory->tickets,
+        .leases = answer_memory->leases,
+        .count = rows,
+        .partial = hf_store_call_may_be_partial(call),
+        .more_ahead = (size_t)number(result, 0, MORE),
+    };
+
+    for (size_t i = 0; i < rows; i++)
+        read_ticket(result, (int)i + first, &answer_memory->tickets[i],
+                    &answer_memory->leases[i]);
+    if (call->kind == HF_STORE_RENEW) {
+        answer.count = add_missing(call, answer_memory, rows);
+        store_orphans(store, answer_memory);
+    }
+    answer_call(store, call, &answer);
+}
+
+bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
+                       const PGresult *result, const char *unsure_why,
+                       char why[HF_PG_TEXT_BYTES])
+{
+    struct answer_memory answer_memory;
+
+    if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+        answer_error(store, call, result);
+        return true;
+    }
+    if (!is_well_formed(result)) {
+        (void)snprintf(why, HF_PG_TEXT_BYTES,
+                       "the server answered something else than it was asked");
+        return false;
+    }
+    if ((int)number(result, 0, BACKEND) != store->backend) {
+        (void)snprintf(why, HF_PG_TEXT_BYTES,
+                       "there is a pooler in front of the server that pools "
+                       "by transaction, and notices get lost; expected the "
+                       "server itself, or a pooler that pools by session");
+        return false;
+    }
+    if (unsure_why[0] != '\0') {
+        answer_unsure(store, call, unsure_why);
+        return true;
+    }
+    store->server_ms = number(result, 0, SERVER_MS);
+    if (number(result, 0, CODE) == LATE) {
+        answer_late(store, call);
+        return true;
+    }
+    if (!alloc_memory(&answer_memory, result,
+                      (size_t)PQntuples(result) + count_tickets(call))) {
+        (void)snprintf(why, HF_PG_TEXT_BYTES, "no memory for an answer");
+        return false;
+    }
+    answer_rows(store, call, result, &answer_memory);
+    hf_free(answer_memory.tickets);
+    return true;
+}

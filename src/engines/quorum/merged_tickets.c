@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/quorum/merged_tickets.h"
+
+#include "core/memory.h"
+#include "core/time_math.h"
+
+struct hf_quorum_merged_ticket *
+hf_quorum_merged_find(const struct hf_quorum_merged *merged,
+                      const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < merged->count; i++) {
+        if (hf_ticket_id_equal(&merged->rows[i].ticket.id, id))
+            return &merged->rows[i];
+    }
+    return NULL;
+}
+
+static struct hf_quorum_merged_ticket *add(struct hf_quorum_merged *merged,
+                                           const struct hf_ticket *ticket)
+{
+    size_t room = merged->room > 0 ? 2 * merged->room : 8;
+    struct hf_quorum_merged_ticket *rows;
+
+    if (merged->count == merged->room) {
+        rows = hf_realloc(merged->rows, room * sizeof *rows);
+        if (rows == NULL)
+            return NULL;
+        merged->rows = rows;
+        merged->room = room;
+    }
+    rows = &merged->rows[merged->count++];
+    *rows = (struct hf_quorum_merged_ticket){.ticket = *ticket};
+    rows->ticket.payload = NULL;
+    return rows;
+}
+
+static void merge_number(struct hf_quorum_merged_ticket *row, uint64_t number,
+                         bool proposed)
+{
+    if (!proposed)
+        row->committed = hf_max_ms(row->committed, number);
+    else if (row->least_proposed == 0 || number < row->least_proposed)
+        row->least_proposed = number;
+}
+
+static bool merge_payload(struct hf_quorum_merged_ticket *row,
+                          const char *payload)
+{
+    if (row->ticket.payload != NULL || payload == NULL || payload[0] == '\0')
+        return true;
+    row->ticket.payload = hf_strdup(payload);
+    return row->ticket.payload != NULL;
+}
+
+/* False for lack of memory. */
+static bool merge(struct hf_quorum_merged *merged, uint32_t server,
+                  const struct hf_ticket *ticket,
+                  const struct hf_store_lease *lease)
+{
+    struct hf_quorum_merged_ticket *row =
+        hf_quorum_merged_find(merged, &ticket->id);
+
+    if (row == NULL && (row = add(merged, ticket)) == NULL)
+        return false;
+    if (lease->missing) {
+        row->missing_at |= server;
+        return true;
+    }
+    row->present_at |= server;
+    merge_number(row, ticket->sequence, lease->proposed);
+    /* A write ticket may become a read ticket, and never the other way. */
+    if (ticket->kind == HF_TICKET_READ)
+        row->ticket.kind = HF_TICKET_READ;
+    if (row->ticket.created_utc_ms == 0)
+        row->ticket.created_utc_ms = ticket->created_utc_ms;
+    row->lease.expires_in_ms =
+        hf_max_ms(row->lease.expires_in_ms, lease->expires_in_ms);
+    if (lease->revoked > row->lease.revoked)
+        row->lease.revoked = lease->revoked;
+    return merge_payload(row, ticket->payload);
+}
+
+void hf_quorum_merged_add(struct hf_quorum_merged *merged, size_t server,
+                          const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        if (!merge(merged, UINT32_C(1) << server, &answer->tickets[i],
+                   &answer->leases[i]))
+            merged->out_of_memory = true;
+    }
+}
+
+uint64_t hf_quorum_merged_number(const struct hf_quorum_merged_ticket *row)
+{
+    return row->committed > 0 ? row->committed : row->least_proposed;
+}
+
+void hf_quorum_merged_clear(struct hf_quorum_merged *merged)
+{
+    for (size_t i = 0; i < merged->count; i++)
+        hf_free((char *)(uintptr_t)merged->rows[i].ticket.payload);
+    hf_free(merged->rows);
+    *merged = (struct hf_quorum_merged){0};
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call of the user is a call of every server that is linked, in rounds.  It
+ * is answered when enough servers have said what they did; what the others say
+ * later is taken in where it is of use.
+ */
+#include <assert.h>
+#include <stdio.h>
+
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "engines/quorum/quorum_private.h"
+
+/* How long an answer of one server is waited for before it is taken for cut
+ * off: less than the user's own patience, which would cut off all of them. */
+#define CALL_TIMEOUT_MIN_MS UINT64_C(250)
+#define CALL_TIMEOUT_MAX_MS UINT64_C(5000)
+
+/* How long what is doubtful after a majority has spoken is waited for: longer
+ * than servers of one place differ, and no more than a handoff may be late. */
+#define GRACE_MIN_MS UINT64_C(10)
+#define GRACE_MAX_MS UINT64_C(200)
+
+static uint64_t share_ms(const struct hf_quorum *quorum, uint64_t of,
+                         uint64_t min_ms, uint64_t max_ms)
+{
+    return hf_min_ms(hf_max_ms(quorum->config.ttl_ms / of, min_ms), max_ms);
+}
+
+/* ------------------------------------------------------------------- ops -- */
+
+struct hf_quorum_request *hf_quorum_request_new(struct hf_quorum *quorum,
+                                                struct hf_store_call *user_call)
+{
+    struct hf_quorum_request *request = hf_alloc(sizeof *request);
+
+    if (request == NULL)
+        return NULL;
+    request->user_call = user_call;
+    request->previous = quorum->last;
+    if (quorum->last != NULL)
+        quorum->last->next = request;
+    else
+        quorum->first = request;
+    quorum->last = request;
+    return request;
+}
+
+static void request_free(struct hf_quorum_request *request)
+{
+    hf_quorum_merged_clear(&request->merged);
+    hf_free(request->numbers);
+    hf_free(request);
+}
+
+static void request_end(struct hf_quorum *quorum,
+                        struct hf_quorum_request *request)
+{
+    if (request->previous != NULL)
+        request->previous->next = request->next;
+    else
+        quorum->first = request->next;
+    if (request->next != NULL)
+        request->next->previous = request->previous;
+    else
+        quorum->last = request->previous;
+    if (request->answering)
+        request->free_later = true;
+    else
+        request_free(request);
+}
+
+void hf_quorum_request_release(struct hf_quorum *quorum,
+                               struct hf_quorum_request *request)
+{
+    if (request->user_call == NULL && request->pending == 0)
+        request_end(quorum, request);
+}
+
+/* ----------------------------------------------------------------- parts -- */
+
+static void append(struct hf_quorum_server *server,
+                   struct hf_quorum_server_call *server_call)
+{
+    server_call->previous = server->last;
+    if (server->last != NULL)
+        server->last->next = server_call;
+    else
+        server->first = server_call;
+    server->last = server_call;
+}
+
+static void unlink_call(struct hf_quorum_server *server,
+                        struct hf_quorum_server_call *server_call)
+{
+    if (server_call->previous != NULL)
+        server_call->previous->next = server_call->next;
+    else
+        server->first = server_call->next;
+    if (server_call->next != NULL)
+        server_call->next->previous = server_call->previous;
+    else
+        server->last = server_call->previous;
+}
+
+/* Each server's clock is its own. */
+static uint64_t not_after_ms(const struct hf_quorum *quorum,
+                             const struct hf_quorum_server *server)
+{
+    uint64_t since_ms = quorum->now_ms - server->server_clock_at_ms;
+
+    return hf_after_ms(hf_after_ms(server->server_ms, since_ms),
+                       quorum->config.ttl_ms);
+}
+
+void hf_quorum_request_send_one(struct hf_quorum *quorum,
+                                struct hf_quorum_request *request, size_t index,
+                                const struct hf_store_call *call,
+                                const struct hf_store_quorum_args *args)
+{
+    struct hf_quorum_server *server = &quorum->servers[index];
+    struct hf_quorum_server_call *server_call = hf_alloc(sizeof *server_call);
+
+    if (server_call == NULL) {
+        quorum->out_of_memory = true;
+        return;
+    }
+    server_call->call = *call;
+    server_call->call.store_data = NULL;
+    server_call->call.store_count = 0;
+    server_call->call.not_after_ms = not_after_ms(quorum, server);
+    server_call->args = *args;
+    server_call->call.quorum = &server_call->args;
+    server_call->request = request;
+    server_call->server = index;
+    server_call->round = request->round;
+    server_call->counts = server->counts_at_ms <= quorum->now_ms;
+    server_call->deadline_at_ms =
+        hf_after_ms(quorum->now_ms, share_ms(quorum, 6, CALL_TIMEOUT_MIN_MS,
+                                             CALL_TIMEOUT_MAX_MS));
+    append(server, server_call);
+    request->pending++;
+    request->pending_in_round += server_call->counts ? 1 : 0;
+    quorum->ops.call(quorum->servers_arg, index, &server_call->call);
+}
+
+void hf_quorum_request_send_all(struct hf_quorum *quorum,
+                                struct hf_quorum_request *request,
+                                const struct hf_store_call *call,
+                                const struct hf_store_quorum_args *args)
+{
+    request->round++;
+    request->pending_in_round = 0;
+    request->ok_servers = request->found_servers = request->committed = 0;
+    request->number_taken = request->grace_running = request->failed = false;
+    hf_quorum_merged_clear(&request->merged);
+    for (size_t i = 0; i < quorum->config.servers; i++) {
+        if (quorum->servers[i].link == HF_QUORUM_LINKED)
+            hf_quorum_request_send_one(quorum, request, i, call, args);
+    }
+}
+
+static void set_failure(struct hf_quorum_request *request,
+                        enum hf_failure failure, hf_status status,
+                        const char *text)
+{
+    if (request->failed)
+        return;
+    request->failed = true;
+    request->failure = failure;
+    request->status = status;
+    (void)snprintf(request->text, sizeof request->text, "%s", text);
+}
+
+static void add_answer(struct hf_quorum *quorum,
+                       struct hf_quorum_server_call *server_call,
+                       const struct hf_store_answer *answer)
+{
+    struct hf_quorum_request *request = server_call->request;
+    bool outdated = server_call->round != request->round;
+
+    if (answer == NULL || answer->ok || answer->failure == HF_FAILURE_UNSURE)
+        request->may_be_done = true;
+    if (answer == NULL && !outdated) {
+        set_failure(request, HF_FAILURE_UNSURE, HF_EUNREACHABLE,
+                    quorum->servers[server_call->server].why);
+    } else if (answer != NULL && !answer->ok && !outdated) {
+        set_failure(request, answer->failure, answer->status, answer->text);
+    } else if (answer != NULL && answer->ok) {
+        if (!outdated && server_call->counts)
+            request->ok_servers |= UINT32_C(1) << server_call->server;
+        hf_quorum_operation_add_answer(quorum, request, server_call, answer);
+    }
+    if (request->merged.out_of_memory)
+        quorum->out_of_memory = true;
+}
+
+void hf_quorum_server_call_done(struct hf_quorum *quorum,
+                                struct hf_quorum_server_call *server_call,
+                                const struct hf_store_answer *answer)
+{
+    struct hf_quorum_server *server = &quorum->servers[server_call->server];
+    struct hf_quorum_request *request = server_call->request;
+
+    unlink_call(server, server_call);
+    request->pending--;
+    if (server_call->counts && server_call->round == request->round)
+        request->pending_in_round--;
+    if (answer != NULL && answer->server_ms != 0) {
+        server->server_ms = answer->server_ms;
+        server->server_clock_at_ms = quorum->now_ms;
+    }
+    add_answer(quorum, server_call, answer);
+    hf_free(server_call);
+    if (request->user_call != NULL)
+        hf_quorum_operation_decide(quorum, request);
+    else
+        hf_quorum_request_release(quorum, request);
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+bool hf_quorum_request_can_reach(const struct hf_quorum_request *request,
+                                 size_t have, size_t count)
+{
+    return have + request->pending_in_round >= count;
+}
+
+bool hf_quorum_request_wait(struct hf_quorum *quorum,
+                            struct hf_quorum_request *request)
+{
+    if (request->pending_in_round == 0)
+        return false;
+    if (!request->grace_running) {
+        request->grace_running = true;
+        request->grace_ends_at_ms = hf_after_ms(
+            quorum->now_ms, share_ms(quorum, 32, GRACE_MIN_MS, GRACE_MAX_MS));
+    }
+    return quorum->now_ms < request->grace_ends_at_ms;
+}
+
+void hf_quorum_request_answer(struct hf_quorum *quorum,
+                              struct hf_quorum_request *request,
+                              struct hf_store_answer *answer)
+{
+    struct hf_store_call *user_call = request->user_call;
+
+    assert(user_call != NULL && !request->answering);
+    request->user_call = NULL;
+    /* The user's clock of the server is the time here. */
+    answer->server_ms = quorum->now_ms;
+    request->answering = true;
+    quorum->user.answered(quorum->user.arg, user_call, answer, quorum->now_ms);
+    request->answering = false;
+    if (request->free_later)
+        request_free(request);
+    else
+        hf_quorum_request_release(quorum, request);
+}
+
+void hf_quorum_request_fail_with(struct hf_quorum *quorum,
+                                 struct hf_quorum_request *request,
+                                 enum hf_failure failure, hf_status status,
+                                 const char *text)
+{
+    struct hf_store_answer answer = {
+        .failure = failure, .status = status, .text = text};
+
+    hf_quorum_request_answer(quorum, request, &answer);
+}
+
+void hf_quorum_request_fail(struct hf_quorum *quorum,
+                            struct hf_quorum_request *request)
+{
+    enum hf_failure failure = request->may_be_done ? HF_FAILURE_UNSURE
+                              : request->failed    ? request->failure
+                                                   : HF_FAILURE_RETRY;
+    char text[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(
+        text, sizeof text, "a majority of the servers could not be had: %.250s",
+        request->failed ? request->text : "they do not have the ticket");
+    hf_quorum_request_fail_with(
+        quorum, request, failure,
+        request->failed ? request->status : HF_EUNREACHABLE, text);
+}
+
+void hf_quorum_requests_abort(struct hf_quorum *quorum)
+{
+    struct hf_quorum_server_call *server_call;
+
+    for (size_t i = 0; i < quorum->config.servers; i++) {
+        struct hf_quorum_server *server = &quorum->servers[i];
+
+        while ((server_call = server->first) != NULL) {
+            unlink_call(server, server_call);
+            hf_free(server_call);
+        }
+    }
+    while (quorum->first != NULL)
+        request_end(quorum, quorum->first);
+}

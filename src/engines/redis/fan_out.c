@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RENEW and GOODBYE, which are about all queues: an errand for each stake, and
+ * one answer.
+ *
+ * A node that is gone must not take along what the session has on the others:
+ * a RENEW without its part would prove nothing for them either.  So that, when
+ * nothing has been renewed there for most of a ttl, it is given up: the tickets
+ * are told to be missing, which their holders hear before they run out, and the
+ * rest is proven.  What the leased client does not know to be there yet is kept
+ * from it until it has been renewed (routed_call.c, is_too_late()).
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "engines/redis/redis_private.h"
+
+/* Of a ttl, in eighths.  A renewal that is begun just before that must be done
+ * before the session is over: patience is a quarter of a ttl. */
+#define GIVE_UP_TTL_EIGHTHS 5
+
+struct hf_redis_fan_out {
+    struct hf_store_call *call;
+    size_t pending;
+    uint64_t begun_at_ms;
+    struct hf_store_answer answer;
+    char text[HF_ERROR_TEXT_BYTES];
+    struct hf_ticket *tickets;
+    struct hf_store_lease *leases;
+    size_t room;
+};
+
+static void fan_out_free(struct hf_redis_fan_out *fan_out)
+{
+    hf_free(fan_out->tickets);
+    hf_free(fan_out->leases);
+    hf_free(fan_out);
+}
+
+void hf_redis_fan_out_drop(struct hf_redis_fan_out *fan_out)
+{
+    assert(fan_out->pending > 0);
+    if (--fan_out->pending == 0)
+        fan_out_free(fan_out);
+}
+
+void hf_redis_fan_out_begin(struct hf_store *store, struct hf_store_call *call)
+{
+    struct hf_redis_fan_out *fan_out = hf_alloc(sizeof *fan_out);
+
+    if (fan_out == NULL) {
+        hf_redis_store_out_of_memory(store);
+        return;
+    }
+    fan_out->call = call;
+    fan_out->begun_at_ms = hf_redis_store_now_ms(store);
+    if (call->kind == HF_STORE_RENEW && !call->not_first_piece)
+        memset(store->slot_map->giving_up, 0,
+               sizeof store->slot_map->giving_up);
+    if (call->ticket_set_count == 0)
+        hf_redis_routed_call_begin(store, call, NULL, fan_out);
+    for (size_t i = 0; i < call->ticket_set_count; i++)
+        hf_redis_routed_call_begin(store, call, &call->ticket_sets[i], fan_out);
+    if (fan_out->pending == 0)
+        fan_out_free(fan_out);
+}
+
+void hf_redis_fan_out_add(struct hf_redis_fan_out *fan_out)
+{
+    fan_out->pending++;
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+/* Only the first failure is kept. */
+static void fail(struct hf_redis_fan_out *fan_out, enum hf_failure failure,
+                 hf_status status, const char *text)
+{
+    struct hf_store_answer *to = &fan_out->answer;
+
+    if (to->status != HF_OK)
+        return;
+    to->failure = failure;
+    to->status = status;
+    (void)snprintf(fan_out->text, sizeof fan_out->text, "%s", text);
+    to->text = fan_out->text;
+}
+
+static bool make_room(struct hf_redis_fan_out *fan_out, size_t count)
+{
+    size_t room = fan_out->room > 0 ? fan_out->room : 16;
+    void *memory;
+
+    while (room < count)
+        room *= 2;
+    if (room == fan_out->room)
+        return true;
+    memory = hf_realloc(fan_out->tickets, room * sizeof *fan_out->tickets);
+    if (memory == NULL)
+        return false;
+    fan_out->tickets = memory;
+    memory = hf_realloc(fan_out->leases, room * sizeof *fan_out->leases);
+    if (memory == NULL)
+        return false;
+    fan_out->leases = memory;
+    fan_out->room = room;
+    return true;
+}
+
+static void add(struct hf_redis_fan_out *fan_out, const struct hf_ticket_id *id,
+                struct hf_store_lease lease)
+{
+    size_t at = fan_out->answer.count;
+
+    if (!make_room(fan_out, at + 1)) {
+        fail(fan_out, HF_FAILURE_UNSURE, HF_ENOMEM, "out of memory");
+        return;
+    }
+    fan_out->tickets[at] = (struct hf_ticket){.id = *id, .payload = ""};
+    fan_out->leases[at] = lease;
+    fan_out->answer.count++;
+}
+
+static void add_rows(struct hf_redis_fan_out *fan_out,
+                     const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++)
+        add(fan_out, &answer->tickets[i].id, answer->leases[i]);
+}
+
+/* ---------------------------------------------------------------- give up --
+ */
+
+static bool is_due_to_give_up(const struct hf_store *store,
+                              const struct hf_redis_routed_call *routed)
+{
+    uint64_t since_ms = store->slot_map->renewed_at_ms[routed->slot];
+
+    return hf_redis_store_now_ms(store) >=
+           hf_after_ms(since_ms,
+                       store->config.ttl_ms / 8 * GIVE_UP_TTL_EIGHTHS);
+}
+
+static void give_up(struct hf_store *store, struct hf_redis_fan_out *fan_out,
+                    const struct hf_redis_routed_call *routed, const char *why)
+{
+    const struct hf_engine_host *host = &store->shared.engine->host;
+    const struct hf_store_ticket_set *set = &routed->set;
+
+    store->slot_map->giving_up[routed->slot] = true;
+    for (size_t i = 0; i < set->count; i++)
+        add(fan_out, &set->tickets[i],
+            (struct hf_store_lease){.missing = true});
+    if (!store->slot_map->given_up[routed->slot] && set->count > 0)
+        host->log(host->host, HF_LOG_WARNING,
+                  "the tickets of \"%s\" are given up, for they could not be "
+                  "renewed: %s",
+                  set->queue, why);
+}
+
+/* ------------------------------------------------------------------- take --
+ */
+
+/* A slot that one piece has left out stays so until a renewal has none that
+ * does: another of its queues may be in that piece. */
+static void commit_given_up(struct hf_redis_slot_map *map,
+                            const struct hf_store_call *call)
+{
+    if (!call->not_last_piece) {
+        memcpy(map->given_up, map->giving_up, sizeof map->given_up);
+        return;
+    }
+    for (size_t i = 0; i < HF_REDIS_HASH_SLOTS; i++)
+        map->given_up[i] = map->given_up[i] || map->giving_up[i];
+}
+
+static void finish(struct hf_store *store, struct hf_redis_fan_out *fan_out)
+{
+    struct hf_store_answer *answer = &fan_out->answer;
+
+    answer->ok = answer->status == HF_OK;
+    answer->tickets = fan_out->tickets;
+    answer->leases = fan_out->leases;
+    answer->server_ms = hf_redis_store_now_ms(store);
+    if (answer->ok && fan_out->call->kind == HF_STORE_RENEW)
+        commit_given_up(store->slot_map, fan_out->call);
+    hf_leased_answered(store->shared.engine->leased, fan_out->call, answer,
+                       answer->server_ms);
+    fan_out_free(fan_out);
+}
+
+void hf_redis_fan_out_answered(struct hf_store *store,
+                               const struct hf_redis_routed_call *routed,
+                               const struct hf_store_answer *answer)
+{
+    struct hf_redis_fan_out *fan_out = routed->fan_out;
+    bool renews = routed->call.kind == HF_STORE_RENEW &&
+                  routed->slot != HF_REDIS_ANY_HASH_SLOT;
+
+    if (answer->ok && renews)
+        store->slot_map->renewed_at_ms[routed->slot] = fan_out->begun_at_ms;
+    if (answer->ok)
+        add_rows(fan_out, answer);
+    else if (renews && is_due_to_give_up(store, routed))
+        give_up(store, fan_out, routed, answer->text);
+    else
+        fail(fan_out, answer->failure, answer->status, answer->text);
+    if (--fan_out->pending == 0)
+        finish(store, fan_out);
+}

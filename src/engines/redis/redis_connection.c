@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/redis_connection.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "engines/redis/tls_probe.h"
+
+/* ----------------------------------------------------------------- bounds --
+ */
+
+/* hiredis takes memory for as many elements as are announced, before the first
+ * of them has come.  NULL: it reports that, and the connection ends. */
+static void *create_array(const redisReadTask *task, hf_redis_elements elements)
+{
+    const struct hf_redis_connection *connection = task->privdata;
+
+    if ((long long)elements < 0 || elements > HF_REDIS_ELEMENTS_MAX)
+        return NULL;
+    return connection->create_array(task, elements);
+}
+
+static bool make_reader(struct hf_redis_connection *connection)
+{
+    connection->unread_bytes = 0;
+    connection->reader = redisReaderCreate();
+    if (connection->reader == NULL)
+        return false;
+    connection->functions = *connection->reader->fn;
+    connection->create_array = connection->functions.createArray;
+    connection->functions.createArray = create_array;
+    connection->reader->fn = &connection->functions;
+    connection->reader->privdata = connection;
+    return true;
+}
+
+/* ------------------------------------------------------------------ told -- */
+
+static void on_up(void *arg)
+{
+    struct hf_redis_connection *connection = arg;
+
+    connection->user->enter(connection->user->arg);
+    connection->user->up(connection->user->arg, connection);
+    connection->user->leave(connection->user->arg);
+}
+
+/* Work off the replies that are whole.  Whoever is told may close the wire. */
+static void handle_replies(struct hf_redis_connection *connection)
+{
+    uint64_t number = connection->number;
+    void *reply = NULL;
+
+    while (number == connection->number) {
+        if (redisReaderGetReply(connection->reader, &reply) != REDIS_OK) {
+            connection->user->down(
+                connection->user->arg, connection, HF_EPROTOCOL,
+                "an answer that is not Redis', or has more than "
+                "65536 elements; see whether the port is right");
+            return;
+        }
+        if (reply == NULL)
+            return;
+        connection->unread_bytes =
+            connection->reader->len - connection->reader->pos;
+        connection->user->reply(connection->user->arg, connection, reply);
+        freeReplyObject(reply);
+    }
+}
+
+static void on_received(void *arg, const void *bytes, size_t count)
+{
+    struct hf_redis_connection *connection = arg;
+    void *user_arg = connection->user->arg;
+    const struct hf_redis_connection_user *user = connection->user;
+    bool first = !connection->received_any;
+
+    user->enter(user_arg);
+    connection->received_any = true;
+    connection->unread_bytes += count;
+    if (first && connection->expects_plain &&
+        hf_redis_is_tls_record(bytes, count))
+        user->got_tls_record(user_arg, connection);
+    else if (connection->unread_bytes > HF_REDIS_REPLY_BYTES_MAX)
+        user->down(user_arg, connection, HF_EPROTOCOL,
+                   "an answer of more than 16 MiB; see what fills the queue, "
+                   "and whether the port is right");
+    else if (redisReaderFeed(connection->reader, bytes, count) != REDIS_OK)
+        user->down(user_arg, connection, HF_EUNREACHABLE, "out of memory");
+    else
+        handle_replies(connection);
+    user->leave(user_arg);
+}
+
+static void on_writable(void *arg)
+{
+    struct hf_redis_connection *connection = arg;
+
+    connection->user->enter(connection->user->arg);
+    connection->user->leave(connection->user->arg); /* which flushes */
+}
+
+static void on_down(void *arg, hf_status status, const char *why)
+{
+    struct hf_redis_connection *connection = arg;
+
+    connection->user->enter(connection->user->arg);
+    connection->user->down(connection->user->arg, connection, status, why);
+    connection->user->leave(connection->user->arg);
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+bool hf_redis_connection_open(struct hf_redis_connection *connection,
+                              const struct hf_connection_config *way,
+                              const struct hf_redis_connection_user *user,
+                              hf_status *status,
+                              char why[HF_CONNECTION_TEXT_BYTES])
+{
+    const struct hf_connection_callbacks link_user = {
+        .up = on_up,
+        .received = on_received,
+        .writable = on_writable,
+        .down = on_down,
+        .arg = connection,
+    };
+
+    assert(connection->link == NULL && connection->reader == NULL);
+    connection->user = user;
+    if (!make_reader(connection)) {
+        *status = HF_EUNREACHABLE;
+        (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "out of memory");
+        return false;
+    }
+    connection->expects_plain = way->tls == NULL && way->path == NULL;
+    connection->link = hf_connection_open(way, &link_user, status, why);
+    return connection->link != NULL;
+}
+
+void hf_redis_connection_close(struct hf_redis_connection *connection,
+                               enum hf_connection_close_mode end)
+{
+    connection->number++;
+    if (connection->link != NULL)
+        hf_connection_close(connection->link, end);
+    connection->link = NULL;
+    connection->received_any = false;
+    if (connection->reader != NULL)
+        redisReaderFree(connection->reader);
+    connection->reader = NULL;
+    hf_resp_free(&connection->out);
+}
+
+bool hf_redis_connection_suspects_tls(
+    const struct hf_redis_connection *connection)
+{
+    return connection->link != NULL &&
+           (hf_connection_awaits_tls(connection->link) ||
+            (connection->expects_plain &&
+             hf_connection_closed_by_peer(connection->link)));
+}
+
+bool hf_redis_connection_flush(struct hf_redis_connection *connection,
+                               hf_status *status,
+                               char why[HF_CONNECTION_TEXT_BYTES])
+{
+    size_t taken;
+    bool sent;
+
+    if (connection->out.failed) {
+        *status = HF_EUNREACHABLE;
+        (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "out of memory");
+        return false;
+    }
+    if (connection->link == NULL || connection->out.used == 0)
+        return true;
+    sent = hf_connection_send(connection->link, connection->out.bytes,
+                              connection->out.used, &taken);
+    hf_resp_drop(&connection->out, taken);
+    if (!sent) {
+        *status = hf_connection_status(connection->link);
+        (void)snprintf(why, HF_CONNECTION_TEXT_BYTES, "%s",
+                       hf_connection_why(connection->link));
+    }
+    return sent;
+}

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/redis_link.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "engines/redis/reply.h"
+
+/* A reply that is to come on the connection for calls. */
+struct hf_redis_expected_reply {
+    enum hf_redis_reply_kind what;
+    struct hf_store_call *call;
+    struct hf_redis_expected_reply *next;
+};
+
+/* ------------------------------------------------------------------ down -- */
+
+static void drop_answer(struct hf_store_call *call)
+{
+    if (call == NULL || call->store_data == NULL)
+        return;
+    hf_redis_answer_free(call->store_data);
+    call->store_data = NULL;
+}
+
+/* Has it ended, or is it given up, before the server said anything, as is to be
+ * expected where only one of us speaks TLS? */
+static bool suspects_tls_mismatch(const struct hf_redis_link *link)
+{
+    return !link->calls.received_any && !link->notices.received_any &&
+           (hf_redis_connection_suspects_tls(&link->calls) ||
+            hf_redis_connection_suspects_tls(&link->notices));
+}
+
+/* The connections are about to be closed. */
+static void update_tls_state(struct hf_redis_link *link)
+{
+    if (link->tls == HF_REDIS_TLS_PROBING)
+        link->tls = HF_REDIS_TLS_KNOWN;
+    else if (link->tls == HF_REDIS_TLS_NOT_PROBED &&
+             suspects_tls_mismatch(link))
+        link->tls = HF_REDIS_TLS_PROBE_NEXT;
+}
+
+void hf_redis_link_close(struct hf_redis_link *link)
+{
+    struct hf_redis_expected_reply *expected;
+
+    update_tls_state(link);
+    while ((expected = link->first) != NULL) {
+        link->first = expected->next;
+        drop_answer(expected->call);
+        hf_free(expected);
+    }
+    link->last = NULL;
+    drop_answer(link->renewal);
+    link->renewal = NULL;
+    link->open = link->up = link->handshake_done = link->subscribed = false;
+    link->reloading = false;
+    hf_redis_connection_close(&link->calls, HF_CONNECTION_ABORT);
+    hf_redis_connection_close(&link->notices, HF_CONNECTION_ABORT);
+    (void)uv_idle_stop(&link->later);
+}
+
+void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
+                        const char *what, const char *text)
+{
+    bool answered_before = link->run_id[0] != '\0'; /* it has answered before */
+    char why[HF_CONNECTION_TEXT_BYTES];
+
+    if (!answered_before && link->shared->tls == NULL &&
+        suspects_tls_mismatch(link))
+        text = HF_REDIS_CLOSED_SILENTLY;
+    (void)snprintf(why, sizeof why, "%s%.200s", what, text);
+    hf_redis_link_close(link);
+    link->user.down(link->user.arg, link, status, why);
+}
+
+static void on_later(uv_idle_t *later)
+{
+    struct hf_redis_link *link = later->data;
+
+    (void)uv_idle_stop(later);
+    hf_leased_engine_enter(link->shared->engine);
+    if (link->open)
+        hf_redis_link_down(link, link->why_status, "", link->why);
+    hf_leased_engine_leave(link->shared->engine);
+}
+
+/* As .why has it, in the next turn. */
+static void fail_later(struct hf_redis_link *link)
+{
+    (void)uv_idle_start(&link->later, on_later);
+}
+
+/* -------------------------------------------------------------- expected -- */
+
+bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
+                     struct hf_store_call *call)
+{
+    struct hf_redis_expected_reply *expected = hf_alloc(sizeof *expected);
+
+    if (expected == NULL) {
+        link->why_status = HF_EUNREACHABLE;
+        (void)snprintf(link->why, sizeof link->why, "out of memory");
+        link->calls.out.failed = true; /* the replies would not fit */
+        return false;
+    }
+    expected->what = what;
+    expected->call = call;
+    if (link->last != NULL)
+        link->last->next = expected;
+    else
+        link->first = expected;
+    link->last = expected;
+    return true;
+}
+
+/* ----------------------------------------------------------------- calls -- */
+
+/* One part of ${call} has been answered; the last one answers it. */
+static void reply_done(struct hf_redis_link *link, struct hf_store_call *call)
+{
+    struct hf_redis_answer *answer = call->store_data;
+
+    assert(answer->pending > 0);
+    if (--answer->pending > 0)
+        return;
+    call->store_data = NULL;
+    answer->answer.ok = answer->answer.status == HF_OK;
+    if (answer->redirect.kind != 0)
+        link->user.redirected(link->user.arg, link, call, &answer->redirect);
+    else
+        link->user.answered(link->user.arg, link, call, &answer->answer);
+    hf_redis_answer_free(answer);
+}
+
+static bool read_redirect(const struct hf_redis_link *link,
+                          struct hf_store_call *call,
+                          const struct redisReply *reply)
+{
+    struct hf_redis_answer *answer = call->store_data;
+
+    return reply->type == REDIS_REPLY_ERROR && link->user.redirected != NULL &&
+           hf_redis_command_count(call) == 1 &&
+           hf_redis_redirect_read(&answer->redirect, reply->str);
+}
+
+static struct hf_redis_error error_class_of(const struct redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR)
+        return hf_redis_error_classify(reply->str);
+    return (struct hf_redis_error){0};
+}
+
+static void handle_script_reply(struct hf_redis_link *link,
+                                struct hf_store_call *call,
+                                const struct redisReply *reply)
+{
+    struct hf_redis_error error_class = error_class_of(reply);
+    uint64_t number = link->calls.number;
+
+    if (error_class.script_missing && !link->reloading) {
+        link->reloading = true;
+        hf_redis_load_script(link, HF_REDIS_REPLY_SCRIPT_RELOAD);
+    }
+    if (!read_redirect(link, call, reply))
+        hf_redis_answer_add_reply(call->store_data, call, reply);
+    reply_done(link, call);
+    if (error_class.affects_server && number == link->calls.number)
+        hf_redis_link_refused(link, "", reply);
+}
+
+static void handle_wait_reply(struct hf_redis_link *link,
+                              struct hf_store_call *call,
+                              const struct redisReply *reply)
+{
+    uint64_t number = link->calls.number;
+
+    hf_redis_answer_add_wait_reply(call->store_data, link->config.wait, reply);
+    reply_done(link, call);
+    if (error_class_of(reply).affects_server && number == link->calls.number)
+        hf_redis_link_refused(link, "", reply);
+}
+
+static void handle_time_reply(struct hf_redis_link *link,
+                              struct hf_store_call *call,
+                              const struct redisReply *reply)
+{
+    struct hf_redis_answer *answer = call->store_data;
+
+    if (!hf_redis_read_time(reply, &answer->answer.server_ms))
+        hf_redis_answer_add_reply(answer, call, reply);
+    reply_done(link, call);
+}
+
+/* With wait=: does the answer to ${call} have to be true of a replica that is
+ * promoted?  A list may admit.  A whole list is for people, a probe is followed
+ * by a list, and nobody hears what became of a GOODBYE. */
+static bool needs_wait(const struct hf_redis_link *link,
+                       const struct hf_store_call *call)
+{
+    if (link->config.wait == 0 || call->kind == HF_STORE_EXISTS ||
+        call->kind == HF_STORE_CLOSE_SESSION)
+        return false;
+    return call->kind != HF_STORE_LIST || !call->detailed;
+}
+
+/* For less than a call may take: the link is not at fault. */
+#define WAIT_MAX_MS UINT64_C(3000)
+
+static bool wait_for_replicas(struct hf_redis_link *link,
+                              struct hf_store_call *call)
+{
+    struct hf_resp *out = &link->calls.out;
+    struct hf_redis_answer *answer = call->store_data;
+
+    hf_resp_begin(out, 3);
+    hf_resp_put_text(out, "WAIT");
+    hf_resp_put_number(out, link->config.wait);
+    hf_resp_put_number(out, hf_min_ms(link->config.ttl_ms / 6, WAIT_MAX_MS));
+    answer->pending++;
+    return hf_redis_expect(link, HF_REDIS_REPLY_WAIT, call);
+}
+
+void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
+{
+    struct hf_redis_answer *answer = hf_alloc(sizeof *answer);
+    size_t count = hf_redis_command_count(call);
+    bool expected = false;
+
+    assert(link->up);
+    if (answer == NULL) {
+        link->why_status = HF_EUNREACHABLE;
+        (void)snprintf(link->why, sizeof link->why, "out of memory");
+        fail_later(link);
+        return;
+    }
+    call->store_data = answer;
+    answer->pending = count;
+    hf_redis_command_put(&link->calls.out, call, &link->script);
+    for (size_t i = 0; i < count; i++)
+        expected |= hf_redis_expect(link, HF_REDIS_REPLY_SCRIPT, call);
+    if (count == 0) {
+        answer->pending++;
+        expected |= hf_redis_ask_time(link, HF_REDIS_REPLY_TIME_OF_CALL, call);
+    }
+    if (needs_wait(link, call))
+        expected |= wait_for_replicas(link, call);
+    if (call->kind == HF_STORE_RENEW)
+        hf_redis_refresh_info(link);
+    /* A connection that only listens shows by this that it lives. */
+    if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
+        link->renewal = call;
+        answer->pending++;
+        hf_resp_begin(&link->notices.out, 1);
+        hf_resp_put_text(&link->notices.out, "PING");
+        expected = true;
+    }
+    if (!expected) /* the link goes down and knows nothing of it */
+        drop_answer(call);
+}
+
+void hf_redis_link_call_after_asking(struct hf_redis_link *link,
+                                     struct hf_store_call *call)
+{
+    assert(hf_redis_command_count(call) == 1);
+    hf_resp_begin(&link->calls.out, 1);
+    hf_resp_put_text(&link->calls.out, "ASKING");
+    (void)hf_redis_expect(link, HF_REDIS_REPLY_ASKING, NULL);
+    hf_redis_link_call(link, call);
+}
+
+static void ask_cluster(struct hf_redis_link *link, const char *word,
+                        enum hf_redis_reply_kind what)
+{
+    hf_resp_begin(&link->calls.out, 2);
+    hf_resp_put_text(&link->calls.out, "CLUSTER");
+    hf_resp_put_text(&link->calls.out, word);
+    (void)hf_redis_expect(link, what, NULL);
+}
+
+void hf_redis_link_ask_slots(struct hf_redis_link *link)
+{
+    ask_cluster(link, "SLOTS", HF_REDIS_REPLY_CLUSTER_SLOTS);
+}
+
+void hf_redis_link_ask_nodes(struct hf_redis_link *link)
+{
+    ask_cluster(link, "NODES", HF_REDIS_REPLY_CLUSTER_NODES);
+}
+
+/* ------------------------------------------------------------------- TLS -- */
+
+static bool open_connection(struct hf_redis_link *link,
+                            struct hf_redis_connection *connection)
+{
+    const struct hf_redis_config *config = &link->config;
+    bool probing = link->tls == HF_REDIS_TLS_PROBING;
+    const struct hf_connection_config way = {
+        .loop = link->shared->engine->loop,
+        .resolver = link->shared->resolver,
+        .host = config->host.name,
+        .port = config->host.port,
+        .path = config->path[0] != '\0' ? config->path : NULL,
+        .tls = probing ? NULL : link->shared->tls,
+        .context = link->shared->context,
+    };
+
+    return hf_redis_connection_open(connection, &way, &link->connection_user,
+                                    &link->why_status, link->why);
+}
+
+/* One connection is enough to ask. */
+static void open_connections(struct hf_redis_link *link)
+{
+    if (!open_connection(link, &link->calls) ||
+        (link->tls != HF_REDIS_TLS_PROBING &&
+         !open_connection(link, &link->notices)))
+        fail_later(link);
+}
+
+static void send_tls_probe(struct hf_redis_link *link)
+{
+    hf_resp_put_raw(&link->calls.out, hf_redis_tls_probe,
+                    HF_REDIS_TLS_PROBE_BYTES);
+    (void)hf_redis_expect(link, HF_REDIS_REPLY_TLS_PROBE, NULL);
+}
+
+/* The server has answered the question in plain, whatever it said. */
+static void handle_tls_probe_reply(struct hf_redis_link *link)
+{
+    link->tls = HF_REDIS_TLS_KNOWN;
+    if (link->shared->tls != NULL) {
+        hf_redis_link_down(link, HF_EURL, "", HF_REDIS_SPEAKS_NO_TLS);
+        return;
+    }
+    hf_redis_handshake_begin(link);
+    if (!open_connection(link, &link->notices))
+        fail_later(link);
+}
+
+static void on_tls_record(void *arg, struct hf_redis_connection *connection)
+{
+    struct hf_redis_link *link = arg;
+
+    (void)connection;
+    if (link->shared->tls == NULL) {
+        hf_redis_link_down(link, HF_EURL, "", HF_REDIS_SPEAKS_TLS);
+        return;
+    }
+    hf_redis_link_close(link); /* it was asked, and is as the URL says */
+    link->open = true;
+    open_connections(link);
+}
+
+const char *hf_redis_link_awaited(const struct hf_redis_link *link)
+{
+    bool in_tls_handshake =
+        link->calls.link != NULL && hf_connection_awaits_tls(link->calls.link);
+
+    return in_tls_handshake ? HF_REDIS_TLS_ANSWER : NULL;
+}
+
+/* --------------------------------------------------------------- replies -- */
+
+static void on_call_reply(struct hf_redis_link *link,
+                          const struct redisReply *reply)
+{
+    struct hf_redis_expected_reply *expected = link->first;
+    struct hf_store_call *call;
+    enum hf_redis_reply_kind what;
+
+    if (expected == NULL) {
+        hf_redis_link_down(link, HF_EUNREACHABLE, "it says unasked: ",
+                           reply->type == REDIS_REPLY_ERROR ? reply->str
+                                                            : "something");
+        return;
+    }
+    what = expected->what;
+    call = expected->call;
+    link->first = expected->next;
+    if (link->first == NULL)
+        link->last = NULL;
+    hf_free(expected);
+    if (what == HF_REDIS_REPLY_TLS_PROBE)
+        handle_tls_probe_reply(link);
+    else if (what == HF_REDIS_REPLY_SCRIPT)
+        handle_script_reply(link, call, reply);
+    else if (what == HF_REDIS_REPLY_TIME_OF_CALL)
+        handle_time_reply(link, call, reply);
+    else if (what == HF_REDIS_REPLY_WAIT)
+        handle_wait_reply(link, call, reply);
+    else if (what == HF_REDIS_REPLY_CLUSTER_SLOTS)
+        link->user.slots(link->user.arg, link, reply);
+    else if (what == HF_REDIS_REPLY_CLUSTER_NODES)
+        link->user.nodes(link->user.arg, link, reply);
+    else if (what == HF_REDIS_REPLY_ASKING)
+        return; /* if it was refused, so is what is behind it */
+    else
+        hf_redis_handshake_reply(link, what, reply);
+}
+
+/* --------------------------------------------------------------- notices -- */
+
+static bool is_word(const struct redisReply *reply, const char *word)
+{
+    return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, word) == 0;
+}
+
+static void handle_message(struct hf_redis_link *link,
+                           const struct redisReply *text)
+{
+    struct hf_store_notice notice;
+
+    if (link->up && text->type == REDIS_REPLY_STRING &&
+        hf_redis_notice_read(&notice, text->str))
+        link->user.notice(link->user.arg, link, &notice);
+}
+
+static void handle_pong(struct hf_redis_link *link)
+{
+    struct hf_store_call *renewal = link->renewal;
+
+    link->renewal = NULL;
+    if (renewal != NULL)
+        reply_done(link, renewal);
+}
+
+static void on_notice_reply(struct hf_redis_link *link,
+                            const struct redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR) {
+        hf_redis_link_refused(link, "", reply);
+        return;
+    }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2)
+        return; /* the answer to AUTH */
+    if (is_word(reply->element[0], "message") && reply->elements == 3) {
+        handle_message(link, reply->element[2]);
+    } else if (is_word(reply->element[0], "pong")) {
+        handle_pong(link);
+    } else if (is_word(reply->element[0], "subscribe")) {
+        link->subscribed = true;
+        hf_redis_link_check_up(link);
+    }
+}
+
+/* ------------------------------------------------------------------ wire -- */
+
+static void on_connection_up(void *arg, struct hf_redis_connection *connection)
+{
+    struct hf_redis_link *link = arg;
+
+    if (link->tls == HF_REDIS_TLS_PROBING)
+        send_tls_probe(link);
+    else if (connection == &link->calls)
+        hf_redis_handshake_begin(link);
+    else
+        hf_redis_handshake_subscribe(link);
+}
+
+static void on_reply(void *arg, struct hf_redis_connection *connection,
+                     const struct redisReply *reply)
+{
+    struct hf_redis_link *link = arg;
+
+    if (connection == &link->calls)
+        on_call_reply(link, reply);
+    else
+        on_notice_reply(link, reply);
+}
+
+static void on_connection_down(void *arg,
+                               struct hf_redis_connection *connection,
+                               hf_status status, const char *why)
+{
+    struct hf_redis_link *link = arg;
+
+    (void)connection;
+    hf_redis_link_down(link, status, "", why);
+}
+
+static void on_enter(void *arg)
+{
+    hf_leased_engine_enter(((struct hf_redis_link *)arg)->shared->engine);
+}
+
+static void on_leave(void *arg)
+{
+    hf_leased_engine_leave(((struct hf_redis_link *)arg)->shared->engine);
+}
+
+/* ----------------------------------------------------- beginning and end -- */
+
+struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
+                                        const struct hf_redis_config *config,
+                                        const struct hf_redis_link_user *user)
+{
+    struct hf_redis_link *link = hf_alloc(sizeof *link);
+
+    if (link == NULL)
+        return NULL;
+    link->shared = shared;
+    link->config = *config;
+    link->user = *user;
+    link->script.redis_py = config->redis_py;
+    link->connection_user = (struct hf_redis_connection_user){
+        .up = on_connection_up,
+        .reply = on_reply,
+        .got_tls_record = on_tls_record,
+        .down = on_connection_down,
+        .enter = on_enter,
+        .leave = on_leave,
+        .arg = link,
+    };
+    (void)uv_idle_init(shared->engine->loop, &link->later);
+    link->later.data = link;
+    return link;
+}
+
+void hf_redis_link_open(struct hf_redis_link *link, const char *session)
+{
+    assert(!link->open);
+    link->open = true;
+    link->clustered = link->info_denied = false;
+    link->served_ms = 0;
+    if (link->tls == HF_REDIS_TLS_PROBE_NEXT)
+        link->tls = HF_REDIS_TLS_PROBING;
+    (void)snprintf(link->channel, sizeof link->channel, "%s%s",
+                   HF_REDIS_CHANNEL, session);
+    open_connections(link);
+}
+
+static bool flush_connection(struct hf_redis_link *link,
+                             struct hf_redis_connection *connection)
+{
+    return hf_redis_connection_flush(connection, &link->why_status, link->why);
+}
+
+void hf_redis_link_flush(struct hf_redis_link *link)
+{
+    if (link->open && (!flush_connection(link, &link->calls) ||
+                       !flush_connection(link, &link->notices)))
+        fail_later(link);
+}
+
+void hf_redis_link_after_fork(struct hf_redis_link *link)
+{
+    if (link->calls.link != NULL)
+        hf_connection_after_fork(link->calls.link);
+    if (link->notices.link != NULL)
+        hf_connection_after_fork(link->notices.link);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hf_redis_link *link = handle->data;
+
+    explicit_bzero(&link->config, sizeof link->config);
+    hf_free(link);
+}
+
+void hf_redis_link_free(struct hf_redis_link *link)
+{
+    hf_redis_link_close(link);
+    uv_close((uv_handle_t *)&link->later, on_closed);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A majority of Redis servers that know nothing of each other:
+ *
+ *     quorum:redis://a,redis://b,redis://c?ttl=10s&rejoin=60s
+ *
+ * engines/quorum/quorum.h is what they agree by; here are the URL and the
+ * links.
+ */
+#ifndef HF_ENGINES_REDIS_REDIS_QUORUM_H
+#define HF_ENGINES_REDIS_REDIS_QUORUM_H
+
+#include "engines/leased/leased_engine.h"
+#include "engines/quorum/quorum.h"
+#include "engines/redis/config.h"
+
+#define HF_REDIS_REJOIN_MS UINT64_C(60000)
+
+struct hf_redis_quorum_config {
+    size_t count;
+    struct hf_redis_config servers[HF_QUORUM_SERVERS_MAX];
+    uint64_t ttl_ms;
+    uint64_t rejoin_ms;
+    struct hf_reconnect reconnect;
+};
+
+/* What the URL, the environment and files say; HF_EURL, naming the server and
+ * the part that is wrong, never a password. */
+hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
+                                      const struct hf_url *url,
+                                      struct hf_error *error);
+
+/* As hf_engine_ops.open, ${url}->inner being there. */
+hf_status hf_redis_quorum_open(const struct hf_url *url,
+                               const struct hf_engine_host *host,
+                               struct hf_engine **engine,
+                               struct hf_error *error);
+
+extern const struct hf_store_ops hf_redis_quorum_store_ops;
+
+/* A store for ${engine}; ${config} is copied.  NULL with ${error}. */
+struct hf_store *hf_redis_quorum_store_new(
+    struct hf_engine *engine, const struct hf_redis_quorum_config *config,
+    const struct hf_random *random, struct hf_error *error);
+
+/* open.c: of one server. */
+hf_status hf_redis_get_credentials(struct hf_redis_config *config,
+                                   const struct hf_url *url,
+                                   struct hf_error *error);
+void hf_redis_warn_unlisted(const struct hf_redis_config *config,
+                            const struct hf_engine_host *host);
+
+#endif

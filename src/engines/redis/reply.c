@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/reply.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+/* ---------------------------------------------------------------- faults -- */
+
+#define RIGHTS                                                                 \
+    "; the user needs ~holdfast:* &holdfast:* and the commands that "          \
+    "docs/engine-redis.md has"
+
+/* By a word of the server's text.  In front of it may stand what the script was
+ * doing (6.x), so that it is looked for anywhere.
+ *
+ * Redis looks for memory, a disk, replicas and its role before the first write
+ * of a script only, and kills no script that has written: these errors are not
+ * partial, also where a script got them. */
+static const struct {
+    const char *pattern;
+    struct hf_redis_error error_class;
+} error_classes[] = {
+    {"NOSCRIPT", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, true, false}},
+    {"OOM ",
+     {HF_FAILURE_FATAL, HF_EFULL, "; see maxmemory, and what fills the server",
+      false, false, false}},
+    {"NOPERM", {HF_FAILURE_FATAL, HF_EDENIED, RIGHTS, false, false, true}},
+    {"user executing the script",
+     {HF_FAILURE_FATAL, HF_EDENIED, RIGHTS, false, false, true}},
+    {"NOAUTH",
+     {HF_FAILURE_FATAL, HF_EDENIED,
+      "; expected USER:PASSWORD@ or :PASSWORD@ in the URL, auth_file= or "
+      "a line for it in HOLDFAST_AUTH_FILE",
+      true, false, false}},
+    {"ERR AUTH",
+     {HF_FAILURE_FATAL, HF_EDENIED,
+      "; it has no password: expected a URL without one", true, false, false}},
+    {"WRONGPASS",
+     {HF_FAILURE_FATAL, HF_EDENIED, "; see the credentials of the URL", true,
+      false, false}},
+    {"READONLY",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE,
+      "; expected the address of the primary", true, false, false}},
+    {"with replica instances",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE,
+      "; expected the address of the primary", true, false, false}},
+    {"UNBLOCKED", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false, false}},
+    {"MISCONF", {HF_FAILURE_RETRY, HF_EFULL, "", false, false, false}},
+    {"LOADING", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false, false}},
+    {"MASTERDOWN", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false, false}},
+    {"CLUSTERDOWN",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE,
+      "; the cluster lacks a node, see CLUSTER INFO", false, false, false}},
+    {"TRYAGAIN",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE,
+      "; the lock is being moved to another node", false, false, false}},
+    {"CROSSSLOT",
+     {HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+      "; with layout=redis-py on a Redis Cluster a name must not have '%', '{' "
+      "or '}'",
+      false, false, false}},
+    {"NOREPLICAS",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false, false}},
+    {"killed by user",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false, false}},
+    {"BUSY", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false, false}},
+    {"MOVED",
+     {HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+      ": this lock is another node's of a Redis Cluster; expected a user who "
+      "may +info and +cluster|slots",
+      false, false, false}},
+    {"ASK ",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE,
+      "; the lock is being moved to another node", false, false, false}},
+    {"WRONGTYPE",
+     {HF_FAILURE_FATAL, HF_EKIND,
+      "; something else keeps its data under the keys of this lock", false,
+      false, true}},
+    {"unknown command",
+     {HF_FAILURE_FATAL, HF_EPROTOCOL, "", false, false, false}},
+};
+
+/* Was it given by a script that ran, and not in the place of one? */
+static bool is_from_running_script(const char *error)
+{
+    return strstr(error, "@user_script") != NULL;
+}
+
+struct hf_redis_error hf_redis_error_classify(const char *error)
+{
+    struct hf_redis_error error_class = {
+        HF_FAILURE_FATAL, HF_EPROTOCOL, "", false, false, true};
+
+    for (size_t i = 0; i < sizeof error_classes / sizeof error_classes[0];
+         i++) {
+        if (strstr(error, error_classes[i].pattern) == NULL)
+            continue;
+        error_class = error_classes[i].error_class;
+        error_class.partial =
+            error_class.partial && is_from_running_script(error);
+        break;
+    }
+    return error_class;
+}
+
+hf_status hf_redis_connection_status(const char *error)
+{
+    hf_status status = hf_redis_error_classify(error).status;
+
+    return status == HF_EPROTOCOL ? HF_EUNREACHABLE : status;
+}
+
+/* --------------------------------------------------------------- failing -- */
+
+static void fail(struct hf_redis_answer *answer, enum hf_failure failure,
+                 hf_status status, const char *text, const char *advice)
+{
+    struct hf_store_answer *to = &answer->answer;
+
+    if (to->status != HF_OK)
+        return;
+    to->ok = false;
+    to->failure = failure;
+    to->status = status;
+    (void)snprintf(answer->text, sizeof answer->text, "%.300s%s", text, advice);
+    to->text = answer->text;
+}
+
+static void fail_memory(struct hf_redis_answer *answer)
+{
+    /* It was carried out, and what came of it is not known. */
+    fail(answer, HF_FAILURE_UNSURE, HF_ENOMEM, "out of memory", "");
+}
+
+static void fail_malformed(struct hf_redis_answer *answer)
+{
+    fail(answer, HF_FAILURE_UNSURE, HF_EPROTOCOL,
+         "the answer of the server makes no sense; expected that of our script",
+         "");
+}
+
+/* ---------------------------------------------------------------- pieces -- */
+
+static bool is_text(const struct redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING ||
+           reply->type == REDIS_REPLY_STATUS;
+}
+
+static bool is_array(const struct redisReply *reply, size_t min_elements)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements >= min_elements;
+}
+
+/* A number that ends at ${end} (a character), and move behind it. */
+static bool parse_number(const char **at, char end, uint64_t *number)
+{
+    char *stopped;
+
+    if (**at < '0' || **at > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(*at, &stopped, 10);
+    if (errno != 0 || *stopped != end)
+        return false;
+    *at = stopped + (end != '\0' ? 1 : 0);
+    return true;
+}
+
+static bool parse_number_reply(const struct redisReply *reply, uint64_t *number)
+{
+    const char *at = reply->str;
+
+    return is_text(reply) && parse_number(&at, '\0', number);
+}
+
+static bool parse_id_reply(const struct redisReply *reply,
+                           struct hf_ticket_id *id)
+{
+    return is_text(reply) &&
+           hf_ticket_id_parse(id, reply->str, (size_t)reply->len);
+}
+
+/* One ticket more, zeroed; NULL for lack of memory. */
+static struct hf_ticket *add_ticket(struct hf_redis_answer *answer)
+{
+    struct hf_store_answer *to = &answer->answer;
+    size_t room = answer->room > 0 ? 2 * answer->room : 16;
+    void *memory;
+
+    if (to->count == answer->room) {
+        memory = hf_realloc(answer->tickets, room * sizeof *answer->tickets);
+        if (memory == NULL)
+            return NULL;
+        answer->tickets = memory;
+        memory = hf_realloc(answer->leases, room * sizeof *answer->leases);
+        if (memory == NULL)
+            return NULL;
+        answer->leases = memory;
+        answer->room = room;
+    }
+    to->tickets = answer->tickets;
+    to->leases = answer->leases;
+    answer->tickets[to->count] =
+        (struct hf_ticket){.weight = 1, .payload = "", .dialect = "redis"};
+    answer->leases[to->count] = (struct hf_store_lease){0};
+    return &answer->tickets[to->count++];
+}
+
+/* ------------------------------------------------------------------ rows -- */
+
+/* "kind weight revoked created session payload" */
+static bool parse_ticket_data(struct hf_ticket *ticket,
+                              struct hf_store_lease *lease,
+                              const struct redisReply *reply)
+{
+    uint64_t kind, weight, revoked;
+    const char *at = reply->str;
+    const char *space;
+
+    if (!is_text(reply) || !parse_number(&at, ' ', &kind) ||
+        !parse_number(&at, ' ', &weight) || !parse_number(&at, ' ', &revoked) ||
+        !parse_number(&at, ' ', &ticket->created_utc_ms) ||
+        (space = strchr(at, ' ')) == NULL)
+        return false;
+    if (!hf_store_is_stored_kind(kind) || weight < 1 ||
+        weight > HF_WEIGHT_MAX || revoked > UINT32_MAX)
+        return false;
+    ticket->kind = (enum hf_ticket_kind)kind;
+    ticket->weight = (uint32_t)weight;
+    lease->revoked = (uint32_t)revoked;
+    ticket->payload = hf_store_payload(
+        space + 1, (size_t)(reply->str + reply->len - space - 1));
+    return true;
+}
+
+/* {id, sequence, expires_in, data, proposed}, the last of one of several
+ * servers only; false if it is no ticket. */
+static bool parse_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
+                         const struct redisReply *row)
+{
+    if (!is_array(row, 4) || !parse_id_reply(row->element[0], &ticket->id) ||
+        !parse_number_reply(row->element[1], &ticket->sequence) ||
+        !parse_number_reply(row->element[2], &lease->expires_in_ms) ||
+        (row->elements > 4 && !is_text(row->element[4])))
+        return false;
+    ticket->token = ticket->sequence;
+    lease->proposed =
+        row->elements > 4 && strcmp(row->element[4]->str, "1") == 0;
+    if (ticket->sequence == 0) /* a stranger, with layout=redis-py */
+        ticket->dialect = "redis-py";
+    return parse_ticket_data(ticket, lease, row->element[3]);
+}
+
+/* {id, expires_in, kind, revoked}; the last of one of several servers only */
+static bool parse_exists_row(struct hf_ticket *ticket,
+                             struct hf_store_lease *lease,
+                             const struct redisReply *row)
+{
+    uint64_t kind, revoked = 0;
+
+    if (!is_array(row, 3) || !parse_id_reply(row->element[0], &ticket->id) ||
+        !parse_number_reply(row->element[1], &lease->expires_in_ms) ||
+        !parse_number_reply(row->element[2], &kind) ||
+        !hf_store_is_stored_kind(kind))
+        return false;
+    if (row->elements > 3 && (!parse_number_reply(row->element[3], &revoked) ||
+                              revoked > UINT32_MAX))
+        return false;
+    lease->revoked = (uint32_t)revoked;
+    ticket->kind = (enum hf_ticket_kind)kind;
+    return true;
+}
+
+/* {id, revoked}, -1 if it is missing */
+static bool parse_renew_row(struct hf_ticket *ticket,
+                            struct hf_store_lease *lease,
+                            const struct redisReply *row)
+{
+    uint64_t revoked = 0;
+
+    if (!is_array(row, 2) || !parse_id_reply(row->element[0], &ticket->id) ||
+        !is_text(row->element[1]))
+        return false;
+    lease->missing = strcmp(row->element[1]->str, "-1") == 0;
+    if (!lease->missing && (!parse_number_reply(row->element[1], &revoked) ||
+                            revoked > UINT32_MAX))
+        return false;
+    lease->revoked = (uint32_t)revoked;
+    return true;
+}
+
+typedef bool parse_row_fn(struct hf_ticket *ticket,
+                          struct hf_store_lease *lease,
+                          const struct redisReply *row);
+
+/* A row that is no ticket: somebody else has put it there. */
+static void add_unknown_name(struct hf_redis_answer *answer,
+                             const struct redisReply *row, size_t rows)
+{
+    if (answer->unknown == NULL)
+        answer->unknown = hf_alloc(rows * sizeof *answer->unknown);
+    if (answer->unknown == NULL || !is_array(row, 1) ||
+        !is_text(row->element[0]))
+        return;
+    answer->unknown[answer->answer.unknown_count++] = row->element[0]->str;
+    answer->answer.unknown = answer->unknown;
+}
+
+/* False if it is no row of that kind, or for lack of memory. */
+static bool add_row(struct hf_redis_answer *answer,
+                    const struct redisReply *row, parse_row_fn *parse)
+{
+    struct hf_ticket *ticket = add_ticket(answer);
+
+    if (ticket == NULL) {
+        fail_memory(answer);
+        return false;
+    }
+    if (parse(ticket, &answer->leases[answer->answer.count - 1], row))
+        return true;
+    answer->answer.count--;
+    return false;
+}
+
+/* It may be answered when the reply that it came in is gone: what a server says
+ * of others than the first is then not looked at. */
+static void drop_payload(struct hf_redis_answer *answer,
+                         const struct hf_store_call *call)
+{
+    if (!call->detailed && answer->answer.count > 1)
+        answer->tickets[answer->answer.count - 1].payload = "";
+}
+
+/* The one reply to ENQUEUE or LIST. */
+static void add_queue(struct hf_redis_answer *answer,
+                      const struct hf_store_call *call,
+                      const struct redisReply *rows)
+{
+    if (!is_array(rows, 0)) {
+        fail_malformed(answer);
+        return;
+    }
+    for (size_t i = 0; i < rows->elements; i++) {
+        if (add_row(answer, rows->element[i], parse_ticket))
+            drop_payload(answer, call);
+        else if (call->detailed)
+            add_unknown_name(answer, rows->element[i], rows->elements);
+    }
+}
+
+/* Behind the rows, where these are a part of the queue: how many more are ahead
+ * of the ticket of the call. */
+static void set_more(struct hf_redis_answer *answer,
+                     const struct redisReply *more)
+{
+    uint64_t number;
+
+    if (!parse_number_reply(more, &number)) {
+        fail_malformed(answer);
+        return;
+    }
+    answer->answer.partial = true;
+    answer->answer.more_ahead = (size_t)number;
+}
+
+/* Rows of our script about tickets that we named: nothing else is in between.
+ */
+static void add_rows(struct hf_redis_answer *answer,
+                     const struct redisReply *rows, parse_row_fn *parse)
+{
+    bool valid = is_array(rows, 0);
+
+    for (size_t i = 0; valid && i < rows->elements; i++)
+        valid = add_row(answer, rows->element[i], parse);
+    if (!valid)
+        fail_malformed(answer);
+}
+
+/* --------------------------------------------------------------- replies -- */
+
+static void add_body(struct hf_redis_answer *answer,
+                     const struct hf_store_call *call,
+                     const struct redisReply *body)
+{
+    switch (call->kind) {
+    case HF_STORE_ENQUEUE:
+    case HF_STORE_LIST:
+        add_queue(answer, call, body);
+        break;
+    case HF_STORE_EXISTS:
+        add_rows(answer, body, parse_exists_row);
+        break;
+    case HF_STORE_RENEW:
+        add_rows(answer, body, parse_renew_row);
+        break;
+    case HF_STORE_REMOVE:
+    case HF_STORE_DOWNGRADE:
+    case HF_STORE_REVOKE:
+    case HF_STORE_DESCRIBE:
+    case HF_STORE_SET_FLAG:
+    case HF_STORE_CLEAR_FLAG:
+    case HF_STORE_NEW_GENERATION:
+        if (body->type == REDIS_REPLY_INTEGER)
+            answer->answer.found = body->integer > 0;
+        else
+            fail_malformed(answer);
+        break;
+    case HF_STORE_CLOSE_SESSION:
+        break;
+    }
+}
+
+/* ${done}: what it was about has been done, or a part of it may have been. */
+static void add_error(struct hf_redis_answer *answer,
+                      const struct redisReply *reply, bool done)
+{
+    struct hf_redis_error error_class = hf_redis_error_classify(reply->str);
+    const char *text = reply->str;
+
+    if (text[0] == '\0')
+        text = "the server answered with an error and no word of it; look at "
+               "its log";
+    fail(answer, done ? HF_FAILURE_UNSURE : error_class.failure,
+         error_class.status, text, error_class.advice);
+}
+
+/* It may be answered when the reply it came in is gone. */
+static void keep_payload(struct hf_redis_answer *answer)
+{
+    const char *payload;
+
+    if (answer->answer.count == 0)
+        return;
+    payload = answer->tickets[0].payload;
+    memcpy(answer->payload, payload, strlen(payload) + 1);
+    answer->tickets[0].payload = answer->payload;
+}
+
+void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
+                               const struct hf_store_call *call,
+                               const struct redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR) {
+        add_error(answer, reply,
+                  hf_store_call_writes(call) &&
+                      hf_redis_error_classify(reply->str).partial);
+        return;
+    }
+    if (!is_array(reply, 2) || !is_text(reply->element[1]) ||
+        !parse_number_reply(reply->element[0], &answer->answer.server_ms))
+        fail_malformed(answer);
+    else if (strcmp(reply->element[1]->str, "late") == 0)
+        fail(answer, HF_FAILURE_RETRY, HF_EUNREACHABLE, HF_STORE_LATE, "");
+    else if (strcmp(reply->element[1]->str, "unsupported") == 0)
+        fail(answer, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+             "layout=redis-py has mutexes only; expected one, or a URL without "
+             "layout=",
+             "");
+    else if (reply->elements < 3)
+        fail_malformed(answer);
+    else
+        add_body(answer, call, reply->element[2]);
+    if (reply->elements > 3)
+        set_more(answer, reply->element[3]);
+    keep_payload(answer);
+}
+
+void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
+                                    unsigned wanted,
+                                    const struct redisReply *reply)
+{
+    char text[96];
+
+    if (reply->type == REDIS_REPLY_ERROR) {
+        add_error(answer, reply, true);
+        return;
+    }
+    if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 &&
+        (unsigned long long)reply->integer >= wanted)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "%lld replicas have it in time, expected wait=%u",
+                   reply->integer, wanted);
+    fail(answer, HF_FAILURE_UNSURE, HF_EUNREACHABLE, text, "");
+}
+
+void hf_redis_answer_free(struct hf_redis_answer *answer)
+{
+    hf_free(answer->tickets);
+    hf_free(answer->leases);
+    hf_free(answer->unknown);
+    hf_free(answer);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/server_info.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/time_math.h"
+
+#define VERSION_MIN 6
+
+size_t hf_redis_put_auth(struct hf_resp *resp,
+                         const struct hf_redis_config *config)
+{
+    bool has_user = config->user[0] != '\0';
+
+    if (!config->authenticates)
+        return 0;
+    hf_resp_begin(resp, has_user ? 3 : 2);
+    hf_resp_put_text(resp, "AUTH");
+    if (has_user)
+        hf_resp_put_text(resp, config->user);
+    hf_resp_put_text(resp, config->password);
+    return 1;
+}
+
+/* What stands behind "${key}:" at the beginning of a line, or NULL. */
+static const char *find_value(const char *info, const char *key)
+{
+    size_t bytes = strlen(key);
+
+    for (const char *at = info; at != NULL; at = strchr(at, '\n')) {
+        if (*at == '\n')
+            at++;
+        if (strncmp(at, key, bytes) == 0 && at[bytes] == ':')
+            return at + bytes + 1;
+    }
+    return NULL;
+}
+
+static bool equals(const char *value, const char *expected)
+{
+    size_t bytes = strlen(expected);
+
+    return value != NULL && strncmp(value, expected, bytes) == 0 &&
+           (value[bytes] == '\r' || value[bytes] == '\n' ||
+            value[bytes] == '\0');
+}
+
+bool hf_redis_info_clustered(const char *info)
+{
+    return equals(find_value(info, "cluster_enabled"), "1");
+}
+
+bool hf_redis_info_forgets(const char *info)
+{
+    return equals(find_value(info, "aof_enabled"), "0");
+}
+
+/* The server counts by its wall clock: below 0 if that was set back since the
+ * start, of which nothing is known then. */
+uint64_t hf_redis_info_served_ms(const char *info)
+{
+    const char *text = find_value(info, "uptime_in_seconds");
+    long long seconds = text == NULL ? 0 : strtoll(text, NULL, 10);
+
+    if (seconds <= 0)
+        return 0;
+    return (uint64_t)seconds > HF_FOREVER / 1000 ? HF_FOREVER
+                                                 : (uint64_t)seconds * 1000;
+}
+
+bool hf_redis_info_same_run(const char *info,
+                            char run_id[HF_REDIS_RUN_ID_BYTES])
+{
+    const char *id = find_value(info, "run_id");
+    size_t bytes = id == NULL ? 0 : strcspn(id, "\r\n");
+    bool same =
+        bytes > 0 && strlen(run_id) == bytes && strncmp(run_id, id, bytes) == 0;
+
+    if (bytes >= HF_REDIS_RUN_ID_BYTES)
+        bytes = 0;
+    (void)snprintf(run_id, HF_REDIS_RUN_ID_BYTES, "%.*s", (int)bytes,
+                   bytes > 0 ? id : "");
+    return same;
+}
+
+const char *hf_redis_info_problem(const char *info, hf_status *status)
+{
+    const char *version = find_value(info, "redis_version");
+    const char *policy = find_value(info, "maxmemory_policy");
+
+    *status = HF_EUNSUPPORTED;
+    if (version != NULL && strtol(version, NULL, 10) < VERSION_MIN)
+        return "a Redis before 6.0; expected 6.0 or later";
+    if (policy != NULL && !equals(policy, "noeviction"))
+        return "its maxmemory-policy lets it throw keys away, and with them "
+               "tickets; expected maxmemory-policy noeviction";
+    *status = HF_EUNREACHABLE;
+    /* That of a cluster says who has what, and passes notices on. */
+    if (equals(find_value(info, "role"), "slave") &&
+        !hf_redis_info_clustered(info))
+        return "it is a replica, which takes no writes; expected the address "
+               "of its primary";
+    if (equals(find_value(info, "loading"), "1"))
+        return "it is still loading its data";
+    return NULL;
+}
