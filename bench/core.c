@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "idle.h"
+#include "idle_fixture.h"
 
-static void acquire_and_release(struct fixture *f)
+static void acquire_and_release(struct idle_fixture *f)
 {
     idle_subject(f, &f->a);
     (void)idle_step(f, idle_user(HF_EVENT_ACQUIRE, &f->a));
@@ -24,7 +24,7 @@ static void acquire_and_release(struct fixture *f)
 int main(int arguments, char **words)
 {
     unsigned long times;
-    struct fixture *f;
+    struct idle_fixture *f;
 
     if (arguments != 3) {
         fputs("usage: bench-core GRANTS TIMES\n", stderr);

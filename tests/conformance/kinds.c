@@ -11,104 +11,109 @@
 
 #include <cmocka.h>
 
-#include "conformance/seat.h"
+#include "conformance/engine_client.h"
 #include "core/admission.h"
 
 /* One ticket, of a client of its own, and where it stands. */
-struct stand {
-    struct seat *seat;
+struct queued_client {
+    struct engine_client *client;
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
     struct hf_admission place; /* .before and .beyond point into .call */
-    struct call *call;
-    struct call *watch; /* of the one it waits for, or NULL */
+    struct client_request *request;
+    struct client_request *watch; /* of the one it waits for, or NULL */
 };
 
-static void judge(struct stand *stand, struct call *call)
+static void decide(struct queued_client *queued, struct client_request *request)
 {
-    struct hf_snapshot snapshot = {call->tickets, call->count, call->more};
+    struct hf_snapshot snapshot = {request->tickets, request->count,
+                                   request->more};
 
-    stand->call = call;
-    stand->place = hf_admission_decide(&snapshot, &stand->id, stand->kind);
+    queued->request = request;
+    queued->place = hf_admission_decide(&snapshot, &queued->id, queued->kind);
 }
 
 /* Some layouts have names for mutexes only. */
-static bool has_readers(const struct bench *bench)
+static bool has_readers(const struct conformance_fixture *fixture)
 {
-    return bench_shown(bench, HF_TICKET_READ) != 0;
+    return conformance_shown(fixture, HF_TICKET_READ) != 0;
 }
 
-static struct stand enqueue(struct bench *bench, enum hf_ticket_kind kind)
+static struct queued_client enqueue(struct conformance_fixture *fixture,
+                                    enum hf_ticket_kind kind)
 {
-    struct stand stand = {
-        .seat = seat_open(bench), .id = fresh_id(), .kind = kind};
-    struct call *call = seat_enqueue(stand.seat, "q", stand.id, kind, "");
+    struct queued_client queued = {
+        .client = client_open(fixture), .id = fresh_id(), .kind = kind};
+    struct client_request *request =
+        client_enqueue(queued.client, "q", queued.id, kind, "");
 
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    judge(&stand, call);
-    return stand;
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    decide(&queued, request);
+    return queued;
 }
 
-static void look_again(struct stand *stand)
+static void look_again(struct queued_client *queued)
 {
-    struct call *list = seat_ask(stand->seat, HF_REQUEST_LIST, "q", stand->id);
+    struct client_request *list =
+        client_ask(queued->client, HF_REQUEST_LIST, "q", queued->id);
 
     assert_int_equal(list->answer, HF_EVENT_LISTED);
-    judge(stand, list);
+    decide(queued, list);
 }
 
-static void assert_admitted(const struct stand *stand)
+static void assert_admitted(const struct queued_client *queued)
 {
-    assert_int_equal(stand->place.answer, HF_ADMITTED);
+    assert_int_equal(queued->place.answer, HF_ADMITTED);
 }
 
-static void assert_waits_for(const struct stand *stand,
-                             const struct stand *before, size_t blocking)
+static void assert_waits_for(const struct queued_client *queued,
+                             const struct queued_client *before,
+                             size_t blocking)
 {
-    assert_int_equal(stand->place.answer, HF_WAIT_FOR);
-    assert_int_equal(stand->place.blocking, blocking);
-    assert_true(hf_ticket_id_equal(&stand->place.nearest->id, &before->id));
+    assert_int_equal(queued->place.answer, HF_WAIT_FOR);
+    assert_int_equal(queued->place.blocking, blocking);
+    assert_true(hf_ticket_id_equal(&queued->place.nearest->id, &before->id));
 }
 
 /* Watch the one before, as a waiter does. */
-static void watch(struct stand *stand)
+static void watch(struct queued_client *queued)
 {
-    stand->watch = seat_watch(stand->seat, "q", stand->place.nearest);
-    assert_int_equal(stand->watch->answer, HF_EVENT_WATCHING);
+    queued->watch = client_watch(queued->client, "q", queued->place.nearest);
+    assert_int_equal(queued->watch->answer, HF_EVENT_WATCHING);
 }
 
-static void assert_woken(struct stand *stand)
+static void assert_woken(struct queued_client *queued)
 {
-    assert_true(seat_sees_gone(stand->seat, stand->watch));
-    look_again(stand);
+    assert_true(client_wait_gone(queued->client, queued->watch));
+    look_again(queued);
 }
 
-static void assert_asleep(struct stand *stand)
+static void assert_asleep(struct queued_client *queued)
 {
-    seat_settle(stand->seat);
-    assert_int_equal(stand->watch->gone, 0);
+    client_drain(queued->client);
+    assert_int_equal(queued->watch->gone, 0);
 }
 
-static void leave(struct stand *stand)
+static void leave(struct queued_client *queued)
 {
-    struct call *call =
-        seat_ask(stand->seat, HF_REQUEST_REMOVE, "q", stand->id);
+    struct client_request *request =
+        client_ask(queued->client, HF_REQUEST_REMOVE, "q", queued->id);
 
-    assert_int_equal(call->answer, HF_EVENT_REMOVED);
-    assert_true(call->found);
+    assert_int_equal(request->answer, HF_EVENT_REMOVED);
+    assert_true(request->found);
 }
 
-static void close_all(struct stand *stands, size_t count)
+static void close_all(struct queued_client *stands, size_t count)
 {
     for (size_t i = count; i-- > 0;)
-        seat_close(stands[i].seat);
+        client_close(stands[i].client);
 }
 
 /* ---------------------------------------------------------------------- */
 
-static void story_readers_share(void **state)
+static void case_readers_share(void **state)
 {
-    struct stand r[3];
+    struct queued_client r[3];
 
     for (size_t i = 0; i < 3; i++) {
         r[i] = enqueue(*state, HF_TICKET_READ);
@@ -121,11 +126,11 @@ static void story_readers_share(void **state)
     close_all(r, 3);
 }
 
-static void story_a_writer_waits_for_all_ahead(void **state)
+static void case_a_writer_waits_for_all_ahead(void **state)
 {
-    struct stand s[3] = {enqueue(*state, HF_TICKET_READ),
-                         enqueue(*state, HF_TICKET_READ),
-                         enqueue(*state, HF_TICKET_WRITE)};
+    struct queued_client s[3] = {enqueue(*state, HF_TICKET_READ),
+                                 enqueue(*state, HF_TICKET_READ),
+                                 enqueue(*state, HF_TICKET_WRITE)};
 
     assert_waits_for(&s[2], &s[1], 2);
     watch(&s[2]);
@@ -139,9 +144,9 @@ static void story_a_writer_waits_for_all_ahead(void **state)
     close_all(s, 3);
 }
 
-static void story_a_reader_waits_for_the_nearest_writer(void **state)
+static void case_a_reader_waits_for_the_nearest_writer(void **state)
 {
-    struct stand s[4] = {
+    struct queued_client s[4] = {
         enqueue(*state, HF_TICKET_WRITE), enqueue(*state, HF_TICKET_WRITE),
         enqueue(*state, HF_TICKET_READ), enqueue(*state, HF_TICKET_WRITE)};
 
@@ -155,9 +160,9 @@ static void story_a_reader_waits_for_the_nearest_writer(void **state)
     close_all(s, 4);
 }
 
-static void story_a_release_wakes_whom_it_concerns(void **state)
+static void case_a_release_wakes_whom_it_concerns(void **state)
 {
-    struct stand s[5] = {
+    struct queued_client s[5] = {
         enqueue(*state, HF_TICKET_WRITE), enqueue(*state, HF_TICKET_READ),
         enqueue(*state, HF_TICKET_READ), enqueue(*state, HF_TICKET_WRITE),
         enqueue(*state, HF_TICKET_READ)};
@@ -183,12 +188,12 @@ static void story_a_release_wakes_whom_it_concerns(void **state)
     close_all(s, 5);
 }
 
-static void story_readers_do_not_starve_a_writer(void **state)
+static void case_readers_do_not_starve_a_writer(void **state)
 {
     enum { STREAM = 10 };
-    struct stand s[2] = {enqueue(*state, HF_TICKET_READ),
-                         enqueue(*state, HF_TICKET_WRITE)};
-    struct stand stream[STREAM];
+    struct queued_client s[2] = {enqueue(*state, HF_TICKET_READ),
+                                 enqueue(*state, HF_TICKET_WRITE)};
+    struct queued_client stream[STREAM];
 
     assert_waits_for(&s[1], &s[0], 1);
     watch(&s[1]);
@@ -203,7 +208,7 @@ static void story_readers_do_not_starve_a_writer(void **state)
     close_all(s, 2);
 }
 
-static void story_another_family_is_refused(void **state)
+static void case_another_family_is_refused(void **state)
 {
     static const enum hf_ticket_kind rows[][2] = {
         {HF_TICKET_MUTEX, HF_TICKET_READ},
@@ -216,11 +221,11 @@ static void story_another_family_is_refused(void **state)
         {HF_TICKET_ELECTION, HF_TICKET_WRITE}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct stand s[2] = {enqueue(*state, rows[i][0]),
-                             enqueue(*state, rows[i][1])};
+        struct queued_client s[2] = {enqueue(*state, rows[i][0]),
+                                     enqueue(*state, rows[i][1])};
 
         /* One that may be of either kind is waited for. */
-        if (bench_shown(*state, rows[i][0]) == HF_TICKET_EXCLUSIVE)
+        if (conformance_shown(*state, rows[i][0]) == HF_TICKET_EXCLUSIVE)
             assert_waits_for(&s[1], &s[0], 1);
         else
             assert_int_equal(s[1].place.answer, HF_WRONG_KIND);
@@ -230,9 +235,9 @@ static void story_another_family_is_refused(void **state)
     }
 }
 
-static void story_an_election_is_won_in_queue_order(void **state)
+static void case_an_election_is_won_in_queue_order(void **state)
 {
-    struct stand s[4];
+    struct queued_client s[4];
 
     for (size_t i = 0; i < 4; i++)
         s[i] = enqueue(*state, HF_TICKET_ELECTION);
@@ -255,31 +260,32 @@ static void story_an_election_is_won_in_queue_order(void **state)
 
 /* ------------------------------------------------------------- downgrade -- */
 
-static struct call *downgrade(struct stand *stand)
+static struct client_request *downgrade(struct queued_client *queued)
 {
-    return seat_ask(stand->seat, HF_REQUEST_DOWNGRADE, "q", stand->id);
+    return client_ask(queued->client, HF_REQUEST_DOWNGRADE, "q", queued->id);
 }
 
-static void assert_downgraded(struct stand *stand)
+static void assert_downgraded(struct queued_client *queued)
 {
-    const struct hf_ticket before = *call_find(stand->call, stand->id);
+    const struct hf_ticket before =
+        *client_request_find(queued->request, queued->id);
     const struct hf_ticket *after;
 
-    assert_int_equal(downgrade(stand)->answer, HF_EVENT_DOWNGRADED);
-    look_again(stand);
-    after = call_find(stand->call, stand->id);
+    assert_int_equal(downgrade(queued)->answer, HF_EVENT_DOWNGRADED);
+    look_again(queued);
+    after = client_request_find(queued->request, queued->id);
     assert_non_null(after);
     assert_int_equal(after->kind, HF_TICKET_READ);
     assert_true(after->sequence == before.sequence);
     assert_true(after->token == before.token);
-    assert_admitted(stand);
+    assert_admitted(queued);
 }
 
-static void story_fn04_a_downgraded_writer_keeps_its_place(void **state)
+static void case_fn04_a_downgraded_writer_keeps_its_position(void **state)
 {
-    struct stand s[3] = {enqueue(*state, HF_TICKET_WRITE),
-                         enqueue(*state, HF_TICKET_WRITE),
-                         enqueue(*state, HF_TICKET_READ)};
+    struct queued_client s[3] = {enqueue(*state, HF_TICKET_WRITE),
+                                 enqueue(*state, HF_TICKET_WRITE),
+                                 enqueue(*state, HF_TICKET_READ)};
 
     watch(&s[1]);
     watch(&s[2]);
@@ -297,12 +303,12 @@ static void story_fn04_a_downgraded_writer_keeps_its_place(void **state)
     close_all(s, 3);
 }
 
-static void story_a_downgrade_lets_readers_in(void **state)
+static void case_a_downgrade_lets_readers_in(void **state)
 {
-    struct stand s[4] = {
+    struct queued_client s[4] = {
         enqueue(*state, HF_TICKET_WRITE), enqueue(*state, HF_TICKET_READ),
         enqueue(*state, HF_TICKET_READ), enqueue(*state, HF_TICKET_WRITE)};
-    struct stand late;
+    struct queued_client late;
 
     watch(&s[1]);
     watch(&s[2]);
@@ -315,19 +321,19 @@ static void story_a_downgrade_lets_readers_in(void **state)
     assert_asleep(&s[3]);
     late = enqueue(*state, HF_TICKET_READ);
     assert_waits_for(&late, &s[3], 1);
-    seat_close(late.seat);
+    client_close(late.client);
     close_all(s, 4);
 }
 
 /* Others who wait in the same session. */
-static void story_a_downgrade_wakes_its_own_session(void **state)
+static void case_a_downgrade_wakes_its_own_session(void **state)
 {
-    struct stand writer = enqueue(*state, HF_TICKET_WRITE);
-    struct stand reader = {
-        .seat = writer.seat, .id = fresh_id(), .kind = HF_TICKET_READ};
+    struct queued_client writer = enqueue(*state, HF_TICKET_WRITE);
+    struct queued_client reader = {
+        .client = writer.client, .id = fresh_id(), .kind = HF_TICKET_READ};
 
-    judge(&reader,
-          seat_enqueue(reader.seat, "q", reader.id, HF_TICKET_READ, ""));
+    decide(&reader,
+           client_enqueue(reader.client, "q", reader.id, HF_TICKET_READ, ""));
     assert_waits_for(&reader, &writer, 1);
     watch(&reader);
     assert_downgraded(&writer);
@@ -335,205 +341,219 @@ static void story_a_downgrade_wakes_its_own_session(void **state)
     assert_admitted(&reader);
     leave(&writer);
     leave(&reader);
-    seat_close(writer.seat);
+    client_close(writer.client);
 }
 
-static void story_a_downgrade_is_idempotent(void **state)
+static void case_a_downgrade_is_idempotent(void **state)
 {
-    struct stand s = {
-        .seat = seat_open(*state), .id = fresh_id(), .kind = HF_TICKET_WRITE};
-    struct seat *other = seat_open(*state);
-    struct call *list;
+    struct queued_client s = {.client = client_open(*state),
+                              .id = fresh_id(),
+                              .kind = HF_TICKET_WRITE};
+    struct engine_client *other = client_open(*state);
+    struct client_request *list;
 
-    judge(&s, seat_enqueue(s.seat, "q", s.id, HF_TICKET_WRITE, "it is me"));
+    decide(&s,
+           client_enqueue(s.client, "q", s.id, HF_TICKET_WRITE, "it is me"));
     assert_downgraded(&s);
     assert_downgraded(&s);
-    list = seat_ask(other, HF_REQUEST_LIST, "q", fresh_id());
+    list = client_ask(other, HF_REQUEST_LIST, "q", fresh_id());
     assert_int_equal(list->count, 1);
     assert_int_equal(list->tickets[0].kind, HF_TICKET_READ);
     assert_true(hf_ticket_id_equal(&list->tickets[0].id, &s.id));
     assert_string_equal(list->tickets[0].payload, "it is me");
-    seat_close(s.seat);
-    assert_int_equal(seat_ask(other, HF_REQUEST_LIST, "q", fresh_id())->count,
+    client_close(s.client);
+    assert_int_equal(client_ask(other, HF_REQUEST_LIST, "q", fresh_id())->count,
                      0);
-    seat_close(other);
+    client_close(other);
 }
 
-static void story_what_is_gone_cannot_be_downgraded(void **state)
+static void case_what_is_gone_cannot_be_downgraded(void **state)
 {
-    struct bench *bench = *state;
-    struct stand s = enqueue(bench, HF_TICKET_WRITE);
-    struct call *call;
+    struct conformance_fixture *fixture = *state;
+    struct queued_client s = enqueue(fixture, HF_TICKET_WRITE);
+    struct client_request *request;
 
-    bench->evict(bench, "q", call_find(s.call, s.id));
-    assert_true(seat_sees_gone(
-        s.seat, seat_watch(s.seat, "q", call_find(s.call, s.id))));
+    fixture->evict(fixture, "q", client_request_find(s.request, s.id));
+    assert_true(client_wait_gone(
+        s.client,
+        client_watch(s.client, "q", client_request_find(s.request, s.id))));
     for (int i = 0; i < 2; i++) {
-        call = downgrade(&s);
-        assert_int_equal(call->answer, HF_EVENT_FAILED);
-        assert_int_equal(call->failure, HF_FAILURE_FATAL);
-        assert_int_equal(call->status, HF_ELOST);
+        request = downgrade(&s);
+        assert_int_equal(request->answer, HF_EVENT_FAILED);
+        assert_int_equal(request->failure, HF_FAILURE_FATAL);
+        assert_int_equal(request->status, HF_ELOST);
         s.id = fresh_id();
     }
-    assert_int_equal(seat_ask(s.seat, HF_REQUEST_LIST, "q", s.id)->count, 0);
-    seat_close(s.seat);
+    assert_int_equal(client_ask(s.client, HF_REQUEST_LIST, "q", s.id)->count,
+                     0);
+    client_close(s.client);
 }
 
 /* Under what it is called now, and not under what it was. */
-static void story_a_downgraded_ticket_is_watched_anew(void **state)
+static void case_a_downgraded_ticket_is_watched_anew(void **state)
 {
-    struct bench *bench = *state;
-    struct stand s = enqueue(bench, HF_TICKET_WRITE);
-    struct seat *other = seat_open(bench);
-    struct hf_ticket writer = *call_find(s.call, s.id);
+    struct conformance_fixture *fixture = *state;
+    struct queued_client s = enqueue(fixture, HF_TICKET_WRITE);
+    struct engine_client *other = client_open(fixture);
+    struct hf_ticket writer = *client_request_find(s.request, s.id);
     struct hf_ticket reader;
-    struct call *own, *others;
+    struct client_request *own, *others;
 
     assert_downgraded(&s);
-    reader = *call_find(s.call, s.id);
-    assert_int_equal(seat_watch(s.seat, "q", &writer)->answer, HF_EVENT_GONE);
-    assert_int_equal(seat_watch(other, "q", &writer)->answer, HF_EVENT_GONE);
-    own = seat_watch(s.seat, "q", &reader);
-    others = seat_watch(other, "q", &reader);
+    reader = *client_request_find(s.request, s.id);
+    assert_int_equal(client_watch(s.client, "q", &writer)->answer,
+                     HF_EVENT_GONE);
+    assert_int_equal(client_watch(other, "q", &writer)->answer, HF_EVENT_GONE);
+    own = client_watch(s.client, "q", &reader);
+    others = client_watch(other, "q", &reader);
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
     assert_int_equal(others->answer, HF_EVENT_WATCHING);
-    seat_settle(s.seat);
-    seat_settle(other);
+    client_drain(s.client);
+    client_drain(other);
     assert_int_equal(own->gone + others->gone, 0);
     /* The change itself is nobody's request to let go. */
     assert_int_equal(own->revoked, 0);
-    assert_true(seat_insist(other, HF_REQUEST_REVOKE, "q", s.id)->found);
-    assert_true(seat_sees_revoked(s.seat, own, 0));
-    bench->evict(bench, "q", &reader);
-    assert_true(seat_sees_gone(s.seat, own));
+    assert_true(
+        client_ask_until_done(other, HF_REQUEST_REVOKE, "q", s.id)->found);
+    assert_true(client_wait_revoked(s.client, own, 0));
+    fixture->evict(fixture, "q", &reader);
+    assert_true(client_wait_gone(s.client, own));
     /* For the others it may be gone no sooner than its owner has let go. */
-    assert_false(seat_ask(s.seat, HF_REQUEST_REMOVE, "q", s.id)->found);
-    assert_true(seat_sees_gone(other, others));
-    seat_close(other);
-    seat_close(s.seat);
+    assert_false(client_ask(s.client, HF_REQUEST_REMOVE, "q", s.id)->found);
+    assert_true(client_wait_gone(other, others));
+    client_close(other);
+    client_close(s.client);
 }
 
 /* Under its new name. */
-static bool hears_of_a_request(struct stand *s)
+static bool learns_of_a_request(struct queued_client *s)
 {
-    struct hf_ticket reader = *call_find(s->call, s->id);
-    struct call *own;
+    struct hf_ticket reader = *client_request_find(s->request, s->id);
+    struct client_request *own;
 
     reader.kind = HF_TICKET_READ;
-    own = seat_watch(s->seat, "q", &reader);
+    own = client_watch(s->client, "q", &reader);
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
-    return seat_sees_revoked(s->seat, own, 0);
+    return client_wait_revoked(s->client, own, 0);
 }
 
 /* The core takes back its watch before it asks for the downgrade.  A request
  * that comes in between is told by the watch that is set afterwards. */
-static void story_a_downgrade_keeps_a_request_to_let_go(void **state)
+static void case_a_downgrade_keeps_a_request_to_let_go(void **state)
 {
-    struct stand s = enqueue(*state, HF_TICKET_WRITE);
-    struct seat *other = seat_open(*state);
-    struct call *own = seat_watch(s.seat, "q", call_find(s.call, s.id));
+    struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
+    struct engine_client *other = client_open(*state);
+    struct client_request *own =
+        client_watch(s.client, "q", client_request_find(s.request, s.id));
 
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
-    seat_settle(s.seat);
-    seat_forget(s.seat, own);
-    assert_true(seat_insist(other, HF_REQUEST_REVOKE, "q", s.id)->found);
+    client_drain(s.client);
+    client_forget(s.client, own);
+    assert_true(
+        client_ask_until_done(other, HF_REQUEST_REVOKE, "q", s.id)->found);
     assert_int_equal(own->revoked, 0);
     assert_downgraded(&s);
-    assert_true(hears_of_a_request(&s));
-    seat_close(other);
-    seat_close(s.seat);
+    assert_true(learns_of_a_request(&s));
+    client_close(other);
+    client_close(s.client);
 }
 
 enum { BESIDE_ROUNDS = 20 }; /* in every second the other one is first */
 
 /* What ${kind}, from ${other}, was answered beside a downgrade, and that. */
-static struct call *beside_a_downgrade(struct stand *s, struct seat *other,
-                                       enum hf_request_kind kind, bool first,
-                                       struct call **change)
+static struct client_request *beside_a_downgrade(struct queued_client *s,
+                                                 struct engine_client *other,
+                                                 enum hf_request_kind kind,
+                                                 bool first,
+                                                 struct client_request **change)
 {
-    struct call *call = NULL;
+    struct client_request *request = NULL;
 
     if (first)
-        call = seat_ask_only(other, kind, "q", s->id);
-    *change = seat_ask_only(s->seat, HF_REQUEST_DOWNGRADE, "q", s->id);
+        request = client_start(other, kind, "q", s->id);
+    *change = client_start(s->client, HF_REQUEST_DOWNGRADE, "q", s->id);
     if (!first)
-        call = seat_ask_only(other, kind, "q", s->id);
-    (void)seat_wait(other, call);
-    (void)seat_wait(s->seat, *change);
-    assert_true(call->found); /* the ticket was there all the time */
-    return call;
+        request = client_start(other, kind, "q", s->id);
+    (void)client_wait(other, request);
+    (void)client_wait(s->client, *change);
+    assert_true(request->found); /* the ticket was there all the time */
+    return request;
 }
 
-static void story_a_request_to_let_go_finds_what_is_downgraded(void **state)
+static void case_a_request_to_let_go_finds_what_is_downgraded(void **state)
 {
-    struct call *change;
+    struct client_request *change;
 
     for (int i = 0; i < BESIDE_ROUNDS; i++) {
-        struct stand s = enqueue(*state, HF_TICKET_WRITE);
-        struct seat *other = seat_open(*state);
-        struct call *ask = beside_a_downgrade(&s, other, HF_REQUEST_REVOKE,
-                                              i % 2 == 0, &change);
+        struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
+        struct engine_client *other = client_open(*state);
+        struct client_request *ask = beside_a_downgrade(
+            &s, other, HF_REQUEST_REVOKE, i % 2 == 0, &change);
 
         assert_int_equal(ask->answer, HF_EVENT_REVOKE_SENT);
         assert_int_equal(change->answer, HF_EVENT_DOWNGRADED);
-        assert_true(hears_of_a_request(&s));
-        seat_close(other);
-        seat_close(s.seat);
+        assert_true(learns_of_a_request(&s));
+        client_close(other);
+        client_close(s.client);
     }
 }
 
-static void story_an_eviction_finds_what_is_downgraded(void **state)
+static void case_an_eviction_finds_what_is_downgraded(void **state)
 {
-    struct call *change;
+    struct client_request *change;
 
     for (int i = 0; i < BESIDE_ROUNDS; i++) {
-        struct stand s = enqueue(*state, HF_TICKET_WRITE);
-        struct seat *other = seat_open(*state);
-        struct call *take = beside_a_downgrade(&s, other, HF_REQUEST_REMOVE,
-                                               i % 2 == 0, &change);
+        struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
+        struct engine_client *other = client_open(*state);
+        struct client_request *take = beside_a_downgrade(
+            &s, other, HF_REQUEST_REMOVE, i % 2 == 0, &change);
 
         assert_int_equal(take->answer, HF_EVENT_REMOVED);
         if (change->answer == HF_EVENT_FAILED)
             assert_int_equal(change->status, HF_ELOST);
-        assert_int_equal(seat_ask(other, HF_REQUEST_LIST, "q", s.id)->count, 0);
-        seat_close(other);
-        seat_close(s.seat);
+        assert_int_equal(client_ask(other, HF_REQUEST_LIST, "q", s.id)->count,
+                         0);
+        client_close(other);
+        client_close(s.client);
     }
 }
 
-static void story_a_downgrade_and_a_withdrawal_leave_nothing(void **state)
+static void case_a_downgrade_and_a_removal_leave_nothing(void **state)
 {
-    struct stand s = enqueue(*state, HF_TICKET_WRITE);
-    struct call *downgrade_ =
-        seat_ask_only(s.seat, HF_REQUEST_DOWNGRADE, "q", s.id);
-    struct call *withdraw = seat_ask_only(s.seat, HF_REQUEST_REMOVE, "q", s.id);
+    struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
+    struct client_request *downgrade_ =
+        client_start(s.client, HF_REQUEST_DOWNGRADE, "q", s.id);
+    struct client_request *withdraw =
+        client_start(s.client, HF_REQUEST_REMOVE, "q", s.id);
 
-    assert_int_equal(seat_wait(s.seat, withdraw)->answer, HF_EVENT_REMOVED);
+    assert_int_equal(client_wait(s.client, withdraw)->answer, HF_EVENT_REMOVED);
     assert_true(withdraw->found);
-    (void)seat_wait(s.seat, downgrade_);
-    assert_int_equal(seat_ask(s.seat, HF_REQUEST_LIST, "q", s.id)->count, 0);
-    seat_close(s.seat);
+    (void)client_wait(s.client, downgrade_);
+    assert_int_equal(client_ask(s.client, HF_REQUEST_LIST, "q", s.id)->count,
+                     0);
+    client_close(s.client);
 }
 
 /* What it is called has changed; what it says may change on. */
-static void story_a_downgraded_writer_describes_itself(void **state)
+static void case_a_downgraded_writer_describes_itself(void **state)
 {
-    struct stand s = enqueue(*state, HF_TICKET_WRITE);
+    struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
     struct hf_ticket reader;
 
     assert_downgraded(&s);
-    reader = *call_find(s.call, s.id);
-    assert_int_equal(seat_watch(s.seat, "q", &reader)->answer,
+    reader = *client_request_find(s.request, s.id);
+    assert_int_equal(client_watch(s.client, "q", &reader)->answer,
                      HF_EVENT_WATCHING);
-    assert_true(seat_describe(s.seat, "q", &reader, "host=x asked=1")->found);
-    assert_true(seat_sees_text(s.seat, "q", s.id, "host=x asked=1"));
-    seat_close(s.seat);
+    assert_true(
+        client_describe(s.client, "q", &reader, "host=x asked=1")->found);
+    assert_true(client_wait_text(s.client, "q", s.id, "host=x asked=1"));
+    client_close(s.client);
 }
 
 #define WHERE_THERE_ARE_READERS(name)                                          \
     void name(void **state)                                                    \
     {                                                                          \
         if (has_readers(*state))                                               \
-            story_##name(state);                                               \
+            case_##name(state);                                                \
     }
 KINDS_TESTS(WHERE_THERE_ARE_READERS)

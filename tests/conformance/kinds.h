@@ -12,7 +12,7 @@
     X(readers_do_not_starve_a_writer)                                          \
     X(another_family_is_refused)                                               \
     X(an_election_is_won_in_queue_order)                                       \
-    X(fn04_a_downgraded_writer_keeps_its_place)                                \
+    X(fn04_a_downgraded_writer_keeps_its_position)                             \
     X(a_downgrade_lets_readers_in)                                             \
     X(a_downgrade_wakes_its_own_session)                                       \
     X(a_downgrade_is_idempotent)                                               \
@@ -21,7 +21,7 @@
     X(a_downgrade_keeps_a_request_to_let_go)                                   \
     X(a_request_to_let_go_finds_what_is_downgraded)                            \
     X(an_eviction_finds_what_is_downgraded)                                    \
-    X(a_downgrade_and_a_withdrawal_leave_nothing)                              \
+    X(a_downgrade_and_a_removal_leave_nothing)                                 \
     X(a_downgraded_writer_describes_itself)
 
 #define KINDS_DECLARE(name) void name(void **state);

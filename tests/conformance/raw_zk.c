@@ -18,7 +18,7 @@
 #include "zookeeper/protocol.h"
 
 #define SESSION_MS 40000
-#define PATIENCE_S 30
+#define TIMEOUT_S 30
 #define PATH_BYTES 4096
 
 struct raw_zk {
@@ -91,7 +91,7 @@ static int32_t end(struct raw_zk *raw, size_t at, struct hf_jute_reader *body)
 
 static int connect_to(const char *address)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
     struct sockaddr_in to = {.sin_family = AF_INET};
     unsigned port;
     int fd;
@@ -102,8 +102,7 @@ static int connect_to(const char *address)
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     assert_int_equal(
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)),
-        0);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     return fd;
 }

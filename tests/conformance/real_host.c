@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "conformance/seat.h"
+#include "conformance/engine_client.h"
 
 #define CLOSE_TURNS_MAX 100
 #define TICK_MS 20
@@ -76,7 +76,7 @@ log_line(void *nobody, enum hf_log_level level, const char *format, ...)
     (void)fputc('\n', stderr);
 }
 
-struct hf_engine *real_host_open(struct bench *bench,
+struct hf_engine *real_host_open(struct conformance_fixture *fixture,
                                  const struct hf_engine_host *partial,
                                  const char *url)
 {
@@ -90,7 +90,7 @@ struct hf_engine *real_host_open(struct bench *bench,
     if (whole.log == NULL)
         whole.log = log_line;
     if (hf_url_parse(url, &parsed, &error) != HF_OK ||
-        bench->ops->open(&parsed, &whole, &engine, &error) != HF_OK)
+        fixture->ops->open(&parsed, &whole, &engine, &error) != HF_OK)
         fail_msg("%s", error.text);
     hf_url_free(&parsed);
     return engine;
@@ -102,9 +102,10 @@ static void on_tick(uv_timer_t *timer)
     host.ticks++;
 }
 
-void real_host_pump(struct bench *bench, bool (*done)(void *arg), void *arg)
+void real_host_pump(struct conformance_fixture *fixture,
+                    bool (*done)(void *arg), void *arg)
 {
-    (void)bench;
+    (void)fixture;
     host.ticks = 0;
     assert_int_equal(uv_timer_start(&host.tick, on_tick, TICK_MS, TICK_MS), 0);
     /* What is due, at any rate; without the timer the loop would not look. */
@@ -124,9 +125,9 @@ static void shut(uv_handle_t *handle, void *arg)
         (void)shutdown(fd, SHUT_RDWR);
 }
 
-void real_host_cut(struct bench *bench)
+void real_host_cut(struct conformance_fixture *fixture)
 {
-    (void)bench;
+    (void)fixture;
     uv_walk(&host.loop, shut, NULL);
 }
 
@@ -156,7 +157,7 @@ struct victim {
 };
 
 struct victim_task {
-    struct bench *bench;
+    struct conformance_fixture *fixture;
     const char *queue;
     struct hf_ticket_id id;
     uint32_t weight;
@@ -167,17 +168,17 @@ struct victim_task {
 static void be_victim(void *arg)
 {
     struct victim_task *task = arg;
-    struct seat *seat;
+    struct engine_client *client;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
-    if (task->bench->be_victim != NULL)
-        task->bench->be_victim();
-    seat = seat_open(task->bench);
+    if (task->fixture->be_victim != NULL)
+        task->fixture->be_victim();
+    client = client_open(task->fixture);
     if (task->weight > 0)
-        (void)seat_lease(seat, task->queue, task->id, task->weight);
+        (void)client_lease(client, task->queue, task->id, task->weight);
     else
-        (void)seat_enqueue(seat, task->queue, task->id, HF_TICKET_MUTEX,
-                           "victim");
+        (void)client_enqueue(client, task->queue, task->id, HF_TICKET_MUTEX,
+                             "victim");
     if (write(task->said, "x", 1) != 1)
         _exit(1);
     while (uv_run(&host.loop, UV_RUN_ONCE) != 0)
@@ -186,12 +187,13 @@ static void be_victim(void *arg)
         (void)pause();
 }
 
-struct victim *real_host_victim(struct bench *bench, const char *queue,
-                                struct hf_ticket_id id, uint32_t weight)
+struct victim *real_host_victim(struct conformance_fixture *fixture,
+                                const char *queue, struct hf_ticket_id id,
+                                uint32_t weight)
 {
     struct victim *victim = calloc(1, sizeof(*victim));
     struct victim_task task = {
-        .bench = bench, .queue = queue, .id = id, .weight = weight};
+        .fixture = fixture, .queue = queue, .id = id, .weight = weight};
     int said[2];
     char byte;
 
@@ -206,9 +208,9 @@ struct victim *real_host_victim(struct bench *bench, const char *queue,
     return victim;
 }
 
-void real_host_kill(struct bench *bench, struct victim *victim)
+void real_host_kill(struct conformance_fixture *fixture, struct victim *victim)
 {
-    (void)bench;
+    (void)fixture;
     assert_int_equal(kill(victim->pid, SIGKILL), 0);
     assert_int_equal(waitpid(victim->pid, NULL, 0), victim->pid);
     free(victim);

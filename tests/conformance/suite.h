@@ -3,29 +3,32 @@
 #ifndef HF_TESTS_CONFORMANCE_SUITE_H
 #define HF_TESTS_CONFORMANCE_SUITE_H
 
-#include "conformance/seat.h"
+#include "conformance/engine_client.h"
 
 /* That the suite is run on. */
-extern struct bench *bench;
+extern struct conformance_fixture *fixture;
 
-#define STORY(name)                                                            \
+#define SUITE_TEST(name)                                                       \
     cmocka_unit_test_setup_teardown(name, suite_begin, suite_finish)
 int suite_begin(void **state);
 int suite_finish(void **state);
 
 /* Of a mutex; and out again, being found. */
-struct call *take_place(struct seat *seat, const char *queue,
-                        struct hf_ticket_id id);
-void leave_place(struct seat *seat, const char *queue, struct hf_ticket_id id);
+struct client_request *enqueue_mutex(struct engine_client *client,
+                                     const char *queue, struct hf_ticket_id id);
+void remove_mutex(struct engine_client *client, const char *queue,
+                  struct hf_ticket_id id);
 
 /* The token of ${id} in the answer that put it into the queue. */
-uint64_t token_of(const struct call *call, struct hf_ticket_id id);
+uint64_t token_of(const struct client_request *request, struct hf_ticket_id id);
 
 /* A LIST or WATCH_QUEUE that shows ${count} tickets: the first one asked for,
  * but where tickets that others took out linger. */
-struct call *shows(struct seat *seat, enum hf_request_kind kind,
-                   const char *queue, size_t count);
-void expect_length(struct seat *seat, const char *queue, size_t count);
+struct client_request *list_showing(struct engine_client *client,
+                                    enum hf_request_kind kind,
+                                    const char *queue, size_t count);
+void expect_length(struct engine_client *client, const char *queue,
+                   size_t count);
 
 /* suite_semaphores.c: looks and leases. */
 int suite_run_semaphores(const char *name);
@@ -33,7 +36,7 @@ int suite_run_semaphores(const char *name);
 /* suite_barriers.c: marks. */
 int suite_run_barriers(const char *name);
 
-/* suite_members.c: those of double barriers. */
-int suite_run_members(const char *name);
+/* suite_double_barriers.c: those of double barriers. */
+int suite_run_double_barriers(const char *name);
 
 #endif

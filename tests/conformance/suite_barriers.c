@@ -11,50 +11,52 @@
 
 #include "conformance/suite.h"
 
-static void mark(struct seat *seat, enum hf_request_kind kind,
+static void mark(struct engine_client *client, enum hf_request_kind kind,
                  const char *queue, bool found)
 {
-    struct call *call = seat_mark(seat, kind, queue);
+    struct client_request *request = client_barrier(client, kind, queue);
 
-    assert_int_equal(call->answer, HF_EVENT_FLAG_UPDATED);
-    assert_int_equal(call->found, found);
+    assert_int_equal(request->answer, HF_EVENT_FLAG_UPDATED);
+    assert_int_equal(request->found, found);
 }
 
-static void raise_it(struct seat *seat, const char *queue)
+static void raise_it(struct engine_client *client, const char *queue)
 {
-    mark(seat, HF_REQUEST_SET_FLAG, queue, false);
+    mark(client, HF_REQUEST_SET_FLAG, queue, false);
 }
 
-static void lower_it(struct seat *seat, const char *queue)
+static void lower_it(struct engine_client *client, const char *queue)
 {
-    mark(seat, HF_REQUEST_CLEAR_FLAG, queue, true);
+    mark(client, HF_REQUEST_CLEAR_FLAG, queue, true);
 }
 
-static struct call *look(struct seat *seat, const char *queue, bool up)
+static struct client_request *look(struct engine_client *client,
+                                   const char *queue, bool up)
 {
-    struct call *call = seat_mark(seat, HF_REQUEST_WATCH_QUEUE, queue);
+    struct client_request *request =
+        client_barrier(client, HF_REQUEST_WATCH_QUEUE, queue);
 
-    assert_int_equal(call->answer, HF_EVENT_LISTED);
-    assert_int_equal(call->count, up ? 1 : 0);
+    assert_int_equal(request->answer, HF_EVENT_LISTED);
+    assert_int_equal(request->count, up ? 1 : 0);
     if (up)
-        assert_int_equal(call->tickets[0].kind, HF_TICKET_BARRIER);
-    return call;
+        assert_int_equal(request->tickets[0].kind, HF_TICKET_BARRIER);
+    return request;
 }
 
 static void a_barrier_is_down_at_first(void **state)
 {
-    struct seat *a = seat_open(bench);
+    struct engine_client *a = client_open(fixture);
 
     (void)state;
     (void)look(a, "b", false);
     mark(a, HF_REQUEST_CLEAR_FLAG, "b", false);
-    seat_close(a);
+    client_close(a);
 }
 
 static void raising_and_lowering_may_be_repeated(void **state)
 {
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
 
     (void)state;
     raise_it(a, "b");
@@ -64,44 +66,44 @@ static void raising_and_lowering_may_be_repeated(void **state)
     lower_it(b, "b"); /* anybody may */
     mark(a, HF_REQUEST_CLEAR_FLAG, "b", false);
     (void)look(a, "b", false);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
-static void who_looks_is_told_when_it_is_lowered(void **state)
+static void a_queue_watch_reports_when_it_is_lowered(void **state)
 {
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct call *looks[3];
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct client_request *looks[3];
 
     (void)state;
     raise_it(a, "b");
     looks[0] = look(a, "b", true); /* one of them lowers it */
     looks[1] = look(b, "b", true);
     looks[2] = look(b, "b", true);
-    seat_settle(b);
+    client_drain(b);
     assert_int_equal(looks[1]->gone, 0);
     lower_it(a, "b");
-    assert_true(seat_sees_gone(a, looks[0]));
-    assert_true(seat_sees_gone(b, looks[1]));
-    assert_true(seat_sees_gone(b, looks[2]));
+    assert_true(client_wait_gone(a, looks[0]));
+    assert_true(client_wait_gone(b, looks[1]));
+    assert_true(client_wait_gone(b, looks[2]));
     raise_it(a, "b");
     lower_it(a, "b");
-    seat_settle(a);
-    seat_settle(b);
+    client_drain(a);
+    client_drain(b);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(looks[i]->gone, 1);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 /* A mark that comes right behind another one is not taken for it. */
 static void each_raising_is_another(void **state)
 {
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
     struct hf_ticket first, second;
-    struct call *seen;
+    struct client_request *seen;
 
     (void)state;
     raise_it(a, "b");
@@ -112,97 +114,97 @@ static void each_raising_is_another(void **state)
     assert_int_equal(first.token, second.token);
     lower_it(a, "b");
     raise_it(a, "b");
-    assert_true(seat_sees_gone(b, seen));
+    assert_true(client_wait_gone(b, seen));
     second = look(b, "b", true)->tickets[0];
     assert_true(!hf_ticket_id_equal(&first.id, &second.id) ||
                 first.token != second.token);
     lower_it(b, "b");
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 static void a_barrier_outlives_who_raised_it(void **state)
 {
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct call *seen;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct client_request *seen;
 
     (void)state;
     raise_it(a, "b");
     seen = look(b, "b", true);
-    seat_close(a);
-    seat_settle(b);
+    client_close(a);
+    client_drain(b);
     assert_int_equal(seen->gone, 0);
-    a = seat_open(bench);
+    a = client_open(fixture);
     (void)look(a, "b", true);
     lower_it(a, "b");
-    assert_true(seat_sees_gone(b, seen));
-    seat_close(b);
-    seat_close(a);
+    assert_true(client_wait_gone(b, seen));
+    client_close(b);
+    client_close(a);
 }
 
 static void a_forgotten_look_at_a_barrier_is_silent(void **state)
 {
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct call *late, *early, *down, *witness;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct client_request *late, *early, *down, *witness;
 
     (void)state;
     down = look(b, "b", false);
-    seat_forget(b, down);
+    client_forget(b, down);
     raise_it(a, "b");
     late = look(b, "b", true);
-    seat_forget(b, late);
-    early = seat_mark_only(b, HF_REQUEST_WATCH_QUEUE, "b");
-    seat_forget(b, early);
+    client_forget(b, late);
+    early = client_start_barrier(b, HF_REQUEST_WATCH_QUEUE, "b");
+    client_forget(b, early);
     witness = look(b, "b", true);
     lower_it(a, "b");
-    assert_true(seat_sees_gone(b, witness));
-    seat_settle(b);
+    assert_true(client_wait_gone(b, witness));
+    client_drain(b);
     assert_int_equal(down->gone + late->gone + early->gone, 0);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 static void the_end_takes_looks_at_barriers_along(void **state)
 {
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct call *seen;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct client_request *seen;
 
     (void)state;
     raise_it(a, "b");
     (void)look(a, "b", true);
     seen = look(b, "b", true);
-    seat_close(a);
+    client_close(a);
     lower_it(b, "b");
-    assert_true(seat_sees_gone(b, seen));
-    seat_close(b);
+    assert_true(client_wait_gone(b, seen));
+    client_close(b);
 }
 
 /* Who holds a lock does not hold up, and who is held up holds no lock. */
 static void barriers_are_no_queues(void **state)
 {
     struct hf_ticket_id id = fresh_id();
-    struct seat *a = seat_open(bench);
-    struct call *seen;
+    struct engine_client *a = client_open(fixture);
+    struct client_request *seen;
 
     (void)state;
     raise_it(a, "beside/b");
     seen = look(a, "beside/b", true);
-    (void)take_place(a, "beside/q", id);
-    leave_place(a, "beside/q", id);
-    seat_settle(a);
+    (void)enqueue_mutex(a, "beside/q", id);
+    remove_mutex(a, "beside/q", id);
+    client_drain(a);
     assert_int_equal(seen->gone, 0);
     lower_it(a, "beside/b");
-    assert_true(seat_sees_gone(a, seen));
-    seat_close(a);
+    assert_true(client_wait_gone(a, seen));
+    client_close(a);
 }
 
 static void odd_names_of_barriers_do_not_collide(void **state)
 {
     static char longest[2][HF_NAME_BYTES + 1];
-    struct seat *a = seat_open(bench);
+    struct engine_client *a = client_open(fixture);
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -221,46 +223,46 @@ static void odd_names_of_barriers_do_not_collide(void **state)
     raise_it(a, "with space%2F\xc3\xa9");
     (void)look(a, "with space%2F\xc3\xa9", true);
     lower_it(a, "with space%2F\xc3\xa9");
-    seat_close(a);
+    client_close(a);
 }
 
 static void a_barrier_survives_the_link(void **state)
 {
-    struct seat *a, *b;
-    struct call *seen, *call;
+    struct engine_client *a, *b;
+    struct client_request *seen, *request;
 
     (void)state;
-    if (bench->cut == NULL)
+    if (fixture->cut == NULL)
         return;
-    a = seat_open(bench);
-    b = seat_open(bench);
+    a = client_open(fixture);
+    b = client_open(fixture);
     raise_it(a, "b");
     seen = look(b, "b", true);
-    bench->cut(bench);
-    seat_wait_suspended(b);
-    seat_wait_connected(b);
+    fixture->cut(fixture);
+    client_wait_suspended(b);
+    client_wait_connected(b);
     do { /* the other one may not have noticed yet */
-        seat_wait_connected(a);
-        call = seat_mark(a, HF_REQUEST_CLEAR_FLAG, "b");
-    } while (call->answer == HF_EVENT_FAILED);
-    assert_true(seat_sees_gone(b, seen));
-    seat_close(b);
-    seat_close(a);
+        client_wait_connected(a);
+        request = client_barrier(a, HF_REQUEST_CLEAR_FLAG, "b");
+    } while (request->answer == HF_EVENT_FAILED);
+    assert_true(client_wait_gone(b, seen));
+    client_close(b);
+    client_close(a);
 }
 
 int suite_run_barriers(const char *name)
 {
     const struct CMUnitTest tests[] = {
-        STORY(a_barrier_is_down_at_first),
-        STORY(raising_and_lowering_may_be_repeated),
-        STORY(who_looks_is_told_when_it_is_lowered),
-        STORY(each_raising_is_another),
-        STORY(a_barrier_outlives_who_raised_it),
-        STORY(a_forgotten_look_at_a_barrier_is_silent),
-        STORY(the_end_takes_looks_at_barriers_along),
-        STORY(barriers_are_no_queues),
-        STORY(odd_names_of_barriers_do_not_collide),
-        STORY(a_barrier_survives_the_link),
+        SUITE_TEST(a_barrier_is_down_at_first),
+        SUITE_TEST(raising_and_lowering_may_be_repeated),
+        SUITE_TEST(a_queue_watch_reports_when_it_is_lowered),
+        SUITE_TEST(each_raising_is_another),
+        SUITE_TEST(a_barrier_outlives_who_raised_it),
+        SUITE_TEST(a_forgotten_look_at_a_barrier_is_silent),
+        SUITE_TEST(the_end_takes_looks_at_barriers_along),
+        SUITE_TEST(barriers_are_no_queues),
+        SUITE_TEST(odd_names_of_barriers_do_not_collide),
+        SUITE_TEST(a_barrier_survives_the_link),
     };
     char whole[128];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "conformance/bench_file.h"
+#include "conformance/conformance_file.h"
 
 int main(void)
 {
-    return suite_run(&bench_file);
+    return suite_run(&conformance_file);
 }

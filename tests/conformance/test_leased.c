@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite on the client of servers that lease tickets, and a model of one:
  * as it is, and with notices that come late and twice. */
-#include "conformance/bench_sim.h"
+#include "conformance/conformance_sim.h"
 
 #include <stddef.h>
 
@@ -13,6 +13,7 @@ int main(void)
 
     odd.leases.notice_twice_chance = 500000;
     odd.leases.notice_late_chance = 100000;
-    failed = bench_sim_run("conformance of leased tickets", &calm, NULL);
-    return failed + bench_sim_run("conformance with odd notices", &odd, NULL);
+    failed = conformance_sim_run("conformance of leased tickets", &calm, NULL);
+    return failed +
+           conformance_sim_run("conformance with odd notices", &odd, NULL);
 }

@@ -41,7 +41,7 @@ static PGresult *raw(const char *query)
     return result;
 }
 
-static void begin(struct bench *of)
+static void begin(struct conformance_fixture *of)
 {
     (void)of;
     place.ttl = "5s";
@@ -53,7 +53,7 @@ static void begin(struct bench *of)
     real_host_begin();
 }
 
-static void finish(struct bench *of)
+static void finish(struct conformance_fixture *of)
 {
     PGresult *left = NULL;
     PGresult *made = raw("SELECT to_regclass('holdfast.ticket') IS NOT NULL");
@@ -69,7 +69,7 @@ static void finish(struct bench *of)
     real_host_finish();
 }
 
-static struct hf_engine *open_client(struct bench *of,
+static struct hf_engine *open_client(struct conformance_fixture *of,
                                      const struct hf_engine_host *host)
 {
     char text[URL_BYTES];
@@ -84,7 +84,7 @@ static void be_short(void)
 }
 
 /* By hand: nobody is told of it. */
-static void evict(struct bench *of, const char *queue,
+static void evict(struct conformance_fixture *of, const char *queue,
                   const struct hf_ticket *ticket)
 {
     char query[256];
@@ -104,7 +104,7 @@ static void evict(struct bench *of, const char *queue,
 
 int main(void)
 {
-    struct bench of = {
+    struct conformance_fixture of = {
         .name = "conformance of postgres",
         .ops = &hf_engine_module,
         .begin = begin,
@@ -115,7 +115,7 @@ int main(void)
         .victim_kill = real_host_kill,
         .evict = evict,
         .be_victim = be_short,
-        .has_members = true,
+        .has_double_barriers = true,
         .cut = real_host_cut,
     };
 

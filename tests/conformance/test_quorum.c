@@ -27,7 +27,7 @@ static redisContext *raw[SERVERS];
 
 /* ----------------------------------------------------------------- bench -- */
 
-static void begin(struct bench *of)
+static void begin(struct conformance_fixture *of)
 {
     (void)of;
     for (size_t i = 0; i < SERVERS; i++) {
@@ -41,7 +41,7 @@ static void begin(struct bench *of)
 
 /* A minority may have more: a ticket of the dead that ran out there a little
  * later than at the others, when nobody cared for it any more. */
-static void finish(struct bench *of)
+static void finish(struct conformance_fixture *of)
 {
     size_t clean = 0;
 
@@ -54,7 +54,7 @@ static void finish(struct bench *of)
     real_host_finish();
 }
 
-static struct hf_engine *open_client(struct bench *of,
+static struct hf_engine *open_client(struct conformance_fixture *of,
                                      const struct hf_engine_host *host)
 {
     char text[512];
@@ -99,7 +99,7 @@ static bool evict_at(size_t server, const char *queue, const char *id)
     return true;
 }
 
-static void evict(struct bench *of, const char *queue,
+static void evict(struct conformance_fixture *of, const char *queue,
                   const struct hf_ticket *ticket)
 {
     char id[HF_TICKET_ID_TEXT_BYTES];
@@ -120,7 +120,7 @@ static void be_short(void)
 int main(void)
 {
     const char *text = getenv("HF_QUORUM");
-    struct bench of = {
+    struct conformance_fixture of = {
         .name = "conformance of a quorum of redis",
         .ops = &ops,
         .begin = begin,

@@ -88,7 +88,7 @@ static void begin_cluster(const char *addresses)
         begin_raw(raw_redis_open(one));
 }
 
-static void begin(struct bench *of)
+static void begin(struct conformance_fixture *of)
 {
     const char *path = getenv("HF_REDIS_SOCKET");
 
@@ -107,7 +107,7 @@ static void begin(struct bench *of)
     real_host_begin();
 }
 
-static void finish(struct bench *of)
+static void finish(struct conformance_fixture *of)
 {
     (void)of;
     for (size_t i = 0; i < raw_count; i++) {
@@ -117,7 +117,7 @@ static void finish(struct bench *of)
     real_host_finish();
 }
 
-static struct hf_engine *open_client(struct bench *of,
+static struct hf_engine *open_client(struct conformance_fixture *of,
                                      const struct hf_engine_host *host)
 {
     char text[256];
@@ -126,7 +126,7 @@ static struct hf_engine *open_client(struct bench *of,
     return real_host_open(of, host, text);
 }
 
-static void evict(struct bench *of, const char *queue,
+static void evict(struct conformance_fixture *of, const char *queue,
                   const struct hf_ticket *ticket)
 {
     static const char *const words[] = {"ZREM %%s %s", "ZREM %%s %s",
@@ -157,7 +157,7 @@ static void be_short(void)
 
 static int run(const char *name, const char *url_form, const char *where)
 {
-    struct bench of = {
+    struct conformance_fixture of = {
         .name = name,
         .ops = &ops,
         .begin = begin,
@@ -168,7 +168,7 @@ static int run(const char *name, const char *url_form, const char *where)
         .victim_kill = real_host_kill,
         .evict = evict,
         .be_victim = be_short,
-        .has_members = true,
+        .has_double_barriers = true,
         .cut = real_host_cut,
     };
 

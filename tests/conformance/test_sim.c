@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite on the plain model. */
-#include "conformance/bench_sim.h"
+#include "conformance/conformance_sim.h"
 
 #include <stddef.h>
 
@@ -8,5 +8,5 @@ int main(void)
 {
     struct hf_sim_config config = hf_sim_config_calm(1);
 
-    return bench_sim_run("conformance of sim", &config, NULL);
+    return conformance_sim_run("conformance of sim", &config, NULL);
 }

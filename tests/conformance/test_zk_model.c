@@ -3,7 +3,7 @@
  * one server, then three, whose bytes come in pieces. */
 #include <stdio.h>
 
-#include "conformance/bench_sim.h"
+#include "conformance/conformance_sim.h"
 #include "conformance/layouts.h"
 
 static int run(const char *servers, struct hf_sim_config *config)
@@ -15,7 +15,7 @@ static int run(const char *servers, struct hf_sim_config *config)
         config->ensemble.layout = layouts[i].layout;
         (void)snprintf(name, sizeof name, "conformance of zk on %s, layout=%s",
                        servers, hf_zk_layout_name(layouts[i].layout));
-        failed += bench_sim_run(name, config, layouts[i].shown);
+        failed += conformance_sim_run(name, config, layouts[i].shown);
     }
     return failed;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "conformance/bench_zk.h"
+#include "conformance/conformance_zk.h"
 #include "conformance/layouts.h"
 
 int main(void)
@@ -7,6 +7,6 @@ int main(void)
     int failed = 0;
 
     for (unsigned i = 0; i < LAYOUTS; i++)
-        failed += bench_zk_run(layouts[i].layout, layouts[i].shown);
+        failed += conformance_zk_run(layouts[i].layout, layouts[i].shown);
     return failed;
 }

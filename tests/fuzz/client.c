@@ -412,7 +412,7 @@ void client_run(const struct client_server *server, const uint8_t *bytes,
     client.now_ms = START_MS;
     client.bytes = bytes;
     client.left = count;
-    heap_own();
+    heap_install();
     timers_begin(&client.now_ms);
     begin(&client);
     while (client.left > 0 && !client.closed)

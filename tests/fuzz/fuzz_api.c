@@ -497,7 +497,7 @@ static struct hf_sim *new_world(uint8_t kind, uint8_t seed)
 static void begin(const uint8_t *header)
 {
     memset(&api, 0, sizeof(api));
-    heap_own();
+    heap_install();
     api.sim = new_world(header[0], header[1]);
     seats_begin(api.sim);
     turns_begin(api.sim, header[1], header[2] / 4);

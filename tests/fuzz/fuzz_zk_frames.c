@@ -10,7 +10,7 @@
 #include "engines/zookeeper/node_name.h"
 #include "fuzz.h"
 #include "heap/heap.h"
-#include "zk_stage.h"
+#include "zk_fixture.h"
 
 /* ----------------------------------------------------- the second reader -- */
 
@@ -207,38 +207,38 @@ static struct {
     unsigned snapshots;
 } seen;
 
-static void on_event(struct stage *s, const struct hf_event *event)
+static void on_event(struct zk_fixture *f, const struct hf_event *event)
 {
-    (void)s;
+    (void)f;
     if (event->kind != HF_EVENT_LISTED && event->kind != HF_EVENT_ENQUEUED)
         return;
     seen.snapshots++;
     seen.tickets = event->as.answer.snapshot.count;
 }
 
-static void begin(struct stage *s)
+static void begin(struct zk_fixture *f)
 {
     memset(&seen, 0, sizeof seen);
-    stage_connected(s);
-    s->then = on_event;
+    zk_fixture_connected(f);
+    f->event_hook = on_event;
 }
 
 /* What remains to be asked of nodes: they have gone. */
-static void refuse_rest(struct stage *s)
+static void refuse_rest(struct zk_fixture *f)
 {
-    while (s->first != NULL)
-        refused(s, HF_ZK_NO_NODE);
+    while (f->first != NULL)
+        refused(f, HF_ZK_NO_NODE);
 }
 
-static void greet_raw(struct stage *s, const struct input *in)
+static void greet_raw(struct zk_fixture *f, const struct input *in)
 {
     uint8_t length[4];
 
     for (int i = 0; i < 4; i++)
         length[i] = (uint8_t)(in->left >> 8 * (3 - i));
-    receive(s, length, sizeof length);
+    receive(f, length, sizeof length);
     if (in->left > 0)
-        receive(s, in->bytes, in->left);
+        receive(f, in->bytes, in->left);
 }
 
 static void try_greeting(struct input *in)
@@ -247,23 +247,23 @@ static void try_greeting(struct input *in)
     const uint8_t *password;
     char expected[64] = "";
     int32_t timeout, count;
-    struct stage s;
+    struct zk_fixture f;
     int64_t id;
 
-    stage_init(&s);
-    MUST(stage_open(&s));
-    link_up(&s);
-    greet_raw(&s, in);
+    zk_fixture_init(&f);
+    MUST(zk_fixture_open(&f));
+    link_up(&f);
+    greet_raw(&f, in);
     (void)number(&mine, 4);
     timeout = (int32_t)number(&mine, 4);
     id = number(&mine, 8);
     count = text(&mine, &password);
     if (!mine.ended && timeout > 0 && id != 0 && count == 16)
         snprintf(expected, sizeof expected, "CONNECTED %d %d", timeout,
-                 STAGE_START_MS);
-    MUST(strcmp(stage_told(&s), expected) == 0);
-    MUST((s.text[0] != '\0') == (expected[0] == '\0')); /* it says why */
-    stage_close(&s);
+                 ZK_FIXTURE_START_MS);
+    MUST(strcmp(zk_fixture_events(&f), expected) == 0);
+    MUST((f.text[0] != '\0') == (expected[0] == '\0')); /* it says why */
+    zk_fixture_close(&f);
 }
 
 /* Tickets in a list of children; SIZE_MAX if it is none. */
@@ -291,20 +291,20 @@ static size_t count_tickets(struct input in)
 static void try_children(struct input *in)
 {
     size_t tickets = count_tickets(*in);
-    struct stage s;
+    struct zk_fixture f;
 
-    begin(&s);
-    ask(&s, HF_REQUEST_LIST, "z");
-    done(&s); /* the sync */
-    answer_with(&s, in->bytes, in->left);
-    refuse_rest(&s);
+    begin(&f);
+    ask(&f, HF_REQUEST_LIST, "z");
+    done(&f); /* the sync */
+    answer_with(&f, in->bytes, in->left);
+    refuse_rest(&f);
     if (tickets != SIZE_MAX) /* those that decide, the first in any case */
         MUST(seen.snapshots == 1 && seen.tickets <= tickets &&
              seen.tickets <= HF_ADMISSION_NEAREST + 2 &&
              (seen.tickets > 0) == (tickets > 0));
     else
-        MUST(strcmp(stage_told(&s), "FAILED LIST z RETRY") == 0);
-    stage_close(&s);
+        MUST(strcmp(zk_fixture_events(&f), "FAILED LIST z RETRY") == 0);
+    zk_fixture_close(&f);
 }
 
 #define NODE_A "/q/_c_61616161-6161-6161-6161-616161616161-"
@@ -312,7 +312,7 @@ static void try_children(struct input *in)
 /* Is this the answer to a create of "a"? */
 static bool is_created(struct input in)
 {
-    struct hf_ticket_id id = stage_id("a");
+    struct hf_ticket_id id = zk_fixture_id("a");
     struct hf_zk_node node;
     const uint8_t *path;
     int32_t bytes = text(&in, &path);
@@ -326,32 +326,32 @@ static bool is_created(struct input in)
 
 static void try_created(struct input *in)
 {
-    struct stage s;
+    struct zk_fixture f;
     const char *told;
 
-    begin(&s);
-    ask(&s, HF_REQUEST_ENQUEUE, "a");
-    answer_with(&s, in->bytes, in->left);
-    children(&s, "b#1");
-    told = stage_told(&s);
+    begin(&f);
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    answer_with(&f, in->bytes, in->left);
+    children(&f, "b#1");
+    told = zk_fixture_events(&f);
     /* Ours, and somebody took it out; or it cannot be told. */
     MUST(strcmp(told, is_created(*in) ? "FAILED ENQUEUE a RETRY"
                                       : "FAILED ENQUEUE a UNSURE") == 0);
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 /* The ticket at the head, of which all is a courtesy. */
 static void try_data(struct input *in)
 {
-    struct stage s;
+    struct zk_fixture f;
 
-    begin(&s);
-    ask(&s, HF_REQUEST_LIST, "z");
-    done(&s);
-    children(&s, "b#1");
-    answer_with(&s, in->bytes, in->left);
+    begin(&f);
+    ask(&f, HF_REQUEST_LIST, "z");
+    done(&f);
+    children(&f, "b#1");
+    answer_with(&f, in->bytes, in->left);
     MUST(seen.snapshots == 1 && seen.tickets == 1);
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 /* The ticket that was looked for: ours only if the whole Stat says so. */
@@ -359,27 +359,27 @@ static void try_stat(struct input *in)
 {
     struct input mine = *in;
     bool ours = false;
-    struct stage s;
+    struct zk_fixture f;
 
-    begin(&s);
-    ask(&s, HF_REQUEST_LIST, "a");
-    done(&s);
-    children(&s, "a#1");
-    answer_with(&s, in->bytes, in->left);
+    begin(&f);
+    ask(&f, HF_REQUEST_LIST, "a");
+    done(&f);
+    children(&f, "a#1");
+    answer_with(&f, in->bytes, in->left);
     (void)number(&mine, 8);
     for (int i = 0; i < 36; i++)
         (void)number(&mine, 1);
-    ours = number(&mine, 8) == s.session && !mine.ended;
+    ours = number(&mine, 8) == f.session && !mine.ended;
     MUST(seen.snapshots == 1 && seen.tickets == 1);
-    (void)stage_sent(&s);
-    ask(&s, HF_REQUEST_PROVE, "");
-    MUST(strcmp(stage_sent(&s), ours ? "MULTI q/a#1" : "MULTI /") == 0);
-    stage_close(&s);
+    (void)zk_fixture_sent(&f);
+    ask(&f, HF_REQUEST_PROVE, "");
+    MUST(strcmp(zk_fixture_sent(&f), ours ? "MULTI q/a#1" : "MULTI /") == 0);
+    zk_fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- events -- */
 
-static void event_raw(struct stage *s, const struct input *in)
+static void event_raw(struct zk_fixture *f, const struct input *in)
 {
     static const uint8_t header_[16] = {0xff, 0xff, 0xff, 0xff};
     struct input whole = {NULL, sizeof header_ + in->left, false};
@@ -390,7 +390,7 @@ static void event_raw(struct stage *s, const struct input *in)
     if (in->left > 0)
         memcpy(bytes + sizeof header_, in->bytes, in->left);
     whole.bytes = bytes;
-    greet_raw(s, &whole);
+    greet_raw(f, &whole);
     free(bytes);
 }
 
@@ -401,31 +401,31 @@ static void try_event(struct input *in)
     const uint8_t *path;
     int32_t type, bytes;
     const char *told;
-    struct stage s;
+    struct zk_fixture f;
     bool about;
 
-    begin(&s);
-    have(&s, "a", 1, 17);
-    ask(&s, HF_REQUEST_WATCH, "a");
-    data(&s, "me", 17, s.session);
-    (void)stage_told(&s);
-    (void)stage_sent(&s);
-    event_raw(&s, in);
+    begin(&f);
+    have_ticket(&f, "a", 1, 17);
+    ask(&f, HF_REQUEST_WATCH, "a");
+    data(&f, "me", 17, f.session);
+    (void)zk_fixture_events(&f);
+    (void)zk_fixture_sent(&f);
+    event_raw(&f, in);
     type = (int32_t)number(&mine, 4);
     (void)number(&mine, 4);
     bytes = text(&mine, &path);
     about = !mine.ended && bytes == (int32_t)strlen(watched) &&
             memcmp(path, watched, strlen(watched)) == 0;
-    told = stage_told(&s);
+    told = zk_fixture_events(&f);
     if (mine.ended)
-        MUST(strcmp(told, "SUSPENDED") == 0 && s.server == NULL);
+        MUST(strcmp(told, "SUSPENDED") == 0 && f.server == NULL);
     else
         MUST(strcmp(told,
                     about && type == HF_ZK_NODE_DELETED ? "GONE a" : "") == 0);
     about = about && type > 0 && type != HF_ZK_NODE_DELETED &&
             type != HF_ZK_NODE_CHILDREN_CHANGED;
-    MUST(strcmp(stage_sent(&s), about ? "DATA q/a#1 w" : "") == 0);
-    stage_close(&s);
+    MUST(strcmp(zk_fixture_sent(&f), about ? "DATA q/a#1 w" : "") == 0);
+    zk_fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- proofs -- */
@@ -446,45 +446,45 @@ static bool is_proof(struct input in)
 
 static void try_multi(struct input *in)
 {
-    struct stage s;
+    struct zk_fixture f;
 
-    begin(&s);
-    ask(&s, HF_REQUEST_PROVE, "");
-    answer_with(&s, in->bytes, in->left);
-    MUST(strcmp(stage_told(&s),
+    begin(&f);
+    ask(&f, HF_REQUEST_PROVE, "");
+    answer_with(&f, in->bytes, in->left);
+    MUST(strcmp(zk_fixture_events(&f),
                 is_proof(*in) ? "PROVEN 1000" : "FAILED PROVE RETRY") == 0);
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 /* --------------------------------------------------------------- streams -- */
 
 struct heard {
-    char told[STAGE_TEXT_BYTES];
-    char sent[STAGE_TEXT_BYTES];
+    char events[ZK_FIXTURE_TEXT_BYTES];
+    char sent[ZK_FIXTURE_TEXT_BYTES];
     bool linked;
 };
 
 static void hear(const struct input *in, size_t chunk, bool greeted,
                  struct heard *heard)
 {
-    struct stage s;
+    struct zk_fixture f;
 
-    stage_init(&s);
-    MUST(stage_open(&s));
-    link_up(&s);
+    zk_fixture_init(&f);
+    MUST(zk_fixture_open(&f));
+    link_up(&f);
     if (greeted) {
-        accept_session(&s);
-        ask(&s, HF_REQUEST_ENQUEUE, "a");
-        ask(&s, HF_REQUEST_WATCH, "b");
-        ask(&s, HF_REQUEST_PROVE, "");
+        accept_session(&f);
+        ask(&f, HF_REQUEST_ENQUEUE, "a");
+        ask(&f, HF_REQUEST_WATCH, "b");
+        ask(&f, HF_REQUEST_PROVE, "");
     }
-    s.chunk = chunk;
+    f.chunk = chunk;
     if (in->left > 0)
-        receive(&s, in->bytes, in->left);
-    snprintf(heard->told, sizeof heard->told, "%s", stage_told(&s));
-    snprintf(heard->sent, sizeof heard->sent, "%s", stage_sent(&s));
-    heard->linked = s.server != NULL;
-    stage_close(&s);
+        receive(&f, in->bytes, in->left);
+    snprintf(heard->events, sizeof heard->events, "%s", zk_fixture_events(&f));
+    snprintf(heard->sent, sizeof heard->sent, "%s", zk_fixture_sent(&f));
+    heard->linked = f.server != NULL;
+    zk_fixture_close(&f);
 }
 
 /* Is there a frame that is too long, or shorter than nothing?  What came with
@@ -515,7 +515,7 @@ static void hear_same(const struct input *in, size_t chunk, bool greeted,
     if (has_bad_length(*in))
         return;
     MUST(whole->linked == pieces.linked);
-    MUST(strcmp(whole->told, pieces.told) == 0);
+    MUST(strcmp(whole->events, pieces.events) == 0);
     MUST(strcmp(whole->sent, pieces.sent) == 0);
 }
 
@@ -539,11 +539,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
         try_event,    try_multi,   try_stream,
     };
     struct input in = {data_ + 1, bytes - 1, false};
-    struct stage s;
+    struct zk_fixture f;
 
     if (bytes == 0)
         return 0;
-    stage_init(&s); /* the allocator, before anything is allocated */
+    zk_fixture_init(&f); /* the allocator, before anything is allocated */
     tries[data_[0] % (sizeof tries / sizeof tries[0])](&in);
     MUST(heap_live() == 0);
     return 0;

@@ -25,41 +25,41 @@
 static void stale(struct play *p)
 {
     static const uint8_t pong[] = {0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe};
-    uint64_t number = p->s.connection_number - 1;
-    size_t told = p->s.told.used;
+    uint64_t number = p->f.connection_number - 1;
+    size_t told = p->f.events.used;
 
-    hf_zk_session_connection_up(hf_zk_session(p->s.zk), number, p->s.now_ms);
-    hf_zk_session_receive(hf_zk_session(p->s.zk), number, p->s.now_ms, pong,
+    hf_zk_session_connection_up(hf_zk_session(p->f.zk), number, p->f.now_ms);
+    hf_zk_session_receive(hf_zk_session(p->f.zk), number, p->f.now_ms, pong,
                           sizeof pong);
-    hf_zk_session_connection_down(hf_zk_session(p->s.zk), number, p->s.now_ms,
+    hf_zk_session_connection_down(hf_zk_session(p->f.zk), number, p->f.now_ms,
                                   HF_EUNREACHABLE, "stale");
-    MUST(p->s.told.used == told);
+    MUST(p->f.events.used == told);
 }
 
 static void come_up(struct play *p)
 {
-    if (p->s.server == NULL || p->s.up)
+    if (p->f.server == NULL || p->f.up)
         return;
-    if (p->honest)
-        honest_connect(&p->s, &p->server);
+    if (p->zk_fake_server)
+        zk_fake_connect(&p->f, &p->server);
     else
-        link_up(&p->s);
+        link_up(&p->f);
 }
 
 static void pass(struct play *p, uint64_t ms)
 {
-    if (p->s.closed)
-        at(&p->s, p->s.now_ms + ms);
+    if (p->f.closed)
+        set_time(&p->f, p->f.now_ms + ms);
     else
-        later(&p->s, p->s.now_ms + ms);
+        advance_to(&p->f, p->f.now_ms + ms);
 }
 
 /* ----------------------------------------------------------------- steps -- */
 
 static void serve(struct play *p, unsigned count)
 {
-    while (count-- > 0 && p->s.first != NULL)
-        honest_answer(&p->s, &p->server);
+    while (count-- > 0 && p->f.first != NULL)
+        zk_fake_answer(&p->f, &p->server);
 }
 
 /* Somebody else has to do with a ticket. */
@@ -71,30 +71,30 @@ static void meddle(struct play *p, uint8_t how)
     snprintf(ticket, sizeof ticket, "%s/%c", play_queue(how), play_letter(how));
     how /= PLAY_TICKETS;
     if (how % 3 == 0) {
-        honest_change(&p->s, &p->server, ticket, how / 3 % 2 == 0);
+        zk_fake_change(&p->f, &p->server, ticket, how / 3 % 2 == 0);
     } else if (how % 3 == 1) {
         p->removed = true;
-        honest_remove(&p->s, &p->server, ticket);
-    } else if (play_is_others(strrchr(ticket, '/') + 1) && !p->s.holding) {
-        honest_put(&p->s, &p->server, ticket, member);
+        zk_fake_remove(&p->f, &p->server, ticket);
+    } else if (play_is_others(strrchr(ticket, '/') + 1) && !p->f.holding) {
+        zk_fake_put(&p->f, &p->server, ticket, member);
     }
 }
 
 /* What any server does. */
 static void answer(struct play *p, uint8_t step)
 {
-    if (!p->s.up)
+    if (!p->f.up)
         return;
     if (step == 13)
         serve(p, 1 + play_next(p) % 4);
     else if (step == 14)
         serve(p, 64);
     else if (step == 15)
-        hold(&p->s);
+        hold_answers(&p->f);
     else if (step == 16)
-        deliver(&p->s);
-    else if (step == 17 && p->s.pings > 0)
-        pong(&p->s);
+        deliver_answers(&p->f);
+    else if (step == 17 && p->f.pings > 0)
+        pong(&p->f);
 }
 
 static void step(struct play *p)
@@ -112,15 +112,15 @@ static void step(struct play *p)
     } else if (which == 8) {
         pass(p, play_next(p) * UINT64_C(100));
     } else if (which == 9) {
-        ring(&p->s);
+        wake(&p->f);
     } else if (which == 10) {
         come_up(p);
     } else if (which == 11) {
-        link_down(&p->s, "reset");
+        link_down(&p->f, "reset");
     } else if (which == 12) {
         stale(p);
     } else if (which == 18) {
-        if (p->honest)
+        if (p->zk_fake_server)
             meddle(p, play_next(p));
     } else if (which == 19) {
         p->inside = play_next(p) % 4;
@@ -128,7 +128,7 @@ static void step(struct play *p)
         p->inside_ticket = play_next(p);
     } else if (which == 29) {
         if (play_next(p) & 1)
-            p->s.chunk = play_next(p);
+            p->f.chunk = play_next(p);
         else
             heap_fail(play_next(p) % 32, false);
     } else if (which < 20) {
@@ -149,10 +149,10 @@ static void expect(struct play *p, enum hf_request_kind kind,
 {
     const char *told;
 
-    (void)stage_told(&p->s);
-    (void)ask(&p->s, kind, "z");
-    honest_serve(&p->s, &p->server);
-    told = stage_told(&p->s);
+    (void)zk_fixture_events(&p->f);
+    (void)ask(&p->f, kind, "z");
+    zk_fake_serve(&p->f, &p->server);
+    told = zk_fixture_events(&p->f);
     if (strstr(told, expected) == NULL)
         fprintf(stderr, "not %s but %s\n", expected, told);
     MUST(strstr(told, expected) != NULL);
@@ -163,16 +163,16 @@ static void check_waits(struct play *p)
 {
     char ticket[32];
 
-    if (!p->s.connected)
+    if (!p->f.connected)
         return;
-    for (const struct stage_request *r = p->s.requests; r != NULL;
+    for (const struct zk_fixture_request *r = p->f.requests; r != NULL;
          r = r->next) {
-        if (r->state != STAGE_WATCHING ||
+        if (r->state != ZK_FIXTURE_WATCHING ||
             r->request.kind == HF_REQUEST_WATCH_QUEUE)
             continue;
         play_name_ticket(r, ticket);
-        MUST(honest_has(&p->server, ticket));
-        MUST(!honest_has_untold(&p->server, ticket));
+        MUST(zk_fake_has(&p->server, ticket));
+        MUST(!zk_fake_has_unreported(&p->server, ticket));
     }
 }
 
@@ -180,27 +180,27 @@ static void check_waits(struct play *p)
 static void finish(struct play *p)
 {
     pass(p, 0);
-    if (p->s.up && p->s.holding)
-        deliver(&p->s);
-    honest_serve(&p->s, &p->server);
+    if (p->f.up && p->f.holding)
+        deliver_answers(&p->f);
+    zk_fake_serve(&p->f, &p->server);
     check_waits(p);
 }
 
 /* Whatever happened: it works. */
 static void work_on(struct play *p)
 {
-    for (int i = 0; !p->s.connected; i++) {
+    for (int i = 0; !p->f.connected; i++) {
         MUST(i < 20);
-        if (p->s.server == NULL || p->s.up)
-            ring(&p->s);
+        if (p->f.server == NULL || p->f.up)
+            wake(&p->f);
         else
-            honest_connect(&p->s, &p->server);
+            zk_fake_connect(&p->f, &p->server);
     }
-    honest_serve(&p->s, &p->server);
+    zk_fake_serve(&p->f, &p->server);
     check_waits(p);
-    p->s.queue = "q";
-    p->s.kind = HF_TICKET_MUTEX;
-    p->s.limit = 0;
+    p->f.queue = "q";
+    p->f.kind = HF_TICKET_MUTEX;
+    p->f.limit = 0;
     expect(p, HF_REQUEST_ENQUEUE, "ENQUEUED z:");
     expect(p, HF_REQUEST_WATCH, "WATCHING z");
     expect(p, HF_REQUEST_PROVE, p->removed ? "PROVE" : "PROVEN ");
@@ -212,28 +212,28 @@ static void work_on(struct play *p)
 static void end(struct play *p)
 {
     heap_fail(0, false);
-    p->s.chunk = 0;
+    p->f.chunk = 0;
     p->inside = 0;
     if (p->ending) {
-        for (int i = 0; !p->s.closed; i++) {
+        for (int i = 0; !p->f.closed; i++) {
             MUST(i < 4); /* it does not wait long for a goodbye */
-            ring(&p->s);
+            wake(&p->f);
         }
     } else {
-        if (p->honest)
+        if (p->zk_fake_server)
             finish(p);
-        link_down(&p->s, "the last");
-        if (!p->honest) {
+        link_down(&p->f, "the last");
+        if (!p->zk_fake_server) {
             /* It knows nothing of what was said in its name. */
-            honest_begin(&p->s, &p->server);
-            p->s.session++;
+            zk_fake_begin(&p->f, &p->server);
+            p->f.session++;
         }
         work_on(p);
     }
-    MUST(p->s.closed && p->s.under_way == 0);
-    MUST(hf_zk_session_wake_at_ms(hf_zk_session(p->s.zk)) == HF_FOREVER);
+    MUST(p->f.closed && p->f.under_way == 0);
+    MUST(hf_zk_session_wake_at_ms(hf_zk_session(p->f.zk)) == HF_FOREVER);
     MUST(heap_live() <= LEFT_MOST);
-    stage_close(&p->s);
+    zk_fixture_close(&p->f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
@@ -243,19 +243,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     memset(&p, 0, sizeof p);
     p.bytes = data_;
     p.left = bytes;
-    p.honest = play_next(&p) & 1;
+    p.zk_fake_server = play_next(&p) & 1;
     p.lingers = bytes % 4 >= 2;
-    stage_init(&p.s);
-    p.s.config.session.window = bytes / 4 % 4; /* 0: wide */
-    p.s.then = play_on_event;
-    honest_begin(&p.s, &p.server);
-    p.server.no_containers = p.honest && bytes % 2 == 1;
-    MUST(stage_open(&p.s));
-    while (p.left > 0 && !p.s.closed) {
+    zk_fixture_init(&p.f);
+    p.f.config.session.window = bytes / 4 % 4; /* 0: wide */
+    p.f.event_hook = play_on_event;
+    zk_fake_begin(&p.f, &p.server);
+    p.server.no_containers = p.zk_fake_server && bytes % 2 == 1;
+    MUST(zk_fixture_open(&p.f));
+    while (p.left > 0 && !p.f.closed) {
         step(&p);
-        MUST(!p.honest || !p.server.untold);
-        MUST(p.s.closed ||
-             hf_zk_session_wake_at_ms(hf_zk_session(p.s.zk)) != HF_FOREVER);
+        MUST(!p.zk_fake_server || !p.server.unreported);
+        MUST(p.f.closed ||
+             hf_zk_session_wake_at_ms(hf_zk_session(p.f.zk)) != HF_FOREVER);
     }
     end(&p);
     return 0;

@@ -22,7 +22,7 @@ static void say_raw(struct play *p, bool framed)
 
     bytes[0] = bytes[1] = bytes[2] = 0;
     bytes[3] = (uint8_t)count;
-    receive(&p->s, framed ? bytes : bytes + 4, framed ? count + 4 : count);
+    receive(&p->f, framed ? bytes : bytes + 4, framed ? count + 4 : count);
 }
 
 static const int32_t errors[] = {
@@ -57,7 +57,7 @@ static int64_t choose_zxid(struct play *p)
     static const int64_t odd[] = {0, -1, 1, INT64_MIN, INT64_MAX, 1 << 30};
     uint8_t which = play_next(p);
 
-    return which < 240 ? p->s.zxid : odd[which % 6];
+    return which < 240 ? p->f.zxid : odd[which % 6];
 }
 
 static size_t put_children(struct play *p, uint8_t which, char *text,
@@ -85,47 +85,47 @@ static void say_children(struct play *p)
         used += put_children(p, play_next(p), text + used, sizeof text - used);
     if (which % 5 == 0)
         snprintf(text + used, sizeof text - used, "ready i/m j/m l/m");
-    children(&p->s, text);
+    children(&p->f, text);
 }
 
 /* A success that fits the oldest request, and is true or is not. */
 static void say_success(struct play *p)
 {
     uint8_t how = play_next(p);
-    int64_t owner = how & 1 ? p->s.session : 7;
+    int64_t owner = how & 1 ? p->f.session : 7;
 
-    switch (p->s.first->opcode) {
+    switch (p->f.first->opcode) {
     case HF_ZK_CREATE2:
-        created(&p->s, choose_sequence(p), choose_zxid(p));
+        created(&p->f, choose_sequence(p), choose_zxid(p));
         break;
     case HF_ZK_GET_CHILDREN:
         say_children(p);
         break;
     case HF_ZK_GET_DATA:
-        data(&p->s,
+        data(&p->f,
              owner == 7 ? NULL
              : how & 2  ? HF_ZK_REVOKE
                         : "me",
              choose_zxid(p), owner);
         break;
     case HF_ZK_SET_DATA:
-        written(&p->s);
+        data_written(&p->f);
         break;
     case HF_ZK_EXISTS:
-        exists(&p->s, choose_zxid(p), owner);
+        exists(&p->f, choose_zxid(p), owner);
         break;
     case HF_ZK_MULTI:
         if (owner == 7)
-            check_failed(&p->s, 0);
-        else if (p->s.first->part == HF_ZK_CREATE)
-            created_all(&p->s, choose_sequence(p));
-        else if (p->s.first->part == HF_ZK_MULTI)
-            stamped(&p->s);
+            check_failed(&p->f, 0);
+        else if (p->f.first->multi_opcode == HF_ZK_CREATE)
+            created_all(&p->f, choose_sequence(p));
+        else if (p->f.first->multi_opcode == HF_ZK_MULTI)
+            generation_set(&p->f);
         else
-            checked(&p->s);
+            checked(&p->f);
         break;
     default:
-        done(&p->s);
+        done(&p->f);
     }
 }
 
@@ -134,7 +134,7 @@ static void say_record(struct play *p)
     uint8_t bytes[64];
     size_t count = take(p, bytes, sizeof bytes);
 
-    answer_with(&p->s, bytes, count);
+    answer_with(&p->f, bytes, count);
 }
 
 static void say_event(struct play *p)
@@ -144,27 +144,27 @@ static void say_event(struct play *p)
     };
     uint8_t which = play_next(p);
 
-    event(&p->s, which >> 3 & 7, tickets[which & 7]);
+    event(&p->f, which >> 3 & 7, tickets[which & 7]);
 }
 
 static void grant(struct play *p, uint8_t how)
 {
     static const int32_t timeouts[] = {1, 2, 10, 1000, 40000, INT32_MAX};
-    int64_t id = p->s.greeted_session;
+    int64_t id = p->f.handshake_session;
 
     if (how < 250)
-        accept_session_as(&p->s, STAGE_TIMEOUT_MS,
-                          id != 0 ? id : ++p->s.session);
+        accept_session_as(&p->f, ZK_FIXTURE_TIMEOUT_MS,
+                          id != 0 ? id : ++p->f.session);
     else
-        accept_session_as(&p->s, timeouts[how - 250], id != 0 ? id : 1);
+        accept_session_as(&p->f, timeouts[how - 250], id != 0 ? id : 1);
 }
 
 /* What a server may do only if it is not honest, and the link is up. */
 void liar_speaks(struct play *p, uint8_t step)
 {
-    bool greeted = p->s.greeting && !p->s.connected;
+    bool greeted = p->f.handshake_read && !p->f.connected;
 
-    if (p->honest || !p->s.up)
+    if (p->zk_fake_server || !p->f.up)
         return;
     if (step == 20)
         say_raw(p, false);
@@ -173,15 +173,15 @@ void liar_speaks(struct play *p, uint8_t step)
     else if (step == 22 && greeted)
         grant(p, play_next(p));
     else if (step == 23 && greeted)
-        refuse_session(&p->s);
-    else if (step == 24 && p->s.first != NULL)
+        refuse_session(&p->f);
+    else if (step == 24 && p->f.first != NULL)
         say_success(p);
-    else if (step == 25 && p->s.first != NULL)
-        refused(&p->s, choose_error(p));
-    else if (step == 26 && p->s.first != NULL)
+    else if (step == 25 && p->f.first != NULL)
+        refused(&p->f, choose_error(p));
+    else if (step == 26 && p->f.first != NULL)
         say_record(p);
     else if (step == 27)
         say_event(p);
     else if (step == 28)
-        header(&p->s, (int32_t)play_next(p) - 8, choose_error(p));
+        header(&p->f, (int32_t)play_next(p) - 8, choose_error(p));
 }

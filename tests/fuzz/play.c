@@ -48,11 +48,11 @@ bool play_is_others(const char *ticket)
 }
 
 /* The name of the ticket that a request was about, with its queue. */
-void play_name_ticket(const struct stage_request *r, char ticket[32])
+void play_name_ticket(const struct zk_fixture_request *r, char ticket[32])
 {
     char name[16];
 
-    stage_id_name(&r->about, name);
+    zk_fixture_id_name(&r->about, name);
     snprintf(ticket, 32, "%s/%s", r->request.queue, name);
 }
 
@@ -60,9 +60,9 @@ void play_name_ticket(const struct stage_request *r, char ticket[32])
 static bool is_busy(const struct play *p, const struct hf_ticket_id *id,
                     bool watched)
 {
-    for (const struct stage_request *r = p->s.requests; r != NULL;
+    for (const struct zk_fixture_request *r = p->f.requests; r != NULL;
          r = r->next) {
-        if (r->state != STAGE_ENDED &&
+        if (r->state != ZK_FIXTURE_ENDED &&
             r->request.kind != HF_REQUEST_WATCH_QUEUE &&
             r->request.kind != HF_REQUEST_REVOKE &&
             !(watched && r->request.kind == HF_REQUEST_WATCH) &&
@@ -78,7 +78,7 @@ static bool is_busy(const struct play *p, const struct hf_ticket_id *id,
 static bool is_sensible(struct play *p, enum hf_request_kind kind,
                         const char *ticket)
 {
-    struct hf_ticket_id id = stage_id(ticket);
+    struct hf_ticket_id id = zk_fixture_id(ticket);
     char path[16];
 
     if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_WATCH_QUEUE ||
@@ -87,14 +87,15 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
         return true;
     if (is_busy(p, &id, kind == HF_REQUEST_DESCRIBE))
         return false;
-    snprintf(path, sizeof path, "%s/%s", p->s.queue, ticket);
-    if (kind == HF_REQUEST_DOWNGRADE && !(honest_has_writer(&p->server, path) ||
-                                          honest_has_reader(&p->server, path)))
+    snprintf(path, sizeof path, "%s/%s", p->f.queue, ticket);
+    if (kind == HF_REQUEST_DOWNGRADE &&
+        !(zk_fake_has_writer(&p->server, path) ||
+          zk_fake_has_reader(&p->server, path)))
         return false; /* only what was admitted as a writer's is asked for */
     if (kind != HF_REQUEST_ENQUEUE && kind != HF_REQUEST_REMOVE)
         return true;
-    if (honest_has(&p->server, path) &&
-        !honest_has_own(&p->s, &p->server, path))
+    if (zk_fake_has(&p->server, path) &&
+        !zk_fake_has_own(&p->f, &p->server, path))
         return false; /* of a session before: ids are drawn once */
     return !play_is_others(ticket) &&
            (kind == HF_REQUEST_REMOVE || !p->unsure[ticket[0] - 'a']);
@@ -105,19 +106,19 @@ static void choose_kind(struct play *p, uint8_t which)
 {
     bool lease = which % 4 == 1 && !play_is_member(which);
 
-    p->s.limit = 0;
-    p->s.weight = 1;
+    p->f.limit = 0;
+    p->f.weight = 1;
     if (play_is_member(which)) {
-        p->s.kind = HF_TICKET_PARTICIPANT;
+        p->f.kind = HF_TICKET_PARTICIPANT;
         return;
     }
     if (is_gate(which)) {
-        p->s.kind = HF_TICKET_BARRIER;
+        p->f.kind = HF_TICKET_BARRIER;
         return;
     }
-    p->s.kind =
+    p->f.kind =
         lease ? HF_TICKET_LEASE : HF_TICKET_MUTEX + which / PLAY_TICKETS % 3;
-    p->s.weight = which % PLAY_TICKETS == 1 ? 3 : 1;
+    p->f.weight = which % PLAY_TICKETS == 1 ? 3 : 1;
 }
 
 /* Members and gates have requests of their own.  A proof is about no ticket, so
@@ -132,11 +133,11 @@ static enum hf_request_kind translate(struct play *p, enum hf_request_kind kind,
     if (kind == HF_REQUEST_PROVE && !is_gate(which) && !play_is_member(which))
         return others[which / PLAY_TICKETS % 4];
     if (play_is_member(which) && kind == HF_REQUEST_PROVE) {
-        p->s.limit = 1 + which / 4 % 3;
+        p->f.limit = 1 + which / 4 % 3;
         return HF_REQUEST_NEW_GENERATION;
     }
     if (play_is_member(which) && kind == HF_REQUEST_END) {
-        p->s.kind = HF_TICKET_READY;
+        p->f.kind = HF_TICKET_READY;
         return HF_REQUEST_CLEAR_FLAG;
     }
     if (!is_gate(which) || kind == HF_REQUEST_WATCH_QUEUE)
@@ -148,18 +149,18 @@ void play_request(struct play *p, enum hf_request_kind kind, uint8_t which)
 {
     char ticket[] = {play_letter(which), '\0'};
 
-    if (p->s.closed)
+    if (p->f.closed)
         return;
-    p->s.queue = play_queue(which);
+    p->f.queue = play_queue(which);
     choose_kind(p, which);
     kind = translate(p, kind, which);
     if (kind == HF_REQUEST_END) {
         if (!p->ending) {
             p->ending = true;
-            (void)ask(&p->s, HF_REQUEST_END, "");
+            (void)ask(&p->f, HF_REQUEST_END, "");
         }
-    } else if (!p->honest || is_sensible(p, kind, ticket)) {
-        (void)ask(&p->s, kind, kind == HF_REQUEST_PROVE ? "" : ticket);
+    } else if (!p->zk_fake_server || is_sensible(p, kind, ticket)) {
+        (void)ask(&p->f, kind, kind == HF_REQUEST_PROVE ? "" : ticket);
     }
 }
 
@@ -170,13 +171,13 @@ const enum hf_request_kind play_kinds[PLAY_KINDS] = {
 
 void play_forget(struct play *p, unsigned nth)
 {
-    for (struct stage_request *r = p->s.requests; r != NULL; r = r->next) {
-        if (r->state == STAGE_ENDED ||
+    for (struct zk_fixture_request *r = p->f.requests; r != NULL; r = r->next) {
+        if (r->state == ZK_FIXTURE_ENDED ||
             (r->request.kind != HF_REQUEST_WATCH &&
              r->request.kind != HF_REQUEST_WATCH_QUEUE) ||
             nth-- > 0)
             continue;
-        forget(&p->s, &r->request);
+        forget(&p->f, &r->request);
         return;
     }
 }
@@ -197,7 +198,7 @@ static bool is_listed(const struct hf_event *event,
 
 /* What an honest server's client says of a ticket is so. */
 static void check_ticket(struct play *p, const struct hf_event *event,
-                         const struct stage_request *r)
+                         const struct zk_fixture_request *r)
 {
     size_t which = (size_t)(r->about.bytes[0] - 'a');
     bool there, own;
@@ -207,11 +208,11 @@ static void check_ticket(struct play *p, const struct hf_event *event,
         event->kind == HF_EVENT_FLAG_UPDATED)
         return; /* "z", of a proof */
     play_name_ticket(r, ticket);
-    there = honest_has(&p->server, ticket);
-    own = honest_has_own(&p->s, &p->server, ticket);
+    there = zk_fake_has(&p->server, ticket);
+    own = zk_fake_has_own(&p->f, &p->server, ticket);
     switch (event->kind) {
     case HF_EVENT_GONE: /* or it is not what it was asked for as */
-        MUST(!there || honest_has_reader(&p->server, ticket) !=
+        MUST(!there || zk_fake_has_reader(&p->server, ticket) !=
                            (r->request.ticket_kind == HF_TICKET_READ));
         break;
     case HF_EVENT_LISTED:
@@ -220,10 +221,10 @@ static void check_ticket(struct play *p, const struct hf_event *event,
         p->unsure[which] = false;
         break;
     case HF_EVENT_REVOKED:
-        honest_told(&p->server, ticket);
+        zk_fake_set_reported(&p->server, ticket);
         break;
     case HF_EVENT_DOWNGRADED:
-        MUST(!own || honest_has_reader(&p->server, ticket));
+        MUST(!own || zk_fake_has_reader(&p->server, ticket));
         break;
     case HF_EVENT_REMOVED:
         MUST(!own);
@@ -244,20 +245,20 @@ static void check_ticket(struct play *p, const struct hf_event *event,
 static void end_session(struct play *p)
 {
     if (p->lingers)
-        p->s.session++;
+        p->f.session++;
     else
-        honest_expire(&p->s, &p->server);
+        zk_fake_expire(&p->f, &p->server);
 }
 
-void play_on_event(struct stage *s, const struct hf_event *event)
+void play_on_event(struct zk_fixture *f, const struct hf_event *event)
 {
-    struct play *p = (struct play *)(void *)s;
+    struct play *p = (struct play *)(void *)f;
     uint8_t kind = p->inside_kind % 9;
 
-    if (event->kind >= HF_EVENT_ENQUEUED && p->honest &&
+    if (event->kind >= HF_EVENT_ENQUEUED && p->zk_fake_server &&
         event->as.answer.request != NULL)
         check_ticket(p, event,
-                     (const struct stage_request *)(const void *)
+                     (const struct zk_fixture_request *)(const void *)
                          event->as.answer.request);
     if (event->kind == HF_EVENT_SESSION_LOST) {
         memset(p->unsure, 0, sizeof p->unsure);

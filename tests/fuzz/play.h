@@ -4,7 +4,7 @@
 #ifndef HF_TESTS_FUZZ_PLAY_H
 #define HF_TESTS_FUZZ_PLAY_H
 
-#include "zk_honest.h"
+#include "zk_fake_server.h"
 
 /* Tickets "a" to "h", of which the last four are in the second queue. */
 #define PLAY_TICKETS 8
@@ -17,9 +17,9 @@
 #define PLAY_GATES_FROM 160
 
 struct play {
-    struct stage s; /* first: events lead back to it */
-    struct honest server;
-    bool honest;
+    struct zk_fixture f; /* first: events lead back to it */
+    struct zk_fake_server server;
+    bool zk_fake_server;
     const uint8_t *bytes;
     size_t left;
     bool ending;             /* END was asked */
@@ -43,7 +43,7 @@ bool play_is_member(uint8_t which);
 char play_letter(uint8_t which);
 
 /* The name of the ticket that a request was about, with its queue. */
-void play_name_ticket(const struct stage_request *r, char ticket[32]);
+void play_name_ticket(const struct zk_fixture_request *r, char ticket[32]);
 
 /* Ask, about the ticket of this number, if that makes sense. */
 void play_request(struct play *p, enum hf_request_kind kind, uint8_t which);
@@ -54,7 +54,7 @@ extern const enum hf_request_kind play_kinds[PLAY_KINDS];
 void play_forget(struct play *p, unsigned nth);
 
 /* Each event, as the stage tells it. */
-void play_on_event(struct stage *s, const struct hf_event *event);
+void play_on_event(struct zk_fixture *f, const struct hf_event *event);
 
 /* --------------------------------------------------------------- liar.c -- */
 

@@ -77,10 +77,10 @@ static hf_status open_(const struct hf_url *url,
     MUST(hall.count++ < SEATS_MAX);
     *seat = (struct seat){.host = *host};
     MUST(uv_async_init(host->loop(host->host), &seat->wake, on_wake) == 0);
-    heap_spare(true); /* the model ends the program without memory */
+    heap_exempt(true); /* the model ends the program without memory */
     seat->engine = hf_sim_engine_new(hall.sim, &by_way_of_here);
     hf_sim_client_set_clock(seat->engine, turns_now_ms(), 0);
-    heap_spare(false);
+    heap_exempt(false);
     *engine = seat->engine;
     return HF_OK;
 }

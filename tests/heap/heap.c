@@ -70,7 +70,7 @@ static void release(void *memory, void *arg)
     atomic_fetch_sub(&heap.live, 1);
 }
 
-void heap_own(void)
+void heap_install(void)
 {
     static const struct hf_allocator allocator = {allocate, resize, release,
                                                   &heap};
@@ -111,7 +111,7 @@ bool heap_failed(void)
     return heap.failed;
 }
 
-void heap_spare(bool spared)
+void heap_exempt(bool spared)
 {
     heap.spared = spared;
 }

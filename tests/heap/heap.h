@@ -10,7 +10,7 @@
 /* Have the library allocate here; before it has allocated anything, or the
  * program ends.  When it does already, all begins anew: nothing lives (what a
  * story that was given up has left is not counted) and nothing shall fail. */
-void heap_own(void);
+void heap_install(void);
 
 /* The library's allocations that are not released. */
 long heap_live(void);
@@ -28,6 +28,6 @@ bool heap_failed(void);
 
 /* In between they neither fail nor are counted among those: it is the test
  * itself that has the library allocate. */
-void heap_spare(bool spared);
+void heap_exempt(bool spared);
 
 #endif

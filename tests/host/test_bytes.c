@@ -35,7 +35,7 @@ struct crowd {
 
 static void crowd_open(struct crowd *crowd)
 {
-    heap_own();
+    heap_install();
     *crowd = (struct crowd){.wanted = 0};
     fronts_open(&crowd->place, &crowd->front, &crowd->other, WAY_THREAD);
 }

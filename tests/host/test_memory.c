@@ -356,6 +356,6 @@ int main(void)
         cmocka_unit_test(it_is_too_late_for_another),
     };
 
-    heap_own();
+    heap_install();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

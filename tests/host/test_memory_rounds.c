@@ -182,6 +182,6 @@ int main(void)
         cmocka_unit_test(all_fail_with_callbacks),
     };
 
-    heap_own();
+    heap_install();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

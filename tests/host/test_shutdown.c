@@ -282,7 +282,7 @@ int main(int argc, char **argv)
     int at = 1;
     int way;
 
-    heap_own();
+    heap_install();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     warm_up();
     name_the_dead();

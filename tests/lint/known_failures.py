@@ -44,7 +44,7 @@ def exists(test, name):
                   text_of("tests/%s/%s.py" % (folder, base)))
     if not name:
         return bool(source)
-    return re.search(r"(void|def) (story_)?%s\(" % re.escape(name), source) is not None
+    return re.search(r"(void|def) (case_)?%s\(" % re.escape(name), source) is not None
 
 
 def tests_in(text):

@@ -32,7 +32,7 @@ static struct {
     char lines[CALLS_BYTES]; /* that were logged */
 } seen;
 
-struct box {
+struct monitored_box {
     struct hf_monitor monitor;
     uint64_t due_at_ms;
     bool busy; /* needs a driver */
@@ -54,7 +54,7 @@ static void note(char *list, const char *word)
                    word);
 }
 
-static void fill(struct box *box)
+static void fill(struct monitored_box *box)
 {
     box->full = true;
     box->monitor.events++;
@@ -67,14 +67,14 @@ static void fill(struct box *box)
 
 static uint64_t due_at_ms(const void *owner)
 {
-    const struct box *box = owner;
+    const struct monitored_box *box = owner;
 
     return box->due_at_ms;
 }
 
 static void run_due(void *owner)
 {
-    struct box *box = owner;
+    struct monitored_box *box = owner;
 
     assert_true(hf_now_ms() >= box->due_at_ms);
     box->due_at_ms = FOREVER;
@@ -84,14 +84,14 @@ static void run_due(void *owner)
 
 static bool needs_poller(const void *owner)
 {
-    const struct box *box = owner;
+    const struct monitored_box *box = owner;
 
     return box->busy;
 }
 
 static void begin_close(void *owner)
 {
-    struct box *box = owner;
+    struct monitored_box *box = owner;
 
     note(seen.calls, "close");
     box->busy = false;
@@ -101,7 +101,7 @@ static void begin_close(void *owner)
 
 static void ended(void *owner)
 {
-    struct box *box = owner;
+    struct monitored_box *box = owner;
 
     note(seen.calls, "ended");
     hf_monitor_unlock(&box->monitor); /* as around a function of the user's */
@@ -139,7 +139,7 @@ static const struct hf_monitor_ops box_ops = {
 
 static void on_line(void *arg, enum hf_log_level level, const char *line)
 {
-    struct box *box = arg;
+    struct monitored_box *box = arg;
 
     (void)level;
     /* Nobody holds the lock, or this would wait for ever. */
@@ -150,7 +150,7 @@ static void on_line(void *arg, enum hf_log_level level, const char *line)
 
 static void run_on_full(void *arg)
 {
-    struct box *box = arg;
+    struct monitored_box *box = arg;
 
     note(seen.calls, "notified");
     box->notified++;
@@ -164,9 +164,9 @@ static void run_on_full(void *arg)
     }
 }
 
-static struct box *box_new(enum hf_callback_runner runner)
+static struct monitored_box *box_new(enum hf_callback_runner runner)
 {
-    struct box *box = calloc(1, sizeof(*box));
+    struct monitored_box *box = calloc(1, sizeof(*box));
     struct hf_on_log on_log = {on_line, box, HF_LOG_DEBUG};
 
     memset(&seen, 0, sizeof(seen));
@@ -176,18 +176,19 @@ static struct box *box_new(enum hf_callback_runner runner)
     return box;
 }
 
-static void enter(struct box *box)
+static void enter(struct monitored_box *box)
 {
     assert_int_equal(hf_monitor_enter(&box->monitor), HF_OK);
 }
 
-static void leave(struct box *box)
+static void leave(struct monitored_box *box)
 {
     hf_monitor_leave(&box->monitor);
 }
 
 /* Whether ${*count} reached ${wanted} in time. */
-static bool reaches(struct box *box, const unsigned *count, unsigned wanted)
+static bool reaches(struct monitored_box *box, const unsigned *count,
+                    unsigned wanted)
 {
     bool reached = false;
 
@@ -206,7 +207,7 @@ static bool reaches(struct box *box, const unsigned *count, unsigned wanted)
 
 static void an_end_comes_in_order(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_THREAD);
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
 
     (void)state;
     enter(box);
@@ -217,7 +218,7 @@ static void an_end_comes_in_order(void **state)
 
 static void what_refers_to_it_keeps_it(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_THREAD);
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
 
     (void)state;
     enter(box);
@@ -232,7 +233,7 @@ static void what_refers_to_it_keeps_it(void **state)
 /* With the background thread, which is joined. */
 static void an_end_waits_for_the_owner(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_THREAD);
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
     struct hf_error error;
 
     (void)state;
@@ -264,7 +265,7 @@ static void an_end_waits_for_the_owner(void **state)
 /* Where the user runs callbacks, the last of them among these. */
 static void the_loop_stays_until_the_end(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
 
     (void)state;
     enter(box);
@@ -290,7 +291,7 @@ static void the_loop_stays_until_the_end(void **state)
 
 static void a_wait_ends_with_what_is_due(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_waiter waiter = {.done = false};
     uint64_t due;
 
@@ -307,7 +308,7 @@ static void a_wait_ends_with_what_is_due(void **state)
 
 static void *wait_for_it(void *arg)
 {
-    struct box *box = arg;
+    struct monitored_box *box = arg;
     struct hf_waiter waiter = {.done = false};
 
     enter(box);
@@ -322,7 +323,7 @@ static void *wait_for_it(void *arg)
  * second has to poll: nobody else would see that something is due. */
 static void callers_take_turns_to_poll(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_waiter *waiting[2];
     pthread_t threads[2];
 
@@ -353,7 +354,7 @@ static void callers_take_turns_to_poll(void **state)
 
 static void a_callback_may_not_wait(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_error error;
 
     (void)state;
@@ -371,7 +372,7 @@ static void a_callback_may_not_wait(void **state)
  * started because the owner asked for one. */
 static void a_thread_drives_what_needs_it(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_THREAD);
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
 
     (void)state;
     enter(box);
@@ -391,7 +392,7 @@ static void a_thread_drives_what_needs_it(void **state)
 
 static void a_user_may_run_callbacks(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct pollfd fd = {.fd = box->monitor.callback_queue.fd, .events = POLLIN};
 
     (void)state;
@@ -415,7 +416,7 @@ static void a_user_may_run_callbacks(void **state)
 
 static void a_borrowed_loop_drives(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_BORROWED_LOOP);
+    struct monitored_box *box = box_new(HF_RUNNER_BORROWED_LOOP);
     uv_loop_t loop;
 
     (void)state;
@@ -441,7 +442,7 @@ static void a_borrowed_loop_drives(void **state)
  * what such a one has queued. */
 static void an_end_runs_callbacks_first(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
 
     (void)state;
     enter(box);
@@ -457,39 +458,41 @@ static void an_end_runs_callbacks_first(void **state)
 /* ------------------------------------------------------- without the lock --
  */
 
-struct thing {
+struct deferred_object {
     struct hf_deferred_free deferred;
-    struct box *box;
+    struct monitored_box *box;
     bool destroyed;
 };
 
 static void destroy_thing(struct hf_deferred_free *object)
 {
-    struct thing *thing = (struct thing *)object; /* its first member */
+    struct deferred_object *deferred =
+        (struct deferred_object *)object; /* its first member */
 
     /* Nobody holds the lock, or this would wait for ever. */
-    hf_monitor_lock(&thing->box->monitor);
-    thing->destroyed = true;
-    hf_monitor_unlock(&thing->box->monitor);
+    hf_monitor_lock(&deferred->box->monitor);
+    deferred->destroyed = true;
+    hf_monitor_unlock(&deferred->box->monitor);
 }
 
 static void objects_are_destroyed_without_the_lock(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
-    struct thing thing = {.deferred = {.destroy = destroy_thing}, .box = box};
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
+    struct deferred_object deferred = {.deferred = {.destroy = destroy_thing},
+                                       .box = box};
 
     (void)state;
     enter(box);
-    hf_monitor_defer_free(&box->monitor, &thing.deferred);
-    assert_false(thing.destroyed);
+    hf_monitor_defer_free(&box->monitor, &deferred.deferred);
+    assert_false(deferred.destroyed);
     leave(box);
-    assert_true(thing.destroyed);
+    assert_true(deferred.destroyed);
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
 static void lines_are_emitted_without_the_lock(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     char last[32];
 
     (void)state;
@@ -512,7 +515,7 @@ static void lines_are_emitted_without_the_lock(void **state)
 
 /* ------------------------------------------------------------------ fork -- */
 
-static int in_child(struct box *box)
+static int in_child(struct monitored_box *box)
 {
     struct hf_error error;
 
@@ -530,7 +533,7 @@ static int in_child(struct box *box)
 
 static void a_child_has_none(void **state)
 {
-    struct box *box = box_new(HF_RUNNER_DISPATCH);
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     pid_t child;
     int status;
 

@@ -8,7 +8,7 @@
     mutate.py SIMULATOR --replay-scenes  each by its scene of the table
     mutate.py QUORUM --replay-quorum     those of several servers, by their seed
 
-SIMULATOR is holdfast-sim, QUORUM unit_quorum_worlds; the mutants are made of
+SIMULATOR is holdfast-sim, QUORUM unit_quorum_clusters; the mutants are made of
 them.  Where the table is out of date, a mutant that it says is caught is
 searched for anew, and the replay fails only if it is not found.  Ends with 1 if
 one is not caught."""
@@ -165,7 +165,7 @@ class Simulator(Program):
 
 
 class Quorum(Program):
-    """Its worlds with faults, see tests/unit/test_quorum_worlds.c."""
+    """Its worlds with faults, see tests/unit/test_quorum_clusters.c."""
 
     def try_seeds(self, first, count):
         said = self.run("faulty_servers", HF_QUORUM_FIRST=str(first),
@@ -174,7 +174,7 @@ class Quorum(Program):
                           r"ms)?: (.*)", said)
         if found is None:
             return None
-        return Catch("`unit/quorum_worlds` seed " + found.group(1),
+        return Catch("`unit/quorum_clusters` seed " + found.group(1),
                      "check " + mutants.read(self.name).number, found.group(2))
 
     def try_place(self, where):

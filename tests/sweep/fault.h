@@ -113,13 +113,13 @@ struct fault_plan {
  * both. */
 struct fault_report {
     _Atomic unsigned calls[FAULT_ROWS];
-    _Atomic unsigned met;     /* how often the fault was */
-    _Atomic bool uv_aborted;  /* libuv ended the process */
-    _Atomic long own_memory;  /* of the library, in pieces */
-    _Atomic long uv_memory;   /* of libuv, in pieces */
-    char caller[64];          /* who met the fault: a library */
-    char complaint[640];      /* what should not be; "" if all is well */
-    _Atomic bool story_ended; /* what is left was looked at */
+    _Atomic unsigned met;        /* how often the fault was */
+    _Atomic bool uv_aborted;     /* libuv ended the process */
+    _Atomic long own_memory;     /* of the library, in pieces */
+    _Atomic long uv_memory;      /* of libuv, in pieces */
+    char caller[64];             /* who met the fault: a library */
+    char failure[640];           /* what should not be; "" if all is well */
+    _Atomic bool scenario_ended; /* what is left was looked at */
 };
 
 /* Before any thread: ${plan} is carried out and ${report} kept between

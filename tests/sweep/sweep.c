@@ -2,8 +2,8 @@
 /*
  * Every allocation and every system call fails once.
  *
- *     sweep ENGINE [--stride N] [--first K] [--story NAME]
- *     sweep ENGINE --story NAME --point CALL NTH ERROR
+ *     sweep ENGINE [--stride N] [--first K] [--scenario NAME]
+ *     sweep ENGINE --scenario NAME --point CALL NTH ERROR
  *
  * ENGINE is file, or one whose server tests/servers/serve.py tells of.  Each
  * story is told once to count the calls that it makes, and then once for each
@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "judge.h"
+#include "leftovers.h"
 #include "wrap.h"
 
 /* How long one process may take. */
@@ -50,7 +50,7 @@ static const struct {
  */
 static const struct {
     enum fault_row row;
-    struct rest rest;
+    struct leftovers leftovers;
     const char *why;
 } rests_of_libuv[] = {
     {FAULT_PIPE, {1, 0}, "uv_loop_init() forgets its epoll descriptor"},
@@ -58,12 +58,12 @@ static const struct {
 };
 
 /* What makes a URL of what serve.py says in ${variable}. */
-static const struct served {
+static const struct server_url {
     const char *engine;
     const char *variable;
     const char *before, *between, *after; /* between: its servers */
     bool is_quorum; /* no barriers, and what was taken out is listed late */
-} served[] = {
+} server_url[] = {
     {"zookeeper", "HF_ZK", "zk://", ",", "?timeout=4s", false},
     {"redis", "HF_REDIS", "redis://", ",", "?ttl=4s", false},
     {"redis-cluster", "HF_REDIS_CLUSTER", "redis://", ",", "?ttl=4s", false},
@@ -74,16 +74,16 @@ static const struct served {
 
 static struct {
     const char *engine;
-    const char *story;
+    const char *scenario;
     unsigned stride;
     unsigned first;
     struct fault_plan point; /* the only one, if there is an error */
 } wanted;
 
 static struct {
-    unsigned stories;
+    unsigned scenarios;
     unsigned points; /* of all stories, sampled or not */
-    unsigned told;
+    unsigned reported;
     unsigned met;
     unsigned ended_by_uv;
     unsigned findings;
@@ -96,7 +96,7 @@ static unsigned processes;
 
 /* -------------------------------------------------------------- one process */
 
-struct stage {
+struct sweep_directory {
     char url[256];
     char place[64]; /* of the file engine; "" */
     char prefix[64];
@@ -105,24 +105,25 @@ struct stage {
 };
 
 /* NULL: the file engine. */
-static const struct served *served_of(const char *engine)
+static const struct server_url *server_url_of(const char *engine)
 {
-    for (size_t i = 0; i < sizeof(served) / sizeof(served[0]); i++)
-        if (strcmp(served[i].engine, engine) == 0)
-            return &served[i];
+    for (size_t i = 0; i < sizeof(server_url) / sizeof(server_url[0]); i++)
+        if (strcmp(server_url[i].engine, engine) == 0)
+            return &server_url[i];
     return NULL;
 }
 
-static bool set_url(struct stage *stage)
+static bool set_url(struct sweep_directory *sweep_directory)
 {
-    const struct served *by = served_of(wanted.engine);
+    const struct server_url *by = server_url_of(wanted.engine);
     const char *at = by == NULL ? NULL : getenv(by->variable);
     FILE *url;
 
     if (at == NULL ||
-        (url = fmemopen(stage->url, sizeof(stage->url), "w")) == NULL)
+        (url = fmemopen(sweep_directory->url, sizeof(sweep_directory->url),
+                        "w")) == NULL)
         return false;
-    stage->lists_late = by->is_quorum;
+    sweep_directory->lists_late = by->is_quorum;
     (void)fputs(by->before, url);
     for (; *at != '\0'; at++)
         if (*at == ',')
@@ -133,21 +134,22 @@ static bool set_url(struct stage *stage)
     return fclose(url) == 0;
 }
 
-static bool set_stage(struct stage *stage)
+static bool set_directory(struct sweep_directory *sweep_directory)
 {
-    *stage = (struct stage){.has_leases = true};
-    (void)snprintf(stage->prefix, sizeof(stage->prefix), "sweep/%ld-%u",
-                   (long)getpid(), ++processes);
+    *sweep_directory = (struct sweep_directory){.has_leases = true};
+    (void)snprintf(sweep_directory->prefix, sizeof(sweep_directory->prefix),
+                   "sweep/%ld-%u", (long)getpid(), ++processes);
     if (strcmp(wanted.engine, "file") == 0) {
-        (void)strcpy(stage->place, "/tmp/holdfast-sweep-XXXXXX");
-        stage->has_leases = false;
-        if (mkdtemp(stage->place) == NULL)
+        (void)strcpy(sweep_directory->place, "/tmp/holdfast-sweep-XXXXXX");
+        sweep_directory->has_leases = false;
+        if (mkdtemp(sweep_directory->place) == NULL)
             return false;
-        (void)snprintf(stage->url, sizeof(stage->url), "file:%s?state=%s.state",
-                       stage->place, stage->place);
+        (void)snprintf(sweep_directory->url, sizeof(sweep_directory->url),
+                       "file:%s?state=%s.state", sweep_directory->place,
+                       sweep_directory->place);
         return true;
     }
-    return set_url(stage);
+    return set_url(sweep_directory);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind,
@@ -159,36 +161,38 @@ static int remove_one(const char *path, const struct stat *status, int kind,
     return remove(path);
 }
 
-static void clear_stage(const struct stage *stage)
+static void clear_directory(const struct sweep_directory *sweep_directory)
 {
-    char state[sizeof(stage->place) + 8];
+    char state[sizeof(sweep_directory->place) + 8];
 
-    if (stage->place[0] == '\0')
+    if (sweep_directory->place[0] == '\0')
         return;
-    (void)snprintf(state, sizeof(state), "%s.state", stage->place);
-    (void)nftw(stage->place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)snprintf(state, sizeof(state), "%s.state", sweep_directory->place);
+    (void)nftw(sweep_directory->place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     (void)nftw(state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static _Noreturn void tell(const struct story *story, const struct stage *stage,
-                           const struct fault_plan *plan,
-                           const struct rest *usual, struct rest *rest)
+static _Noreturn void steps(const struct scenario *scenario,
+                            const struct sweep_directory *sweep_directory,
+                            const struct fault_plan *plan,
+                            const struct leftovers *usual,
+                            struct leftovers *leftovers)
 {
-    struct cast cast = {.url = stage->url,
-                        .prefix = stage->prefix,
-                        .has_leases = stage->has_leases,
-                        .lists_late = stage->lists_late,
-                        .report = report};
+    struct sweep_fixture fixture = {.url = sweep_directory->url,
+                                    .prefix = sweep_directory->prefix,
+                                    .has_leases = sweep_directory->has_leases,
+                                    .lists_late = sweep_directory->lists_late,
+                                    .report = report};
 
     fault_set(plan, report);
     if (!wrap_take_memory(report))
-        story_complain(&cast, "there is another allocator");
+        scenario_fail(&fixture, "there is another allocator");
     fault_begin();
-    story->tell(&cast);
+    scenario->steps(&fixture);
     fault_end();
-    judge_what_is_left(&cast, usual);
-    judge_count(&cast, rest);
-    atomic_store(&report->story_ended, true);
+    leftovers_check(&fixture, usual);
+    leftovers_count(&fixture, leftovers);
+    atomic_store(&report->scenario_ended, true);
     _Exit(0);
 }
 
@@ -207,25 +211,25 @@ static int reap(pid_t process)
 }
 
 /* What libuv leaves on account of ${plan} is none of ours. */
-static void expect(const struct fault_plan *plan, const struct rest *usual,
-                   struct rest *expected)
+static void expect(const struct fault_plan *plan, const struct leftovers *usual,
+                   struct leftovers *expected)
 {
     *expected = *usual;
     for (size_t i = 0; i < sizeof(rests_of_libuv) / sizeof(rests_of_libuv[0]);
          i++)
         if (plan->error != 0 && rests_of_libuv[i].row == plan->row)
-            expected->fds += rests_of_libuv[i].rest.fds;
+            expected->fds += rests_of_libuv[i].leftovers.fds;
 }
 
-static int run(const struct story *story, const struct fault_plan *plan,
-               const struct rest *usual, struct rest *rest)
+static int run(const struct scenario *scenario, const struct fault_plan *plan,
+               const struct leftovers *usual, struct leftovers *leftovers)
 {
-    struct rest expected;
-    struct stage stage;
+    struct leftovers expected;
+    struct sweep_directory sweep_directory;
     pid_t process;
     int status;
 
-    if (!set_stage(&stage)) {
+    if (!set_directory(&sweep_directory)) {
         (void)fprintf(stderr, "sweep: nowhere to tell a story of %s\n",
                       wanted.engine);
         exit(70);
@@ -234,9 +238,9 @@ static int run(const struct story *story, const struct fault_plan *plan,
     expect(plan, usual, &expected);
     (void)fflush(NULL);
     if ((process = fork()) == 0)
-        tell(story, &stage, plan, &expected, rest);
+        steps(scenario, &sweep_directory, plan, &expected, leftovers);
     status = process < 0 ? -1 : reap(process);
-    clear_stage(&stage);
+    clear_directory(&sweep_directory);
     return status;
 }
 
@@ -251,7 +255,7 @@ static bool libuv_may_end(enum fault_row row)
     return false;
 }
 
-static void find(const struct story *story, const struct fault_plan *plan,
+static void find(const struct scenario *scenario, const struct fault_plan *plan,
                  int status)
 {
     char how[64] = "it hung";
@@ -264,79 +268,81 @@ static void find(const struct story *story, const struct fault_plan *plan,
         (void)snprintf(how, sizeof(how), "exit %d", WEXITSTATUS(status));
     tally.findings++;
     if (plan->error == 0)
-        (void)printf("%s %s, no fault: %s: %s\n", wanted.engine, story->name,
-                     how, report->complaint);
+        (void)printf("%s %s, no fault: %s: %s\n", wanted.engine, scenario->name,
+                     how, report->failure);
     else
-        (void)printf("%s --story %s --point '%s' %u %s (%s): %s: %s\n",
-                     wanted.engine, story->name, fault_kinds[plan->row].name,
+        (void)printf("%s --scenario %s --point '%s' %u %s (%s): %s: %s\n",
+                     wanted.engine, scenario->name, fault_kinds[plan->row].name,
                      plan->nth, fault_error_name(plan->error), report->caller,
-                     how, report->complaint);
+                     how, report->failure);
     if (tally.findings >= FINDINGS_MAX) {
         (void)printf("%u findings are enough\n", tally.findings);
         exit(1);
     }
 }
 
-static void judge(const struct story *story, const struct fault_plan *plan,
-                  int status)
+static void check_process_end(const struct scenario *scenario,
+                              const struct fault_plan *plan, int status)
 {
-    tally.told++;
+    tally.reported++;
     if (atomic_load(&report->met) > 0) {
         tally.met++;
         tally.of_row[plan->row]++;
     }
-    if (status == 0 && atomic_load(&report->story_ended))
+    if (status == 0 && atomic_load(&report->scenario_ended))
         return;
     if (atomic_load(&report->uv_aborted) && libuv_may_end(plan->row))
         tally.ended_by_uv++;
     else
-        find(story, plan, status);
+        find(scenario, plan, status);
 }
 
 /* --------------------------------------------------------------- the sweep */
 
-static void fail_in_each_way(const struct story *story, struct fault_plan *plan,
-                             const struct rest *usual)
+static void fail_in_each_way(const struct scenario *scenario,
+                             struct fault_plan *plan,
+                             const struct leftovers *usual)
 {
-    struct rest rest;
+    struct leftovers leftovers;
     const int *error;
 
     for (error = fault_kinds[plan->row].errors; *error != 0; error++) {
         if (tally.points++ % wanted.stride != wanted.first)
             continue;
         plan->error = *error;
-        judge(story, plan, run(story, plan, usual, &rest));
+        check_process_end(scenario, plan,
+                          run(scenario, plan, usual, &leftovers));
     }
 }
 
-static void fail_each_call(const struct story *story,
+static void fail_each_call(const struct scenario *scenario,
                            const unsigned counted[FAULT_ROWS],
-                           const struct rest *usual)
+                           const struct leftovers *usual)
 {
     struct fault_plan plan;
 
     for (plan.row = 0; plan.row < FAULT_ROWS; plan.row++)
         for (plan.nth = 1; plan.nth <= counted[plan.row]; plan.nth++)
-            fail_in_each_way(story, &plan, usual);
+            fail_in_each_way(scenario, &plan, usual);
 }
 
 /* Told as it is: what it leaves, and how often it makes each call. */
-static bool count(const struct story *story, struct rest *usual,
+static bool count(const struct scenario *scenario, struct leftovers *usual,
                   unsigned counted[FAULT_ROWS])
 {
-    static const struct rest anything = {LONG_MAX / 2, LONG_MAX / 2};
+    static const struct leftovers anything = {LONG_MAX / 2, LONG_MAX / 2};
     static const struct fault_plan no_fault;
-    int status = run(story, &no_fault, &anything, usual);
+    int status = run(scenario, &no_fault, &anything, usual);
 
     if (status != 0) {
-        find(story, &no_fault, status);
+        find(scenario, &no_fault, status);
         return false;
     }
     for (int row = 0; row < FAULT_ROWS; row++) {
         counted[row] = atomic_load(&report->calls[row]);
         tally.called[row] |= counted[row] > 0;
         if (counted[row] > CALLS_MAX) {
-            (void)printf("%s: %u calls of %s\n", story->name, counted[row],
+            (void)printf("%s: %u calls of %s\n", scenario->name, counted[row],
                          fault_kinds[row].name);
             exit(1);
         }
@@ -344,22 +350,24 @@ static bool count(const struct story *story, struct rest *usual,
     return true;
 }
 
-static void sweep(const struct story *stories, struct rest *usual)
+static void sweep(const struct scenario *scenarios, struct leftovers *usual)
 {
     unsigned counted[FAULT_ROWS];
-    struct rest rest;
+    struct leftovers leftovers;
 
-    for (const struct story *story = stories; story->name != NULL; story++) {
-        if (wanted.story != NULL && strcmp(wanted.story, story->name) != 0)
+    for (const struct scenario *scenario = scenarios; scenario->name != NULL;
+         scenario++) {
+        if (wanted.scenario != NULL &&
+            strcmp(wanted.scenario, scenario->name) != 0)
             continue;
-        tally.stories++;
-        if (!count(story, usual, counted))
+        tally.scenarios++;
+        if (!count(scenario, usual, counted))
             continue;
         if (wanted.point.error != 0)
-            judge(story, &wanted.point,
-                  run(story, &wanted.point, usual, &rest));
+            check_process_end(scenario, &wanted.point,
+                              run(scenario, &wanted.point, usual, &leftovers));
         else
-            fail_each_call(story, counted, usual);
+            fail_each_call(scenario, counted, usual);
     }
 }
 
@@ -369,7 +377,7 @@ static _Noreturn void misuse(const char *what)
 {
     (void)fprintf(stderr,
                   "sweep: %s; expected file|zookeeper|redis|redis-cluster|"
-                  "quorum|postgres [--stride N] [--first K] [--story NAME] "
+                  "quorum|postgres [--stride N] [--first K] [--scenario NAME] "
                   "[--point CALL NTH ERROR]\n",
                   what);
     exit(64);
@@ -401,8 +409,8 @@ static void read_options(int count_, char **words)
             wanted.stride = (unsigned)strtoul(words[++i], NULL, 10);
         else if (strcmp(words[i], "--first") == 0 && i + 1 < count_)
             wanted.first = (unsigned)strtoul(words[++i], NULL, 10);
-        else if (strcmp(words[i], "--story") == 0 && i + 1 < count_)
-            wanted.story = words[++i];
+        else if (strcmp(words[i], "--scenario") == 0 && i + 1 < count_)
+            wanted.scenario = words[++i];
         else if (strcmp(words[i], "--point") == 0 && i + 3 < count_)
             read_point(&words[i + 1]), i += 3;
         else
@@ -425,8 +433,8 @@ static void summarize(void)
     }
     (void)printf("%s: %u stories, %u calls, %u points; told %u, met %u; "
                  "%u ended by libuv, %u findings\n",
-                 wanted.engine, tally.stories, calls, tally.points, tally.told,
-                 tally.met, tally.ended_by_uv, tally.findings);
+                 wanted.engine, tally.scenarios, calls, tally.points,
+                 tally.reported, tally.met, tally.ended_by_uv, tally.findings);
 }
 
 /* libuv keeps for ever what its first loop makes; it ends the process if it
@@ -440,13 +448,13 @@ static bool warm_up(void)
 
 int main(int argc, char **argv)
 {
-    const struct served *by;
-    struct rest *usual;
+    const struct server_url *by;
+    struct leftovers *usual;
 
     if (argc < 2)
         misuse("no engine");
     read_options(argc, argv);
-    by = served_of(wanted.engine);
+    by = server_url_of(wanted.engine);
     report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     usual = mmap(NULL, sizeof(*usual), PROT_READ | PROT_WRITE,
@@ -455,11 +463,11 @@ int main(int argc, char **argv)
         return 70;
     if (!warm_up())
         return 70;
-    sweep(stories_of_locks, usual);
+    sweep(scenarios_of_locks, usual);
     if (by == NULL || !by->is_quorum)
-        sweep(stories_of_barriers, usual);
-    sweep(stories_of_queues, usual);
-    sweep(stories_of_ends, usual);
+        sweep(scenarios_of_barriers, usual);
+    sweep(scenarios_of_queues, usual);
+    sweep(scenarios_of_ends, usual);
     summarize();
-    return tally.findings > 0 || tally.stories == 0 ? 1 : 0;
+    return tally.findings > 0 || tally.scenarios == 0 ? 1 : 0;
 }

@@ -30,10 +30,10 @@
 
 /* What a descriptor is, as far as it decides how its calls may fail. */
 /* A count is an eventfd, a timer or an inotify: they do not block. */
-enum wrap_sort { WRAP_PLAIN, WRAP_COUNT, WRAP_PIPE, WRAP_SOCKET };
+enum wrap_kind { WRAP_PLAIN, WRAP_COUNT, WRAP_PIPE, WRAP_SOCKET };
 
-void wrap_remember(int fd, enum wrap_sort sort);
-enum wrap_sort wrap_sort_of(int fd);
+void wrap_remember(int fd, enum wrap_kind sort);
+enum wrap_kind wrap_kind_of(int fd);
 
 /* Before anything is allocated: have the library and libuv take their memory
  * where it is counted in ${report} and can fail. */

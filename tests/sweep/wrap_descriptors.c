@@ -17,15 +17,15 @@
 
 #define FDS_MAX 1024
 
-static _Atomic(enum wrap_sort) sorts[FDS_MAX];
+static _Atomic(enum wrap_kind) sorts[FDS_MAX];
 
-void wrap_remember(int fd, enum wrap_sort sort)
+void wrap_remember(int fd, enum wrap_kind sort)
 {
     if (fd >= 0 && fd < FDS_MAX)
         atomic_store(&sorts[fd], sort);
 }
 
-enum wrap_sort wrap_sort_of(int fd)
+enum wrap_kind wrap_kind_of(int fd)
 {
     return fd >= 0 && fd < FDS_MAX ? atomic_load(&sorts[fd]) : WRAP_PLAIN;
 }
@@ -107,7 +107,7 @@ int close(int fd)
 int fcntl(int fd, int command, ...)
 {
     static __typeof__(&fcntl) real;
-    va_list rest;
+    va_list leftovers;
     long value;
     int error = 0;
 
@@ -119,9 +119,9 @@ int fcntl(int fd, int command, ...)
         errno = error;
         return -1;
     }
-    va_start(rest, command);
-    value = va_arg(rest, long);
-    va_end(rest);
+    va_start(leftovers, command);
+    value = va_arg(leftovers, long);
+    va_end(leftovers);
     return real(fd, command, value);
 }
 
@@ -130,7 +130,7 @@ int fcntl(int fd, int command, ...)
 
 static enum fault_row row_of_read(int fd)
 {
-    switch (wrap_sort_of(fd)) {
+    switch (wrap_kind_of(fd)) {
     case WRAP_COUNT:
         return FAULT_READ_COUNT;
     case WRAP_PIPE:
@@ -160,7 +160,7 @@ ssize_t read(int fd, void *data, size_t bytes)
 ssize_t write(int fd, const void *data, size_t bytes)
 {
     static __typeof__(&write) real;
-    enum wrap_sort sort = wrap_sort_of(fd);
+    enum wrap_kind sort = wrap_kind_of(fd);
     enum fault_row row = sort == WRAP_PIPE ? FAULT_WRITE_PIPE : FAULT_WRITE;
     int error = 0;
 

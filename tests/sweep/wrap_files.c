@@ -16,34 +16,34 @@
 int open(const char *path, int flags, ...)
 {
     mode_t mode = 0;
-    va_list rest;
+    va_list leftovers;
 
     WRAP_OPENING(FAULT_OPEN, open);
     if (error != 0) {
         errno = error;
         return -1;
     }
-    va_start(rest, flags);
+    va_start(leftovers, flags);
     if ((flags & O_CREAT) != 0)
-        mode = va_arg(rest, mode_t);
-    va_end(rest);
+        mode = va_arg(leftovers, mode_t);
+    va_end(leftovers);
     return real(path, flags, mode);
 }
 
 int openat(int dir, const char *path, int flags, ...)
 {
     mode_t mode = 0;
-    va_list rest;
+    va_list leftovers;
 
     WRAP_OPENING(FAULT_OPENAT, openat);
     if (error != 0) {
         errno = error;
         return -1;
     }
-    va_start(rest, flags);
+    va_start(leftovers, flags);
     if ((flags & O_CREAT) != 0)
-        mode = va_arg(rest, mode_t);
-    va_end(rest);
+        mode = va_arg(leftovers, mode_t);
+    va_end(leftovers);
     return real(dir, path, flags, mode);
 }
 

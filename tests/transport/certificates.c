@@ -23,7 +23,7 @@
 #define HERE "IP:127.0.0.1,IP:::1,DNS:localhost"
 
 /* What was made, to sign others with. */
-struct made {
+struct certificate_key {
     X509 *certificate;
     EVP_PKEY *key;
 };
@@ -41,28 +41,29 @@ static FILE *create(const struct certificates *certificates, const char *name,
                     const char *suffix)
 {
     char file[64], path[CERTIFICATES_PATH_BYTES];
-    FILE *made;
+    FILE *certificate_key;
 
     (void)snprintf(file, sizeof(file), "%s.%s", name, suffix);
     certificates_path(certificates, file, path);
-    made = fopen(path, "we");
-    assert_non_null(made);
-    return made;
+    certificate_key = fopen(path, "we");
+    assert_non_null(certificate_key);
+    return certificate_key;
 }
 
 static void save(const struct certificates *certificates, const char *name,
-                 const struct made *made, const char *passphrase)
+                 const struct certificate_key *certificate_key,
+                 const char *passphrase)
 {
     FILE *file = create(certificates, name, "pem");
 
-    assert_int_equal(PEM_write_X509(file, made->certificate), 1);
+    assert_int_equal(PEM_write_X509(file, certificate_key->certificate), 1);
     assert_int_equal(fclose(file), 0);
     file = create(certificates, name, "key");
     assert_int_equal(
         PEM_write_PKCS8PrivateKey(
-            file, made->key, passphrase != NULL ? EVP_aes_128_cbc() : NULL,
-            passphrase, passphrase != NULL ? (int)strlen(passphrase) : 0, NULL,
-            NULL),
+            file, certificate_key->key,
+            passphrase != NULL ? EVP_aes_128_cbc() : NULL, passphrase,
+            passphrase != NULL ? (int)strlen(passphrase) : 0, NULL, NULL),
         1);
     assert_int_equal(fclose(file), 0);
 }
@@ -81,60 +82,67 @@ static void add_extension(X509 *certificate, int which, const char *value)
 }
 
 /* ${signer} NULL: itself. */
-static struct made make(const char *name, const struct made *signer,
-                        const char *alternatives, long ends_in_s)
+static struct certificate_key make(const char *name,
+                                   const struct certificate_key *signer,
+                                   const char *alternatives, long ends_in_s)
 {
     static long serial;
-    struct made made = {X509_new(), EVP_EC_gen("P-256")};
+    struct certificate_key certificate_key = {X509_new(), EVP_EC_gen("P-256")};
     X509_NAME *subject;
 
-    assert_true(made.certificate != NULL && made.key != NULL);
-    assert_int_equal(X509_set_version(made.certificate, X509_VERSION_3), 1);
-    ASN1_INTEGER_set(X509_get_serialNumber(made.certificate), ++serial);
-    X509_gmtime_adj(X509_getm_notBefore(made.certificate), -2 * DAY_S);
-    X509_gmtime_adj(X509_getm_notAfter(made.certificate), ends_in_s);
-    assert_int_equal(X509_set_pubkey(made.certificate, made.key), 1);
-    subject = X509_get_subject_name(made.certificate);
+    assert_true(certificate_key.certificate != NULL &&
+                certificate_key.key != NULL);
+    assert_int_equal(
+        X509_set_version(certificate_key.certificate, X509_VERSION_3), 1);
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate_key.certificate),
+                     ++serial);
+    X509_gmtime_adj(X509_getm_notBefore(certificate_key.certificate),
+                    -2 * DAY_S);
+    X509_gmtime_adj(X509_getm_notAfter(certificate_key.certificate), ends_in_s);
+    assert_int_equal(
+        X509_set_pubkey(certificate_key.certificate, certificate_key.key), 1);
+    subject = X509_get_subject_name(certificate_key.certificate);
     assert_int_equal(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
                                                 (const unsigned char *)name, -1,
                                                 -1, 0),
                      1);
     X509_set_issuer_name(
-        made.certificate,
+        certificate_key.certificate,
         signer != NULL ? X509_get_subject_name(signer->certificate) : subject);
-    add_extension(made.certificate, NID_basic_constraints,
+    add_extension(certificate_key.certificate, NID_basic_constraints,
                   signer != NULL ? "critical,CA:FALSE" : "critical,CA:TRUE");
     if (alternatives != NULL)
-        add_extension(made.certificate, NID_subject_alt_name, alternatives);
-    assert_true(X509_sign(made.certificate,
-                          signer != NULL ? signer->key : made.key,
+        add_extension(certificate_key.certificate, NID_subject_alt_name,
+                      alternatives);
+    assert_true(X509_sign(certificate_key.certificate,
+                          signer != NULL ? signer->key : certificate_key.key,
                           EVP_sha256()) > 0);
-    return made;
+    return certificate_key;
 }
 
-static void drop(struct made *made)
+static void drop(struct certificate_key *certificate_key)
 {
-    X509_free(made->certificate);
-    EVP_PKEY_free(made->key);
+    X509_free(certificate_key->certificate);
+    EVP_PKEY_free(certificate_key->key);
 }
 
 static void make_leaf(const struct certificates *certificates, const char *name,
-                      const struct made *signer, const char *alternatives,
-                      long ends_in_s)
+                      const struct certificate_key *signer,
+                      const char *alternatives, long ends_in_s)
 {
     bool odd = strcmp(name, "nameless") == 0;
-    struct made made =
+    struct certificate_key certificate_key =
         make(odd ? "odd\nname" : name, signer, alternatives, ends_in_s);
 
-    save(certificates, name, &made,
+    save(certificates, name, &certificate_key,
          strcmp(name, "locked") == 0 ? "passphrase" : NULL);
-    drop(&made);
+    drop(&certificate_key);
 }
 
 void certificates_make(struct certificates *certificates)
 {
-    struct made ca = make("ca", NULL, NULL, DAY_S);
-    struct made other = make("other_ca", NULL, NULL, DAY_S);
+    struct certificate_key ca = make("ca", NULL, NULL, DAY_S);
+    struct certificate_key other = make("other_ca", NULL, NULL, DAY_S);
     mode_t mask = umask(077);
 
     (void)snprintf(certificates->directory, sizeof(certificates->directory),

@@ -11,20 +11,20 @@
 
 #include <cmocka.h>
 
+#include "engine_fixture.h"
 #include "heap/heap.h"
-#include "seat.h"
 #include "transport/auth_file.h"
 #include "transport/secret_file.h"
 
 static void assert_refused(const char *url, hf_status status, const char *part)
 {
-    struct seat seat;
+    struct engine_fixture fixture;
 
-    seat_start(&seat);
-    assert_int_equal(seat_open(&seat, url), status);
-    if (strstr(seat.error.text, part) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", seat.error.text, part);
-    kit_loop_end(&seat.loop);
+    engine_fixture_start(&fixture);
+    assert_int_equal(engine_fixture_open(&fixture, url), status);
+    if (strstr(fixture.error.text, part) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", fixture.error.text, part);
+    loop_end(&fixture.loop);
     assert_int_equal(heap_live(), 0);
 }
 
@@ -34,7 +34,7 @@ static void what_cannot_be_opened_says_why(void **state)
     assert_refused("zk://", HF_EURL, "names no server");
     assert_refused("zk://h:0", HF_EURL, "port");
     assert_refused("zk://h?acl=creator", HF_EURL, "acl=creator");
-    assert_refused("zk://u:" SEAT_PASSWORD "@h?nonsense=1", HF_EURL,
+    assert_refused("zk://u:" ENGINE_FIXTURE_PASSWORD "@h?nonsense=1", HF_EURL,
                    "nonsense");
     assert_refused("zk://h?auth_file=/nonexistent/file", HF_EURL,
                    "/nonexistent/file");
@@ -75,7 +75,7 @@ static void secret_remove(const struct secret *secret)
 static void a_file_that_others_can_read_is_refused(void **state)
 {
     static const mode_t modes[] = {0604, 0644, 0602, 0620, 0601, 0610, 0666};
-    static const char text[] = "digest:u:" SEAT_PASSWORD "\n";
+    static const char text[] = "digest:u:" ENGINE_FIXTURE_PASSWORD "\n";
     struct secret secret;
 
     (void)state;
@@ -109,7 +109,7 @@ static void assert_taken(const char *path)
  * group of the service may read. */
 static void a_file_of_root_for_our_group_is_taken(void **state)
 {
-    static const char text[] = "digest:u:" SEAT_PASSWORD "\n";
+    static const char text[] = "digest:u:" ENGINE_FIXTURE_PASSWORD "\n";
     static const mode_t taken[] = {0640, 0440, 0040};
     static const mode_t refused[] = {0644, 0660, 0650, 0641};
     struct secret secret;
@@ -150,18 +150,19 @@ static void a_file_that_makes_no_sense_is_refused(void **state)
         const char *part;
     } rows[] = {
         {"\n", 0, "no line"},
-        {"# digest:u:" SEAT_PASSWORD "\n", 0, "no line"},
-        {SEAT_PASSWORD "\n", 0, "not of the scheme"},
-        {"u:" SEAT_PASSWORD "\n", 0, "not of the scheme"},
-        {"sasl:u:" SEAT_PASSWORD "\n", 0, "not of the scheme"},
-        {"digest:" SEAT_PASSWORD "\n", 0, "without a user"},
-        {"digest::" SEAT_PASSWORD "\n", 0, "without a user"},
+        {"# digest:u:" ENGINE_FIXTURE_PASSWORD "\n", 0, "no line"},
+        {ENGINE_FIXTURE_PASSWORD "\n", 0, "not of the scheme"},
+        {"u:" ENGINE_FIXTURE_PASSWORD "\n", 0, "not of the scheme"},
+        {"sasl:u:" ENGINE_FIXTURE_PASSWORD "\n", 0, "not of the scheme"},
+        {"digest:" ENGINE_FIXTURE_PASSWORD "\n", 0, "without a user"},
+        {"digest::" ENGINE_FIXTURE_PASSWORD "\n", 0, "without a user"},
         {"digest:u:\n", 0, "without a password"},
-        {"digest:u:" SEAT_PASSWORD "\ndigest:v:" SEAT_PASSWORD "\n", 0,
-         "more than one"},
-        {"digest:u:" SEAT_PASSWORD "\r\n", 0, "no text"},
-        {"digest:u:" SEAT_PASSWORD "\xff\n", 0, "no text"},
-        {"digest:u:" SEAT_PASSWORD "\0\n", 16, "NUL"},
+        {"digest:u:" ENGINE_FIXTURE_PASSWORD
+         "\ndigest:v:" ENGINE_FIXTURE_PASSWORD "\n",
+         0, "more than one"},
+        {"digest:u:" ENGINE_FIXTURE_PASSWORD "\r\n", 0, "no text"},
+        {"digest:u:" ENGINE_FIXTURE_PASSWORD "\xff\n", 0, "no text"},
+        {"digest:u:" ENGINE_FIXTURE_PASSWORD "\0\n", 16, "NUL"},
     };
     struct secret secret;
     char longer[5000];
@@ -206,30 +207,31 @@ static void a_fifo_holds_nobody_up(void **state)
 static bool is_shown_by(const char *lines, const char *options)
 {
     struct secret secret;
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
     char url[256], text[512];
 
-    peer_start(&peer, GREETS);
+    fake_zookeeper_start(&zookeeper, ACCEPTS);
     if (lines != NULL) {
-        (void)snprintf(text, sizeof text, lines, (unsigned)peer.server.port);
+        (void)snprintf(text, sizeof text, lines,
+                       (unsigned)zookeeper.server.port);
         secret_write(&secret, text, strlen(text), 0600);
         assert_int_equal(setenv("HOLDFAST_AUTH_FILE", secret.path, 1), 0);
     }
-    seat_start(&seat);
+    engine_fixture_start(&fixture);
     (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%u%s",
-                   (unsigned)peer.server.port, options);
-    if (seat_open(&seat, url) != HF_OK)
-        fail_msg("%s", seat.error.text);
-    seat_run_until(&seat, &peer, &seat.connected);
-    seat_end(&seat, &peer);
-    kit_loop_end(&seat.loop);
-    server_stop(&peer.server);
+                   (unsigned)zookeeper.server.port, options);
+    if (engine_fixture_open(&fixture, url) != HF_OK)
+        fail_msg("%s", fixture.error.text);
+    engine_fixture_run_until(&fixture, &zookeeper, &fixture.connected);
+    engine_fixture_end(&fixture, &zookeeper);
+    loop_end(&fixture.loop);
+    fake_server_stop(&zookeeper.server);
     if (lines != NULL) {
         assert_int_equal(unsetenv("HOLDFAST_AUTH_FILE"), 0);
         secret_remove(&secret);
     }
-    return peer.heard_password;
+    return zookeeper.received_password;
 }
 
 static bool is_shown(const char *options)
@@ -242,16 +244,16 @@ static bool is_shown(const char *options)
 static void a_file_of_the_environment_is_for_its_servers(void **state)
 {
     static const char *const others[] = {
-        "zk://u:" SEAT_PASSWORD "@other:%u\n",
-        "zk://u:" SEAT_PASSWORD "@127.0.0.1\n", /* 2181 */
-        "zk://u:" SEAT_PASSWORD "@127.0.0.1:7,h:%u\n",
-        "zk://u:" SEAT_PASSWORD "@127.0.0.11:%u\n",
-        "zks://u:" SEAT_PASSWORD "@127.0.0.1:%u\n",
-        "redis://u:" SEAT_PASSWORD "@127.0.0.1:%u\n",
+        "zk://u:" ENGINE_FIXTURE_PASSWORD "@other:%u\n",
+        "zk://u:" ENGINE_FIXTURE_PASSWORD "@127.0.0.1\n", /* 2181 */
+        "zk://u:" ENGINE_FIXTURE_PASSWORD "@127.0.0.1:7,h:%u\n",
+        "zk://u:" ENGINE_FIXTURE_PASSWORD "@127.0.0.11:%u\n",
+        "zks://u:" ENGINE_FIXTURE_PASSWORD "@127.0.0.1:%u\n",
+        "redis://u:" ENGINE_FIXTURE_PASSWORD "@127.0.0.1:%u\n",
     };
     static const char *const ours[] = {
-        "zk://u:" SEAT_PASSWORD "@127.0.0.1:%u\n",
-        "# some\n\nZK://u:not@h\nzk://u:" SEAT_PASSWORD
+        "zk://u:" ENGINE_FIXTURE_PASSWORD "@127.0.0.1:%u\n",
+        "# some\n\nZK://u:not@h\nzk://u:" ENGINE_FIXTURE_PASSWORD
         "@h1,127.0.0.1:%u,[::1]:7",
     };
 
@@ -269,7 +271,7 @@ static void a_file_of_the_environment_is_for_its_servers(void **state)
 static void a_url_of_several_servers_wants_a_line_with_all(void **state)
 {
     static const char text[] =
-        "zk://u:" SEAT_PASSWORD "@A.example,b:2182,[::1]\n";
+        "zk://u:" ENGINE_FIXTURE_PASSWORD "@A.example,b:2182,[::1]\n";
     static const struct {
         const char *url;
         bool fits;
@@ -283,7 +285,7 @@ static void a_url_of_several_servers_wants_a_line_with_all(void **state)
     struct secret secret;
     struct hf_auth auth;
     struct hf_url url;
-    const struct hf_auth_wanted wanted = {&url, "digest", 2181};
+    const struct hf_auth_wanted wait_condition = {&url, "digest", 2181};
     char whole[128];
 
     (void)state;
@@ -292,10 +294,10 @@ static void a_url_of_several_servers_wants_a_line_with_all(void **state)
         (void)snprintf(whole, sizeof whole, "%sauth_file=%s", rows[i].url,
                        secret.path);
         assert_int_equal(hf_url_parse(whole, &url, &error), HF_OK);
-        assert_int_equal(hf_auth_find(&wanted, &auth, &error),
+        assert_int_equal(hf_auth_find(&wait_condition, &auth, &error),
                          rows[i].fits ? HF_OK : HF_EURL);
         if (rows[i].fits)
-            assert_string_equal(auth.password, SEAT_PASSWORD);
+            assert_string_equal(auth.password, ENGINE_FIXTURE_PASSWORD);
         else
             assert_non_null(strstr(error.text, "no line for"));
         hf_url_free(&url);
@@ -310,21 +312,22 @@ static void a_file_of_the_environment_that_makes_no_sense(void **state)
         const char *part;
     } rows[] = {
         {"\n", "no line"},
-        {"digest:u:" SEAT_PASSWORD "\n", "that names no server"},
+        {"digest:u:" ENGINE_FIXTURE_PASSWORD "\n", "that names no server"},
         {"zk://h\n", "not a URL"},
         {"zk://u@h\n", "not a URL"},
         {"zk://u:@h\n", "without a user or without a password"},
-        {"zk://:" SEAT_PASSWORD "@h\n", "without a user"},
-        {"zk://u:" SEAT_PASSWORD "@\n", "not a URL"},
-        {"zk://u:" SEAT_PASSWORD "@h,\n", "not a URL"},
-        {"zk://u:" SEAT_PASSWORD "@h:x\n", "not a URL"},
-        {"zk://u:" SEAT_PASSWORD "@h/a\n", "not a URL"},
-        {"zk://u:" SEAT_PASSWORD "@h?timeout=1s\n", "not a URL"},
+        {"zk://:" ENGINE_FIXTURE_PASSWORD "@h\n", "without a user"},
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD "@\n", "not a URL"},
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD "@h,\n", "not a URL"},
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD "@h:x\n", "not a URL"},
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD "@h/a\n", "not a URL"},
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD "@h?timeout=1s\n", "not a URL"},
         {"zk:/h\n", "not a URL"},
-        {SEAT_PASSWORD "\n", "not a URL"},
-        {"#\n\nzk://u:" SEAT_PASSWORD "@g\nzk://u:x@h x\n", "line 4"},
-        {"zk://u:" SEAT_PASSWORD "@h\nzk://v:x@g,h\n", "more than one"},
-        {"zk://u:" SEAT_PASSWORD "@h\r\n", "no text"},
+        {ENGINE_FIXTURE_PASSWORD "\n", "not a URL"},
+        {"#\n\nzk://u:" ENGINE_FIXTURE_PASSWORD "@g\nzk://u:x@h x\n", "line 4"},
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD "@h\nzk://v:x@g,h\n",
+         "more than one"},
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD "@h\r\n", "no text"},
     };
     struct secret secret;
 
@@ -341,7 +344,7 @@ static void a_file_of_the_environment_that_makes_no_sense(void **state)
 static void a_good_file_is_used(void **state)
 {
     static const char text[] =
-        "# for the locks\n\ndigest:u:" SEAT_PASSWORD "\n";
+        "# for the locks\n\ndigest:u:" ENGINE_FIXTURE_PASSWORD "\n";
     struct secret secret;
     char options[128];
 
@@ -374,6 +377,6 @@ int main(void)
         cmocka_unit_test(a_file_of_the_environment_that_makes_no_sense),
     };
 
-    heap_own();
+    heap_install();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,72 +13,73 @@
 
 #include <cmocka.h>
 
+#include "engine_fixture.h"
 #include "heap/heap.h"
-#include "seat.h"
 
 /* ------------------------------------------------------------------ ends -- */
 
-static bool end_after(enum manner manner, int turns)
+static bool end_after(enum fake_zookeeper_mode fake_zookeeper_mode, int turns)
 {
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
     bool connected;
 
-    peer_start(&peer, manner);
-    seat_start(&seat);
-    seat_open_at(&seat, &peer, "?timeout=1s");
+    fake_zookeeper_start(&zookeeper, fake_zookeeper_mode);
+    engine_fixture_start(&fixture);
+    engine_fixture_open_at(&fixture, &zookeeper, "?timeout=1s");
     for (int i = 0; i < turns; i++) {
-        (void)uv_run(&seat.loop, UV_RUN_NOWAIT);
-        peer_serve(&peer);
+        (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        fake_zookeeper_serve(&zookeeper);
     }
-    connected = seat.connected;
-    seat_end(&seat, &peer);
-    kit_loop_end(&seat.loop);
-    server_stop(&peer.server);
+    connected = fixture.connected;
+    engine_fixture_end(&fixture, &zookeeper);
+    loop_end(&fixture.loop);
+    fake_server_stop(&zookeeper.server);
     return connected;
 }
 
 static void it_can_end_at_each_stage(void **state)
 {
     bool connected = end_after(REFUSES, 0); /* libuv keeps some for itself */
-    int fds = kit_fds();
+    int fds = count_fds();
 
     (void)state;
-    for (enum manner manner = REFUSES; manner < MANNERS; manner++)
+    for (enum fake_zookeeper_mode fake_zookeeper_mode = REFUSES;
+         fake_zookeeper_mode < FAKE_ZOOKEEPER_MODES; fake_zookeeper_mode++)
         for (int turns = 0; turns < 12; turns++)
-            connected = end_after(manner, turns);
+            connected = end_after(fake_zookeeper_mode, turns);
     assert_true(connected); /* there was nothing left to interrupt */
-    assert_int_equal(kit_fds(), fds);
+    assert_int_equal(count_fds(), fds);
     assert_int_equal(heap_live(), 0);
 }
 
 /* In whichever call memory runs out, once or from then on. */
 static void it_can_end_without_memory(void **state)
 {
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
     bool opened = false;
     unsigned long n = 0;
     int extra = 0;
 
     (void)state;
     for (n = 1; extra < 20; n++) {
-        peer_start(&peer, GREETS);
-        seat_start(&seat);
+        fake_zookeeper_start(&zookeeper, ACCEPTS);
+        engine_fixture_start(&fixture);
         heap_fail(n, true);
         opened = true;
-        if (seat_open(&seat, "zk://127.0.0.1:1") != HF_OK) {
+        if (engine_fixture_open(&fixture, "zk://127.0.0.1:1") != HF_OK) {
             opened = false;
-            assert_int_equal(seat.error.status, HF_ENOMEM);
+            assert_int_equal(fixture.error.status, HF_ENOMEM);
         }
         for (int i = 0; opened && i < 4; i++)
-            kit_turn(&seat.loop);
+            loop_turn(&fixture.loop);
         heap_fail(0, false);
         if (opened)
-            seat_end(&seat, &peer);
+            engine_fixture_end(&fixture, &zookeeper);
         extra += opened;
-        kit_loop_end(&seat.loop);
-        server_stop(&peer.server);
+        loop_end(&fixture.loop);
+        fake_server_stop(&zookeeper.server);
         assert_int_equal(heap_live(), 0);
     }
     assert_true(n > 21);
@@ -87,29 +88,29 @@ static void it_can_end_without_memory(void **state)
 static void it_can_end_without_descriptors(void **state)
 {
     struct rlimit limit, few;
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
     hf_status status = HF_ELIMIT;
     int fds;
 
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    peer_start(&peer, GREETS);
-    seat_start(&seat);
-    fds = kit_fds();
+    fake_zookeeper_start(&zookeeper, ACCEPTS);
+    engine_fixture_start(&fixture);
+    fds = count_fds();
     for (rlim_t more = 0; status != HF_OK; more++) {
         few = (struct rlimit){(rlim_t)fds - 1 + more, limit.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-        status = seat_open(&seat, "zk://127.0.0.1:1");
+        status = engine_fixture_open(&fixture, "zk://127.0.0.1:1");
         if (status != HF_OK)
             assert_true(status == HF_ELIMIT || status == HF_ENOMEM);
         for (int i = 0; i < 4; i++)
-            kit_turn(&seat.loop);
+            loop_turn(&fixture.loop);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     }
-    seat_end(&seat, &peer);
-    kit_loop_end(&seat.loop);
-    server_stop(&peer.server);
+    engine_fixture_end(&fixture, &zookeeper);
+    loop_end(&fixture.loop);
+    fake_server_stop(&zookeeper.server);
     assert_int_equal(heap_live(), 0);
 }
 
@@ -117,19 +118,20 @@ static void it_can_end_without_descriptors(void **state)
 
 static void a_session_begins_and_ends(void **state)
 {
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
 
     (void)state;
-    peer_start(&peer, GREETS);
-    seat_start(&seat);
-    seat_open_at(&seat, &peer, "");
-    seat_run_until(&seat, &peer, &seat.connected);
-    assert_true(strstr(seat.ops->describe(seat.engine), "/locks") != NULL);
-    seat_end(&seat, &peer);
-    assert_true(peer.heard_password); /* only the server */
-    kit_loop_end(&seat.loop);
-    server_stop(&peer.server);
+    fake_zookeeper_start(&zookeeper, ACCEPTS);
+    engine_fixture_start(&fixture);
+    engine_fixture_open_at(&fixture, &zookeeper, "");
+    engine_fixture_run_until(&fixture, &zookeeper, &fixture.connected);
+    assert_true(strstr(fixture.ops->describe(fixture.engine), "/locks") !=
+                NULL);
+    engine_fixture_end(&fixture, &zookeeper);
+    assert_true(zookeeper.received_password); /* only the server */
+    loop_end(&fixture.loop);
+    fake_server_stop(&zookeeper.server);
 }
 
 static void it_is_described_without_secrets(void **state)
@@ -139,76 +141,77 @@ static void it_is_described_without_secrets(void **state)
         const char *description;
     } rows[] = {
         {"zk://127.0.0.1", "zk://127.0.0.1:2181"},
-        {"zk://u:" SEAT_PASSWORD "@127.0.0.1:7,[::1]:8/a/b?timeout=4s",
+        {"zk://u:" ENGINE_FIXTURE_PASSWORD
+         "@127.0.0.1:7,[::1]:8/a/b?timeout=4s",
          "zk://127.0.0.1:7,[::1]:8/a/b"},
         {"zk://[::1]/", "zk://[::1]:2181"},
     };
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
 
     (void)state;
-    peer_start(&peer, REFUSES);
-    seat_start(&seat);
+    fake_zookeeper_start(&zookeeper, REFUSES);
+    engine_fixture_start(&fixture);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(seat_open(&seat, rows[i].url), HF_OK);
-        assert_string_equal(seat.ops->describe(seat.engine),
+        assert_int_equal(engine_fixture_open(&fixture, rows[i].url), HF_OK);
+        assert_string_equal(fixture.ops->describe(fixture.engine),
                             rows[i].description);
-        seat_end(&seat, &peer);
+        engine_fixture_end(&fixture, &zookeeper);
     }
-    kit_loop_end(&seat.loop);
-    server_stop(&peer.server);
+    loop_end(&fixture.loop);
+    fake_server_stop(&zookeeper.server);
 }
 
 static void a_connection_that_breaks_is_made_again(void **state)
 {
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
 
     (void)state;
-    peer_start(&peer, GREETS);
-    seat_start(&seat);
-    seat_open_at(&seat, &peer, "");
+    fake_zookeeper_start(&zookeeper, ACCEPTS);
+    engine_fixture_start(&fixture);
+    engine_fixture_open_at(&fixture, &zookeeper, "");
     for (int i = 0; i < 3; i++) {
-        seat_run_until(&seat, &peer, &seat.connected);
+        engine_fixture_run_until(&fixture, &zookeeper, &fixture.connected);
         if (i % 2 == 0)
-            server_reset(&peer.server);
+            fake_server_reset(&zookeeper.server);
         else
-            server_hang_up(&peer.server);
-        seat.connected = false;
+            fake_server_hang_up(&zookeeper.server);
+        fixture.connected = false;
     }
-    seat_run_until(&seat, &peer, &seat.connected);
-    seat_end(&seat, &peer);
-    kit_loop_end(&seat.loop);
-    server_stop(&peer.server);
+    engine_fixture_run_until(&fixture, &zookeeper, &fixture.connected);
+    engine_fixture_end(&fixture, &zookeeper);
+    loop_end(&fixture.loop);
+    fake_server_stop(&zookeeper.server);
     assert_int_equal(heap_live(), 0);
 }
 
 /* The timer and the link are the engine's; the rest the loop's. */
 static void a_child_closes_what_is_the_engines(void **state)
 {
-    struct seat seat;
-    struct peer peer;
+    struct engine_fixture fixture;
+    struct fake_zookeeper zookeeper;
     int status;
     pid_t child;
 
     (void)state;
-    peer_start(&peer, GREETS);
-    seat_start(&seat);
-    seat_open_at(&seat, &peer, "");
-    seat_run_until(&seat, &peer, &seat.connected);
+    fake_zookeeper_start(&zookeeper, ACCEPTS);
+    engine_fixture_start(&fixture);
+    engine_fixture_open_at(&fixture, &zookeeper, "");
+    engine_fixture_run_until(&fixture, &zookeeper, &fixture.connected);
     child = fork();
     if (child == 0) {
-        int fds = kit_fds();
+        int fds = count_fds();
 
-        seat.ops->after_fork(seat.engine);
-        _exit(fds - kit_fds());
+        fixture.ops->after_fork(fixture.engine);
+        _exit(fds - count_fds());
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 2);
-    seat_end(&seat, &peer);
-    kit_loop_end(&seat.loop);
-    server_stop(&peer.server);
+    engine_fixture_end(&fixture, &zookeeper);
+    loop_end(&fixture.loop);
+    fake_server_stop(&zookeeper.server);
 }
 
 int main(void)
@@ -223,6 +226,6 @@ int main(void)
         cmocka_unit_test(a_child_closes_what_is_the_engines),
     };
 
-    heap_own();
+    heap_install();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

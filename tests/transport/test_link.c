@@ -18,158 +18,159 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "link_fixture.h"
 #include "transport/socket.h"
 
 #define HERE "127.0.0.1"
 
-static void connect_both(struct client *client, struct server *server)
+static void connect_both(struct link_fixture *fixture,
+                         struct fake_server *server)
 {
-    client_start(client);
-    server_listen(server, 8);
-    assert_true(client_open(client, HERE, server->port));
-    server_accept(server);
-    client_await_up(client);
+    link_fixture_start(fixture);
+    fake_server_listen(server, 8);
+    assert_true(link_fixture_open(fixture, HERE, server->port));
+    fake_server_accept(server);
+    link_fixture_await_up(fixture);
 }
 
-static void stop_both(struct client *client, struct server *server)
+static void stop_both(struct link_fixture *fixture, struct fake_server *server)
 {
-    client_stop(client);
-    server_stop(server);
+    link_fixture_stop(fixture);
+    fake_server_stop(server);
 }
 
 static void bytes_go_both_ways(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     char bytes[8];
 
     (void)state;
-    connect_both(&client, &server);
-    client_send(&client, "hello", 5);
-    server_receive(&server, bytes, 5);
+    connect_both(&fixture, &server);
+    link_fixture_send(&fixture, "hello", 5);
+    fake_server_receive(&server, bytes, 5);
     assert_memory_equal(bytes, "hello", 5);
-    server_send(&server, "world", 5);
-    client_await_bytes(&client, 5);
-    assert_memory_equal(client.bytes, "world", 5);
-    client_close(&client, HF_CONNECTION_FINISH);
-    assert_int_equal(server_await_end(&server), 0);
-    stop_both(&client, &server);
+    fake_server_send(&server, "world", 5);
+    link_fixture_await_bytes(&fixture, 5);
+    assert_memory_equal(fixture.bytes, "world", 5);
+    link_fixture_close(&fixture, HF_CONNECTION_FINISH);
+    assert_int_equal(fake_server_await_end(&server), 0);
+    stop_both(&fixture, &server);
 }
 
 static void nothing_is_taken_before_it_is_up(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     size_t taken = 7;
 
     (void)state;
-    client_start(&client);
-    server_listen(&server, 8);
-    assert_true(client_open(&client, HERE, server.port));
-    assert_true(hf_connection_send(client.link, "early", 5, &taken));
+    link_fixture_start(&fixture);
+    fake_server_listen(&server, 8);
+    assert_true(link_fixture_open(&fixture, HERE, server.port));
+    assert_true(hf_connection_send(fixture.link, "early", 5, &taken));
     assert_int_equal(taken, 0);
-    client_await_up(&client);
-    assert_true(hf_connection_send(client.link, "", 0, &taken));
+    link_fixture_await_up(&fixture);
+    assert_true(hf_connection_send(fixture.link, "", 0, &taken));
     assert_int_equal(taken, 0);
-    stop_both(&client, &server);
+    stop_both(&fixture, &server);
 }
 
 static void a_refused_connection_says_so(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
 
     (void)state;
-    client_start(&client);
-    server_listen(&server, 1);
-    server_stop(&server); /* nobody listens on its port now */
-    assert_true(client_open(&client, HERE, server.port));
-    client_await_down(&client);
-    assert_false(client.up);
-    assert_string_equal(client.why, "connection refused");
-    assert_false(hf_connection_closed_by_peer(client.link));
-    client_stop(&client);
+    link_fixture_start(&fixture);
+    fake_server_listen(&server, 1);
+    fake_server_stop(&server); /* nobody listens on its port now */
+    assert_true(link_fixture_open(&fixture, HERE, server.port));
+    link_fixture_await_down(&fixture);
+    assert_false(fixture.up);
+    assert_string_equal(fixture.why, "connection refused");
+    assert_false(hf_connection_closed_by_peer(fixture.link));
+    link_fixture_stop(&fixture);
 }
 
 static void an_address_that_cannot_be_reached_says_so(void **state)
 {
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
-    client_start(&client);
+    link_fixture_start(&fixture);
     /* Connecting to a multicast or broadcast address fails at once. */
-    assert_false(client_open(&client, "255.255.255.255", 2181));
-    assert_true(strlen(client.why) > 0);
-    assert_null(client.link);
-    client_stop(&client);
+    assert_false(link_fixture_open(&fixture, "255.255.255.255", 2181));
+    assert_true(strlen(fixture.why) > 0);
+    assert_null(fixture.link);
+    link_fixture_stop(&fixture);
 }
 
 static void what_came_before_the_end_is_delivered(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
 
     (void)state;
-    connect_both(&client, &server);
-    server_send(&server, "last words", 10);
-    server_hang_up(&server);
-    client_await_down(&client);
-    assert_int_equal(client.received, 10);
-    assert_memory_equal(client.bytes, "last words", 10);
-    assert_string_equal(client.why, "closed by the server");
-    assert_true(hf_connection_closed_by_peer(client.link));
-    stop_both(&client, &server);
+    connect_both(&fixture, &server);
+    fake_server_send(&server, "last words", 10);
+    fake_server_hang_up(&server);
+    link_fixture_await_down(&fixture);
+    assert_int_equal(fixture.received, 10);
+    assert_memory_equal(fixture.bytes, "last words", 10);
+    assert_string_equal(fixture.why, "closed by the server");
+    assert_true(hf_connection_closed_by_peer(fixture.link));
+    stop_both(&fixture, &server);
 }
 
 static void a_reset_says_so(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
 
     (void)state;
-    connect_both(&client, &server);
-    server_reset(&server);
-    client_await_down(&client);
-    assert_string_equal(client.why, "connection reset by peer");
-    assert_true(hf_connection_closed_by_peer(client.link));
-    stop_both(&client, &server);
+    connect_both(&fixture, &server);
+    fake_server_reset(&server);
+    link_fixture_await_down(&fixture);
+    assert_string_equal(fixture.why, "connection reset by peer");
+    assert_true(hf_connection_closed_by_peer(fixture.link));
+    stop_both(&fixture, &server);
 }
 
 /* With SIGPIPE as it is by default, which would end this process. */
 static void writing_to_a_broken_connection_raises_nothing(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     char bytes[4096] = {0};
     bool alive = true;
     size_t taken;
 
     (void)state;
     assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
-    connect_both(&client, &server);
-    server_reset(&server);
+    connect_both(&fixture, &server);
+    fake_server_reset(&server);
     /* The first may find the reset, the second surely does. */
     for (int i = 0; i < 100 && alive; i++)
-        alive = hf_connection_send(client.link, bytes, sizeof(bytes), &taken);
+        alive = hf_connection_send(fixture.link, bytes, sizeof(bytes), &taken);
     assert_false(alive);
-    assert_true(strlen(hf_connection_why(client.link)) > 0);
-    kit_turn(&client.loop);
-    assert_false(client.down); /* told once, by the call */
-    stop_both(&client, &server);
+    assert_true(strlen(hf_connection_why(fixture.link)) > 0);
+    loop_turn(&fixture.loop);
+    assert_false(fixture.down); /* told once, by the call */
+    stop_both(&fixture, &server);
 }
 
 static void abort_drops_what_is_under_way(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
 
     (void)state;
-    connect_both(&client, &server);
-    client_send(&client, "late", 4);
-    client_close(&client, HF_CONNECTION_ABORT);
-    assert_int_equal(server_await_end(&server), ECONNRESET);
-    stop_both(&client, &server);
+    connect_both(&fixture, &server);
+    link_fixture_send(&fixture, "late", 4);
+    link_fixture_close(&fixture, HF_CONNECTION_ABORT);
+    assert_int_equal(fake_server_await_end(&server), ECONNRESET);
+    stop_both(&fixture, &server);
 }
 
 /* ------------------------------------------------------- partial writes -- */
@@ -185,54 +186,54 @@ static void more_than_there_is_room_for_waits(void **state)
 {
     char *bytes = malloc(MUCH);
     char part[65536];
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     size_t sent = 0, got = 0, taken;
 
     (void)state;
     assert_non_null(bytes);
     for (size_t i = 0; i < MUCH; i++)
         bytes[i] = pattern(i);
-    connect_both(&client, &server);
+    connect_both(&fixture, &server);
     while (got < MUCH) {
-        assert_true(
-            hf_connection_send(client.link, bytes + sent, MUCH - sent, &taken));
+        assert_true(hf_connection_send(fixture.link, bytes + sent, MUCH - sent,
+                                       &taken));
         sent += taken;
         if (sent - got > 0) {
             size_t count =
                 sent - got < sizeof(part) ? sent - got : sizeof(part);
 
-            server_receive(&server, part, count);
+            fake_server_receive(&server, part, count);
             assert_memory_equal(part, bytes + got, count);
             got += count;
         }
-        kit_turn(&client.loop);
+        loop_turn(&fixture.loop);
     }
-    assert_true(client.writable); /* it was too much for once */
+    assert_true(fixture.writable); /* it was too much for once */
     assert_int_equal(sent, MUCH);
-    stop_both(&client, &server);
+    stop_both(&fixture, &server);
     free(bytes);
 }
 
 static void while_there_is_no_room_nothing_spins(void **state)
 {
     char *bytes = calloc(1, MUCH);
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     size_t taken = MUCH;
 
     (void)state;
     assert_non_null(bytes);
-    connect_both(&client, &server);
+    connect_both(&fixture, &server);
     while (taken > 0)
-        assert_true(hf_connection_send(client.link, bytes, MUCH, &taken));
+        assert_true(hf_connection_send(fixture.link, bytes, MUCH, &taken));
     for (int i = 0; i < 100; i++)
-        kit_turn(&client.loop);
-    assert_false(client.writable);
+        loop_turn(&fixture.loop);
+    assert_false(fixture.writable);
     /* And bytes still come in. */
-    server_send(&server, "in", 2);
-    client_await_bytes(&client, 2);
-    stop_both(&client, &server);
+    fake_server_send(&server, "in", 2);
+    link_fixture_await_bytes(&fixture, 2);
+    stop_both(&fixture, &server);
     free(bytes);
 }
 
@@ -240,7 +241,7 @@ static void while_there_is_no_room_nothing_spins(void **state)
 
 /* Its queue is full, so that no more connections come about. */
 struct hole {
-    struct server server;
+    struct fake_server server;
     int fillers[8];
 };
 
@@ -249,7 +250,7 @@ static void dig(struct hole *hole)
     union hf_address here = {.in = {.sin_family = AF_INET}};
 
     here.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    server_listen(&hole->server, 0);
+    fake_server_listen(&hole->server, 0);
     for (size_t i = 0; i < 8; i++)
         hole->fillers[i] = hf_socket_connect(&here, hole->server.port);
 }
@@ -258,22 +259,22 @@ static void fill(struct hole *hole)
 {
     for (size_t i = 0; i < 8; i++)
         close(hole->fillers[i]);
-    server_stop(&hole->server);
+    fake_server_stop(&hole->server);
 }
 
 static void a_black_hole_can_be_left(void **state)
 {
-    struct client client;
+    struct link_fixture fixture;
     struct hole hole;
 
     (void)state;
     dig(&hole);
-    client_start(&client);
-    assert_true(client_open(&client, HERE, hole.server.port));
+    link_fixture_start(&fixture);
+    assert_true(link_fixture_open(&fixture, HERE, hole.server.port));
     for (int i = 0; i < 100; i++)
-        kit_turn(&client.loop);
-    assert_int_equal(client.told, 0);
-    client_stop(&client);
+        loop_turn(&fixture.loop);
+    assert_int_equal(fixture.callbacks, 0);
+    link_fixture_stop(&fixture);
     fill(&hole);
 }
 
@@ -281,29 +282,29 @@ static void a_black_hole_can_be_left(void **state)
 
 static bool is_closed(void *arg)
 {
-    return ((const struct client *)arg)->link == NULL;
+    return ((const struct link_fixture *)arg)->link == NULL;
 }
 
 static void closing_from_inside_is_the_end(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
 
     (void)state;
     for (int which = 0; which < 3; which++) {
-        client_start(&client);
-        client.close_when_up = which == 0;
-        client.close_when_received = which == 1;
-        client.close_when_down = which == 2;
-        server_listen(&server, 8);
-        assert_true(client_open(&client, HERE, server.port));
-        server_accept(&server);
-        server_send(&server, "bytes", 5);
+        link_fixture_start(&fixture);
+        fixture.close_when_up = which == 0;
+        fixture.close_when_received = which == 1;
+        fixture.close_when_down = which == 2;
+        fake_server_listen(&server, 8);
+        assert_true(link_fixture_open(&fixture, HERE, server.port));
+        fake_server_accept(&server);
+        fake_server_send(&server, "bytes", 5);
         if (which == 2)
-            server_hang_up(&server);
-        kit_run_until(&client.loop, is_closed, &client);
-        stop_both(&client, &server);
-        assert_int_equal(client.down, which == 2);
+            fake_server_hang_up(&server);
+        loop_run_until(&fixture.loop, is_closed, &fixture);
+        stop_both(&fixture, &server);
+        assert_int_equal(fixture.down, which == 2);
     }
 }
 
@@ -312,27 +313,27 @@ static void closing_from_inside_is_the_end(void **state)
 /* Close after so many turns, until there is nothing left to interrupt. */
 static bool close_after(int turns)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     bool complete;
     int i;
 
-    client_start(&client);
-    server_listen(&server, 8);
-    assert_true(client_open(&client, HERE, server.port));
-    server_accept(&server); /* the kernel's half is done without us */
-    server_send(&server, "bytes", 5);
-    server_hang_up(&server);
-    for (i = 0; i < turns && !client.down; i++)
-        (void)uv_run(&client.loop, UV_RUN_NOWAIT);
-    complete = client.down;
-    stop_both(&client, &server);
+    link_fixture_start(&fixture);
+    fake_server_listen(&server, 8);
+    assert_true(link_fixture_open(&fixture, HERE, server.port));
+    fake_server_accept(&server); /* the kernel's half is done without us */
+    fake_server_send(&server, "bytes", 5);
+    fake_server_hang_up(&server);
+    for (i = 0; i < turns && !fixture.down; i++)
+        (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    complete = fixture.down;
+    stop_both(&fixture, &server);
     return complete;
 }
 
 static void it_can_be_closed_at_each_stage(void **state)
 {
-    int fds = kit_fds();
+    int fds = count_fds();
     int turns = 0;
 
     (void)state;
@@ -341,28 +342,29 @@ static void it_can_be_closed_at_each_stage(void **state)
         turns++;
     }
     assert_true(turns > 1);
-    assert_int_equal(kit_fds(), fds);
+    assert_int_equal(count_fds(), fds);
 }
 
 /* ----------------------------------------------------------- descriptors -- */
 
 static void its_socket_is_without_delay_and_closed_on_exec(void **state)
 {
-    struct client client;
-    struct server server;
-    struct sockaddr_in peer;
-    socklen_t bytes = sizeof(peer);
+    struct link_fixture fixture;
+    struct fake_server server;
+    struct sockaddr_in zookeeper;
+    socklen_t bytes = sizeof(zookeeper);
     int found = 0;
 
     (void)state;
-    connect_both(&client, &server);
+    connect_both(&fixture, &server);
     for (int fd = 0; fd < 256; fd++) {
         int delay = 0;
         socklen_t delay_bytes = sizeof(delay);
 
-        bytes = sizeof(peer);
-        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) != 0 ||
-            peer.sin_family != AF_INET || ntohs(peer.sin_port) != server.port)
+        bytes = sizeof(zookeeper);
+        if (getpeername(fd, (struct sockaddr *)&zookeeper, &bytes) != 0 ||
+            zookeeper.sin_family != AF_INET ||
+            ntohs(zookeeper.sin_port) != server.port)
             continue;
         found++;
         assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
@@ -372,28 +374,28 @@ static void its_socket_is_without_delay_and_closed_on_exec(void **state)
         assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
     }
     assert_int_equal(found, 1);
-    stop_both(&client, &server);
+    stop_both(&fixture, &server);
 }
 
 static void without_descriptors_it_fails_at_once(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     struct rlimit limit, none;
 
     (void)state;
-    client_start(&client);
-    server_listen(&server, 8);
+    link_fixture_start(&fixture);
+    fake_server_listen(&server, 8);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     none = (struct rlimit){0, limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    assert_false(client_open(&client, HERE, server.port));
+    assert_false(link_fixture_open(&fixture, HERE, server.port));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_non_null(strstr(client.why, "too many open files"));
+    assert_non_null(strstr(fixture.why, "too many open files"));
     /* Later there are some. */
-    assert_true(client_open(&client, HERE, server.port));
-    client_await_up(&client);
-    stop_both(&client, &server);
+    assert_true(link_fixture_open(&fixture, HERE, server.port));
+    link_fixture_await_up(&fixture);
+    stop_both(&fixture, &server);
 }
 
 static void a_socket_that_met_itself_was_refused(void **state)
@@ -413,25 +415,25 @@ static void a_socket_that_met_itself_was_refused(void **state)
 
 static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
 {
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     char bytes[2];
     int status;
     pid_t child;
 
     (void)state;
-    connect_both(&client, &server);
+    connect_both(&fixture, &server);
     child = fork();
     if (child == 0) {
-        hf_connection_after_fork(client.link);
+        hf_connection_after_fork(fixture.link);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    client_send(&client, "on", 2);
-    server_receive(&server, bytes, 2);
-    assert_false(client.down);
-    stop_both(&client, &server);
+    link_fixture_send(&fixture, "on", 2);
+    fake_server_receive(&server, bytes, 2);
+    assert_false(fixture.down);
+    stop_both(&fixture, &server);
 }
 
 static void a_socket_file_that_is_not_there_is_named(void **state)
@@ -444,17 +446,17 @@ static void a_socket_file_that_is_not_there_is_named(void **state)
         {"/dev/null/socket", HF_EURL},
         {"/dev/null", HF_EUNREACHABLE}, /* refused: nobody listens */
     };
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        client_start(&client);
-        client.way.path = rows[i].path;
-        assert_false(client_open(&client, "", 0));
-        assert_int_equal(client.status, rows[i].status);
+        link_fixture_start(&fixture);
+        fixture.way.path = rows[i].path;
+        assert_false(link_fixture_open(&fixture, "", 0));
+        assert_int_equal(fixture.status, rows[i].status);
         if (rows[i].status == HF_EURL)
-            assert_non_null(strstr(client.why, "no such socket file"));
-        client_stop(&client);
+            assert_non_null(strstr(fixture.why, "no such socket file"));
+        link_fixture_stop(&fixture);
     }
 }
 

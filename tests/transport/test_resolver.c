@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "link_fixture.h"
 
 /* ------------------------------------------------------ the name service -- */
 
@@ -176,12 +176,12 @@ static bool has_asked_again(void *arg)
 }
 
 /* Ask and wait. */
-static void resolve(struct client *client, const char *host,
+static void resolve(struct link_fixture *fixture, const char *host,
                     struct asker *asker)
 {
-    assert_int_equal(find(client->resolver, host, asker), HF_RESOLVER_PENDING);
+    assert_int_equal(find(fixture->resolver, host, asker), HF_RESOLVER_PENDING);
     assert_false(asker->answered);
-    kit_run_until(&client->loop, is_answered, asker);
+    loop_run_until(&fixture->loop, is_answered, asker);
 }
 
 /* ----------------------------------------------------------------- tests -- */
@@ -190,162 +190,162 @@ static void an_address_is_not_looked_up(void **state)
 {
     struct asker asker = {.answered = false};
     union hf_address address;
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
     set_service(false, 0);
-    client_start(&client);
-    assert_int_equal(find(client.resolver, "127.0.0.9", &asker),
+    link_fixture_start(&fixture);
+    assert_int_equal(find(fixture.resolver, "127.0.0.9", &asker),
                      HF_RESOLVER_FOUND);
     assert_string_equal(asker.address, "127.0.0.9");
-    assert_int_equal(hf_resolver_find(client.resolver, "::1", &asker.ask,
+    assert_int_equal(hf_resolver_find(fixture.resolver, "::1", &asker.ask,
                                       &address, asker.why),
                      HF_RESOLVER_FOUND);
     assert_int_equal(address.any.sa_family, AF_INET6);
     assert_true(IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr));
-    assert_int_equal(hf_resolver_find(client.resolver, "fe80::1%lo", &asker.ask,
-                                      &address, asker.why),
+    assert_int_equal(hf_resolver_find(fixture.resolver, "fe80::1%lo",
+                                      &asker.ask, &address, asker.why),
                      HF_RESOLVER_FOUND);
     assert_true(address.in6.sin6_scope_id != 0);
     assert_int_equal(count_calls(), 0);
-    client_stop(&client);
+    link_fixture_stop(&fixture);
 }
 
 static void a_name_is_looked_up_on_a_thread_without_signals(void **state)
 {
     struct asker asker = {.answered = false};
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
     set_service(false, 0);
-    client_start(&client);
-    resolve(&client, "one.test", &asker);
+    link_fixture_start(&fixture);
+    resolve(&fixture, "one.test", &asker);
     assert_string_equal(asker.address, "127.0.0.1");
     assert_int_equal(count_calls(), 1);
     assert_int_equal(signals, 0);
     /* Each time anew: names move. */
-    resolve(&client, "one.test", &asker);
+    resolve(&fixture, "one.test", &asker);
     assert_int_equal(count_calls(), 2);
-    client_stop(&client);
+    link_fixture_stop(&fixture);
 }
 
 static void a_name_that_does_not_resolve_says_why(void **state)
 {
     struct asker asker = {.answered = false};
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
-    client_start(&client);
+    link_fixture_start(&fixture);
     set_service(false, EAI_NONAME);
-    resolve(&client, "none.test", &asker);
+    resolve(&fixture, "none.test", &asker);
     assert_string_equal(asker.address, "");
     assert_string_equal(asker.why, "no address: Name or service not known");
     set_service(false, EAI_SYSTEM);
-    resolve(&client, "none.test", &asker);
+    resolve(&fixture, "none.test", &asker);
     assert_string_equal(asker.why, "no address: Too many open files");
-    assert_int_equal(client.logged, 0);
-    client_stop(&client);
+    assert_int_equal(fixture.logged, 0);
+    link_fixture_stop(&fixture);
 }
 
 static void addresses_take_turns_when_they_fail(void **state)
 {
     struct asker asker = {.answered = false};
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
     set_service(false, 0);
-    client_start(&client);
-    resolve(&client, "two.test", &asker);
+    link_fixture_start(&fixture);
+    resolve(&fixture, "two.test", &asker);
     assert_string_equal(asker.address, "127.0.0.1");
-    resolve(&client, "two.test", &asker);
+    resolve(&fixture, "two.test", &asker);
     assert_string_equal(asker.address, "127.0.0.1");
-    hf_resolver_address_failed(client.resolver, "two.test");
-    resolve(&client, "two.test", &asker);
+    hf_resolver_address_failed(fixture.resolver, "two.test");
+    resolve(&fixture, "two.test", &asker);
     assert_string_equal(asker.address, "127.0.0.2");
-    hf_resolver_address_failed(client.resolver, "two.test");
-    resolve(&client, "two.test", &asker);
+    hf_resolver_address_failed(fixture.resolver, "two.test");
+    resolve(&fixture, "two.test", &asker);
     assert_string_equal(asker.address, "127.0.0.1");
-    hf_resolver_address_failed(client.resolver, "unheard.of.test");
-    client_stop(&client);
+    hf_resolver_address_failed(fixture.resolver, "unheard.of.test");
+    link_fixture_stop(&fixture);
 }
 
 static void what_was_known_is_used_when_a_name_stops_resolving(void **state)
 {
     struct asker asker = {.answered = false};
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
-    client_start(&client);
+    link_fixture_start(&fixture);
     set_service(false, 0);
-    resolve(&client, "one.test", &asker);
+    resolve(&fixture, "one.test", &asker);
     set_service(false, EAI_AGAIN);
-    resolve(&client, "one.test", &asker);
+    resolve(&fixture, "one.test", &asker);
     assert_string_equal(asker.address, "127.0.0.1");
-    assert_int_equal(client.logged, 1);
-    assert_non_null(strstr(client.log, "one.test"));
-    assert_non_null(strstr(client.log, "Temporary failure"));
-    resolve(&client, "one.test", &asker);
-    assert_int_equal(client.logged, 1); /* said once */
+    assert_int_equal(fixture.logged, 1);
+    assert_non_null(strstr(fixture.log, "one.test"));
+    assert_non_null(strstr(fixture.log, "Temporary failure"));
+    resolve(&fixture, "one.test", &asker);
+    assert_int_equal(fixture.logged, 1); /* said once */
     set_service(false, 0);
-    resolve(&client, "one.test", &asker);
+    resolve(&fixture, "one.test", &asker);
     set_service(false, EAI_AGAIN);
-    resolve(&client, "one.test", &asker);
-    assert_int_equal(client.logged, 2); /* and again the next time */
-    client_stop(&client);
+    resolve(&fixture, "one.test", &asker);
+    assert_int_equal(fixture.logged, 2); /* and again the next time */
+    link_fixture_stop(&fixture);
 }
 
 static void what_was_known_is_used_when_lookups_hang(void **state)
 {
     struct asker asker = {.answered = false};
     struct asker other = {.answered = false};
-    int threads = kit_threads();
-    struct client client;
+    int threads = count_threads();
+    struct link_fixture fixture;
 
     (void)state;
-    client_start(&client);
+    link_fixture_start(&fixture);
     set_service(false, 0);
-    resolve(&client, "one.test", &asker);
-    resolve(&client, "two.test", &other);
-    kit_await_threads(threads);
+    resolve(&fixture, "one.test", &asker);
+    resolve(&fixture, "two.test", &other);
+    await_threads(threads);
     set_service(true, 0);
     /* The first waits, and is given up. */
-    assert_int_equal(find(client.resolver, "one.test", &asker),
+    assert_int_equal(find(fixture.resolver, "one.test", &asker),
                      HF_RESOLVER_PENDING);
     hf_resolver_cancel(&asker.ask);
     /* From then on nobody does. */
-    assert_int_equal(find(client.resolver, "two.test", &other),
+    assert_int_equal(find(fixture.resolver, "two.test", &other),
                      HF_RESOLVER_FOUND);
-    assert_int_equal(find(client.resolver, "one.test", &asker),
+    assert_int_equal(find(fixture.resolver, "one.test", &asker),
                      HF_RESOLVER_FOUND);
     assert_string_equal(asker.address, "127.0.0.1");
-    assert_int_equal(client.logged, 2);
+    assert_int_equal(fixture.logged, 2);
     await_inside(2); /* one.test was not looked up twice */
     set_service(false, 0);
-    kit_await_threads(threads);
-    kit_turn(&client.loop);
+    await_threads(threads);
+    loop_turn(&fixture.loop);
     assert_false(asker.answered || other.answered);
-    client_stop(&client);
+    link_fixture_stop(&fixture);
 }
 
 static void all_who_ask_are_answered_by_one_lookup(void **state)
 {
     struct asker askers[3] = {{.answered = false}};
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
-    client_start(&client);
+    link_fixture_start(&fixture);
     set_service(true, 0);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(find(client.resolver, "one.test", &askers[i]),
+        assert_int_equal(find(fixture.resolver, "one.test", &askers[i]),
                          HF_RESOLVER_PENDING);
     await_inside(1);
     hf_resolver_cancel(&askers[1].ask);
     hf_resolver_cancel(&askers[1].ask); /* harmless */
     set_service(false, 0);
-    kit_run_until(&client.loop, is_answered, &askers[0]);
+    loop_run_until(&fixture.loop, is_answered, &askers[0]);
     assert_true(askers[2].answered);
     assert_false(askers[1].answered);
-    client_stop(&client);
+    link_fixture_stop(&fixture);
 }
 
 static void an_answer_may_ask_and_forget(void **state)
@@ -353,95 +353,95 @@ static void an_answer_may_ask_and_forget(void **state)
     struct asker first = {.answered = false};
     struct asker second = {.answered = false};
     struct asker *both[] = {&first, &second};
-    struct client client;
+    struct link_fixture fixture;
 
     (void)state;
-    client_start(&client);
+    link_fixture_start(&fixture);
     set_service(true, 0);
-    assert_int_equal(find(client.resolver, "one.test", &first),
+    assert_int_equal(find(fixture.resolver, "one.test", &first),
                      HF_RESOLVER_PENDING);
-    assert_int_equal(find(client.resolver, "one.test", &second),
+    assert_int_equal(find(fixture.resolver, "one.test", &second),
                      HF_RESOLVER_PENDING);
     await_inside(1);
     /* Whichever is first takes the other one back. */
     first.forget = &second;
     second.forget = &first;
     set_service(false, EAI_NONAME);
-    kit_run_until(&client.loop, is_either_answered, both);
+    loop_run_until(&fixture.loop, is_either_answered, both);
     assert_true(first.answered != second.answered);
     /* To ask from inside is to ask for another lookup. */
     first.forget = NULL;
     set_service(true, 0);
-    assert_int_equal(find(client.resolver, "one.test", &first),
+    assert_int_equal(find(fixture.resolver, "one.test", &first),
                      HF_RESOLVER_PENDING);
-    first.again = client.resolver;
+    first.again = fixture.resolver;
     await_inside(1);
     set_service(false, 0);
-    kit_run_until(&client.loop, has_asked_again, &first);
-    kit_run_until(&client.loop, is_answered, &first);
+    loop_run_until(&fixture.loop, has_asked_again, &first);
+    loop_run_until(&fixture.loop, is_answered, &first);
     assert_string_equal(first.address, "127.0.0.1");
-    client_stop(&client);
+    link_fixture_stop(&fixture);
 }
 
 static void lookups_are_bounded(void **state)
 {
     struct asker askers[HF_RESOLVER_THREADS_MAX + 1] = {{.answered = false}};
-    int threads = kit_threads();
-    struct client client;
+    int threads = count_threads();
+    struct link_fixture fixture;
     char host[32];
 
     (void)state;
-    client_start(&client);
+    link_fixture_start(&fixture);
     set_service(true, 0);
     for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++) {
         snprintf(host, sizeof(host), "n%d.test", i);
-        assert_int_equal(find(client.resolver, host, &askers[i]),
+        assert_int_equal(find(fixture.resolver, host, &askers[i]),
                          HF_RESOLVER_PENDING);
     }
     await_inside(HF_RESOLVER_THREADS_MAX);
     assert_int_equal(
-        find(client.resolver, "more.test", &askers[HF_RESOLVER_THREADS_MAX]),
+        find(fixture.resolver, "more.test", &askers[HF_RESOLVER_THREADS_MAX]),
         HF_RESOLVER_FAILED);
     assert_non_null(strstr(askers[HF_RESOLVER_THREADS_MAX].why, "under way"));
     for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++)
         hf_resolver_cancel(&askers[i].ask);
-    client_stop(&client); /* which waits for nobody */
-    assert_int_equal(kit_threads(), threads + HF_RESOLVER_THREADS_MAX);
+    link_fixture_stop(&fixture); /* which waits for nobody */
+    assert_int_equal(count_threads(), threads + HF_RESOLVER_THREADS_MAX);
     set_service(false, 0);
-    kit_await_threads(threads);
+    await_threads(threads);
 }
 
 static void a_link_waits_for_its_name_and_can_be_closed_meanwhile(void **state)
 {
-    int threads = kit_threads();
-    struct client client;
-    struct server server;
+    int threads = count_threads();
+    struct link_fixture fixture;
+    struct fake_server server;
 
     (void)state;
-    server_listen(&server, 8);
+    fake_server_listen(&server, 8);
     set_service(true, 0);
-    client_start(&client);
-    assert_true(client_open(&client, "one.test", server.port));
+    link_fixture_start(&fixture);
+    assert_true(link_fixture_open(&fixture, "one.test", server.port));
     await_inside(1);
-    kit_turn(&client.loop);
-    client_stop(&client);
+    loop_turn(&fixture.loop);
+    link_fixture_stop(&fixture);
     set_service(false, 0);
-    kit_await_threads(threads);
+    await_threads(threads);
     /* The same, and now it is answered. */
-    client_start(&client);
-    assert_true(client_open(&client, "one.test", server.port));
-    client_await_up(&client);
-    client_stop(&client);
+    link_fixture_start(&fixture);
+    assert_true(link_fixture_open(&fixture, "one.test", server.port));
+    link_fixture_await_up(&fixture);
+    link_fixture_stop(&fixture);
     /* And now it is not. */
     set_service(false, EAI_NONAME);
-    client_start(&client);
-    client.close_when_down = true;
-    assert_true(client_open(&client, "one.test", server.port));
-    client_await_down(&client);
-    assert_string_equal(client.why, "no address: Name or service not known");
-    client_stop(&client);
-    server_stop(&server);
-    kit_await_threads(threads);
+    link_fixture_start(&fixture);
+    fixture.close_when_down = true;
+    assert_true(link_fixture_open(&fixture, "one.test", server.port));
+    link_fixture_await_down(&fixture);
+    assert_string_equal(fixture.why, "no address: Name or service not known");
+    link_fixture_stop(&fixture);
+    fake_server_stop(&server);
+    await_threads(threads);
 }
 
 /* 127.0.0.1 refuses, 127.0.0.2 listens. */
@@ -449,8 +449,8 @@ static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t bytes = sizeof(address);
-    struct server server = {.fd = -1};
-    struct client client;
+    struct fake_server server = {.fd = -1};
+    struct link_fixture fixture;
 
     (void)state;
     set_service(false, 0);
@@ -461,41 +461,43 @@ static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
     assert_int_equal(listen(server.listener, 8), 0);
     assert_int_equal(
         getsockname(server.listener, (struct sockaddr *)&address, &bytes), 0);
-    client_start(&client);
-    assert_true(client_open(&client, "two.test", ntohs(address.sin_port)));
-    client_await_down(&client);
-    assert_string_equal(client.why, "connection refused");
-    client_close(&client, HF_CONNECTION_ABORT);
+    link_fixture_start(&fixture);
+    assert_true(
+        link_fixture_open(&fixture, "two.test", ntohs(address.sin_port)));
+    link_fixture_await_down(&fixture);
+    assert_string_equal(fixture.why, "connection refused");
+    link_fixture_close(&fixture, HF_CONNECTION_ABORT);
     /* And it stays with the one that works. */
     for (int i = 0; i < 2; i++) {
-        assert_true(client_open(&client, "two.test", ntohs(address.sin_port)));
-        client_await_up(&client);
-        client_close(&client, HF_CONNECTION_ABORT);
+        assert_true(
+            link_fixture_open(&fixture, "two.test", ntohs(address.sin_port)));
+        link_fixture_await_up(&fixture);
+        link_fixture_close(&fixture, HF_CONNECTION_ABORT);
     }
-    client_stop(&client);
-    server_stop(&server);
+    link_fixture_stop(&fixture);
+    fake_server_stop(&server);
 }
 
 static void a_process_may_end_while_a_lookup_is_under_way(void **state)
 {
     (void)state;
-    assert_int_equal(kit_run_self("exit"), 0);
-    assert_int_equal(kit_run_self("leave"), 0);
+    assert_int_equal(run_self("exit"), 0);
+    assert_int_equal(run_self("leave"), 0);
 }
 
 /* As a process of its own: end it in the middle of a lookup. */
 static int end_in_the_middle(const char *how)
 {
     static struct asker asker; /* static: so that they are no leak */
-    static struct client client;
+    static struct link_fixture fixture;
 
     set_service(true, 0);
-    client_start(&client);
-    (void)find(client.resolver, "one.test", &asker);
+    link_fixture_start(&fixture);
+    (void)find(fixture.resolver, "one.test", &asker);
     await_inside(1);
     if (strcmp(how, "leave") == 0) {
         hf_resolver_cancel(&asker.ask);
-        client_stop(&client);
+        link_fixture_stop(&fixture);
     }
     return 0;
 }

@@ -18,7 +18,7 @@
 #include "certificates.h"
 #include "core/memory.h"
 #include "host/engines.h"
-#include "kit.h"
+#include "link_fixture.h"
 
 static struct certificates certificates;
 static const struct hf_tls_ops *tls;
@@ -27,7 +27,7 @@ static const struct hf_tls_ops *tls;
 
 /* Greets one client, then says back what it hears until the client ends. */
 struct echo {
-    struct server server;
+    struct fake_server server;
     SSL_CTX *context;
     pthread_t thread;
 };
@@ -40,13 +40,13 @@ static void *echo_main(void *arg)
     int got = 0;
     int said = 1;
 
-    server_accept(&echo->server);
+    fake_server_accept(&echo->server);
     (void)SSL_set_fd(ssl, echo->server.fd);
     if (SSL_accept(ssl) == 1)
         while (said > 0 && (got = SSL_read(ssl, bytes, sizeof(bytes))) > 0)
             said = SSL_write(ssl, bytes, got);
     SSL_free(ssl);
-    server_hang_up(&echo->server);
+    fake_server_hang_up(&echo->server);
     return NULL;
 }
 
@@ -54,7 +54,7 @@ static void echo_start(struct echo *echo, const char *certificate)
 {
     char file[64], path[CERTIFICATES_PATH_BYTES];
 
-    server_listen(&echo->server, 8);
+    fake_server_listen(&echo->server, 8);
     echo->context = SSL_CTX_new(TLS_server_method());
     (void)snprintf(file, sizeof(file), "%s.pem", certificate);
     certificates_path(&certificates, file, path);
@@ -71,45 +71,46 @@ static void echo_stop(struct echo *echo)
 {
     assert_int_equal(pthread_join(echo->thread, NULL), 0);
     SSL_CTX_free(echo->context);
-    server_stop(&echo->server);
+    fake_server_stop(&echo->server);
 }
 
 /* ---------------------------------------------------------------- client -- */
 
-static void secure_start(struct client *client)
+static void secure_start(struct link_fixture *fixture)
 {
     static const struct hf_tls_memory memory = {hf_alloc, hf_free};
     char ca[CERTIFICATES_PATH_BYTES];
     const struct hf_tls_files files = {ca, NULL, NULL};
     struct hf_error error;
 
-    client_start(client);
+    link_fixture_start(fixture);
     certificates_path(&certificates, "ca.pem", ca);
-    client->way.tls = tls;
+    fixture->way.tls = tls;
     assert_int_equal(
-        tls->context_new(&memory, &files, &client->way.context, &error), HF_OK);
+        tls->context_new(&memory, &files, &fixture->way.context, &error),
+        HF_OK);
 }
 
-static void secure_stop(struct client *client)
+static void secure_stop(struct link_fixture *fixture)
 {
-    client_stop(client);
-    tls->context_free(client->way.context);
+    link_fixture_stop(fixture);
+    tls->context_free(fixture->way.context);
 }
 
 static void bytes_go_both_ways(void **state)
 {
-    struct client client;
+    struct link_fixture fixture;
     struct echo echo;
 
     (void)state;
     echo_start(&echo, "server");
-    secure_start(&client);
-    assert_true(client_open(&client, "127.0.0.1", echo.server.port));
-    client_await_up(&client);
-    client_send(&client, "hello", 5);
-    client_await_bytes(&client, 5);
-    assert_memory_equal(client.bytes, "hello", 5);
-    secure_stop(&client);
+    secure_start(&fixture);
+    assert_true(link_fixture_open(&fixture, "127.0.0.1", echo.server.port));
+    link_fixture_await_up(&fixture);
+    link_fixture_send(&fixture, "hello", 5);
+    link_fixture_await_bytes(&fixture, 5);
+    assert_memory_equal(fixture.bytes, "hello", 5);
+    secure_stop(&fixture);
     echo_stop(&echo);
 }
 
@@ -118,13 +119,13 @@ static void bytes_go_both_ways(void **state)
 
 static bool has_everything(void *arg)
 {
-    return ((const struct client *)arg)->received == MUCH;
+    return ((const struct link_fixture *)arg)->received == MUCH;
 }
 
 static void much_goes_both_ways(void **state)
 {
     char *bytes = malloc(MUCH);
-    struct client client;
+    struct link_fixture fixture;
     struct echo echo;
 
     (void)state;
@@ -132,98 +133,98 @@ static void much_goes_both_ways(void **state)
     for (size_t i = 0; i < MUCH; i++)
         bytes[i] = (char)(i * 31 + i / 251);
     echo_start(&echo, "server");
-    secure_start(&client);
-    assert_true(client_open(&client, "127.0.0.1", echo.server.port));
-    client_await_up(&client);
-    assert_false(hf_connection_awaits_tls(client.link));
-    client_send(&client, bytes, MUCH);
-    kit_run_until(&client.loop, has_everything, &client);
-    assert_memory_equal(client.last, bytes + MUCH - sizeof(client.last),
-                        sizeof(client.last));
-    secure_stop(&client);
+    secure_start(&fixture);
+    assert_true(link_fixture_open(&fixture, "127.0.0.1", echo.server.port));
+    link_fixture_await_up(&fixture);
+    assert_false(hf_connection_awaits_tls(fixture.link));
+    link_fixture_send(&fixture, bytes, MUCH);
+    loop_run_until(&fixture.loop, has_everything, &fixture);
+    assert_memory_equal(fixture.last, bytes + MUCH - sizeof(fixture.last),
+                        sizeof(fixture.last));
+    secure_stop(&fixture);
     echo_stop(&echo);
     free(bytes);
 }
 
 static void a_wrong_certificate_ends_it(void **state)
 {
-    struct client client;
+    struct link_fixture fixture;
     struct echo echo;
 
     (void)state;
     echo_start(&echo, "wrong_name");
-    secure_start(&client);
-    client.close_when_down = true;
-    assert_true(client_open(&client, "127.0.0.1", echo.server.port));
-    client_await_down(&client);
-    assert_false(client.up);
-    assert_string_equal(client.why,
+    secure_start(&fixture);
+    fixture.close_when_down = true;
+    assert_true(link_fixture_open(&fixture, "127.0.0.1", echo.server.port));
+    link_fixture_await_down(&fixture);
+    assert_false(fixture.up);
+    assert_string_equal(fixture.why,
                         "TLS: the certificate is for elsewhere.test, expected "
                         "127.0.0.1");
-    assert_int_equal(client.status, HF_EDENIED);
-    secure_stop(&client);
+    assert_int_equal(fixture.status, HF_EDENIED);
+    secure_stop(&fixture);
     echo_stop(&echo);
 }
 
 static void a_server_that_breaks_off_is_named(void **state)
 {
     static const char garbage[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
-    struct client client;
-    struct server server;
+    struct link_fixture fixture;
+    struct fake_server server;
     char hello[5];
 
     (void)state;
     for (int how = 0; how < 4; how++) {
-        server_listen(&server, 8);
-        secure_start(&client);
-        assert_true(client_open(&client, "127.0.0.1", server.port));
-        server_accept(&server);
+        fake_server_listen(&server, 8);
+        secure_start(&fixture);
+        assert_true(link_fixture_open(&fixture, "127.0.0.1", server.port));
+        fake_server_accept(&server);
         if (how == 1) {
-            (void)uv_run(&client.loop, UV_RUN_NOWAIT);
-            kit_turn(&client.loop);
-            server_receive(&server, hello, sizeof(hello));
+            (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+            loop_turn(&fixture.loop);
+            fake_server_receive(&server, hello, sizeof(hello));
         }
         if (how == 2)
-            server_send(&server, garbage, sizeof(garbage) - 1);
+            fake_server_send(&server, garbage, sizeof(garbage) - 1);
         if (how == 3)
-            server_reset(&server);
+            fake_server_reset(&server);
         else
-            server_hang_up(&server);
-        client_await_down(&client);
-        assert_false(client.up);
-        assert_true(strlen(client.why) > 0);
+            fake_server_hang_up(&server);
+        link_fixture_await_down(&fixture);
+        assert_false(fixture.up);
+        assert_true(strlen(fixture.why) > 0);
         if (how == 0)
-            assert_non_null(strstr(client.why, "during the TLS handshake"));
+            assert_non_null(strstr(fixture.why, "during the TLS handshake"));
         if (how == 2)
-            assert_non_null(strstr(client.why, "does not speak TLS"));
+            assert_non_null(strstr(fixture.why, "does not speak TLS"));
         if (how < 3) /* a reset may come before the handshake begins */
-            assert_int_equal(hf_connection_awaits_tls(client.link), how != 2);
-        assert_int_equal(client.status, how == 2 ? HF_EURL : HF_EPROTOCOL);
-        secure_stop(&client);
-        server_stop(&server);
+            assert_int_equal(hf_connection_awaits_tls(fixture.link), how != 2);
+        assert_int_equal(fixture.status, how == 2 ? HF_EURL : HF_EPROTOCOL);
+        secure_stop(&fixture);
+        fake_server_stop(&server);
     }
 }
 
 /* Close after so many turns; true if it was up by then. */
 static bool close_after(int turns)
 {
-    struct client client;
+    struct link_fixture fixture;
     struct echo echo;
     bool up;
 
     echo_start(&echo, "server");
-    secure_start(&client);
-    assert_true(client_open(&client, "127.0.0.1", echo.server.port));
+    secure_start(&fixture);
+    assert_true(link_fixture_open(&fixture, "127.0.0.1", echo.server.port));
     for (int i = 0; i < turns; i++) {
-        struct pollfd fd = {.fd = uv_backend_fd(&client.loop),
+        struct pollfd fd = {.fd = uv_backend_fd(&fixture.loop),
                             .events = POLLIN};
 
-        (void)uv_run(&client.loop, UV_RUN_NOWAIT);
-        if (!client.up && uv_backend_timeout(&client.loop) != 0)
+        (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        if (!fixture.up && uv_backend_timeout(&fixture.loop) != 0)
             assert_int_equal(poll(&fd, 1, 10000), 1);
     }
-    up = client.up;
-    secure_stop(&client);
+    up = fixture.up;
+    secure_stop(&fixture);
     echo_stop(&echo);
     return up;
 }

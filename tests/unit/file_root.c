@@ -30,8 +30,8 @@ int root_finish(void **state)
     return system(command);
 }
 
-hf_status root_choose(const char *text, struct hf_root_settings *settings,
-                      struct hf_error *error)
+hf_status root_parse_url(const char *text, struct hf_root_settings *settings,
+                         struct hf_error *error)
 {
     struct hf_url url;
     hf_status status;
@@ -55,7 +55,7 @@ hf_status root_open_with(const char *root, const char *state, const char *query,
     hf_status status;
 
     (void)snprintf(url, sizeof(url), "file:%s?state=%s%s", root, state, query);
-    assert_int_equal(root_choose(url, &settings, error), HF_OK);
+    assert_int_equal(root_parse_url(url, &settings, error), HF_OK);
     status = hf_root_dir_open(&settings, &descriptors, &opened, error);
     assert_true((status == HF_OK) == (opened != NULL));
     hf_root_dir_unref(opened);

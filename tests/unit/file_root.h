@@ -11,8 +11,8 @@ int root_begin(void **state);
 int root_finish(void **state);
 
 /* What the engine makes of the URL ${text}. */
-hf_status root_choose(const char *text, struct hf_root_settings *settings,
-                      struct hf_error *error);
+hf_status root_parse_url(const char *text, struct hf_root_settings *settings,
+                         struct hf_error *error);
 
 /* Open the place file:${root}?state=${state}${query} and close it again. */
 hf_status root_open_with(const char *root, const char *state, const char *query,

@@ -10,19 +10,19 @@
 
 #include "engines/sim/lease_server.h"
 
-#define TOLD_BYTES 8192
+#define EVENTS_BYTES 8192
 #define REQUESTS_MAX 4096
 #define QUEUE_BYTES 1200
 
-enum way { UP, DOWN, CALL, ANSWER, NOTICE };
+enum message_kind { UP, DOWN, CALL, ANSWER, NOTICE };
 
 /* On its way to the server or back, or to one's own next turn. */
-struct message {
-    struct message *next;
+struct model_message {
+    struct model_message *next;
     uint64_t at_ms;
     uint64_t link; /* of the store */
     struct hf_store *store;
-    enum way kind;
+    enum message_kind kind;
     struct hf_store_call *call; /* the machine's, CALL and ANSWER */
     struct lease_call copy;     /* CALL */
     struct lease_answer answer;
@@ -31,26 +31,26 @@ struct message {
 };
 
 struct hf_store {
-    struct model *model;
+    struct leased_model *model;
     struct hf_store *next;
     struct hf_leased *leased; /* NULL: it has crashed or was closed */
     uint64_t link;            /* number, odd: there is one */
     bool lose_answers;
     char session[HF_STORE_SESSION_BYTES];
-    char told[TOLD_BYTES];
-    char taken[TOLD_BYTES];
+    char events[EVENTS_BYTES];
+    char taken[EVENTS_BYTES];
     size_t used;
-    struct hf_own_ticket *asker;
+    struct hf_own_ticket *owner;
     struct hf_request *requests[REQUESTS_MAX];
     size_t request_count;
 };
 
-struct model {
+struct leased_model {
     uint64_t now_ms;
     struct lease_server *server;
     int64_t stepped_ms; /* of the server's clock */
     struct hf_store *stores;
-    struct message *messages; /* by .at_ms, then as sent */
+    struct model_message *messages; /* by .at_ms, then as sent */
     bool frozen, lose_notices, refused;
     size_t renewal_piece_max;
     bool fail;
@@ -61,11 +61,11 @@ struct model {
 
 /* -------------------------------------------------------------- messages -- */
 
-static struct message *send(struct hf_store *store, enum way kind,
-                            uint64_t delay_ms)
+static struct model_message *send(struct hf_store *store,
+                                  enum message_kind kind, uint64_t delay_ms)
 {
-    struct message *message = calloc(1, sizeof *message);
-    struct message **at = &store->model->messages;
+    struct model_message *message = calloc(1, sizeof *message);
+    struct model_message **at = &store->model->messages;
 
     assert(message != NULL);
     message->kind = kind;
@@ -79,7 +79,7 @@ static struct message *send(struct hf_store *store, enum way kind,
     return message;
 }
 
-static void message_free(struct message *message)
+static void message_free(struct model_message *message)
 {
     lease_call_free(&message->copy);
     lease_answer_free(&message->answer);
@@ -104,7 +104,7 @@ static void store_disconnect(struct hf_store *store)
 
 static void store_call(struct hf_store *store, struct hf_store_call *call)
 {
-    struct message *message;
+    struct model_message *message;
 
     assert(store->link % 2 == 1);
     message = send(store, CALL, MODEL_DELAY_MS);
@@ -122,10 +122,10 @@ static const struct hf_store_ops ops = {
 
 static void on_notice(void *arg, const struct lease_notice *notice)
 {
-    struct model *model = arg;
+    struct leased_model *model = arg;
 
     for (struct hf_store *s = model->stores; s != NULL; s = s->next) {
-        struct message *message;
+        struct model_message *message;
 
         if (s->leased == NULL || s->link % 2 == 0 || model->lose_notices ||
             strcmp(s->session, notice->session) != 0)
@@ -138,14 +138,14 @@ static void on_notice(void *arg, const struct lease_notice *notice)
     }
 }
 
-static uint64_t server_now_ms(const struct model *model)
+static uint64_t server_now_ms(const struct leased_model *model)
 {
     return MODEL_SERVER_MS + model->now_ms + (uint64_t)model->stepped_ms;
 }
 
-static void carry_out(struct model *model, struct message *message)
+static void carry_out(struct leased_model *model, struct model_message *message)
 {
-    struct message *back;
+    struct model_message *back;
     struct lease_answer answer = {0};
     bool fails = model->fail && model->fail_kind == message->copy.call.kind;
 
@@ -168,7 +168,7 @@ static void carry_out(struct model *model, struct message *message)
     back->answer = answer;
 }
 
-static void arrive(struct model *model, struct message *message)
+static void arrive(struct leased_model *model, struct model_message *message)
 {
     struct hf_store *store = message->store;
     uint64_t now_ms = model->now_ms;
@@ -200,21 +200,22 @@ static void arrive(struct model *model, struct message *message)
 }
 
 /* Frozen: what has come to the server waits there. */
-static bool can_arrive(const struct model *model, const struct message *message)
+static bool can_arrive(const struct leased_model *model,
+                       const struct model_message *message)
 {
     return !(model->frozen && (message->kind == CALL || message->kind == UP));
 }
 
-static struct message **next_message(struct model *model)
+static struct model_message **next_message(struct leased_model *model)
 {
-    struct message **at = &model->messages;
+    struct model_message **at = &model->messages;
 
     while (*at != NULL && !can_arrive(model, *at))
         at = &(*at)->next;
     return at;
 }
 
-static struct hf_store *next_waker(struct model *model, uint64_t *at_ms)
+static struct hf_store *next_waker(struct leased_model *model, uint64_t *at_ms)
 {
     struct hf_store *first = NULL;
 
@@ -236,10 +237,10 @@ static uint64_t later(uint64_t a_ms, uint64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
-static bool step_until(struct model *model, uint64_t until_ms)
+static bool step_until(struct leased_model *model, uint64_t until_ms)
 {
-    struct message **at = next_message(model);
-    struct message *message = *at;
+    struct model_message **at = next_message(model);
+    struct model_message *message = *at;
     uint64_t wake_ms;
     struct hf_store *waker = next_waker(model, &wake_ms);
 
@@ -259,12 +260,12 @@ static bool step_until(struct model *model, uint64_t until_ms)
     return true;
 }
 
-bool model_step(struct model *model)
+bool model_step(struct leased_model *model)
 {
     return step_until(model, HF_FOREVER - 1);
 }
 
-void model_run(struct model *model, uint64_t ms)
+void model_run(struct leased_model *model, uint64_t ms)
 {
     uint64_t until_ms = model->now_ms + ms;
 
@@ -273,14 +274,14 @@ void model_run(struct model *model, uint64_t ms)
     model->now_ms = until_ms;
 }
 
-uint64_t model_now_ms(const struct model *model)
+uint64_t model_now_ms(const struct leased_model *model)
 {
     return model->now_ms;
 }
 
 /* ------------------------------------------------------------------ host -- */
 
-static char letter(const struct hf_ticket_id *id)
+static char ticket_letter(const struct hf_ticket_id *id)
 {
     return (char)id->bytes[0];
 }
@@ -293,19 +294,19 @@ static struct hf_ticket_id id_of(char ticket)
     return id;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct hf_store *store,
-                                                      const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+append_event(struct hf_store *store, const char *format, ...)
 {
     va_list args;
 
     if (store->used > 0)
-        store->used += (size_t)snprintf(store->told + store->used,
-                                        TOLD_BYTES - store->used, "; ");
+        store->used += (size_t)snprintf(store->events + store->used,
+                                        EVENTS_BYTES - store->used, "; ");
     va_start(args, format);
-    store->used += (size_t)vsnprintf(store->told + store->used,
-                                     TOLD_BYTES - store->used, format, args);
+    store->used += (size_t)vsnprintf(store->events + store->used,
+                                     EVENTS_BYTES - store->used, format, args);
     va_end(args);
-    assert(store->used < TOLD_BYTES);
+    assert(store->used < EVENTS_BYTES);
 }
 
 static const char *request_name(enum hf_request_kind kind)
@@ -318,8 +319,8 @@ static const char *request_name(enum hf_request_kind kind)
     return names[kind];
 }
 
-static void say_snapshot(struct hf_store *store, const char *what,
-                         const struct hf_event *event)
+static void append_snapshot(struct hf_store *store, const char *what,
+                            const struct hf_event *event)
 {
     const struct hf_snapshot *snapshot = &event->as.answer.snapshot;
     char text[512] = "";
@@ -329,21 +330,21 @@ static void say_snapshot(struct hf_store *store, const char *what,
         used += (size_t)snprintf(text + used, sizeof text - used, " %c",
                                  snapshot->tickets[i].kind == HF_TICKET_READY
                                      ? '!'
-                                     : letter(&snapshot->tickets[i].id));
-    say(store, "%s %c:%s", what, letter(&event->as.answer.request->ticket),
-        text);
+                                     : ticket_letter(&snapshot->tickets[i].id));
+    append_event(store, "%s %c:%s", what,
+                 ticket_letter(&event->as.answer.request->ticket), text);
 }
 
-static void say_failed(struct hf_store *store, const struct hf_event *event)
+static void append_failed(struct hf_store *store, const struct hf_event *event)
 {
     static const char *const failures[] = {"RETRY", "UNSURE", "FATAL"};
     const struct hf_request *request = event->as.answer.request;
 
     assert(event->as.answer.status != HF_OK);
     assert(event->as.answer.text != NULL && event->as.answer.text[0] != '\0');
-    say(store, "FAILED %s %c %s", request_name(request->kind),
-        request->queue == NULL ? '-' : letter(&request->ticket),
-        failures[event->as.answer.failure]);
+    append_event(store, "FAILED %s %c %s", request_name(request->kind),
+                 request->queue == NULL ? '-' : ticket_letter(&request->ticket),
+                 failures[event->as.answer.failure]);
 }
 
 static void on_event(void *arg, struct hf_event *event)
@@ -353,68 +354,71 @@ static void on_event(void *arg, struct hf_event *event)
 
     switch (event->kind) {
     case HF_EVENT_CONNECTED:
-        say(store, "%s %" PRIu64,
-            event->as.connected.resumed ? "RESUMED" : "CONNECTED",
-            event->as.connected.anchor_ms);
+        append_event(store, "%s %" PRIu64,
+                     event->as.connected.resumed ? "RESUMED" : "CONNECTED",
+                     event->as.connected.anchor_ms);
         break;
     case HF_EVENT_SUSPENDED:
-        say(store, "SUSPENDED");
+        append_event(store, "SUSPENDED");
         break;
     case HF_EVENT_CONNECTION_ERROR:
         assert(event->as.connection_error.text[0] != '\0');
         break;
     case HF_EVENT_GAVE_UP:
-        say(store, "GAVE_UP %u", (unsigned)event->as.gave_up.retries);
+        append_event(store, "GAVE_UP %u", (unsigned)event->as.gave_up.retries);
         break;
     case HF_EVENT_SESSION_LOST:
-        say(store, "LOST");
+        append_event(store, "LOST");
         break;
     case HF_EVENT_CLOSED:
-        say(store, "CLOSED");
+        append_event(store, "CLOSED");
         break;
     case HF_EVENT_ENQUEUED:
-        say_snapshot(store, "ENQUEUED", event);
+        append_snapshot(store, "ENQUEUED", event);
         break;
     case HF_EVENT_LISTED:
-        say_snapshot(store, "LISTED", event);
+        append_snapshot(store, "LISTED", event);
         break;
     case HF_EVENT_QUEUE_CHANGED:
-        say(store, "QUEUE_CHANGED %c", letter(&request->ticket));
+        append_event(store, "QUEUE_CHANGED %c",
+                     ticket_letter(&request->ticket));
         break;
     case HF_EVENT_WATCHING:
-        say(store, "WATCHING %c", letter(&request->ticket));
+        append_event(store, "WATCHING %c", ticket_letter(&request->ticket));
         break;
     case HF_EVENT_GONE:
-        say(store, "GONE %c", letter(&request->ticket));
+        append_event(store, "GONE %c", ticket_letter(&request->ticket));
         break;
     case HF_EVENT_REVOKED:
-        say(store, "REVOKED %c", letter(&request->ticket));
+        append_event(store, "REVOKED %c", ticket_letter(&request->ticket));
         break;
     case HF_EVENT_REMOVED:
-        say(store, "REMOVED %c%s", letter(&request->ticket),
-            event->as.answer.found ? " found" : "");
+        append_event(store, "REMOVED %c%s", ticket_letter(&request->ticket),
+                     event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_REVOKE_SENT:
-        say(store, "REVOKE_SENT %c%s", letter(&request->ticket),
-            event->as.answer.found ? " found" : "");
+        append_event(store, "REVOKE_SENT %c%s", ticket_letter(&request->ticket),
+                     event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_DESCRIBED:
-        say(store, "DESCRIBED %c%s", letter(&request->ticket),
-            event->as.answer.found ? " found" : "");
+        append_event(store, "DESCRIBED %c%s", ticket_letter(&request->ticket),
+                     event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_FLAG_UPDATED:
-        say(store, "FLAG_UPDATED %c%s", letter(&request->ticket),
-            event->as.answer.found ? " found" : "");
+        append_event(store, "FLAG_UPDATED %c%s",
+                     ticket_letter(&request->ticket),
+                     event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_DOWNGRADED:
-        say(store, "DOWNGRADED %c", letter(&request->ticket));
+        append_event(store, "DOWNGRADED %c", ticket_letter(&request->ticket));
         break;
     case HF_EVENT_PROVEN:
-        say(store, "%s %" PRIu64, request != NULL ? "PROVEN" : "PROVED",
-            event->as.answer.anchor_ms);
+        append_event(store, "%s %" PRIu64,
+                     request != NULL ? "PROVEN" : "PROVED",
+                     event->as.answer.anchor_ms);
         break;
     case HF_EVENT_FAILED:
-        say_failed(store, event);
+        append_failed(store, event);
         break;
     default:
         assert(false);
@@ -428,9 +432,9 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
     (void)format;
 }
 
-const char *model_told(struct hf_store *store)
+const char *model_events(struct hf_store *store)
 {
-    memcpy(store->taken, store->told, store->used);
+    memcpy(store->taken, store->events, store->used);
     store->taken[store->used] = '\0';
     store->used = 0;
     return store->taken;
@@ -438,12 +442,12 @@ const char *model_told(struct hf_store *store)
 
 /* --------------------------------------------------------------- clients -- */
 
-void model_renew_in_pieces(struct model *model, size_t most)
+void model_renew_in_pieces(struct leased_model *model, size_t most)
 {
     model->renewal_piece_max = most;
 }
 
-struct hf_store *model_open_with(struct model *model,
+struct hf_store *model_open_with(struct leased_model *model,
                                  const struct hf_engine_host *host,
                                  uint64_t ttl_ms)
 {
@@ -477,7 +481,7 @@ struct hf_store *model_open_with(struct model *model,
     return store;
 }
 
-struct hf_store *model_open(struct model *model,
+struct hf_store *model_open(struct leased_model *model,
                             const struct hf_engine_host *host)
 {
     return model_open_with(model, host, MODEL_TTL_MS);
@@ -499,9 +503,9 @@ void model_crash(struct hf_store *store)
     model_close(store);
 }
 
-void model_as(struct hf_store *store, struct hf_own_ticket *asker)
+void model_set_owner(struct hf_store *store, struct hf_own_ticket *owner)
 {
-    store->asker = asker;
+    store->owner = owner;
 }
 
 struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
@@ -517,7 +521,7 @@ struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
     request->ticket_kind = HF_TICKET_MUTEX;
     request->weight = 1;
     request->payload = "";
-    request->own_ticket = store->asker;
+    request->own_ticket = store->owner;
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }
@@ -538,7 +542,7 @@ static struct hf_request *ask_of(struct hf_store *store,
                                    .weight = 1,
                                    .limit = limit,
                                    .payload = "",
-                                   .own_ticket = store->asker};
+                                   .own_ticket = store->owner};
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }
@@ -567,9 +571,9 @@ struct hf_request *model_member(struct hf_store *store,
 
 /* ----------------------------------------------------------------- model -- */
 
-struct model *model_new(void)
+struct leased_model *model_new(void)
 {
-    struct model *model = calloc(1, sizeof *model);
+    struct leased_model *model = calloc(1, sizeof *model);
     struct lease_watcher watcher = {.notice = on_notice, .arg = model};
 
     assert(model != NULL);
@@ -578,9 +582,9 @@ struct model *model_new(void)
     return model;
 }
 
-void model_free(struct model *model)
+void model_free(struct leased_model *model)
 {
-    struct message *message;
+    struct model_message *message;
     struct hf_store *store;
 
     while ((message = model->messages) != NULL) {
@@ -599,24 +603,25 @@ void model_free(struct model *model)
     free(model);
 }
 
-unsigned model_calls(const struct model *model, enum hf_store_call_kind kind)
+unsigned model_calls(const struct leased_model *model,
+                     enum hf_store_call_kind kind)
 {
     return model->calls[kind];
 }
 
-size_t model_tickets(const struct model *model, const char *queue)
+size_t model_tickets(const struct leased_model *model, const char *queue)
 {
     return lease_server_count(model->server, queue);
 }
 
-bool model_has(const struct model *model, const char *queue, char ticket)
+bool model_has(const struct leased_model *model, const char *queue, char ticket)
 {
     struct hf_ticket_id id = id_of(ticket);
 
     return lease_server_expires_ms(model->server, queue, &id) != 0;
 }
 
-bool model_evict(struct model *model, const char *queue, char ticket)
+bool model_evict(struct leased_model *model, const char *queue, char ticket)
 {
     struct hf_ticket_id id = id_of(ticket);
 
@@ -625,12 +630,12 @@ bool model_evict(struct model *model, const char *queue, char ticket)
 
 /* ---------------------------------------------------------------- faults -- */
 
-void model_freeze(struct model *model, bool frozen)
+void model_freeze(struct leased_model *model, bool frozen)
 {
     model->frozen = frozen;
 }
 
-void model_lose_notices(struct model *model, bool lost)
+void model_lose_notices(struct leased_model *model, bool lost)
 {
     model->lose_notices = lost;
 }
@@ -640,17 +645,17 @@ void model_lose_answers(struct hf_store *store, bool lost)
     store->lose_answers = lost;
 }
 
-void model_refuse(struct model *model, bool refused)
+void model_refuse(struct leased_model *model, bool refused)
 {
     model->refused = refused;
 }
 
 void model_cut(struct hf_store *store, bool late)
 {
-    struct message **at = &store->model->messages;
+    struct model_message **at = &store->model->messages;
 
     while (*at != NULL) {
-        struct message *message = *at;
+        struct model_message *message = *at;
 
         if (late || message->store != store || message->kind != CALL) {
             at = &message->next;
@@ -663,13 +668,13 @@ void model_cut(struct hf_store *store, bool late)
     hf_leased_down(store->leased, HF_EUNREACHABLE, "cut", store->model->now_ms);
 }
 
-void model_step_clock(struct model *model, int64_t ms)
+void model_step_clock(struct leased_model *model, int64_t ms)
 {
     model->stepped_ms += ms;
 }
 
-void model_fail(struct model *model, bool fail, enum hf_store_call_kind kind,
-                enum hf_failure failure)
+void model_fail(struct leased_model *model, bool fail,
+                enum hf_store_call_kind kind, enum hf_failure failure)
 {
     model->fail = fail;
     model->fail_kind = kind;

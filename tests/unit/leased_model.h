@@ -30,41 +30,41 @@
 #define MODEL_SERVER_MS UINT64_C(1700000000000)
 #define MODEL_DELAY_MS UINT64_C(2)
 
-struct model;
+struct leased_model;
 
 /* A client: a store, its machine and its host. */
 struct hf_store;
 
-struct model *model_new(void);
-void model_free(struct model *model);
+struct leased_model *model_new(void);
+void model_free(struct leased_model *model);
 
 /* The next thing happens.  False if nothing ever will. */
-bool model_step(struct model *model);
+bool model_step(struct leased_model *model);
 /* Everything until then happens. */
-void model_run(struct model *model, uint64_t ms);
-uint64_t model_now_ms(const struct model *model);
+void model_run(struct leased_model *model, uint64_t ms);
+uint64_t model_now_ms(const struct leased_model *model);
 
 /* A client that begins to connect.  ${host} NULL: it writes texts. */
-struct hf_store *model_open(struct model *model,
+struct hf_store *model_open(struct leased_model *model,
                             const struct hf_engine_host *host);
 /* The same with another ttl. */
-struct hf_store *model_open_with(struct model *model,
+struct hf_store *model_open_with(struct leased_model *model,
                                  const struct hf_engine_host *host,
                                  uint64_t ttl_ms);
 /* Clients that are opened from now on renew in pieces of so many tickets; 0:
  * in one. */
-void model_renew_in_pieces(struct model *model, size_t most);
+void model_renew_in_pieces(struct leased_model *model, size_t most);
 struct hf_leased *model_leased(struct hf_store *store);
 /* It is gone without a word, or frees what it has. */
 void model_crash(struct hf_store *store);
 void model_close(struct hf_store *store);
 
 /* What was told since the last call, joined by "; ". */
-const char *model_told(struct hf_store *store);
+const char *model_events(struct hf_store *store);
 
 /* Requests of ${store} are ${asker}'s from now on; NULL, as in the beginning:
  * one and the same's. */
-void model_as(struct hf_store *store, struct hf_own_ticket *asker);
+void model_set_owner(struct hf_store *store, struct hf_own_ticket *owner);
 
 /* A request of ${store}, which the model frees at its end. */
 struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
@@ -81,30 +81,32 @@ struct hf_request *model_member(struct hf_store *store,
                                 char ticket, uint32_t limit);
 
 /* Calls that reached the server, of that kind, since the model began. */
-unsigned model_calls(const struct model *model, enum hf_store_call_kind kind);
+unsigned model_calls(const struct leased_model *model,
+                     enum hf_store_call_kind kind);
 
 /* Tickets in ${queue}, those that have run out and not been seen yet too. */
-size_t model_tickets(const struct model *model, const char *queue);
-bool model_has(const struct model *model, const char *queue, char ticket);
+size_t model_tickets(const struct leased_model *model, const char *queue);
+bool model_has(const struct leased_model *model, const char *queue,
+               char ticket);
 
 /* Remove a ticket behind everybody's back.  False if it is not there. */
-bool model_evict(struct model *model, const char *queue, char ticket);
+bool model_evict(struct leased_model *model, const char *queue, char ticket);
 
 /* ---------------------------------------------------------------- faults -- */
 
 /* The server does nothing, and then all that has come meanwhile. */
-void model_freeze(struct model *model, bool frozen);
+void model_freeze(struct leased_model *model, bool frozen);
 /* Notices are lost; answers are; links cannot be made. */
-void model_lose_notices(struct model *model, bool lost);
+void model_lose_notices(struct leased_model *model, bool lost);
 void model_lose_answers(struct hf_store *store, bool lost);
-void model_refuse(struct model *model, bool refused);
+void model_refuse(struct leased_model *model, bool refused);
 /* End a link.  What was sent and has not arrived yet arrives if ${late}. */
 void model_cut(struct hf_store *store, bool late);
 /* The server's wall clock is set on, or back. */
-void model_step_clock(struct model *model, int64_t ms);
+void model_step_clock(struct leased_model *model, int64_t ms);
 /* Answer each call of this kind with a failure of that kind, and if that is
  * UNSURE carry it out; undone by false. */
-void model_fail(struct model *model, bool fail, enum hf_store_call_kind kind,
-                enum hf_failure failure);
+void model_fail(struct leased_model *model, bool fail,
+                enum hf_store_call_kind kind, enum hf_failure failure);
 
 #endif

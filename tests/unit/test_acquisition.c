@@ -2,7 +2,7 @@
 /* Stories of acquisitions while the engine answers: waiting, entering, leaving,
  * giving up.  Those where it does not are in test_unanswered.c, those about
  * time in test_limits.c. */
-#include "stage.h"
+#include "core_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,30 +17,30 @@
 
 static void one_answer_is_enough_for_an_empty_queue(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    assert_int_equal(s->a.token, 101);
-    assert_true(hf_ticket_id_equal(&s->a.ticket_id, &s->mine[0][0]));
-    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), STAGE_SAFE_MS);
-    release(s, &s->a);
-    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);
-    expect(s, "a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a DONE");
-    assert_null(s->core.first);
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    assert_int_equal(f->a.token, 101);
+    assert_true(hf_ticket_id_equal(&f->a.ticket_id, &f->own_ids[0][0]));
+    assert_int_equal(hf_core_safe_until_ms(&f->core, &f->a), CORE_SAFE_MS);
+    release(f, &f->a);
+    assert_int_equal(hf_core_safe_until_ms(&f->core, &f->a), 0);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a RELEASED HF_OK; a DONE");
+    assert_null(f->core.first);
 }
 
 static void a_want_waits_for_the_connection(void **state)
 {
-    struct stage stage;
-    struct stage *s = &stage;
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
 
     (void)state;
-    stage_init(s, 0);
-    want(s, &s->a);
-    expect(s, "");
-    connected(s, 1000, false);
-    expect(s, "STATE CONNECTED; a ENQUEUE a1");
+    core_fixture_init(f, 0);
+    want(f, &f->a);
+    expect(f, "");
+    connected(f, 1000, false);
+    expect(f, "STATE CONNECTED; a ENQUEUE a1");
 }
 
 static void a_wrong_password_is_not_waited_out(void **state)
@@ -49,291 +49,291 @@ static void a_wrong_password_is_not_waited_out(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct stage stage;
-        struct stage *s = &stage;
+        struct core_fixture core_fixture;
+        struct core_fixture *f = &core_fixture;
 
-        stage_init(s, 0);
-        want(s, &s->a);
-        trouble(s, HF_EUNREACHABLE, "refused");
-        ring(s);
-        assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_CONNECT_MS);
-        expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
+        core_fixture_init(f, 0);
+        want(f, &f->a);
+        report_connection_error(f, HF_EUNREACHABLE, "refused");
+        wake(f);
+        assert_int_equal(f->now_ms, CORE_START_MS + CORE_CONNECT_MS);
+        expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
 
-        stage_init(s, 0);
-        want(s, &s->a);
-        trouble(s, finals[i], "one of two: wrong password");
-        at(s, s->now_ms + 1);
-        expect(s, "");
-        trouble_for_good(s, finals[i], "here: wrong password");
-        ring(s);
-        assert_int_equal(s->now_ms, STAGE_START_MS + 1);
-        assert_int_equal(s->a.status, finals[i]);
+        core_fixture_init(f, 0);
+        want(f, &f->a);
+        report_connection_error(f, finals[i], "one of two: wrong password");
+        set_time(f, f->now_ms + 1);
+        expect(f, "");
+        report_final_error(f, finals[i], "here: wrong password");
+        wake(f);
+        assert_int_equal(f->now_ms, CORE_START_MS + 1);
+        assert_int_equal(f->a.status, finals[i]);
         assert_non_null(
-            strstr(hf_acquisition_text(&s->a), ": here: wrong password"));
+            strstr(hf_acquisition_text(&f->a), ": here: wrong password"));
     }
 }
 
 /* Whoever was let in once, is let in again. */
 static void a_refusal_after_a_connection_is_waited_out(void **state)
 {
-    STAGE(s, 0);
-    queue_a(s);
-    suspended(s);
-    expect(s, "STATE SUSPENDED");
-    trouble_for_good(s, HF_EDENIED, "the passwords are just being changed");
-    at(s, s->now_ms + 1);
-    expect(s, "");
-    connected(s, s->now_ms, true);
-    assert_true(hf_session_usable(&s->core.session));
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    report_final_error(f, HF_EDENIED, "the passwords are just being changed");
+    set_time(f, f->now_ms + 1);
+    expect(f, "");
+    connected(f, f->now_ms, true);
+    assert_true(hf_session_usable(&f->core.session));
 }
 
 static void a_longer_hold_watches_its_own_ticket(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    at(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS - 1);
-    expect(s, "");
-    ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS);
-    expect(s, "a WATCH a1");
-    watching(s, "a WATCH a1");
-    release(s, &s->a);
-    expect(s, "a UNWATCH a1; a REMOVE a1");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    set_time(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS - 1);
+    expect(f, "");
+    wake(f);
+    assert_int_equal(f->now_ms, CORE_START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(f, "a WATCH a1");
+    watching(f, "a WATCH a1");
+    release(f, &f->a);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
 static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
 {
-    STAGE(s, 0);
-    enqueue_a_in(s, "x y z a1");
-    expect(s, "a WAITING 3; a WATCH z; a WATCH a1");
-    assert_string_equal(hf_shared_text_get(s->a.holder), "a stranger");
+    CORE_FIXTURE(f, 0);
+    enqueue_a_in(f, "x y z a1");
+    expect(f, "a WAITING 3; a WATCH z; a WATCH a1");
+    assert_string_equal(hf_shared_text_get(f->a.holder), "a stranger");
 }
 
 static void a_list_decides_after_the_one_before_went(void **state)
 {
-    STAGE(s, 0);
-    queue_a(s);
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "a1");
-    expect(s, "a GRANTED");
-    at(s, 2000); /* its own watch has been there all along */
-    expect(s, "");
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "a1");
+    expect(f, "a GRANTED");
+    set_time(f, 2000); /* its own watch has been there all along */
+    expect(f, "");
 }
 
 static void where_nobody_can_come_ahead_no_list_is_needed(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    queue_a(s);
-    watching(s, "a WATCH x");
-    gone(s, "a WATCH x");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    queue_a_behind_x(f);
+    watching(f, "a WATCH x");
+    gone(f, "a WATCH x");
+    expect(f, "a GRANTED");
 }
 
 static void one_of_two_that_goes_does_not_admit(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    enqueue_a_in(s, "x y a1");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
-    gone(s, "a WATCH y");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "x a1");
-    expect(s, "a WAITING 1; a WATCH x");
-    gone(s, "a WATCH x");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
+    gone(f, "a WATCH y");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "x a1");
+    expect(f, "a WAITING 1; a WATCH x");
+    gone(f, "a WATCH x");
+    expect(f, "a GRANTED");
 }
 
 static void a_watch_may_be_answered_gone(void **state)
 {
-    STAGE(s, 0);
-    queue_a(s);
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "x a1"); /* it is still going */
-    expect(s, "a WAITING 1; a WATCH x");
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "x a1"); /* it is still going */
+    expect(f, "a WAITING 1; a WATCH x");
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
 }
 
 /* ------------------------------------------------------------ look-ahead -- */
 
 static void the_last_step_needs_no_list_in_a_deep_queue(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    enqueue_a_in(s, "v w x y a1");
-    expect(s, "a WAITING 4; a WATCH y; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "y a1");
-    expect(s, "a WAITING 1");
-    gone(s, "a WATCH y");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    enqueue_a_in(f, "v w x y a1");
+    expect(f, "a WAITING 4; a WATCH y; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "y a1");
+    expect(f, "a WAITING 1");
+    gone(f, "a WATCH y");
+    expect(f, "a GRANTED");
 }
 
 static void both_may_go_while_the_list_is_under_way(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    enqueue_a_in(s, "x y a1");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    gone(s, "a WATCH y");
-    expect(s, "a GRANTED");
-    listed(s, "a LIST", "a1");
-    expect(s, "");
-    release(s, &s->a);
-    expect(s, "a UNWATCH a1; a REMOVE a1");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    gone(f, "a WATCH y");
+    expect(f, "a GRANTED");
+    listed(f, "a LIST", "a1");
+    expect(f, "");
+    release(f, &f->a);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
 static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
 {
-    STAGE(s, HF_ENGINE_WATCHES_TWO);
-    enqueue_a_in(s, "x y a1");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    gone(s, "a WATCH y");
-    expect(s, "");
-    listed(s, "a LIST", "y a1"); /* taken before y went */
-    expect(s, "a LIST");
-    listed(s, "a LIST", "a1");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, HF_ENGINE_WATCHES_TWO);
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    gone(f, "a WATCH y");
+    expect(f, "");
+    listed(f, "a LIST", "y a1"); /* taken before y went */
+    expect(f, "a LIST");
+    listed(f, "a LIST", "a1");
+    expect(f, "a GRANTED");
 }
 
 static void right_watches_are_kept_and_the_others_taken_back(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    enqueue_a_in(s, "w x y a1");
-    expect(s, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH y");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "w a1"); /* x has gone, its GONE is on the way */
-    expect(s, "a WAITING 1; a UNWATCH x; a WATCH w");
-    gone(s, "a WATCH w");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    enqueue_a_in(f, "w x y a1");
+    expect(f, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH y");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "w a1"); /* x has gone, its GONE is on the way */
+    expect(f, "a WAITING 1; a UNWATCH x; a WATCH w");
+    gone(f, "a WATCH w");
+    expect(f, "a GRANTED");
 }
 
 /* GONE overtakes the UNWATCH that is still on its way. */
 static void the_end_of_a_watch_taken_back_means_nothing(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    enqueue_a_in(s, "w x y a1");
-    expect(s, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH y");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "w a1");
-    gone(s, "a WATCH x");
-    expect(s, "a WAITING 1; a WATCH w");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    enqueue_a_in(f, "w x y a1");
+    expect(f, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH y");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "w a1");
+    gone(f, "a WATCH x");
+    expect(f, "a WAITING 1; a WATCH w");
 }
 
 static void the_place_is_reported_as_often_as_asked(void **state)
 {
-    STAGE(s, 0);
-    s->a.report_every_ms = 300;
-    enqueue_a_in(s, "x y a1");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
-    ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + 300);
-    expect(s, "a LIST");
-    listed(s, "a LIST", "x y a1");
-    expect(s, "a WAITING 2");
-    ring(s);
-    expect(s, "a LIST");
+    CORE_FIXTURE(f, 0);
+    f->a.report_every_ms = 300;
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
+    wake(f);
+    assert_int_equal(f->now_ms, CORE_START_MS + 300);
+    expect(f, "a LIST");
+    listed(f, "a LIST", "x y a1");
+    expect(f, "a WAITING 2");
+    wake(f);
+    expect(f, "a LIST");
     /* Slower answers than reports put nothing off. */
-    at(s, s->now_ms + 300);
-    at(s, s->now_ms + 300);
-    expect(s, "");
-    listed(s, "a LIST", "a1");
-    expect(s, "a GRANTED; a UNWATCH y");
+    set_time(f, f->now_ms + 300);
+    set_time(f, f->now_ms + 300);
+    expect(f, "");
+    listed(f, "a LIST", "a1");
+    expect(f, "a GRANTED; a UNWATCH y");
 }
 
 /* ----------------------------------------------------------------- kinds -- */
 
 static void readers_enter_together(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    s->a.kind = HF_TICKET_READ;
-    enqueue_a_in(s, "x/r y/r a1");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    f->a.kind = HF_TICKET_READ;
+    enqueue_a_in(f, "x/r y/r a1");
+    expect(f, "a GRANTED");
 }
 
 static void a_reader_behind_a_writer_enters_when_it_goes(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    s->a.kind = HF_TICKET_READ;
-    enqueue_a_in(s, "x/w y/r a1");
-    expect(s, "a WAITING 2; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    f->a.kind = HF_TICKET_READ;
+    enqueue_a_in(f, "x/w y/r a1");
+    expect(f, "a WAITING 2; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a GRANTED");
 }
 
 static void a_writer_behind_a_writer_always_lists(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    s->a.kind = HF_TICKET_WRITE;
-    enqueue_a_in(s, "x/w a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "y/r a1"); /* x was downgraded */
-    expect(s, "a WAITING 1; a WATCH y");
-    gone(s, "a WATCH y");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    f->a.kind = HF_TICKET_WRITE;
+    enqueue_a_in(f, "x/w a1");
+    expect(f, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "y/r a1"); /* x was downgraded */
+    expect(f, "a WAITING 1; a WATCH y");
+    gone(f, "a WATCH y");
+    expect(f, "a GRANTED");
 }
 
 /* As kazoo's names show them, one's own included. */
-static void kinds_that_are_not_told_exclude_each_other(void **state)
+static void unknown_kinds_exclude_each_other(void **state)
 {
     static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX,
                                                 HF_TICKET_WRITE};
 
     for (size_t i = 0; i < 2; i++) {
-        STAGE(s, ALL_TRAITS);
-        s->a.kind = kinds[i];
-        enqueue_a_in(s, "x/x a1/x");
-        expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
-        gone(s, "a WATCH x");
-        expect(s, "a LIST");
-        listed(s, "a LIST", "a1/x");
-        expect(s, "a GRANTED");
+        CORE_FIXTURE(f, ALL_TRAITS);
+        f->a.kind = kinds[i];
+        enqueue_a_in(f, "x/x a1/x");
+        expect(f, "a WAITING 1; a WATCH x; a WATCH a1");
+        gone(f, "a WATCH x");
+        expect(f, "a LIST");
+        listed(f, "a LIST", "a1/x");
+        expect(f, "a GRANTED");
     }
 }
 
-static void a_reader_passes_no_ticket_of_a_kind_not_told(void **state)
+static void a_reader_passes_no_ticket_of_an_unknown_kind(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    s->a.kind = HF_TICKET_READ;
-    enqueue_a_in(s, "x/x y/r a1");
-    expect(s, "a WAITING 2; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    f->a.kind = HF_TICKET_READ;
+    enqueue_a_in(f, "x/x y/r a1");
+    expect(f, "a WAITING 2; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a GRANTED");
 }
 
 /* It was a writer, that reads now. */
-static void a_mutex_behind_a_downgrade_hears_whose_name_it_is(void **state)
+static void a_mutex_behind_a_downgrade_learns_whose_name_it_is(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    enqueue_a_in(s, "x/x a1/x");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "y/r a1/x");
-    expect(s, "a UNWATCH a1; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EKIND; a DONE");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    enqueue_a_in(f, "x/x a1/x");
+    expect(f, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "y/r a1/x");
+    expect(f, "a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_EKIND; a DONE");
 }
 
 static void another_kind_ahead_ends_it(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    enqueue_a_in(s, "x/w a1");
-    expect(s, "a REMOVE a1");
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "read/write"));
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EKIND; a DONE");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    enqueue_a_in(f, "x/w a1");
+    expect(f, "a REMOVE a1");
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "read/write"));
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_EKIND; a DONE");
 }
 
-static void what_the_name_is_in_use_for_is_told(void **state)
+static void what_the_name_is_in_use_for_is_reported(void **state)
 {
     static const struct {
         enum hf_ticket_kind wanted;
@@ -357,13 +357,13 @@ static void what_the_name_is_in_use_for_is_told(void **state)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        STAGE(s, ALL_TRAITS);
-        s->a.kind = rows[i].wanted;
-        enqueue_a_in(s, rows[i].queue);
-        expect(s, "a REMOVE a1");
-        withdrawn(s, "a REMOVE a1", true);
-        expect(s, "a ENDED HF_EKIND; a DONE");
-        assert_non_null(strstr(hf_acquisition_text(&s->a), rows[i].text));
+        CORE_FIXTURE(f, ALL_TRAITS);
+        f->a.kind = rows[i].wanted;
+        enqueue_a_in(f, rows[i].queue);
+        expect(f, "a REMOVE a1");
+        removed(f, "a REMOVE a1", true);
+        expect(f, "a ENDED HF_EKIND; a DONE");
+        assert_non_null(strstr(hf_acquisition_text(&f->a), rows[i].text));
     }
 }
 
@@ -371,246 +371,246 @@ static void what_the_name_is_in_use_for_is_told(void **state)
 
 static void fn09_a_cancelled_wait_ends_when_its_ticket_is_gone(void **state)
 {
-    STAGE(s, 0);
-    queue_a(s);
-    cancel(s, &s->a);
-    cancel(s, &s->a);
-    expect(s, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a ENDED HF_ECANCELLED; a DONE");
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    cancel(f, &f->a);
+    cancel(f, &f->a);
+    expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", false);
+    expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void requests_nobody_has_seen_are_not_made(void **state)
 {
-    STAGE(s, 0);
-    want(s, &s->a);
-    cancel(s, &s->a);
-    expect(s, "a ENDED HF_ECANCELLED; a DONE");
+    CORE_FIXTURE(f, 0);
+    want(f, &f->a);
+    cancel(f, &f->a);
+    expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 static void a_cancel_that_comes_late_changes_nothing(void **state)
 {
-    STAGE(s, 0);
-    enqueue_a_in(s, "a1");
-    cancel(s, &s->a);
-    expect(s, "a GRANTED");
-    cancel(s, &s->a);
-    expect(s, "");
-    release(s, &s->a);
-    cancel(s, &s->a);
-    expect(s, "a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    cancel(s, &s->a);
-    expect(s, "a RELEASED HF_OK; a DONE");
+    CORE_FIXTURE(f, 0);
+    enqueue_a_in(f, "a1");
+    cancel(f, &f->a);
+    expect(f, "a GRANTED");
+    cancel(f, &f->a);
+    expect(f, "");
+    release(f, &f->a);
+    cancel(f, &f->a);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    cancel(f, &f->a);
+    expect(f, "a RELEASED HF_OK; a DONE");
 }
 
 static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
 {
-    STAGE(s, 0);
-    queue_a(s);
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    cancel(s, &s->a);
-    expect(s, "a UNWATCH a1; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ECANCELLED");
-    listed(s, "a LIST", "x a1");
-    expect(s, "a DONE");
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    cancel(f, &f->a);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ECANCELLED");
+    listed(f, "a LIST", "x a1");
+    expect(f, "a DONE");
 }
 
 /* -------------------------------------------------------------- eviction -- */
 
-static void an_evicted_holder_hears_of_it(void **state)
+static void an_evicted_holder_learns_of_it(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    at(s, 1005);
-    expect(s, "a WATCH a1");
-    gone(s, "a WATCH a1");
-    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);
-    expect(s, "a LOST");
-    release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a DONE");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    set_time(f, 1005);
+    expect(f, "a WATCH a1");
+    gone(f, "a WATCH a1");
+    assert_int_equal(hf_core_safe_until_ms(&f->core, &f->a), 0);
+    expect(f, "a LOST");
+    release(f, &f->a);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void a_release_before_the_loss_was_heard_tells_once(void **state)
+static void a_release_before_the_loss_was_received_reports_once(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    at(s, 1005);
-    expect(s, "a WATCH a1");
-    gone(s, "a WATCH a1");
-    release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a DONE");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    set_time(f, 1005);
+    expect(f, "a WATCH a1");
+    gone(f, "a WATCH a1");
+    release(f, &f->a);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void fn11_a_release_finds_that_somebody_was_faster(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    release(s, &s->a);
-    expect(s, "a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", false);
-    expect(s, "a RELEASED HF_ELOST; a DONE");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    release(f, &f->a);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", false);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
 /* Only the end of the session takes it out: nobody can wait for that. */
 static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    release(s, &s->a);
-    expect(s, "a REMOVE a1");
-    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
-    expect(s, "a RELEASED HF_EDENIED");
-    assert_string_equal(hf_acquisition_text(&s->a), "not yours");
-    ring(s);
-    expect(s, "a REMOVE a1");
-    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
-    expect(s, "");
-    ring(s);
-    expect(s, "a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a DONE");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    release(f, &f->a);
+    expect(f, "a REMOVE a1");
+    failed_as(f, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
+    expect(f, "a RELEASED HF_EDENIED");
+    assert_string_equal(hf_acquisition_text(&f->a), "not yours");
+    wake(f);
+    expect(f, "a REMOVE a1");
+    failed_as(f, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
+    expect(f, "");
+    wake(f);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a DONE");
 }
 
 /* What may pass is waited for. */
 static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    release(s, &s->a);
-    expect(s, "a REMOVE a1");
-    failed_as(s, "a REMOVE a1", HF_FAILURE_FATAL, HF_ELIMIT, "no thread");
-    expect(s, "");
-    ring(s);
-    expect(s, "a REMOVE a1");
-    failed_as(s, "a REMOVE a1", HF_FAILURE_RETRY, HF_EDENIED, "not now");
-    expect(s, "");
-    ring(s);
-    expect(s, "a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a DONE");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    release(f, &f->a);
+    expect(f, "a REMOVE a1");
+    failed_as(f, "a REMOVE a1", HF_FAILURE_FATAL, HF_ELIMIT, "no thread");
+    expect(f, "");
+    wake(f);
+    expect(f, "a REMOVE a1");
+    failed_as(f, "a REMOVE a1", HF_FAILURE_RETRY, HF_EDENIED, "not now");
+    expect(f, "");
+    wake(f);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a RELEASED HF_OK; a DONE");
 }
 
 static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
 {
-    STAGE(s, 0);
-    queue_a(s);
-    gone(s, "a WATCH a1");
-    expect(s, "a UNWATCH x");
-    assert_int_equal(s->a.displaced, 0); /* it has no other place yet */
-    ring(s);
-    expect(s, "a ENQUEUE a2");
-    enqueued(s, "a ENQUEUE a2", "x y a2");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH a2");
-    assert_int_equal(s->a.displaced, 1);
-    gone(s, "a WATCH y");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "x"); /* purged, unless the list is wrong */
-    expect(s, "a UNWATCH a2; a REMOVE a2");
-    withdrawn(s, "a REMOVE a2", false);
-    ring(s);
-    expect(s, "a ENQUEUE a3");
-    enqueued(s, "a ENQUEUE a3", "a3");
-    expect(s, "a GRANTED");
-    assert_int_equal(s->a.token, 103);
-    assert_int_equal(s->a.displaced, 2);
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    gone(f, "a WATCH a1");
+    expect(f, "a UNWATCH x");
+    assert_int_equal(f->a.displaced, 0); /* it has no other place yet */
+    wake(f);
+    expect(f, "a ENQUEUE a2");
+    enqueued(f, "a ENQUEUE a2", "x y a2");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH a2");
+    assert_int_equal(f->a.displaced, 1);
+    gone(f, "a WATCH y");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "x"); /* purged, unless the list is wrong */
+    expect(f, "a UNWATCH a2; a REMOVE a2");
+    removed(f, "a REMOVE a2", false);
+    wake(f);
+    expect(f, "a ENQUEUE a3");
+    enqueued(f, "a ENQUEUE a3", "a3");
+    expect(f, "a GRANTED");
+    assert_int_equal(f->a.token, 103);
+    assert_int_equal(f->a.displaced, 2);
 }
 
 static void a_late_list_shows_a_holder_its_eviction(void **state)
 {
-    STAGE(s, ALL_TRAITS);
-    enqueue_a_in(s, "x y a1");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    gone(s, "a WATCH y");
-    expect(s, "a GRANTED");
-    listed(s, "a LIST", "z");
-    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1");
+    CORE_FIXTURE(f, ALL_TRAITS);
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    gone(f, "a WATCH y");
+    expect(f, "a GRANTED");
+    listed(f, "a LIST", "z");
+    expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
 /* ----------------------------------------------------------- the session -- */
 
 static void a_waiter_rides_out_a_suspension(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    queue_a(s);
-    suspended(s);
-    at(s, 9000);
-    expect(s, "STATE SUSPENDED");
-    connected(s, 9000, true);
-    expect(s, "STATE CONNECTED; a LIST");
-    gone(s, "a WATCH x"); /* no admission on what was known before */
-    expect(s, "");
-    listed(s, "a LIST", "x a1");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "a1");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    queue_a_behind_x(f);
+    suspended(f);
+    set_time(f, 9000);
+    expect(f, "STATE SUSPENDED");
+    connected(f, 9000, true);
+    expect(f, "STATE CONNECTED; a LIST");
+    gone(f, "a WATCH x"); /* no admission on what was known before */
+    expect(f, "");
+    listed(f, "a LIST", "x a1");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "a1");
+    expect(f, "a GRANTED");
 }
 
 static void a_watch_may_end_while_the_link_is_down(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    queue_a(s);
-    suspended(s);
-    gone(s, "a WATCH x");
-    expect(s, "STATE SUSPENDED");
-    connected(s, 1000, true);
-    expect(s, "STATE CONNECTED; a LIST");
-    listed(s, "a LIST", "a1");
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    queue_a_behind_x(f);
+    suspended(f);
+    gone(f, "a WATCH x");
+    expect(f, "STATE SUSPENDED");
+    connected(f, 1000, true);
+    expect(f, "STATE CONNECTED; a LIST");
+    listed(f, "a LIST", "a1");
+    expect(f, "a GRANTED");
 }
 
 static void a_waiter_starts_again_in_a_new_session(void **state)
 {
-    STAGE(s, 0);
-    queue_a(s);
-    session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST");
-    connected(s, 1000, false);
-    expect(s, "STATE CONNECTED; a ENQUEUE a2");
-    enqueued(s, "a ENQUEUE a2", "a2");
-    expect(s, "a GRANTED");
-    assert_int_equal(s->a.token, 102);
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    session_lost(f, HF_ELOST);
+    expect(f, "STATE LOST");
+    connected(f, 1000, false);
+    expect(f, "STATE CONNECTED; a ENQUEUE a2");
+    enqueued(f, "a ENQUEUE a2", "a2");
+    expect(f, "a GRANTED");
+    assert_int_equal(f->a.token, 102);
 }
 
 static void a_session_refused_for_good_ends_the_wait(void **state)
 {
-    struct stage stage;
-    struct stage *s = &stage;
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
 
     (void)state;
-    stage_init(s, 0);
-    want(s, &s->a);
-    session_lost(s, HF_EDENIED);
-    expect(s, "a ENDED HF_EDENIED; a DONE");
+    core_fixture_init(f, 0);
+    want(f, &f->a);
+    session_lost(f, HF_EDENIED);
+    expect(f, "a ENDED HF_EDENIED; a DONE");
 }
 
 static void a_release_waits_for_the_link_or_the_end(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    suspended(s);
-    release(s, &s->a);
-    expect(s, "STATE SUSPENDED");
-    session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; a RELEASED HF_ELOST; a DONE");
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "did not confirm"));
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    suspended(f);
+    release(f, &f->a);
+    expect(f, "STATE SUSPENDED");
+    session_lost(f, HF_ELOST);
+    expect(f, "STATE LOST; a RELEASED HF_ELOST; a DONE");
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "did not confirm"));
 }
 
 /* Somebody else ended the session, and another client was admitted before this
  * one released. */
 static void a_session_that_ends_confirms_no_release(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    release(s, &s->a);
-    expect(s, "a REMOVE a1");
-    failed(s, "a REMOVE a1", HF_FAILURE_UNSURE);
-    session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; a RELEASED HF_ELOST; a DONE");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    release(f, &f->a);
+    expect(f, "a REMOVE a1");
+    failed(f, "a REMOVE a1", HF_FAILURE_UNSURE);
+    session_lost(f, HF_ELOST);
+    expect(f, "STATE LOST; a RELEASED HF_ELOST; a DONE");
 }
 
 int main(void)
@@ -635,17 +635,17 @@ int main(void)
         cmocka_unit_test(readers_enter_together),
         cmocka_unit_test(a_reader_behind_a_writer_enters_when_it_goes),
         cmocka_unit_test(a_writer_behind_a_writer_always_lists),
-        cmocka_unit_test(kinds_that_are_not_told_exclude_each_other),
-        cmocka_unit_test(a_reader_passes_no_ticket_of_a_kind_not_told),
-        cmocka_unit_test(a_mutex_behind_a_downgrade_hears_whose_name_it_is),
+        cmocka_unit_test(unknown_kinds_exclude_each_other),
+        cmocka_unit_test(a_reader_passes_no_ticket_of_an_unknown_kind),
+        cmocka_unit_test(a_mutex_behind_a_downgrade_learns_whose_name_it_is),
         cmocka_unit_test(another_kind_ahead_ends_it),
-        cmocka_unit_test(what_the_name_is_in_use_for_is_told),
+        cmocka_unit_test(what_the_name_is_in_use_for_is_reported),
         cmocka_unit_test(fn09_a_cancelled_wait_ends_when_its_ticket_is_gone),
         cmocka_unit_test(requests_nobody_has_seen_are_not_made),
         cmocka_unit_test(a_cancel_that_comes_late_changes_nothing),
         cmocka_unit_test(a_list_under_way_does_not_hold_up_a_cancel),
-        cmocka_unit_test(an_evicted_holder_hears_of_it),
-        cmocka_unit_test(a_release_before_the_loss_was_heard_tells_once),
+        cmocka_unit_test(an_evicted_holder_learns_of_it),
+        cmocka_unit_test(a_release_before_the_loss_was_received_reports_once),
         cmocka_unit_test(fn11_a_release_finds_that_somebody_was_faster),
         cmocka_unit_test(a_release_that_is_denied_says_so_and_is_tried_on),
         cmocka_unit_test(a_release_that_fails_otherwise_is_tried_on_in_silence),

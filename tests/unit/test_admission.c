@@ -75,8 +75,8 @@ static bool same_lock(const struct hf_ticket *seen, enum hf_ticket_kind kind)
            family(seen->kind) == family(kind);
 }
 
-static bool any_stranger_ahead(const struct hf_ticket *tickets, size_t mine,
-                               enum hf_ticket_kind kind)
+static bool any_other_ahead(const struct hf_ticket *tickets, size_t mine,
+                            enum hf_ticket_kind kind)
 {
     for (size_t i = 0; i < mine; i++) {
         if (!same_lock(&tickets[i], kind))
@@ -128,7 +128,7 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
     hf_admission_mark_admitted(&snapshot, marks);
     assert_int_equal(marks[mine], admission.answer == HF_ADMITTED);
     assert_int_equal(admission.ahead, mine);
-    if (any_stranger_ahead(tickets, mine, kind)) {
+    if (any_other_ahead(tickets, mine, kind)) {
         assert_int_equal(admission.answer, HF_WRONG_KIND);
         assert_false(same_lock(admission.nearest, kind));
         assert_true(place_of(admission.nearest) < mine);
@@ -192,7 +192,7 @@ static void check_each_kind(const struct hf_ticket *tickets, size_t count,
     }
 }
 
-static void fn43_every_small_queue_is_judged_by_the_rule(void **state)
+static void fn43_the_rule_holds_for_every_small_queue(void **state)
 {
     struct hf_ticket tickets[LONGEST];
     unsigned queues = 1;
@@ -247,7 +247,7 @@ static void nobody_is_admitted_beside_a_conflict(void **state)
     }
 }
 
-static void a_missing_ticket_is_said_to_be_missing(void **state)
+static void a_missing_ticket_is_reported_missing(void **state)
 {
     struct hf_ticket tickets[2];
     struct hf_snapshot snapshot = {tickets, 2, 0};
@@ -357,9 +357,9 @@ static void leases_do_not_mix_with_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fn43_every_small_queue_is_judged_by_the_rule),
+        cmocka_unit_test(fn43_the_rule_holds_for_every_small_queue),
         cmocka_unit_test(nobody_is_admitted_beside_a_conflict),
-        cmocka_unit_test(a_missing_ticket_is_said_to_be_missing),
+        cmocka_unit_test(a_missing_ticket_is_reported_missing),
         cmocka_unit_test(a_reader_waits_for_the_nearest_writer),
         cmocka_unit_test(what_may_be_of_several_kinds_is_waited_for),
         cmocka_unit_test(leases_wait_for_room),

@@ -8,17 +8,18 @@
 
 #include <cmocka.h>
 
-#include "desk.h"
+#include "operation_fixture.h"
 
-static void begin(struct desk *s, uint64_t wait_ms)
+static void begin(struct operation_fixture *s, uint64_t wait_ms)
 {
-    desk_init(s, HF_REQUEST_WATCH_QUEUE, "b", wait_ms);
+    operation_fixture_init(s, HF_REQUEST_WATCH_QUEUE, "b", wait_ms);
     s->operation.only_try = wait_ms == 0;
-    desk_connect(s, false);
-    desk_inquire(s);
+    operation_fixture_connect(s, false);
+    operation_fixture_start(s);
 }
 
-static struct hf_event listed(struct desk *s, const struct hf_ticket *mark)
+static struct hf_event listed(struct operation_fixture *s,
+                              const struct hf_ticket *flag)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
 
@@ -26,40 +27,41 @@ static struct hf_event listed(struct desk *s, const struct hf_ticket *mark)
     assert_int_equal(s->request->ticket_kind, HF_TICKET_BARRIER);
     event.as.answer.request = s->request;
     event.as.answer.snapshot =
-        (struct hf_snapshot){mark, mark != NULL ? 1 : 0, 0};
+        (struct hf_snapshot){flag, flag != NULL ? 1 : 0, 0};
     return event;
 }
 
 /* It is up, raised for the ${nth} time; 0: it is down. */
-static void seen(struct desk *s, uint64_t nth)
+static void seen(struct operation_fixture *s, uint64_t nth)
 {
-    struct hf_ticket mark = {.kind = HF_TICKET_BARRIER, .token = nth};
+    struct hf_ticket flag = {.kind = HF_TICKET_BARRIER, .token = nth};
 
-    desk_step(s, listed(s, nth == 0 ? NULL : &mark));
+    operation_fixture_step(s, listed(s, nth == 0 ? NULL : &flag));
 }
 
-static void recall(struct desk *s)
+static void recall(struct operation_fixture *s)
 {
-    desk_step(s, (struct hf_event){.kind = HF_EVENT_CANCEL_OPERATION,
-                                   .as.operation = &s->operation});
+    operation_fixture_step(s,
+                           (struct hf_event){.kind = HF_EVENT_CANCEL_OPERATION,
+                                             .as.operation = &s->operation});
 }
 
 /* ---------------------------------------------------------------------- */
 
 static void a_barrier_that_is_down_is_passed(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 0);
     assert_int_equal(s.forgets, 1); /* the look goes on until then */
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
 }
 
 static void fn66_a_wake_up_is_no_passage(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
@@ -67,46 +69,46 @@ static void fn66_a_wake_up_is_no_passage(void **state)
         seen(&s, 7);
         assert_int_equal(s.requests, i);
         assert_int_equal(s.answered, 0);
-        desk_changed(&s);
+        operation_fixture_changed(&s);
         assert_int_equal(s.requests, i + 1); /* it looks at once */
     }
     seen(&s, 0);
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
 }
 
 /* And a loop of looks turns with events only. */
-static void fn66_nothing_is_asked_without_news(void **state)
+static void fn66_nothing_is_asked_without_an_event(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     assert_true(hf_core_wake_at_ms(&s.core) == HF_FOREVER);
-    desk_tick(&s, DESK_START_MS + 1000000);
+    operation_fixture_tick(&s, OPERATION_START_MS + 1000000);
     assert_int_equal(s.requests, 1);
     assert_int_equal(s.answered, 0);
 }
 
 static void a_barrier_raised_anew_was_down(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    desk_changed(&s);
+    operation_fixture_changed(&s);
     seen(&s, 8);
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
 }
 
-static void news_may_overtake_the_list(void **state)
+static void an_event_may_overtake_the_list(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
-    desk_changed(&s);
+    operation_fixture_changed(&s);
     assert_int_equal(s.answered, 0);
     assert_int_equal(s.requests, 2);
     seen(&s, 7);
@@ -115,168 +117,171 @@ static void news_may_overtake_the_list(void **state)
 
 static void a_try_does_not_wait(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, 0);
     seen(&s, 7);
     assert_int_equal(s.forgets, 1);
-    desk_expect_end(&s, HF_EBUSY);
+    operation_fixture_expect_end(&s, HF_EBUSY);
     begin(&s, 0);
     seen(&s, 0);
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
     begin(&s, 0);
-    desk_tick(&s, DESK_START_MS + DESK_CONNECT_MS);
-    desk_expect_end(&s, HF_ETIMEDOUT);
+    operation_fixture_tick(&s, OPERATION_START_MS + OPERATION_CONNECT_MS);
+    operation_fixture_expect_end(&s, HF_ETIMEDOUT);
 }
 
 static void a_wait_ends_in_time(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, 500);
     seen(&s, 7);
-    assert_int_equal(hf_core_wake_at_ms(&s.core), DESK_START_MS + 500);
-    desk_tick(&s, DESK_START_MS + 500);
+    assert_int_equal(hf_core_wake_at_ms(&s.core), OPERATION_START_MS + 500);
+    operation_fixture_tick(&s, OPERATION_START_MS + 500);
     assert_int_equal(s.forgets, 1);
-    desk_expect_end(&s, HF_ETIMEDOUT);
+    operation_fixture_expect_end(&s, HF_ETIMEDOUT);
     assert_non_null(strstr(s.operation.text, "still up"));
 }
 
 /* The engine, which has been asked and has not answered, is told to forget. */
 static void a_wait_can_be_cancelled_at_any_time(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     recall(&s);
     assert_int_equal(s.forgets, 1);
-    desk_expect_end(&s, HF_ECANCELLED);
+    operation_fixture_expect_end(&s, HF_ECANCELLED);
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     recall(&s);
     assert_int_equal(s.forgets, 1);
-    desk_expect_end(&s, HF_ECANCELLED);
+    operation_fixture_expect_end(&s, HF_ECANCELLED);
 }
 
-static void the_engine_does_not_hear_of_what_was_over_before(void **state)
+static void the_engine_does_not_learn_of_what_was_over_before(void **state)
 {
-    struct hf_event inquire = {.kind = HF_EVENT_START_OPERATION};
+    struct hf_event start = {.kind = HF_EVENT_START_OPERATION};
     struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
-    desk_init(&s, HF_REQUEST_WATCH_QUEUE, "q", HF_FOREVER);
-    desk_connect(&s, false);
-    inquire.as.operation = event.as.operation = &s.operation;
-    desk_step_only(&s, inquire);
-    desk_step_only(&s, event);
-    desk_take(&s);
+    operation_fixture_init(&s, HF_REQUEST_WATCH_QUEUE, "q", HF_FOREVER);
+    operation_fixture_connect(&s, false);
+    start.as.operation = event.as.operation = &s.operation;
+    operation_fixture_step_only(&s, start);
+    operation_fixture_step_only(&s, event);
+    operation_fixture_take(&s);
     assert_int_equal(s.requests, 0);
     assert_int_equal(s.forgets, 0);
-    desk_expect_end(&s, HF_ECANCELLED);
+    operation_fixture_expect_end(&s, HF_ECANCELLED);
 }
 
 /* What the engine says before it hears that is of no account. */
 static void answers_cross_the_end(void **state)
 {
-    struct hf_ticket mark = {.kind = HF_TICKET_BARRIER, .token = 7};
+    struct hf_ticket flag = {.kind = HF_TICKET_BARRIER, .token = 7};
     struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     event.as.operation = &s.operation;
     begin(&s, HF_FOREVER);
-    desk_step_only(&s, event);
-    desk_step_only(&s, listed(&s, &mark)); /* it goes on: to be forgotten */
-    desk_take(&s);
+    operation_fixture_step_only(&s, event);
+    operation_fixture_step_only(
+        &s, listed(&s, &flag)); /* it goes on: to be forgotten */
+    operation_fixture_take(&s);
     assert_int_equal(s.forgets, 1);
-    desk_expect_end(&s, HF_ECANCELLED);
+    operation_fixture_expect_end(&s, HF_ECANCELLED);
 
     begin(&s, HF_FOREVER);
-    desk_step_only(&s, event);
-    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_QUEUE_CHANGED,
-                                         .as.answer.request = s.request});
-    desk_take(&s);
+    operation_fixture_step_only(&s, event);
+    operation_fixture_step_only(
+        &s, (struct hf_event){.kind = HF_EVENT_QUEUE_CHANGED,
+                              .as.answer.request = s.request});
+    operation_fixture_take(&s);
     assert_int_equal(s.forgets, 0);
-    desk_expect_end(&s, HF_ECANCELLED);
+    operation_fixture_expect_end(&s, HF_ECANCELLED);
 }
 
 static void a_wait_rides_out_a_lost_link(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
-    desk_connect(&s, true);
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    operation_fixture_connect(&s, true);
     assert_int_equal(s.requests, 1); /* the engine still watches */
-    desk_changed(&s);
+    operation_fixture_changed(&s);
     seen(&s, 0);
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
 }
 
 /* Where it was down while there was no session, and is up again, that shows. */
 static void a_wait_rides_out_a_lost_session(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                                    .as.answer.status = HF_ELOST});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                                 .as.answer.status = HF_ELOST});
     assert_int_equal(s.answered, 0);
-    desk_connect(&s, false);
+    operation_fixture_connect(&s, false);
     assert_int_equal(s.requests, 2);
     seen(&s, 7);
     assert_int_equal(s.answered, 0);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                                    .as.answer.status = HF_ELOST});
-    desk_connect(&s, false);
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                                 .as.answer.status = HF_ELOST});
+    operation_fixture_connect(&s, false);
     seen(&s, 9);
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
 }
 
 static void a_close_ends_a_wait(void **state)
 {
     struct hf_effect *end;
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    operation_fixture_step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
     end = hf_core_next_effect(&s.core);
     assert_int_equal(end->request->kind, HF_REQUEST_END);
-    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSED,
-                                         .as.answer.request = end->request});
-    desk_take(&s);
+    operation_fixture_step_only(
+        &s, (struct hf_event){.kind = HF_EVENT_CLOSED,
+                              .as.answer.request = end->request});
+    operation_fixture_take(&s);
     assert_int_equal(s.forgets, 0); /* a closed engine watches nothing */
-    desk_expect_end(&s, HF_ECLOSED);
+    operation_fixture_expect_end(&s, HF_ECLOSED);
 }
 
 static void a_failed_look_is_repeated(void **state)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     event.as.answer.status = HF_EUNREACHABLE;
     event.as.answer.text = "for a reason";
     begin(&s, HF_FOREVER);
     event.as.answer.request = s.request;
-    desk_step(&s, event);
-    desk_tick(&s, hf_core_wake_at_ms(&s.core));
+    operation_fixture_step(&s, event);
+    operation_fixture_tick(&s, hf_core_wake_at_ms(&s.core));
     assert_int_equal(s.requests, 2);
     event.as.answer.failure = HF_FAILURE_FATAL;
     event.as.answer.status = HF_EDENIED;
     event.as.answer.request = s.request;
-    desk_step(&s, event);
-    desk_expect_end(&s, HF_EDENIED);
+    operation_fixture_step(&s, event);
+    operation_fixture_expect_end(&s, HF_EDENIED);
 }
 
 int main(void)
@@ -284,13 +289,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_barrier_that_is_down_is_passed),
         cmocka_unit_test(fn66_a_wake_up_is_no_passage),
-        cmocka_unit_test(fn66_nothing_is_asked_without_news),
+        cmocka_unit_test(fn66_nothing_is_asked_without_an_event),
         cmocka_unit_test(a_barrier_raised_anew_was_down),
-        cmocka_unit_test(news_may_overtake_the_list),
+        cmocka_unit_test(an_event_may_overtake_the_list),
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_wait_ends_in_time),
         cmocka_unit_test(a_wait_can_be_cancelled_at_any_time),
-        cmocka_unit_test(the_engine_does_not_hear_of_what_was_over_before),
+        cmocka_unit_test(the_engine_does_not_learn_of_what_was_over_before),
         cmocka_unit_test(answers_cross_the_end),
         cmocka_unit_test(a_wait_rides_out_a_lost_link),
         cmocka_unit_test(a_wait_rides_out_a_lost_session),

@@ -8,195 +8,195 @@
 
 #include <cmocka.h>
 
-#include "hall.h"
-#include "shelf.h"
+#include "cohort_fixture.h"
+#include "tracked_heap.h"
 
 /* --------------------------------------------------------------- handing -- */
 
 static void one_alone_is_as_any_other(void **state)
 {
-    HELD(h, 1);
-    assert_int_equal(promise(h, 1), HALL_SAFE_MS);
-    assert_int_equal(h->m[1].token, 101);
-    assert_string_equal(h->t_payloads[1], "m1");
-    release(h, 1);
-    assert_int_equal(promise(h, 1), 0);
-    expect(h, "REMOVE t1");
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 DONE");
-    assert_true(hf_cohort_is_idle(&h->cohort));
-    assert_null(h->core.first_cohort);
+    HELD(f, 1);
+    assert_int_equal(safe_until_of(f, 1), COHORT_SAFE_MS);
+    assert_int_equal(f->w[1].token, 101);
+    assert_string_equal(f->t_payloads[1], "w1");
+    cohort_release(f, 1);
+    assert_int_equal(safe_until_of(f, 1), 0);
+    expect(f, "REMOVE t1");
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w1 RELEASED HF_OK; w1 DONE");
+    assert_true(hf_cohort_is_idle(&f->cohort));
+    assert_null(f->core.first_cohort);
 }
 
 static void a_release_hands_on_without_a_request(void **state)
 {
-    HELD(h, 3);
-    release(h, 1);
-    assert_int_equal(promise(h, 1), 0);
-    assert_int_equal(promise(h, 2), HALL_SAFE_MS);
-    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 DONE");
-    assert_int_equal(h->m[2].token, 101);
-    assert_true(hf_ticket_id_equal(&h->m[2].ticket_id, &h->t[1]));
-    want(h, 4);
-    release(h, 2);
-    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 DONE");
-    release(h, 3);
-    expect(h, "m4 GRANTED; m3 RELEASED HF_OK; m3 DONE");
-    release(h, 4);
-    expect(h, "REMOVE t1");
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m4 RELEASED HF_OK; m4 DONE");
-    assert_true(hf_cohort_is_idle(&h->cohort));
+    HELD(f, 3);
+    cohort_release(f, 1);
+    assert_int_equal(safe_until_of(f, 1), 0);
+    assert_int_equal(safe_until_of(f, 2), COHORT_SAFE_MS);
+    expect(f, "w2 GRANTED; w1 RELEASED HF_OK; w1 DONE");
+    assert_int_equal(f->w[2].token, 101);
+    assert_true(hf_ticket_id_equal(&f->w[2].ticket_id, &f->t[1]));
+    cohort_want(f, 4);
+    cohort_release(f, 2);
+    expect(f, "w3 GRANTED; w2 RELEASED HF_OK; w2 DONE");
+    cohort_release(f, 3);
+    expect(f, "w4 GRANTED; w3 RELEASED HF_OK; w3 DONE");
+    cohort_release(f, 4);
+    expect(f, "REMOVE t1");
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w4 RELEASED HF_OK; w4 DONE");
+    assert_true(hf_cohort_is_idle(&f->cohort));
 }
 
 /* One more than it may be handed on, and another ticket is taken behind it:
  * the old one is withdrawn first. */
 static void after_so_many_another_ticket_is_taken(void **state)
 {
-    HELD(h, HALL_HANDOFFS + 2);
-    for (size_t i = 1; i <= HALL_HANDOFFS; i++) {
+    HELD(f, COHORT_HANDOFFS + 2);
+    for (size_t i = 1; i <= COHORT_HANDOFFS; i++) {
         char text[80];
 
-        release(h, i);
+        cohort_release(f, i);
         snprintf(text, sizeof text,
-                 "m%zu GRANTED; m%zu RELEASED HF_OK; m%zu DONE", i + 1, i, i);
-        expect(h, text);
+                 "w%zu GRANTED; w%zu RELEASED HF_OK; w%zu DONE", i + 1, i, i);
+        expect(f, text);
     }
-    release(h, HALL_HANDOFFS + 1);
-    expect(h, "REMOVE t1; ENQUEUE t2");
-    assert_string_equal(h->t_payloads[2], "m18");
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m17 RELEASED HF_OK; m17 DONE");
-    enqueued(h, "ENQUEUE t2", "x t2");
-    expect(h, "WATCH x; WATCH t2");
-    answer(h, HF_EVENT_WATCHING, "WATCH x", NULL);
-    answer(h, HF_EVENT_WATCHING, "WATCH t2", NULL);
-    gone(h, "WATCH x");
-    expect(h, "m18 GRANTED");
-    assert_int_equal(h->m[18].token, 102);
+    cohort_release(f, COHORT_HANDOFFS + 1);
+    expect(f, "REMOVE t1; ENQUEUE t2");
+    assert_string_equal(f->t_payloads[2], "w18");
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w17 RELEASED HF_OK; w17 DONE");
+    cohort_enqueued(f, "ENQUEUE t2", "x t2");
+    expect(f, "WATCH x; WATCH t2");
+    cohort_answer(f, HF_EVENT_WATCHING, "WATCH x", NULL);
+    cohort_answer(f, HF_EVENT_WATCHING, "WATCH t2", NULL);
+    cohort_gone(f, "WATCH x");
+    expect(f, "w18 GRANTED");
+    assert_int_equal(f->w[18].token, 102);
 }
 
 /* The third ticket waits until one of two is gone. */
 static void no_more_than_two_tickets_at_once(void **state)
 {
-    HELD(h, 1);
-    release(h, 1);
-    expect(h, "REMOVE t1");
-    want(h, 2);
-    expect(h, "ENQUEUE t2");
-    cancel(h, 2);
-    want(h, 3);
-    expect(h, "");
-    enqueued(h, "ENQUEUE t2", "t1 t2");
-    expect(h, "REMOVE t2");
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 DONE; ENQUEUE t3");
-    withdrawn(h, "REMOVE t2");
-    expect(h, "m2 ENDED HF_ECANCELLED; m2 DONE");
-    enqueued(h, "ENQUEUE t3", "t3");
-    expect(h, "m3 GRANTED");
+    HELD(f, 1);
+    cohort_release(f, 1);
+    expect(f, "REMOVE t1");
+    cohort_want(f, 2);
+    expect(f, "ENQUEUE t2");
+    cohort_cancel(f, 2);
+    cohort_want(f, 3);
+    expect(f, "");
+    cohort_enqueued(f, "ENQUEUE t2", "t1 t2");
+    expect(f, "REMOVE t2");
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w1 RELEASED HF_OK; w1 DONE; ENQUEUE t3");
+    cohort_removed(f, "REMOVE t2");
+    expect(f, "w2 ENDED HF_ECANCELLED; w2 DONE");
+    cohort_enqueued(f, "ENQUEUE t3", "t3");
+    expect(f, "w3 GRANTED");
 }
 
 static void one_who_joins_while_the_last_leaves_gets_another(void **state)
 {
-    HELD(h, 1);
-    release(h, 1);
-    expect(h, "REMOVE t1");
-    want(h, 2);
-    expect(h, "ENQUEUE t2");
-    enqueued(h, "ENQUEUE t2", "t1 t2"); /* the withdrawal is late */
-    expect(h, "WATCH t1; WATCH t2");
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 DONE");
-    gone(h, "WATCH t1");
-    expect(h, "m2 GRANTED");
+    HELD(f, 1);
+    cohort_release(f, 1);
+    expect(f, "REMOVE t1");
+    cohort_want(f, 2);
+    expect(f, "ENQUEUE t2");
+    cohort_enqueued(f, "ENQUEUE t2", "t1 t2"); /* the withdrawal is late */
+    expect(f, "WATCH t1; WATCH t2");
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w1 RELEASED HF_OK; w1 DONE");
+    cohort_gone(f, "WATCH t1");
+    expect(f, "w2 GRANTED");
 }
 
 /* ---------------------------------------------------------------- limits -- */
 
 static void a_try_is_busy_at_once_while_another_holds(void **state)
 {
-    HELD(h, 1);
-    h->m[2].only_try = true;
-    want(h, 2);
-    expect(h, "m2 ENDED HF_EBUSY; m2 DONE");
-    assert_string_equal(hf_acquisition_text(&h->m[2]), "held by \"m1\"");
+    HELD(f, 1);
+    f->w[2].only_try = true;
+    cohort_want(f, 2);
+    expect(f, "w2 ENDED HF_EBUSY; w2 DONE");
+    assert_string_equal(hf_acquisition_text(&f->w[2]), "held by \"w1\"");
 }
 
 static void a_try_is_busy_when_its_ticket_is_behind(void **state)
 {
-    struct hall hall;
+    struct cohort_fixture cohort_fixture;
 
     (void)state;
-    hall_init(&hall);
-    hall.m[1].only_try = true;
-    want(&hall, 1);
-    expect(&hall, "ENQUEUE t1");
-    enqueued(&hall, "ENQUEUE t1", "x t1");
-    expect(&hall, "REMOVE t1");
-    withdrawn(&hall, "REMOVE t1");
-    expect(&hall, "m1 ENDED HF_EBUSY; m1 DONE");
-    assert_string_equal(hf_acquisition_text(&hall.m[1]),
+    cohort_fixture_init(&cohort_fixture);
+    cohort_fixture.w[1].only_try = true;
+    cohort_want(&cohort_fixture, 1);
+    expect(&cohort_fixture, "ENQUEUE t1");
+    cohort_enqueued(&cohort_fixture, "ENQUEUE t1", "x t1");
+    expect(&cohort_fixture, "REMOVE t1");
+    cohort_removed(&cohort_fixture, "REMOVE t1");
+    expect(&cohort_fixture, "w1 ENDED HF_EBUSY; w1 DONE");
+    assert_string_equal(hf_acquisition_text(&cohort_fixture.w[1]),
                         "held by \"a stranger\"");
 }
 
 /* One who joined it waits on behind the ticket. */
 static void a_try_that_is_busy_leaves_its_ticket_to_the_next(void **state)
 {
-    struct hall hall;
+    struct cohort_fixture cohort_fixture;
 
     (void)state;
-    hall_init(&hall);
-    hall.m[1].only_try = true;
-    want(&hall, 1);
-    want(&hall, 2);
-    expect(&hall, "ENQUEUE t1");
-    enqueued(&hall, "ENQUEUE t1", "x t1");
-    expect(&hall, "WATCH x; WATCH t1; m1 ENDED HF_EBUSY; m1 DONE");
-    gone(&hall, "WATCH x");
-    expect(&hall, "m2 GRANTED");
+    cohort_fixture_init(&cohort_fixture);
+    cohort_fixture.w[1].only_try = true;
+    cohort_want(&cohort_fixture, 1);
+    cohort_want(&cohort_fixture, 2);
+    expect(&cohort_fixture, "ENQUEUE t1");
+    cohort_enqueued(&cohort_fixture, "ENQUEUE t1", "x t1");
+    expect(&cohort_fixture, "WATCH x; WATCH t1; w1 ENDED HF_EBUSY; w1 DONE");
+    cohort_gone(&cohort_fixture, "WATCH x");
+    expect(&cohort_fixture, "w2 GRANTED");
 }
 
 static void a_limit_ends_only_the_one(void **state)
 {
-    HELD(h, 1);
-    h->m[2].deadline_at_ms = 3000;
-    h->m[3].deadline_at_ms = 2000;
-    want(h, 2);
-    want(h, 3);
-    want(h, 4);
-    expect(h, "");
-    tick(h, 1999);
-    expect(h, "WATCH t1");
-    assert_int_equal(hf_core_wake_at_ms(&h->core), 2000);
-    tick(h, 2000);
-    expect(h, "m3 ENDED HF_ETIMEDOUT; m3 DONE");
-    assert_string_equal(hf_acquisition_text(&h->m[3]),
-                        "waited 1000 ms; ahead: 2, held by \"m1\"");
-    assert_int_equal(hf_core_wake_at_ms(&h->core), 3000);
-    release(h, 1);
-    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 DONE");
-    tick(h, 3000);
-    expect(h, "");
-    release(h, 2);
-    expect(h, "m4 GRANTED; m2 RELEASED HF_OK; m2 DONE");
+    HELD(f, 1);
+    f->w[2].deadline_at_ms = 3000;
+    f->w[3].deadline_at_ms = 2000;
+    cohort_want(f, 2);
+    cohort_want(f, 3);
+    cohort_want(f, 4);
+    expect(f, "");
+    cohort_tick(f, 1999);
+    expect(f, "WATCH t1");
+    assert_int_equal(hf_core_wake_at_ms(&f->core), 2000);
+    cohort_tick(f, 2000);
+    expect(f, "w3 ENDED HF_ETIMEDOUT; w3 DONE");
+    assert_string_equal(hf_acquisition_text(&f->w[3]),
+                        "waited 1000 ms; ahead: 2, held by \"w1\"");
+    assert_int_equal(hf_core_wake_at_ms(&f->core), 3000);
+    cohort_release(f, 1);
+    expect(f, "w2 GRANTED; w1 RELEASED HF_OK; w1 DONE");
+    cohort_tick(f, 3000);
+    expect(f, "");
+    cohort_release(f, 2);
+    expect(f, "w4 GRANTED; w2 RELEASED HF_OK; w2 DONE");
 }
 
 static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
 {
-    struct hall hall;
+    struct cohort_fixture cohort_fixture;
 
     (void)state;
-    hall_init(&hall);
-    want(&hall, 1);
-    hall.m[2].deadline_at_ms = 2000;
-    want(&hall, 2);
-    expect(&hall, "ENQUEUE t1");
-    enqueued(&hall, "ENQUEUE t1", "x y t1");
-    expect(&hall, "WATCH y; WATCH t1");
-    tick(&hall, 2000);
-    expect(&hall, "m2 ENDED HF_ETIMEDOUT; m2 DONE");
-    assert_string_equal(hf_acquisition_text(&hall.m[2]),
+    cohort_fixture_init(&cohort_fixture);
+    cohort_want(&cohort_fixture, 1);
+    cohort_fixture.w[2].deadline_at_ms = 2000;
+    cohort_want(&cohort_fixture, 2);
+    expect(&cohort_fixture, "ENQUEUE t1");
+    cohort_enqueued(&cohort_fixture, "ENQUEUE t1", "x y t1");
+    expect(&cohort_fixture, "WATCH y; WATCH t1");
+    cohort_tick(&cohort_fixture, 2000);
+    expect(&cohort_fixture, "w2 ENDED HF_ETIMEDOUT; w2 DONE");
+    assert_string_equal(hf_acquisition_text(&cohort_fixture.w[2]),
                         "waited 1000 ms; ahead: 3, held by \"a stranger\"");
 }
 
@@ -204,306 +204,309 @@ static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
  * and of those in the middle, at once. */
 static void the_ticket_goes_with_the_last_who_waits(void **state)
 {
-    struct hall hall;
+    struct cohort_fixture cohort_fixture;
 
     (void)state;
-    hall_init(&hall);
+    cohort_fixture_init(&cohort_fixture);
     for (size_t i = 1; i <= 3; i++)
-        want(&hall, i);
-    expect(&hall, "ENQUEUE t1");
-    enqueued(&hall, "ENQUEUE t1", "x t1");
-    expect(&hall, "WATCH x; WATCH t1");
-    cancel(&hall, 2);
-    expect(&hall, "m2 ENDED HF_ECANCELLED; m2 DONE");
-    cancel(&hall, 1);
-    expect(&hall, "m1 ENDED HF_ECANCELLED; m1 DONE");
-    cancel(&hall, 3);
-    expect(&hall, "UNWATCH x; UNWATCH t1; REMOVE t1");
-    withdrawn(&hall, "REMOVE t1");
-    expect(&hall, "m3 ENDED HF_ECANCELLED; m3 DONE");
-    assert_true(hf_cohort_is_idle(&hall.cohort));
+        cohort_want(&cohort_fixture, i);
+    expect(&cohort_fixture, "ENQUEUE t1");
+    cohort_enqueued(&cohort_fixture, "ENQUEUE t1", "x t1");
+    expect(&cohort_fixture, "WATCH x; WATCH t1");
+    cohort_cancel(&cohort_fixture, 2);
+    expect(&cohort_fixture, "w2 ENDED HF_ECANCELLED; w2 DONE");
+    cohort_cancel(&cohort_fixture, 1);
+    expect(&cohort_fixture, "w1 ENDED HF_ECANCELLED; w1 DONE");
+    cohort_cancel(&cohort_fixture, 3);
+    expect(&cohort_fixture, "UNWATCH x; UNWATCH t1; REMOVE t1");
+    cohort_removed(&cohort_fixture, "REMOVE t1");
+    expect(&cohort_fixture, "w3 ENDED HF_ECANCELLED; w3 DONE");
+    assert_true(hf_cohort_is_idle(&cohort_fixture.cohort));
 }
 
 /* ---------------------------------------------------------------- losses -- */
 
 static void who_waits_goes_on_behind_another_ticket(void **state)
 {
-    HELD(h, 2);
-    tick(h, HALL_START_MS + HF_OWN_WATCH_AFTER_MS);
-    expect(h, "WATCH t1");
-    answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
-    gone(h, "WATCH t1"); /* evicted */
-    assert_int_equal(promise(h, 1), 0);
-    expect(h, "m1 LOST; ENQUEUE t2");
-    enqueued(h, "ENQUEUE t2", "t2");
-    expect(h, "m2 GRANTED");
-    assert_int_equal(h->m[2].token, 102);
-    release(h, 1);
-    expect(h, "m1 RELEASED HF_ELOST; m1 DONE");
-    release(h, 2);
-    expect(h, "REMOVE t2");
-    withdrawn(h, "REMOVE t2");
-    expect(h, "m2 RELEASED HF_OK; m2 DONE");
+    HELD(f, 2);
+    cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(f, "WATCH t1");
+    cohort_answer(f, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    cohort_gone(f, "WATCH t1"); /* evicted */
+    assert_int_equal(safe_until_of(f, 1), 0);
+    expect(f, "w1 LOST; ENQUEUE t2");
+    cohort_enqueued(f, "ENQUEUE t2", "t2");
+    expect(f, "w2 GRANTED");
+    assert_int_equal(f->w[2].token, 102);
+    cohort_release(f, 1);
+    expect(f, "w1 RELEASED HF_ELOST; w1 DONE");
+    cohort_release(f, 2);
+    expect(f, "REMOVE t2");
+    cohort_removed(f, "REMOVE t2");
+    expect(f, "w2 RELEASED HF_OK; w2 DONE");
 }
 
-static void safe_until_ends_the_grant_of_the_member(void **state)
+static void safe_until_ends_the_grant_of_the_waiter(void **state)
 {
-    HELD(h, 2);
-    tell(h, HF_EVENT_SUSPENDED);
-    expect(h, "SUSPENDED");
-    tick(h, HALL_SAFE_MS);
-    expect(h, "m1 LOST");
-    assert_int_equal(promise(h, 1), 0);
-    tell(h, HF_EVENT_SESSION_LOST);
-    expect(h, "LOST");
-    connected(h, false);
-    expect(h, "CONNECTED; ENQUEUE t2");
-    enqueued(h, "ENQUEUE t2", "t2");
-    expect(h, "m2 GRANTED");
+    HELD(f, 2);
+    cohort_session(f, HF_EVENT_SUSPENDED);
+    expect(f, "SUSPENDED");
+    cohort_tick(f, COHORT_SAFE_MS);
+    expect(f, "w1 LOST");
+    assert_int_equal(safe_until_of(f, 1), 0);
+    cohort_session(f, HF_EVENT_SESSION_LOST);
+    expect(f, "LOST");
+    cohort_connected(f, false);
+    expect(f, "CONNECTED; ENQUEUE t2");
+    cohort_enqueued(f, "ENQUEUE t2", "t2");
+    expect(f, "w2 GRANTED");
 }
 
-/* m1 releases without a connection: the ticket is looked for when there is one
- * again, before m2 is granted on it. */
-static void hand_on_in_an_outage(struct hall *h)
+/* w1 releases without a connection: the ticket is looked for when there is one
+ * again, before w2 is granted on it. */
+static void hand_on_in_an_outage(struct cohort_fixture *f)
 {
-    tell(h, HF_EVENT_SUSPENDED);
-    expect(h, "SUSPENDED");
-    release(h, 1);
-    expect(h, "m1 RELEASED HF_OK; m1 DONE");
-    h->now_ms += 100;
-    connected(h, true);
-    expect(h, "CONNECTED; WATCH t1; LIST");
+    cohort_session(f, HF_EVENT_SUSPENDED);
+    expect(f, "SUSPENDED");
+    cohort_release(f, 1);
+    expect(f, "w1 RELEASED HF_OK; w1 DONE");
+    f->now_ms += 100;
+    cohort_connected(f, true);
+    expect(f, "CONNECTED; WATCH t1; LIST");
 }
 
 /* The ticket may live, and be proven again: it is handed on then. */
 static void nobody_is_granted_while_suspended(void **state)
 {
-    HELD(h, 2);
-    hand_on_in_an_outage(h);
-    answer(h, HF_EVENT_LISTED, "LIST", "t1");
-    expect(h, "m2 GRANTED");
-    assert_int_equal(h->m[2].token, 101);
+    HELD(f, 2);
+    hand_on_in_an_outage(f);
+    cohort_answer(f, HF_EVENT_LISTED, "LIST", "t1");
+    expect(f, "w2 GRANTED");
+    assert_int_equal(f->w[2].token, 101);
 }
 
 /* While nobody could see it: whoever came next in the queue may hold it now. */
 static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
 {
-    HELD(h, 2);
-    hand_on_in_an_outage(h);
-    answer(h, HF_EVENT_LISTED, "LIST", "x");
-    expect(h, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
+    HELD(f, 2);
+    hand_on_in_an_outage(f);
+    cohort_answer(f, HF_EVENT_LISTED, "LIST", "x");
+    expect(f, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
 }
 
 /* Nothing says that it is there: the next ticket tells why. */
 static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
 {
-    HELD(h, 2);
-    hand_on_in_an_outage(h);
-    failed(h, "LIST", HF_FAILURE_FATAL, HF_EDENIED);
-    expect(h, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
-    failed(h, "ENQUEUE t2", HF_FAILURE_FATAL, HF_EDENIED);
-    expect(h, "m2 ENDED HF_EDENIED");
+    HELD(f, 2);
+    hand_on_in_an_outage(f);
+    cohort_failed(f, "LIST", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(f, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
+    cohort_failed(f, "ENQUEUE t2", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(f, "w2 ENDED HF_EDENIED");
 }
 
 /* The list of before an outage says nothing of what was deleted in it. */
 static void a_list_of_before_an_outage_confirms_nothing(void **state)
 {
-    HELD(h, 2);
-    hand_on_in_an_outage(h);
-    tell(h, HF_EVENT_SUSPENDED);
-    expect(h, "SUSPENDED");
-    connected(h, true);
-    expect(h, "CONNECTED");
-    answer(h, HF_EVENT_LISTED, "LIST", "t1");
-    expect(h, "LIST");
-    answer(h, HF_EVENT_LISTED, "LIST", "t1");
-    expect(h, "m2 GRANTED");
+    HELD(f, 2);
+    hand_on_in_an_outage(f);
+    cohort_session(f, HF_EVENT_SUSPENDED);
+    expect(f, "SUSPENDED");
+    cohort_connected(f, true);
+    expect(f, "CONNECTED");
+    cohort_answer(f, HF_EVENT_LISTED, "LIST", "t1");
+    expect(f, "LIST");
+    cohort_answer(f, HF_EVENT_LISTED, "LIST", "t1");
+    expect(f, "w2 GRANTED");
 }
 
 /* A list that fails is asked for again, and once it was seen nothing is in the
  * way of those that follow. */
 static void a_ticket_is_looked_for_once_a_connection(void **state)
 {
-    HELD(h, 3);
-    hand_on_in_an_outage(h);
-    failed(h, "LIST", HF_FAILURE_RETRY, HF_EPROTOCOL);
-    expect(h, "");
-    tick(h, hf_core_wake_at_ms(&h->core));
-    expect(h, "LIST");
-    answer(h, HF_EVENT_LISTED, "LIST", "t1");
-    expect(h, "m2 GRANTED");
-    release(h, 2);
-    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 DONE");
+    HELD(f, 3);
+    hand_on_in_an_outage(f);
+    cohort_failed(f, "LIST", HF_FAILURE_RETRY, HF_EPROTOCOL);
+    expect(f, "");
+    cohort_tick(f, hf_core_wake_at_ms(&f->core));
+    expect(f, "LIST");
+    cohort_answer(f, HF_EVENT_LISTED, "LIST", "t1");
+    expect(f, "w2 GRANTED");
+    cohort_release(f, 2);
+    expect(f, "w3 GRANTED; w2 RELEASED HF_OK; w2 DONE");
 }
 
-static void the_last_member_waits_for_the_removal_within_a_bound(void **state)
+static void the_last_waiter_waits_for_the_removal_within_a_bound(void **state)
 {
-    HELD(h, 2);
-    tell(h, HF_EVENT_SUSPENDED);
-    release(h, 1);
-    expect(h, "SUSPENDED; m1 RELEASED HF_OK; m1 DONE");
-    cancel(h, 2);
-    expect(h, "");
-    assert_int_equal(hf_core_wake_at_ms(&h->core),
-                     h->now_ms + HF_REMOVAL_WAIT_MS);
-    h->now_ms += HF_REMOVAL_WAIT_MS;
-    tell(h, HF_EVENT_TICK);
-    expect(h, "m2 ENDED HF_ECANCELLED");
-    assert_non_null(strstr(hf_acquisition_text(&h->m[2]),
+    HELD(f, 2);
+    cohort_session(f, HF_EVENT_SUSPENDED);
+    cohort_release(f, 1);
+    expect(f, "SUSPENDED; w1 RELEASED HF_OK; w1 DONE");
+    cohort_cancel(f, 2);
+    expect(f, "");
+    assert_int_equal(hf_core_wake_at_ms(&f->core),
+                     f->now_ms + HF_REMOVAL_WAIT_MS);
+    f->now_ms += HF_REMOVAL_WAIT_MS;
+    cohort_session(f, HF_EVENT_TICK);
+    expect(f, "w2 ENDED HF_ECANCELLED");
+    assert_non_null(strstr(hf_acquisition_text(&f->w[2]),
                            "its ticket may stay in the queue"));
-    connected(h, true);
-    expect(h, "CONNECTED; REMOVE t1");
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m2 DONE");
+    cohort_connected(f, true);
+    expect(f, "CONNECTED; REMOVE t1");
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w2 DONE");
 }
 
-static void a_proof_moves_the_promise_of_the_one_that_holds(void **state)
+static void a_proof_moves_the_safe_until_of_the_one_that_holds(void **state)
 {
     struct hf_event proven = {.kind = HF_EVENT_PROVEN};
 
-    HELD(h, 2);
-    h->now_ms = 3000;
+    HELD(f, 2);
+    f->now_ms = 3000;
     proven.as.answer.anchor_ms = 2500;
-    step(h, proven);
-    assert_int_equal(promise(h, 1), HALL_SAFE_MS - 990 + 2500);
-    assert_int_equal(promise(h, 2), 0);
-    release(h, 1);
-    assert_int_equal(promise(h, 1), 0);
-    assert_int_equal(promise(h, 2), HALL_SAFE_MS - 990 + 2500);
+    cohort_step(f, proven);
+    assert_int_equal(safe_until_of(f, 1), COHORT_SAFE_MS - 990 + 2500);
+    assert_int_equal(safe_until_of(f, 2), 0);
+    cohort_release(f, 1);
+    assert_int_equal(safe_until_of(f, 1), 0);
+    assert_int_equal(safe_until_of(f, 2), COHORT_SAFE_MS - 990 + 2500);
 }
 
 /* -------------------------------------------------------------- revoking -- */
 
 static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
 {
-    HELD(h, 2);
-    tick(h, HALL_START_MS + HF_OWN_WATCH_AFTER_MS);
-    expect(h, "WATCH t1");
-    answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
-    answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
-    expect(h, "m1 REVOKED; DESCRIBE t1");
-    release(h, 1);
-    expect(h, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 DONE");
-    answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
-    enqueued(h, "ENQUEUE t2", "t2");
-    expect(h, "m2 GRANTED"); /* and nobody asks it */
+    HELD(f, 2);
+    cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(f, "WATCH t1");
+    cohort_answer(f, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    cohort_answer(f, HF_EVENT_REVOKED, "WATCH t1", NULL);
+    expect(f, "w1 REVOKED; DESCRIBE t1");
+    cohort_release(f, 1);
+    expect(f, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w1 RELEASED HF_OK; w1 DONE");
+    cohort_answer(f, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
+    cohort_enqueued(f, "ENQUEUE t2", "t2");
+    expect(f, "w2 GRANTED"); /* and nobody asks it */
 }
 
 static void a_ticket_asked_for_in_time_serves_one(void **state)
 {
-    struct hall hall;
+    struct cohort_fixture cohort_fixture;
 
     (void)state;
-    hall_init(&hall);
-    want(&hall, 1);
-    want(&hall, 2);
-    expect(&hall, "ENQUEUE t1");
-    enqueued(&hall, "ENQUEUE t1", "x t1");
-    expect(&hall, "WATCH x; WATCH t1");
-    answer(&hall, HF_EVENT_WATCHING, "WATCH t1", NULL);
-    answer(&hall, HF_EVENT_REVOKED, "WATCH t1", NULL);
-    expect(&hall, "DESCRIBE t1");
-    answer(&hall, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
-    expect(&hall, "");
-    gone(&hall, "WATCH x");
-    expect(&hall, "m1 GRANTED; m1 REVOKED");
-    release(&hall, 1);
-    expect(&hall, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
-    withdrawn(&hall, "REMOVE t1");
-    expect(&hall, "m1 RELEASED HF_OK; m1 DONE");
+    cohort_fixture_init(&cohort_fixture);
+    cohort_want(&cohort_fixture, 1);
+    cohort_want(&cohort_fixture, 2);
+    expect(&cohort_fixture, "ENQUEUE t1");
+    cohort_enqueued(&cohort_fixture, "ENQUEUE t1", "x t1");
+    expect(&cohort_fixture, "WATCH x; WATCH t1");
+    cohort_answer(&cohort_fixture, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    cohort_answer(&cohort_fixture, HF_EVENT_REVOKED, "WATCH t1", NULL);
+    expect(&cohort_fixture, "DESCRIBE t1");
+    cohort_answer(&cohort_fixture, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
+    expect(&cohort_fixture, "");
+    cohort_gone(&cohort_fixture, "WATCH x");
+    expect(&cohort_fixture, "w1 GRANTED; w1 REVOKED");
+    cohort_release(&cohort_fixture, 1);
+    expect(&cohort_fixture, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
+    cohort_removed(&cohort_fixture, "REMOVE t1");
+    expect(&cohort_fixture, "w1 RELEASED HF_OK; w1 DONE");
 }
 
 /* ------------------------------------------------------------------ ends -- */
 
 static void an_error_of_the_ticket_is_everybodys(void **state)
 {
-    struct hall hall;
+    struct cohort_fixture cohort_fixture;
 
     (void)state;
-    hall_init(&hall);
-    want(&hall, 1);
-    want(&hall, 2);
-    expect(&hall, "ENQUEUE t1");
-    failed(&hall, "ENQUEUE t1", HF_FAILURE_FATAL, HF_EDENIED);
-    expect(&hall, "m1 ENDED HF_EDENIED; m1 DONE; m2 ENDED HF_EDENIED; "
-                  "m2 DONE");
-    assert_string_equal(hf_acquisition_text(&hall.m[1]), "said the engine");
-    assert_string_equal(hf_acquisition_text(&hall.m[2]), "said the engine");
-    assert_true(hf_cohort_is_idle(&hall.cohort));
+    cohort_fixture_init(&cohort_fixture);
+    cohort_want(&cohort_fixture, 1);
+    cohort_want(&cohort_fixture, 2);
+    expect(&cohort_fixture, "ENQUEUE t1");
+    cohort_failed(&cohort_fixture, "ENQUEUE t1", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(&cohort_fixture,
+           "w1 ENDED HF_EDENIED; w1 DONE; w2 ENDED HF_EDENIED; "
+           "w2 DONE");
+    assert_string_equal(hf_acquisition_text(&cohort_fixture.w[1]),
+                        "said the engine");
+    assert_string_equal(hf_acquisition_text(&cohort_fixture.w[2]),
+                        "said the engine");
+    assert_true(hf_cohort_is_idle(&cohort_fixture.cohort));
 }
 
 static void a_release_that_is_denied_says_so(void **state)
 {
-    HELD(h, 1);
-    release(h, 1);
-    expect(h, "REMOVE t1");
-    failed(h, "REMOVE t1", HF_FAILURE_FATAL, HF_EDENIED);
-    expect(h, "m1 RELEASED HF_EDENIED");
-    assert_string_equal(hf_acquisition_text(&h->m[1]), "said the engine");
+    HELD(f, 1);
+    cohort_release(f, 1);
+    expect(f, "REMOVE t1");
+    cohort_failed(f, "REMOVE t1", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(f, "w1 RELEASED HF_EDENIED");
+    assert_string_equal(hf_acquisition_text(&f->w[1]), "said the engine");
 }
 
 static void a_ticket_that_was_removed_is_a_grant_that_was_lost(void **state)
 {
     struct hf_event event = {.kind = HF_EVENT_REMOVED};
 
-    HELD(h, 1);
-    release(h, 1);
-    expect(h, "REMOVE t1");
-    event.as.answer.request = answering(h, "REMOVE t1", true);
-    step(h, event);
-    expect(h, "m1 RELEASED HF_ELOST; m1 DONE");
+    HELD(f, 1);
+    cohort_release(f, 1);
+    expect(f, "REMOVE t1");
+    event.as.answer.request = cohort_pending(f, "REMOVE t1", true);
+    cohort_step(f, event);
+    expect(f, "w1 RELEASED HF_ELOST; w1 DONE");
 }
 
 static void closing_ends_all_who_wait(void **state)
 {
-    HELD(h, 3);
-    tell(h, HF_EVENT_CLOSE);
-    expect(h, "m1 LOST; END; m2 ENDED HF_ECLOSED; m3 ENDED HF_ECLOSED");
-    want(h, 4);
-    expect(h, "m4 ENDED HF_ECLOSED");
-    (void)answering(h, "END", true);
-    tell(h, HF_EVENT_CLOSED);
-    expect(h, "CLOSED; m2 DONE; m3 DONE; m4 DONE");
-    release(h, 1);
-    expect(h, "m1 RELEASED HF_ELOST; m1 DONE");
-    assert_true(hf_cohort_is_idle(&h->cohort));
+    HELD(f, 3);
+    cohort_session(f, HF_EVENT_CLOSE);
+    expect(f, "w1 LOST; END; w2 ENDED HF_ECLOSED; w3 ENDED HF_ECLOSED");
+    cohort_want(f, 4);
+    expect(f, "w4 ENDED HF_ECLOSED");
+    (void)cohort_pending(f, "END", true);
+    cohort_session(f, HF_EVENT_CLOSED);
+    expect(f, "CLOSED; w2 DONE; w3 DONE; w4 DONE");
+    cohort_release(f, 1);
+    expect(f, "w1 RELEASED HF_ELOST; w1 DONE");
+    assert_true(hf_cohort_is_idle(&f->cohort));
 }
 
 /* ---------------------------------------------------------------- memory -- */
 
-static void without_memory_the_first_member_ends(void **state)
+static void without_memory_the_first_waiter_ends(void **state)
 {
-    struct hall hall;
+    struct cohort_fixture cohort_fixture;
 
     (void)state;
-    hall_init(&hall);
-    shelf_refuse(true);
-    want(&hall, 1);
-    shelf_refuse(false);
-    expect(&hall, "m1 ENDED HF_ENOMEM; m1 DONE");
-    assert_true(hf_cohort_is_idle(&hall.cohort));
-    want(&hall, 2);
-    expect(&hall, "ENQUEUE t1");
+    cohort_fixture_init(&cohort_fixture);
+    tracked_heap_fail(true);
+    cohort_want(&cohort_fixture, 1);
+    tracked_heap_fail(false);
+    expect(&cohort_fixture, "w1 ENDED HF_ENOMEM; w1 DONE");
+    assert_true(hf_cohort_is_idle(&cohort_fixture.cohort));
+    cohort_want(&cohort_fixture, 2);
+    expect(&cohort_fixture, "ENQUEUE t1");
 }
 
 static void
 without_memory_the_next_ticket_waits_for_the_one_before(void **state)
 {
-    HELD(h, 2);
-    tick(h, HALL_START_MS + HF_OWN_WATCH_AFTER_MS);
-    expect(h, "WATCH t1");
-    answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
-    answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
-    expect(h, "m1 REVOKED; DESCRIBE t1");
-    answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
-    shelf_refuse(true);
-    release(h, 1);
-    expect(h, "UNWATCH t1; REMOVE t1");
-    shelf_refuse(false);
-    withdrawn(h, "REMOVE t1");
-    expect(h, "m1 RELEASED HF_OK; m1 DONE; ENQUEUE t2");
+    HELD(f, 2);
+    cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(f, "WATCH t1");
+    cohort_answer(f, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    cohort_answer(f, HF_EVENT_REVOKED, "WATCH t1", NULL);
+    expect(f, "w1 REVOKED; DESCRIBE t1");
+    cohort_answer(f, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
+    tracked_heap_fail(true);
+    cohort_release(f, 1);
+    expect(f, "UNWATCH t1; REMOVE t1");
+    tracked_heap_fail(false);
+    cohort_removed(f, "REMOVE t1");
+    expect(f, "w1 RELEASED HF_OK; w1 DONE; ENQUEUE t2");
 }
 
 int main(void)
@@ -521,21 +524,21 @@ int main(void)
         cmocka_unit_test(one_who_waits_behind_the_ticket_too_knows_its_place),
         cmocka_unit_test(the_ticket_goes_with_the_last_who_waits),
         cmocka_unit_test(who_waits_goes_on_behind_another_ticket),
-        cmocka_unit_test(safe_until_ends_the_grant_of_the_member),
+        cmocka_unit_test(safe_until_ends_the_grant_of_the_waiter),
         cmocka_unit_test(nobody_is_granted_while_suspended),
         cmocka_unit_test(a_ticket_that_was_evicted_meanwhile_is_not_handed_on),
         cmocka_unit_test(a_ticket_that_may_not_be_looked_for_is_not_handed_on),
         cmocka_unit_test(a_list_of_before_an_outage_confirms_nothing),
         cmocka_unit_test(a_ticket_is_looked_for_once_a_connection),
-        cmocka_unit_test(the_last_member_waits_for_the_removal_within_a_bound),
-        cmocka_unit_test(a_proof_moves_the_promise_of_the_one_that_holds),
+        cmocka_unit_test(the_last_waiter_waits_for_the_removal_within_a_bound),
+        cmocka_unit_test(a_proof_moves_the_safe_until_of_the_one_that_holds),
         cmocka_unit_test(the_one_that_holds_is_asked_and_the_ticket_goes),
         cmocka_unit_test(a_ticket_asked_for_in_time_serves_one),
         cmocka_unit_test(an_error_of_the_ticket_is_everybodys),
         cmocka_unit_test(a_release_that_is_denied_says_so),
         cmocka_unit_test(a_ticket_that_was_removed_is_a_grant_that_was_lost),
         cmocka_unit_test(closing_ends_all_who_wait),
-        cmocka_unit_test(without_memory_the_first_member_ends),
+        cmocka_unit_test(without_memory_the_first_waiter_ends),
         cmocka_unit_test(
             without_memory_the_next_ticket_waits_for_the_one_before),
     };

@@ -18,25 +18,25 @@
 
 #include <cmocka.h>
 
-#include "idle.h"
+#include "idle_fixture.h"
 
 #define FEW 10
 #define MANY 10000
 
 /* ------------------------------------------------------------- subjects -- */
 
-static uint64_t user(struct fixture *f, enum hf_event_kind kind)
+static uint64_t user(struct idle_fixture *f, enum hf_event_kind kind)
 {
     return idle_step(f, idle_user(kind, &f->a));
 }
 
-static uint64_t answer(struct fixture *f, enum hf_event_kind kind,
+static uint64_t answer(struct idle_fixture *f, enum hf_event_kind kind,
                        enum hf_request_kind request)
 {
     return idle_step(f, idle_answer(f, kind, request));
 }
 
-static uint64_t failed(struct fixture *f, enum hf_request_kind request,
+static uint64_t failed(struct idle_fixture *f, enum hf_request_kind request,
                        enum hf_failure failure)
 {
     struct hf_event event = idle_answer(f, HF_EVENT_FAILED, request);
@@ -46,49 +46,49 @@ static uint64_t failed(struct fixture *f, enum hf_request_kind request,
     return idle_step(f, event);
 }
 
-static uint64_t enqueued(struct fixture *f, enum hf_ticket_kind ahead)
+static uint64_t enqueued(struct idle_fixture *f, enum hf_ticket_kind ahead)
 {
     return idle_listed(f, HF_EVENT_ENQUEUED, HF_REQUEST_ENQUEUE, ahead);
 }
 
-static uint64_t listed(struct fixture *f, enum hf_ticket_kind ahead)
+static uint64_t listed(struct idle_fixture *f, enum hf_ticket_kind ahead)
 {
     return idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_LIST, ahead);
 }
 
-static uint64_t looked(struct fixture *f, enum hf_ticket_kind ahead)
+static uint64_t looked(struct idle_fixture *f, enum hf_ticket_kind ahead)
 {
     return idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_WATCH_QUEUE, ahead);
 }
 
-static uint64_t tick_after(struct fixture *f, uint64_t ms)
+static uint64_t tick_after(struct idle_fixture *f, uint64_t ms)
 {
     f->now_ms += ms;
     return idle_step(f, (struct hf_event){.kind = HF_EVENT_TICK});
 }
 
 /* The subject has asked for its ticket; waits for a stranger; holds. */
-static void ask(struct fixture *f)
+static void ask(struct idle_fixture *f)
 {
     idle_subject(f, &f->a);
     (void)user(f, HF_EVENT_ACQUIRE);
 }
 
-static void wait_behind(struct fixture *f, enum hf_ticket_kind ahead)
+static void wait_behind(struct idle_fixture *f, enum hf_ticket_kind ahead)
 {
     ask(f);
     (void)enqueued(f, ahead);
     assert_true(hf_acquisition_is_queued(&f->a));
 }
 
-static void hold(struct fixture *f)
+static void hold(struct idle_fixture *f)
 {
     ask(f);
     (void)enqueued(f, 0);
     assert_int_equal(f->a.state, HF_ACQUISITION_HELD);
 }
 
-static void hold_as(struct fixture *f, enum hf_ticket_kind kind)
+static void hold_as(struct idle_fixture *f, enum hf_ticket_kind kind)
 {
     idle_subject(f, &f->a);
     f->a.kind = kind;
@@ -98,7 +98,7 @@ static void hold_as(struct fixture *f, enum hf_ticket_kind kind)
 }
 
 /* End whatever the subject does; nothing of it is left. */
-static void finish(struct fixture *f, struct hf_acquisition *a)
+static void finish(struct idle_fixture *f, struct hf_acquisition *a)
 {
     const struct hf_own_ticket *ticket = a->tickets.current;
     bool has =
@@ -120,7 +120,7 @@ static void finish(struct fixture *f, struct hf_acquisition *a)
     assert_int_equal(a->state, HF_ACQUISITION_DONE);
 }
 
-static uint64_t finished(struct fixture *f, uint64_t cost)
+static uint64_t finished(struct idle_fixture *f, uint64_t cost)
 {
     finish(f, &f->a);
     return cost;
@@ -129,31 +129,31 @@ static uint64_t finished(struct fixture *f, uint64_t cost)
 /* ----------------------------------------------------- from want to grant --
  */
 
-static uint64_t want(struct fixture *f)
+static uint64_t want(struct idle_fixture *f)
 {
     idle_subject(f, &f->a);
     return finished(f, user(f, HF_EVENT_ACQUIRE));
 }
 
-static uint64_t is_granted(struct fixture *f)
+static uint64_t is_granted(struct idle_fixture *f)
 {
     ask(f);
     return finished(f, enqueued(f, 0));
 }
 
-static uint64_t is_queued(struct fixture *f)
+static uint64_t is_queued(struct idle_fixture *f)
 {
     ask(f);
     return finished(f, enqueued(f, HF_TICKET_MUTEX));
 }
 
-static uint64_t is_watching(struct fixture *f)
+static uint64_t is_watching(struct idle_fixture *f)
 {
     wait_behind(f, HF_TICKET_MUTEX);
     return finished(f, answer(f, HF_EVENT_WATCHING, HF_REQUEST_WATCH));
 }
 
-static struct hf_event gone(struct fixture *f)
+static struct hf_event gone(struct idle_fixture *f)
 {
     struct hf_event event = idle_answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH);
 
@@ -168,7 +168,7 @@ static struct hf_event gone(struct fixture *f)
     return event;
 }
 
-static uint64_t handoff(struct fixture *f)
+static uint64_t handoff(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -179,7 +179,7 @@ static uint64_t handoff(struct fixture *f)
 }
 
 /* Behind what may be a write ticket a list decides. */
-static uint64_t handoff_by_list(struct fixture *f)
+static uint64_t handoff_by_list(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -190,14 +190,14 @@ static uint64_t handoff_by_list(struct fixture *f)
     return finished(f, cost);
 }
 
-static uint64_t is_revoked(struct fixture *f)
+static uint64_t is_revoked(struct idle_fixture *f)
 {
     wait_behind(f, HF_TICKET_MUTEX);
     return finished(f, answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH));
 }
 
 /* Its ticket says that the request has been heard. */
-static uint64_t is_described(struct fixture *f)
+static uint64_t is_described(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -212,19 +212,19 @@ static uint64_t is_described(struct fixture *f)
 /* ----------------------------------------------------------------- the end --
  */
 
-static uint64_t cancel(struct fixture *f)
+static uint64_t cancel(struct idle_fixture *f)
 {
     wait_behind(f, HF_TICKET_MUTEX);
     return finished(f, user(f, HF_EVENT_CANCEL));
 }
 
-static uint64_t release(struct fixture *f)
+static uint64_t release(struct idle_fixture *f)
 {
     hold(f);
     return finished(f, user(f, HF_EVENT_RELEASE));
 }
 
-static uint64_t is_withdrawn(struct fixture *f)
+static uint64_t is_removed(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -235,20 +235,20 @@ static uint64_t is_withdrawn(struct fixture *f)
     return cost;
 }
 
-static uint64_t is_evicted(struct fixture *f)
+static uint64_t is_evicted(struct idle_fixture *f)
 {
     hold_as(f, HF_TICKET_MUTEX);
     (void)tick_after(f, HF_OWN_WATCH_AFTER_MS);
     return finished(f, answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH));
 }
 
-static uint64_t is_checked(struct fixture *f)
+static uint64_t is_checked(struct idle_fixture *f)
 {
     hold_as(f, HF_TICKET_MUTEX);
     return finished(f, user(f, HF_EVENT_CHECK));
 }
 
-static uint64_t becomes_reader(struct fixture *f)
+static uint64_t becomes_reader(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -262,12 +262,12 @@ static uint64_t becomes_reader(struct fixture *f)
 /* ------------------------------------------------------------------ clock --
  */
 
-static uint64_t tick(struct fixture *f)
+static uint64_t tick(struct idle_fixture *f)
 {
     return tick_after(f, 0);
 }
 
-static uint64_t deadline(struct fixture *f)
+static uint64_t deadline(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -280,7 +280,7 @@ static uint64_t deadline(struct fixture *f)
     return finished(f, cost);
 }
 
-static uint64_t retry(struct fixture *f)
+static uint64_t retry(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -296,7 +296,7 @@ static uint64_t retry(struct fixture *f)
 
 /* A list shows nothing of a ticket whose enqueue had no answer; it is looked
  * for in each list until its time is over. */
-static uint64_t doubt(struct fixture *f)
+static uint64_t doubt(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -310,7 +310,7 @@ static uint64_t doubt(struct fixture *f)
     return cost;
 }
 
-static uint64_t proof(struct fixture *f)
+static uint64_t proof(struct idle_fixture *f)
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
 
@@ -318,7 +318,7 @@ static uint64_t proof(struct fixture *f)
     return idle_step(f, event);
 }
 
-static uint64_t resuming(struct fixture *f)
+static uint64_t resuming(struct idle_fixture *f)
 {
     struct hf_event event = {.kind = HF_EVENT_RESUMING};
 
@@ -328,18 +328,18 @@ static uint64_t resuming(struct fixture *f)
 }
 
 /* Each holder is told, and nobody else is looked at. */
-static uint64_t expires(struct fixture *f)
+static uint64_t expires(struct idle_fixture *f)
 {
     f->now_ms = f->core.session.safe_until_ms;
     return idle_step(f, (struct hf_event){.kind = HF_EVENT_TICK});
 }
 
-static uint64_t suspended(struct fixture *f)
+static uint64_t suspended(struct idle_fixture *f)
 {
     return idle_step(f, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
 }
 
-static uint64_t trouble(struct fixture *f)
+static uint64_t connection_error(struct idle_fixture *f)
 {
     struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
 
@@ -350,7 +350,7 @@ static uint64_t trouble(struct fixture *f)
 /* ------------------------------------------------------- other participants --
  */
 
-static uint64_t looks_for_room(struct fixture *f)
+static uint64_t looks_for_room(struct idle_fixture *f)
 {
     struct hf_event event = {.kind = HF_EVENT_SET_LIMIT};
     uint64_t cost;
@@ -369,7 +369,7 @@ static uint64_t looks_for_room(struct fixture *f)
     return finished(f, cost);
 }
 
-static uint64_t stamps(struct fixture *f)
+static uint64_t stamps(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -382,39 +382,41 @@ static uint64_t stamps(struct fixture *f)
     return finished(f, cost);
 }
 
-static void question(struct fixture *f)
+static void question(struct idle_fixture *f)
 {
     f->operation = (struct hf_operation){.kind = HF_REQUEST_REMOVE,
-                                         .queue = f->place[0],
+                                         .queue = f->names[0],
                                          .deadline_at_ms = HF_FOREVER};
 }
 
-static uint64_t inquire(struct fixture *f)
+static uint64_t start(struct idle_fixture *f)
 {
     uint64_t cost;
 
     question(f);
-    cost = idle_step(f, idle_inquiry(HF_EVENT_START_OPERATION, &f->operation));
+    cost =
+        idle_step(f, idle_operation(HF_EVENT_START_OPERATION, &f->operation));
     cost += answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
     assert_int_equal(f->operation.state, HF_OPERATION_DONE);
     return cost;
 }
 
-static uint64_t request_to_let_go(struct fixture *f)
+static uint64_t request_to_let_go(struct idle_fixture *f)
 {
     question(f);
     f->operation.kind = HF_REQUEST_REVOKE;
-    (void)idle_step(f, idle_inquiry(HF_EVENT_START_OPERATION, &f->operation));
+    (void)idle_step(f, idle_operation(HF_EVENT_START_OPERATION, &f->operation));
     return answer(f, HF_EVENT_REVOKE_SENT, HF_REQUEST_REVOKE);
 }
 
-static uint64_t recall(struct fixture *f)
+static uint64_t recall(struct idle_fixture *f)
 {
     uint64_t cost;
 
     question(f);
-    (void)idle_step(f, idle_inquiry(HF_EVENT_START_OPERATION, &f->operation));
-    cost = idle_step(f, idle_inquiry(HF_EVENT_CANCEL_OPERATION, &f->operation));
+    (void)idle_step(f, idle_operation(HF_EVENT_START_OPERATION, &f->operation));
+    cost =
+        idle_step(f, idle_operation(HF_EVENT_CANCEL_OPERATION, &f->operation));
     cost += answer(f, HF_EVENT_REMOVED, HF_REQUEST_REMOVE);
     return cost;
 }
@@ -422,16 +424,16 @@ static uint64_t recall(struct fixture *f)
 /* ----------------------------------------------------------------- members --
  */
 
-static void join(struct fixture *f, uint64_t deadline_at_ms)
+static void join(struct idle_fixture *f, uint64_t deadline_at_ms)
 {
     idle_subject(f, &f->a);
-    f->a.queue = f->place[1];
+    f->a.queue = f->names[1];
     hf_acquisition_use_cohort(&f->a, &f->cohort);
     f->a.deadline_at_ms = deadline_at_ms;
 }
 
 /* Behind those who are there. */
-static uint64_t member(struct fixture *f)
+static uint64_t cohort_waiter(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -442,7 +444,7 @@ static uint64_t member(struct fixture *f)
     return cost;
 }
 
-static uint64_t member_deadline(struct fixture *f)
+static uint64_t cohort_waiter_deadline(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -453,11 +455,11 @@ static uint64_t member_deadline(struct fixture *f)
     return cost;
 }
 
-static uint64_t passes_on(struct fixture *f)
+static uint64_t passes_on(struct idle_fixture *f)
 {
-    uint64_t cost = idle_step(f, idle_user(HF_EVENT_RELEASE, &f->m[0]));
+    uint64_t cost = idle_step(f, idle_user(HF_EVENT_RELEASE, &f->waiters[0]));
 
-    assert_ptr_equal(f->cohort.holder, &f->m[1]);
+    assert_ptr_equal(f->cohort.holder, &f->waiters[1]);
     return cost;
 }
 
@@ -467,14 +469,14 @@ static uint64_t passes_on(struct fixture *f)
 #define WITH(sort) (1u << IDLE_##sort)
 #define NOTHING 0
 
-struct row {
+struct cost_case {
     const char *what;
     enum hf_event_kind kind; /* that it shows */
-    uint64_t (*cost)(struct fixture *f);
+    uint64_t (*cost)(struct idle_fixture *f);
     unsigned grows; /* with these: known, and to be mended */
 };
 
-static const struct row rows[] = {
+static const struct cost_case cases[] = {
     {"want", HF_EVENT_ACQUIRE, want, NOTHING},
     {"granted", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"queued", HF_EVENT_ENQUEUED, is_queued, NOTHING},
@@ -485,7 +487,7 @@ static const struct row rows[] = {
     {"described", HF_EVENT_DESCRIBED, is_described, NOTHING},
     {"cancel", HF_EVENT_CANCEL, cancel, NOTHING},
     {"release", HF_EVENT_RELEASE, release, NOTHING},
-    {"withdrawn", HF_EVENT_REMOVED, is_withdrawn, NOTHING},
+    {"withdrawn", HF_EVENT_REMOVED, is_removed, NOTHING},
     {"evicted", HF_EVENT_GONE, is_evicted, NOTHING},
     {"downgrade", HF_EVENT_DOWNGRADED, becomes_reader, NOTHING},
     {"tick", HF_EVENT_TICK, tick, NOTHING},
@@ -494,18 +496,18 @@ static const struct row rows[] = {
     {"looks for room", HF_EVENT_QUEUE_CHANGED, looks_for_room, NOTHING},
     {"limit", HF_EVENT_SET_LIMIT, looks_for_room, NOTHING},
     {"stamps", HF_EVENT_FLAG_UPDATED, stamps, NOTHING},
-    {"inquire", HF_EVENT_START_OPERATION, inquire, NOTHING},
+    {"inquire", HF_EVENT_START_OPERATION, start, NOTHING},
     {"asked", HF_EVENT_REVOKE_SENT, request_to_let_go, NOTHING},
     {"recall", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
-    {"a member comes and goes", HF_EVENT_ACQUIRE, member, NOTHING},
-    {"a member's deadline", HF_EVENT_TICK, member_deadline, NOTHING},
+    {"a member comes and goes", HF_EVENT_ACQUIRE, cohort_waiter, NOTHING},
+    {"a member's deadline", HF_EVENT_TICK, cohort_waiter_deadline, NOTHING},
     {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
     {"check", HF_EVENT_CHECK, is_checked, NOTHING},
     {"proof", HF_EVENT_PROVEN, proof, NOTHING},
     {"doubt", HF_EVENT_FAILED, doubt, NOTHING},
     {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"suspended", HF_EVENT_SUSPENDED, suspended, NOTHING},
-    {"trouble", HF_EVENT_CONNECTION_ERROR, trouble, NOTHING},
+    {"trouble", HF_EVENT_CONNECTION_ERROR, connection_error, NOTHING},
     {"want, suspended", HF_EVENT_ACQUIRE, want, NOTHING},
     {"tick, suspended", HF_EVENT_TICK, tick, NOTHING},
     {"resuming", HF_EVENT_RESUMING, resuming, NOTHING},
@@ -513,33 +515,34 @@ static const struct row rows[] = {
     {"safe-until passes", HF_EVENT_TICK, expires, WITH(GRANTS) | WITH(COHORTS)},
 };
 
-#define ROWS (sizeof rows / sizeof rows[0])
+#define CASES (sizeof cases / sizeof cases[0])
 
 /* All rows, one after the other, beside the same idle objects. */
-static void tell_costs(enum idle_sort sort, size_t count, uint64_t *costs)
+static void print_costs(enum idle_sort sort, size_t count, uint64_t *costs)
 {
-    struct fixture *f = idle_new(sort, count);
+    struct idle_fixture *f = idle_new(sort, count);
 
-    for (size_t i = 0; i < ROWS; i++)
-        costs[i] = rows[i].cost(f);
+    for (size_t i = 0; i < CASES; i++)
+        costs[i] = cases[i].cost(f);
     hf_core_check(&f->core);
     idle_free(f);
 }
 
 static void does_not_grow_with(enum idle_sort sort)
 {
-    uint64_t few[ROWS], many[ROWS];
+    uint64_t few[CASES], many[CASES];
     size_t wrong = 0;
 
-    tell_costs(sort, FEW, few);
-    tell_costs(sort, MANY, many);
-    for (size_t i = 0; i < ROWS; i++) {
+    print_costs(sort, FEW, few);
+    print_costs(sort, MANY, many);
+    for (size_t i = 0; i < CASES; i++) {
         bool grows = many[i] != few[i];
 
-        if (grows == ((rows[i].grows & 1u << sort) != 0))
+        if (grows == ((cases[i].grows & 1u << sort) != 0))
             continue;
-        print_error("%s: %d %s: %llu, %d: %llu; expected to %s\n", rows[i].what,
-                    FEW, idle_names[sort], (unsigned long long)few[i], MANY,
+        print_error("%s: %d %s: %llu, %d: %llu; expected to %s\n",
+                    cases[i].what, FEW, idle_names[sort],
+                    (unsigned long long)few[i], MANY,
                     (unsigned long long)many[i], grows ? "stay" : "grow");
         wrong++;
     }
@@ -557,7 +560,7 @@ SORT_TEST(IDLE_GRANTS, cost_does_not_grow_with_grants)
 SORT_TEST(IDLE_WAITERS, cost_does_not_grow_with_waiters)
 SORT_TEST(IDLE_NAMES, cost_does_not_grow_with_names)
 SORT_TEST(IDLE_PAUSED, cost_does_not_grow_with_what_is_paused)
-SORT_TEST(IDLE_MEMBERS, cost_does_not_grow_with_members_of_a_cohort)
+SORT_TEST(IDLE_COHORT_WAITERS, cost_does_not_grow_with_members_of_a_cohort)
 SORT_TEST(IDLE_COHORTS, cost_does_not_grow_with_cohorts)
 SORT_TEST(IDLE_BARRIERS, cost_does_not_grow_with_waits_at_barriers)
 
@@ -574,8 +577,8 @@ static void each_kind_of_event_has_a_row(void **state)
     unsigned seen = 1u << HF_EVENT_DOWNGRADE; /* before DOWNGRADED */
 
     (void)state;
-    for (size_t i = 0; i < ROWS; i++)
-        seen |= 1u << rows[i].kind;
+    for (size_t i = 0; i < CASES; i++)
+        seen |= 1u << cases[i].kind;
     for (unsigned kind = 0; kind <= HF_EVENT_TICK; kind++) {
         if (!is_of_all(kind) && (seen & 1u << kind) == 0)
             fail_msg("no row for the event %u", kind);
@@ -586,7 +589,7 @@ static void each_kind_of_event_has_a_row(void **state)
 
 #define VISITS_EACH 12
 
-static uint64_t event(struct fixture *f, enum hf_event_kind kind)
+static uint64_t event(struct idle_fixture *f, enum hf_event_kind kind)
 {
     struct hf_event event = {.kind = kind};
 
@@ -602,7 +605,7 @@ static uint64_t event(struct fixture *f, enum hf_event_kind kind)
 static void costs_each_the_same(enum idle_sort sort, enum hf_event_kind first,
                                 enum hf_event_kind second)
 {
-    struct fixture *f = idle_new(sort, MANY);
+    struct idle_fixture *f = idle_new(sort, MANY);
     uint64_t cost = event(f, first);
 
     cost += event(f, second);
@@ -630,9 +633,10 @@ static void a_lost_session_comes_by_each_some_times(void **state)
         costs_each_the_same(sort, HF_EVENT_SESSION_LOST, HF_EVENT_GAVE_UP);
 }
 
-static void members_that_time_out_at_once_come_by_each_some_times(void **state)
+static void
+participants_that_time_out_at_once_come_by_each_some_times(void **state)
 {
-    struct fixture *f = idle_new(IDLE_MEMBERS, MANY);
+    struct idle_fixture *f = idle_new(IDLE_COHORT_WAITERS, MANY);
 
     (void)state;
     for (size_t i = 0; i < MANY; i++) {
@@ -658,7 +662,8 @@ int main(void)
         cmocka_unit_test(cost_does_not_grow_with_waits_at_barriers),
         cmocka_unit_test(what_concerns_all_comes_by_each_some_times),
         cmocka_unit_test(a_lost_session_comes_by_each_some_times),
-        cmocka_unit_test(members_that_time_out_at_once_come_by_each_some_times),
+        cmocka_unit_test(
+            participants_that_time_out_at_once_come_by_each_some_times),
     };
 
     return cmocka_run_group_tests_name("cost", tests, NULL, NULL);

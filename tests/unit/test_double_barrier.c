@@ -12,7 +12,7 @@
 #define ROOM 8
 
 /* Who is there, in the order of their tokens. */
-struct scene {
+struct barrier_case {
     struct hf_ticket tickets[ROOM];
     struct hf_snapshot snapshot;
 };
@@ -24,9 +24,10 @@ static struct hf_ticket_id id_of(char name)
 
 /* Members by a letter, which is their order by name too, and '!' for the
  * stamp; each has the token of its place, from 1. */
-static struct scene *scene(struct scene *s, const char *who)
+static struct barrier_case *barrier_case(struct barrier_case *s,
+                                         const char *who)
 {
-    *s = (struct scene){.snapshot = {s->tickets, 0, 0}};
+    *s = (struct barrier_case){.snapshot = {s->tickets, 0, 0}};
     for (; *who != '\0'; who++) {
         struct hf_ticket *ticket = &s->tickets[s->snapshot.count++];
 
@@ -41,9 +42,9 @@ static struct scene *scene(struct scene *s, const char *who)
 static enum hf_enter_answer enter(const char *who, char name, uint32_t parties)
 {
     struct hf_ticket_id mine = id_of(name);
-    struct scene s;
+    struct barrier_case s;
 
-    scene(&s, who);
+    barrier_case(&s, who);
     return hf_double_barrier_decide_enter(&s.snapshot, &mine, parties).answer;
 }
 
@@ -51,9 +52,9 @@ static enum hf_leave_answer leave(const char *who, char name, uint64_t stamp,
                                   bool keeps)
 {
     struct hf_ticket_id mine = id_of(name);
-    struct scene s;
+    struct barrier_case s;
 
-    scene(&s, who);
+    barrier_case(&s, who);
     return hf_double_barrier_decide_leave(&s.snapshot, &mine, stamp, keeps);
 }
 
@@ -64,7 +65,7 @@ static void who_is_not_there_does_not_go_in(void **state)
     assert_int_equal(enter("bc!", 'a', 2), HF_ENTER_MISSING);
 }
 
-static void too_few_wait_and_enough_stamp(void **state)
+static void too_few_wait_and_enough_make_a_generation(void **state)
 {
     (void)state;
     assert_int_equal(enter("a", 'a', 2), HF_ENTER_WAIT);
@@ -75,7 +76,7 @@ static void too_few_wait_and_enough_stamp(void **state)
     assert_int_equal(enter("a", 'a', 1), HF_ENTER_NEW_GENERATION);
 }
 
-static void fn66_a_stamp_counts_for_those_it_found(void **state)
+static void fn66_a_generation_counts_for_those_it_found(void **state)
 {
     (void)state;
     assert_int_equal(enter("ab!", 'a', 2), HF_ENTER_PASS);
@@ -85,7 +86,7 @@ static void fn66_a_stamp_counts_for_those_it_found(void **state)
     assert_int_equal(enter("a!", 'a', 2), HF_ENTER_PASS);
 }
 
-static void fn66_a_stamp_of_before_lets_nobody_in(void **state)
+static void fn66_an_old_generation_lets_nobody_in(void **state)
 {
     (void)state;
     assert_int_equal(enter("!a", 'a', 2), HF_ENTER_WAIT);
@@ -94,14 +95,14 @@ static void fn66_a_stamp_of_before_lets_nobody_in(void **state)
     assert_int_equal(enter("a!b", 'b', 2), HF_ENTER_NEW_GENERATION);
 }
 
-static void the_stamp_does_not_count_as_a_member(void **state)
+static void the_generation_does_not_count_as_a_participant(void **state)
 {
     struct hf_ticket_id mine = id_of('a');
     struct hf_enter_decision answer;
-    struct scene s;
+    struct barrier_case s;
 
     (void)state;
-    scene(&s, "!ab");
+    barrier_case(&s, "!ab");
     answer = hf_double_barrier_decide_enter(&s.snapshot, &mine, 3);
     assert_int_equal(answer.answer, HF_ENTER_WAIT);
     assert_int_equal(answer.participants, 2);
@@ -166,10 +167,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_not_there_does_not_go_in),
-        cmocka_unit_test(too_few_wait_and_enough_stamp),
-        cmocka_unit_test(fn66_a_stamp_counts_for_those_it_found),
-        cmocka_unit_test(fn66_a_stamp_of_before_lets_nobody_in),
-        cmocka_unit_test(the_stamp_does_not_count_as_a_member),
+        cmocka_unit_test(too_few_wait_and_enough_make_a_generation),
+        cmocka_unit_test(fn66_a_generation_counts_for_those_it_found),
+        cmocka_unit_test(fn66_an_old_generation_lets_nobody_in),
+        cmocka_unit_test(the_generation_does_not_count_as_a_participant),
         cmocka_unit_test(the_last_of_the_round_goes),
         cmocka_unit_test(the_lowest_keeps_its_ticket_and_others_yield),
         cmocka_unit_test(who_has_yielded_waits_for_all),

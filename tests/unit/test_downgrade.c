@@ -7,38 +7,38 @@
 
 #include <cmocka.h>
 
-#include "stage.h"
+#include "core_fixture.h"
 
 /* a holds the lock as a writer, and watches its ticket. */
-static void hold(struct stage *s)
+static void hold(struct core_fixture *f)
 {
-    s->a.kind = HF_TICKET_WRITE;
-    hold_a(s);
-    ring(s);
-    expect(s, "a WATCH a1");
-    watching(s, "a WATCH a1");
+    f->a.kind = HF_TICKET_WRITE;
+    hold_a(f);
+    wake(f);
+    expect(f, "a WATCH a1");
+    watching(f, "a WATCH a1");
 }
 
 /* And asks to be a reader. */
-static void begin_downgrade(struct stage *s)
+static void begin_downgrade(struct core_fixture *f)
 {
-    hold(s);
-    downgrade(s, &s->a);
-    expect(s, "a UNWATCH a1; a DOWNGRADE a1");
+    hold(f);
+    downgrade(f, &f->a);
+    expect(f, "a UNWATCH a1; a DOWNGRADE a1");
 }
 
 static void its_ticket_is_not_watched_meanwhile(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    begin_downgrade(s);
-    assert_int_equal(s->a.kind, HF_TICKET_WRITE);
-    downgraded(s, "a DOWNGRADE a1");
-    expect(s, "a DOWNGRADED HF_OK; a WATCH a1");
-    assert_int_equal(s->a.kind, HF_TICKET_READ);
-    release(s, &s->a);
-    expect(s, "a UNWATCH a1; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a RELEASED HF_OK; a DONE");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    assert_int_equal(f->a.kind, HF_TICKET_WRITE);
+    downgraded(f, "a DOWNGRADE a1");
+    expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
+    assert_int_equal(f->a.kind, HF_TICKET_READ);
+    release(f, &f->a);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a RELEASED HF_OK; a DONE");
 }
 
 static void it_is_asked_again_until_answered(void **state)
@@ -46,175 +46,175 @@ static void it_is_asked_again_until_answered(void **state)
     static const enum hf_failure failures[] = {HF_FAILURE_RETRY,
                                                HF_FAILURE_UNSURE};
 
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    begin_downgrade(s);
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
     for (size_t i = 0; i < 10; i++) {
-        failed(s, "a DOWNGRADE a1", failures[i % 2]);
-        expect(s, "");
-        while (!is_pending(s, "a DOWNGRADE a1")) {
-            ring(s);
-            stage_drain(s);
-            if (is_pending(s, "PROVE"))
-                proven(s, s->now_ms);
-            stage_drain(s);
+        failed(f, "a DOWNGRADE a1", failures[i % 2]);
+        expect(f, "");
+        while (!is_pending(f, "a DOWNGRADE a1")) {
+            wake(f);
+            core_fixture_drain(f);
+            if (is_pending(f, "PROVE"))
+                proven(f, f->now_ms);
+            core_fixture_drain(f);
         }
     }
-    downgraded(s, "a DOWNGRADE a1");
-    expect(s, "a DOWNGRADED HF_OK; a WATCH a1");
+    downgraded(f, "a DOWNGRADE a1");
+    expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
 static void a_broken_link_is_waited_for(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    hold(s);
-    suspended(s);
-    expect(s, "STATE SUSPENDED");
-    downgrade(s, &s->a);
-    expect(s, "");
-    connected(s, STAGE_START_MS, true);
-    expect(s, "STATE CONNECTED; a UNWATCH a1; a DOWNGRADE a1");
-    suspended(s);
-    failed(s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
-    expect(s, "STATE SUSPENDED");
-    connected(s, STAGE_START_MS, true);
-    expect(s, "STATE CONNECTED; a DOWNGRADE a1");
-    downgraded(s, "a DOWNGRADE a1");
-    expect(s, "a DOWNGRADED HF_OK; a WATCH a1");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    hold(f);
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    downgrade(f, &f->a);
+    expect(f, "");
+    connected(f, CORE_START_MS, true);
+    expect(f, "STATE CONNECTED; a UNWATCH a1; a DOWNGRADE a1");
+    suspended(f);
+    failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
+    expect(f, "STATE SUSPENDED");
+    connected(f, CORE_START_MS, true);
+    expect(f, "STATE CONNECTED; a DOWNGRADE a1");
+    downgraded(f, "a DOWNGRADE a1");
+    expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
 /* Until anybody can be asked the ticket is a writer's, and may run out. */
-static void a_loss_while_the_link_is_broken_is_told_first(void **state)
+static void a_loss_while_the_link_is_broken_is_reported_first(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    hold(s);
-    suspended(s);
-    expect(s, "STATE SUSPENDED");
-    downgrade(s, &s->a);
-    gone(s, "a WATCH a1");
-    expect(s, "a LOST; a DOWNGRADED HF_ELOST");
-    connected(s, STAGE_START_MS + 1000, true);
-    expect(s, "STATE CONNECTED");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    hold(f);
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    downgrade(f, &f->a);
+    gone(f, "a WATCH a1");
+    expect(f, "a LOST; a DOWNGRADED HF_ELOST");
+    connected(f, CORE_START_MS + 1000, true);
+    expect(f, "STATE CONNECTED");
 }
 
 static void a_ticket_that_is_gone_is_a_loss(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    begin_downgrade(s);
-    failed_as(s, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_ELOST, "gone");
-    expect(s, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", false);
-    release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a DONE");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_ELOST, "gone");
+    expect(f, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
+    removed(f, "a REMOVE a1", false);
+    release(f, &f->a);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void what_is_refused_leaves_a_writer(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    begin_downgrade(s);
-    failed_as(s, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
-    expect(s, "a DOWNGRADED HF_EDENIED; a WATCH a1");
-    assert_int_equal(s->a.kind, HF_TICKET_WRITE);
-    assert_string_equal(hf_acquisition_text(&s->a), "not you");
-    downgrade(s, &s->a); /* it may be allowed by now */
-    expect(s, "a UNWATCH a1; a DOWNGRADE a1");
-    downgraded(s, "a DOWNGRADE a1");
-    expect(s, "a DOWNGRADED HF_OK; a WATCH a1");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
+    expect(f, "a DOWNGRADED HF_EDENIED; a WATCH a1");
+    assert_int_equal(f->a.kind, HF_TICKET_WRITE);
+    assert_string_equal(hf_acquisition_text(&f->a), "not you");
+    downgrade(f, &f->a); /* it may be allowed by now */
+    expect(f, "a UNWATCH a1; a DOWNGRADE a1");
+    downgraded(f, "a DOWNGRADE a1");
+    expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
 /* The request that is under way ends first; nothing stays behind of either. */
 static void a_release_ends_it(void **state)
 {
     for (int answer = 0; answer < 3; answer++) {
-        STAGE(s, HF_ENGINE_GONE_ADMITS);
-        begin_downgrade(s);
-        release(s, &s->a);
-        expect(s, "a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
-        withdrawn(s, "a REMOVE a1", true);
-        expect(s, "a RELEASED HF_OK");
+        CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+        begin_downgrade(f);
+        release(f, &f->a);
+        expect(f, "a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
+        removed(f, "a REMOVE a1", true);
+        expect(f, "a RELEASED HF_OK");
         if (answer == 0)
-            downgraded(s, "a DOWNGRADE a1");
+            downgraded(f, "a DOWNGRADE a1");
         else if (answer == 1)
-            failed(s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
+            failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
         else
-            failed_as(s, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_ELOST, "gone");
-        expect(s, "a DONE");
+            failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_ELOST, "gone");
+        expect(f, "a DONE");
     }
 }
 
 static void a_release_takes_back_what_was_not_asked(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    hold(s);
-    downgrade(s, &s->a);
-    release(s, &s->a);
-    expect(s, "a UNWATCH a1; a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
-    assert_false(is_pending(s, "a DOWNGRADE a1"));
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    hold(f);
+    downgrade(f, &f->a);
+    release(f, &f->a);
+    expect(f, "a UNWATCH a1; a DOWNGRADED HF_ECANCELLED; a REMOVE a1");
+    assert_false(is_pending(f, "a DOWNGRADE a1"));
 }
 
 static void a_lost_session_ends_it(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    begin_downgrade(s);
-    failed(s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
-    session_lost(s, HF_ELOST);
-    expect(s, "a LOST; STATE LOST; a DOWNGRADED HF_ELOST");
-    release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a DONE");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
+    session_lost(f, HF_ELOST);
+    expect(f, "a LOST; STATE LOST; a DOWNGRADED HF_ELOST");
+    release(f, &f->a);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
 static void a_close_ends_it(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    begin_downgrade(s);
-    close_core(s);
-    expect(s, "a LOST; END; a DOWNGRADED HF_ELOST");
-    failed(s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
-    release(s, &s->a);
-    closed(s);
-    expect(s, "a RELEASED HF_ELOST; a DONE; STATE CLOSED");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    close_core(f);
+    expect(f, "a LOST; END; a DOWNGRADED HF_ELOST");
+    failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
+    release(f, &f->a);
+    closed(f);
+    expect(f, "a RELEASED HF_ELOST; a DONE; STATE CLOSED");
 }
 
 /* Safe-until passes: the ticket may live, and under either name must not. */
-static void the_end_of_the_promise_ends_it(void **state)
+static void the_end_of_the_safe_until_ends_it(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    begin_downgrade(s);
-    later(s, STAGE_SAFE_MS);
-    downgraded(s, "a DOWNGRADE a1");
-    expect(s, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    advance_to(f, CORE_SAFE_MS);
+    downgraded(f, "a DOWNGRADE a1");
+    expect(f, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
 }
 
 /* The owner asks at the instant at which safe-until passes, and could not know
  * yet. */
-static void the_promise_may_end_as_it_is_asked_for(void **state)
+static void the_safe_until_may_end_as_it_is_asked_for(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    hold(s);
-    later(s, STAGE_SAFE_MS);
-    downgrade(s, &s->a);
-    expect(s, "a LOST; a UNWATCH a1; a REMOVE a1; a DOWNGRADED HF_ELOST");
-    withdrawn(s, "a REMOVE a1", true);
-    release(s, &s->a);
-    expect(s, "a RELEASED HF_ELOST; a DONE");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    hold(f);
+    advance_to(f, CORE_SAFE_MS);
+    downgrade(f, &f->a);
+    expect(f, "a LOST; a UNWATCH a1; a REMOVE a1; a DOWNGRADED HF_ELOST");
+    removed(f, "a REMOVE a1", true);
+    release(f, &f->a);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
 /* Of a writer that was listed as a reader since, the end is no end: the watch
  * is another one. */
 static void a_reader_is_watched_anew(void **state)
 {
-    STAGE(s, HF_ENGINE_GONE_ADMITS);
-    s->a.kind = HF_TICKET_WRITE;
-    enqueue_a_in(s, "x/w a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
-    watching(s, "a WATCH x");
-    suspended(s);
-    connected(s, STAGE_START_MS, true);
-    expect(s, "STATE CONNECTED; a LIST");
-    listed(s, "a LIST", "x/r a1");
-    expect(s, "a WAITING 1; a UNWATCH x; a WATCH x");
-    watching(s, "a WATCH x");
-    gone(s, "a WATCH x"); /* the reader's */
-    expect(s, "a GRANTED");
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    f->a.kind = HF_TICKET_WRITE;
+    enqueue_a_in(f, "x/w a1");
+    expect(f, "a WAITING 1; a WATCH x; a WATCH a1");
+    watching(f, "a WATCH x");
+    suspended(f);
+    connected(f, CORE_START_MS, true);
+    expect(f, "STATE CONNECTED; a LIST");
+    listed(f, "a LIST", "x/r a1");
+    expect(f, "a WAITING 1; a UNWATCH x; a WATCH x");
+    watching(f, "a WATCH x");
+    gone(f, "a WATCH x"); /* the reader's */
+    expect(f, "a GRANTED");
 }
 
 int main(void)
@@ -223,15 +223,15 @@ int main(void)
         cmocka_unit_test(its_ticket_is_not_watched_meanwhile),
         cmocka_unit_test(it_is_asked_again_until_answered),
         cmocka_unit_test(a_broken_link_is_waited_for),
-        cmocka_unit_test(a_loss_while_the_link_is_broken_is_told_first),
+        cmocka_unit_test(a_loss_while_the_link_is_broken_is_reported_first),
         cmocka_unit_test(a_ticket_that_is_gone_is_a_loss),
         cmocka_unit_test(what_is_refused_leaves_a_writer),
         cmocka_unit_test(a_release_ends_it),
         cmocka_unit_test(a_release_takes_back_what_was_not_asked),
         cmocka_unit_test(a_lost_session_ends_it),
         cmocka_unit_test(a_close_ends_it),
-        cmocka_unit_test(the_end_of_the_promise_ends_it),
-        cmocka_unit_test(the_promise_may_end_as_it_is_asked_for),
+        cmocka_unit_test(the_end_of_the_safe_until_ends_it),
+        cmocka_unit_test(the_safe_until_may_end_as_it_is_asked_for),
         cmocka_unit_test(a_reader_is_watched_anew),
     };
 

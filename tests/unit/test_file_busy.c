@@ -19,21 +19,21 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "conformance/real_host.h"
-#include "conformance/seat.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter.h"
-#include "file_story.h"
+#include "file_fixture.h"
 
 /* Make the lock's directory and take its flock, as a process does that is
  * stopped in its critical section. */
 static int lock_directory(const char *queue)
 {
-    char path[BENCH_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
     int fd;
 
-    bench_file_path(queue, path);
+    conformance_file_path(queue, path);
     assert_int_equal(mkdir(path, 0700), 0);
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0);
@@ -41,22 +41,23 @@ static int lock_directory(const char *queue)
 }
 
 /* Start an enqueue, which is not answered yet. */
-static struct call *begin_enqueue(struct seat *seat, const char *queue,
-                                  struct hf_ticket_id id)
+static struct client_request *begin_enqueue(struct engine_client *client,
+                                            const char *queue,
+                                            struct hf_ticket_id id)
 {
-    struct call *call = seat_enqueue_only(seat, queue, id);
+    struct client_request *request = client_start_enqueue(client, queue, id);
 
-    seat_settle(seat);
-    assert_int_equal(call->answers, 0);
-    return call;
+    client_drain(client);
+    assert_int_equal(request->answers, 0);
+    return request;
 }
 
 static void an_enqueue_waits_for_the_lock(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
     struct hf_ticket_id ids[3] = {fresh_id(), fresh_id(), fresh_id()};
-    struct call *calls[3];
+    struct client_request *calls[3];
     size_t places = 0;
 
     (void)state;
@@ -64,87 +65,88 @@ static void an_enqueue_waits_for_the_lock(void **state)
         calls[i] = begin_enqueue(a, "q", ids[i]);
     /* Another lock's queue is not held up. */
     assert_int_equal(
-        seat_enqueue(a, "other", fresh_id(), HF_TICKET_MUTEX, "")->answer,
+        client_enqueue(a, "other", fresh_id(), HF_TICKET_MUTEX, "")->answer,
         HF_EVENT_ENQUEUED);
     assert_int_equal(close(fd), 0);
     for (size_t i = 0; i < 3; i++) {
-        (void)seat_wait(a, calls[i]);
+        (void)client_wait(a, calls[i]);
         assert_int_equal(calls[i]->answer, HF_EVENT_ENQUEUED);
-        assert_non_null(call_find(calls[i], ids[i]));
+        assert_non_null(client_request_find(calls[i], ids[i]));
         places += calls[i]->count;
     }
     assert_int_equal(places, 1 + 2 + 3); /* in whichever order */
-    seat_close(a);
+    client_close(a);
 }
 
 /* One lock that is stuck holds up no other that is merely busy. */
 static void a_stuck_lock_holds_up_no_other(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     int stuck = lock_directory("stuck");
     int busy = lock_directory("busy");
-    struct call *first = begin_enqueue(a, "stuck", fresh_id());
-    struct call *second = begin_enqueue(a, "busy", fresh_id());
+    struct client_request *first = begin_enqueue(a, "stuck", fresh_id());
+    struct client_request *second = begin_enqueue(a, "busy", fresh_id());
 
     (void)state;
     assert_int_equal(close(busy), 0);
-    (void)seat_wait(a, second);
+    (void)client_wait(a, second);
     assert_int_equal(second->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(first->answers, 0);
     assert_int_equal(close(stuck), 0);
-    (void)seat_wait(a, first);
+    (void)client_wait(a, first);
     assert_int_equal(first->answer, HF_EVENT_ENQUEUED);
-    seat_close(a);
+    client_close(a);
 }
 
 static void the_end_waits_for_nobody(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
-    struct call *calls[2];
-    char path[BENCH_FILE_PATH_BYTES];
+    struct client_request *calls[2];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
     for (size_t i = 0; i < 2; i++)
         calls[i] = begin_enqueue(a, "q", fresh_id());
-    seat_end(a);
+    client_end(a);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(calls[i]->answer, HF_EVENT_FAILED);
         assert_int_equal(calls[i]->status, HF_ECLOSED);
     }
-    seat_free(a);
+    client_free(a);
     assert_int_equal(close(fd), 0);
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     assert_int_equal(rmdir(path), 0);
 }
 
-static void a_withdrawal_catches_up(void **state)
+static void a_removal_catches_up(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
     struct hf_ticket_id id = fresh_id();
-    struct call *call = begin_enqueue(a, "q", id);
-    struct call *withdraw = seat_ask_only(a, HF_REQUEST_REMOVE, "q", id);
+    struct client_request *request = begin_enqueue(a, "q", id);
+    struct client_request *withdraw =
+        client_start(a, HF_REQUEST_REMOVE, "q", id);
 
     (void)state;
-    seat_wait(a, withdraw);
-    assert_int_equal(call->answers, 1);
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
+    client_wait(a, withdraw);
+    assert_int_equal(request->answers, 1);
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
     assert_int_equal(withdraw->answer, HF_EVENT_REMOVED);
     assert_false(withdraw->found);
     assert_int_equal(close(fd), 0);
-    call = seat_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
-    assert_int_equal(call->count, 1);
-    seat_close(a);
+    request = client_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    assert_int_equal(request->count, 1);
+    client_close(a);
 }
 
 static void lock_and_stop(void *arg)
 {
-    char path[BENCH_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
     int fd;
 
     (void)arg;
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     fd = open(path, O_RDONLY | O_DIRECTORY);
     if (fd < 0 || flock(fd, LOCK_EX) != 0)
         _exit(1);
@@ -154,9 +156,9 @@ static void lock_and_stop(void *arg)
 /* Within a bound, and by name. */
 static void who_has_the_lock_is_named(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     pid_t pid;
-    struct call *call;
+    struct client_request *request;
     char expected[64];
     int ended;
 
@@ -165,19 +167,19 @@ static void who_has_the_lock_is_named(void **state)
     pid = real_host_fork(lock_and_stop, NULL);
     assert_int_equal(waitpid(pid, &ended, WUNTRACED), pid);
     assert_true(WIFSTOPPED(ended));
-    call = begin_enqueue(a, "q", fresh_id());
-    seat_wait(a, call);
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(call->failure, HF_FAILURE_RETRY);
-    assert_int_equal(call->status, HF_EUNREACHABLE);
+    request = begin_enqueue(a, "q", fresh_id());
+    client_wait(a, request);
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(request->failure, HF_FAILURE_RETRY);
+    assert_int_equal(request->status, HF_EUNREACHABLE);
     (void)snprintf(expected, sizeof(expected), "held by pid %d:", (int)pid);
-    assert_non_null(strstr(call->text, expected));
+    assert_non_null(strstr(request->text, expected));
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    call = seat_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    assert_int_equal(call->count, 1);
-    seat_close(a);
+    request = client_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(request->count, 1);
+    client_close(a);
 }
 
 /* ------------------------------------------------------------ wake-ups -- */
@@ -187,9 +189,9 @@ static struct {
     pthread_t self;
     const char *at;   /* the system call before which it does; NULL: it has */
     const char *move; /* and what is moved away then, or NULL */
-    struct seat *seat;
+    struct engine_client *client;
     struct hf_ticket_id id;
-    struct call *call;
+    struct client_request *request;
     atomic_uint sleeps; /* of helpers */
     bool here;          /* until this thread makes a directory again */
     unsigned own_sleeps, own_wakes;
@@ -197,9 +199,9 @@ static struct {
 
 static void come_now(void)
 {
-    char aside[BENCH_FILE_PATH_BYTES + sizeof(".aside")];
+    char aside[CONFORMANCE_FILE_PATH_BYTES + sizeof(".aside")];
 
-    visit.call = seat_enqueue_only(visit.seat, "q", visit.id);
+    visit.request = client_start_enqueue(visit.client, "q", visit.id);
     for (time_t until = time(NULL) + 30;
          atomic_load(&visit.sleeps) == 0 && time(NULL) < until;)
         (void)sched_yield();
@@ -209,9 +211,9 @@ static void come_now(void)
     (void)rename(visit.move, aside);
 }
 
-static int come_meanwhile(const char *call)
+static int come_meanwhile(const char *request)
 {
-    bool sleeps = strcmp(call, "futex_wait") == 0;
+    bool sleeps = strcmp(request, "futex_wait") == 0;
 
     if (!pthread_equal(pthread_self(), visit.self)) {
         if (sleeps)
@@ -219,10 +221,10 @@ static int come_meanwhile(const char *call)
         return 0;
     }
     visit.own_sleeps += sleeps;
-    if (strcmp(call, "mkdir") == 0)
+    if (strcmp(request, "mkdir") == 0)
         visit.here = false;
-    visit.own_wakes += visit.here && strcmp(call, "futex_wake") == 0;
-    if (visit.at != NULL && strcmp(call, visit.at) == 0) {
+    visit.own_wakes += visit.here && strcmp(request, "futex_wake") == 0;
+    if (visit.at != NULL && strcmp(request, visit.at) == 0) {
         visit.at = NULL;
         come_now();
         visit.here = true;
@@ -230,12 +232,12 @@ static int come_meanwhile(const char *call)
     return 0;
 }
 
-static void begin_visit(struct seat *seat, const char *at)
+static void begin_visit(struct engine_client *client, const char *at)
 {
     memset(&visit, 0, sizeof(visit));
     visit.self = pthread_self();
     visit.at = at;
-    visit.seat = seat;
+    visit.client = client;
     visit.id = fresh_id();
     hf_sys_hook = come_meanwhile;
 }
@@ -246,82 +248,87 @@ static void assert_visitor_was_woken(void)
     assert_null(visit.at);
     assert_int_equal(visit.own_sleeps, 0);
     assert_int_equal(visit.own_wakes, 1);
-    (void)seat_wait(visit.seat, visit.call);
+    (void)client_wait(visit.client, visit.request);
     hf_sys_hook = NULL;
-    assert_int_equal(visit.call->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(visit.request->answer, HF_EVENT_ENQUEUED);
 }
 
-static void come_and_leave(struct seat *seat)
+static void come_and_leave(struct engine_client *client)
 {
     struct hf_ticket_id id = fresh_id();
 
-    (void)seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
-    assert_true(seat_ask(seat, HF_REQUEST_REMOVE, "q", id)->found);
+    (void)client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
+    assert_true(client_ask(client, HF_REQUEST_REMOVE, "q", id)->found);
 }
 
 static void an_enqueue_wakes_who_waits(void **state)
 {
-    struct seat *a = seat_open(&bench_file), *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file),
+                         *b = client_open(&conformance_file);
 
     (void)state;
     begin_visit(a, "mkfifoat");
-    (void)seat_enqueue(b, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    (void)client_enqueue(b, "q", fresh_id(), HF_TICKET_MUTEX, "");
     assert_visitor_was_woken();
-    assert_int_equal(visit.call->count, 2);
-    seat_close(b);
-    seat_close(a);
+    assert_int_equal(visit.request->count, 2);
+    client_close(b);
+    client_close(a);
 }
 
 static void tidying_up_wakes_who_waits(void **state)
 {
-    struct seat *a = seat_open(&bench_file), *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file),
+                         *b = client_open(&conformance_file);
 
     (void)state;
     come_and_leave(b);
     begin_visit(a, "rmdir");
-    seat_close(b);
+    client_close(b);
     assert_visitor_was_woken();
-    seat_close(a);
+    client_close(a);
 }
 
 /* Both have the directory open when it is moved away. */
 static void leaving_another_directory_wakes_who_waits(void **state)
 {
-    struct seat *a = seat_open(&bench_file), *b = seat_open(&bench_file);
-    char path[BENCH_FILE_PATH_BYTES], aside[BENCH_FILE_PATH_BYTES + 16];
+    struct engine_client *a = client_open(&conformance_file),
+                         *b = client_open(&conformance_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES],
+        aside[CONFORMANCE_FILE_PATH_BYTES + 16];
 
     (void)state;
     come_and_leave(b);
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     begin_visit(a, "lstat");
     visit.move = path;
-    (void)seat_enqueue(b, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    (void)client_enqueue(b, "q", fresh_id(), HF_TICKET_MUTEX, "");
     assert_visitor_was_woken();
     (void)snprintf(aside, sizeof(aside), "%s.aside", path);
     assert_int_equal(rmdir(aside), 0);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 /* Its page must not be touched any more. */
 static void a_counter_that_was_truncated_wakes_nobody(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
-    char counter[BENCH_FILE_PATH_BYTES];
-    struct call *call;
+    char counter[CONFORMANCE_FILE_PATH_BYTES];
+    struct client_request *request;
 
     (void)state;
-    (void)snprintf(counter, sizeof(counter), "%s/counter", bench_file_root());
+    (void)snprintf(counter, sizeof(counter), "%s/counter",
+                   conformance_file_root());
     assert_int_equal(truncate(counter, 0), 0);
     begin_visit(a, NULL);
-    call = begin_enqueue(a, "q", fresh_id());
+    request = begin_enqueue(a, "q", fresh_id());
     assert_int_equal(close(fd), 0);
-    (void)seat_wait(a, call);
+    (void)client_wait(a, request);
     hf_sys_hook = NULL;
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(atomic_load(&visit.sleeps), 0);
-    seat_close(a);
+    client_close(a);
 }
 
 /* ------------------------------------------------------------- the disk -- */
@@ -329,45 +336,45 @@ static void a_counter_that_was_truncated_wakes_nobody(void **state)
 /* Two syncs, on the helper, once in a million numbers. */
 static void a_new_block_is_reserved_on_the_side(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    char path[BENCH_FILE_PATH_BYTES];
+    struct engine_client *a = client_open(&conformance_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES];
     struct hf_token_counter_page *page;
-    struct call *call;
+    struct client_request *request;
     uint64_t limit;
     int fd;
 
     (void)state;
-    (void)snprintf(path, sizeof(path), "%s/counter", bench_file_root());
+    (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
     fd = open(path, O_RDWR | O_CLOEXEC);
     page = mmap(NULL, HF_TOKEN_COUNTER_BYTES, PROT_READ | PROT_WRITE,
                 MAP_SHARED, fd, 0);
     assert_true(page != MAP_FAILED);
     limit = atomic_load(&page->limit);
     atomic_store(&page->value, limit);
-    call = seat_enqueue_only(a, "q", fresh_id());
-    assert_int_equal(call->answers, 0);
-    seat_wait(a, call);
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    assert_true(call->tickets[0].token > limit);
+    request = client_start_enqueue(a, "q", fresh_id());
+    assert_int_equal(request->answers, 0);
+    client_wait(a, request);
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    assert_true(request->tickets[0].token > limit);
     assert_true(atomic_load(&page->limit) > limit);
     (void)munmap(page, HF_TOKEN_COUNTER_BYTES);
     (void)close(fd);
-    seat_close(a);
+    client_close(a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_enqueue_waits_for_the_lock),
-        TEST(a_stuck_lock_holds_up_no_other),
-        TEST(the_end_waits_for_nobody),
-        TEST(a_withdrawal_catches_up),
-        TEST(who_has_the_lock_is_named),
-        TEST(an_enqueue_wakes_who_waits),
-        TEST(tidying_up_wakes_who_waits),
-        TEST(leaving_another_directory_wakes_who_waits),
-        TEST(a_counter_that_was_truncated_wakes_nobody),
-        TEST(a_new_block_is_reserved_on_the_side),
+        FILE_TEST(an_enqueue_waits_for_the_lock),
+        FILE_TEST(a_stuck_lock_holds_up_no_other),
+        FILE_TEST(the_end_waits_for_nobody),
+        FILE_TEST(a_removal_catches_up),
+        FILE_TEST(who_has_the_lock_is_named),
+        FILE_TEST(an_enqueue_wakes_who_waits),
+        FILE_TEST(tidying_up_wakes_who_waits),
+        FILE_TEST(leaving_another_directory_wakes_who_waits),
+        FILE_TEST(a_counter_that_was_truncated_wakes_nobody),
+        FILE_TEST(a_new_block_is_reserved_on_the_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,39 +16,41 @@
 
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
-#include "file_members.h"
-#include "file_story.h"
+#include "file_fixture.h"
+#include "file_participants.h"
 
-static void expect_silence(struct seat *seat, const struct call *call)
+static void expect_silence(struct engine_client *client,
+                           const struct client_request *request)
 {
-    seat_settle(seat);
-    assert_int_equal(call->gone, 0);
+    client_drain(client);
+    assert_int_equal(request->gone, 0);
 }
 
-static void stamp(struct seat *seat, struct hf_ticket_id id, uint32_t limit)
+static void stamp(struct engine_client *client, struct hf_ticket_id id,
+                  uint32_t limit)
 {
-    assert_int_equal(crew_stamp(seat, id, limit)->answer,
+    assert_int_equal(participants_stamp(client, id, limit)->answer,
                      HF_EVENT_FLAG_UPDATED);
 }
 
 /* ---------------------------------------------------------------- layout -- */
 
 static void ticket_path(const struct hf_ticket *ticket,
-                        char path[CREW_PATH_BYTES])
+                        char path[BARRIER_PATH_BYTES])
 {
     char file[HF_TICKET_FILE_BYTES];
 
     hf_ticket_file_format(ticket, file);
-    crew_path(file, path);
+    participants_path(file, path);
 }
 
 /* As ls -l shows it; and who leaves last takes it along. */
 static void what_lies_in_the_directory(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *seen = crew_list(a, 1, false);
-    char path[CREW_PATH_BYTES], text[64];
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *seen = participants_list(a, 1, false);
+    char path[BARRIER_PATH_BYTES], text[64];
     struct stat status;
     ssize_t got;
 
@@ -58,139 +60,142 @@ static void what_lies_in_the_directory(void **state)
     assert_int_equal(lstat(path, &status), 0);
     assert_true(S_ISFIFO(status.st_mode));
     stamp(a, id, 1);
-    seen = crew_list(a, 1, true);
-    crew_path("ready", path);
+    seen = participants_list(a, 1, true);
+    participants_path("ready", path);
     got = readlink(path, text, sizeof text - 1);
     assert_int_equal(got, 20);
     text[got] = '\0';
     assert_int_equal(strtoull(text, NULL, 10), seen->tickets[1].token);
-    assert_int_equal(crew_files(), 3); /* and what he says of himself */
-    crew_go(a, id);
-    assert_int_equal(crew_files(), 1);
-    assert_true(crew_lower(a));
-    assert_int_equal(crew_files(), 0);
-    seat_close(a);
+    assert_int_equal(participants_files(), 3); /* and what he says of himself */
+    participant_leave(a, id);
+    assert_int_equal(participants_files(), 1);
+    assert_true(participants_lower(a));
+    assert_int_equal(participants_files(), 0);
+    client_close(a);
 }
 
 /* They are in no queue, and no ticket of a queue is a member. */
 static void a_queue_of_that_name_is_another(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id member = crew_come(a);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id member = participant_enter(a);
     struct hf_ticket_id mutex = fresh_id();
-    struct call *call = seat_enqueue(b, CREW, mutex, HF_TICKET_MUTEX, "");
+    struct client_request *request =
+        client_enqueue(b, BARRIER, mutex, HF_TICKET_MUTEX, "");
 
     (void)state;
-    assert_int_equal(call->count, 1);
+    assert_int_equal(request->count, 1);
     stamp(a, member, 1);
-    (void)crew_list(b, 1, true);
-    assert_int_equal(seat_ask(a, HF_REQUEST_LIST, CREW, mutex)->count, 1);
-    assert_int_equal(seat_look(a, CREW)->count, 1);
-    assert_int_equal(crew_stamp(b, mutex, 1)->answer, HF_EVENT_FAILED);
-    crew_go(a, member);
-    assert_true(crew_lower(a)); /* a mutex is no member */
-    assert_true(seat_ask(b, HF_REQUEST_REMOVE, CREW, mutex)->found);
-    seat_close(b);
-    seat_close(a);
+    (void)participants_list(b, 1, true);
+    assert_int_equal(client_ask(a, HF_REQUEST_LIST, BARRIER, mutex)->count, 1);
+    assert_int_equal(client_detailed_list(a, BARRIER)->count, 1);
+    assert_int_equal(participants_stamp(b, mutex, 1)->answer, HF_EVENT_FAILED);
+    participant_leave(a, member);
+    assert_true(participants_lower(a)); /* a mutex is no member */
+    assert_true(client_ask(b, HF_REQUEST_REMOVE, BARRIER, mutex)->found);
+    client_close(b);
+    client_close(a);
 }
 
 /* Asked for once more it is found, if it is there, or else made. */
 static void one_who_comes_twice_is_one(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    char path[CREW_PATH_BYTES];
-    struct call *call;
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    char path[BARRIER_PATH_BYTES];
+    struct client_request *request;
 
     (void)state;
-    call = seat_enqueue(a, CREW, id, HF_TICKET_PARTICIPANT, "me");
-    assert_int_equal(call->count, 1);
-    ticket_path(&call->tickets[0], path);
+    request = client_enqueue(a, BARRIER, id, HF_TICKET_PARTICIPANT, "me");
+    assert_int_equal(request->count, 1);
+    ticket_path(&request->tickets[0], path);
     assert_int_equal(unlink(path), 0);
-    call = seat_enqueue(a, CREW, id, HF_TICKET_PARTICIPANT, "me");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    (void)crew_list(a, 1, false);
-    crew_go(a, id);
-    seat_close(a);
+    request = client_enqueue(a, BARRIER, id, HF_TICKET_PARTICIPANT, "me");
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    (void)participants_list(a, 1, false);
+    participant_leave(a, id);
+    client_close(a);
 }
 
 static void a_long_name_is_one_name(void **state)
 {
     static char name[401];
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
-    struct call *call;
+    struct client_request *request;
 
     (void)state;
     memset(name, 'n', sizeof name - 1);
     name[200] = '/';
-    call = seat_enqueue(a, name, id, HF_TICKET_PARTICIPANT, "");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    call = seat_members(a, HF_REQUEST_NEW_GENERATION, name, id, 1);
-    assert_int_equal(call->answer, HF_EVENT_FLAG_UPDATED);
-    call = seat_members(a, HF_REQUEST_WATCH_QUEUE, name, id, 0);
-    assert_int_equal(call->count, 2);
-    (void)seat_ask(a, HF_REQUEST_REMOVE, name, id);
-    assert_true(seat_members(a, HF_REQUEST_CLEAR_FLAG, name, id, 0)->found);
-    seat_close(a);
+    request = client_enqueue(a, name, id, HF_TICKET_PARTICIPANT, "");
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    request = client_double_barrier(a, HF_REQUEST_NEW_GENERATION, name, id, 1);
+    assert_int_equal(request->answer, HF_EVENT_FLAG_UPDATED);
+    request = client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, name, id, 0);
+    assert_int_equal(request->count, 2);
+    (void)client_ask(a, HF_REQUEST_REMOVE, name, id);
+    assert_true(
+        client_double_barrier(a, HF_REQUEST_CLEAR_FLAG, name, id, 0)->found);
+    client_close(a);
 }
 
-static void members_of_all_users(void **state)
+static void participants_of_all_users(void **state)
 {
-    struct seat *a;
+    struct engine_client *a;
     struct hf_ticket_id id;
     struct stat status;
-    char path[CREW_PATH_BYTES];
+    char path[BARRIER_PATH_BYTES];
     mode_t before = umask(077);
 
     (void)state;
-    bench_file_share();
-    a = seat_open(&bench_file);
-    id = crew_come(a);
-    ticket_path(&crew_list(a, 1, false)->tickets[0], path);
+    conformance_file_share();
+    a = client_open(&conformance_file);
+    id = participant_enter(a);
+    ticket_path(&participants_list(a, 1, false)->tickets[0], path);
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_mode & 0666, 0666);
-    crew_go(a, id);
-    seat_close(a);
+    participant_leave(a, id);
+    client_close(a);
     (void)umask(before);
 }
 
-static void what_is_no_stamp_is_refused(void **state)
+static void what_is_no_generation_is_refused(void **state)
 {
     static const char *const texts[] = {"nonsense", "00000000000000000001x",
                                         "1"};
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    char path[CREW_PATH_BYTES];
-    struct call *call;
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    char path[BARRIER_PATH_BYTES];
+    struct client_request *request;
 
     (void)state;
-    crew_path("ready", path);
+    participants_path("ready", path);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(symlink(texts[i], path), 0);
-        call = seat_members(a, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
-        assert_int_equal(call->answer, HF_EVENT_FAILED);
-        assert_int_equal(call->status, HF_EDIR);
-        assert_non_null(strstr(call->text, texts[i]));
+        request =
+            client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
+        assert_int_equal(request->answer, HF_EVENT_FAILED);
+        assert_int_equal(request->status, HF_EDIR);
+        assert_non_null(strstr(request->text, texts[i]));
         stamp(a, id, 1); /* takes its place */
-        (void)crew_list(a, 1, true);
+        (void)participants_list(a, 1, true);
         assert_int_equal(unlink(path), 0);
     }
-    crew_go(a, id);
+    participant_leave(a, id);
     assert_int_equal(symlink("nonsense", path), 0);
-    assert_true(crew_lower(a));
-    seat_close(a);
+    assert_true(participants_lower(a));
+    client_close(a);
 }
 
 /* ------------------------------------------------------------------ news -- */
 
 static void make(const char *file)
 {
-    char path[CREW_PATH_BYTES];
+    char path[BARRIER_PATH_BYTES];
     int fd;
 
-    crew_path(file, path);
+    participants_path(file, path);
     fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     (void)close(fd);
@@ -203,37 +208,37 @@ static void move(const char *from, const char *to)
 
 static void move_file(const char *from, const char *to)
 {
-    char paths[2][CREW_PATH_BYTES];
+    char paths[2][BARRIER_PATH_BYTES];
 
-    crew_path(from, paths[0]);
-    crew_path(to, paths[1]);
+    participants_path(from, paths[0]);
+    participants_path(to, paths[1]);
     move(paths[0], paths[1]);
 }
 
 static void remove_file(const char *file)
 {
-    char path[CREW_PATH_BYTES];
+    char path[BARRIER_PATH_BYTES];
 
-    crew_path(file, path);
+    participants_path(file, path);
     assert_int_equal(unlink(path), 0);
 }
 
 /* Tickets of a queue, touches, names that mean nothing, a stamp of before that
  * is put there again. */
-static void fn66_other_news_wakes_no_member(void **state)
+static void fn66_other_events_wake_no_participant(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
     struct hf_ticket_id mutex = fresh_id();
-    char path[CREW_PATH_BYTES];
-    struct call *seen;
+    char path[BARRIER_PATH_BYTES];
+    struct client_request *seen;
 
     (void)state;
     stamp(a, id, 1);
-    seen = crew_look(a, 1, true);
-    (void)seat_enqueue(b, CREW, mutex, HF_TICKET_MUTEX, "");
-    (void)seat_ask(b, HF_REQUEST_REMOVE, CREW, mutex);
+    seen = participants_look(a, 1, true);
+    (void)client_enqueue(b, BARRIER, mutex, HF_TICKET_MUTEX, "");
+    (void)client_ask(b, HF_REQUEST_REMOVE, BARRIER, mutex);
     make("beside");
     move_file("beside", "beside.too");
     remove_file("beside.too");
@@ -242,12 +247,12 @@ static void fn66_other_news_wakes_no_member(void **state)
     move_file("ready", "beside");
     move_file("beside", "ready");
     expect_silence(a, seen);
-    (void)crew_come(b);
-    assert_true(seat_sees_gone(a, seen));
-    seat_close(b);
-    seat_close(a);
+    (void)participant_enter(b);
+    assert_true(client_wait_gone(a, seen));
+    client_close(b);
+    client_close(a);
     remove_file("ready");
-    crew_path("", path);
+    participants_path("", path);
     assert_int_equal(rmdir(path), 0);
 }
 
@@ -275,175 +280,178 @@ static unsigned watches_of_names(void)
 }
 
 /* Nobody waits, so nobody is to be woken. */
-static void who_does_not_look_hears_of_nobody(void **state)
+static void without_a_queue_watch_nothing_is_reported(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *seen = crew_list(a, 1, false);
-    struct call *own = seat_watch(a, CREW, &seen->tickets[0]);
-    struct call *look = crew_look(a, 1, false);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *seen = participants_list(a, 1, false);
+    struct client_request *own = client_watch(a, BARRIER, &seen->tickets[0]);
+    struct client_request *look = participants_look(a, 1, false);
 
     (void)state;
     assert_int_equal(watches_of_names(), 1);
-    seat_forget(a, look);
+    client_forget(a, look);
     assert_int_equal(watches_of_names(), 0);
-    (void)crew_come(b);
+    (void)participant_enter(b);
     expect_silence(a, look);
     assert_int_equal(own->gone, 0);
-    look = crew_look(a, 2, false);
+    look = participants_look(a, 2, false);
     assert_int_equal(watches_of_names(), 1);
-    (void)crew_come(b);
-    assert_true(seat_sees_gone(a, look));
+    (void)participant_enter(b);
+    assert_true(client_wait_gone(a, look));
     assert_int_equal(watches_of_names(), 0);
     assert_int_equal(own->gone, 0);
-    crew_go(a, id);
+    participant_leave(a, id);
     assert_int_equal(own->gone, 1);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 /* What is in the list already, though it has not been heard of yet. */
-static void news_of_before_wakes_nobody(void **state)
+static void an_old_event_wakes_nobody(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *seen = crew_list(a, 1, false);
-    struct call *own = seat_watch(a, CREW, &seen->tickets[0]);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *seen = participants_list(a, 1, false);
+    struct client_request *own = client_watch(a, BARRIER, &seen->tickets[0]);
     struct hf_ticket_id other = fresh_id();
 
     (void)state;
-    seen = crew_look(a, 1, false);
+    seen = participants_look(a, 1, false);
     /* The loop does not run until all of this is over. */
-    (void)seat_members_only(b, HF_REQUEST_ENQUEUE, CREW, other, 0);
-    (void)seat_members_only(b, HF_REQUEST_NEW_GENERATION, CREW, other, 2);
+    (void)client_start_double_barrier(b, HF_REQUEST_ENQUEUE, BARRIER, other, 0);
+    (void)client_start_double_barrier(b, HF_REQUEST_NEW_GENERATION, BARRIER,
+                                      other, 2);
     assert_int_equal(seen->gone, 0);
-    seat_forget(a, seen);
-    seen = crew_look(a, 2, true);
+    client_forget(a, seen);
+    seen = participants_look(a, 2, true);
     expect_silence(a, seen);
     assert_int_equal(own->gone, 0);
-    crew_go(b, other);
-    assert_true(seat_sees_gone(a, seen));
-    crew_go(a, id);
-    assert_true(crew_lower(a));
-    seat_close(b);
-    seat_close(a);
+    participant_leave(b, other);
+    assert_true(client_wait_gone(a, seen));
+    participant_leave(a, id);
+    assert_true(participants_lower(a));
+    client_close(b);
+    client_close(a);
 }
 
 /* Of one session: nothing hangs up for one's own. */
-static void ones_own_members_come_and_go(void **state)
+static void ones_own_participants_come_and_go(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id first = crew_come(a), second;
-    struct call *seen = crew_look(a, 1, false);
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id first = participant_enter(a), second;
+    struct client_request *seen = participants_look(a, 1, false);
 
     (void)state;
-    second = crew_come(a);
-    assert_true(seat_sees_gone(a, seen));
-    seen = crew_look(a, 2, false);
+    second = participant_enter(a);
+    assert_true(client_wait_gone(a, seen));
+    seen = participants_look(a, 2, false);
     stamp(a, first, 2);
-    assert_true(seat_sees_gone(a, seen));
-    seen = crew_look(a, 2, true);
-    crew_go(a, first);
+    assert_true(client_wait_gone(a, seen));
+    seen = participants_look(a, 2, true);
+    participant_leave(a, first);
     assert_int_equal(seen->gone, 1); /* at once */
-    seen = crew_look(a, 1, true);
+    seen = participants_look(a, 1, true);
     expect_silence(a, seen);
-    crew_go(a, second);
-    assert_true(crew_lower(a));
-    seat_close(a);
+    participant_leave(a, second);
+    assert_true(participants_lower(a));
+    client_close(a);
 }
 
 /* Two looks at once, of which each is told. */
-static void all_who_look_are_told(void **state)
+static void all_queue_watches_are_notified(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *seen[2] = {crew_look(b, 1, false), crew_look(b, 1, false)};
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *seen[2] = {participants_look(b, 1, false),
+                                      participants_look(b, 1, false)};
 
     (void)state;
-    (void)crew_come(a);
+    (void)participant_enter(a);
     for (size_t i = 0; i < 2; i++)
-        assert_true(seat_sees_gone(b, seen[i]));
+        assert_true(client_wait_gone(b, seen[i]));
     for (size_t i = 0; i < 2; i++)
-        seen[i] = crew_look(b, 2, false);
-    crew_go(a, id);
+        seen[i] = participants_look(b, 2, false);
+    participant_leave(a, id);
     for (size_t i = 0; i < 2; i++)
-        assert_true(seat_sees_gone(b, seen[i]));
-    seat_close(b);
-    seat_close(a);
+        assert_true(client_wait_gone(b, seen[i]));
+    client_close(b);
+    client_close(a);
 }
 
 /* Their directory, all locks, or the root: they are not where they should be.
  */
-static void members_that_are_moved_away_are_gone(void **state)
+static void participants_that_are_moved_away_are_gone(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    char paths[3][CREW_PATH_BYTES], away[CREW_PATH_BYTES];
-    struct call *seen;
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    char paths[3][BARRIER_PATH_BYTES], away[BARRIER_PATH_BYTES];
+    struct client_request *seen;
 
     (void)state;
-    (void)crew_come(a);
-    crew_path("", paths[0]);
+    (void)participant_enter(a);
+    participants_path("", paths[0]);
     *strrchr(paths[0], '/') = '\0';
-    (void)snprintf(paths[1], CREW_PATH_BYTES, "%s/locks", bench_file_root());
-    (void)snprintf(paths[2], CREW_PATH_BYTES, "%s", bench_file_root());
+    (void)snprintf(paths[1], BARRIER_PATH_BYTES, "%s/locks",
+                   conformance_file_root());
+    (void)snprintf(paths[2], BARRIER_PATH_BYTES, "%s", conformance_file_root());
     for (size_t i = 0; i < 3; i++) {
-        seen = crew_look(b, 1, false);
-        (void)snprintf(away, sizeof away, "%.*s.away", CREW_PATH_BYTES - 8,
+        seen = participants_look(b, 1, false);
+        (void)snprintf(away, sizeof away, "%.*s.away", BARRIER_PATH_BYTES - 8,
                        paths[i]);
         move(paths[i], away);
-        assert_true(seat_sees_gone(b, seen));
-        (void)crew_list(b, 0, false);
-        (void)crew_look(b, 0, false);
+        assert_true(client_wait_gone(b, seen));
+        (void)participants_list(b, 0, false);
+        (void)participants_look(b, 0, false);
         move(away, paths[i]);
     }
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 /* The directory goes and comes between one look and the next. */
 static void a_directory_made_anew_is_watched(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id;
-    struct call *seen;
-    char path[CREW_PATH_BYTES], command[CREW_PATH_BYTES + 16];
+    struct client_request *seen;
+    char path[BARRIER_PATH_BYTES], command[BARRIER_PATH_BYTES + 16];
 
     (void)state;
-    (void)crew_come(a);
-    seen = crew_look(b, 1, false);
-    crew_path("", path);
+    (void)participant_enter(a);
+    seen = participants_look(b, 1, false);
+    participants_path("", path);
     (void)snprintf(command, sizeof command, "rm -r %s", path);
     assert_int_equal(system(command), 0);
-    seat_close(a);
-    assert_true(seat_sees_gone(b, seen));
-    (void)crew_look(b, 0, false);
-    a = seat_open(&bench_file);
-    id = crew_come(a);
-    seen = crew_look(b, 1, false);
-    (void)crew_come(a);
-    assert_true(seat_sees_gone(b, seen));
-    seen = crew_look(b, 2, false);
+    client_close(a);
+    assert_true(client_wait_gone(b, seen));
+    (void)participants_look(b, 0, false);
+    a = client_open(&conformance_file);
+    id = participant_enter(a);
+    seen = participants_look(b, 1, false);
+    (void)participant_enter(a);
+    assert_true(client_wait_gone(b, seen));
+    seen = participants_look(b, 2, false);
     stamp(a, id, 2);
-    assert_true(seat_sees_gone(b, seen));
-    seat_close(a);
-    assert_true(crew_lower(b));
-    seat_close(b);
+    assert_true(client_wait_gone(b, seen));
+    client_close(a);
+    assert_true(participants_lower(b));
+    client_close(b);
 }
 
-static char aside[CREW_PATH_BYTES];
-static struct seat *latecomer;
+static char aside[BARRIER_PATH_BYTES];
+static struct engine_client *latecomer;
 static unsigned watched;
 
 static void replace_directory(void)
 {
-    char path[CREW_PATH_BYTES];
+    char path[BARRIER_PATH_BYTES];
 
-    crew_path("", path);
+    participants_path("", path);
     assert_int_equal(rmdir(path), 0);
     *strrchr(path, '/') = '\0';
     move(aside, path);
@@ -451,14 +459,15 @@ static void replace_directory(void)
 
 /* Between the watch of the empty directory and the reading of it; and then
  * somebody comes before it could be watched. */
-static int replace_under_a_look(const char *call)
+static int replace_under_a_look(const char *request)
 {
-    bool watches = strcmp(call, "inotify_add") == 0;
+    bool watches = strcmp(request, "inotify_add") == 0;
 
     if (watches && ++watched == 2) {
         hf_sys_hook = NULL;
-        (void)crew_come(latecomer);
-    } else if (watched == 1 && aside[0] != '\0' && strcmp(call, "open") == 0) {
+        (void)participant_enter(latecomer);
+    } else if (watched == 1 && aside[0] != '\0' &&
+               strcmp(request, "open") == 0) {
         replace_directory();
         aside[0] = '\0';
     }
@@ -468,50 +477,51 @@ static int replace_under_a_look(const char *call)
 /* What is read has to be what is watched. */
 static void a_directory_replaced_under_a_look_is_watched(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    char path[CREW_PATH_BYTES];
-    struct call *seen;
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    char path[BARRIER_PATH_BYTES];
+    struct client_request *seen;
 
     (void)state;
     /* For inotify, and what it watches above. */
-    (void)seat_members(a, HF_REQUEST_WATCH_QUEUE, "other", fresh_id(), 0);
-    latecomer = seat_open(&bench_file);
-    (void)crew_come(b);
-    crew_path("", path);
+    (void)client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, "other", fresh_id(),
+                                0);
+    latecomer = client_open(&conformance_file);
+    (void)participant_enter(b);
+    participants_path("", path);
     *strrchr(path, '/') = '\0';
-    (void)snprintf(aside, sizeof aside, "%.*s.aside", CREW_PATH_BYTES - 8,
+    (void)snprintf(aside, sizeof aside, "%.*s.aside", BARRIER_PATH_BYTES - 8,
                    path);
     move(path, aside);
     assert_int_equal(mkdir(path, 0700), 0);
     watched = 0;
     hf_sys_hook = replace_under_a_look;
-    seen = crew_look(a, 2, false);
+    seen = participants_look(a, 2, false);
     assert_null(hf_sys_hook);
-    crew_go(latecomer, seen->tickets[1].id);
-    assert_true(seat_sees_gone(a, seen));
-    seat_close(latecomer);
-    seat_close(b);
-    seat_close(a);
+    participant_leave(latecomer, seen->tickets[1].id);
+    assert_true(client_wait_gone(a, seen));
+    client_close(latecomer);
+    client_close(b);
+    client_close(a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_lies_in_the_directory),
-        TEST(a_queue_of_that_name_is_another),
-        TEST(one_who_comes_twice_is_one),
-        TEST(a_long_name_is_one_name),
-        TEST(members_of_all_users),
-        TEST(what_is_no_stamp_is_refused),
-        TEST(fn66_other_news_wakes_no_member),
-        TEST(who_does_not_look_hears_of_nobody),
-        TEST(news_of_before_wakes_nobody),
-        TEST(ones_own_members_come_and_go),
-        TEST(all_who_look_are_told),
-        TEST(members_that_are_moved_away_are_gone),
-        TEST(a_directory_made_anew_is_watched),
-        TEST(a_directory_replaced_under_a_look_is_watched),
+        FILE_TEST(what_lies_in_the_directory),
+        FILE_TEST(a_queue_of_that_name_is_another),
+        FILE_TEST(one_who_comes_twice_is_one),
+        FILE_TEST(a_long_name_is_one_name),
+        FILE_TEST(participants_of_all_users),
+        FILE_TEST(what_is_no_generation_is_refused),
+        FILE_TEST(fn66_other_events_wake_no_participant),
+        FILE_TEST(without_a_queue_watch_nothing_is_reported),
+        FILE_TEST(an_old_event_wakes_nobody),
+        FILE_TEST(ones_own_participants_come_and_go),
+        FILE_TEST(all_queue_watches_are_notified),
+        FILE_TEST(participants_that_are_moved_away_are_gone),
+        FILE_TEST(a_directory_made_anew_is_watched),
+        FILE_TEST(a_directory_replaced_under_a_look_is_watched),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

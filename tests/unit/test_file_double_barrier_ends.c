@@ -18,150 +18,155 @@
 #include "conformance/real_host.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
-#include "file_members.h"
-#include "file_story.h"
+#include "file_fixture.h"
+#include "file_participants.h"
 #include "heap/heap.h"
 
 #define STEPS_MAX 256
 
 /* -------------------------------------------------------------- crashes -- */
 
-static void a_crash_is_told(void **state)
+static void a_crash_is_reported(void **state)
 {
-    pid_t victim = crew_victim_start();
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *seen = crew_look(a, 2, false);
+    pid_t victim = participant_victim_start();
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *seen = participants_look(a, 2, false);
 
     (void)state;
-    story_victim_kill(victim);
-    assert_true(seat_sees_gone(a, seen));
-    (void)crew_list(a, 1, false);
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
-    crew_go(a, id);
-    assert_int_equal(crew_files(), 0);
-    seat_close(a);
+    victim_kill_process(victim);
+    assert_true(client_wait_gone(a, seen));
+    (void)participants_list(a, 1, false);
+    assert_int_equal(participants_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
+    participant_leave(a, id);
+    assert_int_equal(participants_files(), 0);
+    client_close(a);
 }
 
 /* Who is dead when it is counted is no member, and goes. */
-static void a_stamp_counts_the_living(void **state)
+static void a_generation_counts_living_participants(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
     pid_t victims[3];
-    struct call *call;
+    struct client_request *request;
 
     (void)state;
     for (size_t i = 0; i < 3; i++)
-        victims[i] = crew_victim_start();
-    assert_int_equal(crew_stamp(a, id, 4)->answer, HF_EVENT_FLAG_UPDATED);
+        victims[i] = participant_victim_start();
+    assert_int_equal(participants_stamp(a, id, 4)->answer,
+                     HF_EVENT_FLAG_UPDATED);
     for (size_t i = 0; i < 2; i++)
-        story_victim_kill(victims[i]);
-    assert_int_equal(crew_files(), 2 * 4 + 1);
-    call = crew_stamp(a, id, 3);
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(call->failure, HF_FAILURE_RETRY);
-    assert_non_null(strstr(call->text, "2 of 3"));
-    assert_int_equal(crew_files(), 2 * 2 + 1);
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
-    story_victim_kill(victims[2]);
-    crew_go(a, id);
-    assert_true(crew_lower(a)); /* the dead keep it up no longer */
-    assert_int_equal(crew_files(), 0);
-    seat_close(a);
+        victim_kill_process(victims[i]);
+    assert_int_equal(participants_files(), 2 * 4 + 1);
+    request = participants_stamp(a, id, 3);
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(request->failure, HF_FAILURE_RETRY);
+    assert_non_null(strstr(request->text, "2 of 3"));
+    assert_int_equal(participants_files(), 2 * 2 + 1);
+    assert_int_equal(participants_stamp(a, id, 2)->answer,
+                     HF_EVENT_FLAG_UPDATED);
+    victim_kill_process(victims[2]);
+    participant_leave(a, id);
+    assert_true(participants_lower(a)); /* the dead keep it up no longer */
+    assert_int_equal(participants_files(), 0);
+    client_close(a);
 }
 
 /* The mark of a round whose last member is killed lets in nobody who comes
  * after, and is in nobody's way. */
-static void a_stamp_left_by_the_dead_does_no_harm(void **state)
+static void a_generation_left_by_the_dead_does_no_harm(void **state)
 {
-    pid_t victim = crew_victim_start();
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *call;
+    pid_t victim = participant_victim_start();
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *request;
     uint64_t token;
 
     (void)state;
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
-    token = crew_list(a, 2, true)->tickets[2].token;
-    crew_go(a, id);
-    assert_false(crew_lower(a));
-    story_victim_kill(victim);
-    call = seat_enqueue(a, CREW, fresh_id(), HF_TICKET_PARTICIPANT, "");
-    assert_true(call->tickets[call->count - 1].token > token);
-    (void)crew_look(a, 1, true);
-    seat_close(a);
-    a = seat_open(&bench_file);
-    assert_true(crew_lower(a));
-    seat_close(a);
+    assert_int_equal(participants_stamp(a, id, 2)->answer,
+                     HF_EVENT_FLAG_UPDATED);
+    token = participants_list(a, 2, true)->tickets[2].token;
+    participant_leave(a, id);
+    assert_false(participants_lower(a));
+    victim_kill_process(victim);
+    request = client_enqueue(a, BARRIER, fresh_id(), HF_TICKET_PARTICIPANT, "");
+    assert_true(request->tickets[request->count - 1].token > token);
+    (void)participants_look(a, 1, true);
+    client_close(a);
+    a = client_open(&conformance_file);
+    assert_true(participants_lower(a));
+    client_close(a);
 }
 
 /* Stopped, it is there; taken out, it is not, though it cannot say so. */
-static void a_stopped_member_is_counted_until_it_is_taken_out(void **state)
+static void a_stopped_participant_is_counted_until_it_is_taken_out(void **state)
 {
-    pid_t victim = crew_victim_start();
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *seen = crew_look(b, 2, false);
+    pid_t victim = participant_victim_start();
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *seen = participants_look(b, 2, false);
 
     (void)state;
     assert_int_equal(kill(victim, SIGSTOP), 0);
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
-    assert_true(seat_sees_gone(b, seen));
-    seen = crew_look(b, 2, true);
-    crew_go(a, seen->tickets[0].id);
-    assert_true(seat_sees_gone(b, seen));
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
-    crew_go(a, id);
-    assert_true(crew_lower(a));
-    story_victim_kill(victim);
-    seat_close(b);
-    seat_close(a);
+    assert_int_equal(participants_stamp(a, id, 2)->answer,
+                     HF_EVENT_FLAG_UPDATED);
+    assert_true(client_wait_gone(b, seen));
+    seen = participants_look(b, 2, true);
+    participant_leave(a, seen->tickets[0].id);
+    assert_true(client_wait_gone(b, seen));
+    assert_int_equal(participants_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
+    participant_leave(a, id);
+    assert_true(participants_lower(a));
+    victim_kill_process(victim);
+    client_close(b);
+    client_close(a);
 }
 
 /* ------------------------------------------------- a kill at each call -- */
 
 static int error_now;
 
-static void live_a_round(struct seat *seat)
+static void live_a_round(struct engine_client *client)
 {
     struct hf_ticket_id id = fresh_id();
 
-    (void)seat_enqueue(seat, CREW, id, HF_TICKET_PARTICIPANT, "doomed");
-    (void)seat_members(seat, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
-    (void)crew_stamp(seat, id, 1);
-    (void)crew_stamp(seat, id, 1);
-    (void)seat_members(seat, HF_REQUEST_LIST, CREW, id, 0);
-    (void)seat_ask(seat, HF_REQUEST_REMOVE, CREW, id);
-    (void)seat_members(seat, HF_REQUEST_CLEAR_FLAG, CREW, id, 0);
+    (void)client_enqueue(client, BARRIER, id, HF_TICKET_PARTICIPANT, "doomed");
+    (void)client_double_barrier(client, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
+    (void)participants_stamp(client, id, 1);
+    (void)participants_stamp(client, id, 1);
+    (void)client_double_barrier(client, HF_REQUEST_LIST, BARRIER, id, 0);
+    (void)client_ask(client, HF_REQUEST_REMOVE, BARRIER, id);
+    (void)client_double_barrier(client, HF_REQUEST_CLEAR_FLAG, BARRIER, id, 0);
 }
 
 static void live_to_be_killed(void *arg)
 {
-    struct seat *seat = seat_open(&bench_file);
+    struct engine_client *client = client_open(&conformance_file);
 
-    story_die_at_call(*(const unsigned *)arg);
-    live_a_round(seat);
-    seat_close(seat);
+    fault_die_at_call(*(const unsigned *)arg);
+    live_a_round(client);
+    client_close(client);
 }
 
 /* Alone, whatever was left there; and leave nothing.  The token. */
 static uint64_t meet_alone(void)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *call;
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *request;
     uint64_t token;
 
-    assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
-    assert_int_equal(crew_stamp(a, id, 1)->answer, HF_EVENT_FLAG_UPDATED);
-    call = crew_list(a, 1, true); /* which is cheaper than a look */
-    token = call->tickets[1].token;
-    assert_true(token > call->tickets[0].token);
-    crew_go(a, id);
-    assert_true(crew_lower(a));
-    seat_close(a);
+    assert_int_equal(participants_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
+    assert_int_equal(participants_stamp(a, id, 1)->answer,
+                     HF_EVENT_FLAG_UPDATED);
+    request = participants_list(a, 1, true); /* which is cheaper than a look */
+    token = request->tickets[1].token;
+    assert_true(token > request->tickets[0].token);
+    participant_leave(a, id);
+    assert_true(participants_lower(a));
+    client_close(a);
     return token;
 }
 
@@ -191,59 +196,61 @@ static void a_kill_before_any_call_leaves_no_trace(void **state)
 /* True if the fault was met. */
 static bool round_with_fault(unsigned step)
 {
-    struct seat *seat = seat_open(&bench_file);
+    struct engine_client *client = client_open(&conformance_file);
     bool met;
 
-    story_fail_call(step, error_now);
-    live_a_round(seat);
-    met = story_call_failed();
-    seat_close(seat);
+    fault_fail_call(step, error_now);
+    live_a_round(client);
+    met = fault_call_failed();
+    client_close(client);
     return met;
 }
 
 /* As one leaves it who is killed while he makes the mark. */
 static void leave_unfinished(void)
 {
-    char path[CREW_PATH_BYTES];
+    char path[BARRIER_PATH_BYTES];
 
-    crew_path(HF_NEW_FILE, path);
+    participants_path(HF_NEW_FILE, path);
     assert_true(symlink("1", path) == 0 || errno == EEXIST);
 }
 
 /* What was answered is so: looked at, told; stamped, marked. */
 static bool meeting_with_fault(unsigned step)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id first = crew_come(a), second = crew_come(b);
-    struct call *look, *stamp;
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id first = participant_enter(a),
+                        second = participant_enter(b);
+    struct client_request *look, *stamp;
     bool met;
 
     leave_unfinished();
-    story_fail_call(step, error_now);
-    look = seat_members(a, HF_REQUEST_WATCH_QUEUE, CREW, first, 0);
-    stamp = crew_stamp(b, second, 2);
-    met = story_call_failed();
-    assert_true(stamp->answer != HF_EVENT_FLAG_UPDATED || crew_has("ready"));
+    fault_fail_call(step, error_now);
+    look = client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, BARRIER, first, 0);
+    stamp = participants_stamp(b, second, 2);
+    met = fault_call_failed();
+    assert_true(stamp->answer != HF_EVENT_FLAG_UPDATED ||
+                participants_has("ready"));
     if (stamp->answer != HF_EVENT_FLAG_UPDATED)
-        assert_false(crew_has("ready"));
+        assert_false(participants_has("ready"));
     if (look->answer == HF_EVENT_LISTED) {
         assert_int_equal(look->count, 2);
-        crew_go(b, second);
-        assert_true(seat_sees_gone(a, look));
+        participant_leave(b, second);
+        assert_true(client_wait_gone(a, look));
     }
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
     return met;
 }
 
-static void sweep(unsigned least, bool (*with_fault)(unsigned step))
+static void fail_each_call_of(unsigned least, bool (*with_fault)(unsigned step))
 {
     static const int errors[] = {EIO, ENOSPC, EMFILE};
     unsigned before;
 
     (void)meet_alone(); /* whatever is opened once is */
-    before = story_descriptors();
+    before = count_descriptors();
     for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
         unsigned step = 0;
         bool met;
@@ -256,19 +263,19 @@ static void sweep(unsigned least, bool (*with_fault)(unsigned step))
         } while (met);
         assert_true(step > least);
     }
-    assert_int_equal(story_descriptors(), before);
+    assert_int_equal(count_descriptors(), before);
 }
 
 static void every_call_of_a_round_may_fail(void **state)
 {
     (void)state;
-    sweep(60, round_with_fault);
+    fail_each_call_of(60, round_with_fault);
 }
 
 static void every_call_of_a_meeting_may_fail(void **state)
 {
     (void)state;
-    sweep(20, meeting_with_fault);
+    fail_each_call_of(20, meeting_with_fault);
 }
 
 static void memory_may_run_out(void **state)
@@ -278,70 +285,72 @@ static void memory_may_run_out(void **state)
 
     (void)state;
     (void)meet_alone();
-    before = story_descriptors();
+    before = count_descriptors();
     do {
-        struct seat *a = seat_open(&bench_file);
-        struct seat *b = seat_open(&bench_file);
-        struct hf_ticket_id id = crew_come(a);
+        struct engine_client *a = client_open(&conformance_file);
+        struct engine_client *b = client_open(&conformance_file);
+        struct hf_ticket_id id = participant_enter(a);
 
         heap_fail(++step, false);
-        (void)seat_members(b, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
-        (void)crew_stamp(a, id, 1);
+        (void)client_double_barrier(b, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
+        (void)participants_stamp(a, id, 1);
         live_a_round(b);
         met = heap_failed();
         heap_fail(0, false);
-        seat_close(b);
-        seat_close(a);
+        client_close(b);
+        client_close(a);
         (void)meet_alone();
     } while (met);
     assert_true(step > 10);
-    assert_int_equal(story_descriptors(), before);
+    assert_int_equal(count_descriptors(), before);
 }
 
 /* ------------------------------------------------------ without inotify -- */
 
-static int no_inotify(const char *call)
+static int no_inotify(const char *request)
 {
-    return strcmp(call, "inotify_init") == 0 ? EMFILE : 0;
+    return strcmp(request, "inotify_init") == 0 ? EMFILE : 0;
 }
 
-static int no_inotify_watch(const char *call)
+static int no_inotify_watch(const char *request)
 {
-    return strcmp(call, "inotify_add") == 0 ? ENOSPC : 0;
+    return strcmp(request, "inotify_add") == 0 ? ENOSPC : 0;
 }
 
-static int neither(const char *call)
+static int neither(const char *request)
 {
-    return strcmp(call, "timerfd_create") == 0 ? EMFILE : no_inotify(call);
+    return strcmp(request, "timerfd_create") == 0 ? EMFILE
+                                                  : no_inotify(request);
 }
 
-static void look_without(int (*fault)(const char *call))
+static void look_without(int (*fault)(const char *request))
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(b);
-    struct call *seen;
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(b);
+    struct client_request *seen;
 
     hf_sys_hook = fault;
-    seen = crew_look(a, 1, false);
+    seen = participants_look(a, 1, false);
     hf_sys_hook = NULL;
-    (void)crew_come(b);
-    assert_true(seat_sees_gone(a, seen));
-    assert_non_null(strstr(bench_file_log(), "inotify"));
+    (void)participant_enter(b);
+    assert_true(client_wait_gone(a, seen));
+    assert_non_null(strstr(conformance_file_log(), "inotify"));
     hf_sys_hook = fault;
-    seen = crew_look(a, 2, false);
+    seen = participants_look(a, 2, false);
     hf_sys_hook = NULL;
-    assert_int_equal(crew_stamp(b, id, 2)->answer, HF_EVENT_FLAG_UPDATED);
-    assert_true(seat_sees_gone(a, seen));
-    seen = crew_look(a, 2, true);
-    crew_go(b, id); /* by its hang-up */
-    assert_true(seat_sees_gone(a, seen));
-    seat_close(b);
-    assert_true(crew_lower(a));
-    seat_close(a);
+    assert_int_equal(participants_stamp(b, id, 2)->answer,
+                     HF_EVENT_FLAG_UPDATED);
+    assert_true(client_wait_gone(a, seen));
+    seen = participants_look(a, 2, true);
+    participant_leave(b, id); /* by its hang-up */
+    assert_true(client_wait_gone(a, seen));
+    client_close(b);
+    assert_true(participants_lower(a));
+    client_close(a);
 }
 
-static void members_are_looked_at_without_inotify(void **state)
+static void participants_are_looked_at_without_inotify(void **state)
 {
     (void)state;
     look_without(no_inotify);
@@ -350,125 +359,127 @@ static void members_are_looked_at_without_inotify(void **state)
 
 static void or_it_is_said_that_they_cannot_be(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
-    struct call *call;
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
+    struct client_request *request;
 
     (void)state;
     hf_sys_hook = neither;
-    call = seat_members(a, HF_REQUEST_WATCH_QUEUE, CREW, id, 0);
+    request = client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
     hf_sys_hook = NULL;
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(call->status, HF_ELIMIT);
-    assert_non_null(strstr(call->text, "ulimit -n"));
-    crew_go(a, id);
-    seat_close(a);
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(request->status, HF_ELIMIT);
+    assert_non_null(strstr(request->text, "ulimit -n"));
+    participant_leave(a, id);
+    client_close(a);
 }
 
 /* --------------------------------------------------- the lock is taken -- */
 
 static int take_lock(void)
 {
-    char path[CREW_PATH_BYTES];
+    char path[BARRIER_PATH_BYTES];
     int fd;
 
-    crew_path("", path);
+    participants_path("", path);
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     return fd;
 }
 
-static struct call *begin_work(struct seat *seat, enum hf_request_kind kind,
-                               struct hf_ticket_id id)
+static struct client_request *begin_work(struct engine_client *client,
+                                         enum hf_request_kind kind,
+                                         struct hf_ticket_id id)
 {
-    struct call *call = seat_members_only(seat, kind, CREW, id, 1);
+    struct client_request *request =
+        client_start_double_barrier(client, kind, BARRIER, id, 1);
 
-    seat_settle(seat);
-    assert_int_equal(call->answers, 0);
-    return call;
+    client_drain(client);
+    assert_int_equal(request->answers, 0);
+    return request;
 }
 
-static void stamps_wait_for_the_lock(void **state)
+static void generations_wait_for_the_lock(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
-    struct call *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
-    struct call *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
+    struct client_request *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
 
     (void)state;
-    (void)crew_list(a, 1, false); /* which needs no lock */
+    (void)participants_list(a, 1, false); /* which needs no lock */
     assert_int_equal(close(fd), 0);
-    assert_int_equal(seat_wait(a, stamp)->answer, HF_EVENT_FLAG_UPDATED);
-    assert_false(seat_wait(a, lower)->found);
+    assert_int_equal(client_wait(a, stamp)->answer, HF_EVENT_FLAG_UPDATED);
+    assert_false(client_wait(a, lower)->found);
     fd = take_lock();
     lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
-    crew_go(a, id); /* nor does this */
+    participant_leave(a, id); /* nor does this */
     assert_int_equal(close(fd), 0);
-    assert_int_equal(seat_wait(a, lower)->answer, HF_EVENT_FLAG_UPDATED);
+    assert_int_equal(client_wait(a, lower)->answer, HF_EVENT_FLAG_UPDATED);
     assert_true(lower->found);
-    seat_close(a);
+    client_close(a);
 }
 
 /* Who has gone by the time the lock is had does not stamp. */
-static void a_stamp_is_overtaken_by_a_withdrawal(void **state)
+static void a_generation_is_overtaken_by_a_removal(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
-    struct call *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct client_request *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
 
     (void)state;
-    crew_go(a, id);
+    participant_leave(a, id);
     assert_int_equal(close(fd), 0);
-    assert_int_equal(seat_wait(a, stamp)->answer, HF_EVENT_FAILED);
+    assert_int_equal(client_wait(a, stamp)->answer, HF_EVENT_FAILED);
     assert_int_equal(stamp->failure, HF_FAILURE_RETRY);
-    assert_false(crew_has("ready"));
-    seat_close(a);
+    assert_false(participants_has("ready"));
+    client_close(a);
 }
 
 static void the_end_waits_for_no_lock(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct hf_ticket_id id = crew_come(a);
+    struct engine_client *a = client_open(&conformance_file);
+    struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
-    struct call *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
-    struct call *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
-    char path[CREW_PATH_BYTES];
+    struct client_request *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
+    char path[BARRIER_PATH_BYTES];
 
     (void)state;
-    seat_end(a);
+    client_end(a);
     assert_int_equal(stamp->answer, HF_EVENT_FAILED);
     assert_int_equal(stamp->status, HF_ECLOSED);
     assert_int_equal(lower->answer, HF_EVENT_FAILED);
-    seat_free(a);
+    client_free(a);
     assert_int_equal(close(fd), 0);
-    assert_int_equal(crew_files(), 0);
-    crew_path("", path);
+    assert_int_equal(participants_files(), 0);
+    participants_path("", path);
     assert_int_equal(rmdir(path), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_crash_is_told),
-        TEST(a_stamp_counts_the_living),
-        TEST(a_stamp_left_by_the_dead_does_no_harm),
-        TEST(a_stopped_member_is_counted_until_it_is_taken_out),
-        TEST(a_kill_before_any_call_leaves_no_trace),
-        TEST(every_call_of_a_round_may_fail),
-        TEST(every_call_of_a_meeting_may_fail),
-        TEST(memory_may_run_out),
-        TEST(members_are_looked_at_without_inotify),
-        TEST(or_it_is_said_that_they_cannot_be),
-        TEST(stamps_wait_for_the_lock),
-        TEST(a_stamp_is_overtaken_by_a_withdrawal),
-        TEST(the_end_waits_for_no_lock),
+        FILE_TEST(a_crash_is_reported),
+        FILE_TEST(a_generation_counts_living_participants),
+        FILE_TEST(a_generation_left_by_the_dead_does_no_harm),
+        FILE_TEST(a_stopped_participant_is_counted_until_it_is_taken_out),
+        FILE_TEST(a_kill_before_any_call_leaves_no_trace),
+        FILE_TEST(every_call_of_a_round_may_fail),
+        FILE_TEST(every_call_of_a_meeting_may_fail),
+        FILE_TEST(memory_may_run_out),
+        FILE_TEST(participants_are_looked_at_without_inotify),
+        FILE_TEST(or_it_is_said_that_they_cannot_be),
+        FILE_TEST(generations_wait_for_the_lock),
+        FILE_TEST(a_generation_is_overtaken_by_a_removal),
+        FILE_TEST(the_end_waits_for_no_lock),
     };
     int failed;
 
-    heap_own();
+    heap_install();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     return failed != 0 ? failed : heap_live() != 0;
 }

@@ -9,26 +9,26 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
-#include "conformance/seat.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "core/admission.h"
 #include "engines/file/syscalls.h"
 
 /* The writer, and when it is to change. */
 static struct {
-    struct seat *seat;
+    struct engine_client *client;
     struct hf_ticket_id id;
     unsigned long left; /* calls of the other one until then; 0: has been */
 } writer;
 
-static struct call *downgrade(void)
+static struct client_request *downgrade(void)
 {
-    return seat_ask(writer.seat, HF_REQUEST_DOWNGRADE, "q", writer.id);
+    return client_ask(writer.client, HF_REQUEST_DOWNGRADE, "q", writer.id);
 }
 
-static int downgrade_in_time(const char *call)
+static int downgrade_in_time(const char *request)
 {
-    (void)call;
+    (void)request;
     if (writer.left > 0 && --writer.left == 0) {
         hf_sys_hook = NULL; /* its own calls do not count */
         assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
@@ -39,14 +39,14 @@ static int downgrade_in_time(const char *call)
 /* Begin anew, with the change at the ${nth} call from now on. */
 static void begin(unsigned long nth)
 {
-    struct call *call;
+    struct client_request *request;
 
-    bench_file.begin(&bench_file);
-    writer.seat = seat_open(&bench_file);
+    conformance_file.begin(&conformance_file);
+    writer.client = client_open(&conformance_file);
     writer.id = fresh_id();
-    call =
-        seat_enqueue(writer.seat, "q", writer.id, HF_TICKET_WRITE, "a writer");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    request = client_enqueue(writer.client, "q", writer.id, HF_TICKET_WRITE,
+                             "a writer");
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
     writer.left = nth;
 }
 
@@ -56,10 +56,11 @@ static bool has_changed(void)
     return writer.left == 0;
 }
 
-static void assert_not_admitted(const struct call *call,
+static void assert_not_admitted(const struct client_request *request,
                                 struct hf_ticket_id mine)
 {
-    struct hf_snapshot snapshot = {call->tickets, call->count, call->more};
+    struct hf_snapshot snapshot = {request->tickets, request->count,
+                                   request->more};
     struct hf_admission place =
         hf_admission_decide(&snapshot, &mine, HF_TICKET_WRITE);
 
@@ -74,19 +75,19 @@ static void an_enqueue_sees_one_of_the_two(void **state)
     (void)state;
     for (unsigned long nth = 1; changed; nth++) {
         struct hf_ticket_id mine = fresh_id();
-        struct seat *other;
-        struct call *call;
+        struct engine_client *other;
+        struct client_request *request;
 
         begin(nth);
-        other = seat_open(&bench_file);
+        other = client_open(&conformance_file);
         hf_sys_hook = downgrade_in_time;
-        call = seat_enqueue(other, "q", mine, HF_TICKET_WRITE, "another");
+        request = client_enqueue(other, "q", mine, HF_TICKET_WRITE, "another");
         changed = has_changed();
-        assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-        assert_not_admitted(call, mine);
-        seat_close(other);
-        seat_close(writer.seat);
-        bench_file.finish(&bench_file);
+        assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+        assert_not_admitted(request, mine);
+        client_close(other);
+        client_close(writer.client);
+        conformance_file.finish(&conformance_file);
         assert_true(nth < 200);
     }
 }
@@ -95,31 +96,31 @@ static void an_enqueue_sees_one_of_the_two(void **state)
  * changed during the list. */
 static bool list_while_it_changes(unsigned long nth)
 {
-    enum { CROWD = 120 };
+    enum { MANY = 120 };
     struct hf_ticket_id mine = fresh_id();
-    struct seat *other, *looker;
-    struct call *call;
+    struct engine_client *other, *looker;
+    struct client_request *request;
     bool changed;
 
     begin(nth);
-    other = seat_open(&bench_file);
-    looker = seat_open(&bench_file);
-    call = seat_enqueue(looker, "q", mine, HF_TICKET_WRITE, "");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    for (int i = 0; i < CROWD; i++)
+    other = client_open(&conformance_file);
+    looker = client_open(&conformance_file);
+    request = client_enqueue(looker, "q", mine, HF_TICKET_WRITE, "");
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    for (int i = 0; i < MANY; i++)
         assert_int_equal(
-            seat_enqueue(other, "q", fresh_id(), HF_TICKET_READ, "")->answer,
+            client_enqueue(other, "q", fresh_id(), HF_TICKET_READ, "")->answer,
             HF_EVENT_ENQUEUED);
     hf_sys_hook = downgrade_in_time;
-    call = seat_ask(looker, HF_REQUEST_LIST, "q", mine);
+    request = client_ask(looker, HF_REQUEST_LIST, "q", mine);
     changed = has_changed();
-    assert_int_equal(call->answer, HF_EVENT_LISTED);
-    assert_int_equal(call->count, 2); /* nobody behind it decides on it */
-    assert_not_admitted(call, mine);
-    seat_close(looker);
-    seat_close(other);
-    seat_close(writer.seat);
-    bench_file.finish(&bench_file);
+    assert_int_equal(request->answer, HF_EVENT_LISTED);
+    assert_int_equal(request->count, 2); /* nobody behind it decides on it */
+    assert_not_admitted(request, mine);
+    client_close(looker);
+    client_close(other);
+    client_close(writer.client);
+    conformance_file.finish(&conformance_file);
     return changed;
 }
 
@@ -139,29 +140,30 @@ static void a_list_sees_one_of_the_two(void **state)
 }
 
 /* Told GONE of the writer, or that it is watched; and then hears of its end. */
-static void a_watch_hears_of_the_change(void **state)
+static void a_watch_learns_of_the_change(void **state)
 {
     bool changed = true;
 
     (void)state;
     for (unsigned long nth = 1; changed; nth++) {
         struct hf_ticket_id mine = fresh_id();
-        struct seat *other;
-        struct call *call, *watch;
+        struct engine_client *other;
+        struct client_request *request, *watch;
 
         begin(nth);
-        other = seat_open(&bench_file);
-        call = seat_enqueue(other, "q", mine, HF_TICKET_READ, "");
-        assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+        other = client_open(&conformance_file);
+        request = client_enqueue(other, "q", mine, HF_TICKET_READ, "");
+        assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
         hf_sys_hook = downgrade_in_time;
-        watch = seat_watch(other, "q", call_find(call, writer.id));
+        watch =
+            client_watch(other, "q", client_request_find(request, writer.id));
         changed = has_changed();
         if (!changed)
             assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
-        assert_true(seat_sees_gone(other, watch));
-        seat_close(other);
-        seat_close(writer.seat);
-        bench_file.finish(&bench_file);
+        assert_true(client_wait_gone(other, watch));
+        client_close(other);
+        client_close(writer.client);
+        conformance_file.finish(&conformance_file);
         assert_true(nth < 200);
     }
 }
@@ -169,12 +171,15 @@ static void a_watch_hears_of_the_change(void **state)
 /* The owner hears of it under its ticket's new name. */
 static void assert_heard(void)
 {
-    struct call *list = seat_ask(writer.seat, HF_REQUEST_LIST, "q", writer.id);
-    struct call *own = seat_watch(writer.seat, "q", call_find(list, writer.id));
+    struct client_request *list =
+        client_ask(writer.client, HF_REQUEST_LIST, "q", writer.id);
+    struct client_request *own =
+        client_watch(writer.client, "q", client_request_find(list, writer.id));
 
-    assert_int_equal(call_find(list, writer.id)->kind, HF_TICKET_READ);
+    assert_int_equal(client_request_find(list, writer.id)->kind,
+                     HF_TICKET_READ);
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
-    assert_true(seat_sees_revoked(writer.seat, own, 0));
+    assert_true(client_wait_revoked(writer.client, own, 0));
 }
 
 static void a_request_finds_the_ticket_while_it_changes(void **state)
@@ -183,39 +188,40 @@ static void a_request_finds_the_ticket_while_it_changes(void **state)
 
     (void)state;
     for (unsigned long nth = 1; changed; nth++) {
-        struct seat *other;
-        struct call *call;
+        struct engine_client *other;
+        struct client_request *request;
 
         begin(nth);
-        other = seat_open(&bench_file);
+        other = client_open(&conformance_file);
         hf_sys_hook = downgrade_in_time;
-        call = seat_ask(other, HF_REQUEST_REVOKE, "q", writer.id);
+        request = client_ask(other, HF_REQUEST_REVOKE, "q", writer.id);
         changed = has_changed();
         if (!changed)
             assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
-        assert_int_equal(call->answer, HF_EVENT_REVOKE_SENT);
-        assert_true(call->found);
+        assert_int_equal(request->answer, HF_EVENT_REVOKE_SENT);
+        assert_true(request->found);
         assert_heard();
-        seat_close(other);
-        seat_close(writer.seat);
-        bench_file.finish(&bench_file);
+        client_close(other);
+        client_close(writer.client);
+        conformance_file.finish(&conformance_file);
         assert_true(nth < 200);
     }
 }
 
 /* The other way round: who asks, and when. */
 static struct {
-    struct seat *seat;
+    struct engine_client *client;
     unsigned long left; /* calls of the writer until then; 0: has been */
 } asker;
 
-static int ask_in_time(const char *call)
+static int ask_in_time(const char *request)
 {
-    (void)call;
+    (void)request;
     if (asker.left > 0 && --asker.left == 0) {
         hf_sys_hook = NULL;
-        assert_true(
-            seat_insist(asker.seat, HF_REQUEST_REVOKE, "q", writer.id)->found);
+        assert_true(client_ask_until_done(asker.client, HF_REQUEST_REVOKE, "q",
+                                          writer.id)
+                        ->found);
     }
     return 0;
 }
@@ -227,7 +233,7 @@ static void the_change_keeps_a_request(void **state)
     (void)state;
     for (unsigned long nth = 1; asked; nth++) {
         begin(0);
-        asker.seat = seat_open(&bench_file);
+        asker.client = client_open(&conformance_file);
         asker.left = nth;
         hf_sys_hook = ask_in_time;
         assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
@@ -235,16 +241,16 @@ static void the_change_keeps_a_request(void **state)
         asked = asker.left == 0;
         if (asked)
             assert_heard();
-        seat_close(asker.seat);
-        seat_close(writer.seat);
-        bench_file.finish(&bench_file);
+        client_close(asker.client);
+        client_close(writer.client);
+        conformance_file.finish(&conformance_file);
         assert_true(nth < 200);
     }
 }
 
-static int downgrade_if_there(const char *call)
+static int downgrade_if_there(const char *request)
 {
-    (void)call;
+    (void)request;
     if (writer.left > 0 && --writer.left == 0) {
         hf_sys_hook = NULL;
         (void)downgrade();
@@ -252,9 +258,9 @@ static int downgrade_if_there(const char *call)
     return 0;
 }
 
-static void assert_taken_out(struct seat *other)
+static void assert_taken_out(struct engine_client *other)
 {
-    assert_int_equal(seat_ask(other, HF_REQUEST_LIST, "q", writer.id)->count,
+    assert_int_equal(client_ask(other, HF_REQUEST_LIST, "q", writer.id)->count,
                      0);
 }
 
@@ -264,28 +270,29 @@ static void an_eviction_finds_the_ticket_while_it_changes(void **state)
 
     (void)state;
     for (unsigned long nth = 1; changed; nth++) {
-        struct seat *other;
+        struct engine_client *other;
 
         begin(nth);
-        other = seat_open(&bench_file);
+        other = client_open(&conformance_file);
         hf_sys_hook = downgrade_if_there;
-        assert_true(seat_ask(other, HF_REQUEST_REMOVE, "q", writer.id)->found);
+        assert_true(
+            client_ask(other, HF_REQUEST_REMOVE, "q", writer.id)->found);
         changed = has_changed();
         assert_taken_out(other);
-        seat_close(other);
-        seat_close(writer.seat);
-        bench_file.finish(&bench_file);
+        client_close(other);
+        client_close(writer.client);
+        conformance_file.finish(&conformance_file);
         assert_true(nth < 200);
     }
 }
 
-static int evict_in_time(const char *call)
+static int evict_in_time(const char *request)
 {
-    (void)call;
+    (void)request;
     if (asker.left > 0 && --asker.left == 0) {
         hf_sys_hook = NULL;
         assert_true(
-            seat_ask(asker.seat, HF_REQUEST_REMOVE, "q", writer.id)->found);
+            client_ask(asker.client, HF_REQUEST_REMOVE, "q", writer.id)->found);
     }
     return 0;
 }
@@ -298,17 +305,17 @@ static void what_is_evicted_while_it_changes_is_gone(void **state)
     (void)state;
     for (unsigned long nth = 1; evicted; nth++) {
         begin(0);
-        asker.seat = seat_open(&bench_file);
+        asker.client = client_open(&conformance_file);
         asker.left = nth;
         hf_sys_hook = evict_in_time;
         (void)downgrade();
         hf_sys_hook = NULL;
         evicted = asker.left == 0;
         if (evicted)
-            assert_taken_out(asker.seat);
-        seat_close(asker.seat);
-        seat_close(writer.seat);
-        bench_file.finish(&bench_file);
+            assert_taken_out(asker.client);
+        client_close(asker.client);
+        client_close(writer.client);
+        conformance_file.finish(&conformance_file);
         assert_true(nth < 200);
     }
 }
@@ -318,7 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_enqueue_sees_one_of_the_two),
         cmocka_unit_test(a_list_sees_one_of_the_two),
-        cmocka_unit_test(a_watch_hears_of_the_change),
+        cmocka_unit_test(a_watch_learns_of_the_change),
         cmocka_unit_test(a_request_finds_the_ticket_while_it_changes),
         cmocka_unit_test(the_change_keeps_a_request),
         cmocka_unit_test(an_eviction_finds_the_ticket_while_it_changes),

@@ -17,11 +17,11 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
-#include "conformance/seat.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
-#include "file_story.h"
+#include "file_fixture.h"
 
 #define STEPS_MAX 256
 
@@ -31,87 +31,89 @@ static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EROFS, ENOMEM};
 static int error_now;
 
 /* A ticket's life beside a neighbour's, both with a payload. */
-static void live(struct seat *seat, const char *queue)
+static void live(struct engine_client *client, const char *queue)
 {
     struct hf_ticket_id first = fresh_id();
     struct hf_ticket_id second = fresh_id();
 
-    (void)seat_enqueue(seat, queue, first, HF_TICKET_MUTEX, "first");
-    (void)seat_enqueue(seat, queue, second, HF_TICKET_MUTEX, "second");
-    (void)seat_ask(seat, HF_REQUEST_LIST, queue, second);
-    (void)seat_ask(seat, HF_REQUEST_WATCH, queue, first);
-    (void)seat_ask(seat, HF_REQUEST_WATCH, queue, second);
-    (void)seat_ask(seat, HF_REQUEST_DESCRIBE, queue, first);
-    (void)seat_ask(seat, HF_REQUEST_REMOVE, queue, first);
-    (void)seat_ask(seat, HF_REQUEST_REMOVE, queue, second);
+    (void)client_enqueue(client, queue, first, HF_TICKET_MUTEX, "first");
+    (void)client_enqueue(client, queue, second, HF_TICKET_MUTEX, "second");
+    (void)client_ask(client, HF_REQUEST_LIST, queue, second);
+    (void)client_ask(client, HF_REQUEST_WATCH, queue, first);
+    (void)client_ask(client, HF_REQUEST_WATCH, queue, second);
+    (void)client_ask(client, HF_REQUEST_DESCRIBE, queue, first);
+    (void)client_ask(client, HF_REQUEST_REMOVE, queue, first);
+    (void)client_ask(client, HF_REQUEST_REMOVE, queue, second);
 }
 
 /* True if the fault was met. */
 static bool live_with_fault(const char *queue, unsigned step)
 {
-    struct seat *seat = seat_open(&bench_file);
+    struct engine_client *client = client_open(&conformance_file);
     bool met;
 
-    story_fail_call(step, error_now);
-    live(seat, queue);
-    met = story_call_failed();
-    seat_close(seat);
+    fault_fail_call(step, error_now);
+    live(client, queue);
+    met = fault_call_failed();
+    client_close(client);
     return met;
 }
 
 /* A look at two leases, one of which goes: if it was answered it is told. */
 static bool look_with_fault(const char *queue, unsigned step)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id first = fresh_id();
-    struct call *look;
+    struct client_request *look;
     bool met;
 
-    (void)seat_lease(a, queue, first, 1);
-    (void)seat_lease(a, queue, fresh_id(), 2);
-    story_fail_call(step, error_now);
-    look = seat_ask(b, HF_REQUEST_WATCH_QUEUE, queue, first);
-    (void)seat_ask(a, HF_REQUEST_REMOVE, queue, first);
-    met = story_call_failed();
+    (void)client_lease(a, queue, first, 1);
+    (void)client_lease(a, queue, fresh_id(), 2);
+    fault_fail_call(step, error_now);
+    look = client_ask(b, HF_REQUEST_WATCH_QUEUE, queue, first);
+    (void)client_ask(a, HF_REQUEST_REMOVE, queue, first);
+    met = fault_call_failed();
     if (look->answer == HF_EVENT_LISTED)
-        assert_true(seat_sees_gone(b, look));
+        assert_true(client_wait_gone(b, look));
     else
         assert_int_equal(look->answer, HF_EVENT_FAILED);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
     return met;
 }
 
 static void path_in(const char *queue, const char *file,
-                    char path[2 * BENCH_FILE_PATH_BYTES])
+                    char path[2 * CONFORMANCE_FILE_PATH_BYTES])
 {
-    char directory[BENCH_FILE_PATH_BYTES];
+    char directory[CONFORMANCE_FILE_PATH_BYTES];
 
-    bench_file_path(queue, directory);
+    conformance_file_path(queue, directory);
     (void)snprintf(path, 2 * sizeof(directory), "%s/%s", directory, file);
 }
 
 /* As one leaves it who is killed while he makes a ticket. */
 static void leave_unfinished(const char *queue)
 {
-    char path[2 * BENCH_FILE_PATH_BYTES];
+    char path[2 * CONFORMANCE_FILE_PATH_BYTES];
 
     path_in(queue, HF_NEW_FILE, path);
     assert_true(mkfifo(path, 0600) == 0 || errno == EEXIST);
 }
 
 /* And as one who is killed while he has it. */
-static struct hf_ticket_id leave_dead(struct seat *seat, const char *queue)
+static struct hf_ticket_id leave_dead(struct engine_client *client,
+                                      const char *queue)
 {
     struct hf_ticket_id id = fresh_id();
-    struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
-    char path[2 * BENCH_FILE_PATH_BYTES];
+    struct client_request *request =
+        client_enqueue(client, queue, id, HF_TICKET_MUTEX, "");
+    char path[2 * CONFORMANCE_FILE_PATH_BYTES];
     char file[HF_TICKET_FILE_BYTES];
 
-    hf_ticket_file_format(&call->tickets[call->count - 1], file);
+    hf_ticket_file_format(&request->tickets[request->count - 1], file);
     path_in(queue, file, path);
-    (void)seat_ask(seat, HF_REQUEST_REMOVE, queue, id);
+    (void)client_ask(client, HF_REQUEST_REMOVE, queue, id);
     assert_int_equal(mkfifo(path, 0600), 0);
     return id;
 }
@@ -119,50 +121,52 @@ static struct hf_ticket_id leave_dead(struct seat *seat, const char *queue)
 /* Somebody comes, and has to do with one who lives and with one who is dead. */
 static bool visit_with_fault(const char *queue, unsigned step)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id first = fresh_id(), dead;
-    struct call *watch;
+    struct client_request *watch;
     bool met;
 
-    (void)seat_enqueue(a, queue, first, HF_TICKET_MUTEX, "");
+    (void)client_enqueue(a, queue, first, HF_TICKET_MUTEX, "");
     dead = leave_dead(a, queue);
     leave_unfinished(queue);
-    story_fail_call(step, error_now);
-    assert_int_not_equal(seat_ask(b, HF_REQUEST_WATCH, queue, dead)->answer,
+    fault_fail_call(step, error_now);
+    assert_int_not_equal(client_ask(b, HF_REQUEST_WATCH, queue, dead)->answer,
                          HF_EVENT_WATCHING);
-    (void)seat_enqueue(b, queue, fresh_id(), HF_TICKET_MUTEX, "");
-    watch = seat_ask(b, HF_REQUEST_WATCH, queue, first);
-    (void)seat_ask(b, HF_REQUEST_REVOKE, queue, first);
-    (void)seat_ask(b, HF_REQUEST_REMOVE, queue, first);
-    met = story_call_failed();
-    (void)seat_ask(a, HF_REQUEST_REMOVE, queue, first);
+    (void)client_enqueue(b, queue, fresh_id(), HF_TICKET_MUTEX, "");
+    watch = client_ask(b, HF_REQUEST_WATCH, queue, first);
+    (void)client_ask(b, HF_REQUEST_REVOKE, queue, first);
+    (void)client_ask(b, HF_REQUEST_REMOVE, queue, first);
+    met = fault_call_failed();
+    (void)client_ask(a, HF_REQUEST_REMOVE, queue, first);
     if (watch->answer == HF_EVENT_WATCHING)
-        assert_true(seat_sees_gone(b, watch));
-    seat_close(b);
-    seat_close(a);
+        assert_true(client_wait_gone(b, watch));
+    client_close(b);
+    client_close(a);
     return met;
 }
 
 static void expect_free(const char *queue)
 {
     struct hf_ticket_id id = fresh_id();
-    struct seat *seat = seat_open(&bench_file);
-    struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
+    struct engine_client *client = client_open(&conformance_file);
+    struct client_request *request =
+        client_enqueue(client, queue, id, HF_TICKET_MUTEX, "");
 
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    assert_int_equal(call->count, 1);
-    seat_close(seat);
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(request->count, 1);
+    client_close(client);
 }
 
 /* With each of the first ${kinds} of the errors. */
-static void sweep(const char *queue, unsigned least, size_t kinds,
-                  bool (*with_fault)(const char *queue, unsigned step))
+static void fail_each_call_of(const char *queue, unsigned least, size_t kinds,
+                              bool (*with_fault)(const char *queue,
+                                                 unsigned step))
 {
     unsigned before;
 
     expect_free(queue); /* whatever is opened once is */
-    before = story_descriptors();
+    before = count_descriptors();
     for (size_t e = 0; e < kinds; e++) {
         unsigned step = 1;
 
@@ -173,13 +177,13 @@ static void sweep(const char *queue, unsigned least, size_t kinds,
         }
         assert_true(step > least);
     }
-    assert_int_equal(story_descriptors(), before);
+    assert_int_equal(count_descriptors(), before);
 }
 
 static void every_call_may_fail(void **state)
 {
     (void)state;
-    sweep("q", 30, ALL, live_with_fault);
+    fail_each_call_of("q", 30, ALL, live_with_fault);
 }
 
 static void every_call_may_fail_for_a_long_name(void **state)
@@ -189,63 +193,63 @@ static void every_call_may_fail_for_a_long_name(void **state)
     (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
-    sweep(name, 30, ALL, live_with_fault);
+    fail_each_call_of(name, 30, ALL, live_with_fault);
 }
 
 /* Who makes something then has to see that others may use it. */
 static void every_call_may_fail_for_all_users(void **state)
 {
     (void)state;
-    bench_file_share();
-    sweep("q", 30, 1, live_with_fault);
+    conformance_file_share();
+    fail_each_call_of("q", 30, 1, live_with_fault);
 }
 
 static void every_call_about_others_may_fail(void **state)
 {
     (void)state;
-    sweep("q", 30, ALL, visit_with_fault);
+    fail_each_call_of("q", 30, ALL, visit_with_fault);
 }
 
 static void every_call_of_a_look_may_fail(void **state)
 {
     (void)state;
-    sweep("q", 12, ALL, look_with_fault);
+    fail_each_call_of("q", 12, ALL, look_with_fault);
 }
 
 /* Two names of one digest, if there ever are: the second is refused. */
 static void a_digest_serves_one_name(void **state)
 {
     static char name[401];
-    char path[BENCH_FILE_PATH_BYTES];
-    char inside[BENCH_FILE_PATH_BYTES + 8];
-    struct seat *seat = seat_open(&bench_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    char inside[CONFORMANCE_FILE_PATH_BYTES + 8];
+    struct engine_client *client = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
-    struct call *call;
+    struct client_request *request;
 
     (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
-    call = seat_enqueue(seat, name, id, HF_TICKET_MUTEX, "");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    bench_file_path(name, path);
+    request = client_enqueue(client, name, id, HF_TICKET_MUTEX, "");
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    conformance_file_path(name, path);
     (void)strcat(strcpy(inside, path), "/name");
     assert_int_equal(unlink(inside), 0);
     assert_int_equal(symlink("another", inside), 0);
-    call = seat_enqueue(seat, name, fresh_id(), HF_TICKET_MUTEX, "");
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(call->status, HF_EDIR);
-    seat_close(seat);
+    request = client_enqueue(client, name, fresh_id(), HF_TICKET_MUTEX, "");
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(request->status, HF_EDIR);
+    client_close(client);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_call_may_fail),
-        TEST(every_call_may_fail_for_a_long_name),
-        TEST(every_call_may_fail_for_all_users),
-        TEST(every_call_about_others_may_fail),
-        TEST(every_call_of_a_look_may_fail),
-        TEST(a_digest_serves_one_name),
+        FILE_TEST(every_call_may_fail),
+        FILE_TEST(every_call_may_fail_for_a_long_name),
+        FILE_TEST(every_call_may_fail_for_all_users),
+        FILE_TEST(every_call_about_others_may_fail),
+        FILE_TEST(every_call_of_a_look_may_fail),
+        FILE_TEST(a_digest_serves_one_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,12 +15,12 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "conformance/real_host.h"
-#include "conformance/seat.h"
 #include "core/admission.h"
 #include "core/random.h"
-#include "file_story.h"
+#include "file_fixture.h"
 
 #define STEPS_MAX 128
 #define CONTENDERS 6
@@ -30,44 +30,45 @@
 
 /* ------------------------------------------------------ before each call -- */
 
-struct life {
+struct ticket_life {
     const char *queue;
     unsigned step;
 };
 
 static void live(void *arg)
 {
-    const struct life *life = arg;
+    const struct ticket_life *life = arg;
     struct hf_ticket_id id = fresh_id();
-    struct seat *seat;
+    struct engine_client *client;
 
-    story_die_at_call(life->step);
-    seat = seat_open(&bench_file);
-    (void)seat_enqueue(seat, life->queue, id, HF_TICKET_MUTEX, "doomed");
-    (void)seat_ask(seat, HF_REQUEST_WATCH, life->queue, id);
-    (void)seat_ask(seat, HF_REQUEST_DESCRIBE, life->queue, id);
-    (void)seat_ask(seat, HF_REQUEST_REMOVE, life->queue, id);
-    seat_close(seat);
+    fault_die_at_call(life->step);
+    client = client_open(&conformance_file);
+    (void)client_enqueue(client, life->queue, id, HF_TICKET_MUTEX, "doomed");
+    (void)client_ask(client, HF_REQUEST_WATCH, life->queue, id);
+    (void)client_ask(client, HF_REQUEST_DESCRIBE, life->queue, id);
+    (void)client_ask(client, HF_REQUEST_REMOVE, life->queue, id);
+    client_close(client);
 }
 
 static uint64_t take_alone(const char *queue)
 {
-    struct seat *seat = seat_open(&bench_file);
+    struct engine_client *client = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
-    struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
+    struct client_request *request =
+        client_enqueue(client, queue, id, HF_TICKET_MUTEX, "");
     uint64_t token;
 
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    assert_int_equal(call->count, 1);
-    token = call->tickets[0].token;
-    seat_close(seat);
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(request->count, 1);
+    token = request->tickets[0].token;
+    client_close(client);
     return token;
 }
 
-static void sweep(const char *queue)
+static void fail_each_call_of(const char *queue)
 {
-    struct life life = {queue, 1};
-    char path[BENCH_FILE_PATH_BYTES];
+    struct ticket_life life = {queue, 1};
+    char path[CONFORMANCE_FILE_PATH_BYTES];
     uint64_t last = 0;
     int ended = SIGKILL;
 
@@ -80,7 +81,7 @@ static void sweep(const char *queue)
         token = take_alone(queue);
         assert_true(token > last);
         last = token;
-        bench_file_path(queue, path);
+        conformance_file_path(queue, path);
         assert_int_not_equal(access(path, F_OK),
                              0); /* nothing was left in it */
     }
@@ -91,7 +92,7 @@ static void sweep(const char *queue)
 static void a_kill_before_any_call_leaves_no_trace(void **state)
 {
     (void)state;
-    sweep("q");
+    fail_each_call_of("q");
 }
 
 static void nor_with_a_long_name(void **state)
@@ -101,28 +102,28 @@ static void nor_with_a_long_name(void **state)
     (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
-    sweep(name);
+    fail_each_call_of(name);
 }
 
 /* ---------------------------------------------------- among contenders -- */
 
-struct board {
+struct kills_board {
     _Atomic int holder; /* a pid; 0: none */
     _Atomic uint64_t token;
     atomic_uint rounds;
     atomic_uint overlaps;
     atomic_uint disorders;
     atomic_uint failures;
-    _Atomic int doomed[PIDS_MAX]; /* set before the kill */
-    atomic_uint doomed_count;
+    _Atomic int to_be_killed[PIDS_MAX]; /* set before the kill */
+    atomic_uint to_be_killed_count;
 };
 
-static struct board *board;
+static struct kills_board *board;
 
-static bool is_doomed(int pid)
+static bool is_to_be_killed(int pid)
 {
-    for (unsigned i = 0; i < atomic_load(&board->doomed_count); i++)
-        if (atomic_load(&board->doomed[i]) == pid)
+    for (unsigned i = 0; i < atomic_load(&board->to_be_killed_count); i++)
+        if (atomic_load(&board->to_be_killed[i]) == pid)
             return true;
     return false;
 }
@@ -132,7 +133,7 @@ static void hold_it(uint64_t token)
 {
     int before = atomic_exchange(&board->holder, (int)getpid());
 
-    if (before != 0 && !is_doomed(before))
+    if (before != 0 && !is_to_be_killed(before))
         atomic_fetch_add(&board->overlaps, 1);
     if (atomic_exchange(&board->token, token) >= token)
         atomic_fetch_add(&board->disorders, 1);
@@ -145,23 +146,26 @@ static void hold_it(uint64_t token)
 }
 
 /* Wait as the core does: for the one before, then look again. */
-static bool wait_to_be_first(struct seat *seat, struct call *call,
+static bool wait_to_be_first(struct engine_client *client,
+                             struct client_request *request,
                              struct hf_ticket_id id)
 {
     for (unsigned i = 0; i < 100; i++) {
-        struct hf_snapshot snapshot = {call->tickets, call->count, call->more};
+        struct hf_snapshot snapshot = {request->tickets, request->count,
+                                       request->more};
         struct hf_admission admission =
             hf_admission_decide(&snapshot, &id, HF_TICKET_MUTEX);
-        struct call *watch;
+        struct client_request *watch;
 
         if (admission.answer == HF_ADMITTED)
             return true;
         if (admission.answer != HF_WAIT_FOR)
             return false;
-        watch = seat_ask(seat, HF_REQUEST_WATCH, "q", admission.nearest->id);
-        if (!seat_sees_gone(seat, watch))
+        watch =
+            client_ask(client, HF_REQUEST_WATCH, "q", admission.nearest->id);
+        if (!client_wait_gone(client, watch))
             return false;
-        call = seat_ask(seat, HF_REQUEST_LIST, "q", id);
+        request = client_ask(client, HF_REQUEST_LIST, "q", id);
     }
     return false;
 }
@@ -170,21 +174,21 @@ static void contend(void *arg)
 {
     (void)arg;
     while (atomic_load(&board->rounds) < ROUNDS) {
-        struct seat *seat = seat_open(&bench_file);
+        struct engine_client *client = client_open(&conformance_file);
 
         for (unsigned i = 0; i < 5; i++) {
             struct hf_ticket_id id = fresh_id();
-            struct call *call =
-                seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "contender");
+            struct client_request *request =
+                client_enqueue(client, "q", id, HF_TICKET_MUTEX, "contender");
 
-            if (call->answer == HF_EVENT_ENQUEUED &&
-                wait_to_be_first(seat, call, id))
-                hold_it(call_find(call, id)->token);
+            if (request->answer == HF_EVENT_ENQUEUED &&
+                wait_to_be_first(client, request, id))
+                hold_it(client_request_find(request, id)->token);
             else
                 atomic_fetch_add(&board->failures, 1);
-            (void)seat_ask(seat, HF_REQUEST_REMOVE, "q", id);
+            (void)client_ask(client, HF_REQUEST_REMOVE, "q", id);
         }
-        seat_close(seat);
+        client_close(client);
     }
 }
 
@@ -192,11 +196,11 @@ static void contend(void *arg)
 static void kill_and_replace(pid_t *pids, struct hf_random *random)
 {
     pid_t *pid = &pids[hf_random_below(random, CONTENDERS)];
-    unsigned count = atomic_load(&board->doomed_count);
+    unsigned count = atomic_load(&board->to_be_killed_count);
 
     assert_true(count < PIDS_MAX);
-    atomic_store(&board->doomed[count], (int)*pid);
-    atomic_store(&board->doomed_count, count + 1);
+    atomic_store(&board->to_be_killed[count], (int)*pid);
+    atomic_store(&board->to_be_killed_count, count + 1);
     assert_int_equal(kill(*pid, SIGKILL), 0);
     assert_int_equal(waitpid(*pid, NULL, 0), *pid);
     *pid = real_host_fork(contend, NULL);
@@ -239,9 +243,9 @@ static void one_at_a_time_whoever_is_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_kill_before_any_call_leaves_no_trace),
-        TEST(nor_with_a_long_name),
-        TEST(one_at_a_time_whoever_is_killed),
+        FILE_TEST(a_kill_before_any_call_leaves_no_trace),
+        FILE_TEST(nor_with_a_long_name),
+        FILE_TEST(one_at_a_time_whoever_is_killed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static void a_lease_says_what_it_weighs(void **state)
     assert_memory_equal(file, "00000000000000000009-l64-", 25);
 }
 
-static void foreign_files_are_left_alone(void **state)
+static void unknown_files_are_left_alone(void **state)
 {
 #define ID "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f"
     static const char *const foreign[] = {
@@ -200,7 +200,7 @@ int main(void)
         cmocka_unit_test(a_digest_cuts_no_character),
         cmocka_unit_test(tickets_are_read_back),
         cmocka_unit_test(a_lease_says_what_it_weighs),
-        cmocka_unit_test(foreign_files_are_left_alone),
+        cmocka_unit_test(unknown_files_are_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "conformance/real_host.h"
-#include "conformance/seat.h"
 #include "core/admission.h"
 #include "core/random.h"
 
@@ -32,10 +32,10 @@
 
 /* A byte for each contender: the permits it has, and whether it is about to be
  * killed, when nobody counts them any more. */
-#define DOOMED 0x80u
+#define TO_BE_KILLED 0x80u
 #define BYTE(who, value) ((uint64_t)(value) << 8 * (who))
 
-struct board {
+struct semaphore_board {
     _Atomic uint64_t permits;
     atomic_uint rounds;
     atomic_uint most; /* permits out at one time */
@@ -43,12 +43,12 @@ struct board {
     atomic_uint failures;
 };
 
-static struct board *board;
+static struct semaphore_board *board;
 
 static int begin(void **state)
 {
     (void)state;
-    bench_file.begin(&bench_file);
+    conformance_file.begin(&conformance_file);
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(board != MAP_FAILED);
@@ -59,7 +59,7 @@ static int finish(void **state)
 {
     (void)state;
     assert_int_equal(munmap(board, sizeof(*board)), 0);
-    bench_file.finish(&bench_file);
+    conformance_file.finish(&conformance_file);
     return 0;
 }
 
@@ -70,7 +70,7 @@ static unsigned permits_out(uint64_t permits)
     for (unsigned who = 0; who < CONTENDERS; who++) {
         unsigned byte = (unsigned)(permits >> 8 * who) & 0xff;
 
-        if ((byte & DOOMED) == 0)
+        if ((byte & TO_BE_KILLED) == 0)
             sum += byte;
     }
     return sum;
@@ -94,74 +94,76 @@ static void hold_them(unsigned who, uint32_t weight)
 }
 
 /* At the head of the locks. */
-static bool wait_for_gate(struct seat *seat, struct hf_ticket_id id)
+static bool wait_for_gate(struct engine_client *client, struct hf_ticket_id id)
 {
-    struct call *call =
-        seat_enqueue(seat, LOCKS, id, HF_TICKET_MUTEX, "contender");
+    struct client_request *request =
+        client_enqueue(client, LOCKS, id, HF_TICKET_MUTEX, "contender");
 
-    if (call->answer != HF_EVENT_ENQUEUED)
+    if (request->answer != HF_EVENT_ENQUEUED)
         return false;
     for (unsigned i = 0; i < STEPS_MAX; i++) {
-        struct hf_snapshot snapshot = {call->tickets, call->count, 0};
+        struct hf_snapshot snapshot = {request->tickets, request->count, 0};
         struct hf_admission admission =
             hf_admission_decide(&snapshot, &id, HF_TICKET_MUTEX);
-        struct call *watch;
+        struct client_request *watch;
 
         if (admission.answer != HF_WAIT_FOR)
             return admission.answer == HF_ADMITTED;
-        watch = seat_ask(seat, HF_REQUEST_WATCH, LOCKS, admission.nearest->id);
-        if (!seat_sees_gone(seat, watch))
+        watch =
+            client_ask(client, HF_REQUEST_WATCH, LOCKS, admission.nearest->id);
+        if (!client_wait_gone(client, watch))
             return false;
-        call = seat_ask(seat, HF_REQUEST_LIST, LOCKS, id);
+        request = client_ask(client, HF_REQUEST_LIST, LOCKS, id);
     }
     return false;
 }
 
 /* Behind all leases. */
-static bool wait_for_room(struct seat *seat, uint32_t weight)
+static bool wait_for_room(struct engine_client *client, uint32_t weight)
 {
     struct hf_ticket_id nobody = {{0}};
 
     for (unsigned i = 0; i < STEPS_MAX; i++) {
-        struct call *call =
-            seat_ask(seat, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
-        struct hf_snapshot leases = {call->tickets, call->count, 0};
+        struct client_request *request =
+            client_ask(client, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
+        struct hf_snapshot leases = {request->tickets, request->count, 0};
 
-        if (call->answer != HF_EVENT_LISTED)
+        if (request->answer != HF_EVENT_LISTED)
             return false;
         if (hf_admission_has_room(&leases, weight, LIMIT)) {
-            seat_forget(seat, call);
+            client_forget(client, request);
             return true;
         }
-        if (!seat_sees_gone(seat, call))
+        if (!client_wait_gone(client, request))
             return false;
     }
     return false;
 }
 
-static bool take_lease(struct seat *seat, struct hf_ticket_id id,
+static bool take_lease(struct engine_client *client, struct hf_ticket_id id,
                        uint32_t weight)
 {
-    struct call *call = seat_lease(seat, LEASES, id, weight);
-    struct hf_snapshot leases = {call->tickets, call->count, 0};
+    struct client_request *request = client_lease(client, LEASES, id, weight);
+    struct hf_snapshot leases = {request->tickets, request->count, 0};
 
-    return call->answer == HF_EVENT_ENQUEUED &&
+    return request->answer == HF_EVENT_ENQUEUED &&
            hf_admission_decide_lease(&leases, &id, LIMIT).answer == HF_ADMITTED;
 }
 
-static void take_and_give_back(struct seat *seat, unsigned who, uint32_t weight)
+static void take_and_give_back(struct engine_client *client, unsigned who,
+                               uint32_t weight)
 {
     struct hf_ticket_id gate = fresh_id();
     struct hf_ticket_id lease = fresh_id();
-    bool taken = wait_for_gate(seat, gate) && wait_for_room(seat, weight) &&
-                 take_lease(seat, lease, weight);
+    bool taken = wait_for_gate(client, gate) && wait_for_room(client, weight) &&
+                 take_lease(client, lease, weight);
 
-    (void)seat_ask(seat, HF_REQUEST_REMOVE, LOCKS, gate);
+    (void)client_ask(client, HF_REQUEST_REMOVE, LOCKS, gate);
     if (taken)
         hold_them(who, weight);
     else
         atomic_fetch_add(&board->failures, 1);
-    (void)seat_ask(seat, HF_REQUEST_REMOVE, LEASES, lease);
+    (void)client_ask(client, HF_REQUEST_REMOVE, LEASES, lease);
 }
 
 static void contend(void *arg)
@@ -171,12 +173,13 @@ static void contend(void *arg)
 
     hf_random_seed(&random, (uint64_t)getpid());
     while (atomic_load(&board->rounds) < ROUNDS) {
-        struct seat *seat = seat_open(&bench_file);
+        struct engine_client *client = client_open(&conformance_file);
 
         for (unsigned i = 0; i < 3; i++)
             take_and_give_back(
-                seat, who, 1 + (uint32_t)hf_random_below(&random, WEIGHT_MOST));
-        seat_close(seat);
+                client, who,
+                1 + (uint32_t)hf_random_below(&random, WEIGHT_MOST));
+        client_close(client);
     }
 }
 
@@ -184,7 +187,7 @@ static void kill_and_replace(pid_t *pids, struct hf_random *random)
 {
     unsigned who = (unsigned)hf_random_below(random, CONTENDERS);
 
-    atomic_fetch_or(&board->permits, BYTE(who, DOOMED));
+    atomic_fetch_or(&board->permits, BYTE(who, TO_BE_KILLED));
     assert_int_equal(kill(pids[who], SIGKILL), 0);
     assert_int_equal(waitpid(pids[who], NULL, 0), pids[who]);
     atomic_fetch_and(&board->permits, ~BYTE(who, 0xff));
@@ -194,13 +197,13 @@ static void kill_and_replace(pid_t *pids, struct hf_random *random)
 /* What was killed leaves its tickets to whoever comes next. */
 static void expect_all_free(void)
 {
-    struct seat *seat = seat_open(&bench_file);
+    struct engine_client *client = client_open(&conformance_file);
     struct hf_ticket_id gate = fresh_id();
 
-    assert_true(wait_for_gate(seat, gate));
-    assert_true(wait_for_room(seat, LIMIT));
-    assert_true(take_lease(seat, fresh_id(), LIMIT));
-    seat_close(seat);
+    assert_true(wait_for_gate(client, gate));
+    assert_true(wait_for_room(client, LIMIT));
+    assert_true(take_lease(client, fresh_id(), LIMIT));
+    client_close(client);
 }
 
 static void never_too_many_whoever_is_killed(void **state)

@@ -15,106 +15,109 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
-#include "conformance/seat.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter.h"
-#include "file_story.h"
+#include "file_fixture.h"
 
 static unsigned readings;
 
-static int count_readings(const char *call)
+static int count_readings(const char *request)
 {
-    readings += strcmp(call, "getdents") == 0;
+    readings += strcmp(request, "getdents") == 0;
     return 0;
 }
 
 /* One who stands in the queue "q". */
-struct one {
-    struct seat *seat;
+struct queued_ticket {
+    struct engine_client *client;
     struct hf_ticket ticket;
 };
 
-static struct one come(enum hf_ticket_kind kind)
+static struct queued_ticket come(enum hf_ticket_kind kind)
 {
-    struct one one = {.seat = seat_open(&bench_file)};
+    struct queued_ticket one = {.client = client_open(&conformance_file)};
     struct hf_ticket_id id = fresh_id();
-    struct call *call = seat_enqueue(one.seat, "q", id, kind, "");
+    struct client_request *request =
+        client_enqueue(one.client, "q", id, kind, "");
 
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    one.ticket = *call_find(call, id);
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    one.ticket = *client_request_find(request, id);
     return one;
 }
 
-static void leave(const struct one *one)
+static void leave(const struct queued_ticket *one)
 {
     assert_true(
-        seat_ask(one->seat, HF_REQUEST_REMOVE, "q", one->ticket.id)->found);
+        client_ask(one->client, HF_REQUEST_REMOVE, "q", one->ticket.id)->found);
 }
 
-static struct call *list(const struct one *one)
+static struct client_request *list(const struct queued_ticket *one)
 {
-    struct call *call;
+    struct client_request *request;
 
     readings = 0;
     hf_sys_hook = count_readings;
-    call = seat_ask(one->seat, HF_REQUEST_LIST, "q", one->ticket.id);
+    request = client_ask(one->client, HF_REQUEST_LIST, "q", one->ticket.id);
     hf_sys_hook = NULL;
-    assert_int_equal(call->answer, HF_EVENT_LISTED);
-    return call;
+    assert_int_equal(request->answer, HF_EVENT_LISTED);
+    return request;
 }
 
-static void assert_next(const struct one *one)
+static void assert_next(const struct queued_ticket *one)
 {
-    struct call *call = list(one);
+    struct client_request *request = list(one);
 
-    assert_int_equal(call->count, 1);
-    assert_int_equal(call->more, 0);
-    assert_non_null(call_find(call, one->ticket.id));
+    assert_int_equal(request->count, 1);
+    assert_int_equal(request->more, 0);
+    assert_non_null(client_request_find(request, one->ticket.id));
 }
 
-static void assert_next_unread(const struct one *one)
+static void assert_next_unread(const struct queued_ticket *one)
 {
     assert_next(one);
     assert_int_equal(readings, 0);
 }
 
-static void assert_behind(const struct one *one, const struct one *other)
+static void assert_behind(const struct queued_ticket *one,
+                          const struct queued_ticket *other)
 {
-    struct call *call = list(one);
+    struct client_request *request = list(one);
 
     assert_int_not_equal(readings, 0);
-    assert_int_equal(call->count, 2);
-    assert_non_null(call_find(call, one->ticket.id));
-    assert_true(hf_ticket_id_equal(&call->tickets[0].id, &other->ticket.id));
+    assert_int_equal(request->count, 2);
+    assert_non_null(client_request_find(request, one->ticket.id));
+    assert_true(hf_ticket_id_equal(&request->tickets[0].id, &other->ticket.id));
 }
 
-static void close_all(const struct one *ones, size_t count)
+static void close_all(const struct queued_ticket *ones, size_t count)
 {
     for (size_t i = count; i-- > 0;)
-        seat_close(ones[i].seat);
+        client_close(ones[i].client);
 }
 
-static void path_of(const struct one *one, char path[BENCH_FILE_PATH_BYTES])
+static void path_of(const struct queued_ticket *one,
+                    char path[CONFORMANCE_FILE_PATH_BYTES])
 {
     char file[HF_TICKET_FILE_BYTES];
-    char dir[BENCH_FILE_PATH_BYTES];
+    char dir[CONFORMANCE_FILE_PATH_BYTES];
 
-    bench_file_path("q", dir);
+    conformance_file_path("q", dir);
     hf_ticket_file_format(&one->ticket, file);
-    assert_true(snprintf(path, BENCH_FILE_PATH_BYTES, "%s/%s", dir, file) <
-                BENCH_FILE_PATH_BYTES);
+    assert_true(snprintf(path, CONFORMANCE_FILE_PATH_BYTES, "%s/%s", dir,
+                         file) < CONFORMANCE_FILE_PATH_BYTES);
 }
 
 /* The page that all processes share. */
 static struct hf_token_counter_page *map_page(void)
 {
-    char path[BENCH_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
     void *page;
     int fd;
 
-    (void)snprintf(path, sizeof(path), "%s/counter", bench_file_root());
+    (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
     fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     page = mmap(NULL, HF_TOKEN_COUNTER_BYTES, PROT_READ | PROT_WRITE,
@@ -133,7 +136,7 @@ static void one_behind_the_other(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        struct one ones[4];
+        struct queued_ticket ones[4];
 
         for (size_t i = 0; i < 4; i++)
             ones[i] = come(kinds[k]);
@@ -147,8 +150,8 @@ static void one_behind_the_other(void **state)
 
 static void a_writer_behind_readers(void **state)
 {
-    struct one ones[3] = {come(HF_TICKET_READ), come(HF_TICKET_READ),
-                          come(HF_TICKET_WRITE)};
+    struct queued_ticket ones[3] = {come(HF_TICKET_READ), come(HF_TICKET_READ),
+                                    come(HF_TICKET_WRITE)};
 
     (void)state;
     leave(&ones[0]);
@@ -162,8 +165,8 @@ static void a_writer_behind_readers(void **state)
 
 static void the_one_before_died_waiting(void **state)
 {
-    struct one ones[3] = {come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX),
-                          come(HF_TICKET_MUTEX)};
+    struct queued_ticket ones[3] = {
+        come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX)};
 
     (void)state;
     leave(&ones[1]);
@@ -175,7 +178,8 @@ static void the_one_before_died_waiting(void **state)
 
 static void the_one_before_is_there(void **state)
 {
-    struct one ones[2] = {come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX)};
+    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
+                                    come(HF_TICKET_MUTEX)};
 
     (void)state;
     assert_behind(&ones[1], &ones[0]);
@@ -184,11 +188,12 @@ static void the_one_before_is_there(void **state)
 
 static void a_reader_has_taken_its_writers_place(void **state)
 {
-    struct one ones[2] = {come(HF_TICKET_WRITE), come(HF_TICKET_WRITE)};
+    struct queued_ticket ones[2] = {come(HF_TICKET_WRITE),
+                                    come(HF_TICKET_WRITE)};
 
     (void)state;
     assert_int_equal(
-        seat_ask(ones[0].seat, HF_REQUEST_DOWNGRADE, "q", ones[0].ticket.id)
+        client_ask(ones[0].client, HF_REQUEST_DOWNGRADE, "q", ones[0].ticket.id)
             ->answer,
         HF_EVENT_DOWNGRADED);
     assert_behind(&ones[1], &ones[0]);
@@ -199,29 +204,31 @@ static void a_reader_has_taken_its_writers_place(void **state)
 
 static void ones_own_was_taken_out(void **state)
 {
-    struct one ones[2] = {come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX)};
-    char path[BENCH_FILE_PATH_BYTES];
+    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
+                                    come(HF_TICKET_MUTEX)};
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
     leave(&ones[0]);
     path_of(&ones[1], path);
     assert_int_equal(unlink(path), 0);
-    assert_null(call_find(list(&ones[1]), ones[1].ticket.id));
+    assert_null(client_request_find(list(&ones[1]), ones[1].ticket.id));
     close_all(ones, 2);
 }
 
 static void the_directory_is_another(void **state)
 {
-    struct one ones[2] = {come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX)};
-    char path[BENCH_FILE_PATH_BYTES];
-    char aside[BENCH_FILE_PATH_BYTES + 8];
+    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
+                                    come(HF_TICKET_MUTEX)};
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    char aside[CONFORMANCE_FILE_PATH_BYTES + 8];
 
     (void)state;
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     (void)snprintf(aside, sizeof(aside), "%s.aside", path);
     assert_int_equal(rename(path, aside), 0);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_null(call_find(list(&ones[1]), ones[1].ticket.id));
+    assert_null(client_request_find(list(&ones[1]), ones[1].ticket.id));
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rename(aside, path), 0);
     close_all(ones, 2);
@@ -234,7 +241,8 @@ static void another_number_is_in_its_place(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         struct hf_token_counter_page *page;
-        struct one ones[2] = {come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX)};
+        struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
+                                        come(HF_TICKET_MUTEX)};
         uint64_t number = ones[0].ticket.sequence;
 
         page = map_page();
@@ -253,11 +261,12 @@ static void another_number_is_in_its_place(void **state)
 
 static void the_counter_is_another(void **state)
 {
-    struct one ones[2] = {come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX)};
-    char path[BENCH_FILE_PATH_BYTES];
+    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
+                                    come(HF_TICKET_MUTEX)};
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
-    (void)snprintf(path, sizeof(path), "%s/counter", bench_file_root());
+    (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
     assert_int_equal(unlink(path), 0);
     leave(&ones[0]);
     assert_next(&ones[1]);
@@ -268,14 +277,14 @@ static void the_counter_is_another(void **state)
 static void what_an_earlier_boot_left_is_forgotten(void **state)
 {
     struct hf_token_counter_page *page;
-    struct one one = come(HF_TICKET_MUTEX);
+    struct queued_ticket one = come(HF_TICKET_MUTEX);
     uint64_t number = one.ticket.sequence;
 
     (void)state;
-    seat_close(one.seat);
+    client_close(one.client);
     page = map_page();
     page->boot[0] ^= 1;
-    seat_close(seat_open(&bench_file));
+    client_close(client_open(&conformance_file));
     assert_int_equal(atomic_load(&page->heads[number % HF_TOKEN_COUNTER_HEADS]),
                      0);
     (void)munmap(page, HF_TOKEN_COUNTER_BYTES);
@@ -285,57 +294,61 @@ static void what_an_earlier_boot_left_is_forgotten(void **state)
 
 static unsigned payloads;
 
-static int count_payloads(const char *call)
+static int count_payloads(const char *request)
 {
-    payloads += strcmp(call, "readlinkat") == 0;
+    payloads += strcmp(request, "readlinkat") == 0;
     return 0;
 }
 
 static void only_the_first_payload_is_read(void **state)
 {
-    enum { CROWD = 20 };
-    struct seat *seat = seat_open(&bench_file);
-    struct call *call = NULL;
+    enum { MANY = 20 };
+    struct engine_client *client = client_open(&conformance_file);
+    struct client_request *request = NULL;
 
     (void)state;
     hf_sys_hook = count_payloads;
-    for (int i = 0; i < CROWD; i++) {
+    for (int i = 0; i < MANY; i++) {
         payloads = 0;
-        call = seat_enqueue(seat, "q", fresh_id(), HF_TICKET_MUTEX, "me");
+        request =
+            client_enqueue(client, "q", fresh_id(), HF_TICKET_MUTEX, "me");
         assert_int_equal(payloads, i > 0);
     }
     hf_sys_hook = NULL;
-    assert_string_equal(call->tickets[0].payload, "me");
-    assert_true(call->count <= 5);
-    assert_int_equal(call->count + call->more, CROWD);
-    seat_close(seat);
+    assert_string_equal(request->tickets[0].payload, "me");
+    assert_true(request->count <= 5);
+    assert_int_equal(request->count + request->more, MANY);
+    client_close(client);
 }
 
 /* ------------------------------------------------- one's own, meanwhile -- */
 
 static unsigned armed;
 
-static int count_armed(const char *call)
+static int count_armed(const char *request)
 {
-    armed += strcmp(call, "inotify_add") == 0;
+    armed += strcmp(request, "inotify_add") == 0;
     return 0;
 }
 
-static struct call *watch(struct seat *seat, const struct one *one)
+static struct client_request *watch(struct engine_client *client,
+                                    const struct queued_ticket *one)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WATCH, "q", one->ticket.id);
+    struct client_request *request =
+        client_ask(client, HF_REQUEST_WATCH, "q", one->ticket.id);
 
-    assert_int_equal(call->answer, HF_EVENT_WATCHING);
-    return call;
+    assert_int_equal(request->answer, HF_EVENT_WATCHING);
+    return request;
 }
 
-static struct one come_too(struct seat *seat)
+static struct queued_ticket come_too(struct engine_client *client)
 {
-    struct one one = {.seat = seat};
+    struct queued_ticket one = {.client = client};
     struct hf_ticket_id id = fresh_id();
-    struct call *call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+    struct client_request *request =
+        client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
 
-    one.ticket = *call_find(call, id);
+    one.ticket = *client_request_find(request, id);
     return one;
 }
 
@@ -343,50 +356,50 @@ static struct one come_too(struct seat *seat)
  * when it has been first for a while. */
 static void a_session_watches_the_first_of_its_own(void **state)
 {
-    struct one head = come(HF_TICKET_MUTEX);
-    struct one first = come(HF_TICKET_MUTEX);
-    struct one second = come_too(first.seat);
-    struct call *gone, *own, *own_second;
-    char path[BENCH_FILE_PATH_BYTES];
+    struct queued_ticket head = come(HF_TICKET_MUTEX);
+    struct queued_ticket first = come(HF_TICKET_MUTEX);
+    struct queued_ticket second = come_too(first.client);
+    struct client_request *gone, *own, *own_second;
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
     armed = 0;
     hf_sys_hook = count_armed;
-    gone = watch(first.seat, &head);
-    own = watch(first.seat, &first);
-    (void)watch(first.seat, &first); /* for the second */
-    own_second = watch(first.seat, &second);
+    gone = watch(first.client, &head);
+    own = watch(first.client, &first);
+    (void)watch(first.client, &first); /* for the second */
+    own_second = watch(first.client, &second);
     assert_int_equal(armed, 0);
     leave(&head);
-    assert_true(seat_sees_gone(first.seat, gone));
+    assert_true(client_wait_gone(first.client, gone));
     assert_int_equal(armed, 0);
     path_of(&second, path);
     assert_int_equal(unlink(path), 0);
     path_of(&first, path);
     assert_int_equal(unlink(path), 0);
-    assert_true(seat_sees_gone(first.seat, own));
+    assert_true(client_wait_gone(first.client, own));
     assert_int_not_equal(armed, 0);
-    assert_true(seat_sees_gone(first.seat, own_second));
+    assert_true(client_wait_gone(first.client, own_second));
     hf_sys_hook = NULL;
-    seat_close(first.seat);
-    seat_close(head.seat);
+    client_close(first.client);
+    client_close(head.client);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(one_behind_the_other),
-        TEST(a_writer_behind_readers),
-        TEST(the_one_before_died_waiting),
-        TEST(the_one_before_is_there),
-        TEST(a_reader_has_taken_its_writers_place),
-        TEST(ones_own_was_taken_out),
-        TEST(the_directory_is_another),
-        TEST(another_number_is_in_its_place),
-        TEST(the_counter_is_another),
-        TEST(what_an_earlier_boot_left_is_forgotten),
-        TEST(only_the_first_payload_is_read),
-        TEST(a_session_watches_the_first_of_its_own),
+        FILE_TEST(one_behind_the_other),
+        FILE_TEST(a_writer_behind_readers),
+        FILE_TEST(the_one_before_died_waiting),
+        FILE_TEST(the_one_before_is_there),
+        FILE_TEST(a_reader_has_taken_its_writers_place),
+        FILE_TEST(ones_own_was_taken_out),
+        FILE_TEST(the_directory_is_another),
+        FILE_TEST(another_number_is_in_its_place),
+        FILE_TEST(the_counter_is_another),
+        FILE_TEST(what_an_earlier_boot_left_is_forgotten),
+        FILE_TEST(only_the_first_payload_is_read),
+        FILE_TEST(a_session_watches_the_first_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

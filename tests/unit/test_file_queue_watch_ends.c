@@ -17,60 +17,62 @@
 #include "conformance/real_host.h"
 #include "engines/file/file.h"
 #include "engines/file/syscalls.h"
+#include "file_fixture.h"
 #include "file_leases.h"
-#include "file_story.h"
 #include "heap/heap.h"
 
 #define VICTIMS_MAX 4
 
 static unsigned files_of_leases(void)
 {
-    char path[BENCH_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    bench_file_path(LEASES, path);
-    return story_files(path);
+    conformance_file_path(LEASES, path);
+    return count_files(path);
 }
 
 /* -------------------------------------------------------------- crashes -- */
 
 static void come(void *weight)
 {
-    (void)leases_take(seat_open(&bench_file), *(const uint32_t *)weight);
+    (void)leases_take(client_open(&conformance_file),
+                      *(const uint32_t *)weight);
 }
 
 static pid_t victim_start(uint32_t weight)
 {
-    return story_victim_start(come, &weight);
+    return victim_start_process(come, &weight);
 }
 
-static void a_crash_is_told(void **state)
+static void a_crash_is_reported(void **state)
 {
     pid_t victim = victim_start(2);
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct call *call;
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct client_request *request;
 
     (void)state;
     (void)leases_take(a, 1);
-    call = leases_look(b, 2);
-    story_victim_kill(victim);
-    assert_true(seat_sees_gone(b, call));
+    request = leases_look(b, 2);
+    victim_kill_process(victim);
+    assert_true(client_wait_gone(b, request));
     /* Its ticket was removed before: a plain list has it no more. */
     assert_int_equal(
-        seat_ask(a, HF_REQUEST_LIST, LEASES, call->tickets[0].id)->count, 1);
+        client_ask(a, HF_REQUEST_LIST, LEASES, request->tickets[0].id)->count,
+        1);
     (void)leases_look(b, 1);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 /* Nobody looked at the time; no lease stands in another's way, so only a look
  * finds the dead among them. */
 static void the_dead_are_dropped(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     pid_t victims[VICTIMS_MAX];
     struct hf_ticket_id id;
-    struct call *call;
+    struct client_request *request;
 
     (void)state;
     for (size_t i = 0; i < VICTIMS_MAX; i++) {
@@ -79,71 +81,71 @@ static void the_dead_are_dropped(void **state)
         victims[i] = victim_start(1);
     }
     for (size_t i = 0; i < VICTIMS_MAX; i++)
-        story_victim_kill(victims[i]);
+        victim_kill_process(victims[i]);
     assert_int_equal(files_of_leases(), 2 * (VICTIMS_MAX + 1));
-    call = leases_look(a, 1);
-    assert_true(hf_ticket_id_equal(&call->tickets[0].id, &id));
-    assert_int_equal(call->tickets[0].weight, 7);
+    request = leases_look(a, 1);
+    assert_true(hf_ticket_id_equal(&request->tickets[0].id, &id));
+    assert_int_equal(request->tickets[0].weight, 7);
     assert_int_equal(files_of_leases(), 2);
-    leases_expect_nothing(a, call); /* they had gone before the list */
-    seat_close(a);
+    leases_expect_nothing(a, request); /* they had gone before the list */
+    client_close(a);
 }
 
 static void a_queue_of_the_dead_is_removed(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     pid_t victim = victim_start(1);
-    char path[BENCH_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
-    story_victim_kill(victim);
+    victim_kill_process(victim);
     (void)leases_look(a, 0);
-    bench_file_path(LEASES, path);
+    conformance_file_path(LEASES, path);
     assert_int_equal(access(path, F_OK), -1);
-    seat_close(a);
+    client_close(a);
 }
 
 /* ------------------------------------------------------------- eviction -- */
 
 /* Its owner is told, lets go, and that is what the others hear. */
-static void an_evicted_lease_is_told(void **state)
+static void an_evicted_lease_is_reported(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
-    struct call *mine = leases_look(a, 1);
-    struct call *own = seat_watch(a, LEASES, &mine->tickets[0]);
-    struct call *call = leases_look(b, 1);
+    struct client_request *mine = leases_look(a, 1);
+    struct client_request *own = client_watch(a, LEASES, &mine->tickets[0]);
+    struct client_request *request = leases_look(b, 1);
 
     (void)state;
-    bench_file.evict(&bench_file, LEASES, &call->tickets[0]);
+    conformance_file.evict(&conformance_file, LEASES, &request->tickets[0]);
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
-    assert_true(seat_sees_gone(a, own));
+    assert_true(client_wait_gone(a, own));
     assert_int_equal(mine->gone, 1);
     assert_false(leases_leave(a, id));
-    assert_true(seat_sees_gone(b, call));
+    assert_true(client_wait_gone(b, request));
     (void)leases_look(b, 0);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 /* Whoever evicts need not wait for the owner. */
-static void ones_own_eviction_is_told_at_once(void **state)
+static void ones_own_eviction_is_reported_at_once(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
-    struct call *call = leases_look(b, 1);
+    struct client_request *request = leases_look(b, 1);
 
     (void)state;
     assert_true(leases_leave(b, id));
-    assert_int_equal(call->gone, 1);
-    call = leases_look(b, 0);
+    assert_int_equal(request->gone, 1);
+    request = leases_look(b, 0);
     assert_false(leases_leave(b, id));
-    leases_expect_nothing(b, call);
+    leases_expect_nothing(b, request);
     assert_false(leases_leave(a, id));
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 /* A stopped owner closes nothing: whoever looks is told all the same, in other
@@ -151,112 +153,113 @@ static void ones_own_eviction_is_told_at_once(void **state)
 static void a_stopped_owner_keeps_no_permit(void **state)
 {
     pid_t victim = victim_start(1);
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct call *mine = leases_look(a, 1);
-    struct call *theirs = leases_look(b, 1);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct client_request *mine = leases_look(a, 1);
+    struct client_request *theirs = leases_look(b, 1);
 
     (void)state;
     assert_int_equal(kill(victim, SIGSTOP), 0);
     assert_true(leases_leave(a, mine->tickets[0].id));
     assert_int_equal(mine->gone, 1);
-    assert_true(seat_sees_gone(b, theirs));
+    assert_true(client_wait_gone(b, theirs));
     (void)leases_look(b, 0);
-    story_victim_kill(victim);
-    seat_close(b);
-    seat_close(a);
+    victim_kill_process(victim);
+    client_close(b);
+    client_close(a);
 }
 
 /* Asked for once more, a lease that was removed is put in anew. */
 static void a_lease_put_in_anew_has_been_gone(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
-    struct call *call = leases_look(a, 1);
+    struct client_request *request = leases_look(a, 1);
 
     (void)state;
-    bench_file.evict(&bench_file, LEASES, &call->tickets[0]);
-    assert_int_equal(seat_lease(a, LEASES, id, 1)->answer, HF_EVENT_ENQUEUED);
-    assert_int_equal(call->gone, 1);
-    seat_close(a);
+    conformance_file.evict(&conformance_file, LEASES, &request->tickets[0]);
+    assert_int_equal(client_lease(a, LEASES, id, 1)->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(request->gone, 1);
+    client_close(a);
 }
 
 /* -------------------------------------------------------------- the end -- */
 
 static void a_forgotten_look_is_silent(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
-    struct call *call, *witness;
+    struct client_request *request, *observer;
     unsigned before;
 
     (void)state;
     (void)leases_take(a, 1);
     before = leases_open_in_root();
-    call = leases_look(b, 2);
+    request = leases_look(b, 2);
     assert_int_equal(leases_open_in_root(), before + 2);
-    seat_forget(b, call);
+    client_forget(b, request);
     assert_int_equal(leases_open_in_root(), before);
-    seat_forget(b, call); /* of what is over */
-    witness = leases_look(b, 2);
+    client_forget(b, request); /* of what is over */
+    observer = leases_look(b, 2);
     assert_true(leases_leave(a, id));
-    assert_true(seat_sees_gone(b, witness));
-    seat_forget(b, witness);
-    seat_settle(b);
-    assert_int_equal(call->gone, 0);
+    assert_true(client_wait_gone(b, observer));
+    client_forget(b, observer);
+    client_drain(b);
+    assert_int_equal(request->gone, 0);
     assert_int_equal(leases_open_in_root(), before - 1);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 static void an_end_is_silent(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct call *call;
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct client_request *request;
 
     (void)state;
     (void)leases_take(a, 1);
     (void)leases_take(b, 1);
-    call = leases_look(b, 2);
-    seat_end(b);
-    seat_close(a);
-    assert_int_equal(call->gone, 0);
-    seat_free(b);
+    request = leases_look(b, 2);
+    client_end(b);
+    client_close(a);
+    assert_int_equal(request->gone, 0);
+    client_free(b);
 }
 
-struct family {
-    struct seat *holder;
-    struct seat *looker;
+struct forked_child_check {
+    struct engine_client *holder;
+    struct engine_client *looker;
 };
 
 static void be_child(void *arg)
 {
-    const struct family *family = arg;
+    const struct forked_child_check *forked_child_check = arg;
     unsigned rest;
 
-    hf_engine_file.after_fork(family->holder->engine);
+    hf_engine_file.after_fork(forked_child_check->holder->engine);
     rest = leases_open_in_root();
-    hf_engine_file.after_fork(family->looker->engine);
+    hf_engine_file.after_fork(forked_child_check->looker->engine);
     _exit(rest > 2 && leases_open_in_root() == 0 ? 0 : 1);
 }
 
 static void a_forked_child_looks_at_nothing(void **state)
 {
-    struct family family = {seat_open(&bench_file), seat_open(&bench_file)};
+    struct forked_child_check forked_child_check = {
+        client_open(&conformance_file), client_open(&conformance_file)};
     int ended;
     pid_t pid;
 
     (void)state;
-    (void)leases_take(family.holder, 1);
-    (void)leases_take(family.holder, 1);
-    (void)leases_look(family.looker, 2);
-    pid = real_host_fork(be_child, &family);
+    (void)leases_take(forked_child_check.holder, 1);
+    (void)leases_take(forked_child_check.holder, 1);
+    (void)leases_look(forked_child_check.looker, 2);
+    pid = real_host_fork(be_child, &forked_child_check);
     assert_int_equal(waitpid(pid, &ended, 0), pid);
     assert_int_equal(ended, 0);
-    seat_close(family.looker);
-    seat_close(family.holder);
+    client_close(forked_child_check.looker);
+    client_close(forked_child_check.holder);
 }
 
 /* --------------------------------------------------------------- limits -- */
@@ -264,31 +267,32 @@ static void a_forked_child_looks_at_nothing(void **state)
 static unsigned opens_left;
 static int error_now;
 
-static int fail_an_open(const char *call)
+static int fail_an_open(const char *request)
 {
-    if (strcmp(call, "open") != 0)
+    if (strcmp(request, "open") != 0)
         return 0;
     return opens_left == 0 || --opens_left == 0 ? error_now : 0;
 }
 
 /* After the directory ${opens} tickets can be opened, and no more. */
-static struct call *look_with(struct seat *seat, unsigned opens, int error)
+static struct client_request *look_with(struct engine_client *client,
+                                        unsigned opens, int error)
 {
     struct hf_ticket_id nobody = {{0}};
-    struct call *call;
+    struct client_request *request;
 
     opens_left = opens + 2;
     error_now = error;
     hf_sys_hook = fail_an_open;
-    call = seat_ask(seat, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
+    request = client_ask(client, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
     hf_sys_hook = NULL;
-    return call;
+    return request;
 }
 
-static void too_few_descriptors_are_told_of(void **state)
+static void too_few_descriptors_are_reported(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     unsigned before;
 
     (void)state;
@@ -296,43 +300,44 @@ static void too_few_descriptors_are_told_of(void **state)
         (void)leases_take(a, 1);
     before = leases_open_in_root();
     for (unsigned i = 0; i < 3; i++) {
-        struct call *call = look_with(b, i, i == 1 ? ENFILE : EMFILE);
+        struct client_request *request =
+            look_with(b, i, i == 1 ? ENFILE : EMFILE);
 
-        assert_int_equal(call->answer, HF_EVENT_FAILED);
-        assert_int_equal(call->status, HF_ELIMIT);
-        assert_int_equal(call->failure, HF_FAILURE_FATAL);
-        assert_non_null(strstr(call->text, "3 tickets"));
-        assert_non_null(strstr(call->text, "\"" LEASES "\""));
-        assert_non_null(strstr(call->text, "ulimit -n"));
+        assert_int_equal(request->answer, HF_EVENT_FAILED);
+        assert_int_equal(request->status, HF_ELIMIT);
+        assert_int_equal(request->failure, HF_FAILURE_FATAL);
+        assert_non_null(strstr(request->text, "3 tickets"));
+        assert_non_null(strstr(request->text, "\"" LEASES "\""));
+        assert_non_null(strstr(request->text, "ulimit -n"));
         assert_int_equal(leases_open_in_root(), before);
     }
     assert_int_equal(look_with(b, 3, EMFILE)->answer, HF_EVENT_LISTED);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
-static void other_trouble_is_told_as_it_is(void **state)
+static void other_connection_error_is_reported_as_it_is(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
-    struct call *call;
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
+    struct client_request *request;
 
     (void)state;
     (void)leases_take(a, 1);
-    call = look_with(b, 0, EACCES);
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(call->status, HF_EDIR);
-    assert_non_null(strstr(call->text, "write access"));
-    seat_close(b);
-    seat_close(a);
+    request = look_with(b, 0, EACCES);
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(request->status, HF_EDIR);
+    assert_non_null(strstr(request->text, "write access"));
+    client_close(b);
+    client_close(a);
 }
 
 static void memory_may_run_out(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id nobody = {{0}};
     unsigned before, step = 0;
-    struct call *call;
+    struct client_request *request;
     bool met;
 
     (void)state;
@@ -340,46 +345,46 @@ static void memory_may_run_out(void **state)
         (void)leases_take(a, 1);
     before = leases_open_in_root();
     do {
-        struct seat *b = seat_open(&bench_file);
+        struct engine_client *b = client_open(&conformance_file);
 
         heap_fail(++step, false);
-        call = seat_ask(b, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
+        request = client_ask(b, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
         met = heap_failed();
         heap_fail(0, false);
         if (met) {
-            assert_int_equal(call->answer, HF_EVENT_FAILED);
-            assert_int_equal(call->status, HF_ENOMEM);
+            assert_int_equal(request->answer, HF_EVENT_FAILED);
+            assert_int_equal(request->status, HF_ENOMEM);
         } else {
-            assert_int_equal(call->answer, HF_EVENT_LISTED);
+            assert_int_equal(request->answer, HF_EVENT_LISTED);
         }
-        seat_close(b);
-        seat_settle(a); /* closed handles */
+        client_close(b);
+        client_drain(a); /* closed handles */
     } while (met);
     assert_true(step > 5);
     assert_int_equal(leases_open_in_root(), before);
-    seat_close(a);
+    client_close(a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_crash_is_told),
-        TEST(the_dead_are_dropped),
-        TEST(a_queue_of_the_dead_is_removed),
-        TEST(an_evicted_lease_is_told),
-        TEST(ones_own_eviction_is_told_at_once),
-        TEST(a_stopped_owner_keeps_no_permit),
-        TEST(a_lease_put_in_anew_has_been_gone),
-        TEST(a_forgotten_look_is_silent),
-        TEST(an_end_is_silent),
-        TEST(a_forked_child_looks_at_nothing),
-        TEST(too_few_descriptors_are_told_of),
-        TEST(other_trouble_is_told_as_it_is),
-        TEST(memory_may_run_out),
+        FILE_TEST(a_crash_is_reported),
+        FILE_TEST(the_dead_are_dropped),
+        FILE_TEST(a_queue_of_the_dead_is_removed),
+        FILE_TEST(an_evicted_lease_is_reported),
+        FILE_TEST(ones_own_eviction_is_reported_at_once),
+        FILE_TEST(a_stopped_owner_keeps_no_permit),
+        FILE_TEST(a_lease_put_in_anew_has_been_gone),
+        FILE_TEST(a_forgotten_look_is_silent),
+        FILE_TEST(an_end_is_silent),
+        FILE_TEST(a_forked_child_looks_at_nothing),
+        FILE_TEST(too_few_descriptors_are_reported),
+        FILE_TEST(other_connection_error_is_reported_as_it_is),
+        FILE_TEST(memory_may_run_out),
     };
     int failed;
 
-    heap_own();
+    heap_install();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     return failed != 0 ? failed : heap_live() != 0;
 }

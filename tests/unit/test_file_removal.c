@@ -18,13 +18,13 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "conformance/real_host.h"
-#include "conformance/seat.h"
 #include "engines/file/file.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
-#include "file_story.h"
+#include "file_fixture.h"
 
 /* Run ${command}, in which $P is ${path}. */
 static void shell(const char *command, const char *path)
@@ -33,71 +33,74 @@ static void shell(const char *command, const char *path)
     assert_int_equal(system(command), 0);
 }
 
-static uint64_t take(struct seat *seat, const char *queue,
+static uint64_t take(struct engine_client *client, const char *queue,
                      struct hf_ticket_id id, size_t expected)
 {
-    struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "who");
+    struct client_request *request =
+        client_enqueue(client, queue, id, HF_TICKET_MUTEX, "who");
 
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    assert_int_equal(call->count + call->more, expected);
-    return call_find(call, id)->token;
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(request->count + request->more, expected);
+    return client_request_find(request, id)->token;
 }
 
-static struct call *watch(struct seat *seat, const char *queue,
-                          struct hf_ticket_id id)
+static struct client_request *watch(struct engine_client *client,
+                                    const char *queue, struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_WATCH, queue, id);
+    struct client_request *request =
+        client_ask(client, HF_REQUEST_WATCH, queue, id);
 
-    assert_int_equal(call->answer, HF_EVENT_WATCHING);
-    return call;
+    assert_int_equal(request->answer, HF_EVENT_WATCHING);
+    return request;
 }
 
-static void expect_not_found(struct seat *seat, const char *queue,
+static void expect_not_found(struct engine_client *client, const char *queue,
                              struct hf_ticket_id id)
 {
-    struct call *call = seat_ask(seat, HF_REQUEST_REMOVE, queue, id);
+    struct client_request *request =
+        client_ask(client, HF_REQUEST_REMOVE, queue, id);
 
-    assert_int_equal(call->answer, HF_EVENT_REMOVED);
-    assert_false(call->found);
+    assert_int_equal(request->answer, HF_EVENT_REMOVED);
+    assert_false(request->found);
 }
 
 /* A holder and a waiter, both told; the next ticket stands alone and above. */
 static void lose_by(const char *command, const char *path)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id held = fresh_id();
     struct hf_ticket_id waiting = fresh_id();
     struct hf_ticket_id next = fresh_id();
     uint64_t token = take(a, "q", held, 1);
-    struct call *own_a, *own_b;
+    struct client_request *own_a, *own_b;
 
     (void)take(b, "q", waiting, 2);
     own_a = watch(a, "q", held);
     own_b = watch(b, "q", waiting);
     shell(command, path);
-    assert_true(seat_sees_gone(a, own_a));
-    assert_true(seat_sees_gone(b, own_b));
+    assert_true(client_wait_gone(a, own_a));
+    assert_true(client_wait_gone(b, own_b));
     expect_not_found(a, "q", held);
     expect_not_found(b, "q", waiting);
     assert_true(take(a, "q", next, 1) > token);
     own_a = watch(a, "q", next);
-    seat_settle(a);
+    client_drain(a);
     assert_int_equal(own_a->gone, 0);
     /* And once more, now that things were opened anew. */
     shell(command, path);
-    assert_true(seat_sees_gone(a, own_a));
+    assert_true(client_wait_gone(a, own_a));
     (void)take(b, "q", fresh_id(), 1);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 static void the_lock_is_removed(void **state)
 {
-    char path[BENCH_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     lose_by("rm -r $P", path);
 }
 
@@ -105,31 +108,31 @@ static void the_lock_is_removed(void **state)
  * finds that by itself and before it has been told of anything. */
 static void a_ticket_is_removed_before_it_is_watched(void **state)
 {
-    char path[BENCH_FILE_PATH_BYTES];
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id held = fresh_id();
-    struct call *others;
+    struct client_request *others;
 
     (void)state;
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     (void)take(a, "q", held, 1);
     (void)take(b, "q", fresh_id(), 2);
     others = watch(b, "q", held);
     shell("cd $P && rm $(ls | grep -v payload | head -n 1)", path);
-    assert_int_equal(seat_ask(a, HF_REQUEST_WATCH, "q", held)->answer,
+    assert_int_equal(client_ask(a, HF_REQUEST_WATCH, "q", held)->answer,
                      HF_EVENT_GONE);
-    assert_true(seat_sees_gone(b, others));
+    assert_true(client_wait_gone(b, others));
     expect_not_found(a, "q", held);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 static unsigned looks_left;
 
-static int no_looks(const char *call)
+static int no_looks(const char *request)
 {
-    if (strcmp(call, "fstat") != 0 && strcmp(call, "lstat") != 0)
+    if (strcmp(request, "fstat") != 0 && strcmp(request, "lstat") != 0)
         return 0;
     return looks_left > 0 && --looks_left == 0 ? ENOMEM : 0;
 }
@@ -137,9 +140,9 @@ static int no_looks(const char *call)
 /* That a ticket cannot be looked at does not say that it is gone. */
 static void a_ticket_is_not_seen_for_once(void **state)
 {
-    char path[BENCH_FILE_PATH_BYTES];
-    struct seat *a = seat_open(&bench_file);
-    struct call *own;
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    struct engine_client *a = client_open(&conformance_file);
+    struct client_request *own;
 
     (void)state;
     for (unsigned look = 1; look <= 2; look++) {
@@ -151,21 +154,21 @@ static void a_ticket_is_not_seen_for_once(void **state)
         own = watch(a, "q", id);
         assert_int_equal(looks_left, 0);
         hf_sys_hook = NULL;
-        seat_settle(a);
+        client_drain(a);
         assert_int_equal(own->gone, 0);
-        bench_file_path("q", path);
+        conformance_file_path("q", path);
         shell("rm -r $P", path);
-        assert_true(seat_sees_gone(a, own));
+        assert_true(client_wait_gone(a, own));
     }
-    seat_close(a);
+    client_close(a);
 }
 
 static void the_lock_is_moved(void **state)
 {
-    char path[BENCH_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     lose_by("d=$(mktemp -d /tmp/holdfast-moved-XXXXXX) && mv $P $d && rm -r $d",
             path);
 }
@@ -173,49 +176,49 @@ static void the_lock_is_moved(void **state)
 static void the_root_is_removed(void **state)
 {
     (void)state;
-    lose_by("rm -r $P", bench_file_root());
+    lose_by("rm -r $P", conformance_file_root());
 }
 
 static void the_root_is_moved(void **state)
 {
     (void)state;
     lose_by("d=$(mktemp -d /tmp/holdfast-moved-XXXXXX) && mv $P $d && rm -r $d",
-            bench_file_root());
+            conformance_file_root());
 }
 
 /* Moved, and kept: the old directory goes on to exist with all in it. */
 static void the_lock_is_moved_and_kept(void **state)
 {
-    char path[BENCH_FILE_PATH_BYTES];
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
-    struct call *own;
+    struct client_request *own;
 
     (void)state;
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     (void)take(a, "q", id, 1);
     own = watch(a, "q", id);
     shell("mv $P $P.aside", path);
-    assert_true(seat_sees_gone(a, own));
+    assert_true(client_wait_gone(a, own));
     (void)take(b, "q", fresh_id(), 1);
     /* a has the old one open still, and must not go on in it. */
     (void)take(a, "q", fresh_id(), 2);
-    assert_int_equal(seat_ask(b, HF_REQUEST_LIST, "q", id)->count, 2);
+    assert_int_equal(client_ask(b, HF_REQUEST_LIST, "q", id)->count, 2);
     shell("rm -r $P.aside", path);
-    seat_close(b);
-    seat_close(a);
+    client_close(b);
+    client_close(a);
 }
 
 static void the_counter_is_removed(void **state)
 {
-    char path[BENCH_FILE_PATH_BYTES];
-    struct seat *a = seat_open(&bench_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
     uint64_t last = take(a, "q", id, 1);
 
     (void)state;
-    (void)snprintf(path, sizeof(path), "%s/counter", bench_file_root());
+    (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
     for (unsigned i = 0; i < 5; i++) {
         uint64_t token;
 
@@ -224,36 +227,36 @@ static void the_counter_is_removed(void **state)
         assert_true(token > last);
         last = token;
     }
-    seat_close(a);
+    client_close(a);
 }
 
 /* ----------------------------------------------------------- no inotify -- */
 
-static int no_inotify(const char *call)
+static int no_inotify(const char *request)
 {
-    return strcmp(call, "inotify_init") == 0 ? EMFILE : 0;
+    return strcmp(request, "inotify_init") == 0 ? EMFILE : 0;
 }
 
-static int no_inotify_watch(const char *call)
+static int no_inotify_watch(const char *request)
 {
-    return strcmp(call, "inotify_add") == 0 ? ENOSPC : 0;
+    return strcmp(request, "inotify_add") == 0 ? ENOSPC : 0;
 }
 
-static void lose_without(int (*step)(const char *call))
+static void lose_without(int (*step)(const char *request))
 {
-    char path[BENCH_FILE_PATH_BYTES];
-    struct seat *a = seat_open(&bench_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
-    struct call *own;
+    struct client_request *own;
 
     hf_sys_hook = step;
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     (void)take(a, "q", id, 1);
     own = watch(a, "q", id);
-    assert_non_null(strstr(bench_file_log(), "max_user_instances"));
+    assert_non_null(strstr(conformance_file_log(), "max_user_instances"));
     shell("rm -r $P", path);
-    assert_true(seat_sees_gone(a, own));
-    seat_close(a);
+    assert_true(client_wait_gone(a, own));
+    client_close(a);
     hf_sys_hook = NULL;
 }
 
@@ -268,11 +271,11 @@ static void removal_is_noticed_without_inotify(void **state)
 
 static void a_copy_keeps_the_ticket(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct hf_ticket_id next = fresh_id();
-    struct call *gone, *call;
+    struct client_request *gone, *request;
     int copy;
 
     (void)state;
@@ -281,20 +284,20 @@ static void a_copy_keeps_the_ticket(void **state)
     assert_int_equal(fcntl(copy, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     (void)take(b, "q", next, 2);
     gone = watch(b, "q", id);
-    call = seat_ask(a, HF_REQUEST_REMOVE, "q", id);
-    assert_true(call->found);
-    seat_settle(b);
+    request = client_ask(a, HF_REQUEST_REMOVE, "q", id);
+    assert_true(request->found);
+    client_drain(b);
     assert_int_equal(gone->gone, 0);
     (void)take(a, "q", fresh_id(), 3); /* a newcomer sees it too */
     assert_int_equal(close(copy), 0);
-    assert_true(seat_sees_gone(b, gone));
-    seat_close(b);
-    seat_close(a);
+    assert_true(client_wait_gone(b, gone));
+    client_close(b);
+    client_close(a);
 }
 
 static void a_closed_copy_keeps_nothing(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
     int copy;
 
@@ -302,14 +305,14 @@ static void a_closed_copy_keeps_nothing(void **state)
     (void)take(a, "q", id, 1);
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_OK);
     assert_int_equal(close(copy), 0);
-    assert_true(seat_ask(a, HF_REQUEST_REMOVE, "q", id)->found);
+    assert_true(client_ask(a, HF_REQUEST_REMOVE, "q", id)->found);
     (void)take(a, "q", fresh_id(), 1);
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_ELOST);
     assert_int_equal(copy, -1);
-    seat_close(a);
+    client_close(a);
 }
 
-struct parent {
+struct forking_parent {
     int said;
     struct hf_ticket_id id;
 };
@@ -317,17 +320,17 @@ struct parent {
 /* Take the ticket, fork a child that lets go of it, and wait. */
 static void be_parent(void *arg)
 {
-    struct parent *parent = arg;
-    struct seat *seat = seat_open(&bench_file);
+    struct forking_parent *forking_parent = arg;
+    struct engine_client *client = client_open(&conformance_file);
     pid_t child;
 
-    (void)take(seat, "q", parent->id, 1);
-    (void)watch(seat, "q", parent->id);
+    (void)take(client, "q", forking_parent->id, 1);
+    (void)watch(client, "q", forking_parent->id);
     child = fork();
     if (child == 0) {
-        hf_engine_file.after_fork(seat->engine);
+        hf_engine_file.after_fork(client->engine);
         child = getpid();
-        if (write(parent->said, &child, sizeof(child)) != sizeof(child))
+        if (write(forking_parent->said, &child, sizeof(child)) != sizeof(child))
             _exit(1);
     }
     for (;;)
@@ -336,68 +339,68 @@ static void be_parent(void *arg)
 
 static void fn56_a_forked_child_keeps_nothing(void **state)
 {
-    struct parent parent = {.id = fresh_id()};
-    struct seat *b = seat_open(&bench_file);
-    struct call *gone;
+    struct forking_parent forking_parent = {.id = fresh_id()};
+    struct engine_client *b = client_open(&conformance_file);
+    struct client_request *gone;
     pid_t pid, grandchild;
     int said[2];
 
     (void)state;
     assert_int_equal(pipe(said), 0);
-    parent.said = said[1];
-    pid = real_host_fork(be_parent, &parent);
+    forking_parent.said = said[1];
+    pid = real_host_fork(be_parent, &forking_parent);
     assert_int_equal(read(said[0], &grandchild, sizeof(grandchild)),
                      sizeof(grandchild));
-    gone = watch(b, "q", parent.id);
+    gone = watch(b, "q", forking_parent.id);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_true(seat_sees_gone(b, gone));
+    assert_true(client_wait_gone(b, gone));
     assert_int_equal(kill(grandchild, SIGKILL), 0);
     (void)close(said[0]);
     (void)close(said[1]);
-    seat_close(b);
+    client_close(b);
 }
 
 /* ---------------------------------------------------------- bystanders -- */
 
 static void bytes_in_the_fifo_wake_nobody(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    struct seat *b = seat_open(&bench_file);
+    struct engine_client *a = client_open(&conformance_file);
+    struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket ticket = {.id = fresh_id(), .kind = HF_TICKET_MUTEX};
-    char dir[BENCH_FILE_PATH_BYTES];
+    char dir[CONFORMANCE_FILE_PATH_BYTES];
     char file[HF_PAYLOAD_FILE_BYTES];
-    char path[BENCH_FILE_PATH_BYTES + sizeof(file)];
-    struct call *gone;
+    char path[CONFORMANCE_FILE_PATH_BYTES + sizeof(file)];
+    struct client_request *gone;
     int fd;
 
     (void)state;
     ticket.sequence = take(a, "q", ticket.id, 1);
     gone = watch(b, "q", ticket.id);
-    bench_file_path("q", dir);
+    conformance_file_path("q", dir);
     hf_ticket_file_format(&ticket, file);
     (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
     fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     assert_int_equal(write(fd, "boo", 3), 3);
     assert_int_equal(close(fd), 0);
-    seat_settle(b);
+    client_drain(b);
     assert_int_equal(gone->gone, 0);
-    assert_true(seat_ask(a, HF_REQUEST_REMOVE, "q", ticket.id)->found);
-    assert_true(seat_sees_gone(b, gone));
-    seat_close(b);
-    seat_close(a);
+    assert_true(client_ask(a, HF_REQUEST_REMOVE, "q", ticket.id)->found);
+    assert_true(client_wait_gone(b, gone));
+    client_close(b);
+    client_close(a);
 }
 
 /* What lies in the directory and is no ticket is left alone and in nobody's
  * way; payloads without a ticket are litter. */
-static void foreign_files_are_in_nobodys_way(void **state)
+static void unknown_files_block_nobody(void **state)
 {
-    struct seat *a = seat_open(&bench_file);
-    char path[BENCH_FILE_PATH_BYTES];
+    struct engine_client *a = client_open(&conformance_file);
+    char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
     (void)take(a, "q", fresh_id(), 1);
-    bench_file_path("q", path);
+    conformance_file_path("q", path);
     shell("touch $P/README $P/.nfs0001", path);
     shell("ln -s x $P/00000000000000000001-m-"
           "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f.payload",
@@ -413,39 +416,39 @@ static void foreign_files_are_in_nobodys_way(void **state)
           "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f.payload",
           path);
     shell("rm $P/README $P/.nfs0001", path);
-    seat_close(a);
+    client_close(a);
 }
 
-struct stranger {
+struct other_user {
     struct hf_ticket_id before;
     int said;
 };
 
 /* Another user, next in line, who has to clear away the one before. */
-static void be_stranger(void *arg)
+static void be_other_user(void *arg)
 {
-    struct stranger *stranger = arg;
+    struct other_user *other_user = arg;
     struct hf_ticket_id id;
-    struct seat *seat;
-    struct call *gone;
+    struct engine_client *client;
+    struct client_request *gone;
 
     if (seteuid(12345) != 0)
         _exit(1);
     id = fresh_id();
-    seat = seat_open(&bench_file);
-    (void)take(seat, "q", id, 2);
-    gone = watch(seat, "q", stranger->before);
-    (void)watch(seat, "q", id);
-    if (write(stranger->said, "x", 1) != 1)
+    client = client_open(&conformance_file);
+    (void)take(client, "q", id, 2);
+    gone = watch(client, "q", other_user->before);
+    (void)watch(client, "q", id);
+    if (write(other_user->said, "x", 1) != 1)
         _exit(1);
-    assert_true(seat_sees_gone(seat, gone));
-    assert_int_equal(seat_ask(seat, HF_REQUEST_LIST, "q", id)->count, 1);
-    seat_close(seat);
+    assert_true(client_wait_gone(client, gone));
+    assert_int_equal(client_ask(client, HF_REQUEST_LIST, "q", id)->count, 1);
+    client_close(client);
 }
 
 static void users_share_a_queue(void **state)
 {
-    struct stranger stranger = {.before = fresh_id()};
+    struct other_user other_user = {.before = fresh_id()};
     struct victim *victim;
     int said[2];
     pid_t pid;
@@ -457,39 +460,41 @@ static void users_share_a_queue(void **state)
         print_message("only root can become another user\n");
         skip();
     }
-    bench_file_share();
-    victim = bench_file.victim_start(&bench_file, "q", stranger.before, 0);
+    conformance_file_share();
+    victim = conformance_file.victim_start(&conformance_file, "q",
+                                           other_user.before, 0);
     assert_int_equal(pipe(said), 0);
-    stranger.said = said[1];
-    pid = real_host_fork(be_stranger, &stranger);
+    other_user.said = said[1];
+    pid = real_host_fork(be_other_user, &other_user);
     (void)close(said[1]);
     assert_int_equal(read(said[0], &byte, 1), 1);
     (void)close(said[0]);
-    bench_file.victim_kill(&bench_file, victim);
+    conformance_file.victim_kill(&conformance_file, victim);
     assert_int_equal(waitpid(pid, &ended, 0), pid);
     assert_int_equal(ended, 0);
 }
 
-struct cousin {
-    char elsewhere[BENCH_FILE_PATH_BYTES];
+struct mount_namespace {
+    char elsewhere[CONFORMANCE_FILE_PATH_BYTES];
     int said;
     struct hf_ticket_id id;
 };
 
 /* In a mount namespace of its own, which has the root in another place. */
-static void be_cousin(void *arg)
+static void be_in_mount_namespace(void *arg)
 {
-    struct cousin *cousin = arg;
-    struct seat *seat;
+    struct mount_namespace *mount_namespace = arg;
+    struct engine_client *client;
 
     if (unshare(CLONE_NEWNS) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount(bench_file_root(), cousin->elsewhere, NULL, MS_BIND, NULL) != 0)
+        mount(conformance_file_root(), mount_namespace->elsewhere, NULL,
+              MS_BIND, NULL) != 0)
         _exit(77);
-    bench_file_move(cousin->elsewhere);
-    seat = seat_open(&bench_file);
-    (void)take(seat, "q", cousin->id, 1);
-    if (write(cousin->said, "x", 1) != 1)
+    conformance_file_move(mount_namespace->elsewhere);
+    client = client_open(&conformance_file);
+    (void)take(client, "q", mount_namespace->id, 1);
+    if (write(mount_namespace->said, "x", 1) != 1)
         _exit(1);
     for (;;)
         (void)pause();
@@ -497,58 +502,58 @@ static void be_cousin(void *arg)
 
 static void two_mount_namespaces_share_a_queue(void **state)
 {
-    struct cousin cousin = {.id = fresh_id()};
-    struct seat *b;
-    struct call *gone;
+    struct mount_namespace mount_namespace = {.id = fresh_id()};
+    struct engine_client *b;
+    struct client_request *gone;
     int said[2];
     pid_t pid;
     char byte;
 
     (void)state;
     assert_int_equal(pipe(said), 0);
-    cousin.said = said[1];
-    (void)snprintf(cousin.elsewhere, sizeof(cousin.elsewhere), "%s-elsewhere",
-                   bench_file_root());
-    shell("mkdir -m 700 $P", cousin.elsewhere);
-    pid = real_host_fork(be_cousin, &cousin);
+    mount_namespace.said = said[1];
+    (void)snprintf(mount_namespace.elsewhere, sizeof(mount_namespace.elsewhere),
+                   "%s-elsewhere", conformance_file_root());
+    shell("mkdir -m 700 $P", mount_namespace.elsewhere);
+    pid = real_host_fork(be_in_mount_namespace, &mount_namespace);
     (void)close(said[1]);
     if (read(said[0], &byte, 1) != 1) {
         (void)close(said[0]);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        shell("rmdir $P", cousin.elsewhere);
+        shell("rmdir $P", mount_namespace.elsewhere);
         print_message("no permission to make a mount namespace\n");
         skip();
     }
     (void)close(said[0]);
-    b = seat_open(&bench_file);
+    b = client_open(&conformance_file);
     (void)take(b, "q", fresh_id(), 2);
-    gone = watch(b, "q", cousin.id);
+    gone = watch(b, "q", mount_namespace.id);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_true(seat_sees_gone(b, gone));
-    shell("rmdir $P", cousin.elsewhere);
-    seat_close(b);
+    assert_true(client_wait_gone(b, gone));
+    shell("rmdir $P", mount_namespace.elsewhere);
+    client_close(b);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_lock_is_removed),
-        TEST(a_ticket_is_removed_before_it_is_watched),
-        TEST(a_ticket_is_not_seen_for_once),
-        TEST(the_lock_is_moved),
-        TEST(the_root_is_removed),
-        TEST(the_root_is_moved),
-        TEST(the_lock_is_moved_and_kept),
-        TEST(the_counter_is_removed),
-        TEST(removal_is_noticed_without_inotify),
-        TEST(a_copy_keeps_the_ticket),
-        TEST(a_closed_copy_keeps_nothing),
-        TEST(fn56_a_forked_child_keeps_nothing),
-        TEST(bytes_in_the_fifo_wake_nobody),
-        TEST(foreign_files_are_in_nobodys_way),
-        TEST(users_share_a_queue),
-        TEST(two_mount_namespaces_share_a_queue),
+        FILE_TEST(the_lock_is_removed),
+        FILE_TEST(a_ticket_is_removed_before_it_is_watched),
+        FILE_TEST(a_ticket_is_not_seen_for_once),
+        FILE_TEST(the_lock_is_moved),
+        FILE_TEST(the_root_is_removed),
+        FILE_TEST(the_root_is_moved),
+        FILE_TEST(the_lock_is_moved_and_kept),
+        FILE_TEST(the_counter_is_removed),
+        FILE_TEST(removal_is_noticed_without_inotify),
+        FILE_TEST(a_copy_keeps_the_ticket),
+        FILE_TEST(a_closed_copy_keeps_nothing),
+        FILE_TEST(fn56_a_forked_child_keeps_nothing),
+        FILE_TEST(bytes_in_the_fifo_wake_nobody),
+        FILE_TEST(unknown_files_block_nobody),
+        FILE_TEST(users_share_a_queue),
+        FILE_TEST(two_mount_namespaces_share_a_queue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,15 +25,15 @@ static void the_url_decides_then_the_environment(void **state)
 
     (void)state;
     assert_int_equal(setenv("HOLDFAST_DIR", "/srv/locks/", 1), 0);
-    assert_int_equal(root_choose("file:", &settings, &error), HF_OK);
+    assert_int_equal(root_parse_url("file:", &settings, &error), HF_OK);
     assert_string_equal(settings.root, "/srv/locks");
     assert_string_equal(settings.counter_path, "/srv/locks/counter");
-    assert_int_equal(root_choose("file:/run/x//", &settings, &error), HF_OK);
+    assert_int_equal(root_parse_url("file:/run/x//", &settings, &error), HF_OK);
     assert_string_equal(settings.root, "/run/x");
-    assert_int_equal(root_choose("file:///run/x", &settings, &error), HF_OK);
+    assert_int_equal(root_parse_url("file:///run/x", &settings, &error), HF_OK);
     assert_string_equal(settings.root, "/run/x");
     assert_int_equal(setenv("HOLDFAST_DIR", "", 1), 0);
-    assert_int_equal(root_choose("file:", &settings, &error), HF_OK);
+    assert_int_equal(root_parse_url("file:", &settings, &error), HF_OK);
     if (geteuid() == 0)
         assert_string_equal(settings.root, "/run/holdfast");
     else
@@ -57,7 +57,7 @@ static void the_default_of_a_user_names_the_user(void **state)
     child = fork();
     if (child == 0) {
         if (seteuid(12345) != 0 ||
-            root_choose("file:", &settings, &error) != HF_OK)
+            root_parse_url("file:", &settings, &error) != HF_OK)
             _exit(1);
         _exit(strstr(settings.root, "/holdfast-12345") == NULL ||
               strstr(settings.state, "/holdfast-12345") == NULL);
@@ -76,18 +76,18 @@ static void modes_are_kept_and_checked(void **state)
     struct hf_error error;
 
     (void)state;
-    assert_int_equal(root_choose("file:/x", &settings, &error), HF_OK);
+    assert_int_equal(root_parse_url("file:/x", &settings, &error), HF_OK);
     assert_false(settings.shared);
     assert_int_equal(hf_root_settings_dir_mode(&settings), 0700);
     assert_int_equal(hf_root_settings_file_mode(&settings), 0600);
-    assert_int_equal(root_choose("file:/x?mode=1777", &settings, &error),
+    assert_int_equal(root_parse_url("file:/x?mode=1777", &settings, &error),
                      HF_OK);
     assert_true(settings.shared);
     assert_int_equal(settings.mode, 01777);
     assert_int_equal(hf_root_settings_dir_mode(&settings), 0777);
     assert_int_equal(hf_root_settings_file_mode(&settings), 0666);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(root_choose(bad[i], &settings, &error), HF_EURL);
+        assert_int_equal(root_parse_url(bad[i], &settings, &error), HF_EURL);
         assert_non_null(strstr(error.text, "0770"));
     }
 }
@@ -108,17 +108,18 @@ static void bad_urls_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(root_choose(rows[i].url, &settings, &error), HF_EURL);
+        assert_int_equal(root_parse_url(rows[i].url, &settings, &error),
+                         HF_EURL);
         print_message("%s\n", error.text);
         assert_non_null(strstr(error.text, rows[i].says));
     }
     memset(longest, 'x', sizeof(longest));
     memcpy(longest, "file:/", 6);
     longest[sizeof(longest) - 1] = '\0';
-    assert_int_equal(root_choose(longest, &settings, &error), HF_EURL);
+    assert_int_equal(root_parse_url(longest, &settings, &error), HF_EURL);
     assert_non_null(strstr(error.text, "at most 1023"));
     assert_int_equal(setenv("HOLDFAST_DIR", "locks", 1), 0);
-    assert_int_equal(root_choose("file:", &settings, &error), HF_EDIR);
+    assert_int_equal(root_parse_url("file:", &settings, &error), HF_EDIR);
     assert_non_null(strstr(error.text, "HOLDFAST_DIR"));
 }
 
@@ -131,7 +132,7 @@ static void options_go_into_the_url(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(setenv("HOLDFAST_DIR", wrong[i], 1), 0);
-        assert_int_equal(root_choose("file:", &settings, &error), HF_EDIR);
+        assert_int_equal(root_parse_url("file:", &settings, &error), HF_EDIR);
         print_message("%s\n", error.text);
         assert_non_null(strstr(error.text, wrong[i]));
         assert_non_null(strstr(error.text, "HOLDFAST_URL"));
@@ -206,7 +207,7 @@ static void looking_makes_nothing(void **state)
     (void)snprintf(root, sizeof root, "%s/root", root_dir);
     (void)snprintf(locks, sizeof locks, "%s/locks", root);
     (void)snprintf(url, sizeof url, "file:%s", root);
-    assert_int_equal(root_choose(url, &settings, &error), HF_OK);
+    assert_int_equal(root_parse_url(url, &settings, &error), HF_OK);
     assert_int_equal(
         hf_root_dir_open_existing(&settings, &descriptors, &opened, &error),
         HF_OK);
@@ -277,7 +278,7 @@ static void another_users_directory_is_refused(void **state)
     assert_int_equal(root_open(path, "&mode=0770", &error), HF_OK);
 }
 
-static void a_foreign_filesystem_is_refused(void **state)
+static void another_filesystem_is_refused(void **state)
 {
     struct hf_error error;
 
@@ -326,7 +327,7 @@ static int open_on_full(void)
     return root_open(root, "", &error) == HF_OK ? 0 : 12;
 }
 
-static void a_full_filesystem_is_told(void **state)
+static void a_full_filesystem_is_reported(void **state)
 {
     pid_t child = fork();
     int ended;
@@ -359,8 +360,8 @@ int main(void)
         TEST(looking_makes_nothing),
         TEST(unsafe_directories_are_refused),
         TEST(another_users_directory_is_refused),
-        TEST(a_foreign_filesystem_is_refused),
-        TEST(a_full_filesystem_is_told),
+        TEST(another_filesystem_is_refused),
+        TEST(a_full_filesystem_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

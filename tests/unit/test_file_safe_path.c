@@ -19,11 +19,11 @@
 
 #include <cmocka.h>
 
-#include "conformance/bench_file.h"
-#include "conformance/seat.h"
+#include "conformance/conformance_file.h"
+#include "conformance/engine_client.h"
 #include "engines/file/syscalls.h"
+#include "file_fixture.h"
 #include "file_root.h"
-#include "file_story.h"
 
 #define VICTIM 12345
 #define ATTACKER 54321
@@ -250,16 +250,16 @@ static void what_a_path_may_be(void **state)
 
 static unsigned steps_left;
 
-static int fail_one(const char *call)
+static int fail_one(const char *request)
 {
-    (void)call;
+    (void)request;
     return --steps_left == 0 ? EMFILE : 0;
 }
 
 /* No step is taken for a good one because it could not be looked at. */
 static void every_step_may_fail(void **state)
 {
-    unsigned before = story_descriptors(), steps = 0;
+    unsigned before = count_descriptors(), steps = 0;
     char way[256];
     const char *name;
     struct stat parent;
@@ -278,7 +278,7 @@ static void every_step_may_fail(void **state)
         hf_sys_hook = NULL;
         assert_true((status == HF_OK) == (dir >= 0));
         assert_true(status == HF_OK || status == HF_ELIMIT);
-        assert_int_equal(story_descriptors(), before + (dir >= 0));
+        assert_int_equal(count_descriptors(), before + (dir >= 0));
     } while (status != HF_OK);
     assert_true(steps > 12);
     (void)close(dir);
@@ -288,59 +288,60 @@ static void every_step_may_fail(void **state)
 
 static void a_lock_of_another(void **state)
 {
-    char of_lock[BENCH_FILE_PATH_BYTES];
+    char of_lock[CONFORMANCE_FILE_PATH_BYTES];
     struct hf_ticket_id id = {{1}};
-    struct seat *seat;
-    struct call *call;
+    struct engine_client *client;
+    struct client_request *request;
 
     (void)state;
-    bench_file.begin(&bench_file);
-    seat = seat_open(&bench_file);
-    bench_file_path("q", of_lock);
+    conformance_file.begin(&conformance_file);
+    client = client_open(&conformance_file);
+    conformance_file_path("q", of_lock);
     assert_int_equal(mkdir(of_lock, 0700), 0);
     assert_int_equal(chown(of_lock, ATTACKER, ATTACKER), 0);
-    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(call->status, HF_EDENIED);
-    assert_non_null(strstr(call->text, "user 54321"));
-    assert_int_equal(seat_ask(seat, HF_REQUEST_LIST, "q", id)->answer,
+    request = client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(request->status, HF_EDENIED);
+    assert_non_null(strstr(request->text, "user 54321"));
+    assert_int_equal(client_ask(client, HF_REQUEST_LIST, "q", id)->answer,
                      HF_EVENT_FAILED);
-    assert_int_equal(seat_mark(seat, HF_REQUEST_SET_FLAG, "q")->answer,
+    assert_int_equal(client_barrier(client, HF_REQUEST_SET_FLAG, "q")->answer,
                      HF_EVENT_FAILED);
-    assert_int_equal(seat_mark(seat, HF_REQUEST_WATCH_QUEUE, "q")->answer,
-                     HF_EVENT_FAILED);
+    assert_int_equal(
+        client_barrier(client, HF_REQUEST_WATCH_QUEUE, "q")->answer,
+        HF_EVENT_FAILED);
     assert_int_equal(chown(of_lock, 0, 0), 0);
     assert_int_equal(chmod(of_lock, 0777), 0);
-    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
-    assert_int_equal(call->status, HF_EDENIED);
+    request = client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(request->status, HF_EDENIED);
     assert_int_equal(chmod(of_lock, 0700), 0);
-    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    seat_close(seat);
-    bench_file.finish(&bench_file);
+    request = client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    client_close(client);
+    conformance_file.finish(&conformance_file);
 }
 
 /* A client that has the root open finds another one at its path. */
 static void a_root_that_another_put_in_its_place(void **state)
 {
-    char moved[BENCH_FILE_PATH_BYTES + 8], command[sizeof(moved) + 8];
+    char moved[CONFORMANCE_FILE_PATH_BYTES + 8], command[sizeof(moved) + 8];
     struct hf_ticket_id id = {{1}};
-    struct seat *seat;
-    struct call *call;
+    struct engine_client *client;
+    struct client_request *request;
 
     (void)state;
-    bench_file.begin(&bench_file);
-    seat = seat_open(&bench_file);
-    (void)snprintf(moved, sizeof(moved), "%s-moved", bench_file_root());
-    assert_int_equal(rename(bench_file_root(), moved), 0);
-    assert_int_equal(mkdir(bench_file_root(), 0777), 0);
-    assert_int_equal(chown(bench_file_root(), ATTACKER, ATTACKER), 0);
-    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
-    assert_int_equal(call->answer, HF_EVENT_FAILED);
-    assert_int_equal(call->status, HF_EDENIED);
-    assert_non_null(strstr(call->text, "user 54321"));
-    seat_close(seat);
-    bench_file.finish(&bench_file);
+    conformance_file.begin(&conformance_file);
+    client = client_open(&conformance_file);
+    (void)snprintf(moved, sizeof(moved), "%s-moved", conformance_file_root());
+    assert_int_equal(rename(conformance_file_root(), moved), 0);
+    assert_int_equal(mkdir(conformance_file_root(), 0777), 0);
+    assert_int_equal(chown(conformance_file_root(), ATTACKER, ATTACKER), 0);
+    request = client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(request->status, HF_EDENIED);
+    assert_non_null(strstr(request->text, "user 54321"));
+    client_close(client);
+    conformance_file.finish(&conformance_file);
     (void)snprintf(command, sizeof(command), "rm -r %s", moved);
     assert_int_equal(system(command), 0);
 }

@@ -29,7 +29,7 @@
 #define TURNS 1000
 
 /* What waiters of one lock share, their processes too. */
-struct shared {
+struct flock_shared {
     _Atomic uint32_t futex;
     atomic_uint inside;
     atomic_uint overlaps;
@@ -37,7 +37,7 @@ struct shared {
     atomic_uint held;
 };
 
-struct waiter {
+struct flock_waiter {
     pthread_t thread;
     atomic_long tid;
     const char *path;
@@ -50,20 +50,20 @@ struct waiter {
 };
 
 static char one[32], other[32]; /* the files of two locks */
-static struct shared *shared;
+static struct flock_shared *shared;
 
 /* What the seam counts, and lets fail. */
 static atomic_uint sleeps, wakes, steps; /* steps: of both */
 static int sleep_error, wake_error;
 
-static int note_call(const char *call)
+static int note_call(const char *request)
 {
-    if (strcmp(call, "futex_wait") == 0) {
+    if (strcmp(request, "futex_wait") == 0) {
         (void)atomic_fetch_add(&sleeps, 1);
         (void)atomic_fetch_add(&steps, 1);
         return sleep_error;
     }
-    if (strcmp(call, "futex_wake") == 0) {
+    if (strcmp(request, "futex_wake") == 0) {
         (void)atomic_fetch_add(&wakes, 1);
         (void)atomic_fetch_add(&steps, 1);
         return wake_error;
@@ -132,7 +132,7 @@ static void unlock_and_wake(int fd)
 
 static void *wait_for_it(void *arg)
 {
-    struct waiter *waiter = arg;
+    struct flock_waiter *waiter = arg;
     int fd = open_lock(waiter->path);
     uint64_t began_ms = hf_flock_now_ms();
 
@@ -160,23 +160,23 @@ static void await(atomic_uint *count, unsigned least)
     }
 }
 
-static void start(struct waiter *waiter, const char *path)
+static void start(struct flock_waiter *waiter, const char *path)
 {
     unsigned before = atomic_load(&sleeps);
 
-    *waiter = (struct waiter){
+    *waiter = (struct flock_waiter){
         .path = path, .wait = HF_FLOCK_WAIT_TIMEOUT, .futex = &shared->futex};
     assert_int_equal(pthread_create(&waiter->thread, NULL, wait_for_it, waiter),
                      0);
     await(&sleeps, before + 1);
 }
 
-static void join(struct waiter *waiter)
+static void join(struct flock_waiter *waiter)
 {
     assert_int_equal(pthread_join(waiter->thread, NULL), 0);
 }
 
-static void assert_was_woken(struct waiter *waiter)
+static void assert_was_woken(struct flock_waiter *waiter)
 {
     join(waiter);
     assert_int_equal(waiter->answer, HF_FLOCK_TAKEN);
@@ -186,7 +186,7 @@ static void assert_was_woken(struct waiter *waiter)
 static void the_unlock_wakes_who_waits(void **state)
 {
     int fd = hold(one);
-    struct waiter waiter;
+    struct flock_waiter waiter;
 
     (void)state;
     start(&waiter, one);
@@ -198,7 +198,7 @@ static void the_unlock_wakes_who_waits(void **state)
 static void each_of_many_is_woken(void **state)
 {
     int fd = hold(one);
-    struct waiter waiters[WAITERS_MAX];
+    struct flock_waiter waiters[WAITERS_MAX];
 
     (void)state;
     for (size_t i = 0; i < WAITERS_MAX; i++)
@@ -213,7 +213,7 @@ static void each_of_many_is_woken(void **state)
 static void two_locks_have_one_word(void **state)
 {
     int fds[2] = {hold(one), hold(other)};
-    struct waiter waiters[2];
+    struct flock_waiter waiters[2];
 
     (void)state;
     start(&waiters[1], other);
@@ -239,7 +239,7 @@ static void nobody_waits_and_nobody_is_woken(void **state)
     assert_int_equal(atomic_load(&sleeps) + atomic_load(&wakes), 0);
 }
 
-static void no_patience_is_no_sleep(void **state)
+static void no_timeout_is_no_sleep(void **state)
 {
     int held = hold(one), fd = open_lock(one);
     struct hf_error error;
@@ -327,7 +327,7 @@ static char state_of(long tid)
 
 /* It has counted its sleep, and is about to: an unlock in between would be seen
  * by the call itself, without a wake-up. */
-static void await_asleep(struct waiter *waiter)
+static void await_asleep(struct flock_waiter *waiter)
 {
     uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
 
@@ -342,7 +342,7 @@ static void await_asleep(struct waiter *waiter)
 static void a_wake_up_is_lost(void **state)
 {
     int fd = hold(one);
-    struct waiter waiter;
+    struct flock_waiter waiter;
 
     (void)state;
     wake_error = EFAULT;
@@ -354,10 +354,10 @@ static void a_wake_up_is_lost(void **state)
     assert_true(waiter.took_ms >= HF_FLOCK_TIMEOUT_MS);
 }
 
-static void cancelling_is_heard(void **state)
+static void cancelling_wakes_a_waiter(void **state)
 {
     int fd = hold(one);
-    struct waiter waiter;
+    struct flock_waiter waiter;
 
     (void)state;
     start(&waiter, one);
@@ -372,7 +372,7 @@ static void cancelling_is_heard(void **state)
 static void the_kernel_has_no_futexes(void **state)
 {
     int fd = hold(one);
-    struct waiter waiter;
+    struct flock_waiter waiter;
 
     (void)state;
     sleep_error = ENOSYS;
@@ -453,11 +453,11 @@ int main(void)
         TEST(each_of_many_is_woken),
         TEST(two_locks_have_one_word),
         TEST(nobody_waits_and_nobody_is_woken),
-        TEST(no_patience_is_no_sleep),
+        TEST(no_timeout_is_no_sleep),
         TEST(nobody_wakes),
         TEST(the_holder_is_killed),
         TEST(a_wake_up_is_lost),
-        TEST(cancelling_is_heard),
+        TEST(cancelling_wakes_a_waiter),
         TEST(the_kernel_has_no_futexes),
         TEST(there_is_no_word),
         TEST(rubbish_in_the_word_is_harmless),

@@ -369,9 +369,9 @@ static unsigned steps_left;
 static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EROFS};
 static size_t error_at;
 
-static int fail_one(const char *call)
+static int fail_one(const char *request)
 {
-    (void)call;
+    (void)request;
     return --steps_left == 0 ? errors[error_at] : 0;
 }
 
@@ -452,15 +452,15 @@ static void limit_is_on_the_disk(void)
         assert_true(atomic_load(&disk.counter->page->limit) <= disk.floor);
 }
 
-static void note_call(const char *call)
+static void note_call(const char *request)
 {
-    disk.entry_synced = strcmp(call, "fsync") == 0 && disk.renamed;
-    if (strcmp(call, "fdatasync") == 0) {
+    disk.entry_synced = strcmp(request, "fsync") == 0 && disk.renamed;
+    if (strcmp(request, "fdatasync") == 0) {
         disk.data_synced = true;
-    } else if (strcmp(call, "fsync") == 0) {
+    } else if (strcmp(request, "fsync") == 0) {
         disk.parent_synced |= !disk.renamed;
         disk.renamed = false;
-    } else if (strcmp(call, "renameat") == 0) {
+    } else if (strcmp(request, "renameat") == 0) {
         assert_true(disk.parent_synced && disk.data_synced);
         disk.renamed = true;
         disk.data_synced = false;
@@ -468,7 +468,7 @@ static void note_call(const char *call)
 }
 
 /* Before each call: of the one before it is known that it was done. */
-static int watch_disk(const char *call)
+static int watch_disk(const char *request)
 {
     limit_is_on_the_disk();
     if (disk.fail_at > 0 && --disk.fail_at == 0) {
@@ -476,7 +476,7 @@ static int watch_disk(const char *call)
         disk.entry_synced = false;
         return EIO;
     }
-    note_call(call);
+    note_call(request);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stories about the core when the policy of reconnecting has given up. */
-#include "stage.h"
+#include "core_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,107 +11,107 @@
 
 static void giving_up_ends_the_wait_for_the_first_connection(void **state)
 {
-    struct stage stage;
-    struct stage *s = &stage;
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
 
     (void)state;
-    stage_init(s, 0);
-    want(s, &s->a);
-    trouble(s, HF_EUNREACHABLE, "here: connection refused");
-    gave_up(s, 3, 15000);
-    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
-    assert_non_null(strstr(hf_acquisition_text(&s->a),
+    core_fixture_init(f, 0);
+    want(f, &f->a);
+    report_connection_error(f, HF_EUNREACHABLE, "here: connection refused");
+    gave_up(f, 3, 15000);
+    expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
+    assert_non_null(strstr(hf_acquisition_text(&f->a),
                            "gave up after 3 retries in 15000 ms"));
     assert_non_null(
-        strstr(hf_acquisition_text(&s->a), ": here: connection refused"));
+        strstr(hf_acquisition_text(&f->a), ": here: connection refused"));
 }
 
 static void a_refusal_keeps_its_status_and_text(void **state)
 {
-    struct stage stage;
-    struct stage *s = &stage;
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
 
     (void)state;
-    stage_init(s, 0);
-    want(s, &s->a);
-    trouble_for_good(s, HF_EDENIED, "here: wrong password");
-    gave_up(s, 0, 0);
-    expect(s, "a ENDED HF_EDENIED; a DONE");
+    core_fixture_init(f, 0);
+    want(f, &f->a);
+    report_final_error(f, HF_EDENIED, "here: wrong password");
+    gave_up(f, 0, 0);
+    expect(f, "a ENDED HF_EDENIED; a DONE");
     assert_non_null(
-        strstr(hf_acquisition_text(&s->a), ": here: wrong password"));
-    assert_null(strstr(hf_acquisition_text(&s->a), "gave up"));
+        strstr(hf_acquisition_text(&f->a), ": here: wrong password"));
+    assert_null(strstr(hf_acquisition_text(&f->a), "gave up"));
 }
 
 static void the_next_acquire_begins_again(void **state)
 {
-    struct stage stage;
-    struct stage *s = &stage;
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
 
     (void)state;
-    stage_init(s, 0);
-    trouble_for_good(s, HF_EDENIED, "here: wrong password");
-    gave_up(s, 0, 0);
-    expect(s, "");
-    want(s, &s->a);
-    expect(s, "CONNECT");
+    core_fixture_init(f, 0);
+    report_final_error(f, HF_EDENIED, "here: wrong password");
+    gave_up(f, 0, 0);
+    expect(f, "");
+    want(f, &f->a);
+    expect(f, "CONNECT");
     /* What was said before says nothing of this try. */
-    at(s, s->now_ms + 1);
-    expect(s, "");
-    want(s, &s->b);
-    expect(s, "");
-    connected(s, s->now_ms, false);
-    expect(s, "STATE CONNECTED; a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a GRANTED; b ENQUEUE b1");
+    set_time(f, f->now_ms + 1);
+    expect(f, "");
+    want(f, &f->b);
+    expect(f, "");
+    connected(f, f->now_ms, false);
+    expect(f, "STATE CONNECTED; a ENQUEUE a1");
+    enqueued(f, "a ENQUEUE a1", "a1");
+    expect(f, "a GRANTED; b ENQUEUE b1");
 }
 
 static void giving_up_ends_waits_and_spares_holders(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    want(s, &s->b);
-    expect(s, "b ENQUEUE b1");
-    enqueued(s, "b ENQUEUE b1", "a1 b1");
-    expect(s, "b WAITING 1; b WATCH a1; b WATCH b1");
-    suspended(s);
-    expect(s, "STATE SUSPENDED");
-    gave_up(s, 1, 1000);
-    expect(s, "b UNWATCH a1; b UNWATCH b1");
-    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), STAGE_SAFE_MS);
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    want(f, &f->b);
+    expect(f, "b ENQUEUE b1");
+    enqueued(f, "b ENQUEUE b1", "a1 b1");
+    expect(f, "b WAITING 1; b WATCH a1; b WATCH b1");
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    gave_up(f, 1, 1000);
+    expect(f, "b UNWATCH a1; b UNWATCH b1");
+    assert_int_equal(hf_core_safe_until_ms(&f->core, &f->a), CORE_SAFE_MS);
     /* Its ticket may still be there, so it says so a second later. */
-    ring(s);
-    expect(s, "b ENDED HF_EUNREACHABLE");
+    wake(f);
+    expect(f, "b ENDED HF_EUNREACHABLE");
     assert_non_null(
-        strstr(hf_acquisition_text(&s->b), "gave up after 1 retry"));
-    at(s, STAGE_SAFE_MS);
-    expect(s, "a LOST");
-    session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; b DONE");
+        strstr(hf_acquisition_text(&f->b), "gave up after 1 retry"));
+    set_time(f, CORE_SAFE_MS);
+    expect(f, "a LOST");
+    session_lost(f, HF_ELOST);
+    expect(f, "STATE LOST; b DONE");
 }
 
 static void a_release_begins_again(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    suspended(s);
-    gave_up(s, 0, 0);
-    expect(s, "STATE SUSPENDED");
-    release(s, &s->a);
-    expect(s, "CONNECT");
-    connected(s, s->now_ms, true);
-    expect(s, "STATE CONNECTED; a REMOVE a1");
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    suspended(f);
+    gave_up(f, 0, 0);
+    expect(f, "STATE SUSPENDED");
+    release(f, &f->a);
+    expect(f, "CONNECT");
+    connected(f, f->now_ms, true);
+    expect(f, "STATE CONNECTED; a REMOVE a1");
 }
 
 static void a_close_does_not(void **state)
 {
-    STAGE(s, 0);
-    suspended(s);
-    gave_up(s, 0, 0);
-    expect(s, "STATE SUSPENDED");
-    close_core(s);
-    expect(s, "END");
-    closed(s);
-    expect(s, "STATE CLOSED");
+    CORE_FIXTURE(f, 0);
+    suspended(f);
+    gave_up(f, 0, 0);
+    expect(f, "STATE SUSPENDED");
+    close_core(f);
+    expect(f, "END");
+    closed(f);
+    expect(f, "STATE CLOSED");
 }
 
 int main(void)

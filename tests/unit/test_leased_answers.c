@@ -77,34 +77,35 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
 }
 
 /* An answer with rows that can be made wrong. */
-struct lie {
+struct bad_answer {
     struct hf_ticket tickets[ROWS];
     struct hf_store_lease leases[ROWS];
     struct hf_store_answer answer;
 };
 
-static struct lie truth(size_t count)
+static struct bad_answer truth(size_t count)
 {
-    struct lie lie = {.answer = {.ok = true, .server_ms = 1000}};
+    struct bad_answer bad_answer = {.answer = {.ok = true, .server_ms = 1000}};
 
     for (size_t i = 0; i < ROWS; i++) {
-        lie.tickets[i] = (struct hf_ticket){.sequence = 10 + i,
-                                            .token = 10 + i,
-                                            .kind = HF_TICKET_MUTEX,
-                                            .weight = 1,
-                                            .payload = ""};
-        memset(lie.tickets[i].id.bytes, 'a' + (int)i, HF_TICKET_ID_BYTES);
-        lie.leases[i].expires_in_ms = 1000;
+        bad_answer.tickets[i] = (struct hf_ticket){.sequence = 10 + i,
+                                                   .token = 10 + i,
+                                                   .kind = HF_TICKET_MUTEX,
+                                                   .weight = 1,
+                                                   .payload = ""};
+        memset(bad_answer.tickets[i].id.bytes, 'a' + (int)i,
+               HF_TICKET_ID_BYTES);
+        bad_answer.leases[i].expires_in_ms = 1000;
     }
-    lie.answer.count = count;
-    return lie;
+    bad_answer.answer.count = count;
+    return bad_answer;
 }
 
-static void say(struct lie *lie)
+static void say(struct bad_answer *bad_answer)
 {
-    lie->answer.tickets = lie->tickets;
-    lie->answer.leases = lie->leases;
-    hf_leased_answered(store.leased, store.call, &lie->answer, 2);
+    bad_answer->answer.tickets = bad_answer->tickets;
+    bad_answer->answer.leases = bad_answer->leases;
+    hf_leased_answered(store.leased, store.call, &bad_answer->answer, 2);
 }
 
 static int begin(void **state)
@@ -113,7 +114,7 @@ static int begin(void **state)
                                       .server_address = "here"};
     struct hf_engine_host host = {
         .event = on_event, .log = on_log, .host = &store};
-    struct lie nothing = truth(0);
+    struct bad_answer nothing = truth(0);
 
     (void)state;
     memset(&store, 0, sizeof store);
@@ -145,13 +146,13 @@ static void ask(enum hf_request_kind kind)
     assert_non_null(store.call);
 }
 
-static void enqueue_gets(struct lie lie, const char *text)
+static void enqueue_gets(struct bad_answer bad_answer, const char *text)
 {
     if (store.leased != NULL)
         hf_leased_free(store.leased);
     (void)begin(NULL);
     ask(HF_REQUEST_ENQUEUE);
-    say(&lie);
+    say(&bad_answer);
     assert_int_equal(store.answers, 1);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_int_equal(store.failure, HF_FAILURE_UNSURE);
@@ -165,73 +166,73 @@ static void enqueue_gets(struct lie lie, const char *text)
 
 static void an_honest_queue_is_taken(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
     ask(HF_REQUEST_ENQUEUE);
-    say(&lie);
+    say(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
     assert_true(store.linked);
 }
 
 static void a_queue_out_of_order_ends_the_link(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
-    lie.tickets[1].sequence = lie.tickets[1].token = 9;
-    enqueue_gets(lie, "out of order");
-    lie = truth(ROWS);
-    lie.tickets[3].sequence = 12;
-    lie.tickets[3].token = 11;
-    enqueue_gets(lie, "out of order");
+    bad_answer.tickets[1].sequence = bad_answer.tickets[1].token = 9;
+    enqueue_gets(bad_answer, "out of order");
+    bad_answer = truth(ROWS);
+    bad_answer.tickets[3].sequence = 12;
+    bad_answer.tickets[3].token = 11;
+    enqueue_gets(bad_answer, "out of order");
 }
 
 static void a_ticket_listed_twice_ends_the_link(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
-    lie.tickets[3].id = lie.tickets[0].id;
-    enqueue_gets(lie, "twice");
-    lie = truth(ROWS);
-    lie.tickets[3].id = lie.tickets[2].id;
-    enqueue_gets(lie, "twice");
+    bad_answer.tickets[3].id = bad_answer.tickets[0].id;
+    enqueue_gets(bad_answer, "twice");
+    bad_answer = truth(ROWS);
+    bad_answer.tickets[3].id = bad_answer.tickets[2].id;
+    enqueue_gets(bad_answer, "twice");
 }
 
 static void our_own_ticket_has_to_be_there(void **state)
 {
-    struct lie lie = truth(2);
+    struct bad_answer bad_answer = truth(2);
 
     (void)state;
-    enqueue_gets(lie, "does not list the ticket that it put in");
+    enqueue_gets(bad_answer, "does not list the ticket that it put in");
     enqueue_gets(truth(0), "does not list the ticket that it put in");
-    lie = truth(ROWS);
-    lie.tickets[2].kind = HF_TICKET_READ;
-    enqueue_gets(lie, "as one of another kind");
+    bad_answer = truth(ROWS);
+    bad_answer.tickets[2].kind = HF_TICKET_READ;
+    enqueue_gets(bad_answer, "as one of another kind");
 }
 
 static void numbers_have_a_range(void **state)
 {
     static const uint64_t numbers[] = {UINT64_C(1) << 53, UINT64_C(1) << 63,
                                        UINT64_MAX};
-    struct lie lie;
+    struct bad_answer bad_answer;
 
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        lie = truth(ROWS);
-        lie.tickets[3].sequence = numbers[i];
-        enqueue_gets(lie, "2^53");
-        lie = truth(ROWS);
-        lie.tickets[3].token = numbers[i];
-        enqueue_gets(lie, "2^53");
-        lie = truth(ROWS);
-        lie.answer.server_ms = numbers[i];
-        enqueue_gets(lie, "clock");
+        bad_answer = truth(ROWS);
+        bad_answer.tickets[3].sequence = numbers[i];
+        enqueue_gets(bad_answer, "2^53");
+        bad_answer = truth(ROWS);
+        bad_answer.tickets[3].token = numbers[i];
+        enqueue_gets(bad_answer, "2^53");
+        bad_answer = truth(ROWS);
+        bad_answer.answer.server_ms = numbers[i];
+        enqueue_gets(bad_answer, "clock");
     }
-    lie = truth(ROWS);
-    lie.tickets[2].token = 0;
-    enqueue_gets(lie, "token 0");
+    bad_answer = truth(ROWS);
+    bad_answer.tickets[2].token = 0;
+    enqueue_gets(bad_answer, "token 0");
 }
 
 static void kinds_and_permits_have_a_range(void **state)
@@ -239,60 +240,60 @@ static void kinds_and_permits_have_a_range(void **state)
     static const enum hf_ticket_kind kinds[] = {
         0, HF_TICKET_BARRIER, HF_TICKET_PARTICIPANT, HF_TICKET_READY, 10};
     static const uint32_t weights[] = {0, HF_WEIGHT_MAX + 1, UINT32_MAX};
-    struct lie lie;
+    struct bad_answer bad_answer;
 
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        lie = truth(ROWS);
-        lie.tickets[0].kind = kinds[i];
-        enqueue_gets(lie, "does not belong");
+        bad_answer = truth(ROWS);
+        bad_answer.tickets[0].kind = kinds[i];
+        enqueue_gets(bad_answer, "does not belong");
     }
     for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
-        lie = truth(ROWS);
-        lie.tickets[1].weight = weights[i];
-        enqueue_gets(lie, "permits");
+        bad_answer = truth(ROWS);
+        bad_answer.tickets[1].weight = weights[i];
+        enqueue_gets(bad_answer, "permits");
     }
 }
 
 /* Our ticket is the third: two ahead of it are too few where more are. */
 static void a_part_shows_the_nearest(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
-    lie.answer.partial = true;
-    lie.answer.more_ahead = 1;
-    enqueue_gets(lie, "hides the tickets that are nearest");
-    lie.answer.more_ahead = HF_STORE_TICKETS_MAX + 1;
-    enqueue_gets(lie, "counts too many tickets");
-    lie.answer.partial = false;
-    lie.answer.more_ahead = 1;
-    enqueue_gets(lie, "shows a part of a queue");
+    bad_answer.answer.partial = true;
+    bad_answer.answer.more_ahead = 1;
+    enqueue_gets(bad_answer, "hides the tickets that are nearest");
+    bad_answer.answer.more_ahead = HF_STORE_TICKETS_MAX + 1;
+    enqueue_gets(bad_answer, "counts too many tickets");
+    bad_answer.answer.partial = false;
+    bad_answer.answer.more_ahead = 1;
+    enqueue_gets(bad_answer, "shows a part of a queue");
 }
 
-static void a_part_is_told_with_what_it_leaves_out(void **state)
+static void a_part_is_reported_with_what_it_leaves_out(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
-    memset(lie.tickets[2].id.bytes, 'x', HF_TICKET_ID_BYTES);
-    memset(lie.tickets[3].id.bytes, 'c', HF_TICKET_ID_BYTES);
-    lie.answer.partial = true;
-    lie.answer.more_ahead = 7;
+    memset(bad_answer.tickets[2].id.bytes, 'x', HF_TICKET_ID_BYTES);
+    memset(bad_answer.tickets[3].id.bytes, 'c', HF_TICKET_ID_BYTES);
+    bad_answer.answer.partial = true;
+    bad_answer.answer.more_ahead = 7;
     ask(HF_REQUEST_ENQUEUE);
-    say(&lie);
+    say(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
     assert_int_equal(store.more, 7);
 }
 
 static void who_looks_gets_the_whole_queue(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
-    lie.answer.partial = true;
+    bad_answer.answer.partial = true;
     ask(HF_REQUEST_WATCH_QUEUE);
-    say(&lie);
+    say(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_false(store.linked);
     assert_non_null(strstr(store.trouble, "shows a part of a queue"));
@@ -301,39 +302,39 @@ static void who_looks_gets_the_whole_queue(void **state)
 /* Nobody looks at what is behind the bound. */
 static void a_queue_has_a_bound(void **state)
 {
-    struct lie lie = truth(0);
+    struct bad_answer bad_answer = truth(0);
 
     (void)state;
-    lie.answer.count = HF_STORE_TICKETS_MAX + 1;
-    enqueue_gets(lie, "65537 tickets");
-    lie = truth(ROWS);
-    lie.answer.unknown_count = HF_STORE_TICKETS_MAX + 1;
-    enqueue_gets(lie, "65537 other things");
+    bad_answer.answer.count = HF_STORE_TICKETS_MAX + 1;
+    enqueue_gets(bad_answer, "65537 tickets");
+    bad_answer = truth(ROWS);
+    bad_answer.answer.unknown_count = HF_STORE_TICKETS_MAX + 1;
+    enqueue_gets(bad_answer, "65537 other things");
 }
 
 /* Times are the server's to say: however far away they are, time goes on. */
 static void leases_of_years_are_taken(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
-    lie.leases[0].expires_in_ms = UINT64_MAX;
-    lie.leases[1].expires_in_ms = UINT64_C(1) << 63;
-    lie.leases[2].expires_in_ms = 0;
+    bad_answer.leases[0].expires_in_ms = UINT64_MAX;
+    bad_answer.leases[1].expires_in_ms = UINT64_C(1) << 63;
+    bad_answer.leases[2].expires_in_ms = 0;
     ask(HF_REQUEST_WATCH_QUEUE);
-    say(&lie);
+    say(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_LISTED);
     assert_true(hf_leased_wake_at_ms(store.leased) < 10000);
 }
 
 static void a_list_is_asked_for_again(void **state)
 {
-    struct lie lie = truth(ROWS);
+    struct bad_answer bad_answer = truth(ROWS);
 
     (void)state;
     ask(HF_REQUEST_LIST);
-    lie.tickets[1].sequence = 1;
-    say(&lie);
+    bad_answer.tickets[1].sequence = 1;
+    say(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_int_equal(store.failure, HF_FAILURE_RETRY);
     assert_false(store.linked);
@@ -341,26 +342,26 @@ static void a_list_is_asked_for_again(void **state)
 
 static void more_than_was_asked_for_ends_the_link(void **state)
 {
-    struct lie lie = truth(2);
+    struct bad_answer bad_answer = truth(2);
 
     (void)state;
     ask(HF_REQUEST_WATCH);
-    say(&lie);
+    say(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_false(store.linked);
     assert_non_null(strstr(store.trouble, "lists 2 tickets"));
 }
 
 /* A server may know tickets of our session that we have forgotten. */
-static void a_renewal_may_tell_of_more_than_we_know(void **state)
+static void a_renewal_may_report_more_than_we_know(void **state)
 {
-    struct lie lie = truth(1);
+    struct bad_answer bad_answer = truth(1);
 
     (void)state;
     request = (struct hf_request){.kind = HF_REQUEST_PROVE};
     hf_leased_request(store.leased, &request, 2);
-    lie.leases[0].revoked = 1;
-    say(&lie);
+    bad_answer.leases[0].revoked = 1;
+    say(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_PROVEN);
     assert_true(store.linked);
 }
@@ -378,26 +379,26 @@ static void payloads_are_text(void **state)
     assert_string_equal(hf_store_payload("a\0b", 3), "");
 }
 
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(an_honest_queue_is_taken),
-        STORY(a_queue_out_of_order_ends_the_link),
-        STORY(a_ticket_listed_twice_ends_the_link),
-        STORY(our_own_ticket_has_to_be_there),
-        STORY(numbers_have_a_range),
-        STORY(kinds_and_permits_have_a_range),
-        STORY(a_part_shows_the_nearest),
-        STORY(a_part_is_told_with_what_it_leaves_out),
-        STORY(who_looks_gets_the_whole_queue),
-        STORY(a_queue_has_a_bound),
-        STORY(leases_of_years_are_taken),
-        STORY(a_list_is_asked_for_again),
-        STORY(more_than_was_asked_for_ends_the_link),
-        STORY(a_renewal_may_tell_of_more_than_we_know),
-        STORY(payloads_are_text),
+        FIXTURE_TEST(an_honest_queue_is_taken),
+        FIXTURE_TEST(a_queue_out_of_order_ends_the_link),
+        FIXTURE_TEST(a_ticket_listed_twice_ends_the_link),
+        FIXTURE_TEST(our_own_ticket_has_to_be_there),
+        FIXTURE_TEST(numbers_have_a_range),
+        FIXTURE_TEST(kinds_and_permits_have_a_range),
+        FIXTURE_TEST(a_part_shows_the_nearest),
+        FIXTURE_TEST(a_part_is_reported_with_what_it_leaves_out),
+        FIXTURE_TEST(who_looks_gets_the_whole_queue),
+        FIXTURE_TEST(a_queue_has_a_bound),
+        FIXTURE_TEST(leases_of_years_are_taken),
+        FIXTURE_TEST(a_list_is_asked_for_again),
+        FIXTURE_TEST(more_than_was_asked_for_ends_the_link),
+        FIXTURE_TEST(a_renewal_may_report_more_than_we_know),
+        FIXTURE_TEST(payloads_are_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

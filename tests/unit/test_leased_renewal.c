@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "heap/heap.h"
-#include "leased_story.h"
+#include "leased_fixture.h"
 
 /* A piece is answered so long after it was sent. */
 #define ROUND_TRIP_MS (2 * MODEL_DELAY_MS)
@@ -27,7 +27,7 @@ static const char *queue_of(char ticket)
 static int begin(void **state)
 {
     (void)state;
-    heap_own();
+    heap_install();
     model = model_new();
     model_renew_in_pieces(model, 2);
     a = model_open(model, NULL);
@@ -35,7 +35,7 @@ static int begin(void **state)
     for (const char *at = tickets; *at != '\0'; at++)
         (void)model_enqueue(a, queue_of(*at), *at, HF_TICKET_READ);
     model_run(model, 80);
-    (void)model_told(a);
+    (void)model_events(a);
     return model_now_ms(model) == 1100 ? 0 : -1;
 }
 
@@ -54,10 +54,10 @@ static void pieces_follow_one_another(void **state)
     assert_int_equal(renewals(), before + 1);
     model_run(model, ROUND_TRIP_MS);
     assert_int_equal(renewals(), before + 2);
-    TOLD(a, "");
+    EXPECT_EVENTS(a, "");
     model_run(model, ROUND_TRIP_MS + MODEL_DELAY_MS);
     assert_int_equal(renewals(), before + 3);
-    TOLD(a, "PROVEN 1100"); /* as of the first */
+    EXPECT_EVENTS(a, "PROVEN 1100"); /* as of the first */
 }
 
 static void pieces_keep_all_tickets(void **state)
@@ -66,7 +66,7 @@ static void pieces_keep_all_tickets(void **state)
     model_run(model, 10 * MODEL_TTL_MS);
     assert_int_equal(model_tickets(model, "q"), 3);
     assert_int_equal(model_tickets(model, "r"), 2);
-    assert_null(strstr(model_told(a), "LOST"));
+    assert_null(strstr(model_events(a), "LOST"));
 }
 
 /* Its ENQUEUE promises more than the renewal proves. */
@@ -80,7 +80,7 @@ static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
     (void)model_enqueue(a, "q", 'f', HF_TICKET_READ);
     (void)model_enqueue(a, "s", 'g', HF_TICKET_READ);
     model_run(model, 2 * ROUND_TRIP_MS);
-    assert_non_null(strstr(model_told(a), "PROVEN 1100"));
+    assert_non_null(strstr(model_events(a), "PROVEN 1100"));
     assert_int_equal(renewals(), before + 3);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
@@ -97,24 +97,24 @@ a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss(void **state)
     for (const char *at = tickets; *at != '\0'; at++)
         (void)model_ask(a, HF_REQUEST_REMOVE, queue_of(*at), *at);
     model_run(model, 20);
-    TOLD(a, "REMOVED a found; REMOVED b found; REMOVED c found; "
-            "REMOVED d found; REMOVED e found; PROVEN 1100");
+    EXPECT_EVENTS(a, "REMOVED a found; REMOVED b found; REMOVED c found; "
+                     "REMOVED d found; REMOVED e found; PROVEN 1100");
 }
 
-static void what_a_piece_misses_is_told_before_the_proof(void **state)
+static void what_a_piece_misses_is_reported_before_the_proof(void **state)
 {
     (void)state;
     for (const char *at = tickets; *at != '\0'; at++)
         (void)model_ask(a, HF_REQUEST_WATCH, queue_of(*at), *at);
     model_run(model, 20);
-    (void)model_told(a);
+    (void)model_events(a);
     model_lose_notices(model, true);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS - 1);
     for (const char *at = tickets; *at != '\0'; at++)
         (void)model_evict(model, queue_of(*at), *at);
     model_run(model, 20);
-    assert_non_null(strstr(model_told(a), "; PROVEN 1120"));
+    assert_non_null(strstr(model_events(a), "; PROVEN 1120"));
 }
 
 /* One of which nobody is told now: whatever the other pieces have found. */
@@ -124,7 +124,7 @@ static void what_one_piece_misses_unseen_spoils_the_proof(void **state)
     (void)model_evict(model, "r", 'e'); /* of the first piece */
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
-    TOLD(a, "FAILED PROVE - RETRY");
+    EXPECT_EVENTS(a, "FAILED PROVE - RETRY");
 }
 
 static void a_piece_that_fails_fails_the_whole(void **state)
@@ -136,11 +136,11 @@ static void a_piece_that_fails_fails_the_whole(void **state)
     model_run(model, ROUND_TRIP_MS);
     model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_RETRY);
     model_run(model, 20);
-    TOLD(a, "FAILED PROVE - RETRY");
+    EXPECT_EVENTS(a, "FAILED PROVE - RETRY");
     assert_int_equal(renewals(), before + 2);
     model_fail(model, false, HF_STORE_RENEW, HF_FAILURE_RETRY);
     model_run(model, MODEL_TTL_MS / 16 + 20);
-    TOLD(a, "PROVED 1733"); /* all pieces anew, 625 ms after that */
+    EXPECT_EVENTS(a, "PROVED 1733"); /* all pieces anew, 625 ms after that */
     assert_int_equal(renewals(), before + 5);
 }
 
@@ -151,9 +151,9 @@ static void a_piece_without_memory_fails_the_whole(void **state)
     heap_fail(1, false);
     model_run(model, ROUND_TRIP_MS);
     assert_true(heap_failed());
-    TOLD(a, "FAILED PROVE - RETRY");
+    EXPECT_EVENTS(a, "FAILED PROVE - RETRY");
     model_run(model, MODEL_TTL_MS / 16 + 20);
-    TOLD(a, "PROVED 1729");
+    EXPECT_EVENTS(a, "PROVED 1729");
 }
 
 static void a_link_that_ends_between_two_pieces_proves_nothing(void **state)
@@ -163,12 +163,12 @@ static void a_link_that_ends_between_two_pieces_proves_nothing(void **state)
     model_run(model, ROUND_TRIP_MS);
     model_cut(a, false);
     model_run(model, 1);
-    assert_non_null(strstr(model_told(a), "FAILED PROVE"));
-    (void)run_until_told(a, "RESUMED", MODEL_TTL_MS);
+    assert_non_null(strstr(model_events(a), "FAILED PROVE"));
+    (void)run_until_event(a, "RESUMED", MODEL_TTL_MS);
     assert_int_equal(model_tickets(model, "q"), 3);
 }
 
-static void behind_a_goodbye_no_piece_is_sent(void **state)
+static void behind_a_close_no_piece_is_sent(void **state)
 {
     unsigned before = renewals();
 
@@ -178,23 +178,23 @@ static void behind_a_goodbye_no_piece_is_sent(void **state)
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
     model_run(model, 20);
     assert_int_equal(renewals(), before + 1);
-    assert_non_null(strstr(model_told(a), "CLOSED"));
+    assert_non_null(strstr(model_events(a), "CLOSED"));
     assert_int_equal(model_tickets(model, "q"), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(pieces_follow_one_another),
-        STORY(pieces_keep_all_tickets),
-        STORY(a_ticket_between_two_pieces_waits_for_the_next_renewal),
-        STORY(a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss),
-        STORY(what_a_piece_misses_is_told_before_the_proof),
-        STORY(what_one_piece_misses_unseen_spoils_the_proof),
-        STORY(a_piece_that_fails_fails_the_whole),
-        STORY(a_piece_without_memory_fails_the_whole),
-        STORY(a_link_that_ends_between_two_pieces_proves_nothing),
-        STORY(behind_a_goodbye_no_piece_is_sent),
+        LEASED_TEST(pieces_follow_one_another),
+        LEASED_TEST(pieces_keep_all_tickets),
+        LEASED_TEST(a_ticket_between_two_pieces_waits_for_the_next_renewal),
+        LEASED_TEST(a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss),
+        LEASED_TEST(what_a_piece_misses_is_reported_before_the_proof),
+        LEASED_TEST(what_one_piece_misses_unseen_spoils_the_proof),
+        LEASED_TEST(a_piece_that_fails_fails_the_whole),
+        LEASED_TEST(a_piece_without_memory_fails_the_whole),
+        LEASED_TEST(a_link_that_ends_between_two_pieces_proves_nothing),
+        LEASED_TEST(behind_a_close_no_piece_is_sent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

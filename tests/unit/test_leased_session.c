@@ -13,7 +13,7 @@
 #include "core/acquisition.h"
 #include "core/session.h"
 #include "core/time_math.h"
-#include "leased_story.h"
+#include "leased_fixture.h"
 
 #define SECOND_MS UINT64_C(1000)
 
@@ -25,14 +25,14 @@ static int begin(void **state)
     model = model_new();
     a = model_open(model, NULL);
     model_run(model, 20);
-    return strcmp(model_told(a), "CONNECTED 1004") == 0 ? 0 : -1;
+    return strcmp(model_events(a), "CONNECTED 1004") == 0 ? 0 : -1;
 }
 
 static void second_client(void)
 {
     b = model_open(model, NULL);
     model_run(model, 20);
-    (void)model_told(b);
+    (void)model_events(b);
 }
 
 /* ---------------------------------------------------------------- policy -- */
@@ -53,14 +53,14 @@ static void a_policy_that_gives_up_ends_the_attempts(void **state)
     (void)state;
     model_refuse(model, true);
     c = open_with_policy(2);
-    (void)run_until_told(c, "GAVE_UP 2", 10 * SECOND_MS);
+    (void)run_until_event(c, "GAVE_UP 2", 10 * SECOND_MS);
     assert_true(hf_leased_wake_at_ms(model_leased(c)) == HF_FOREVER);
     hf_leased_connect(model_leased(c), model_now_ms(model));
     hf_leased_connect(model_leased(c), model_now_ms(model)); /* nothing */
-    (void)run_until_told(c, "GAVE_UP 2", 10 * SECOND_MS);
+    (void)run_until_event(c, "GAVE_UP 2", 10 * SECOND_MS);
     model_refuse(model, false);
     hf_leased_connect(model_leased(c), model_now_ms(model));
-    (void)run_until_told(c, "CONNECTED", SECOND_MS);
+    (void)run_until_event(c, "CONNECTED", SECOND_MS);
 }
 
 static void a_session_that_is_given_up_ends_in_its_time(void **state)
@@ -68,17 +68,17 @@ static void a_session_that_is_given_up_ends_in_its_time(void **state)
     struct hf_store *c = open_with_policy(0);
 
     (void)state;
-    (void)run_until_told(c, "CONNECTED", SECOND_MS);
+    (void)run_until_event(c, "CONNECTED", SECOND_MS);
     model_run(model, 2 * SECOND_MS);
     model_refuse(model, true);
     model_cut(c, false);
-    (void)run_until_told(c, "SUSPENDED", SECOND_MS);
-    (void)run_until_told(c, "GAVE_UP 0", SECOND_MS);
-    (void)run_until_told(c, "LOST", 2 * MODEL_TTL_MS);
+    (void)run_until_event(c, "SUSPENDED", SECOND_MS);
+    (void)run_until_event(c, "GAVE_UP 0", SECOND_MS);
+    (void)run_until_event(c, "LOST", 2 * MODEL_TTL_MS);
     assert_true(hf_leased_wake_at_ms(model_leased(c)) == HF_FOREVER);
     model_refuse(model, false);
     hf_leased_connect(model_leased(c), model_now_ms(model));
-    (void)run_until_told(c, "CONNECTED", SECOND_MS);
+    (void)run_until_event(c, "CONNECTED", SECOND_MS);
 }
 
 /* -------------------------------------------------------------- renewals -- */
@@ -88,10 +88,10 @@ static void a_session_is_proven_from_sending(void **state)
 {
     (void)state;
     model_run(model, 3200);
-    TOLD(a, "PROVED 4129"); /* 1004 + 5/16 of the ttl */
+    EXPECT_EVENTS(a, "PROVED 4129"); /* 1004 + 5/16 of the ttl */
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
-    TOLD(a, "PROVEN 4220");
+    EXPECT_EVENTS(a, "PROVEN 4220");
 }
 
 /* One who asks while a renewal is under way is told of that one. */
@@ -103,7 +103,7 @@ static void a_proof_shares_the_renewal_under_way(void **state)
     model_run(model, 4129 - model_now_ms(model) + 1);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
-    TOLD(a, "PROVEN 4129");
+    EXPECT_EVENTS(a, "PROVEN 4129");
     assert_int_equal(model_calls(model, HF_STORE_RENEW), before + 1);
 }
 
@@ -115,8 +115,8 @@ static void renewals_keep_tickets(void **state)
     second_client();
     (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
-    TOLD(b, "LISTED x: a");
-    assert_null(strstr(model_told(a), "LOST"));
+    EXPECT_EVENTS(b, "LISTED x: a");
+    assert_null(strstr(model_events(a), "LOST"));
 }
 
 /* One that is sent behind an ENQUEUE without an answer covers it. */
@@ -126,9 +126,9 @@ static void a_ticket_under_way_is_renewed_too(void **state)
     model_run(model, 4128 - model_now_ms(model));
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 3);
-    TOLD(a, "");
+    EXPECT_EVENTS(a, "");
     model_run(model, 20);
-    TOLD(a, "ENQUEUED a: a; PROVED 4129");
+    EXPECT_EVENTS(a, "ENQUEUED a: a; PROVED 4129");
     model_crash(a);
     /* What was told is kept: nobody finds it gone before. */
     second_client();
@@ -137,10 +137,10 @@ static void a_ticket_under_way_is_renewed_too(void **state)
     model_run(model, 2);
     assert_true(model_has(model, "q", 'a'));
     model_run(model, 10);
-    (void)model_told(b);
+    (void)model_events(b);
     (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
-    TOLD(b, "LISTED x:");
+    EXPECT_EVENTS(b, "LISTED x:");
 }
 
 /* Renewed when they are not there, they stay away. */
@@ -150,10 +150,10 @@ static void renewal_never_resurrects(void **state)
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
-    TOLD(a, "ENQUEUED a: a; WATCHING a");
+    EXPECT_EVENTS(a, "ENQUEUED a: a; WATCHING a");
     assert_true(model_evict(model, "q", 'a'));
     model_run(model, MODEL_TTL_MS / 2);
-    assert_non_null(strstr(model_told(a), "GONE a"));
+    assert_non_null(strstr(model_events(a), "GONE a"));
     assert_false(model_has(model, "q", 'a'));
     model_run(model, MODEL_TTL_MS);
     assert_false(model_has(model, "q", 'a'));
@@ -166,10 +166,10 @@ static void a_failed_renewal_is_repeated(void **state)
     model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_RETRY);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
-    TOLD(a, "FAILED PROVE - RETRY");
+    EXPECT_EVENTS(a, "FAILED PROVE - RETRY");
     model_fail(model, false, HF_STORE_RENEW, HF_FAILURE_RETRY);
     model_run(model, MODEL_TTL_MS / 16 + 20);
-    TOLD(a, "PROVED 1649");
+    EXPECT_EVENTS(a, "PROVED 1649");
 }
 
 /* ------------------------------------------------------------------ loss -- */
@@ -184,8 +184,8 @@ static void fn01_a_session_is_lost_before_its_tickets_run_out(void **state)
     model_run(model, 20);
     model_refuse(model, true);
     model_cut(a, false);
-    TOLD(a, "ENQUEUED a: a; SUSPENDED");
-    lost_ms = run_until_told(a, "LOST", 2 * MODEL_TTL_MS);
+    EXPECT_EVENTS(a, "ENQUEUED a: a; SUSPENDED");
+    lost_ms = run_until_event(a, "LOST", 2 * MODEL_TTL_MS);
     assert_true(lost_ms <= 1004 + MODEL_TTL_MS);
     assert_true(lost_ms >= 1004 + MODEL_TTL_MS - hf_margin_ms(MODEL_TTL_MS));
 }
@@ -198,12 +198,12 @@ static void a_frozen_server_suspends_and_then_loses(void **state)
 
     (void)state;
     model_freeze(model, true);
-    at_ms = run_until_told(a, "SUSPENDED", MODEL_TTL_MS);
+    at_ms = run_until_event(a, "SUSPENDED", MODEL_TTL_MS);
     assert_true(at_ms < 1004 + MODEL_TTL_MS * 2 / 3);
-    at_ms = run_until_told(a, "LOST", MODEL_TTL_MS);
+    at_ms = run_until_event(a, "LOST", MODEL_TTL_MS);
     assert_true(at_ms <= 1004 + MODEL_TTL_MS);
     model_freeze(model, false);
-    (void)run_until_told(a, "CONNECTED", MODEL_TTL_MS);
+    (void)run_until_event(a, "CONNECTED", MODEL_TTL_MS);
 }
 
 /* However long the lease is. */
@@ -214,10 +214,10 @@ static void a_dead_link_is_noticed(void **state)
 
     (void)state;
     model_run(model, 60 * SECOND_MS);
-    (void)model_told(patient);
+    (void)model_events(patient);
     model_freeze(model, true);
     at_ms = model_now_ms(model);
-    assert_true(run_until_told(patient, "SUSPENDED", 60 * SECOND_MS) <=
+    assert_true(run_until_event(patient, "SUSPENDED", 60 * SECOND_MS) <=
                 at_ms + 41 * SECOND_MS);
 }
 
@@ -226,12 +226,12 @@ static void a_short_outage_is_ridden_out(void **state)
     (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
-    (void)model_told(a);
+    (void)model_events(a);
     model_cut(a, false);
-    TOLD(a, "SUSPENDED");
+    EXPECT_EVENTS(a, "SUSPENDED");
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
-    TOLD(a, "FAILED LIST x RETRY");
-    (void)run_until_told(a, "RESUMED", 1000);
+    EXPECT_EVENTS(a, "FAILED LIST x RETRY");
+    (void)run_until_event(a, "RESUMED", 1000);
     assert_true(model_has(model, "q", 'a'));
 }
 
@@ -246,9 +246,9 @@ static void writes_are_unsure_and_reads_are_not(void **state)
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'w');
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_cut(a, false);
-    TOLD(a, "SUSPENDED; FAILED ENQUEUE a UNSURE; FAILED LIST x RETRY; "
-            "FAILED WATCH_QUEUE y RETRY; FAILED WATCH z RETRY; "
-            "FAILED REMOVE w UNSURE; FAILED PROVE - RETRY");
+    EXPECT_EVENTS(a, "SUSPENDED; FAILED ENQUEUE a UNSURE; FAILED LIST x RETRY; "
+                     "FAILED WATCH_QUEUE y RETRY; FAILED WATCH z RETRY; "
+                     "FAILED REMOVE w UNSURE; FAILED PROVE - RETRY");
 }
 
 /* The answers are lost, the renewals arrive: what outlived its session is taken
@@ -259,10 +259,10 @@ static void what_outlives_its_session_is_taken_out(void **state)
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     model_lose_answers(a, true);
-    (void)run_until_told(a, "LOST", 2 * MODEL_TTL_MS);
+    (void)run_until_event(a, "LOST", 2 * MODEL_TTL_MS);
     assert_true(model_has(model, "q", 'a'));
     model_lose_answers(a, false);
-    (void)run_until_told(a, "CONNECTED", MODEL_TTL_MS);
+    (void)run_until_event(a, "CONNECTED", MODEL_TTL_MS);
     model_run(model, 10);
     assert_false(model_has(model, "q", 'a'));
 }
@@ -280,7 +280,7 @@ static void a_late_enqueue_comes_to_nothing(void **state)
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     model_cut(a, true);
-    TOLD(a, "SUSPENDED; FAILED ENQUEUE a UNSURE");
+    EXPECT_EVENTS(a, "SUSPENDED; FAILED ENQUEUE a UNSURE");
     model_run(model, MODEL_TTL_MS + 1);
     model_freeze(model, false);
     model_run(model, 1000);
@@ -310,12 +310,12 @@ static void an_unsure_ticket_is_renewed(void **state)
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 3); /* carried out, not answered */
     model_cut(a, true);
-    (void)run_until_told(a, "RESUMED", 1000);
+    (void)run_until_event(a, "RESUMED", 1000);
     model_run(model, MODEL_TTL_MS * 3);
-    (void)model_told(a);
+    (void)model_events(a);
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "LISTED a: a");
+    EXPECT_EVENTS(a, "LISTED a: a");
 }
 
 /* A list may show what the server can still lose.  A renewal that is answered
@@ -328,21 +328,21 @@ static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
     model_fail(model, true, HF_STORE_ENQUEUE, HF_FAILURE_UNSURE);
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "FAILED ENQUEUE a UNSURE");
+    EXPECT_EVENTS(a, "FAILED ENQUEUE a UNSURE");
     assert_true(model_has(model, "q", 'a'));
     model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_UNSURE);
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "FAILED LIST a RETRY");
+    EXPECT_EVENTS(a, "FAILED LIST a RETRY");
     assert_int_equal(model_calls(model, HF_STORE_RENEW), renewals + 1);
     /* Of others it tells all the same. */
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
-    TOLD(a, "LISTED x: a");
+    EXPECT_EVENTS(a, "LISTED x: a");
     model_fail(model, false, HF_STORE_RENEW, HF_FAILURE_UNSURE);
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'a');
     model_run(model, 20);
-    assert_non_null(strstr(model_told(a), "; LISTED a: a"));
+    assert_non_null(strstr(model_events(a), "; LISTED a: a"));
 }
 
 /* Its owner asked for it to be taken out and got no answer.  A new link must
@@ -352,16 +352,16 @@ static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
-    (void)model_told(a);
+    (void)model_events(a);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 3); /* carried out, not answered */
     assert_false(model_has(model, "q", 'a'));
     model_cut(a, true);
-    TOLD(a, "SUSPENDED; FAILED REMOVE a UNSURE");
-    (void)run_until_told(a, "RESUMED", 1000);
+    EXPECT_EVENTS(a, "SUSPENDED; FAILED REMOVE a UNSURE");
+    (void)run_until_event(a, "RESUMED", 1000);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "REMOVED a");
+    EXPECT_EVENTS(a, "REMOVED a");
 }
 
 /* The server's clock is heard with every answer, so that a client that has long
@@ -371,10 +371,10 @@ static void a_clock_that_was_set_on_is_followed(void **state)
     (void)state;
     model_step_clock(model, INT64_C(3600) * 1000);
     model_run(model, MODEL_TTL_MS);
-    (void)model_told(a);
+    (void)model_events(a);
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "ENQUEUED a: a");
+    EXPECT_EVENTS(a, "ENQUEUED a: a");
 }
 
 /* What cannot be helped, and is documented: somebody enters early.  The holder
@@ -386,12 +386,12 @@ static void a_clock_that_is_set_on_ends_tickets_early(void **state)
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
-    TOLD(a, "ENQUEUED a: a; WATCHING a");
+    EXPECT_EVENTS(a, "ENQUEUED a: a; WATCHING a");
     model_step_clock(model, (int64_t)MODEL_TTL_MS + 1);
     (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
-    TOLD(b, "LISTED x:");
-    TOLD(a, "GONE a"); /* told by who took it out */
+    EXPECT_EVENTS(b, "LISTED x:");
+    EXPECT_EVENTS(a, "GONE a"); /* told by who took it out */
 }
 
 /* Set back, a dead owner's ticket stays for so much longer. */
@@ -404,15 +404,15 @@ static void a_clock_that_is_set_back_keeps_tickets(void **state)
     model_step_clock(model, -(int64_t)MODEL_TTL_MS);
     second_client();
     model_run(model, MODEL_TTL_MS + SECOND_MS);
-    (void)model_told(b);
+    (void)model_events(b);
     (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
-    TOLD(b, "LISTED x: a");
+    EXPECT_EVENTS(b, "LISTED x: a");
     model_run(model, MODEL_TTL_MS);
-    (void)model_told(b);
+    (void)model_events(b);
     (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
-    TOLD(b, "LISTED x:");
+    EXPECT_EVENTS(b, "LISTED x:");
 }
 
 /* A client that holds something rides a step out as long as it renews. */
@@ -424,44 +424,44 @@ static void a_clock_that_is_set_back_is_followed(void **state)
     model_step_clock(model, -3600 * (int64_t)SECOND_MS);
     model_run(model, 3 * MODEL_TTL_MS);
     assert_true(model_has(model, "q", 'a'));
-    assert_null(strstr(model_told(a), "LOST"));
+    assert_null(strstr(model_events(a), "LOST"));
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "REMOVED a found");
+    EXPECT_EVENTS(a, "REMOVED a found");
 }
 
 /* --------------------------------------------------------------- goodbye -- */
 
-static void a_goodbye_takes_all_tickets(void **state)
+static void a_close_takes_all_tickets(void **state)
 {
     (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "r", 'b');
     model_run(model, 20);
-    (void)model_told(a);
+    (void)model_events(a);
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
     model_run(model, 20);
-    TOLD(a, "CLOSED");
+    EXPECT_EVENTS(a, "CLOSED");
     assert_int_equal(model_tickets(model, "q") + model_tickets(model, "r"), 0);
 }
 
 /* Also what may be there. */
-static void a_goodbye_takes_what_is_unsure(void **state)
+static void a_close_takes_what_is_unsure(void **state)
 {
     (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 3);
     model_cut(a, true);
-    (void)run_until_told(a, "RESUMED", 1000);
+    (void)run_until_event(a, "RESUMED", 1000);
     assert_true(model_has(model, "q", 'a'));
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
     model_run(model, 20);
-    TOLD(a, "CLOSED");
+    EXPECT_EVENTS(a, "CLOSED");
     assert_false(model_has(model, "q", 'a'));
 }
 
 /* A server that does not answer it is not waited for long. */
-static void a_goodbye_is_not_waited_for_long(void **state)
+static void a_close_is_not_waited_for_long(void **state)
 {
     uint64_t at_ms;
 
@@ -472,33 +472,33 @@ static void a_goodbye_is_not_waited_for_long(void **state)
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
     at_ms = model_now_ms(model);
-    assert_true(run_until_told(a, "FAILED LIST x RETRY; CLOSED", 2000) <=
+    assert_true(run_until_event(a, "FAILED LIST x RETRY; CLOSED", 2000) <=
                 at_ms + 1000);
 }
 
-static void an_end_without_a_link_is_told_at_once(void **state)
+static void an_end_without_a_link_is_reported_at_once(void **state)
 {
     (void)state;
     model_refuse(model, true);
     model_cut(a, false);
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
-    TOLD(a, "SUSPENDED; CLOSED");
+    EXPECT_EVENTS(a, "SUSPENDED; CLOSED");
     model_run(model, 10 * MODEL_TTL_MS);
-    TOLD(a, "");
+    EXPECT_EVENTS(a, "");
 }
 
 /* ----------------------------------------------------------------- crowds --
  */
 
-#define CROWD 60
+#define MANY 60
 
-static void crowd_comes(void)
+static void enqueue_many(void)
 {
-    for (int i = 0; i < CROWD; i++)
+    for (int i = 0; i < MANY; i++)
         (void)model_enqueue(a, "one", (char)('0' + i), HF_TICKET_MUTEX);
 }
 
-static size_t count_told(const char *told, const char *words)
+static size_t count_events(const char *told, const char *words)
 {
     size_t count = 0;
 
@@ -515,39 +515,39 @@ static void a_renewal_goes_past_a_crowd(void **state)
     unsigned renewals = model_calls(model, HF_STORE_RENEW);
 
     (void)state;
-    crowd_comes();
+    enqueue_many();
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, MODEL_DELAY_MS);
     assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), 32);
     assert_int_equal(model_calls(model, HF_STORE_RENEW), renewals + 1);
     model_run(model, 100);
-    assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), CROWD);
-    assert_int_equal(count_told(model_told(a), "ENQUEUED"), CROWD);
-    assert_int_equal(model_tickets(model, "one"), CROWD);
+    assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), MANY);
+    assert_int_equal(count_events(model_events(a), "ENQUEUED"), MANY);
+    assert_int_equal(model_tickets(model, "one"), MANY);
 }
 
 /* It is not promised another lease by a renewal that has seen its ticket gone,
  * although it does not watch it then. */
-static void who_asks_to_be_a_reader_is_promised_nothing_it_lost(void **state)
+static void a_downgrade_gives_no_safe_until_for_a_lost_ticket(void **state)
 {
     const char *told;
 
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_WRITE);
     model_run(model, 20);
-    TOLD(a, "ENQUEUED a: a");
+    EXPECT_EVENTS(a, "ENQUEUED a: a");
     model_lose_notices(model, true);
     assert_true(model_evict(model, "q", 'a'));
-    crowd_comes();
+    enqueue_many();
     (void)model_ask(a, HF_REQUEST_DOWNGRADE, "q", 'a');
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 100);
-    told = model_told(a);
+    told = model_events(a);
     assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
     assert_null(strstr(told, "PROVEN"));
     assert_non_null(strstr(told, "FAILED DOWNGRADE a FATAL"));
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
-    (void)run_until_told(a, "PROVEN", 20);
+    (void)run_until_event(a, "PROVEN", 20);
 }
 
 /* a asks to be proven, and cannot be. */
@@ -557,53 +557,55 @@ static void be_promised_nothing(void)
 
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 100);
-    told = model_told(a);
+    told = model_events(a);
     assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
     assert_null(strstr(told, "PROVEN"));
 }
 
 /* a hears that its ticket is gone, and then is proven. */
-static void hear_and_be_proven(void)
+static void receive_and_prove(void)
 {
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
-    (void)run_until_told(a, "GONE a", 20);
+    (void)run_until_event(a, "GONE a", 20);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
-    (void)run_until_told(a, "PROVEN", 20);
+    (void)run_until_event(a, "PROVEN", 20);
 }
 
 /* Its owner watches a ticket some time after he got it. */
-static void nothing_is_promised_on_what_went_before_it_was_watched(void **state)
+static void
+safe_until_does_not_count_on_what_went_before_it_was_watched(void **state)
 {
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
-    TOLD(a, "ENQUEUED a: a");
+    EXPECT_EVENTS(a, "ENQUEUED a: a");
     assert_true(model_evict(model, "q", 'a'));
     be_promised_nothing();
     be_promised_nothing();
-    hear_and_be_proven();
+    receive_and_prove();
 }
 
 /* Another ticket of the client waits behind it, and hears that it is gone:
  * its owner does not by that. */
-static void nothing_is_promised_on_what_only_the_next_one_watches(void **state)
+static void
+safe_until_does_not_count_on_what_only_the_next_one_watches(void **state)
 {
     struct hf_own_ticket next;
 
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
-    model_as(a, &next);
+    model_set_owner(a, &next);
     (void)model_enqueue(a, "q", 'b', HF_TICKET_MUTEX);
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
-    model_as(a, NULL);
+    model_set_owner(a, NULL);
     model_run(model, 20);
     assert_true(model_evict(model, "q", 'a'));
     be_promised_nothing();
-    hear_and_be_proven();
+    receive_and_prove();
 }
 
 /* Nor on what a list shows to be gone that another asked for. */
-static void nothing_is_promised_on_what_somebody_elses_list_lacks(void **state)
+static void safe_until_does_not_count_on_what_another_list_lacks(void **state)
 {
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
@@ -612,9 +614,9 @@ static void nothing_is_promised_on_what_somebody_elses_list_lacks(void **state)
     assert_true(model_evict(model, "q", 'a'));
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'b');
     model_run(model, 20);
-    (void)model_told(a);
+    (void)model_events(a);
     be_promised_nothing();
-    hear_and_be_proven();
+    receive_and_prove();
 }
 
 /* Nor by a resume, which lets its owner hear of it all the same. */
@@ -625,14 +627,14 @@ static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
-    TOLD(a, "ENQUEUED a: a");
+    EXPECT_EVENTS(a, "ENQUEUED a: a");
     model_cut(a, false);
     assert_true(model_evict(model, "q", 'a'));
     model_run(model, 1000);
-    told = model_told(a);
+    told = model_events(a);
     assert_non_null(strstr(told, "RESUMED 1004")); /* as it CONNECTED */
     assert_null(strstr(told, "LOST"));
-    hear_and_be_proven();
+    receive_and_prove();
 }
 
 /* Its owner knows by a list, and needs to know no more if he withdraws it. */
@@ -651,9 +653,9 @@ static void what_went_is_no_more_when_its_owner_knows(void **state)
         model_run(model, 20);
         (void)model_ask(a, kinds[i], "q", ticket);
         model_run(model, 20);
-        (void)model_told(a);
+        (void)model_events(a);
         (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
-        (void)run_until_told(a, "PROVEN", 20);
+        (void)run_until_event(a, "PROVEN", 20);
     }
 }
 
@@ -663,22 +665,22 @@ static void a_crowd_that_was_not_sent_is_sure(void **state)
     const char *told;
 
     (void)state;
-    crowd_comes();
+    enqueue_many();
     model_cut(a, true);
-    told = model_told(a);
-    assert_int_equal(count_told(told, " UNSURE"), 32);
-    assert_int_equal(count_told(told, " RETRY"), CROWD - 32);
-    (void)run_until_told(a, "RESUMED", 1000);
+    told = model_events(a);
+    assert_int_equal(count_events(told, " UNSURE"), 32);
+    assert_int_equal(count_events(told, " RETRY"), MANY - 32);
+    (void)run_until_event(a, "RESUMED", 1000);
     assert_int_equal(model_tickets(model, "one"), 32);
 }
 
 /* Nothing comes in behind a goodbye. */
-static void a_goodbye_goes_past_a_crowd(void **state)
+static void a_close_overtakes_a_long_queue(void **state)
 {
     (void)state;
-    crowd_comes();
+    enqueue_many();
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
-    (void)run_until_told(a, "CLOSED", 20);
+    (void)run_until_event(a, "CLOSED", 20);
     model_run(model, 100);
     assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), 32);
     assert_int_equal(model_tickets(model, "one"), 0);
@@ -687,42 +689,44 @@ static void a_goodbye_goes_past_a_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(a_policy_that_gives_up_ends_the_attempts),
-        STORY(a_session_that_is_given_up_ends_in_its_time),
-        STORY(a_session_is_proven_from_sending),
-        STORY(a_proof_shares_the_renewal_under_way),
-        STORY(renewals_keep_tickets),
-        STORY(a_ticket_under_way_is_renewed_too),
-        STORY(renewal_never_resurrects),
-        STORY(a_failed_renewal_is_repeated),
-        STORY(fn01_a_session_is_lost_before_its_tickets_run_out),
-        STORY(a_frozen_server_suspends_and_then_loses),
-        STORY(a_dead_link_is_noticed),
-        STORY(a_short_outage_is_ridden_out),
-        STORY(writes_are_unsure_and_reads_are_not),
-        STORY(what_outlives_its_session_is_taken_out),
-        STORY(a_late_enqueue_comes_to_nothing),
-        STORY(a_late_enqueue_may_take_effect),
-        STORY(an_unsure_ticket_is_renewed),
-        STORY(a_clock_that_was_set_on_is_followed),
-        STORY(a_clock_that_is_set_on_ends_tickets_early),
-        STORY(a_clock_that_is_set_back_keeps_tickets),
-        STORY(a_clock_that_is_set_back_is_followed),
-        STORY(a_goodbye_takes_all_tickets),
-        STORY(a_goodbye_takes_what_is_unsure),
-        STORY(a_goodbye_is_not_waited_for_long),
-        STORY(an_end_without_a_link_is_told_at_once),
-        STORY(a_renewal_goes_past_a_crowd),
-        STORY(who_asks_to_be_a_reader_is_promised_nothing_it_lost),
-        STORY(nothing_is_promised_on_what_went_before_it_was_watched),
-        STORY(nothing_is_promised_on_what_somebody_elses_list_lacks),
-        STORY(nothing_is_promised_on_what_only_the_next_one_watches),
-        STORY(what_went_unseen_does_not_keep_a_session_from_resuming),
-        STORY(what_went_is_no_more_when_its_owner_knows),
-        STORY(a_list_alone_is_no_proof_of_an_unsure_ticket),
-        STORY(what_was_taken_out_without_an_answer_is_no_loss),
-        STORY(a_crowd_that_was_not_sent_is_sure),
-        STORY(a_goodbye_goes_past_a_crowd),
+        LEASED_TEST(a_policy_that_gives_up_ends_the_attempts),
+        LEASED_TEST(a_session_that_is_given_up_ends_in_its_time),
+        LEASED_TEST(a_session_is_proven_from_sending),
+        LEASED_TEST(a_proof_shares_the_renewal_under_way),
+        LEASED_TEST(renewals_keep_tickets),
+        LEASED_TEST(a_ticket_under_way_is_renewed_too),
+        LEASED_TEST(renewal_never_resurrects),
+        LEASED_TEST(a_failed_renewal_is_repeated),
+        LEASED_TEST(fn01_a_session_is_lost_before_its_tickets_run_out),
+        LEASED_TEST(a_frozen_server_suspends_and_then_loses),
+        LEASED_TEST(a_dead_link_is_noticed),
+        LEASED_TEST(a_short_outage_is_ridden_out),
+        LEASED_TEST(writes_are_unsure_and_reads_are_not),
+        LEASED_TEST(what_outlives_its_session_is_taken_out),
+        LEASED_TEST(a_late_enqueue_comes_to_nothing),
+        LEASED_TEST(a_late_enqueue_may_take_effect),
+        LEASED_TEST(an_unsure_ticket_is_renewed),
+        LEASED_TEST(a_clock_that_was_set_on_is_followed),
+        LEASED_TEST(a_clock_that_is_set_on_ends_tickets_early),
+        LEASED_TEST(a_clock_that_is_set_back_keeps_tickets),
+        LEASED_TEST(a_clock_that_is_set_back_is_followed),
+        LEASED_TEST(a_close_takes_all_tickets),
+        LEASED_TEST(a_close_takes_what_is_unsure),
+        LEASED_TEST(a_close_is_not_waited_for_long),
+        LEASED_TEST(an_end_without_a_link_is_reported_at_once),
+        LEASED_TEST(a_renewal_goes_past_a_crowd),
+        LEASED_TEST(a_downgrade_gives_no_safe_until_for_a_lost_ticket),
+        LEASED_TEST(
+            safe_until_does_not_count_on_what_went_before_it_was_watched),
+        LEASED_TEST(safe_until_does_not_count_on_what_another_list_lacks),
+        LEASED_TEST(
+            safe_until_does_not_count_on_what_only_the_next_one_watches),
+        LEASED_TEST(what_went_unseen_does_not_keep_a_session_from_resuming),
+        LEASED_TEST(what_went_is_no_more_when_its_owner_knows),
+        LEASED_TEST(a_list_alone_is_no_proof_of_an_unsure_ticket),
+        LEASED_TEST(what_was_taken_out_without_an_answer_is_no_loss),
+        LEASED_TEST(a_crowd_that_was_not_sent_is_sure),
+        LEASED_TEST(a_close_overtakes_a_long_queue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "leased_story.h"
+#include "leased_fixture.h"
 
 static struct hf_store *a, *b;
 
@@ -25,21 +25,21 @@ static int begin(void **state)
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     (void)model_ask(b, HF_REQUEST_ENQUEUE, "q", 'b');
-    (void)model_told(a);
-    (void)model_told(b);
+    (void)model_events(a);
+    (void)model_events(b);
     model_run(model, 20);
-    return strcmp(model_told(b), "ENQUEUED b: a b") == 0 ? 0 : -1;
+    return strcmp(model_events(b), "ENQUEUED b: a b") == 0 ? 0 : -1;
 }
 
 static void b_watches_a(void)
 {
     (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
     model_run(model, 20);
-    TOLD(b, "WATCHING a");
+    EXPECT_EVENTS(b, "WATCHING a");
 }
 
 /* One way to the server and one way back. */
-static void a_release_is_told_without_asking(void **state)
+static void a_release_is_reported_without_asking(void **state)
 {
     unsigned probes;
 
@@ -48,7 +48,7 @@ static void a_release_is_told_without_asking(void **state)
     probes = model_calls(model, HF_STORE_EXISTS);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 2 * MODEL_DELAY_MS);
-    TOLD(b, "GONE a");
+    EXPECT_EVENTS(b, "GONE a");
     assert_int_equal(model_calls(model, HF_STORE_EXISTS), probes);
 }
 
@@ -61,7 +61,7 @@ static void a_dead_owner_is_found_when_its_ticket_runs_out(void **state)
     (void)state;
     b_watches_a();
     model_crash(a);
-    told_ms = run_until_told(b, "GONE a", 2 * MODEL_TTL_MS);
+    told_ms = run_until_event(b, "GONE a", 2 * MODEL_TTL_MS);
     assert_true(told_ms >= 1000 + MODEL_TTL_MS);
     assert_true(told_ms <= died_ms + MODEL_TTL_MS + 50);
 }
@@ -75,19 +75,19 @@ static void fn51_a_lost_notice_is_made_good(void **state)
     model_lose_notices(model, true);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     gone_ms = model_now_ms(model);
-    assert_true(run_until_told(b, "GONE a", MODEL_TTL_MS) <=
+    assert_true(run_until_event(b, "GONE a", MODEL_TTL_MS) <=
                 gone_ms + MODEL_TTL_MS / 2 + 20);
 }
 
 /* Whatever happened while there was no link. */
-static void a_release_during_an_outage_is_told(void **state)
+static void a_release_during_an_outage_is_reported(void **state)
 {
     (void)state;
     b_watches_a();
     model_cut(b, false);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 1000);
-    assert_non_null(strstr(model_told(b), "; GONE a"));
+    assert_non_null(strstr(model_events(b), "; GONE a"));
     assert_false(model_has(model, "q", 'a'));
 }
 
@@ -96,9 +96,9 @@ static void a_watch_survives_an_outage(void **state)
     (void)state;
     b_watches_a();
     model_cut(b, false);
-    (void)run_until_told(b, "RESUMED", 1000);
+    (void)run_until_event(b, "RESUMED", 1000);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
-    (void)run_until_told(b, "GONE a", 10);
+    (void)run_until_event(b, "GONE a", 10);
 }
 
 /* Before the answer to the watch. */
@@ -109,7 +109,7 @@ static void a_notice_may_overtake_the_watch(void **state)
     model_run(model, 1);
     (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
     model_run(model, 20);
-    TOLD(b, "GONE a");
+    EXPECT_EVENTS(b, "GONE a");
 }
 
 static void a_session_that_is_lost_ends_watches_in_silence(void **state)
@@ -118,32 +118,32 @@ static void a_session_that_is_lost_ends_watches_in_silence(void **state)
     b_watches_a();
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 20);
-    TOLD(b, "LISTED l: a b");
+    EXPECT_EVENTS(b, "LISTED l: a b");
     model_refuse(model, true);
     model_cut(b, false);
     model_run(model, 2 * MODEL_TTL_MS);
-    TOLD(b, "SUSPENDED; LOST");
+    EXPECT_EVENTS(b, "SUSPENDED; LOST");
     model_refuse(model, false);
-    (void)run_until_told(b, "CONNECTED", 2000);
+    (void)run_until_event(b, "CONNECTED", 2000);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, MODEL_TTL_MS);
-    assert_null(strstr(model_told(b), "GONE"));
+    assert_null(strstr(model_events(b), "GONE"));
 }
 
 /* ------------------------------------------------------------------ looks --
  */
 
-static void a_look_hears_of_a_lost_notice(void **state)
+static void a_queue_watch_learns_of_a_lost_notice(void **state)
 {
     (void)state;
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 20);
-    TOLD(b, "LISTED l: a b");
+    EXPECT_EVENTS(b, "LISTED l: a b");
     model_lose_notices(model, true);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
-    (void)run_until_told(b, "QUEUE_CHANGED l", MODEL_TTL_MS);
+    (void)run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS);
     model_run(model, MODEL_TTL_MS);
-    assert_null(strstr(model_told(b), "QUEUE_CHANGED"));
+    assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
 }
 
 /* A probe that was sent before the list came knows nothing of it. */
@@ -154,7 +154,7 @@ static void a_probe_of_before_says_nothing_of_a_look(void **state)
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
     model_run(model, 20);
-    TOLD(b, "LISTED l: a b; WATCHING a");
+    EXPECT_EVENTS(b, "LISTED l: a b; WATCHING a");
 }
 
 static void a_look_goes_on_for_longer_than_a_lease(void **state)
@@ -162,9 +162,9 @@ static void a_look_goes_on_for_longer_than_a_lease(void **state)
     (void)state;
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 5 * MODEL_TTL_MS);
-    assert_null(strstr(model_told(b), "QUEUE_CHANGED"));
+    assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
-    (void)run_until_told(b, "QUEUE_CHANGED l", 10);
+    (void)run_until_event(b, "QUEUE_CHANGED l", 10);
 }
 
 /* ------------------------------------------------------------- revocation --
@@ -177,11 +177,11 @@ static void a_lost_revocation_comes_with_the_renewal(void **state)
     model_lose_notices(model, true);
     (void)model_ask(b, HF_REQUEST_REVOKE, "q", 'a');
     model_run(model, 20);
-    TOLD(b, "REVOKE_SENT a found");
-    TOLD(a, "WATCHING a");
-    (void)run_until_told(a, "REVOKED a", MODEL_TTL_MS / 2);
+    EXPECT_EVENTS(b, "REVOKE_SENT a found");
+    EXPECT_EVENTS(a, "WATCHING a");
+    (void)run_until_event(a, "REVOKED a", MODEL_TTL_MS / 2);
     model_run(model, MODEL_TTL_MS);
-    assert_null(strstr(model_told(a), "REVOKED")); /* once */
+    assert_null(strstr(model_events(a), "REVOKED")); /* once */
 }
 
 static void a_ticket_that_is_evicted_is_not_renewed(void **state)
@@ -190,8 +190,8 @@ static void a_ticket_that_is_evicted_is_not_renewed(void **state)
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
     (void)model_ask(b, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 20);
-    TOLD(a, "WATCHING a; GONE a");
-    TOLD(b, "REMOVED a found");
+    EXPECT_EVENTS(a, "WATCHING a; GONE a");
+    EXPECT_EVENTS(b, "REMOVED a found");
 }
 
 /* --------------------------------------------------------------- constant --
@@ -214,7 +214,7 @@ static void a_release_wakes_one(void **state)
             (void)model_ask(waiters[i], HF_REQUEST_WATCH, "r",
                             (char)('0' + i - 1));
         model_run(model, 20);
-        (void)model_told(waiters[i]);
+        (void)model_events(waiters[i]);
     }
     calls =
         model_calls(model, HF_STORE_LIST) + model_calls(model, HF_STORE_REMOVE);
@@ -223,27 +223,27 @@ static void a_release_wakes_one(void **state)
     assert_int_equal(model_calls(model, HF_STORE_LIST) +
                          model_calls(model, HF_STORE_REMOVE),
                      calls + 1);
-    assert_non_null(strstr(model_told(waiters[1]), "GONE 0"));
+    assert_non_null(strstr(model_events(waiters[1]), "GONE 0"));
     for (int i = 2; i < WAITERS; i++)
-        assert_null(strstr(model_told(waiters[i]), "GONE"));
+        assert_null(strstr(model_events(waiters[i]), "GONE"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(a_release_is_told_without_asking),
-        STORY(a_dead_owner_is_found_when_its_ticket_runs_out),
-        STORY(fn51_a_lost_notice_is_made_good),
-        STORY(a_release_during_an_outage_is_told),
-        STORY(a_watch_survives_an_outage),
-        STORY(a_notice_may_overtake_the_watch),
-        STORY(a_session_that_is_lost_ends_watches_in_silence),
-        STORY(a_look_hears_of_a_lost_notice),
-        STORY(a_probe_of_before_says_nothing_of_a_look),
-        STORY(a_look_goes_on_for_longer_than_a_lease),
-        STORY(a_lost_revocation_comes_with_the_renewal),
-        STORY(a_ticket_that_is_evicted_is_not_renewed),
-        STORY(a_release_wakes_one),
+        LEASED_TEST(a_release_is_reported_without_asking),
+        LEASED_TEST(a_dead_owner_is_found_when_its_ticket_runs_out),
+        LEASED_TEST(fn51_a_lost_notice_is_made_good),
+        LEASED_TEST(a_release_during_an_outage_is_reported),
+        LEASED_TEST(a_watch_survives_an_outage),
+        LEASED_TEST(a_notice_may_overtake_the_watch),
+        LEASED_TEST(a_session_that_is_lost_ends_watches_in_silence),
+        LEASED_TEST(a_queue_watch_learns_of_a_lost_notice),
+        LEASED_TEST(a_probe_of_before_says_nothing_of_a_look),
+        LEASED_TEST(a_look_goes_on_for_longer_than_a_lease),
+        LEASED_TEST(a_lost_revocation_comes_with_the_renewal),
+        LEASED_TEST(a_ticket_that_is_evicted_is_not_renewed),
+        LEASED_TEST(a_release_wakes_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stories of acquisitions that must not, or cannot, wait any longer. */
-#include "stage.h"
+#include "core_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,187 +13,187 @@
 
 static void a_try_enters_an_empty_queue(void **state)
 {
-    STAGE(s, 0);
-    s->a.only_try = true;
-    s->a.deadline_at_ms = 0; /* not looked at */
-    hold_a(s);
+    CORE_FIXTURE(f, 0);
+    f->a.only_try = true;
+    f->a.deadline_at_ms = 0; /* not looked at */
+    hold_a(f);
 }
 
 static void a_try_does_not_wait(void **state)
 {
-    STAGE(s, 0);
-    s->a.only_try = true;
-    enqueue_a_in(s, "x a1");
-    expect(s, "a REMOVE a1");
-    assert_string_equal(hf_acquisition_text(&s->a), "held by \"a stranger\"");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_EBUSY; a DONE");
+    CORE_FIXTURE(f, 0);
+    f->a.only_try = true;
+    enqueue_a_in(f, "x a1");
+    expect(f, "a REMOVE a1");
+    assert_string_equal(hf_acquisition_text(&f->a), "held by \"a stranger\"");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_EBUSY; a DONE");
 }
 
 static void a_try_gets_an_answer_in_time_or_ends(void **state)
 {
-    STAGE(s, 0);
-    s->a.only_try = true;
-    later(s, 2000);
-    enqueue_a(s);
-    suspended(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
-    expect(s, "STATE SUSPENDED");
-    at(s, 2000 + STAGE_CONNECT_MS - 1);
-    expect(s, "");
-    ring(s);
-    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
+    CORE_FIXTURE(f, 0);
+    f->a.only_try = true;
+    advance_to(f, 2000);
+    enqueue_a(f);
+    suspended(f);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
+    expect(f, "STATE SUSPENDED");
+    set_time(f, 2000 + CORE_CONNECT_MS - 1);
+    expect(f, "");
+    wake(f);
+    expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
 }
 
 /* ---------------------------------------------------------------- limits -- */
 
-static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
+static void fn31_fn69_a_deadline_in_the_queue_removes_then_reports(void **state)
 {
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 5000;
-    enqueue_a_in(s, "x y a1");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
-    at(s, 4999);
-    expect(s, "");
-    ring(s);
-    expect(s, "a UNWATCH y; a UNWATCH a1; a REMOVE a1");
-    assert_string_equal(hf_acquisition_text(&s->a),
+    CORE_FIXTURE(f, 0);
+    f->a.deadline_at_ms = 5000;
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
+    set_time(f, 4999);
+    expect(f, "");
+    wake(f);
+    expect(f, "a UNWATCH y; a UNWATCH a1; a REMOVE a1");
+    assert_string_equal(hf_acquisition_text(&f->a),
                         "waited 4000 ms; ahead: 2, held by \"a stranger\"");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ETIMEDOUT; a DONE");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
 }
 
 /* Whoever is told of something in the queue, and lists again, waits for what is
  * left of its time and not for all of it again. */
 static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
 {
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 1900;
-    enqueue_a_in(s, "w x y z a1");
-    expect(s, "a WAITING 4; a WATCH z; a WATCH a1");
-    at(s, 1300);
-    gone(s, "a WATCH z");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "w x y a1");
-    expect(s, "a WAITING 3; a WATCH y");
-    at(s, 1800);
-    gone(s, "a WATCH y");
-    expect(s, "a LIST");
-    listed(s, "a LIST", "w x a1");
-    expect(s, "a WAITING 2; a WATCH x");
-    at(s, 1899);
-    gone(s, "a WATCH x");
-    expect(s, "a LIST");
-    ring(s);
-    assert_int_equal(s->now_ms, 1900);
-    expect(s, "a UNWATCH a1; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ETIMEDOUT"); /* a list is under way */
+    CORE_FIXTURE(f, 0);
+    f->a.deadline_at_ms = 1900;
+    enqueue_a_in(f, "w x y z a1");
+    expect(f, "a WAITING 4; a WATCH z; a WATCH a1");
+    set_time(f, 1300);
+    gone(f, "a WATCH z");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "w x y a1");
+    expect(f, "a WAITING 3; a WATCH y");
+    set_time(f, 1800);
+    gone(f, "a WATCH y");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "w x a1");
+    expect(f, "a WAITING 2; a WATCH x");
+    set_time(f, 1899);
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    wake(f);
+    assert_int_equal(f->now_ms, 1900);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ETIMEDOUT"); /* a list is under way */
 }
 
 /* The link is down and the removal cannot be asked for: the owner hears after
  * HF_REMOVAL_WAIT_MS, and that a ticket may remain. */
 static void a_deadline_does_not_wait_for_a_link(void **state)
 {
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 5000;
-    queue_a(s);
-    suspended(s);
-    expect(s, "STATE SUSPENDED");
-    ring(s);
-    assert_int_equal(s->now_ms, 5000);
-    expect(s, "a UNWATCH x; a UNWATCH a1");
-    ring(s);
-    assert_int_equal(s->now_ms, 5000 + HF_REMOVAL_WAIT_MS);
-    expect(s, "a ENDED HF_ETIMEDOUT");
-    assert_true(s->a.may_remain);
+    CORE_FIXTURE(f, 0);
+    f->a.deadline_at_ms = 5000;
+    queue_a_behind_x(f);
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    wake(f);
+    assert_int_equal(f->now_ms, 5000);
+    expect(f, "a UNWATCH x; a UNWATCH a1");
+    wake(f);
+    assert_int_equal(f->now_ms, 5000 + HF_REMOVAL_WAIT_MS);
+    expect(f, "a ENDED HF_ETIMEDOUT");
+    assert_true(f->a.may_remain);
     assert_non_null(
-        strstr(hf_acquisition_text(&s->a), "its ticket may stay in the queue"));
-    at(s, 6100);
-    connected(s, 6100, true);
-    expect(s, "STATE CONNECTED; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a DONE");
+        strstr(hf_acquisition_text(&f->a), "its ticket may stay in the queue"));
+    set_time(f, 6100);
+    connected(f, 6100, true);
+    expect(f, "STATE CONNECTED; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a DONE");
 }
 
 static void the_first_connection_is_waited_for_until_its_limit(void **state)
 {
-    struct stage stage;
-    struct stage *s = &stage;
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
 
     (void)state;
-    stage_init(s, 0);
-    want(s, &s->a);
-    at(s, STAGE_START_MS + STAGE_CONNECT_MS - 1);
-    expect(s, "");
-    ring(s);
-    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
-    want(s, &s->b); /* it has a limit of its own */
-    ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + 2 * STAGE_CONNECT_MS);
-    expect(s, "b ENDED HF_EUNREACHABLE; b DONE");
+    core_fixture_init(f, 0);
+    want(f, &f->a);
+    set_time(f, CORE_START_MS + CORE_CONNECT_MS - 1);
+    expect(f, "");
+    wake(f);
+    expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
+    want(f, &f->b); /* it has a limit of its own */
+    wake(f);
+    assert_int_equal(f->now_ms, CORE_START_MS + 2 * CORE_CONNECT_MS);
+    expect(f, "b ENDED HF_EUNREACHABLE; b DONE");
 }
 
 static void a_deadline_without_any_connection_says_so(void **state)
 {
-    struct stage stage;
-    struct stage *s = &stage;
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
 
     (void)state;
-    stage_init(s, 0);
-    s->a.deadline_at_ms = 1500;
-    want(s, &s->a);
-    ring(s);
-    assert_int_equal(s->now_ms, 1500);
-    expect(s, "a ENDED HF_EUNREACHABLE; a DONE");
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "within 500 ms"));
+    core_fixture_init(f, 0);
+    f->a.deadline_at_ms = 1500;
+    want(f, &f->a);
+    wake(f);
+    assert_int_equal(f->now_ms, 1500);
+    expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "within 500 ms"));
 }
 
 static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
 {
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 3000;
-    later(s, 2000);
-    enqueue_a(s);
-    failed_as(s, "a ENQUEUE a1", HF_FAILURE_RETRY, HF_EUNREACHABLE,
+    CORE_FIXTURE(f, 0);
+    f->a.deadline_at_ms = 3000;
+    advance_to(f, 2000);
+    enqueue_a(f);
+    failed_as(f, "a ENQUEUE a1", HF_FAILURE_RETRY, HF_EUNREACHABLE,
               "a row is locked");
-    at(s, 2900);
-    expect(s, "a ENQUEUE a2");
-    ring(s);
-    assert_int_equal(s->now_ms, 3000);
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "a row is locked"));
-    at(s, 3000 + HF_REMOVAL_WAIT_MS);
-    expect(s, "a ENDED HF_ETIMEDOUT");
-    stage_drain(s);
+    set_time(f, 2900);
+    expect(f, "a ENQUEUE a2");
+    wake(f);
+    assert_int_equal(f->now_ms, 3000);
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "a row is locked"));
+    set_time(f, 3000 + HF_REMOVAL_WAIT_MS);
+    expect(f, "a ENDED HF_ETIMEDOUT");
+    core_fixture_drain(f);
 }
 
 static void a_lost_session_is_not_the_first_connection(void **state)
 {
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 90000;
-    session_lost(s, HF_ELOST);
-    want(s, &s->a);
-    expect(s, "STATE LOST");
-    ring(s);
-    assert_int_equal(s->now_ms, 90000);
-    expect(s, "a ENDED HF_ETIMEDOUT; a DONE");
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "LOST"));
+    CORE_FIXTURE(f, 0);
+    f->a.deadline_at_ms = 90000;
+    session_lost(f, HF_ELOST);
+    want(f, &f->a);
+    expect(f, "STATE LOST");
+    wake(f);
+    assert_int_equal(f->now_ms, 90000);
+    expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "LOST"));
 }
 
 static void first_but_never_proven_is_what_it_says(void **state)
 {
-    STAGE(s, 0);
-    at(s, 50000);
-    s->a.deadline_at_ms = 50100;
-    want(s, &s->a);
-    expect(s, "PROVE; a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a WAITING 0; a WATCH a1");
-    ring(s);
-    expect(s, "a UNWATCH a1; a REMOVE a1");
-    withdrawn(s, "a REMOVE a1", true);
-    expect(s, "a ENDED HF_ETIMEDOUT; a DONE");
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "not confirmed"));
+    CORE_FIXTURE(f, 0);
+    set_time(f, 50000);
+    f->a.deadline_at_ms = 50100;
+    want(f, &f->a);
+    expect(f, "PROVE; a ENQUEUE a1");
+    enqueued(f, "a ENQUEUE a1", "a1");
+    expect(f, "a WAITING 0; a WATCH a1");
+    wake(f);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "not confirmed"));
 }
 
 /* ------------------------------------------------------------ late ticks -- */
@@ -201,29 +201,29 @@ static void first_but_never_proven_is_what_it_says(void **state)
 /* What was due is not forgotten when another's event comes before the tick. */
 static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
 {
-    STAGE(s, 0);
-    hold_a(s);
-    later(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
-    want(s, &s->b);
-    expect(s, "b ENQUEUE b1");
-    ring(s);
-    expect(s, "a WATCH a1");
-    assert_int_equal(s->now_ms, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    advance_to(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
+    want(f, &f->b);
+    expect(f, "b ENQUEUE b1");
+    wake(f);
+    expect(f, "a WATCH a1");
+    assert_int_equal(f->now_ms, CORE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
 }
 
 static void
 an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
 {
-    STAGE(s, 0);
-    enqueue_a(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
-    expect(s, "");
-    later(s, hf_core_wake_at_ms(&s->core) + 1);
-    s->b.queue = "another";
-    want(s, &s->b);
-    expect(s, "b ENQUEUE b1");
-    ring(s);
-    expect(s, "a ENQUEUE a2");
+    CORE_FIXTURE(f, 0);
+    enqueue_a(f);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
+    expect(f, "");
+    advance_to(f, hf_core_wake_at_ms(&f->core) + 1);
+    f->b.queue = "another";
+    want(f, &f->b);
+    expect(f, "b ENQUEUE b1");
+    wake(f);
+    expect(f, "a ENQUEUE a2");
 }
 
 int main(void)
@@ -233,7 +233,7 @@ int main(void)
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
         cmocka_unit_test(
-            fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells),
+            fn31_fn69_a_deadline_in_the_queue_removes_then_reports),
         cmocka_unit_test(fn64_those_who_leave_in_front_put_no_deadline_off),
         cmocka_unit_test(a_deadline_does_not_wait_for_a_link),
         cmocka_unit_test(the_first_connection_is_waited_for_until_its_limit),

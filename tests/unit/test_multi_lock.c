@@ -9,75 +9,75 @@
 #include <cmocka.h>
 
 #include "core/multi_lock.h"
-#include "stage.h"
+#include "core_fixture.h"
 
 /* a holds the first lock by b, and waits for the second one behind x, by c. */
-static void take_first(struct stage *s, struct hf_multi_lock *multi_lock)
+static void take_first(struct core_fixture *f, struct hf_multi_lock *multi_lock)
 {
-    stage_connected(s, HF_ENGINE_GONE_ADMITS);
-    s->b.queue = "one";
-    s->c.queue = "two";
-    *multi_lock = (struct hf_multi_lock){.children = &s->b, .count = 2};
-    hf_acquisition_use_multi_lock(&s->a, multi_lock);
-    want(s, &s->a);
-    expect(s, "b ENQUEUE b1");
-    enqueued(s, "b ENQUEUE b1", "b1");
-    expect(s, "c ENQUEUE c1");
-    enqueued(s, "c ENQUEUE c1", "x c1");
-    expect(s, "a WAITING 1; c WATCH x; c WATCH c1");
-    watching(s, "c WATCH x");
-    watching(s, "c WATCH c1");
-    ring(s);
-    expect(s, "b WATCH b1");
-    watching(s, "b WATCH b1");
+    core_fixture_connected(f, HF_ENGINE_GONE_ADMITS);
+    f->b.queue = "one";
+    f->c.queue = "two";
+    *multi_lock = (struct hf_multi_lock){.children = &f->b, .count = 2};
+    hf_acquisition_use_multi_lock(&f->a, multi_lock);
+    want(f, &f->a);
+    expect(f, "b ENQUEUE b1");
+    enqueued(f, "b ENQUEUE b1", "b1");
+    expect(f, "c ENQUEUE c1");
+    enqueued(f, "c ENQUEUE c1", "x c1");
+    expect(f, "a WAITING 1; c WATCH x; c WATCH c1");
+    watching(f, "c WATCH x");
+    watching(f, "c WATCH c1");
+    wake(f);
+    expect(f, "b WATCH b1");
+    watching(f, "b WATCH b1");
 }
 
-#define TAKEN(s)                                                               \
+#define TAKEN(f)                                                               \
     struct hf_multi_lock multi_lock_;                                          \
-    struct stage stage_;                                                       \
-    struct stage *s = &stage_;                                                 \
+    struct core_fixture core_fixture_;                                         \
+    struct core_fixture *f = &core_fixture_;                                   \
     (void)state;                                                               \
-    take_first(s, &multi_lock_)
+    take_first(f, &multi_lock_)
 
 static void a_lost_child_has_all_of_them_taken_again(void **state)
 {
-    TAKEN(s);
-    gone(s, "b WATCH b1");
-    expect(s, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
-    assert_true(hf_acquisition_is_waiting(&s->a));
-    withdrawn(s, "c REMOVE c1", true);
-    expect(s, "b ENQUEUE b2");
-    enqueued(s, "b ENQUEUE b2", "b2");
-    expect(s, "c ENQUEUE c2");
-    enqueued(s, "c ENQUEUE c2", "c2");
-    expect(s, "a GRANTED");
-    assert_int_equal(s->a.displaced, 1);
+    TAKEN(f);
+    gone(f, "b WATCH b1");
+    expect(f, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
+    assert_true(hf_acquisition_is_waiting(&f->a));
+    removed(f, "c REMOVE c1", true);
+    expect(f, "b ENQUEUE b2");
+    enqueued(f, "b ENQUEUE b2", "b2");
+    expect(f, "c ENQUEUE c2");
+    enqueued(f, "c ENQUEUE c2", "c2");
+    expect(f, "a GRANTED");
+    assert_int_equal(f->a.displaced, 1);
 }
 
 /* It stays in the queue until the session is over, and there is no end to wait
  * for. */
 static void a_ticket_that_may_not_be_taken_out_ends_the_wait(void **state)
 {
-    TAKEN(s);
-    gone(s, "b WATCH b1");
-    expect(s, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
-    failed_as(s, "c REMOVE c1", HF_FAILURE_FATAL, HF_EDENIED, "no deletes");
-    expect(s, "");
-    at(s, s->now_ms + HF_REMOVAL_WAIT_MS); /* it is tried on meanwhile */
-    expect(s, "c REMOVE c1; a ENDED HF_EDENIED");
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "no deletes"));
-    assert_non_null(strstr(hf_acquisition_text(&s->a), "may stay"));
+    TAKEN(f);
+    gone(f, "b WATCH b1");
+    expect(f, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
+    failed_as(f, "c REMOVE c1", HF_FAILURE_FATAL, HF_EDENIED, "no deletes");
+    expect(f, "");
+    set_time(f, f->now_ms + HF_REMOVAL_WAIT_MS); /* it is tried on meanwhile */
+    expect(f, "c REMOVE c1; a ENDED HF_EDENIED");
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "no deletes"));
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "may stay"));
 }
 
 static void a_cancel_ends_a_roll_back(void **state)
 {
-    TAKEN(s);
-    gone(s, "b WATCH b1");
-    expect(s, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
-    cancel(s, &s->a);
-    expect(s, "");
-    withdrawn(s, "c REMOVE c1", true);
-    expect(s, "a ENDED HF_ECANCELLED; a DONE");
+    TAKEN(f);
+    gone(f, "b WATCH b1");
+    expect(f, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
+    cancel(f, &f->a);
+    expect(f, "");
+    removed(f, "c REMOVE c1", true);
+    expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
 int main(void)

@@ -8,25 +8,27 @@
 
 #include <cmocka.h>
 
-#include "desk.h"
+#include "operation_fixture.h"
 
-static void begin(struct desk *s, enum hf_request_kind kind, uint64_t wait_ms)
+static void begin(struct operation_fixture *s, enum hf_request_kind kind,
+                  uint64_t wait_ms)
 {
-    desk_init(s, kind, "q", wait_ms);
+    operation_fixture_init(s, kind, "q", wait_ms);
     s->operation.ticket.bytes[0] = 7;
 }
 
-static void answer(struct desk *s, struct hf_event event)
+static void answer(struct operation_fixture *s, struct hf_event event)
 {
     assert_non_null(s->request);
     event.as.answer.request = s->request;
     if (event.as.answer.text == NULL)
         event.as.answer.text = "for a reason";
     s->request = NULL;
-    desk_step(s, event);
+    operation_fixture_step(s, event);
 }
 
-static void failed(struct desk *s, enum hf_failure failure, hf_status status)
+static void failed(struct operation_fixture *s, enum hf_failure failure,
+                   hf_status status)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
 
@@ -36,32 +38,32 @@ static void failed(struct desk *s, enum hf_failure failure, hf_status status)
 }
 
 /* Let it be the moment the core asked to be woken. */
-static void ring(struct desk *s)
+static void ring(struct operation_fixture *s)
 {
     uint64_t at_ms = hf_core_wake_at_ms(&s->core);
 
     assert_true(at_ms != HF_FOREVER);
     if (at_ms > s->now_ms)
         s->now_ms = at_ms;
-    desk_step(s, (struct hf_event){.kind = HF_EVENT_TICK});
+    operation_fixture_step(s, (struct hf_event){.kind = HF_EVENT_TICK});
 }
 
 /* ---------------------------------------------------------------------- */
 
 static void it_is_asked_once_there_is_a_session(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_inquire(&s);
+    operation_fixture_start(&s);
     assert_null(s.request);
-    desk_connect(&s, false);
+    operation_fixture_connect(&s, false);
     assert_non_null(s.request);
     assert_true(s.request->detailed);
     assert_string_equal(s.request->queue, "q");
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
 }
 
 static void it_says_what_was_found(void **state)
@@ -71,18 +73,18 @@ static void it_says_what_was_found(void **state)
         enum hf_event_kind answer;
     } rows[] = {{HF_REQUEST_REMOVE, HF_EVENT_REMOVED},
                 {HF_REQUEST_REVOKE, HF_EVENT_REVOKE_SENT}};
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         begin(&s, rows[i / 2].kind, HF_FOREVER);
-        desk_connect(&s, false);
-        desk_inquire(&s);
+        operation_fixture_connect(&s, false);
+        operation_fixture_start(&s);
         assert_int_equal(s.request->ticket.bytes[0], 7);
         assert_false(s.request->detailed);
         answer(&s, (struct hf_event){.kind = rows[i / 2].answer,
                                      .as.answer.found = i % 2 == 0});
-        desk_expect_end(&s, HF_OK);
+        operation_fixture_expect_end(&s, HF_OK);
         assert_int_equal(s.operation.found, i % 2 == 0);
     }
 }
@@ -90,12 +92,12 @@ static void it_says_what_was_found(void **state)
 /* As often as need be: no policy but the deadline ends it. */
 static void it_is_asked_again(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_REMOVE, HF_FOREVER);
-    desk_connect(&s, false);
-    desk_inquire(&s);
+    operation_fixture_connect(&s, false);
+    operation_fixture_start(&s);
     for (unsigned i = 1; i <= 20; i++) {
         assert_int_equal(s.requests, i);
         failed(&s, HF_FAILURE_RETRY, HF_EPROTOCOL);
@@ -104,154 +106,155 @@ static void it_is_asked_again(void **state)
         ring(&s);
     }
     answer(&s, (struct hf_event){.kind = HF_EVENT_REMOVED});
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
     assert_false(s.operation.found);
 }
 
 /* Perhaps it was us who took it out. */
 static void what_may_have_been_found_was_found(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_REMOVE, HF_FOREVER);
-    desk_connect(&s, false);
-    desk_inquire(&s);
+    operation_fixture_connect(&s, false);
+    operation_fixture_start(&s);
     failed(&s, HF_FAILURE_UNSURE, HF_EUNREACHABLE);
     ring(&s);
     answer(&s, (struct hf_event){.kind = HF_EVENT_REMOVED});
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
     assert_true(s.operation.found);
 }
 
 static void what_will_not_happen_ends_it(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_REVOKE, HF_FOREVER);
-    desk_connect(&s, false);
-    desk_inquire(&s);
+    operation_fixture_connect(&s, false);
+    operation_fixture_start(&s);
     failed(&s, HF_FAILURE_FATAL, HF_EDENIED);
-    desk_expect_end(&s, HF_EDENIED);
+    operation_fixture_expect_end(&s, HF_EDENIED);
     assert_string_equal(s.operation.text, "for a reason");
 }
 
 static void it_waits_out_a_lost_link_and_a_lost_session(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_connect(&s, false);
-    desk_inquire(&s);
+    operation_fixture_connect(&s, false);
+    operation_fixture_start(&s);
     failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                                    .as.answer.status = HF_ELOST});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                                 .as.answer.status = HF_ELOST});
     s.now_ms += 60000;
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_TICK});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_TICK});
     assert_null(s.request);
-    desk_connect(&s, false);
+    operation_fixture_connect(&s, false);
     assert_non_null(s.request);
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
-    desk_expect_end(&s, HF_OK);
+    operation_fixture_expect_end(&s, HF_OK);
 }
 
 static void a_deadline_does_not_wait_for_the_engine(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, 500);
-    desk_connect(&s, false);
-    desk_inquire(&s);
+    operation_fixture_connect(&s, false);
+    operation_fixture_start(&s);
     ring(&s);
-    assert_int_equal(s.now_ms, DESK_START_MS + 500);
+    assert_int_equal(s.now_ms, OPERATION_START_MS + 500);
     assert_int_equal(s.answered, 1);
     assert_int_equal(s.operation.status, HF_ETIMEDOUT);
     assert_int_equal(s.finished, 0); /* the engine has its request still */
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
-    desk_expect_end(&s, HF_ETIMEDOUT);
+    operation_fixture_expect_end(&s, HF_ETIMEDOUT);
 }
 
 static void without_a_connection_it_ends_as_an_acquire_does(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_inquire(&s);
+    operation_fixture_start(&s);
     ring(&s);
-    assert_int_equal(s.now_ms, DESK_START_MS + DESK_CONNECT_MS);
-    desk_expect_end(&s, HF_EUNREACHABLE);
+    assert_int_equal(s.now_ms, OPERATION_START_MS + OPERATION_CONNECT_MS);
+    operation_fixture_expect_end(&s, HF_EUNREACHABLE);
     assert_non_null(strstr(s.operation.text, "sim:here"));
 }
 
 static void a_wrong_password_ends_it_at_once(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_inquire(&s);
-    desk_step(
+    operation_fixture_start(&s);
+    operation_fixture_step(
         &s, (struct hf_event){.kind = HF_EVENT_CONNECTION_ERROR,
                               .as.connection_error = {.text = "wrong password",
                                                       .status = HF_EDENIED,
                                                       .final = true}});
     ring(&s);
-    assert_int_equal(s.now_ms, DESK_START_MS);
-    desk_expect_end(&s, HF_EDENIED);
+    assert_int_equal(s.now_ms, OPERATION_START_MS);
+    operation_fixture_expect_end(&s, HF_EDENIED);
     assert_non_null(strstr(s.operation.text, "sim:here: wrong password"));
 }
 
 static void a_close_ends_it(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_inquire(&s);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
-    desk_expect_end(&s, HF_ECLOSED);
+    operation_fixture_start(&s);
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    operation_fixture_expect_end(&s, HF_ECLOSED);
 
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
-    desk_inquire(&s);
-    desk_expect_end(&s, HF_ECLOSED);
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    operation_fixture_start(&s);
+    operation_fixture_expect_end(&s, HF_ECLOSED);
 }
 
 static void a_close_leaves_the_engine_its_request(void **state)
 {
     struct hf_request *asked;
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_connect(&s, false);
-    desk_inquire(&s);
+    operation_fixture_connect(&s, false);
+    operation_fixture_start(&s);
     asked = s.request;
     s.request = NULL; /* that of the END comes */
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
     assert_int_equal(s.operation.status, HF_ECLOSED);
     assert_int_equal(s.finished, 0);
     s.request = asked;
     failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
-    desk_expect_end(&s, HF_ECLOSED);
+    operation_fixture_expect_end(&s, HF_ECLOSED);
 }
 
 static void a_session_that_is_refused_for_good_ends_it(void **state)
 {
-    struct desk s;
+    struct operation_fixture s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    desk_inquire(&s);
-    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                                    .as.answer = {.status = HF_EDENIED,
-                                                  .text = "wrong password"}});
-    desk_expect_end(&s, HF_EDENIED);
+    operation_fixture_start(&s);
+    operation_fixture_step(
+        &s, (struct hf_event){
+                .kind = HF_EVENT_SESSION_LOST,
+                .as.answer = {.status = HF_EDENIED, .text = "wrong password"}});
+    operation_fixture_expect_end(&s, HF_EDENIED);
     assert_string_equal(s.operation.text, "wrong password");
 }
 

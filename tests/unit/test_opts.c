@@ -11,13 +11,13 @@
 #include "host/opts_compat.h"
 
 /* As of three releases. */
-struct first {
+struct first_opts {
     size_t size;
     uint64_t a;
     uint32_t b; /* and padding, in most ABIs */
 };
 
-struct opts {
+struct test_opts {
     size_t size;
     uint64_t a;
     uint32_t b;
@@ -25,23 +25,23 @@ struct opts {
     uint64_t d;
 };
 
-struct later {
-    struct opts opts;
+struct later_opts {
+    struct test_opts test_opts;
     uint64_t e;
     uint64_t f;
 };
 
-static const struct opts defaults = {sizeof(struct opts), 1, 2, 3, 4};
+static const struct test_opts defaults = {sizeof(struct test_opts), 1, 2, 3, 4};
 
 static const struct hf_opts_type type = {
     .initialiser = "OPTS_INIT",
-    .first_bytes = offsetof(struct first, b) + sizeof(uint32_t),
-    .bytes = sizeof(struct opts),
+    .first_bytes = offsetof(struct first_opts, b) + sizeof(uint32_t),
+    .bytes = sizeof(struct test_opts),
     .defaults = &defaults,
 };
 
-static void check(const struct opts *taken, uint64_t a, uint32_t b, uint64_t c,
-                  uint64_t d)
+static void check(const struct test_opts *taken, uint64_t a, uint32_t b,
+                  uint64_t c, uint64_t d)
 {
     assert_int_equal(taken->size, sizeof(*taken));
     assert_int_equal(taken->a, a);
@@ -53,7 +53,7 @@ static void check(const struct opts *taken, uint64_t a, uint32_t b, uint64_t c,
 static void nothing_given_is_all_defaults(void **state)
 {
     struct hf_error error;
-    struct opts taken;
+    struct test_opts taken;
 
     (void)state;
     assert_int_equal(hf_opts_copy(&type, NULL, &taken, &error), HF_OK);
@@ -64,8 +64,8 @@ static void nothing_given_is_all_defaults(void **state)
 static void what_is_smaller_is_filled_up(void **state)
 {
     struct hf_error error;
-    struct first given;
-    struct opts taken;
+    struct first_opts given;
+    struct test_opts taken;
 
     (void)state;
     memset(&given, 0xff, sizeof(given));
@@ -81,9 +81,9 @@ static void what_is_smaller_is_filled_up(void **state)
 
 static void one_between_sets_what_it_has(void **state)
 {
-    struct opts given = {offsetof(struct opts, d), 10, 20, 30, 40};
+    struct test_opts given = {offsetof(struct test_opts, d), 10, 20, 30, 40};
     struct hf_error error;
-    struct opts taken;
+    struct test_opts taken;
 
     (void)state;
     assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
@@ -95,14 +95,14 @@ static void one_between_sets_what_it_has(void **state)
 
 static void what_is_larger_must_end_in_zeros(void **state)
 {
-    struct later given = {{sizeof(given), 10, 20, 30, 40}, 0, 0};
+    struct later_opts given = {{sizeof(given), 10, 20, 30, 40}, 0, 0};
     struct hf_error error;
-    struct opts taken;
+    struct test_opts taken;
 
     (void)state;
     assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 30, 40);
-    for (size_t i = sizeof(given.opts); i < sizeof(given); i++) {
+    for (size_t i = sizeof(given.test_opts); i < sizeof(given); i++) {
         ((unsigned char *)&given)[i] = 1;
         assert_int_equal(hf_opts_copy(&type, &given, &taken, &error),
                          HF_EUNSUPPORTED);
@@ -119,7 +119,7 @@ static void what_is_no_size_is_refused(void **state)
     const size_t sizes[] = {0, 1, type.first_bytes - 1, HF_OPTS_BYTES_MAX + 1,
                             SIZE_MAX};
     struct hf_error error;
-    struct opts taken;
+    struct test_opts taken;
 
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -139,7 +139,7 @@ static void the_largest_is_taken(void **state)
         unsigned char bytes[HF_OPTS_BYTES_MAX];
     } given = {.size = sizeof(given)};
     struct hf_error error;
-    struct opts taken;
+    struct test_opts taken;
 
     (void)state;
     assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);

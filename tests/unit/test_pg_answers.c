@@ -24,7 +24,7 @@ static struct {
     struct hf_ticket first;
     struct hf_store_notice notice;
     char queue[64];
-} told;
+} events;
 
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms)
@@ -32,15 +32,15 @@ void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
     (void)leased;
     (void)call;
     (void)now_ms;
-    told.answers++;
-    told.ok = answer->ok;
-    told.failure = answer->failure;
-    told.count = answer->count;
-    told.missing = 0;
+    events.answers++;
+    events.ok = answer->ok;
+    events.failure = answer->failure;
+    events.count = answer->count;
+    events.missing = 0;
     for (size_t i = 0; i < answer->count; i++)
-        told.missing += answer->leases[i].missing;
+        events.missing += answer->leases[i].missing;
     if (answer->count > 0)
-        told.first = answer->tickets[0];
+        events.first = answer->tickets[0];
 }
 
 void hf_leased_notice(struct hf_leased *leased,
@@ -48,9 +48,9 @@ void hf_leased_notice(struct hf_leased *leased,
 {
     (void)leased;
     (void)now_ms;
-    told.notices++;
-    told.notice = *notice;
-    (void)snprintf(told.queue, sizeof told.queue, "%s", notice->queue);
+    events.notices++;
+    events.notice = *notice;
+    (void)snprintf(events.queue, sizeof events.queue, "%s", notice->queue);
 }
 
 uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
@@ -131,7 +131,7 @@ static bool answer_in_doubt(struct hf_store_call *call, PGresult *result,
     char why[HF_PG_TEXT_BYTES] = "";
     bool sense;
 
-    memset(&told, 0, sizeof told);
+    memset(&events, 0, sizeof events);
     sense = hf_pg_answer_call(&store, call, result, doubt, why);
     assert_int_equal(sense, why[0] == '\0');
     PQclear(result);
@@ -157,12 +157,12 @@ static void a_ticket_is_read(void **state)
     put_four(result, 1, 8, 3);
     put(result, 1, 9, "me", 2);
     assert_true(answer_to(&call, result));
-    assert_true(told.ok);
-    assert_int_equal(told.count, 1);
-    assert_memory_equal(told.first.id.bytes, "0123456789abcdef", 16);
-    assert_int_equal(told.first.sequence, UINT64_C(1) << 40);
-    assert_int_equal(told.first.kind, HF_TICKET_READ);
-    assert_int_equal(told.first.weight, 3);
+    assert_true(events.ok);
+    assert_int_equal(events.count, 1);
+    assert_memory_equal(events.first.id.bytes, "0123456789abcdef", 16);
+    assert_int_equal(events.first.sequence, UINT64_C(1) << 40);
+    assert_int_equal(events.first.kind, HF_TICKET_READ);
+    assert_int_equal(events.first.weight, 3);
     assert_int_equal(store.server_ms, 1000);
 }
 
@@ -175,7 +175,7 @@ static void a_kind_of_later_is_in_everybodys_way(void **state)
     put(result, 1, 5, "0123456789abcdef", 16);
     put_four(result, 1, 7, 4711);
     assert_true(answer_to(&call, result));
-    assert_int_equal(told.first.kind, HF_TICKET_EXCLUSIVE);
+    assert_int_equal(events.first.kind, HF_TICKET_EXCLUSIVE);
 }
 
 static void what_a_renewal_does_not_name_is_missing(void **state)
@@ -191,12 +191,12 @@ static void what_a_renewal_does_not_name_is_missing(void **state)
 
     (void)state;
     assert_true(answer_to(&call, result));
-    assert_int_equal(told.missing, 3);
+    assert_int_equal(events.missing, 3);
     result = head_of(0, 7);
     put(result, 0, 4, (const struct hf_ticket_id[]){ids[2], ids[0]}, 32);
     assert_true(answer_to(&call, result));
-    assert_int_equal(told.missing, 1);
-    assert_int_equal(told.first.id.bytes[0], 2);
+    assert_int_equal(events.missing, 1);
+    assert_int_equal(events.first.id.bytes[0], 2);
 }
 
 static void what_came_late_may_be_tried_again(void **state)
@@ -205,8 +205,8 @@ static void what_came_late_may_be_tried_again(void **state)
 
     (void)state;
     assert_true(answer_to(&call, head_of(1, 7)));
-    assert_int_equal(told.answers, 1);
-    assert_false(told.ok);
+    assert_int_equal(events.answers, 1);
+    assert_false(events.ok);
 }
 
 static void what_was_not_committed_for_sure_is_unsure(void **state)
@@ -216,12 +216,12 @@ static void what_was_not_committed_for_sure_is_unsure(void **state)
 
     (void)state;
     assert_true(answer_in_doubt(&enqueue, head_of(0, 7), "no standby has it"));
-    assert_int_equal(told.answers, 1);
-    assert_false(told.ok);
-    assert_int_equal(told.failure, HF_FAILURE_UNSURE);
+    assert_int_equal(events.answers, 1);
+    assert_false(events.ok);
+    assert_int_equal(events.failure, HF_FAILURE_UNSURE);
     assert_true(answer_in_doubt(&list, head_of(0, 7), "no standby has it"));
-    assert_false(told.ok);
-    assert_int_equal(told.failure, HF_FAILURE_RETRY);
+    assert_false(events.ok);
+    assert_int_equal(events.failure, HF_FAILURE_RETRY);
 }
 
 static void nonsense_is_no_answer(void **state)
@@ -246,7 +246,7 @@ static void nonsense_is_no_answer(void **state)
     result = head_of(0, 7);
     put_eight(result, 1, 6, 1);
     assert_false(answer_to(&call, result)); /* no id */
-    assert_int_equal(told.answers, 0);
+    assert_int_equal(events.answers, 0);
 }
 
 /* --------------------------------------------------------------- notices -- */
@@ -259,26 +259,26 @@ static unsigned notices_of(const char *text)
     PGnotify notify = {.extra = extra};
 
     (void)snprintf(extra, sizeof extra, "%s", text);
-    memset(&told, 0, sizeof told);
+    memset(&events, 0, sizeof events);
     hf_pg_notice(&store, &notify);
-    return told.notices;
+    return events.notices;
 }
 
 static void notices_are_read(void **state)
 {
     (void)state;
     assert_int_equal(notices_of("gone " ID " 0 612f62"), 1);
-    assert_int_equal(told.notice.kind, HF_STORE_GONE);
-    assert_int_equal(told.notice.ticket_kind, 0);
-    assert_int_equal(told.notice.ticket.bytes[0], 1);
-    assert_string_equal(told.queue, "a/b");
+    assert_int_equal(events.notice.kind, HF_STORE_GONE);
+    assert_int_equal(events.notice.ticket_kind, 0);
+    assert_int_equal(events.notice.ticket.bytes[0], 1);
+    assert_string_equal(events.queue, "a/b");
     assert_int_equal(notices_of("gone " ID " 3 61"), 1);
-    assert_int_equal(told.notice.ticket_kind, HF_TICKET_WRITE);
+    assert_int_equal(events.notice.ticket_kind, HF_TICKET_WRITE);
     assert_int_equal(notices_of("revoked " ID " 12 61"), 1);
-    assert_int_equal(told.notice.kind, HF_STORE_REVOKED);
-    assert_int_equal(told.notice.revoked, 12);
+    assert_int_equal(events.notice.kind, HF_STORE_REVOKED);
+    assert_int_equal(events.notice.revoked, 12);
     assert_int_equal(notices_of("changed 61"), 1);
-    assert_int_equal(told.notice.kind, HF_STORE_CHANGED);
+    assert_int_equal(events.notice.kind, HF_STORE_CHANGED);
 }
 
 static void a_notice_that_makes_no_sense_is_passed_over(void **state)
@@ -314,7 +314,7 @@ static void a_notice_that_makes_no_sense_is_passed_over(void **state)
 }
 
 /* What nobody has heard of is not tried again. */
-static void troubles_are_told_apart_by_their_state(void **state)
+static void connection_errors_are_distinguished_by_their_state(void **state)
 {
     (void)state;
     assert_int_equal(hf_pg_failure("42501").status, HF_EDENIED);
@@ -326,7 +326,7 @@ static void troubles_are_told_apart_by_their_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(troubles_are_told_apart_by_their_state),
+        cmocka_unit_test(connection_errors_are_distinguished_by_their_state),
         cmocka_unit_test(a_ticket_is_read),
         cmocka_unit_test(a_kind_of_later_is_in_everybodys_way),
         cmocka_unit_test(what_a_renewal_does_not_name_is_missing),

@@ -29,16 +29,16 @@
 static struct hf_engine engine;
 static struct hf_store store;
 static struct hf_store_call calls[2];
-static char told[256];
+static char events[256];
 
 /* ------------------------------------------------- in place of the machine */
 
-static void say(const char *word)
+static void add_server_message(const char *word)
 {
-    size_t used = strlen(told);
+    size_t used = strlen(events);
 
-    (void)snprintf(told + used, sizeof told - used, "%s%s", used > 0 ? " " : "",
-                   word);
+    (void)snprintf(events + used, sizeof events - used, "%s%s",
+                   used > 0 ? " " : "", word);
 }
 
 void __wrap_hf_leased_answered(struct hf_leased *leased,
@@ -57,7 +57,7 @@ void __wrap_hf_leased_answered(struct hf_leased *leased,
     (void)now_ms;
     (void)snprintf(word, sizeof word, "%d:%s", (int)(call - calls),
                    answer->ok ? "OK" : failures[answer->failure]);
-    say(word);
+    add_server_message(word);
 }
 
 void __wrap_hf_leased_down(struct hf_leased *leased, hf_status status,
@@ -68,7 +68,7 @@ void __wrap_hf_leased_down(struct hf_leased *leased, hf_status status,
     (void)leased;
     (void)now_ms;
     assert_true(why[0] != '\0');
-    say(status == HF_EPROTOCOL ? "NONSENSE" : "DOWN");
+    add_server_message(status == HF_EPROTOCOL ? "NONSENSE" : "DOWN");
 }
 
 void __wrap_hf_leased_notice(struct hf_leased *leased,
@@ -81,7 +81,7 @@ void __wrap_hf_leased_notice(struct hf_leased *leased,
     (void)leased;
     (void)notice;
     (void)now_ms;
-    say("NOTICE");
+    add_server_message("NOTICE");
 }
 
 static uint64_t now_ms(void *host)
@@ -92,33 +92,33 @@ static uint64_t now_ms(void *host)
 
 /* -------------------------------------------------------------- messages -- */
 
-struct message {
+struct pg_message {
     char bytes[MESSAGE_BYTES];
     size_t count;
 };
 
-static void add(struct message *to, const void *bytes, size_t count)
+static void add(struct pg_message *to, const void *bytes, size_t count)
 {
     assert_true(to->count + count <= sizeof to->bytes);
     memcpy(to->bytes + to->count, bytes, count);
     to->count += count;
 }
 
-static void add_two(struct message *to, uint16_t number)
+static void add_two(struct pg_message *to, uint16_t number)
 {
     number = htobe16(number);
     add(to, &number, sizeof number);
 }
 
-static void add_four(struct message *to, uint32_t number)
+static void add_four(struct pg_message *to, uint32_t number)
 {
     number = htobe32(number);
     add(to, &number, sizeof number);
 }
 
 /* One message, framed. */
-static void add_message(struct message *to, char kind,
-                        const struct message *body)
+static void add_message(struct pg_message *to, char kind,
+                        const struct pg_message *body)
 {
     add(to, &kind, 1);
     add_four(to, (uint32_t)body->count + 4);
@@ -127,11 +127,11 @@ static void add_message(struct message *to, char kind,
 
 enum { COLUMNS = 14 };
 
-static void add_columns(struct message *to)
+static void add_columns(struct pg_message *to)
 {
     static const uint32_t types[COLUMNS] = {23, 20, 23, 16, 17, 2950, 20,
                                             23, 23, 17, 20, 23, 20,   23};
-    struct message body = {.count = 0};
+    struct pg_message body = {.count = 0};
 
     add_two(&body, COLUMNS);
     for (size_t i = 0; i < COLUMNS; i++) {
@@ -147,9 +147,9 @@ static void add_columns(struct message *to)
 }
 
 /* The head of an answer, and nothing behind it. */
-static void add_head(struct message *to)
+static void add_head(struct pg_message *to)
 {
-    struct message body = {.count = 0};
+    struct pg_message body = {.count = 0};
 
     add_two(&body, COLUMNS);
     add_four(&body, 4);
@@ -164,10 +164,10 @@ static void add_head(struct message *to)
     add_message(to, 'D', &body);
 }
 
-static void add_rows(struct message *to)
+static void add_rows(struct pg_message *to)
 {
-    const struct message nothing = {.count = 0};
-    struct message tag = {.count = 0};
+    const struct pg_message nothing = {.count = 0};
+    struct pg_message tag = {.count = 0};
 
     add(&tag, "SELECT 1", 9);
     add_message(to, '2', &nothing);
@@ -176,10 +176,11 @@ static void add_rows(struct message *to)
     add_message(to, 'C', &tag);
 }
 
-static void add_said(struct message *to, char kind, const char *severity,
-                     const char *state, const char *file)
+static void add_message_text(struct pg_message *to, char kind,
+                             const char *severity, const char *state,
+                             const char *file)
 {
-    struct message body = {.count = 0};
+    struct pg_message body = {.count = 0};
 
     add(&body, "V", 1);
     add(&body, severity, strlen(severity) + 1);
@@ -192,9 +193,9 @@ static void add_said(struct message *to, char kind, const char *severity,
     add_message(to, kind, &body);
 }
 
-static void add_notification(struct message *to)
+static void add_notification(struct pg_message *to)
 {
-    struct message body = {.count = 0};
+    struct pg_message body = {.count = 0};
 
     add_four(&body, BACKEND);
     add(&body, "channel", 8);
@@ -202,9 +203,9 @@ static void add_notification(struct message *to)
     add_message(to, 'A', &body);
 }
 
-static void add_letter(struct message *to, char letter)
+static void add_letter(struct pg_message *to, char letter)
 {
-    struct message body = {.bytes = "I", .count = 1};
+    struct pg_message body = {.bytes = "I", .count = 1};
 
     switch (letter) {
     case 'C':
@@ -214,13 +215,13 @@ static void add_letter(struct message *to, char letter)
         add_message(to, 'Z', &body);
         break;
     case 'E':
-        add_said(to, 'E', "ERROR", "53100", "trigger.c");
+        add_message_text(to, 'E', "ERROR", "53100", "trigger.c");
         break;
     case 'W':
-        add_said(to, 'N', "WARNING", "01000", "syncrep.c");
+        add_message_text(to, 'N', "WARNING", "01000", "syncrep.c");
         break;
     case 'w':
-        add_said(to, 'N', "WARNING", "01000", "varsup.c");
+        add_message_text(to, 'N', "WARNING", "01000", "varsup.c");
         break;
     case 'A':
         add_notification(to);
@@ -262,17 +263,17 @@ static int end_all(void **state)
     return rmdir(directory);
 }
 
-static void put(const struct message *message, size_t from, size_t count)
+static void put(const struct pg_message *message, size_t from, size_t count)
 {
     assert_int_equal(send(server, message->bytes + from, count, MSG_NOSIGNAL),
                      count);
 }
 
 /* What a server says to one who needs no password. */
-static void greet(void)
+static void connect_step(void)
 {
-    struct message hello = {.count = 0};
-    struct message body = {.count = 0};
+    struct pg_message hello = {.count = 0};
+    struct pg_message body = {.count = 0};
     char startup[512];
 
     server = accept(listener, NULL, NULL);
@@ -295,7 +296,7 @@ static PGconn *connect_to_server(void)
     assert_non_null(conn);
     for (int i = 0; i < 10 && PQconnectPoll(conn) == PGRES_POLLING_WRITING; i++)
         ;
-    greet();
+    connect_step();
     for (int i = 0; i < 10 && PQconnectPoll(conn) == PGRES_POLLING_READING; i++)
         ;
     assert_int_equal(PQstatus(conn), CONNECTION_OK);
@@ -306,7 +307,7 @@ static PGconn *connect_to_server(void)
 static int begin(void **state)
 {
     (void)state;
-    told[0] = '\0';
+    events[0] = '\0';
     memset(&store, 0, sizeof store);
     engine.host.now_ms = now_ms;
     store.engine = &engine;
@@ -345,7 +346,7 @@ static void call(enum hf_store_call_kind kind)
 /* The server sends it, ${step} bytes at a time; what is told then. */
 static void sends(const char *letters, size_t step, const char *expected)
 {
-    struct message message = {.count = 0};
+    struct pg_message message = {.count = 0};
 
     for (; *letters != '\0' && *letters != 'X'; letters++)
         add_letter(&message, *letters);
@@ -360,8 +361,8 @@ static void sends(const char *letters, size_t step, const char *expected)
         if (store.conn != NULL)
             hf_pg_calls_read(&store);
     }
-    assert_string_equal(told, expected);
-    told[0] = '\0';
+    assert_string_equal(events, expected);
+    events[0] = '\0';
 }
 
 static void one_by_one_and_at_once(enum hf_store_call_kind kind,
@@ -406,7 +407,7 @@ static void what_fails_before_may_be_tried_again(void **state)
     sends("ZCZ", 1, "0:RETRY 1:OK");
 }
 
-static void an_end_before_the_commit_tells_nothing(void **state)
+static void an_end_before_the_commit_reports_nothing(void **state)
 {
     (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CX", "DOWN");
@@ -453,7 +454,7 @@ int main(void)
         TEST(nothing_is_answered_before_it_is_committed),
         TEST(a_commit_that_fails_is_unsure),
         TEST(what_fails_before_may_be_tried_again),
-        TEST(an_end_before_the_commit_tells_nothing),
+        TEST(an_end_before_the_commit_reports_nothing),
         TEST(a_warning_takes_the_commit_back),
         TEST(a_warning_that_comes_with_every_call_does_not),
         TEST(a_notification_in_between_is_passed_on),

@@ -34,7 +34,7 @@ static struct {
     size_t count;
     struct hf_ticket first;
     bool missing;
-} told;
+} events;
 
 /* ----------------------------------------------------------------- seams -- */
 
@@ -64,7 +64,7 @@ static void on_up(void *arg, uint64_t server_ms, uint64_t at_ms)
 {
     (void)arg;
     assert_int_equal(server_ms, at_ms);
-    told.ups++;
+    events.ups++;
 }
 
 static void on_down(void *arg, hf_status status, const char *why,
@@ -73,8 +73,8 @@ static void on_down(void *arg, hf_status status, const char *why,
     (void)arg;
     (void)at_ms;
     assert_true(why[0] != '\0');
-    told.status = status;
-    told.downs++;
+    events.status = status;
+    events.downs++;
 }
 
 static void on_answered(void *arg, struct hf_store_call *call,
@@ -83,15 +83,15 @@ static void on_answered(void *arg, struct hf_store_call *call,
     (void)arg;
     (void)call;
     (void)at_ms;
-    told.answers++;
-    told.ok = answer->ok;
-    told.found = answer->found;
-    told.failure = answer->failure;
-    told.status = answer->status;
-    told.count = answer->count;
+    events.answers++;
+    events.ok = answer->ok;
+    events.found = answer->found;
+    events.failure = answer->failure;
+    events.status = answer->status;
+    events.count = answer->count;
     if (answer->count > 0) {
-        told.first = answer->tickets[0];
-        told.missing = answer->leases[0].missing;
+        events.first = answer->tickets[0];
+        events.missing = answer->leases[0].missing;
     }
 }
 
@@ -101,7 +101,7 @@ static void on_notice(void *arg, const struct hf_store_notice *notice,
     (void)arg;
     (void)notice;
     (void)at_ms;
-    told.notices++;
+    events.notices++;
 }
 
 static int begin(void **state)
@@ -115,7 +115,7 @@ static int begin(void **state)
                                         NULL};
 
     (void)state;
-    memset(&told, 0, sizeof told);
+    memset(&events, 0, sizeof events);
     call_count = disconnects = 0;
     now_ms = 1000;
     quorum = hf_quorum_new(&config, &ops, NULL, &user);
@@ -127,7 +127,7 @@ static int begin(void **state)
 static int finish(void **state)
 {
     (void)state;
-    if (told.downs == 0)
+    if (events.downs == 0)
         hf_quorum_disconnect(quorum);
     hf_quorum_free(quorum);
     return 0;
@@ -137,7 +137,7 @@ static void all_up(void)
 {
     for (size_t i = 0; i < SERVERS; i++)
         hf_quorum_server_up(quorum, i, 5000 * (i + 1), LONG_MS, now_ms);
-    assert_int_equal(told.ups, 1);
+    assert_int_equal(events.ups, 1);
 }
 
 /* --------------------------------------------------------------- answers -- */
@@ -196,7 +196,7 @@ static void answer(size_t server, struct hf_ticket_id id, uint64_t number,
 
 static const struct hf_ticket_id nobody;
 
-static void place_mine(struct hf_store_call *call)
+static void enqueue_mine(struct hf_store_call *call)
 {
     hf_quorum_call(quorum, call, now_ms);
     answer(0, mine, 70, true);
@@ -208,25 +208,25 @@ static void place_mine(struct hf_store_call *call)
         assert_int_equal(calls[i].call->quorum->number, 90);
     }
     answer(0, mine, 90, false);
-    assert_int_equal(told.answers, 0);
+    assert_int_equal(events.answers, 0);
     answer(1, mine, 90, false);
-    assert_int_equal(told.answers, 1);
-    assert_true(told.ok);
-    assert_int_equal(told.first.token, 90);
+    assert_int_equal(events.answers, 1);
+    assert_true(events.ok);
+    assert_int_equal(events.first.token, 90);
     answer(2, mine, 90, false);
     assert_int_equal(call_count, 0);
 }
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void every_list_tells_the_servers_our_number(void **state)
+static void every_list_sends_our_number_to_the_servers(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call list = a_call(HF_STORE_LIST);
 
     (void)state;
     all_up();
-    place_mine(&enqueue);
+    enqueue_mine(&enqueue);
     hf_quorum_call(quorum, &list, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
         assert_int_equal(calls[i].call->quorum->number, 90);
@@ -253,13 +253,13 @@ static void what_is_only_proposed_stands_with_its_least_number(void **state)
 
     (void)state;
     all_up();
-    place_mine(&enqueue);
+    enqueue_mine(&enqueue);
     hf_quorum_call(quorum, &list, now_ms);
     answer(0, other, 500, true);
     answer(1, other, 80, true);
-    assert_int_equal(told.answers, 2);
-    assert_true(hf_ticket_id_equal(&told.first.id, &other));
-    assert_int_equal(told.first.sequence, 80);
+    assert_int_equal(events.answers, 2);
+    assert_true(hf_ticket_id_equal(&events.first.id, &other));
+    assert_int_equal(events.first.sequence, 80);
 }
 
 static void one_number_is_not_given_to_two(void **state)
@@ -274,12 +274,12 @@ static void one_number_is_not_given_to_two(void **state)
     answer(0, mine, 70, false);
     answer(1, mine, 70, true); /* another has it there */
     answer(2, mine, 70, true);
-    assert_int_equal(told.answers, 0);
+    assert_int_equal(events.answers, 0);
     for (size_t i = 0; i < SERVERS; i++)
         assert_true(calls[i].call->quorum->number > 70);
 }
 
-static void tell_gone(size_t server)
+static void send_gone(size_t server)
 {
     const struct hf_store_notice notice = {
         .kind = HF_STORE_GONE, .queue = "q", .ticket = mine};
@@ -293,11 +293,11 @@ static void ours_is_gone_when_no_majority_can_have_it(void **state)
 
     (void)state;
     all_up();
-    place_mine(&enqueue);
-    tell_gone(2);
-    assert_int_equal(told.notices, 0);
-    tell_gone(0);
-    assert_int_equal(told.notices, 1);
+    enqueue_mine(&enqueue);
+    send_gone(2);
+    assert_int_equal(events.notices, 0);
+    send_gone(0);
+    assert_int_equal(events.notices, 1);
 }
 
 static void begin_renewal_of(const struct hf_ticket_id *id,
@@ -326,15 +326,15 @@ static void a_renewal_takes_a_majority_for_each_ticket(void **state)
 
     (void)state;
     all_up();
-    place_mine(&enqueue);
+    enqueue_mine(&enqueue);
     begin_renewal(&renew, &stake);
     answer(0, mine, 0, false);
     answer(1, nobody, 0, false);
-    assert_int_equal(told.answers, 1); /* one has it, one has not */
+    assert_int_equal(events.answers, 1); /* one has it, one has not */
     answer(2, nobody, 0, false);
-    assert_int_equal(told.answers, 2);
-    assert_true(told.ok);
-    assert_int_equal(told.count, 0);
+    assert_int_equal(events.answers, 2);
+    assert_true(events.ok);
+    assert_int_equal(events.count, 0);
     assert_int_equal(call_count, 1);
     assert_int_equal(calls[0].server, 0);
     assert_int_equal(calls[0].call->quorum->step, HF_STORE_REPAIR);
@@ -351,7 +351,7 @@ static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
 
     (void)state;
     all_up();
-    place_mine(&enqueue);
+    enqueue_mine(&enqueue);
     begin_renewal(&first, &stakes[0]);
     answer(0, nobody, 0, false);
     answer(1, nobody, 0, false);
@@ -377,12 +377,12 @@ static void what_two_of_three_miss_is_missing(void **state)
 
     (void)state;
     all_up();
-    place_mine(&enqueue);
+    enqueue_mine(&enqueue);
     begin_renewal(&renew, &stake);
     answer(0, mine, 0, false);
     answer(1, mine, 0, false);
-    assert_int_equal(told.answers, 2);
-    assert_true(told.ok && told.missing);
+    assert_int_equal(events.answers, 2);
+    assert_true(events.ok && events.missing);
 }
 
 static void what_cannot_be_known_is_not_renewed(void **state)
@@ -393,14 +393,14 @@ static void what_cannot_be_known_is_not_renewed(void **state)
 
     (void)state;
     all_up();
-    place_mine(&enqueue);
+    enqueue_mine(&enqueue);
     begin_renewal(&renew, &stake);
     answer(0, mine, 0, false);
     answer(1, nobody, 0, false);
     hf_quorum_server_down(quorum, 2, HF_EUNREACHABLE, "cut", now_ms);
-    assert_int_equal(told.answers, 2);
-    assert_false(told.ok);
-    assert_int_equal(told.failure, HF_FAILURE_RETRY);
+    assert_int_equal(events.answers, 2);
+    assert_false(events.ok);
+    assert_int_equal(events.failure, HF_FAILURE_RETRY);
 }
 
 static void half_an_enqueue_is_unsure(void **state)
@@ -416,9 +416,9 @@ static void half_an_enqueue_is_unsure(void **state)
     answer(0, mine, 70, true);
     hf_quorum_server_answered(quorum, take(1), &full, now_ms);
     hf_quorum_server_answered(quorum, take(2), &full, now_ms);
-    assert_int_equal(told.answers, 1);
-    assert_int_equal(told.failure, HF_FAILURE_UNSURE);
-    assert_int_equal(told.status, HF_EFULL);
+    assert_int_equal(events.answers, 1);
+    assert_int_equal(events.failure, HF_FAILURE_UNSURE);
+    assert_int_equal(events.status, HF_EFULL);
 }
 
 static void what_all_refuse_is_refused(void **state)
@@ -433,21 +433,21 @@ static void what_all_refuse_is_refused(void **state)
     hf_quorum_call(quorum, &enqueue, now_ms);
     hf_quorum_server_answered(quorum, take(1), &full, now_ms);
     hf_quorum_server_answered(quorum, take(2), &full, now_ms);
-    assert_int_equal(told.answers, 1);
-    assert_int_equal(told.failure, HF_FAILURE_FATAL);
+    assert_int_equal(events.answers, 1);
+    assert_int_equal(events.failure, HF_FAILURE_FATAL);
 }
 
 static void refused_at_the_next_tick(struct hf_store_call call)
 {
-    unsigned before = told.answers;
+    unsigned before = events.answers;
 
     hf_quorum_call(quorum, &call, now_ms);
-    assert_int_equal(told.answers, before);
+    assert_int_equal(events.answers, before);
     assert_true(hf_quorum_wake_at_ms(quorum) <= now_ms);
     hf_quorum_tick(quorum, now_ms);
-    assert_int_equal(told.answers, before + 1);
-    assert_int_equal(told.failure, HF_FAILURE_FATAL);
-    assert_int_equal(told.status, HF_EUNSUPPORTED);
+    assert_int_equal(events.answers, before + 1);
+    assert_int_equal(events.failure, HF_FAILURE_FATAL);
+    assert_int_equal(events.status, HF_EUNSUPPORTED);
     assert_int_equal(call_count, 0);
 }
 
@@ -472,11 +472,11 @@ static void a_majority_is_up_a_little_later(void **state)
     (void)state;
     hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
     hf_quorum_server_up(quorum, 1, 5000, LONG_MS, now_ms);
-    assert_int_equal(told.ups, 0);
+    assert_int_equal(events.ups, 0);
     now_ms = hf_quorum_wake_at_ms(quorum);
     assert_true(now_ms <= 1100);
     hf_quorum_tick(quorum, now_ms);
-    assert_int_equal(told.ups, 1);
+    assert_int_equal(events.ups, 1);
 }
 
 static void who_was_started_lately_does_not_count(void **state)
@@ -485,9 +485,9 @@ static void who_was_started_lately_does_not_count(void **state)
     hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
     hf_quorum_server_up(quorum, 1, 5000, 10000, now_ms);
     hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
-    assert_int_equal(told.ups, 0);
-    assert_int_equal(told.downs, 1);
-    assert_int_equal(told.status, HF_EUNREACHABLE); /* it passes */
+    assert_int_equal(events.ups, 0);
+    assert_int_equal(events.downs, 1);
+    assert_int_equal(events.status, HF_EUNREACHABLE); /* it passes */
 }
 
 static void what_a_majority_refuses_is_no_matter_of_time(void **state)
@@ -496,8 +496,8 @@ static void what_a_majority_refuses_is_no_matter_of_time(void **state)
     hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
     hf_quorum_server_down(quorum, 1, HF_EDENIED, "no", now_ms);
     hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
-    assert_int_equal(told.downs, 1);
-    assert_int_equal(told.status, HF_EDENIED);
+    assert_int_equal(events.downs, 1);
+    assert_int_equal(events.status, HF_EDENIED);
 }
 
 static void what_a_majority_refuses_is_said_whoever_was_first(void **state)
@@ -506,8 +506,8 @@ static void what_a_majority_refuses_is_said_whoever_was_first(void **state)
     hf_quorum_server_down(quorum, 0, HF_EUNREACHABLE, "refused", now_ms);
     hf_quorum_server_down(quorum, 1, HF_EDENIED, "no", now_ms);
     hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
-    assert_int_equal(told.downs, 1);
-    assert_int_equal(told.status, HF_EDENIED);
+    assert_int_equal(events.downs, 1);
+    assert_int_equal(events.status, HF_EDENIED);
 }
 
 /* The others go on without it. */
@@ -520,13 +520,13 @@ static void a_server_that_lies_is_hung_up_on(void **state)
     hf_quorum_call(quorum, &list, now_ms);
     answer(0, other, UINT64_C(1) << 53, false);
     assert_int_equal(disconnects, 1);
-    assert_int_equal(told.answers, 0);
-    assert_int_equal(told.downs, 0);
+    assert_int_equal(events.answers, 0);
+    assert_int_equal(events.downs, 0);
     answer(1, other, 80, false);
     answer(2, other, 80, false);
-    assert_int_equal(told.answers, 1);
-    assert_true(told.ok);
-    assert_int_equal(told.first.sequence, 80);
+    assert_int_equal(events.answers, 1);
+    assert_true(events.ok);
+    assert_int_equal(events.first.sequence, 80);
 }
 
 /* Answers to a call that a majority has answered are of what may be gone. */
@@ -541,13 +541,13 @@ static void what_comes_late_is_not_held_against_its_call(void **state)
     hf_quorum_call(quorum, list, now_ms);
     answer(1, other, 80, false);
     answer(2, other, 80, false);
-    assert_int_equal(told.answers, 1);
+    assert_int_equal(events.answers, 1);
     free(list);
     answer(0, other, UINT64_C(1) << 53, false);
     assert_int_equal(disconnects, 0);
 }
 
-static void a_ticket_that_is_withdrawn_while_it_is_placed(void **state)
+static void a_ticket_that_is_removed_while_it_is_placed(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call withdraw = a_call(HF_STORE_REMOVE);
@@ -562,12 +562,12 @@ static void a_ticket_that_is_withdrawn_while_it_is_placed(void **state)
     hf_quorum_call(quorum, &withdraw, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
         answer(i, nobody, 0, false);
-    assert_int_equal(told.answers, 1);
+    assert_int_equal(events.answers, 1);
     for (size_t i = 0; i < SERVERS; i++)
         hf_quorum_server_answered(quorum, placing[i], &lacking, now_ms);
-    assert_int_equal(told.answers, 2);
-    assert_false(told.ok);
-    assert_int_equal(told.failure, HF_FAILURE_UNSURE);
+    assert_int_equal(events.answers, 2);
+    assert_false(events.ok);
+    assert_int_equal(events.failure, HF_FAILURE_UNSURE);
 }
 
 static void say_found(size_t server, bool found)
@@ -592,11 +592,11 @@ static void a_ticket_at_a_minority_is_not_found(void **state)
         hf_quorum_call(quorum, &call, now_ms);
         say_found(1, true);
         say_found(0, false);
-        assert_int_equal(told.answers, i);
+        assert_int_equal(events.answers, i);
         say_found(2, false);
-        assert_int_equal(told.answers, i + 1);
-        assert_true(told.ok);
-        assert_false(told.found);
+        assert_int_equal(events.answers, i + 1);
+        assert_true(events.ok);
+        assert_false(events.found);
     }
 }
 
@@ -610,12 +610,12 @@ static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
     hf_quorum_call(quorum, &call, now_ms);
     say_found(0, true);
     say_found(1, false);
-    assert_int_equal(told.answers, 0);
+    assert_int_equal(events.answers, 0);
     now_ms = hf_quorum_wake_at_ms(quorum);
     assert_true(now_ms <= 1000 + 200);
     hf_quorum_tick(quorum, now_ms);
-    assert_int_equal(told.answers, 1);
-    assert_true(told.found);
+    assert_int_equal(events.answers, 1);
+    assert_true(events.found);
     say_found(2, false);
 }
 
@@ -632,9 +632,9 @@ static void a_request_to_a_ticket_that_goes_is_not_found(void **state)
     say_found(1, true);
     say_found(0, false);
     say_found(2, false);
-    assert_int_equal(told.answers, 1);
-    assert_true(told.ok);
-    assert_false(told.found);
+    assert_int_equal(events.answers, 1);
+    assert_true(events.ok);
+    assert_false(events.found);
 }
 
 int main(void)
@@ -643,11 +643,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_server_that_lies_is_hung_up_on),
         TEST(what_comes_late_is_not_held_against_its_call),
-        TEST(a_ticket_that_is_withdrawn_while_it_is_placed),
+        TEST(a_ticket_that_is_removed_while_it_is_placed),
         TEST(a_ticket_at_a_minority_is_not_found),
         TEST(a_ticket_in_doubt_is_found_after_a_moment),
         TEST(a_request_to_a_ticket_that_goes_is_not_found),
-        TEST(every_list_tells_the_servers_our_number),
+        TEST(every_list_sends_our_number_to_the_servers),
         TEST(not_after_is_of_each_servers_own_clock),
         TEST(what_is_only_proposed_stands_with_its_least_number),
         TEST(one_number_is_not_given_to_two),

@@ -119,144 +119,147 @@ static void a_url_overrides_what_was_given(void **state)
 
 /* -------------------------------------------------------------- attempts -- */
 
-struct run {
+struct reconnect_fixture {
     struct hf_reconnect_backoff attempts;
     struct hf_random random;
     uint64_t now_ms;
 };
 
-static void begin(struct run *run, const struct hf_reconnect *policy,
-                  size_t servers)
+static void begin(struct reconnect_fixture *fixture,
+                  const struct hf_reconnect *policy, size_t servers)
 {
-    memset(run, 0, sizeof *run);
-    hf_random_seed(&run->random, 1);
-    run->now_ms = START_MS;
-    hf_reconnect_backoff_init(&run->attempts, policy, servers);
+    memset(fixture, 0, sizeof *fixture);
+    hf_random_seed(&fixture->random, 1);
+    fixture->now_ms = START_MS;
+    hf_reconnect_backoff_init(&fixture->attempts, policy, servers);
 }
 
 /* One more attempt fails.  Returns the pause that follows; HF_FOREVER: none
  * does, because the policy gives up. */
-static uint64_t lose_as(struct run *run, hf_status status)
+static uint64_t lose_as(struct reconnect_fixture *fixture, hf_status status)
 {
-    uint64_t at_ms = hf_reconnect_backoff_failed(&run->attempts, status,
-                                                 run->now_ms, &run->random);
+    uint64_t at_ms = hf_reconnect_backoff_failed(
+        &fixture->attempts, status, fixture->now_ms, &fixture->random);
 
     if (at_ms == HF_FOREVER)
         return HF_FOREVER;
-    assert_true(at_ms >= run->now_ms);
-    at_ms -= run->now_ms;
-    run->now_ms += at_ms;
+    assert_true(at_ms >= fixture->now_ms);
+    at_ms -= fixture->now_ms;
+    fixture->now_ms += at_ms;
     return at_ms;
 }
 
-static uint64_t lose(struct run *run)
+static uint64_t lose(struct reconnect_fixture *fixture)
 {
-    return lose_as(run, HF_EUNREACHABLE);
+    return lose_as(fixture, HF_EUNREACHABLE);
 }
 
 static void without_a_policy_it_goes_on_for_ever(void **state)
 {
     static const uint64_t longest[] = {50, 100, 200, 400, 800, 1000, 1000};
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, NULL, 1);
+    begin(&fixture, NULL, 1);
     for (size_t i = 0; i < sizeof longest / sizeof longest[0]; i++)
-        assert_in_range(lose(&run), longest[i] / 2, longest[i]);
+        assert_in_range(lose(&fixture), longest[i] / 2, longest[i]);
     for (size_t i = 0; i < 10000; i++)
-        assert_in_range(lose(&run), 500, 1000);
+        assert_in_range(lose(&fixture), 500, 1000);
 }
 
 static void n_times_is_n_retries_with_one_pause(void **state)
 {
     const struct hf_reconnect policy = {5000, 0, 3, HF_FOREVER, NULL, NULL};
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, &policy, 1);
+    begin(&fixture, &policy, 1);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(lose(&run), 5000);
+        assert_int_equal(lose(&fixture), 5000);
     for (int i = 0; i < 3; i++)
-        assert_true(lose(&run) == HF_FOREVER);
-    assert_int_equal(run.attempts.retries, 3);
-    hf_reconnect_backoff_reset(&run.attempts);
-    assert_int_equal(lose(&run), 5000);
+        assert_true(lose(&fixture) == HF_FOREVER);
+    assert_int_equal(fixture.attempts.retries, 3);
+    hf_reconnect_backoff_reset(&fixture.attempts);
+    assert_int_equal(lose(&fixture), 5000);
 }
 
 static void a_try_goes_through_all_servers(void **state)
 {
     const struct hf_reconnect policy = {100, 0, 1, HF_FOREVER, NULL, NULL};
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, &policy, 3);
-    assert_int_equal(lose(&run), 0);
-    assert_int_equal(lose(&run), 0);
-    assert_int_equal(lose(&run), 100);
-    assert_int_equal(lose(&run), 0);
-    assert_int_equal(lose(&run), 0);
-    assert_true(lose(&run) == HF_FOREVER);
+    begin(&fixture, &policy, 3);
+    assert_int_equal(lose(&fixture), 0);
+    assert_int_equal(lose(&fixture), 0);
+    assert_int_equal(lose(&fixture), 100);
+    assert_int_equal(lose(&fixture), 0);
+    assert_int_equal(lose(&fixture), 0);
+    assert_true(lose(&fixture) == HF_FOREVER);
 }
 
 static void a_connection_that_was_lost_is_no_failed_try(void **state)
 {
     const struct hf_reconnect policy = {7000, 0, 1, HF_FOREVER, NULL, NULL};
-    struct run run;
+    struct reconnect_fixture fixture;
     uint64_t at_ms;
 
     (void)state;
-    begin(&run, &policy, 1);
-    at_ms = hf_reconnect_backoff_lost(&run.attempts, run.now_ms, &run.random);
-    assert_in_range(at_ms, run.now_ms + 25, run.now_ms + 50);
-    assert_int_equal(lose(&run), 7000);
-    assert_true(lose(&run) == HF_FOREVER);
-    assert_int_equal(run.attempts.retries, 1);
+    begin(&fixture, &policy, 1);
+    at_ms = hf_reconnect_backoff_lost(&fixture.attempts, fixture.now_ms,
+                                      &fixture.random);
+    assert_in_range(at_ms, fixture.now_ms + 25, fixture.now_ms + 50);
+    assert_int_equal(lose(&fixture), 7000);
+    assert_true(lose(&fixture) == HF_FOREVER);
+    assert_int_equal(fixture.attempts.retries, 1);
 
-    begin(&run, &policy, 2);
-    at_ms = hf_reconnect_backoff_lost(&run.attempts, run.now_ms, &run.random);
-    assert_true(at_ms == run.now_ms); /* at the other server */
-    assert_int_equal(lose(&run), 7000);
-    assert_int_equal(lose(&run), 0);
-    assert_true(lose(&run) == HF_FOREVER);
+    begin(&fixture, &policy, 2);
+    at_ms = hf_reconnect_backoff_lost(&fixture.attempts, fixture.now_ms,
+                                      &fixture.random);
+    assert_true(at_ms == fixture.now_ms); /* at the other server */
+    assert_int_equal(lose(&fixture), 7000);
+    assert_int_equal(lose(&fixture), 0);
+    assert_true(lose(&fixture) == HF_FOREVER);
 }
 
 static void the_pauses_after_a_loss_double_as_well(void **state)
 {
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, NULL, 1);
-    (void)hf_reconnect_backoff_lost(&run.attempts, run.now_ms, &run.random);
-    assert_in_range(lose(&run), 50, 100);
-    assert_in_range(lose(&run), 100, 200);
+    begin(&fixture, NULL, 1);
+    (void)hf_reconnect_backoff_lost(&fixture.attempts, fixture.now_ms,
+                                    &fixture.random);
+    assert_in_range(lose(&fixture), 50, 100);
+    assert_in_range(lose(&fixture), 100, 200);
 }
 
 static void time_ends_it_as_well(void **state)
 {
     const struct hf_reconnect policy = {400,  0,    HF_RECONNECT_UNLIMITED,
                                         1000, NULL, NULL};
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, &policy, 1);
-    assert_int_equal(lose(&run), 400);
-    assert_int_equal(lose(&run), 400);
-    assert_true(lose(&run) == HF_FOREVER); /* it would be at 1200 */
+    begin(&fixture, &policy, 1);
+    assert_int_equal(lose(&fixture), 400);
+    assert_int_equal(lose(&fixture), 400);
+    assert_true(lose(&fixture) == HF_FOREVER); /* it would be at 1200 */
 }
 
 static void a_pause_of_nothing_is_one_millisecond(void **state)
 {
     const struct hf_reconnect policy = {0, 0, 2, HF_FOREVER, NULL, NULL};
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, &policy, 1);
-    assert_int_equal(lose(&run), 1);
-    assert_int_equal(lose(&run), 1);
-    assert_true(lose(&run) == HF_FOREVER);
+    begin(&fixture, &policy, 1);
+    assert_int_equal(lose(&fixture), 1);
+    assert_int_equal(lose(&fixture), 1);
+    assert_true(lose(&fixture) == HF_FOREVER);
 }
 
-struct asked {
+struct callback_calls {
     uint32_t times;
     uint32_t retries;
     uint64_t elapsed_ms;
@@ -265,11 +268,11 @@ struct asked {
 static bool twice_and_longer_each_time(void *arg, uint32_t retries,
                                        uint64_t elapsed_ms, uint64_t *pause_ms)
 {
-    struct asked *asked = arg;
+    struct callback_calls *callback_calls = arg;
 
-    asked->times++;
-    asked->retries = retries;
-    asked->elapsed_ms = elapsed_ms;
+    callback_calls->times++;
+    callback_calls->retries = retries;
+    callback_calls->elapsed_ms = elapsed_ms;
     assert_int_equal(*pause_ms, 30);
     *pause_ms = 100 * (retries + UINT64_C(1));
     return retries < 2;
@@ -277,36 +280,36 @@ static bool twice_and_longer_each_time(void *arg, uint32_t retries,
 
 static void a_callback_decides(void **state)
 {
-    struct asked asked = {0};
+    struct callback_calls callback_calls = {0};
     const struct hf_reconnect policy = {
-        30, 40, 0, HF_FOREVER, twice_and_longer_each_time, &asked};
-    struct run run;
+        30, 40, 0, HF_FOREVER, twice_and_longer_each_time, &callback_calls};
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, &policy, 1);
-    assert_int_equal(lose(&run), 100);
-    assert_int_equal(asked.elapsed_ms, 0);
-    assert_int_equal(lose(&run), 200);
-    assert_int_equal(asked.elapsed_ms, 100);
-    assert_true(lose(&run) == HF_FOREVER);
-    assert_int_equal(asked.times, 3);
-    assert_int_equal(asked.retries, 2);
-    assert_int_equal(asked.elapsed_ms, 300);
+    begin(&fixture, &policy, 1);
+    assert_int_equal(lose(&fixture), 100);
+    assert_int_equal(callback_calls.elapsed_ms, 0);
+    assert_int_equal(lose(&fixture), 200);
+    assert_int_equal(callback_calls.elapsed_ms, 100);
+    assert_true(lose(&fixture) == HF_FOREVER);
+    assert_int_equal(callback_calls.times, 3);
+    assert_int_equal(callback_calls.retries, 2);
+    assert_int_equal(callback_calls.elapsed_ms, 300);
 }
 
 static void nothing_overflows(void **state)
 {
     const struct hf_reconnect policy = {
         HF_FOREVER, 0, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL};
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, &policy, 1);
-    assert_true(lose(&run) == HF_FOREVER);
-    run.attempts.retries = UINT32_MAX;
-    run.attempts.policy.pause_ms = 10;
-    assert_int_equal(lose(&run), 10);
-    assert_int_equal(run.attempts.retries, UINT32_MAX);
+    begin(&fixture, &policy, 1);
+    assert_true(lose(&fixture) == HF_FOREVER);
+    fixture.attempts.retries = UINT32_MAX;
+    fixture.attempts.policy.pause_ms = 10;
+    assert_int_equal(lose(&fixture), 10);
+    assert_int_equal(fixture.attempts.retries, UINT32_MAX);
 }
 
 /* ----------------------------------------------------------------- final -- */
@@ -317,47 +320,47 @@ static void what_all_servers_say_is_final(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct run run;
+        struct reconnect_fixture fixture;
 
-        begin(&run, NULL, 2);
-        (void)lose_as(&run, finals[i]);
-        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
-        (void)lose_as(&run, HF_EUNREACHABLE);
-        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
-        (void)lose_as(&run, finals[i]);
-        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
-        (void)lose_as(&run, finals[i]);
-        assert_true(hf_reconnect_backoff_is_final(&run.attempts));
-        hf_reconnect_backoff_reset(&run.attempts);
-        (void)lose_as(&run, finals[i]);
-        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
+        begin(&fixture, NULL, 2);
+        (void)lose_as(&fixture, finals[i]);
+        assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
+        (void)lose_as(&fixture, HF_EUNREACHABLE);
+        assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
+        (void)lose_as(&fixture, finals[i]);
+        assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
+        (void)lose_as(&fixture, finals[i]);
+        assert_true(hf_reconnect_backoff_is_final(&fixture.attempts));
+        hf_reconnect_backoff_reset(&fixture.attempts);
+        (void)lose_as(&fixture, finals[i]);
+        assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
     }
 }
 
 static void nonsense_is_final_when_it_stays(void **state)
 {
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, NULL, 2);
+    begin(&fixture, NULL, 2);
     for (int i = 0; i < 2 * HF_RECONNECT_PROTOCOL_ROUNDS; i++) {
-        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
-        (void)lose_as(&run, HF_EPROTOCOL);
+        assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
+        (void)lose_as(&fixture, HF_EPROTOCOL);
     }
-    assert_true(hf_reconnect_backoff_is_final(&run.attempts));
-    (void)lose(&run);
-    assert_false(hf_reconnect_backoff_is_final(&run.attempts));
+    assert_true(hf_reconnect_backoff_is_final(&fixture.attempts));
+    (void)lose(&fixture);
+    assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
 }
 
 static void what_may_pass_is_never_final(void **state)
 {
-    struct run run;
+    struct reconnect_fixture fixture;
 
     (void)state;
-    begin(&run, NULL, 1);
+    begin(&fixture, NULL, 1);
     for (int i = 0; i < 100; i++) {
-        (void)lose(&run);
-        assert_false(hf_reconnect_backoff_is_final(&run.attempts));
+        (void)lose(&fixture);
+        assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
     }
 }
 

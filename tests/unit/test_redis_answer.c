@@ -128,7 +128,7 @@ static void a_part_says_how_many_more_there_are(void **state)
 }
 
 /* What somebody else has put there is reported, and no ticket. */
-static void what_is_no_ticket_is_foreign(void **state)
+static void what_is_no_ticket_is_unknown(void **state)
 {
     static const char *const data[] = {"",
                                        "1",
@@ -368,7 +368,7 @@ static void an_error_inside_a_script_may_leave_a_part_done(void **state)
     assert_int_equal(a->failure, HF_FAILURE_FATAL);
 }
 
-static void renewals_tell_of_some(void **state)
+static void renewals_report_some(void **state)
 {
     const struct hf_store_answer *a = take(
         HF_STORE_RENEW, "*3\r\n$1\r\n5\r\n+ok\r\n*2\r\n*2\r\n$36\r\n" ID
@@ -395,7 +395,7 @@ static void too_few_replicas_are_unsure(void **state)
 }
 
 /* Of a call that is more than one command. */
-static void the_first_of_several_faults_is_told(void **state)
+static void the_first_of_several_faults_is_reported(void **state)
 {
     static char word[] = "NOPERM no rights";
     redisReply few = {.type = REDIS_REPLY_INTEGER, .integer = 0};
@@ -481,7 +481,7 @@ static void other_messages_are_not(void **state)
 /* ------------------------------------------------------------------- INFO --
  */
 
-static void servers_are_judged_by_what_they_say(void **state)
+static void servers_are_checked_by_their_answers(void **state)
 {
     static const struct {
         const char *info;
@@ -533,7 +533,7 @@ static void how_long_a_server_has_served_is_never_guessed(void **state)
         assert_true(hf_redis_info_served_ms(rows[i].info) == rows[i].served_ms);
 }
 
-static void another_process_is_told_from_the_same(void **state)
+static void a_restarted_server_is_recognized(void **state)
 {
     char run[HF_REDIS_RUN_ID_BYTES] = "";
 
@@ -569,30 +569,30 @@ static void names_cannot_leave_their_braces(void **state)
 
 int main(void)
 {
-#define STORY(name) cmocka_unit_test_teardown(name, finish)
+#define FIXTURE_TEST(name) cmocka_unit_test_teardown(name, finish)
     const struct CMUnitTest tests[] = {
-        STORY(a_ticket_is_read),
-        STORY(a_part_says_how_many_more_there_are),
-        STORY(what_is_no_ticket_is_foreign),
-        STORY(a_payload_that_is_no_text_is_left_out),
-        STORY(nonsense_is_unsure),
-        STORY(what_was_late_did_not_happen),
-        STORY(only_the_first_payload_is_kept),
-        STORY(several_replies_with_strange_rows_are_one_fault),
-        STORY(rows_that_make_no_sense_are_unsure),
-        STORY(an_error_without_a_word_has_a_text),
-        STORY(errors_have_a_status),
-        STORY(an_error_inside_a_script_may_leave_a_part_done),
-        STORY(renewals_tell_of_some),
-        STORY(too_few_replicas_are_unsure),
-        STORY(the_first_of_several_faults_is_told),
-        STORY(an_error_of_wait_is_unsure),
-        STORY(messages_are_read),
-        STORY(other_messages_are_not),
-        STORY(servers_are_judged_by_what_they_say),
-        STORY(how_long_a_server_has_served_is_never_guessed),
-        STORY(another_process_is_told_from_the_same),
-        STORY(names_cannot_leave_their_braces),
+        FIXTURE_TEST(a_ticket_is_read),
+        FIXTURE_TEST(a_part_says_how_many_more_there_are),
+        FIXTURE_TEST(what_is_no_ticket_is_unknown),
+        FIXTURE_TEST(a_payload_that_is_no_text_is_left_out),
+        FIXTURE_TEST(nonsense_is_unsure),
+        FIXTURE_TEST(what_was_late_did_not_happen),
+        FIXTURE_TEST(only_the_first_payload_is_kept),
+        FIXTURE_TEST(several_replies_with_strange_rows_are_one_fault),
+        FIXTURE_TEST(rows_that_make_no_sense_are_unsure),
+        FIXTURE_TEST(an_error_without_a_word_has_a_text),
+        FIXTURE_TEST(errors_have_a_status),
+        FIXTURE_TEST(an_error_inside_a_script_may_leave_a_part_done),
+        FIXTURE_TEST(renewals_report_some),
+        FIXTURE_TEST(too_few_replicas_are_unsure),
+        FIXTURE_TEST(the_first_of_several_faults_is_reported),
+        FIXTURE_TEST(an_error_of_wait_is_unsure),
+        FIXTURE_TEST(messages_are_read),
+        FIXTURE_TEST(other_messages_are_not),
+        FIXTURE_TEST(servers_are_checked_by_their_answers),
+        FIXTURE_TEST(how_long_a_server_has_served_is_never_guessed),
+        FIXTURE_TEST(a_restarted_server_is_recognized),
+        FIXTURE_TEST(names_cannot_leave_their_braces),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,18 +241,18 @@ static void the_question_is_a_record_and_a_line(void **state)
     assert_ptr_equal(strchr(hf_redis_tls_probe, '\n'), asked + count - 1);
 }
 
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(a_reply_without_an_end_is_hung_up_on),
-        STORY(many_replies_have_no_bound),
-        STORY(an_array_has_a_bound),
-        STORY(a_tls_record_comes_instead_of_the_first_reply),
-        STORY(later_it_is_nonsense),
-        STORY(where_it_cannot_be_it_is_nonsense),
-        STORY(the_question_is_a_record_and_a_line),
+        FIXTURE_TEST(a_reply_without_an_end_is_hung_up_on),
+        FIXTURE_TEST(many_replies_have_no_bound),
+        FIXTURE_TEST(an_array_has_a_bound),
+        FIXTURE_TEST(a_tls_record_comes_instead_of_the_first_reply),
+        FIXTURE_TEST(later_it_is_nonsense),
+        FIXTURE_TEST(where_it_cannot_be_it_is_nonsense),
+        FIXTURE_TEST(the_question_is_a_record_and_a_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/shared_text.h"
-#include "shelf.h"
+#include "tracked_heap.h"
 
 static void equal_texts_are_one(void **state)
 {
@@ -53,12 +53,12 @@ static void without_memory_there_is_none(void **state)
 
     (void)state;
     assert_true(hf_shared_text_set(&texts, &a, "one"));
-    shelf_refuse(true);
+    tracked_heap_fail(true);
     assert_true(hf_shared_text_set(&texts, &b, "one")); /* which is there */
     assert_false(hf_shared_text_set(&texts, &b, "two"));
     assert_null(b);
     assert_true(hf_shared_text_set(&texts, &b, ""));
-    shelf_refuse(false);
+    tracked_heap_fail(false);
     hf_shared_text_clear(&texts, &a);
     assert_null(texts.last);
 }
@@ -71,6 +71,6 @@ int main(void)
         cmocka_unit_test(without_memory_there_is_none),
     };
 
-    shelf_own();
+    tracked_heap_install();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

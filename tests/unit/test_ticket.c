@@ -69,7 +69,7 @@ static void a_uuid_is_read_from_the_bytes_given(void **state)
     free(text);
 }
 
-static void every_byte_tells_ids_apart(void **state)
+static void every_byte_distinguishes_ids(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HF_TICKET_ID_BYTES; i++) {
@@ -194,7 +194,7 @@ int main(void)
         cmocka_unit_test(a_uuid_is_read_back),
         cmocka_unit_test(what_is_no_uuid_is_refused),
         cmocka_unit_test(a_uuid_is_read_from_the_bytes_given),
-        cmocka_unit_test(every_byte_tells_ids_apart),
+        cmocka_unit_test(every_byte_distinguishes_ids),
         cmocka_unit_test(fn50_the_sequence_orders_and_then_the_token),
         cmocka_unit_test(a_ticket_is_found_by_its_id),
         cmocka_unit_test(a_long_payload_is_cut_between_characters),

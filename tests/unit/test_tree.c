@@ -15,7 +15,7 @@
 #define ENTRIES 4096
 #define TURNS 50000
 
-struct entry {
+struct tree_entry {
     struct hf_tree_node node; /* first */
     unsigned key;
     bool in;
@@ -26,13 +26,13 @@ static unsigned compared;
 static int compare(const void *key, const struct hf_tree_node *node)
 {
     unsigned a = *(const unsigned *)key;
-    unsigned b = ((const struct entry *)(const void *)node)->key;
+    unsigned b = ((const struct tree_entry *)(const void *)node)->key;
 
     compared++;
     return (a > b) - (a < b);
 }
 
-static struct entry entries[ENTRIES];
+static struct tree_entry entries[ENTRIES];
 
 static void put(struct hf_tree *tree, unsigned key)
 {

@@ -10,14 +10,14 @@
 
 #include "core/own_ticket.h"
 
-struct slots {
+struct watch_fixture {
     struct hf_own_ticket ticket;
     struct hf_effect_queue effects;
 };
 
-static void begin(struct slots *s)
+static void begin(struct watch_fixture *s)
 {
-    *s = (struct slots){.ticket = {.request = {.queue = "q"}}};
+    *s = (struct watch_fixture){.ticket = {.request = {.queue = "q"}}};
     hf_effect_queue_init(&s->effects);
 }
 
@@ -30,7 +30,7 @@ static struct hf_watched_ticket watched(char name)
 }
 
 /* The tickets called ${names} are to be watched. */
-static void follow(struct slots *s, const char *names)
+static void follow(struct watch_fixture *s, const char *names)
 {
     struct hf_watched_ticket wanted[HF_WATCHED_MAX];
     size_t count = strlen(names);
@@ -43,8 +43,8 @@ static void follow(struct slots *s, const char *names)
 }
 
 /* The next effect is one of ${kind}, about the ticket called ${name}. */
-static struct hf_request *take(struct slots *s, enum hf_effect_kind kind,
-                               char name)
+static struct hf_request *take(struct watch_fixture *s,
+                               enum hf_effect_kind kind, char name)
 {
     struct hf_effect *effect = hf_effect_take(&s->effects);
 
@@ -54,7 +54,7 @@ static struct hf_request *take(struct slots *s, enum hf_effect_kind kind,
     return effect->request;
 }
 
-static void take_all(struct slots *s, enum hf_effect_kind kind,
+static void take_all(struct watch_fixture *s, enum hf_effect_kind kind,
                      const char *names)
 {
     for (; *names != '\0'; names++)
@@ -65,7 +65,7 @@ static void take_all(struct slots *s, enum hf_effect_kind kind,
 static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
 {
     struct hf_request *forgotten;
-    struct slots s;
+    struct watch_fixture s;
 
     (void)state;
     begin(&s);
@@ -83,7 +83,7 @@ static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
 static void they_are_idle_when_none_is_with_the_engine(void **state)
 {
     struct hf_request *asked;
-    struct slots s;
+    struct watch_fixture s;
 
     (void)state;
     begin(&s);

@@ -8,158 +8,158 @@
 
 #include <cmocka.h>
 
-#include "zk_stage.h"
+#include "zk_fixture.h"
 
-static void begin(struct stage *s)
+static void begin(struct zk_fixture *f)
 {
-    stage_connected(s);
-    s->kind = HF_TICKET_BARRIER;
+    zk_fixture_connected(f);
+    f->kind = HF_TICKET_BARRIER;
 }
 
-static struct hf_request *look(struct stage *s, const char *name)
+static struct hf_request *look(struct zk_fixture *f, const char *name)
 {
-    struct hf_request *request = ask(s, HF_REQUEST_WATCH_QUEUE, name);
+    struct hf_request *request = ask(f, HF_REQUEST_WATCH_QUEUE, name);
 
-    assert_string_equal(stage_sent(s), "SYNC q; DATA q w");
+    assert_string_equal(zk_fixture_sent(f), "SYNC q; DATA q w");
     return request;
 }
 
 /* A look at q, which is up since 17, has been told. */
-static struct hf_request *look_told(struct stage *s)
+static struct hf_request *queue_watch_events(struct zk_fixture *f)
 {
     struct hf_request *request;
 
-    begin(s);
-    request = look(s, "z");
-    done(s);
-    assert_string_equal(stage_told(s), "");
-    data(s, "10.0.0.1", 17, 0);
-    assert_string_equal(stage_told(s), "LISTED z: up@17");
+    begin(f);
+    request = look(f, "z");
+    done(f);
+    assert_string_equal(zk_fixture_events(f), "");
+    data(f, "10.0.0.1", 17, 0);
+    assert_string_equal(zk_fixture_events(f), "LISTED z: up@17");
     return request;
 }
 
 /* ---------------------------------------------------------------- raise -- */
 
-static void raise_it(struct stage *s)
+static void raise_it(struct zk_fixture *f)
 {
-    ask(s, HF_REQUEST_SET_FLAG, "a");
-    assert_string_equal(stage_sent(s), "CREATE q; EXISTS q");
+    ask(f, HF_REQUEST_SET_FLAG, "a");
+    assert_string_equal(zk_fixture_sent(f), "CREATE q; EXISTS q");
 }
 
-static void a_mark_is_one_persistent_node(void **state)
+static void a_flag_is_one_persistent_node(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    raise_it(&s);
-    done(&s);
-    assert_string_equal(stage_told(&s), "");
-    exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
-    raise_it(&s); /* there already */
-    refused(&s, HF_ZK_NODE_EXISTS);
-    exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
-    raise_it(&s); /* and lowered in between */
-    refused(&s, HF_ZK_NODE_EXISTS);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
-    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
-    assert_string_equal(stage_sent(&s), "DELETE q");
-    done(&s);
-    assert_string_equal(stage_told(&s), "FLAG_UPDATED found");
-    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
-    stage_close(&s);
+    begin(&f);
+    raise_it(&f);
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "");
+    exists(&f, 17, 0);
+    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
+    raise_it(&f); /* there already */
+    refused(&f, HF_ZK_NODE_EXISTS);
+    exists(&f, 17, 0);
+    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED found");
+    raise_it(&f); /* and lowered in between */
+    refused(&f, HF_ZK_NODE_EXISTS);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED found");
+    ask(&f, HF_REQUEST_CLEAR_FLAG, "a");
+    assert_string_equal(zk_fixture_sent(&f), "DELETE q");
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED found");
+    ask(&f, HF_REQUEST_CLEAR_FLAG, "a");
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
+    zk_fixture_close(&f);
 }
 
 static void parents_are_made_when_they_are_missing(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    s.queue = "gates/q";
-    ask(&s, HF_REQUEST_SET_FLAG, "a");
-    assert_string_equal(stage_sent(&s), "CREATE gates/q; EXISTS gates/q");
-    refused(&s, HF_ZK_NO_NODE);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_sent(&s),
+    begin(&f);
+    f.queue = "gates/q";
+    ask(&f, HF_REQUEST_SET_FLAG, "a");
+    assert_string_equal(zk_fixture_sent(&f), "CREATE gates/q; EXISTS gates/q");
+    refused(&f, HF_ZK_NO_NODE);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(&f),
                         "CONTAINER gates; CREATE gates/q; EXISTS gates/q");
-    done(&s);
-    done(&s);
-    exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "FLAG_UPDATED");
-    stage_close(&s);
+    done(&f);
+    done(&f);
+    exists(&f, 17, 0);
+    assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
+    zk_fixture_close(&f);
 }
 
 static void without_a_root_there_is_no_barrier(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    raise_it(&s);
-    refused(&s, HF_ZK_NO_NODE);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_sent(&s), "");
-    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
-    assert_int_equal(s.status, HF_EDIR);
-    stage_close(&s);
+    begin(&f);
+    raise_it(&f);
+    refused(&f, HF_ZK_NO_NODE);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(&f), "");
+    assert_string_equal(zk_fixture_events(&f), "FAILED SET_FLAG a FATAL");
+    assert_int_equal(f.status, HF_EDIR);
+    zk_fixture_close(&f);
 }
 
 /* Tickets stand below it. */
 static void the_node_of_a_lock_is_no_barrier(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    s.nodes = 1;
-    raise_it(&s);
-    refused(&s, HF_ZK_NODE_EXISTS);
-    exists(&s, 17, 0);
-    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
-    assert_int_equal(s.status, HF_EKIND);
-    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
-    refused(&s, HF_ZK_NOT_EMPTY);
-    assert_string_equal(stage_told(&s), "FAILED CLEAR_FLAG a FATAL");
-    assert_int_equal(s.status, HF_EKIND);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    done(&s);
-    data(&s, "", 17, 0);
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z FATAL");
-    assert_int_equal(s.status, HF_EKIND);
-    event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "");
-    stage_close(&s);
+    begin(&f);
+    f.nodes = 1;
+    raise_it(&f);
+    refused(&f, HF_ZK_NODE_EXISTS);
+    exists(&f, 17, 0);
+    assert_string_equal(zk_fixture_events(&f), "FAILED SET_FLAG a FATAL");
+    assert_int_equal(f.status, HF_EKIND);
+    ask(&f, HF_REQUEST_CLEAR_FLAG, "a");
+    refused(&f, HF_ZK_NOT_EMPTY);
+    assert_string_equal(zk_fixture_events(&f), "FAILED CLEAR_FLAG a FATAL");
+    assert_int_equal(f.status, HF_EKIND);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    done(&f);
+    data(&f, "", 17, 0);
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z FATAL");
+    assert_int_equal(f.status, HF_EKIND);
+    event(&f, HF_ZK_NODE_DELETED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "");
+    zk_fixture_close(&f);
 }
 
 static void what_raising_may_be_answered(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    raise_it(&s);
-    refused(&s, HF_ZK_NO_AUTH);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
-    assert_int_equal(s.status, HF_EDENIED);
-    ask(&s, HF_REQUEST_CLEAR_FLAG, "a");
-    refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED CLEAR_FLAG a FATAL");
-    ask(&s, HF_REQUEST_SET_FLAG, "a");
-    ask(&s, HF_REQUEST_CLEAR_FLAG, "b");
-    link_down(&s, "reset");
+    begin(&f);
+    raise_it(&f);
+    refused(&f, HF_ZK_NO_AUTH);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "FAILED SET_FLAG a FATAL");
+    assert_int_equal(f.status, HF_EDENIED);
+    ask(&f, HF_REQUEST_CLEAR_FLAG, "a");
+    refused(&f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(&f), "FAILED CLEAR_FLAG a FATAL");
+    ask(&f, HF_REQUEST_SET_FLAG, "a");
+    ask(&f, HF_REQUEST_CLEAR_FLAG, "b");
+    link_down(&f, "reset");
     assert_string_equal(
-        stage_told(&s),
+        zk_fixture_events(&f),
         "SUSPENDED; FAILED SET_FLAG a UNSURE; FAILED CLEAR_FLAG b UNSURE");
-    ask(&s, HF_REQUEST_SET_FLAG, "a");
-    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a RETRY");
-    stage_close(&s);
+    ask(&f, HF_REQUEST_SET_FLAG, "a");
+    assert_string_equal(zk_fixture_events(&f), "FAILED SET_FLAG a RETRY");
+    zk_fixture_close(&f);
 }
 
 /* ----------------------------------------------------------------- look -- */
@@ -167,149 +167,150 @@ static void what_raising_may_be_answered(void **state)
 static void what_is_down_is_not_watched(void **state)
 {
     struct hf_request *request;
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    request = look(&s, "z");
-    done(&s);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "LISTED z:");
-    resume(&s);
-    assert_null(strstr(stage_sent(&s), "SETWATCHES"));
-    forget(&s, request);
-    stage_close(&s);
+    begin(&f);
+    request = look(&f, "z");
+    done(&f);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "LISTED z:");
+    resume(&f);
+    assert_null(strstr(zk_fixture_sent(&f), "SETWATCHES"));
+    forget(&f, request);
+    zk_fixture_close(&f);
 }
 
 /* Also what does not end it: the core looks again. */
-static void whatever_happens_to_it_is_told_once(void **state)
+static void whatever_happens_to_it_is_reported_once(void **state)
 {
     static const int32_t types[] = {HF_ZK_NODE_DELETED,
                                     HF_ZK_NODE_DATA_CHANGED};
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        look_told(&s);
-        event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-        event(&s, HF_ZK_NODE_DELETED, "r/");
-        assert_string_equal(stage_told(&s), "");
-        event(&s, types[i], "q/");
-        assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
-        event(&s, types[i], "q/");
-        assert_string_equal(stage_told(&s), "");
-        assert_string_equal(stage_sent(&s), "");
-        stage_close(&s);
+        queue_watch_events(&f);
+        event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+        event(&f, HF_ZK_NODE_DELETED, "r/");
+        assert_string_equal(zk_fixture_events(&f), "");
+        event(&f, types[i], "q/");
+        assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED z");
+        event(&f, types[i], "q/");
+        assert_string_equal(zk_fixture_events(&f), "");
+        assert_string_equal(zk_fixture_sent(&f), "");
+        zk_fixture_close(&f);
     }
 }
 
 static void several_may_wait(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    look_told(&s);
-    look(&s, "w");
-    done(&s);
-    data(&s, "10.0.0.1", 17, 0);
-    assert_string_equal(stage_told(&s), "LISTED w: up@17");
-    event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "QUEUE_CHANGED w; QUEUE_CHANGED z");
-    stage_close(&s);
+    queue_watch_events(&f);
+    look(&f, "w");
+    done(&f);
+    data(&f, "10.0.0.1", 17, 0);
+    assert_string_equal(zk_fixture_events(&f), "LISTED w: up@17");
+    event(&f, HF_ZK_NODE_DELETED, "q/");
+    assert_string_equal(zk_fixture_events(&f),
+                        "QUEUE_CHANGED w; QUEUE_CHANGED z");
+    zk_fixture_close(&f);
 }
 
 /* A server that lags behind its leader could say that it is down. */
 static void a_look_without_its_sync_is_none(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    look(&s, "z");
-    refused(&s, HF_ZK_OPERATION_TIMEOUT);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
-    stage_close(&s);
+    begin(&f);
+    look(&f, "z");
+    refused(&f, HF_ZK_OPERATION_TIMEOUT);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z RETRY");
+    zk_fixture_close(&f);
 }
 
-static void a_look_at_a_mark_can_be_taken_back(void **state)
+static void a_queue_watch_at_a_flag_can_be_taken_back(void **state)
 {
     struct hf_request *request;
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    request = look_told(&s);
-    forget(&s, request);
-    request = look(&s, "w"); /* before its answer */
-    forget(&s, request);
-    done(&s);
-    data(&s, "10.0.0.1", 17, 0);
-    event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "");
-    stage_close(&s);
+    request = queue_watch_events(&f);
+    forget(&f, request);
+    request = look(&f, "w"); /* before its answer */
+    forget(&f, request);
+    done(&f);
+    data(&f, "10.0.0.1", 17, 0);
+    event(&f, HF_ZK_NODE_DELETED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "");
+    zk_fixture_close(&f);
 }
 
 /* In the first list, and those of children in the third. */
-static void marks_are_watched_on_the_next_connection(void **state)
+static void flags_are_watched_on_the_next_connection(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    look_told(&s);
-    s.kind = HF_TICKET_MUTEX;
-    s.queue = "r";
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "w");
-    children(&s, "");
-    link_down(&s, "reset");
-    while (s.server == NULL)
-        ring(&s);
-    link_up(&s);
-    (void)stage_sent(&s);
-    accept_session(&s);
-    assert_string_equal(stage_sent(&s), "SETWATCHES 0x3 q r/");
-    (void)stage_told(&s);
-    event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
-    stage_close(&s);
+    queue_watch_events(&f);
+    f.kind = HF_TICKET_MUTEX;
+    f.queue = "r";
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "w");
+    children(&f, "");
+    link_down(&f, "reset");
+    while (f.server == NULL)
+        wake(&f);
+    link_up(&f);
+    (void)zk_fixture_sent(&f);
+    accept_session(&f);
+    assert_string_equal(zk_fixture_sent(&f), "SETWATCHES 0x3 q r/");
+    (void)zk_fixture_events(&f);
+    event(&f, HF_ZK_NODE_DELETED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED z");
+    zk_fixture_close(&f);
 }
 
-static void what_a_look_at_a_mark_may_be_answered(void **state)
+static void what_a_queue_watch_at_a_flag_may_be_answered(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    begin(&s);
-    look(&s, "z");
-    done(&s);
-    refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z FATAL");
-    assert_int_equal(s.status, HF_EDENIED);
-    look(&s, "z");
-    done(&s);
-    answer_with(&s, "\0\0\0\1", 4);
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
-    look(&s, "z");
-    link_down(&s, "reset");
-    assert_string_equal(stage_told(&s),
+    begin(&f);
+    look(&f, "z");
+    done(&f);
+    refused(&f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z FATAL");
+    assert_int_equal(f.status, HF_EDENIED);
+    look(&f, "z");
+    done(&f);
+    answer_with(&f, "\0\0\0\1", 4);
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z RETRY");
+    look(&f, "z");
+    link_down(&f, "reset");
+    assert_string_equal(zk_fixture_events(&f),
                         "SUSPENDED; FAILED WATCH_QUEUE z RETRY");
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mark_is_one_persistent_node),
+        cmocka_unit_test(a_flag_is_one_persistent_node),
         cmocka_unit_test(parents_are_made_when_they_are_missing),
         cmocka_unit_test(without_a_root_there_is_no_barrier),
         cmocka_unit_test(the_node_of_a_lock_is_no_barrier),
         cmocka_unit_test(what_raising_may_be_answered),
         cmocka_unit_test(what_is_down_is_not_watched),
-        cmocka_unit_test(whatever_happens_to_it_is_told_once),
+        cmocka_unit_test(whatever_happens_to_it_is_reported_once),
         cmocka_unit_test(several_may_wait),
         cmocka_unit_test(a_look_without_its_sync_is_none),
-        cmocka_unit_test(a_look_at_a_mark_can_be_taken_back),
-        cmocka_unit_test(marks_are_watched_on_the_next_connection),
-        cmocka_unit_test(what_a_look_at_a_mark_may_be_answered),
+        cmocka_unit_test(a_queue_watch_at_a_flag_can_be_taken_back),
+        cmocka_unit_test(flags_are_watched_on_the_next_connection),
+        cmocka_unit_test(what_a_queue_watch_at_a_flag_may_be_answered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,7 +333,7 @@ static void credentials(void **state)
 }
 
 /* Whatever else is wrong with the URL, and wherever the password is put. */
-static void a_password_is_never_told(void **state)
+static void a_password_is_never_reported(void **state)
 {
     static const char *const texts[] = {
         "zk://:" PASSWORD "@h",
@@ -415,7 +415,7 @@ int main(void)
         cmocka_unit_test(layouts_are_taken),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(credentials),
-        cmocka_unit_test(a_password_is_never_told),
+        cmocka_unit_test(a_password_is_never_reported),
         cmocka_unit_test(each_client_draws_its_own_order),
     };
 

@@ -16,28 +16,28 @@
 #define ID 0x1234
 
 /* Told by its name. */
-struct watching {
+struct test_watcher {
     struct hf_zk_watcher watcher; /* first; .user is the world */
     const char *name;
-    struct watching *removes; /* when it is told; or NULL */
-    struct watching *adds;
+    struct test_watcher *removes; /* when it is told; or NULL */
+    struct test_watcher *adds;
 };
 
-struct world;
+struct listener_fixture;
 
 /* A listener, told by its name. */
-struct listening {
+struct test_listener {
     struct hf_zk_listener listener;
-    struct world *w;
+    struct listener_fixture *f;
     const char *name;
-    struct listening *removes; /* when it hears of anything; or NULL */
-    bool drops;                /* when it hears of a connection */
-    bool ends;                 /* the session, then */
+    struct test_listener *removes; /* when it hears of anything; or NULL */
+    bool drops;                    /* when it hears of a connection */
+    bool ends;                     /* the session, then */
 };
 
-struct world {
+struct listener_fixture {
     struct hf_zk_session_config config;
-    struct listening listener;
+    struct test_listener listener;
     struct hf_zk_window_callbacks worker;
     struct hf_zk_session session;
     struct hf_jute_writer server; /* what it says next */
@@ -45,26 +45,28 @@ struct world {
     uint64_t connection_number;
     uint64_t now_ms;
     int32_t xid; /* of the server's next answer */
-    char told[512];
+    char expect_events[512];
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(struct world *w,
-                                                       const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+tell(struct listener_fixture *f, const char *format, ...)
 {
-    size_t used = strlen(w->told);
+    size_t used = strlen(f->expect_events);
     va_list args;
 
     va_start(args, format);
     if (used > 0)
-        used += (size_t)snprintf(w->told + used, sizeof w->told - used, "; ");
-    (void)vsnprintf(w->told + used, sizeof w->told - used, format, args);
+        used += (size_t)snprintf(f->expect_events + used,
+                                 sizeof f->expect_events - used, "; ");
+    (void)vsnprintf(f->expect_events + used, sizeof f->expect_events - used,
+                    format, args);
     va_end(args);
 }
 
-static void told(struct world *w, const char *expected)
+static void expect_events(struct listener_fixture *f, const char *expected)
 {
-    assert_string_equal(w->told, expected);
-    w->told[0] = '\0';
+    assert_string_equal(f->expect_events, expected);
+    f->expect_events[0] = '\0';
 }
 
 /* -------------------------------------------------------------- listener -- */
@@ -77,11 +79,11 @@ static void on_log(void *user, enum hf_log_level level, const char *format, ...)
 }
 
 /* ${l} has heard of ${what}. */
-static void heard(struct listening *l, const char *what)
+static void note_event(struct test_listener *l, const char *what)
 {
-    tell(l->w, "%s%s", l->name, what);
+    tell(l->f, "%s%s", l->name, what);
     if (l->removes != NULL)
-        hf_zk_listeners_remove(&l->w->session.listeners, &l->removes->listener);
+        hf_zk_listeners_remove(&l->f->session.listeners, &l->removes->listener);
     l->removes = NULL;
 }
 
@@ -90,7 +92,7 @@ static void on_trouble(void *user, const struct hf_zk_connection_error *trouble)
     char what[128];
 
     (void)snprintf(what, sizeof what, "TROUBLE %s", trouble->text);
-    heard(user, what);
+    note_event(user, what);
 }
 
 static void on_gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
@@ -99,7 +101,7 @@ static void on_gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 
     (void)elapsed_ms;
     (void)snprintf(what, sizeof what, "GAVE UP %u", retries);
-    heard(user, what);
+    note_event(user, what);
 }
 
 static void on_resuming(void *user, uint64_t least_timeout_ms)
@@ -108,23 +110,23 @@ static void on_resuming(void *user, uint64_t least_timeout_ms)
 
     (void)snprintf(what, sizeof what, "RESUMING %u",
                    (unsigned)least_timeout_ms);
-    heard(user, what);
+    note_event(user, what);
 }
 
 static void on_up(void *user, bool resumed)
 {
-    struct listening *l = user;
+    struct test_listener *l = user;
 
-    heard(l, resumed ? "RESUMED" : "UP");
+    note_event(l, resumed ? "RESUMED" : "UP");
     if (l->ends)
-        hf_zk_session_close(&l->w->session);
+        hf_zk_session_close(&l->f->session);
     if (l->drops)
-        hf_zk_session_drop(&l->w->session, "not wanted");
+        hf_zk_session_drop(&l->f->session, "not wanted");
 }
 
 static void on_suspended(void *user)
 {
-    heard(user, "SUSPENDED");
+    note_event(user, "SUSPENDED");
 }
 
 static void on_lost(void *user, const char *why)
@@ -132,12 +134,12 @@ static void on_lost(void *user, const char *why)
     char what[128];
 
     (void)snprintf(what, sizeof what, "LOST %s", why);
-    heard(user, what);
+    note_event(user, what);
 }
 
 static void on_closed(void *user)
 {
-    heard(user, "CLOSED");
+    note_event(user, "CLOSED");
 }
 
 static void on_proven(void *user, uint64_t anchor_ms)
@@ -145,21 +147,21 @@ static void on_proven(void *user, uint64_t anchor_ms)
     char what[32];
 
     (void)snprintf(what, sizeof what, "PROVEN %u", (unsigned)anchor_ms);
-    heard(user, what);
+    note_event(user, what);
 }
 
 static void on_fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
 {
-    struct watching *watching = (struct watching *)(void *)watcher;
-    struct world *w = watcher->user;
+    struct test_watcher *observer = (struct test_watcher *)(void *)watcher;
+    struct listener_fixture *f = watcher->user;
 
     assert_false(watcher->armed);
-    tell(w, "%s %d", watching->name, (int)type);
-    if (watching->removes != NULL)
-        hf_zk_watch_set_remove(&w->session.watches,
-                               &watching->removes->watcher);
-    if (watching->adds != NULL)
-        hf_zk_watch_set_add(&w->session.watches, &watching->adds->watcher);
+    tell(f, "%s %d", observer->name, (int)type);
+    if (observer->removes != NULL)
+        hf_zk_watch_set_remove(&f->session.watches,
+                               &observer->removes->watcher);
+    if (observer->adds != NULL)
+        hf_zk_watch_set_add(&f->session.watches, &observer->adds->watcher);
 }
 
 static void on_begin(void *user, void *work)
@@ -175,140 +177,142 @@ static void on_refused(void *user, void *work)
 static void answered(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
-    struct world *w = user;
+    struct listener_fixture *f = user;
 
-    tell(w, "ANSWER %d: %d", (int)(call - w->calls), (int)reply->error);
+    tell(f, "ANSWER %d: %d", (int)(call - f->calls), (int)reply->error);
 }
 
 /* ---------------------------------------------------------------- server -- */
 
-static void say(struct world *w)
+static void append_frames(struct listener_fixture *f)
 {
-    hf_zk_session_receive(&w->session, w->connection_number, w->now_ms,
-                          w->server.bytes, w->server.used);
-    w->server.used = 0;
+    hf_zk_session_receive(&f->session, f->connection_number, f->now_ms,
+                          f->server.bytes, f->server.used);
+    f->server.used = 0;
 }
 
 /* The answer to a greeting; ${id} 0: the session is over. */
-static void greet(struct world *w, int64_t id)
+static void accept_handshake(struct listener_fixture *f, int64_t id)
 {
     static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {7};
-    size_t begin = hf_jute_begin_frame(&w->server);
+    size_t begin = hf_jute_begin_frame(&f->server);
 
-    hf_jute_put_int(&w->server, 0);
-    hf_jute_put_int(&w->server, id == 0 ? 0 : TIMEOUT_MS);
-    hf_jute_put_long(&w->server, id);
-    hf_jute_put_buffer(&w->server, password, sizeof password);
-    hf_jute_end_frame(&w->server, begin);
-    say(w);
+    hf_jute_put_int(&f->server, 0);
+    hf_jute_put_int(&f->server, id == 0 ? 0 : TIMEOUT_MS);
+    hf_jute_put_long(&f->server, id);
+    hf_jute_put_buffer(&f->server, password, sizeof password);
+    hf_jute_end_frame(&f->server, begin);
+    append_frames(f);
 }
 
-static void answer(struct world *w, int32_t xid, int32_t error)
+static void answer(struct listener_fixture *f, int32_t xid, int32_t error)
 {
-    size_t begin = hf_jute_begin_frame(&w->server);
+    size_t begin = hf_jute_begin_frame(&f->server);
 
-    hf_jute_put_int(&w->server, xid);
-    hf_jute_put_long(&w->server, 77);
-    hf_jute_put_int(&w->server, error);
-    hf_jute_end_frame(&w->server, begin);
-    say(w);
+    hf_jute_put_int(&f->server, xid);
+    hf_jute_put_long(&f->server, 77);
+    hf_jute_put_int(&f->server, error);
+    hf_jute_end_frame(&f->server, begin);
+    append_frames(f);
 }
 
-static void fire(struct world *w, enum hf_zk_event_type type, const char *path)
+static void fire(struct listener_fixture *f, enum hf_zk_event_type type,
+                 const char *path)
 {
-    size_t begin = hf_jute_begin_frame(&w->server);
+    size_t begin = hf_jute_begin_frame(&f->server);
 
-    hf_jute_put_int(&w->server, HF_ZK_XID_EVENT);
-    hf_jute_put_long(&w->server, -1);
-    hf_jute_put_int(&w->server, 0);
-    hf_jute_put_int(&w->server, (int32_t)type);
-    hf_jute_put_int(&w->server, 3);
-    hf_jute_put_string(&w->server, path);
-    hf_jute_end_frame(&w->server, begin);
-    say(w);
+    hf_jute_put_int(&f->server, HF_ZK_XID_EVENT);
+    hf_jute_put_long(&f->server, -1);
+    hf_jute_put_int(&f->server, 0);
+    hf_jute_put_int(&f->server, (int32_t)type);
+    hf_jute_put_int(&f->server, 3);
+    hf_jute_put_string(&f->server, path);
+    hf_jute_end_frame(&f->server, begin);
+    append_frames(f);
 }
 
 /* -------------------------------------------------------------- the story --
  */
 
-static void send_out(struct world *w)
+static void send_out(struct listener_fixture *f)
 {
     size_t count;
 
-    (void)hf_zk_session_output(&w->session, &count);
+    (void)hf_zk_session_output(&f->session, &count);
     assert_true(count > 0);
-    hf_zk_session_written(&w->session, count);
+    hf_zk_session_written(&f->session, count);
 }
 
-static void link_up(struct world *w)
+static void link_up(struct listener_fixture *f)
 {
     assert_non_null(
-        hf_zk_session_wanted_server(&w->session, &w->connection_number));
-    hf_zk_session_connection_up(&w->session, w->connection_number, w->now_ms);
-    send_out(w);
-    w->xid = 1;
+        hf_zk_session_wanted_server(&f->session, &f->connection_number));
+    hf_zk_session_connection_up(&f->session, f->connection_number, f->now_ms);
+    send_out(f);
+    f->xid = 1;
 }
 
-static void later(struct world *w, uint64_t now_ms)
+static void advance_to(struct listener_fixture *f, uint64_t now_ms)
 {
-    w->now_ms = now_ms;
-    hf_zk_session_set_now(&w->session, now_ms);
+    f->now_ms = now_ms;
+    hf_zk_session_set_now(&f->session, now_ms);
 }
 
-static void cut(struct world *w)
+static void cut(struct listener_fixture *f)
 {
-    hf_zk_session_connection_down(&w->session, w->connection_number, w->now_ms,
+    hf_zk_session_connection_down(&f->session, f->connection_number, f->now_ms,
                                   HF_EUNREACHABLE, "reset");
 }
 
-static void listen(struct world *w, struct listening *l, const char *name)
+static void listen(struct listener_fixture *f, struct test_listener *l,
+                   const char *name)
 {
-    *l = (struct listening){.w = w,
-                            .name = name,
-                            .listener = {.user = l,
-                                         .connection_error = on_trouble,
-                                         .gave_up = on_gave_up,
-                                         .resuming = on_resuming,
-                                         .up = on_up,
-                                         .suspended = on_suspended,
-                                         .lost = on_lost,
-                                         .closed = on_closed,
-                                         .proven = on_proven}};
-    hf_zk_listeners_add(&w->session.listeners, &l->listener);
+    *l = (struct test_listener){.f = f,
+                                .name = name,
+                                .listener = {.user = l,
+                                             .connection_error = on_trouble,
+                                             .gave_up = on_gave_up,
+                                             .resuming = on_resuming,
+                                             .up = on_up,
+                                             .suspended = on_suspended,
+                                             .lost = on_lost,
+                                             .closed = on_closed,
+                                             .proven = on_proven}};
+    hf_zk_listeners_add(&f->session.listeners, &l->listener);
 }
 
-static void begin(struct world *w, unsigned window)
+static void begin(struct listener_fixture *f, unsigned window)
 {
-    struct hf_zk_log log = {w, on_log};
+    struct hf_zk_log log = {f, on_log};
 
-    *w = (struct world){.now_ms = 1000};
-    w->config = (struct hf_zk_session_config){
+    *f = (struct listener_fixture){.now_ms = 1000};
+    f->config = (struct hf_zk_session_config){
         .servers = {{"h", 2181}},
         .server_count = 1,
         .reconnect = hf_reconnect_default,
         .timeout_ms = TIMEOUT_MS,
         .window = window,
     };
-    hf_random_seed(&w->config.random, 1);
-    w->worker = (struct hf_zk_window_callbacks){w, on_begin, on_refused};
-    hf_zk_session_begin(&w->session, &w->config, &log, w->now_ms);
-    listen(w, &w->listener, "");
-    link_up(w);
-    greet(w, ID);
-    told(w, "UP");
+    hf_random_seed(&f->config.random, 1);
+    f->worker = (struct hf_zk_window_callbacks){f, on_begin, on_refused};
+    hf_zk_session_begin(&f->session, &f->config, &log, f->now_ms);
+    listen(f, &f->listener, "");
+    link_up(f);
+    accept_handshake(f, ID);
+    expect_events(f, "UP");
 }
 
-static void over(struct world *w)
+static void end(struct listener_fixture *f)
 {
-    hf_zk_session_free(&w->session);
-    hf_jute_free(&w->server);
+    hf_zk_session_free(&f->session);
+    hf_jute_free(&f->server);
 }
 
-static struct hf_zk_call *call(struct world *w, size_t i)
+static struct hf_zk_call *call(struct listener_fixture *f, size_t i)
 {
-    w->calls[i].answered = answered;
-    w->calls[i].user = w;
-    return &w->calls[i];
+    f->calls[i].answered = answered;
+    f->calls[i].user = f;
+    return &f->calls[i];
 }
 
 static enum hf_zk_work_class class_of(const char *work)
@@ -318,182 +322,184 @@ static enum hf_zk_work_class class_of(const char *work)
                             : HF_ZK_NORMAL;
 }
 
-static hf_status enter(struct world *w, const char *work)
+static hf_status enter(struct listener_fixture *f, const char *work)
 {
-    return hf_zk_window_enter(&w->session.window, w->session.wire.calls,
-                              class_of(work), &w->worker,
+    return hf_zk_window_enter(&f->session.window, f->session.wire.calls,
+                              class_of(work), &f->worker,
                               (void *)(uintptr_t)work);
 }
 
 /* A watcher whose name is "children" watches these, any other the data. */
-static void watch(struct world *w, struct watching *watching, const char *name,
-                  const char *path)
+static void watch(struct listener_fixture *f, struct test_watcher *observer,
+                  const char *name, const char *path)
 {
     bool children = strcmp(name, "children") == 0;
 
-    *watching =
-        (struct watching){.name = name,
-                          .watcher = {.user = w,
-                                      .fired = on_fired,
-                                      .path = path,
-                                      .armed = true,
-                                      .mode = children ? HF_ZK_WATCH_CHILDREN
-                                                       : HF_ZK_WATCH_DATA}};
-    hf_zk_watch_set_add(&w->session.watches, &watching->watcher);
+    *observer = (struct test_watcher){
+        .name = name,
+        .watcher = {.user = f,
+                    .fired = on_fired,
+                    .path = path,
+                    .armed = true,
+                    .mode =
+                        children ? HF_ZK_WATCH_CHILDREN : HF_ZK_WATCH_DATA}};
+    hf_zk_watch_set_add(&f->session.watches, &observer->watcher);
 }
 
-static void every_listener_hears_in_the_order_of_adding(void **state)
+static void listeners_are_called_in_the_order_of_adding(void **state)
 {
-    struct listening a, b;
-    struct world w;
+    struct test_listener a, b;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    listen(&w, &a, "a ");
-    listen(&w, &b, "b ");
-    cut(&w);
-    told(&w, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
-             "b TROUBLE h:2181: reset; SUSPENDED; a SUSPENDED; b SUSPENDED");
-    hf_zk_listeners_remove(&w.session.listeners, &a.listener);
-    hf_zk_session_close(&w.session);
-    told(&w, "CLOSED; b CLOSED");
-    over(&w);
+    begin(&f, 0);
+    listen(&f, &a, "a ");
+    listen(&f, &b, "b ");
+    cut(&f);
+    expect_events(
+        &f, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
+            "b TROUBLE h:2181: reset; SUSPENDED; a SUSPENDED; b SUSPENDED");
+    hf_zk_listeners_remove(&f.session.listeners, &a.listener);
+    hf_zk_session_close(&f.session);
+    expect_events(&f, "CLOSED; b CLOSED");
+    end(&f);
 }
 
 /* Itself, the next one, one that was there before. */
-static void a_listener_may_remove_any_while_it_hears(void **state)
+static void a_listener_may_remove_any_from_its_callback(void **state)
 {
-    struct listening a, b, c;
-    struct world w;
+    struct test_listener a, b, c;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    listen(&w, &a, "a ");
-    listen(&w, &b, "b ");
-    listen(&w, &c, "c ");
+    begin(&f, 0);
+    listen(&f, &a, "a ");
+    listen(&f, &b, "b ");
+    listen(&f, &c, "c ");
     a.removes = &a;
     b.removes = &c;
-    cut(&w);
-    told(&w, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
-             "b TROUBLE h:2181: reset; SUSPENDED; b SUSPENDED");
-    b.removes = &w.listener;
-    hf_zk_session_close(&w.session);
-    told(&w, "CLOSED; b CLOSED");
-    assert_ptr_equal(w.session.listeners.first, &b.listener);
-    over(&w);
+    cut(&f);
+    expect_events(&f, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
+                      "b TROUBLE h:2181: reset; SUSPENDED; b SUSPENDED");
+    b.removes = &f.listener;
+    hf_zk_session_close(&f.session);
+    expect_events(&f, "CLOSED; b CLOSED");
+    assert_ptr_equal(f.session.listeners.first, &b.listener);
+    end(&f);
 }
 
 /* One that ends the connection when it hears of it: those behind it hear that
  * there is none, and not afterwards that there is. */
-static void a_connection_that_ended_is_not_heard_of(void **state)
+static void a_connection_that_ended_is_not_reported(void **state)
 {
-    struct listening a, b;
-    struct world w;
+    struct test_listener a, b;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    listen(&w, &a, "a ");
-    listen(&w, &b, "b ");
-    cut(&w);
-    w.told[0] = '\0';
+    begin(&f, 0);
+    listen(&f, &a, "a ");
+    listen(&f, &b, "b ");
+    cut(&f);
+    f.expect_events[0] = '\0';
     a.drops = true;
-    later(&w, 3000);
-    hf_zk_session_tick(&w.session, w.now_ms);
-    link_up(&w);
-    told(&w, "RESUMING 10000; a RESUMING 10000; b RESUMING 10000");
-    greet(&w, ID);
-    told(&w, "RESUMED; a RESUMED; TROUBLE h:2181: not wanted; "
-             "a TROUBLE h:2181: not wanted; b TROUBLE h:2181: not wanted; "
-             "SUSPENDED; a SUSPENDED; b SUSPENDED");
-    over(&w);
+    advance_to(&f, 3000);
+    hf_zk_session_tick(&f.session, f.now_ms);
+    link_up(&f);
+    expect_events(&f, "RESUMING 10000; a RESUMING 10000; b RESUMING 10000");
+    accept_handshake(&f, ID);
+    expect_events(&f,
+                  "RESUMED; a RESUMED; TROUBLE h:2181: not wanted; "
+                  "a TROUBLE h:2181: not wanted; b TROUBLE h:2181: not wanted; "
+                  "SUSPENDED; a SUSPENDED; b SUSPENDED");
+    end(&f);
 }
 
-static void a_session_that_is_to_end_is_not_heard_of(void **state)
+static void a_session_that_is_to_end_is_not_reported(void **state)
 {
-    struct listening a, b;
-    struct world w;
+    struct test_listener a, b;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    listen(&w, &a, "a ");
-    listen(&w, &b, "b ");
-    cut(&w);
-    w.told[0] = '\0';
+    begin(&f, 0);
+    listen(&f, &a, "a ");
+    listen(&f, &b, "b ");
+    cut(&f);
+    f.expect_events[0] = '\0';
     a.ends = true;
-    later(&w, 3000);
-    hf_zk_session_tick(&w.session, w.now_ms);
-    link_up(&w);
-    w.told[0] = '\0';
-    greet(&w, ID);
-    told(&w, "RESUMED; a RESUMED");
-    answer(&w, 1, HF_ZK_OK);
-    told(&w, "CLOSED; a CLOSED; b CLOSED");
-    over(&w);
+    advance_to(&f, 3000);
+    hf_zk_session_tick(&f.session, f.now_ms);
+    link_up(&f);
+    f.expect_events[0] = '\0';
+    accept_handshake(&f, ID);
+    expect_events(&f, "RESUMED; a RESUMED");
+    answer(&f, 1, HF_ZK_OK);
+    expect_events(&f, "CLOSED; a CLOSED; b CLOSED");
+    end(&f);
 }
 
-static void calls_are_answered_in_order_and_events_told(void **state)
+static void calls_are_answered_in_order_and_events_reported(void **state)
 {
-    struct watching b;
-    struct world w;
+    struct test_watcher b;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    watch(&w, &b, "b", "/b");
-    hf_zk_send_get_data(&w.session, call(&w, 0), "/a", true);
-    hf_zk_send_delete(&w.session, call(&w, 1), "/b");
-    send_out(&w);
-    answer(&w, 1, HF_ZK_NO_NODE);
-    fire(&w, HF_ZK_NODE_DELETED, "/b");
-    w.now_ms = 1100;
-    answer(&w, 2, HF_ZK_OK);
-    told(&w, "ANSWER 0: -101; b 2; ANSWER 1: 0");
-    assert_int_equal(w.session.zxid, 77);
-    over(&w);
+    begin(&f, 0);
+    watch(&f, &b, "b", "/b");
+    hf_zk_send_get_data(&f.session, call(&f, 0), "/a", true);
+    hf_zk_send_delete(&f.session, call(&f, 1), "/b");
+    send_out(&f);
+    answer(&f, 1, HF_ZK_NO_NODE);
+    fire(&f, HF_ZK_NODE_DELETED, "/b");
+    f.now_ms = 1100;
+    answer(&f, 2, HF_ZK_OK);
+    expect_events(&f, "ANSWER 0: -101; b 2; ANSWER 1: 0");
+    assert_int_equal(f.session.zxid, 77);
+    end(&f);
 }
 
-static void an_event_is_told_to_each_of_its_mode_and_path(void **state)
+static void an_event_is_reported_to_each_of_its_mode_and_path(void **state)
 {
-    struct watching a, b, c, other, children;
-    struct world w;
+    struct test_watcher a, b, c, other, children;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    watch(&w, &a, "a", "/x");
-    watch(&w, &b, "b", "/x");
-    watch(&w, &c, "c", "/x");
-    watch(&w, &other, "other", "/xy");
-    watch(&w, &children, "children", "/x");
-    fire(&w, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
-    told(&w, "children 4");
-    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
-    told(&w, "a 3; c 3; b 3");
-    fire(&w, HF_ZK_NODE_DELETED, "/x");
-    told(&w, "a 2; c 2; b 2; children 2");
+    begin(&f, 0);
+    watch(&f, &a, "a", "/x");
+    watch(&f, &b, "b", "/x");
+    watch(&f, &c, "c", "/x");
+    watch(&f, &other, "other", "/xy");
+    watch(&f, &children, "children", "/x");
+    fire(&f, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
+    expect_events(&f, "children 4");
+    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(&f, "a 3; c 3; b 3");
+    fire(&f, HF_ZK_NODE_DELETED, "/x");
+    expect_events(&f, "a 2; c 2; b 2; children 2");
     /* In the middle, at the end, at the beginning, and what is left. */
-    hf_zk_watch_set_remove(&w.session.watches, &c.watcher);
-    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
-    told(&w, "a 3; b 3");
-    hf_zk_watch_set_remove(&w.session.watches, &a.watcher);
-    hf_zk_watch_set_remove(&w.session.watches, &a.watcher);
-    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
-    told(&w, "b 3");
-    hf_zk_watch_set_remove(&w.session.watches, &b.watcher);
-    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
-    told(&w, "");
-    over(&w);
+    hf_zk_watch_set_remove(&f.session.watches, &c.watcher);
+    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(&f, "a 3; b 3");
+    hf_zk_watch_set_remove(&f.session.watches, &a.watcher);
+    hf_zk_watch_set_remove(&f.session.watches, &a.watcher);
+    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(&f, "b 3");
+    hf_zk_watch_set_remove(&f.session.watches, &b.watcher);
+    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(&f, "");
+    end(&f);
 }
 
 /* Another listener's among them: who is told may end anything. */
-static void who_is_told_may_remove_and_add_others(void **state)
+static void a_notified_listener_may_remove_and_add_others(void **state)
 {
-    struct watching a, b, c, late;
-    struct world w;
+    struct test_watcher a, b, c, late;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    watch(&w, &a, "a", "/x");
-    watch(&w, &b, "b", "/x");
-    watch(&w, &c, "c", "/x");
+    begin(&f, 0);
+    watch(&f, &a, "a", "/x");
+    watch(&f, &b, "b", "/x");
+    watch(&f, &c, "c", "/x");
     late = c; /* and not in the set */
     late.name = "late";
     late.watcher.in_set = false;
@@ -501,12 +507,12 @@ static void who_is_told_may_remove_and_add_others(void **state)
     a.adds = &late;
     c.removes = &b;
     c.adds = &b;
-    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
-    told(&w, "a 3; c 3");
+    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(&f, "a 3; c 3");
     assert_true(late.watcher.armed);
-    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
-    told(&w, "c 3; late 3");
-    over(&w);
+    fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
+    expect_events(&f, "c 3; late 3");
+    end(&f);
 }
 
 static void expect_paths(struct hf_jute_reader *body, const char *const *paths,
@@ -525,163 +531,164 @@ static void a_new_connection_has_each_path_set_again_once(void **state)
 {
     static const char *const data[] = {"/y", "/x"};
     static const char *const children[] = {"/x"};
-    struct watching unarmed, a, b, y, idle, under;
+    struct test_watcher unarmed, a, b, y, idle, under;
     struct hf_jute_reader out;
     size_t count;
-    struct world w;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    watch(&w, &unarmed, "unarmed", "/x");
-    watch(&w, &a, "a", "/x");
-    watch(&w, &b, "b", "/x");
-    watch(&w, &y, "y", "/y");
-    watch(&w, &idle, "idle", "/z");
-    watch(&w, &under, "children", "/x");
+    begin(&f, 0);
+    watch(&f, &unarmed, "unarmed", "/x");
+    watch(&f, &a, "a", "/x");
+    watch(&f, &b, "b", "/x");
+    watch(&f, &y, "y", "/y");
+    watch(&f, &idle, "idle", "/z");
+    watch(&f, &under, "children", "/x");
     unarmed.watcher.armed = false;
     idle.watcher.idle = true;
-    cut(&w);
-    w.now_ms = hf_zk_session_wake_at_ms(&w.session);
-    hf_zk_session_tick(&w.session, w.now_ms);
-    link_up(&w);
-    greet(&w, ID);
+    cut(&f);
+    f.now_ms = hf_zk_session_wake_at_ms(&f.session);
+    hf_zk_session_tick(&f.session, f.now_ms);
+    link_up(&f);
+    accept_handshake(&f, ID);
     assert_false(idle.watcher.armed);
     assert_true(a.watcher.armed && b.watcher.armed && under.watcher.armed);
-    out.bytes = hf_zk_session_output(&w.session, &count);
+    out.bytes = hf_zk_session_output(&f.session, &count);
     out = (struct hf_jute_reader){.bytes = out.bytes, .left = count};
     assert_int_equal(hf_jute_get_int(&out), count - 4);
     assert_int_equal(hf_jute_get_int(&out), HF_ZK_XID_SET_WATCHES);
     assert_int_equal(hf_jute_get_int(&out), HF_ZK_SET_WATCHES);
-    assert_int_equal(hf_jute_get_long(&out), w.session.zxid);
+    assert_int_equal(hf_jute_get_long(&out), f.session.zxid);
     expect_paths(&out, data, 2);
     expect_paths(&out, NULL, 0);
     expect_paths(&out, children, 1);
     assert_false(out.failed);
-    over(&w);
+    end(&f);
 }
 
 /* Not the greeting's anchor again: that was told with UP. */
-static void a_write_is_told_as_proven(void **state)
+static void a_write_is_reported_as_proven(void **state)
 {
-    struct world w;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    later(&w, 2000);
-    hf_zk_send_sync(&w.session, call(&w, 0), "/");
-    answer(&w, 1, HF_ZK_OK);
-    told(&w, "ANSWER 0: 0");
-    later(&w, 4600);
-    hf_zk_send_delete(&w.session, call(&w, 0), "/b");
-    answer(&w, 2, HF_ZK_OK);
-    told(&w, "PROVEN 2000; ANSWER 0: 0");
-    over(&w);
+    begin(&f, 0);
+    advance_to(&f, 2000);
+    hf_zk_send_sync(&f.session, call(&f, 0), "/");
+    answer(&f, 1, HF_ZK_OK);
+    expect_events(&f, "ANSWER 0: 0");
+    advance_to(&f, 4600);
+    hf_zk_send_delete(&f.session, call(&f, 0), "/b");
+    answer(&f, 2, HF_ZK_OK);
+    expect_events(&f, "PROVEN 2000; ANSWER 0: 0");
+    end(&f);
 }
 
 static void a_cut_answers_calls_and_refuses_what_waits(void **state)
 {
-    struct world w;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 1);
-    hf_zk_send_sync(&w.session, call(&w, 0), "/");
-    assert_int_equal(enter(&w, "normal"), HF_EBUSY);
-    assert_int_equal(enter(&w, "bulk"), HF_EBUSY);
-    cut(&w);
-    told(&w, "TROUBLE h:2181: reset; SUSPENDED; ANSWER 0: 1; "
-             "REFUSED normal; REFUSED bulk");
-    w.now_ms = hf_zk_session_wake_at_ms(&w.session);
-    hf_zk_session_tick(&w.session, w.now_ms);
-    link_up(&w);
-    told(&w, "RESUMING 10000");
-    greet(&w, ID);
-    told(&w, "RESUMED");
-    over(&w);
+    begin(&f, 1);
+    hf_zk_send_sync(&f.session, call(&f, 0), "/");
+    assert_int_equal(enter(&f, "normal"), HF_EBUSY);
+    assert_int_equal(enter(&f, "bulk"), HF_EBUSY);
+    cut(&f);
+    expect_events(&f, "TROUBLE h:2181: reset; SUSPENDED; ANSWER 0: 1; "
+                      "REFUSED normal; REFUSED bulk");
+    f.now_ms = hf_zk_session_wake_at_ms(&f.session);
+    hf_zk_session_tick(&f.session, f.now_ms);
+    link_up(&f);
+    expect_events(&f, "RESUMING 10000");
+    accept_handshake(&f, ID);
+    expect_events(&f, "RESUMED");
+    end(&f);
 }
 
 static void what_waits_begins_by_turns_and_what_is_urgent_at_once(void **state)
 {
     static const char gone[] = "n5";
-    struct world w;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 1);
-    assert_int_equal(enter(&w, "n0"), HF_OK);
-    hf_zk_send_sync(&w.session, call(&w, 0), "/");
-    assert_int_equal(enter(&w, "b1"), HF_EBUSY);
-    assert_int_equal(enter(&w, "b2"), HF_EBUSY);
-    assert_int_equal(enter(&w, "n3"), HF_EBUSY);
-    assert_int_equal(enter(&w, "u4"), HF_OK);
-    assert_int_equal(enter(&w, gone), HF_EBUSY);
-    assert_true(hf_zk_window_cancel(&w.session.window, gone));
-    assert_false(hf_zk_window_cancel(&w.session.window, gone));
-    answer(&w, 1, HF_ZK_OK);
+    begin(&f, 1);
+    assert_int_equal(enter(&f, "n0"), HF_OK);
+    hf_zk_send_sync(&f.session, call(&f, 0), "/");
+    assert_int_equal(enter(&f, "b1"), HF_EBUSY);
+    assert_int_equal(enter(&f, "b2"), HF_EBUSY);
+    assert_int_equal(enter(&f, "n3"), HF_EBUSY);
+    assert_int_equal(enter(&f, "u4"), HF_OK);
+    assert_int_equal(enter(&f, gone), HF_EBUSY);
+    assert_true(hf_zk_window_cancel(&f.session.window, gone));
+    assert_false(hf_zk_window_cancel(&f.session.window, gone));
+    answer(&f, 1, HF_ZK_OK);
     /* Nobody made a call: all of them fit. */
-    told(&w, "ANSWER 0: 0; BEGIN n3; BEGIN b1; BEGIN b2");
-    over(&w);
+    expect_events(&f, "ANSWER 0: 0; BEGIN n3; BEGIN b1; BEGIN b2");
+    end(&f);
 }
 
 static void the_server_may_end_the_session(void **state)
 {
-    struct world w;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    hf_zk_send_sync(&w.session, call(&w, 0), "/");
-    answer(&w, 1, HF_ZK_SESSION_EXPIRED);
-    told(&w, "ANSWER 0: 1; LOST the server has ended the session");
-    link_up(&w);
-    greet(&w, ID + 1);
-    told(&w, "UP");
-    over(&w);
+    begin(&f, 0);
+    hf_zk_send_sync(&f.session, call(&f, 0), "/");
+    answer(&f, 1, HF_ZK_SESSION_EXPIRED);
+    expect_events(&f, "ANSWER 0: 1; LOST the server has ended the session");
+    link_up(&f);
+    accept_handshake(&f, ID + 1);
+    expect_events(&f, "UP");
+    end(&f);
 }
 
 static void silence_for_a_timeout_ends_the_session(void **state)
 {
-    struct world w;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    cut(&w);
-    w.told[0] = '\0';
-    w.now_ms = 1000 + TIMEOUT_MS;
-    hf_zk_session_tick(&w.session, w.now_ms);
-    assert_non_null(strstr(w.told, "LOST the server has not answered for 10000 "
-                                   "ms, the timeout of the session"));
-    over(&w);
+    begin(&f, 0);
+    cut(&f);
+    f.expect_events[0] = '\0';
+    f.now_ms = 1000 + TIMEOUT_MS;
+    hf_zk_session_tick(&f.session, f.now_ms);
+    assert_non_null(strstr(f.expect_events,
+                           "LOST the server has not answered for 10000 "
+                           "ms, the timeout of the session"));
+    end(&f);
 }
 
-static void a_goodbye_is_answered(void **state)
+static void a_close_is_answered(void **state)
 {
-    struct world w;
+    struct listener_fixture f;
 
     (void)state;
-    begin(&w, 0);
-    hf_zk_session_close(&w.session);
-    told(&w, "");
-    send_out(&w);
-    answer(&w, 1, HF_ZK_OK);
-    told(&w, "CLOSED");
-    over(&w);
+    begin(&f, 0);
+    hf_zk_session_close(&f.session);
+    expect_events(&f, "");
+    send_out(&f);
+    answer(&f, 1, HF_ZK_OK);
+    expect_events(&f, "CLOSED");
+    end(&f);
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_listener_hears_in_the_order_of_adding),
-        cmocka_unit_test(a_listener_may_remove_any_while_it_hears),
-        cmocka_unit_test(a_connection_that_ended_is_not_heard_of),
-        cmocka_unit_test(a_session_that_is_to_end_is_not_heard_of),
-        cmocka_unit_test(calls_are_answered_in_order_and_events_told),
-        cmocka_unit_test(an_event_is_told_to_each_of_its_mode_and_path),
-        cmocka_unit_test(who_is_told_may_remove_and_add_others),
+        cmocka_unit_test(listeners_are_called_in_the_order_of_adding),
+        cmocka_unit_test(a_listener_may_remove_any_from_its_callback),
+        cmocka_unit_test(a_connection_that_ended_is_not_reported),
+        cmocka_unit_test(a_session_that_is_to_end_is_not_reported),
+        cmocka_unit_test(calls_are_answered_in_order_and_events_reported),
+        cmocka_unit_test(an_event_is_reported_to_each_of_its_mode_and_path),
+        cmocka_unit_test(a_notified_listener_may_remove_and_add_others),
         cmocka_unit_test(a_new_connection_has_each_path_set_again_once),
-        cmocka_unit_test(a_write_is_told_as_proven),
+        cmocka_unit_test(a_write_is_reported_as_proven),
         cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),
         cmocka_unit_test(what_waits_begins_by_turns_and_what_is_urgent_at_once),
         cmocka_unit_test(the_server_may_end_the_session),
         cmocka_unit_test(silence_for_a_timeout_ends_the_session),
-        cmocka_unit_test(a_goodbye_is_answered),
+        cmocka_unit_test(a_close_is_answered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "engines/zookeeper/permit.h"
-#include "zk_stage.h"
+#include "zk_fixture.h"
 
 /* ----------------------------------------------------------------- names -- */
 
@@ -124,285 +124,287 @@ static void names_that_are_elsewhere(void **state)
 
 static void a_name_that_is_elsewhere_is_refused(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_layout = HF_ZK_KAZOO;
-    stage_connected(&s);
-    s.queue = "s/leases";
-    s.kind = HF_TICKET_MUTEX;
-    ask(&s, HF_REQUEST_ENQUEUE, "a");
-    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a FATAL");
-    assert_int_equal(s.status, HF_EUNSUPPORTED);
-    assert_non_null(strstr(s.text, "does not end in \"/locks\""));
-    s.kind = HF_TICKET_BARRIER;
-    ask(&s, HF_REQUEST_SET_FLAG, "a");
-    assert_string_equal(stage_told(&s), "FAILED SET_FLAG a FATAL");
-    assert_int_equal(s.status, HF_EUNSUPPORTED);
-    assert_string_equal(stage_sent(&s), "");
-    stage_close(&s);
+    zk_fixture_layout = HF_ZK_KAZOO;
+    zk_fixture_connected(&f);
+    f.queue = "s/leases";
+    f.kind = HF_TICKET_MUTEX;
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a FATAL");
+    assert_int_equal(f.status, HF_EUNSUPPORTED);
+    assert_non_null(strstr(f.text, "does not end in \"/locks\""));
+    f.kind = HF_TICKET_BARRIER;
+    ask(&f, HF_REQUEST_SET_FLAG, "a");
+    assert_string_equal(zk_fixture_events(&f), "FAILED SET_FLAG a FATAL");
+    assert_int_equal(f.status, HF_EUNSUPPORTED);
+    assert_string_equal(zk_fixture_sent(&f), "");
+    zk_fixture_close(&f);
 }
 
 /* Connected, with "G" in the lock in front; tickets are leases of ${weight}
  * out of five. */
-static void permits_of(struct stage *s, uint32_t weight)
+static void permits_of(struct zk_fixture *f, uint32_t weight)
 {
-    stage_layout = HF_ZK_KAZOO;
-    stage_connected(s);
-    s->queue = "s/locks";
-    ask(s, HF_REQUEST_ENQUEUE, "G");
-    assert_string_equal(stage_sent(s), "CREATE2 s-__lock__/G; LIST s-__lock__");
-    created(s, 3, 16);
-    children(s, "G#3");
-    assert_string_equal(stage_told(s), "ENQUEUED G: G#3@16");
-    s->queue = "s/leases";
-    s->kind = HF_TICKET_LEASE;
-    s->weight = weight;
-    s->limit = 5;
-    s->zxid = 40;
+    zk_fixture_layout = HF_ZK_KAZOO;
+    zk_fixture_connected(f);
+    f->queue = "s/locks";
+    ask(f, HF_REQUEST_ENQUEUE, "G");
+    assert_string_equal(zk_fixture_sent(f),
+                        "CREATE2 s-__lock__/G; LIST s-__lock__");
+    created(f, 3, 16);
+    children(f, "G#3");
+    assert_string_equal(zk_fixture_events(f), "ENQUEUED G: G#3@16");
+    f->queue = "s/leases";
+    f->kind = HF_TICKET_LEASE;
+    f->weight = weight;
+    f->limit = 5;
+    f->zxid = 40;
 }
 
 /* "A" has three of them. */
-static void have_three(struct stage *s)
+static void have_three(struct zk_fixture *f)
 {
-    permits_of(s, 3);
-    ask(s, HF_REQUEST_ENQUEUE, "A");
-    created_all(s, 0);
-    children(s, "A/p#0 A/p#1 A/p#2");
-    (void)stage_sent(s);
-    (void)stage_told(s);
+    permits_of(f, 3);
+    ask(f, HF_REQUEST_ENQUEUE, "A");
+    created_all(f, 0);
+    children(f, "A/p#0 A/p#1 A/p#2");
+    (void)zk_fixture_sent(f);
+    (void)zk_fixture_events(f);
 }
 
 /* The node says how many there are from its first moment on. */
 static void they_are_made_with_the_check_of_the_gate(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 2);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
-    assert_string_equal(stage_sent(&s), "DATA s; LIST s w");
-    refused(&s, HF_ZK_NO_NODE);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "LISTED A:");
-    ask(&s, HF_REQUEST_ENQUEUE, "A");
-    part_failed(&s, 0, HF_ZK_NO_NODE);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_sent(&s),
+    permits_of(&f, 2);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
+    assert_string_equal(zk_fixture_sent(&f), "DATA s; LIST s w");
+    refused(&f, HF_ZK_NO_NODE);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "LISTED A:");
+    ask(&f, HF_REQUEST_ENQUEUE, "A");
+    multi_failed(&f, 0, HF_ZK_NO_NODE);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(&f),
                         "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s | "
                         "CREATE s=5; "
                         "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s");
-    done(&s);
-    s.zxid = 50;
-    created_all(&s, 0);
-    children(&s, "B/p#0 A/p#1 A/p#0");
-    data(&s, "b", 1, 1);
-    assert_string_equal(stage_told(&s), "ENQUEUED A: B/l#0=b A/l#50*2@50");
-    stage_close(&s);
+    done(&f);
+    f.zxid = 50;
+    created_all(&f, 0);
+    children(&f, "B/p#0 A/p#1 A/p#0");
+    data(&f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(&f),
+                        "ENQUEUED A: B/l#0=b A/l#50*2@50");
+    zk_fixture_close(&f);
 }
 
 static void one_permit_too(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 1);
-    ask(&s, HF_REQUEST_ENQUEUE, "A");
-    assert_string_equal(stage_sent(&s),
+    permits_of(&f, 1);
+    ask(&f, HF_REQUEST_ENQUEUE, "A");
+    assert_string_equal(zk_fixture_sent(&f),
                         "MULTI +s/A/p#0 s-__lock__/G#3; LIST s");
-    created_all(&s, 0);
-    children(&s, "A/p#0");
-    assert_string_equal(stage_told(&s), "ENQUEUED A: A/l#40@40");
-    ask(&s, HF_REQUEST_PROVE, "");
-    assert_string_equal(stage_sent(&s), "MULTI s-__lock__/G#3 s/A/p#0");
-    checked(&s);
-    (void)stage_told(&s);
-    ask(&s, HF_REQUEST_REMOVE, "A");
-    assert_string_equal(stage_sent(&s), "DELETE s/A/p#0");
-    done(&s);
-    assert_string_equal(stage_told(&s), "REMOVED A found");
-    stage_close(&s);
+    created_all(&f, 0);
+    children(&f, "A/p#0");
+    assert_string_equal(zk_fixture_events(&f), "ENQUEUED A: A/l#40@40");
+    ask(&f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(&f), "MULTI s-__lock__/G#3 s/A/p#0");
+    checked(&f);
+    (void)zk_fixture_events(&f);
+    ask(&f, HF_REQUEST_REMOVE, "A");
+    assert_string_equal(zk_fixture_sent(&f), "DELETE s/A/p#0");
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED A found");
+    zk_fixture_close(&f);
 }
 
 /* Whoever came behind us may be in front of the permits by now. */
 static void nothing_is_made_without_the_gate(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 2);
-    ask(&s, HF_REQUEST_ENQUEUE, "A");
-    part_failed(&s, 2, HF_ZK_NO_NODE);
-    children(&s, "");
-    assert_string_equal(stage_told(&s), "FAILED ENQUEUE A RETRY");
-    assert_string_equal(stage_sent(&s),
+    permits_of(&f, 2);
+    ask(&f, HF_REQUEST_ENQUEUE, "A");
+    multi_failed(&f, 2, HF_ZK_NO_NODE);
+    children(&f, "");
+    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE A RETRY");
+    assert_string_equal(zk_fixture_sent(&f),
                         "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s");
-    assert_int_equal(s.status, HF_EPROTOCOL);
-    stage_close(&s);
+    assert_int_equal(f.status, HF_EPROTOCOL);
+    zk_fixture_close(&f);
 }
 
 /* Of two in one session the one that came first is in front. */
 static void the_gate_is_our_first(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 1);
-    s.queue = "s/locks";
-    s.kind = HF_TICKET_MUTEX;
-    ask(&s, HF_REQUEST_ENQUEUE, "H");
-    created(&s, 4, 17);
-    children(&s, "G#3 H#4");
-    data(&s, "", 16, STAGE_SESSION);
-    (void)stage_sent(&s);
-    s.kind = HF_TICKET_LEASE;
-    s.queue = "s/leases";
-    ask(&s, HF_REQUEST_ENQUEUE, "A");
-    assert_string_equal(stage_sent(&s),
+    permits_of(&f, 1);
+    f.queue = "s/locks";
+    f.kind = HF_TICKET_MUTEX;
+    ask(&f, HF_REQUEST_ENQUEUE, "H");
+    created(&f, 4, 17);
+    children(&f, "G#3 H#4");
+    data(&f, "", 16, ZK_FIXTURE_SESSION);
+    (void)zk_fixture_sent(&f);
+    f.kind = HF_TICKET_LEASE;
+    f.queue = "s/leases";
+    ask(&f, HF_REQUEST_ENQUEUE, "A");
+    assert_string_equal(zk_fixture_sent(&f),
                         "MULTI +s/A/p#0 s-__lock__/G#3; LIST s");
-    created_all(&s, 0);
-    children(&s, "A/p#0");
-    s.queue = "s/locks";
-    ask(&s, HF_REQUEST_REMOVE, "G");
-    s.queue = "s/leases";
-    ask(&s, HF_REQUEST_ENQUEUE, "B");
-    assert_string_equal(stage_sent(&s),
+    created_all(&f, 0);
+    children(&f, "A/p#0");
+    f.queue = "s/locks";
+    ask(&f, HF_REQUEST_REMOVE, "G");
+    f.queue = "s/leases";
+    ask(&f, HF_REQUEST_ENQUEUE, "B");
+    assert_string_equal(zk_fixture_sent(&f),
                         "DELETE s-__lock__/G#3 | "
                         "MULTI +s/B/p#0 s-__lock__/H#4; LIST s");
-    done(&s);
-    created_all(&s, 0);
-    children(&s, "B/p#0 A/p#0");
-    (void)stage_told(&s);
-    stage_close(&s);
+    done(&f);
+    created_all(&f, 0);
+    children(&f, "B/p#0 A/p#0");
+    (void)zk_fixture_events(&f);
+    zk_fixture_close(&f);
 }
 
 static void another_size_is_refused(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 1);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&s, "3", 1, 0);
-    children(&s, "B/p#0");
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE A FATAL");
-    assert_int_equal(s.status, HF_EKIND);
+    permits_of(&f, 1);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(&f, "3", 1, 0);
+    children(&f, "B/p#0");
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE A FATAL");
+    assert_int_equal(f.status, HF_EKIND);
     assert_string_equal(
-        s.text, "the semaphore has 3 permits, says its node /s, and not 5; "
+        f.text, "the semaphore has 3 permits, says its node /s, and not 5; "
                 "give all programs there the same number, or write another one "
                 "to the node");
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "s/"); /* nobody looks */
-    assert_string_equal(stage_told(&s), "");
-    stage_close(&s);
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "s/"); /* nobody looks */
+    assert_string_equal(zk_fixture_events(&f), "");
+    zk_fixture_close(&f);
 }
 
 /* As kazoo does: data may be there for something else. */
 static void no_size_is_no_other_size(void **state)
 {
     static const char *const texts[] = {"5", "", "many", NULL};
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 1);
+    permits_of(&f, 1);
     for (size_t i = 0; i < 4; i++) {
-        struct hf_request *look = ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
+        struct hf_request *look = ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
 
-        data(&s, texts[i], 1, 0);
-        children(&s, "");
-        assert_string_equal(stage_told(&s), "LISTED A:");
-        forget(&s, look);
+        data(&f, texts[i], 1, 0);
+        children(&f, "");
+        assert_string_equal(zk_fixture_events(&f), "LISTED A:");
+        forget(&f, look);
     }
-    s.limit = 0;
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&s, "3", 1, 0);
-    children(&s, "B/p#0");
-    data(&s, "b", 1, 1);
-    assert_string_equal(stage_told(&s), "LISTED A: B/l#0=b");
-    stage_close(&s);
+    f.limit = 0;
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(&f, "3", 1, 0);
+    children(&f, "B/p#0");
+    data(&f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0=b");
+    zk_fixture_close(&f);
 }
 
 /* As no server should. */
 static void what_is_listed_twice_counts_once(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 2);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&s, "5", 1, 0);
-    children(&s, "B/p#1 B/p#0 B/p#1 B/p#0");
-    data(&s, "b", 1, 1);
-    assert_string_equal(stage_told(&s), "LISTED A: B/l#0*2=b");
-    stage_close(&s);
+    permits_of(&f, 2);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(&f, "5", 1, 0);
+    children(&f, "B/p#1 B/p#0 B/p#1 B/p#0");
+    data(&f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0*2=b");
+    zk_fixture_close(&f);
 }
 
 static void one_without_an_answer_is_found(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 2);
-    ask(&s, HF_REQUEST_ENQUEUE, "A");
-    resume(&s);
-    ask(&s, HF_REQUEST_LIST, "A");
-    done(&s);
-    children(&s, "B/p#0 A/p#0 A/p#1");
-    exists(&s, 17, STAGE_SESSION);
-    assert_string_equal(stage_told(&s), "LISTED A: B/l#0 A/l#17*2@17");
-    (void)stage_sent(&s);
-    ask(&s, HF_REQUEST_REMOVE, "A");
-    assert_string_equal(stage_sent(&s), "MULTI -s/A/p#0 -s/A/p#1");
-    checked(&s);
-    assert_string_equal(stage_told(&s), "REMOVED A found");
-    stage_close(&s);
+    permits_of(&f, 2);
+    ask(&f, HF_REQUEST_ENQUEUE, "A");
+    resume(&f);
+    ask(&f, HF_REQUEST_LIST, "A");
+    done(&f);
+    children(&f, "B/p#0 A/p#0 A/p#1");
+    exists(&f, 17, ZK_FIXTURE_SESSION);
+    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0 A/l#17*2@17");
+    (void)zk_fixture_sent(&f);
+    ask(&f, HF_REQUEST_REMOVE, "A");
+    assert_string_equal(zk_fixture_sent(&f), "MULTI -s/A/p#0 -s/A/p#1");
+    checked(&f);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED A found");
+    zk_fixture_close(&f);
 }
 
 static void a_part_that_goes_takes_the_ticket(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    have_three(&s);
-    ask(&s, HF_REQUEST_WATCH, "A");
-    assert_string_equal(stage_sent(&s),
+    have_three(&f);
+    ask(&f, HF_REQUEST_WATCH, "A");
+    assert_string_equal(zk_fixture_sent(&f),
                         "DATA s/A/p#0 w; DATA s/A/p#1 w; DATA s/A/p#2 w");
     for (int i = 0; i < 3; i++)
-        data(&s, "me", 40, STAGE_SESSION);
-    event(&s, HF_ZK_NODE_DELETED, "s/A/p#0");
-    assert_string_equal(stage_told(&s), "WATCHING A; GONE A");
-    (void)stage_sent(&s);
-    ask(&s, HF_REQUEST_REMOVE, "A"); /* what is left goes */
-    done(&s);
-    children(&s, "A/p#1 A/p#2");
-    assert_string_equal(stage_sent(&s),
+        data(&f, "me", 40, ZK_FIXTURE_SESSION);
+    event(&f, HF_ZK_NODE_DELETED, "s/A/p#0");
+    assert_string_equal(zk_fixture_events(&f), "WATCHING A; GONE A");
+    (void)zk_fixture_sent(&f);
+    ask(&f, HF_REQUEST_REMOVE, "A"); /* what is left goes */
+    done(&f);
+    children(&f, "A/p#1 A/p#2");
+    assert_string_equal(zk_fixture_sent(&f),
                         "SYNC s; LIST s | MULTI -s/A/p#1 -s/A/p#2");
-    checked(&s);
-    (void)stage_told(&s);
-    stage_close(&s);
+    checked(&f);
+    (void)zk_fixture_events(&f);
+    zk_fixture_close(&f);
 }
 
 /* A lock that is no semaphore does not take permits for tickets, and a
  * semaphore takes tickets for what they are. */
 static void a_lock_at_the_same_node(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    permits_of(&s, 1);
-    s.queue = "s";
-    s.kind = HF_TICKET_MUTEX;
-    ask(&s, HF_REQUEST_LIST, "c");
-    done(&s);
-    children(&s, "A/p#0");
-    assert_string_equal(stage_told(&s), "LISTED c:");
-    assert_non_null(strstr(s.logged_digests, "has a child that is no ticket"));
-    s.queue = "s/leases";
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "A");
-    data(&s, "5", 1, 0);
-    children(&s, "c#7 B/p#0");
-    data(&s, "b", 1, 1);
-    assert_string_equal(stage_told(&s), "LISTED A: B/l#0=b c#7");
-    stage_close(&s);
+    permits_of(&f, 1);
+    f.queue = "s";
+    f.kind = HF_TICKET_MUTEX;
+    ask(&f, HF_REQUEST_LIST, "c");
+    done(&f);
+    children(&f, "A/p#0");
+    assert_string_equal(zk_fixture_events(&f), "LISTED c:");
+    assert_non_null(strstr(f.logged_digests, "has a child that is no ticket"));
+    f.queue = "s/leases";
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
+    data(&f, "5", 1, 0);
+    children(&f, "c#7 B/p#0");
+    data(&f, "b", 1, 1);
+    assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0=b c#7");
+    zk_fixture_close(&f);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "zk_stage.h"
+#include "zk_fixture.h"
 #include "zookeeper/proof.h"
 
 /* -------------------------------------------------------------- the rule -- */
@@ -36,15 +36,15 @@ static void the_spacing_fits_the_timeout(void **state)
 /* R: what was sent and answered, W: when the write leaves and what it then
  * proves.  The timeout is 10 s, so D is 2500 ms and 7/8 D 2188, and the
  * greeting was sent at 1000 and answered at 1010. */
-struct answered {
+struct answered_call {
     uint64_t sent_ms;
     uint64_t answered_ms;
 };
 
-static void a_write_proves_what_was_settled_before_it(void **state)
+static void a_write_proves_what_was_committed_before_it(void **state)
 {
     static const struct {
-        struct answered before[4];
+        struct answered_call before[4];
         uint64_t write_ms;
         uint64_t anchor_ms;
     } rows[] = {
@@ -105,7 +105,7 @@ static void busy_connections_keep_enough(void **state)
     }
 }
 
-static void each_heartbeat_settles_the_next(void **state)
+static void each_heartbeat_commits_the_next(void **state)
 {
     static const uint64_t timeouts_ms[] = {6000, 10000, 30000};
     struct hf_zk_proof proof;
@@ -126,7 +126,7 @@ static void each_heartbeat_settles_the_next(void **state)
 
 /* A quarter of D, 625 ms: a write that took longer proves what an earlier one
  * would have, if that one had been answered when this one was sent. */
-static void late_answers_prove_what_was_settled_before(void **state)
+static void late_answers_prove_what_was_committed_before(void **state)
 {
     static const struct {
         struct hf_zk_proof_sent sent;
@@ -236,156 +236,156 @@ static void an_event_ends_a_pause(void **state)
 /* Reads and pings are answered for as long as one likes: nothing is proven. */
 static void answers_to_pings_and_reads_prove_nothing(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
+    zk_fixture_connected(&f);
     for (int i = 0; i < 20; i++) {
-        ring(&s);
-        pong(&s);
-        ask(&s, HF_REQUEST_LIST, "a");
-        done(&s);
-        children(&s, "");
-        assert_string_equal(stage_sent(&s), "PING | SYNC q; LIST q");
-        assert_string_equal(stage_told(&s), "LISTED a:");
+        wake(&f);
+        pong(&f);
+        ask(&f, HF_REQUEST_LIST, "a");
+        done(&f);
+        children(&f, "");
+        assert_string_equal(zk_fixture_sent(&f), "PING | SYNC q; LIST q");
+        assert_string_equal(zk_fixture_events(&f), "LISTED a:");
     }
-    assert_true(s.now_ms > 60000);
-    stage_close(&s);
+    assert_true(f.now_ms > 60000);
+    zk_fixture_close(&f);
 }
 
 static void any_committed_write_proves(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    at(&s, 2000);
-    ask(&s, HF_REQUEST_LIST, "a");
-    at(&s, 2010);
-    done(&s);
-    children(&s, "");
-    at(&s, 4000); /* less than D later: no more than the greeting */
-    ask(&s, HF_REQUEST_ENQUEUE, "a");
-    created(&s, 1, 10);
-    children(&s, "a#1");
-    (void)stage_told(&s);
-    at(&s, 4500);
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    at(&s, 5000);
-    done(&s);
-    assert_string_equal(stage_told(&s), "PROVED 2000; REMOVED a found");
-    ask(&s, HF_REQUEST_REMOVE, "a"); /* no news: not told again */
-    done(&s);
-    children(&s, "a#1");
-    done(&s);
-    assert_string_equal(stage_told(&s), "REMOVED a found");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    set_time(&f, 2000);
+    ask(&f, HF_REQUEST_LIST, "a");
+    set_time(&f, 2010);
+    done(&f);
+    children(&f, "");
+    set_time(&f, 4000); /* less than D later: no more than the greeting */
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    created(&f, 1, 10);
+    children(&f, "a#1");
+    (void)zk_fixture_events(&f);
+    set_time(&f, 4500);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    set_time(&f, 5000);
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "PROVED 2000; REMOVED a found");
+    ask(&f, HF_REQUEST_REMOVE, "a"); /* no news: not told again */
+    done(&f);
+    children(&f, "a#1");
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
+    zk_fixture_close(&f);
 }
 
 static void refused_writes_prove_nothing(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    at(&s, 9000);
-    ask(&s, HF_REQUEST_ENQUEUE, "a");
-    refused(&s, HF_ZK_NO_AUTH);
-    refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a FATAL");
-    ask(&s, HF_REQUEST_PROVE, "");
-    check_failed(&s, 0);
-    assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
-    ask(&s, HF_REQUEST_PROVE, "");
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    set_time(&f, 9000);
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    refused(&f, HF_ZK_NO_AUTH);
+    refused(&f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a FATAL");
+    ask(&f, HF_REQUEST_PROVE, "");
+    check_failed(&f, 0);
+    assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
+    ask(&f, HF_REQUEST_PROVE, "");
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
+    zk_fixture_close(&f);
 }
 
 static void a_proof_is_as_of_what_was_answered_before(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    at(&s, 3500);
-    ask(&s, HF_REQUEST_PROVE, "");
-    assert_string_equal(stage_sent(&s), "MULTI /");
-    at(&s, 3600);
-    checked(&s);
-    assert_string_equal(stage_told(&s), "PROVEN 1000");
-    at(&s, 6000);
-    ask(&s, HF_REQUEST_PROVE, "");
-    at(&s, 6600);
-    checked(&s);
-    assert_string_equal(stage_told(&s), "PROVEN 3500");
-    at(&s, 8500);
-    ask(&s, HF_REQUEST_PROVE, "");
-    at(&s, 9200); /* late: what the one before has proven */
-    checked(&s);
-    assert_string_equal(stage_told(&s), "PROVEN 3500");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    set_time(&f, 3500);
+    ask(&f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(&f), "MULTI /");
+    set_time(&f, 3600);
+    checked(&f);
+    assert_string_equal(zk_fixture_events(&f), "PROVEN 1000");
+    set_time(&f, 6000);
+    ask(&f, HF_REQUEST_PROVE, "");
+    set_time(&f, 6600);
+    checked(&f);
+    assert_string_equal(zk_fixture_events(&f), "PROVEN 3500");
+    set_time(&f, 8500);
+    ask(&f, HF_REQUEST_PROVE, "");
+    set_time(&f, 9200); /* late: what the one before has proven */
+    checked(&f);
+    assert_string_equal(zk_fixture_events(&f), "PROVEN 3500");
+    zk_fixture_close(&f);
 }
 
 /* A write says something of its own connection only. */
 static void another_connection_begins_anew(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    at(&s, 3500);
-    ask(&s, HF_REQUEST_PROVE, "");
-    checked(&s);
-    at(&s, 6000);
-    ask(&s, HF_REQUEST_PROVE, "");
-    checked(&s);
-    assert_string_equal(stage_told(&s), "PROVEN 1000; PROVEN 3500");
-    link_down(&s, "reset");
-    ring(&s);
-    at(&s, 6500);
-    link_up(&s);
-    at(&s, 6600);
-    accept_session(&s);
-    assert_non_null(strstr(stage_told(&s), "RESUMED 10000"));
-    at(&s, 6700);
-    ask(&s, HF_REQUEST_PROVE, "");
-    checked(&s);
+    zk_fixture_connected(&f);
+    set_time(&f, 3500);
+    ask(&f, HF_REQUEST_PROVE, "");
+    checked(&f);
+    set_time(&f, 6000);
+    ask(&f, HF_REQUEST_PROVE, "");
+    checked(&f);
+    assert_string_equal(zk_fixture_events(&f), "PROVEN 1000; PROVEN 3500");
+    link_down(&f, "reset");
+    wake(&f);
+    set_time(&f, 6500);
+    link_up(&f);
+    set_time(&f, 6600);
+    accept_session(&f);
+    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 10000"));
+    set_time(&f, 6700);
+    ask(&f, HF_REQUEST_PROVE, "");
+    checked(&f);
     /* Not what was answered on the connection before, and the greeting since
      * a write behind it was committed. */
-    assert_string_equal(stage_told(&s), "PROVEN 6500");
-    stage_close(&s);
+    assert_string_equal(zk_fixture_events(&f), "PROVEN 6500");
+    zk_fixture_close(&f);
 }
 
-static void strict_proofs_on_the_stage(void **state)
+static void strict_proofs_in_the_fixture(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_init(&s);
-    s.config.session.strict_proof = true;
-    assert_true(stage_open(&s));
-    link_up(&s);
-    accept_session(&s);
-    (void)stage_told(&s);
+    zk_fixture_init(&f);
+    f.config.session.strict_proof = true;
+    assert_true(zk_fixture_open(&f));
+    link_up(&f);
+    accept_session(&f);
+    (void)zk_fixture_events(&f);
     for (uint64_t k = 1; k <= 4; k++) {
-        at(&s, 1000 + k * 2500);
-        ask(&s, HF_REQUEST_PROVE, "");
-        checked(&s);
+        set_time(&f, 1000 + k * 2500);
+        ask(&f, HF_REQUEST_PROVE, "");
+        checked(&f);
     }
-    assert_string_equal(stage_told(&s), "PROVEN 1000; PROVEN 1000; "
-                                        "PROVEN 3500; PROVEN 6000");
-    stage_close(&s);
+    assert_string_equal(zk_fixture_events(&f), "PROVEN 1000; PROVEN 1000; "
+                                               "PROVEN 3500; PROVEN 6000");
+    zk_fixture_close(&f);
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_spacing_fits_the_timeout),
-        cmocka_unit_test(a_write_proves_what_was_settled_before_it),
+        cmocka_unit_test(a_write_proves_what_was_committed_before_it),
         cmocka_unit_test(busy_connections_keep_enough),
-        cmocka_unit_test(each_heartbeat_settles_the_next),
-        cmocka_unit_test(late_answers_prove_what_was_settled_before),
+        cmocka_unit_test(each_heartbeat_commits_the_next),
+        cmocka_unit_test(late_answers_prove_what_was_committed_before),
         cmocka_unit_test(the_first_write_after_a_pause_proves_what_was_known),
         cmocka_unit_test(
             a_second_write_is_no_help_unless_the_first_was_answered),
@@ -395,7 +395,7 @@ int main(void)
         cmocka_unit_test(refused_writes_prove_nothing),
         cmocka_unit_test(a_proof_is_as_of_what_was_answered_before),
         cmocka_unit_test(another_connection_begins_anew),
-        cmocka_unit_test(strict_proofs_on_the_stage),
+        cmocka_unit_test(strict_proofs_in_the_fixture),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

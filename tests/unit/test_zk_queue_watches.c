@@ -8,260 +8,263 @@
 
 #include <cmocka.h>
 
-#include "zk_stage.h"
+#include "zk_fixture.h"
 
 /* A look at q, where there are x and y, has been told. */
-static struct hf_request *look_told(struct stage *s)
+static struct hf_request *queue_watch_events(struct zk_fixture *f)
 {
     struct hf_request *look;
 
-    stage_connected(s);
-    look = ask(s, HF_REQUEST_WATCH_QUEUE, "z");
-    assert_string_equal(stage_sent(s), "LIST q w");
-    children(s, "x/l#1 x/l#2 y/l#3");
-    assert_string_equal(stage_told(s), "");
-    assert_string_equal(stage_sent(s), "DATA q/x/l#1");
-    data(s, "him", 2, 2);
-    assert_string_equal(stage_told(s), "LISTED z: x/l#1*2=him y/l#3");
+    zk_fixture_connected(f);
+    look = ask(f, HF_REQUEST_WATCH_QUEUE, "z");
+    assert_string_equal(zk_fixture_sent(f), "LIST q w");
+    children(f, "x/l#1 x/l#2 y/l#3");
+    assert_string_equal(zk_fixture_events(f), "");
+    assert_string_equal(zk_fixture_sent(f), "DATA q/x/l#1");
+    data(f, "him", 2, 2);
+    assert_string_equal(zk_fixture_events(f), "LISTED z: x/l#1*2=him y/l#3");
     return look;
 }
 
-static void a_change_is_told_once(void **state)
+static void a_change_is_reported_once(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    look_told(&s);
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "r/");
-    event(&s, HF_ZK_NODE_DATA_CHANGED, "q/"); /* not of its children */
-    assert_string_equal(stage_told(&s), "");
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "");
-    assert_string_equal(stage_sent(&s), "");
-    stage_close(&s);
+    queue_watch_events(&f);
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "r/");
+    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/"); /* not of its children */
+    assert_string_equal(zk_fixture_events(&f), "");
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED z");
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "");
+    assert_string_equal(zk_fixture_sent(&f), "");
+    zk_fixture_close(&f);
 }
 
 static void the_end_of_the_queue_is_a_change(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    look_told(&s);
-    event(&s, HF_ZK_NODE_DELETED, "q/");
-    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z");
-    stage_close(&s);
+    queue_watch_events(&f);
+    event(&f, HF_ZK_NODE_DELETED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED z");
+    zk_fixture_close(&f);
 }
 
 /* Each has its own list, and all one watch. */
 static void several_may_look(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    look_told(&s);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "w");
-    assert_string_equal(stage_sent(&s), "LIST q w");
-    children(&s, "x/l#1 x/l#2"); /* whose x is known */
-    assert_string_equal(stage_told(&s), "LISTED w: x/l#1*2=him");
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "v");
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "QUEUE_CHANGED w; QUEUE_CHANGED z");
-    children(&s, "x/l#1 x/l#2");
-    assert_string_equal(stage_told(&s), "LISTED v: x/l#1*2=him");
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "QUEUE_CHANGED v");
-    stage_close(&s);
+    queue_watch_events(&f);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "w");
+    assert_string_equal(zk_fixture_sent(&f), "LIST q w");
+    children(&f, "x/l#1 x/l#2"); /* whose x is known */
+    assert_string_equal(zk_fixture_events(&f), "LISTED w: x/l#1*2=him");
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "v");
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(&f),
+                        "QUEUE_CHANGED w; QUEUE_CHANGED z");
+    children(&f, "x/l#1 x/l#2");
+    assert_string_equal(zk_fixture_events(&f), "LISTED v: x/l#1*2=him");
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED v");
+    zk_fixture_close(&f);
 }
 
 /* Between the list and what is asked besides. */
-static void a_change_before_the_answer_is_told_behind_it(void **state)
+static void a_change_before_the_answer_is_reported_behind_it(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    children(&s, "x/l#1");
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "");
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "LISTED z: x/l#1; QUEUE_CHANGED z");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    children(&f, "x/l#1");
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "");
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f),
+                        "LISTED z: x/l#1; QUEUE_CHANGED z");
+    zk_fixture_close(&f);
 }
 
 static void nobody_ever_does_not_change(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
     struct hf_request *look;
 
     (void)state;
-    stage_connected(&s);
-    look = ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "LISTED z:");
-    link_down(&s, "reset");
-    while (s.server == NULL)
-        ring(&s);
-    link_up(&s);
-    (void)stage_sent(&s);
-    accept_session(&s);
-    assert_string_equal(stage_sent(&s), ""); /* nothing to be set again */
-    (void)stage_told(&s);
-    forget(&s, look);
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    look = ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "LISTED z:");
+    link_down(&f, "reset");
+    while (f.server == NULL)
+        wake(&f);
+    link_up(&f);
+    (void)zk_fixture_sent(&f);
+    accept_session(&f);
+    assert_string_equal(zk_fixture_sent(&f), ""); /* nothing to be set again */
+    (void)zk_fixture_events(&f);
+    forget(&f, look);
+    zk_fixture_close(&f);
 }
 
 static void a_look_can_be_taken_back(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
     struct hf_request *look;
 
     (void)state;
-    look = look_told(&s);
-    forget(&s, look);
-    look = ask(&s, HF_REQUEST_WATCH_QUEUE, "w"); /* before its list */
-    forget(&s, look);
-    children(&s, "y/l#3");
-    look = ask(&s, HF_REQUEST_WATCH_QUEUE,
+    look = queue_watch_events(&f);
+    forget(&f, look);
+    look = ask(&f, HF_REQUEST_WATCH_QUEUE, "w"); /* before its list */
+    forget(&f, look);
+    children(&f, "y/l#3");
+    look = ask(&f, HF_REQUEST_WATCH_QUEUE,
                "v"); /* between the list and the rest */
-    children(&s, "u/l#3");
-    assert_string_equal(stage_sent(&s), "LIST q w | LIST q w | DATA q/u/l#3");
-    forget(&s, look);
-    data(&s, "him", 1, 1);
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_told(&s), "");
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    children(&s, "");
-    assert_string_equal(stage_told(&s), "LISTED z:");
-    stage_close(&s);
+    children(&f, "u/l#3");
+    assert_string_equal(zk_fixture_sent(&f),
+                        "LIST q w | LIST q w | DATA q/u/l#3");
+    forget(&f, look);
+    data(&f, "him", 1, 1);
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_events(&f), "");
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    children(&f, "");
+    assert_string_equal(zk_fixture_events(&f), "LISTED z:");
+    zk_fixture_close(&f);
 }
 
 static struct hf_request *looks[2];
 
-static void forget_it(struct stage *s, const struct hf_event *event)
+static void forget_it(struct zk_fixture *f, const struct hf_event *event)
 {
     if (event->kind == HF_EVENT_LISTED)
-        forget(s, looks[0]);
+        forget(f, looks[0]);
 }
 
-static void forget_the_other(struct stage *s, const struct hf_event *event)
+static void forget_the_other(struct zk_fixture *f, const struct hf_event *event)
 {
-    s->then = NULL;
+    f->event_hook = NULL;
     assert_int_equal(event->kind, HF_EVENT_QUEUE_CHANGED);
-    forget(s, event->as.answer.request == looks[0] ? looks[1] : looks[0]);
+    forget(f, event->as.answer.request == looks[0] ? looks[1] : looks[0]);
 }
 
 static void it_can_be_taken_back_in_its_answer(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    looks[0] = ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    s.then = forget_it;
-    children(&s, "x/l#1");
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    data(&s, "him", 1, 1);
-    assert_string_equal(stage_told(&s), "LISTED z: x/l#1=him");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    looks[0] = ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    f.event_hook = forget_it;
+    children(&f, "x/l#1");
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    data(&f, "him", 1, 1);
+    assert_string_equal(zk_fixture_events(&f), "LISTED z: x/l#1=him");
+    zk_fixture_close(&f);
 }
 
 static void one_can_be_taken_back_in_another_s_end(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
     const char *told;
 
     (void)state;
-    looks[0] = look_told(&s);
-    looks[1] = ask(&s, HF_REQUEST_WATCH_QUEUE, "w");
-    children(&s, "x/l#1 x/l#2");
-    (void)stage_told(&s);
-    s.then = forget_the_other;
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    told = stage_told(&s);
+    looks[0] = queue_watch_events(&f);
+    looks[1] = ask(&f, HF_REQUEST_WATCH_QUEUE, "w");
+    children(&f, "x/l#1 x/l#2");
+    (void)zk_fixture_events(&f);
+    f.event_hook = forget_the_other;
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    told = zk_fixture_events(&f);
     assert_true(strcmp(told, "QUEUE_CHANGED w") == 0 ||
                 strcmp(told, "QUEUE_CHANGED z") == 0);
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
-static void look_again(struct stage *s, const struct hf_event *event)
+static void look_again(struct zk_fixture *f, const struct hf_event *event)
 {
     if (event->kind == HF_EVENT_QUEUE_CHANGED)
-        (void)ask(s, HF_REQUEST_WATCH_QUEUE, "w");
+        (void)ask(f, HF_REQUEST_WATCH_QUEUE, "w");
 }
 
 /* What is known of the head serves whoever looks again at once. */
 static void one_may_look_again_in_its_end(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    look_told(&s);
-    s.then = look_again;
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    assert_string_equal(stage_sent(&s), "LIST q w");
-    children(&s, "x/l#1 x/l#2");
-    assert_string_equal(stage_sent(&s), "");
-    assert_string_equal(stage_told(&s),
+    queue_watch_events(&f);
+    f.event_hook = look_again;
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    assert_string_equal(zk_fixture_sent(&f), "LIST q w");
+    children(&f, "x/l#1 x/l#2");
+    assert_string_equal(zk_fixture_sent(&f), "");
+    assert_string_equal(zk_fixture_events(&f),
                         "QUEUE_CHANGED z; LISTED w: x/l#1*2=him");
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 /* In the third list, with those of nodes in the first. */
 static void looks_are_set_again(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    look_told(&s);
-    ask(&s, HF_REQUEST_WATCH, "y");
-    data(&s, "her", 1, 1);
-    assert_string_equal(stage_told(&s), "WATCHING y");
-    link_down(&s, "reset");
-    while (s.server == NULL)
-        ring(&s);
-    link_up(&s);
-    (void)stage_sent(&s);
-    accept_session(&s);
-    assert_string_equal(stage_sent(&s), "SETWATCHES 0x3 q/y/l#3 q/");
-    (void)stage_told(&s);
-    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    event(&s, HF_ZK_NODE_DELETED, "q/y/l#3");
-    assert_string_equal(stage_told(&s), "QUEUE_CHANGED z; GONE y");
-    stage_close(&s);
+    queue_watch_events(&f);
+    ask(&f, HF_REQUEST_WATCH, "y");
+    data(&f, "her", 1, 1);
+    assert_string_equal(zk_fixture_events(&f), "WATCHING y");
+    link_down(&f, "reset");
+    while (f.server == NULL)
+        wake(&f);
+    link_up(&f);
+    (void)zk_fixture_sent(&f);
+    accept_session(&f);
+    assert_string_equal(zk_fixture_sent(&f), "SETWATCHES 0x3 q/y/l#3 q/");
+    (void)zk_fixture_events(&f);
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
+    event(&f, HF_ZK_NODE_DELETED, "q/y/l#3");
+    assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED z; GONE y");
+    zk_fixture_close(&f);
 }
 
 static void what_a_look_may_be_answered(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z FATAL");
-    assert_int_equal(s.status, HF_EDENIED);
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    answer_with(&s, "\0\0\0\1", 4);
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    link_down(&s, "reset");
-    assert_string_equal(stage_told(&s),
+    zk_fixture_connected(&f);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    refused(&f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z FATAL");
+    assert_int_equal(f.status, HF_EDENIED);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    answer_with(&f, "\0\0\0\1", 4);
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z RETRY");
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    link_down(&f, "reset");
+    assert_string_equal(zk_fixture_events(&f),
                         "SUSPENDED; FAILED WATCH_QUEUE z RETRY");
-    ask(&s, HF_REQUEST_WATCH_QUEUE, "z");
-    assert_string_equal(stage_told(&s), "FAILED WATCH_QUEUE z RETRY");
-    stage_close(&s);
+    ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
+    assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z RETRY");
+    zk_fixture_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_is_told_once),
+        cmocka_unit_test(a_change_is_reported_once),
         cmocka_unit_test(the_end_of_the_queue_is_a_change),
         cmocka_unit_test(several_may_look),
-        cmocka_unit_test(a_change_before_the_answer_is_told_behind_it),
+        cmocka_unit_test(a_change_before_the_answer_is_reported_behind_it),
         cmocka_unit_test(nobody_ever_does_not_change),
         cmocka_unit_test(a_look_can_be_taken_back),
         cmocka_unit_test(it_can_be_taken_back_in_its_answer),

@@ -8,81 +8,84 @@
 
 #include <cmocka.h>
 
-#include "zk_stage.h"
+#include "zk_fixture.h"
 
 /* -------------------------------------------------------------- withdraw -- */
 
 static void known_tickets_are_deleted(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    have(&s, "a", 5, 17);
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    assert_string_equal(stage_sent(&s), "DELETE q/a#5");
-    done(&s);
-    assert_string_equal(stage_told(&s), "REMOVED a found");
-    have(&s, "b", 6, 18);
-    ask(&s, HF_REQUEST_REMOVE, "b");
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "REMOVED b");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    have_ticket(&f, "a", 5, 17);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#5");
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
+    have_ticket(&f, "b", 6, 18);
+    ask(&f, HF_REQUEST_REMOVE, "b");
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED b");
+    zk_fixture_close(&f);
 }
 
 static void unknown_tickets_are_looked_for(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
-    done(&s);
-    children(&s, "x#1 a#2");
-    assert_string_equal(stage_sent(&s), "DELETE q/a#2");
-    done(&s);
-    assert_string_equal(stage_told(&s), "REMOVED a found");
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    done(&s);
-    children(&s, "x#1");
-    assert_string_equal(stage_told(&s), "REMOVED a");
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    done(&s);
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "REMOVED a");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
+    done(&f);
+    children(&f, "x#1 a#2");
+    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#2");
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    done(&f);
+    children(&f, "x#1");
+    assert_string_equal(zk_fixture_events(&f), "REMOVED a");
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    done(&f);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED a");
+    zk_fixture_close(&f);
 }
 
-static void a_cut_withdraw_is_repeated(void **state)
+static void a_cut_removal_is_repeated(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    have(&s, "a", 5, 17);
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED REMOVE a UNSURE");
-    resume(&s);
-    ask(&s, HF_REQUEST_REMOVE, "a"); /* it knows its name still */
-    assert_string_equal(stage_sent(&s), "DELETE q/a#5");
-    refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_told(&s), "REMOVED a");
-    ask(&s, HF_REQUEST_REMOVE, "b"); /* at each step of the search */
-    link_down(&s, "reset");
-    resume(&s);
-    ask(&s, HF_REQUEST_REMOVE, "b");
-    done(&s);
-    link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED REMOVE b UNSURE");
-    resume(&s);
-    ask(&s, HF_REQUEST_REMOVE, "b");
-    done(&s);
-    children(&s, "b#6");
-    link_down(&s, "reset");
-    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED REMOVE b UNSURE");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    have_ticket(&f, "a", 5, 17);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    link_down(&f, "reset");
+    assert_string_equal(zk_fixture_events(&f),
+                        "SUSPENDED; FAILED REMOVE a UNSURE");
+    resume(&f);
+    ask(&f, HF_REQUEST_REMOVE, "a"); /* it knows its name still */
+    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#5");
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED a");
+    ask(&f, HF_REQUEST_REMOVE, "b"); /* at each step of the search */
+    link_down(&f, "reset");
+    resume(&f);
+    ask(&f, HF_REQUEST_REMOVE, "b");
+    done(&f);
+    link_down(&f, "reset");
+    assert_string_equal(zk_fixture_events(&f),
+                        "SUSPENDED; FAILED REMOVE b UNSURE");
+    resume(&f);
+    ask(&f, HF_REQUEST_REMOVE, "b");
+    done(&f);
+    children(&f, "b#6");
+    link_down(&f, "reset");
+    assert_string_equal(zk_fixture_events(&f),
+                        "SUSPENDED; FAILED REMOVE b UNSURE");
+    zk_fixture_close(&f);
 }
 
 static void high_numbers_take_the_queue_with_them(void **state)
@@ -95,124 +98,128 @@ static void high_numbers_take_the_queue_with_them(void **state)
         {1 << 30, "DELETE q/a#1073741824; DELETE q"},
         {INT32_MAX - (1 << 20), "DELETE q/a#2146435071; DELETE q"},
     };
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int empty = 0; empty < 2; empty++) {
-            stage_connected(&s);
-            have(&s, "a", rows[i].sequence, 17);
-            ask(&s, HF_REQUEST_REMOVE, "a");
-            assert_string_equal(stage_sent(&s), rows[i].sent);
-            done(&s);
+            zk_fixture_connected(&f);
+            have_ticket(&f, "a", rows[i].sequence, 17);
+            ask(&f, HF_REQUEST_REMOVE, "a");
+            assert_string_equal(zk_fixture_sent(&f), rows[i].sent);
+            done(&f);
             if (i > 0 && empty)
-                done(&s);
+                done(&f);
             else if (i > 0)
-                refused(&s, HF_ZK_NOT_EMPTY);
-            assert_string_equal(stage_told(&s), "REMOVED a found");
-            stage_close(&s);
+                refused(&f, HF_ZK_NOT_EMPTY);
+            assert_string_equal(zk_fixture_events(&f), "REMOVED a found");
+            zk_fixture_close(&f);
         }
     }
 }
 
 static void what_errors_say_of_a_delete(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    have(&s, "a", 5, 17);
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED REMOVE a FATAL");
-    assert_string_equal(s.text, "cannot delete a ticket of /q: no permission "
+    zk_fixture_connected(&f);
+    have_ticket(&f, "a", 5, 17);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    refused(&f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(&f), "FAILED REMOVE a FATAL");
+    assert_string_equal(f.text, "cannot delete a ticket of /q: no permission "
                                 "(-102); see the node's access list: we have "
                                 "no credentials");
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    refused(&s, HF_ZK_SYSTEM_ERROR);
-    assert_string_equal(stage_told(&s), "FAILED REMOVE a UNSURE");
-    stage_close(&s);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    refused(&f, HF_ZK_SYSTEM_ERROR);
+    assert_string_equal(zk_fixture_events(&f), "FAILED REMOVE a UNSURE");
+    zk_fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ list -- */
 
 static void a_ticket_that_is_not_listed_is_gone(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    have(&s, "a", 5, 17);
-    have(&s, "b", 6, 18);
-    ask(&s, HF_REQUEST_LIST, "a");
-    children(&s, "b#6");
-    data(&s, "me", 18, s.session);
-    assert_string_equal(stage_told(&s), "LISTED a: b#6@18=me");
-    (void)stage_sent(&s);
-    ask(&s, HF_REQUEST_PROVE, ""); /* its check would fail the other's */
-    assert_string_equal(stage_sent(&s), "MULTI q/b#6");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    have_ticket(&f, "a", 5, 17);
+    have_ticket(&f, "b", 6, 18);
+    ask(&f, HF_REQUEST_LIST, "a");
+    children(&f, "b#6");
+    data(&f, "me", 18, f.session);
+    assert_string_equal(zk_fixture_events(&f), "LISTED a: b#6@18=me");
+    (void)zk_fixture_sent(&f);
+    ask(&f, HF_REQUEST_PROVE, ""); /* its check would fail the other's */
+    assert_string_equal(zk_fixture_sent(&f), "MULTI q/b#6");
+    zk_fixture_close(&f);
 }
 
 /* What the first ticket says is asked for once, and watched for whoever is
  * right behind it. */
 static void the_head_is_known(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    ask(&s, HF_REQUEST_ENQUEUE, "a");
-    created(&s, 5, 17);
-    children(&s, "x#3 a#5");
-    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | DATA q/x#3 w");
-    data(&s, "host=h pid=1", 3, 9);
-    assert_string_equal(stage_told(&s), "ENQUEUED a: x#3=host=h pid=1 a#5@17");
-    ask(&s, HF_REQUEST_WATCH, "x");
-    assert_string_equal(stage_sent(&s), "");
-    assert_string_equal(stage_told(&s), "WATCHING x");
-    ask(&s, HF_REQUEST_LIST, "a");
-    children(&s, "x#3 a#5");
-    assert_string_equal(stage_sent(&s), "LIST q");
-    assert_string_equal(stage_told(&s), "LISTED a: x#3=host=h pid=1 a#5@17");
-    ask(&s, HF_REQUEST_LIST, "a"); /* another head */
-    children(&s, "w#2 x#3 a#5");
-    assert_string_equal(stage_sent(&s), "LIST q | DATA q/w#2");
-    refused(&s, HF_ZK_NO_NODE); /* gone already: nothing depends on it */
-    assert_string_equal(stage_told(&s),
+    zk_fixture_connected(&f);
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    created(&f, 5, 17);
+    children(&f, "x#3 a#5");
+    assert_string_equal(zk_fixture_sent(&f),
+                        "CREATE2 q/a; LIST q | DATA q/x#3 w");
+    data(&f, "host=h pid=1", 3, 9);
+    assert_string_equal(zk_fixture_events(&f),
+                        "ENQUEUED a: x#3=host=h pid=1 a#5@17");
+    ask(&f, HF_REQUEST_WATCH, "x");
+    assert_string_equal(zk_fixture_sent(&f), "");
+    assert_string_equal(zk_fixture_events(&f), "WATCHING x");
+    ask(&f, HF_REQUEST_LIST, "a");
+    children(&f, "x#3 a#5");
+    assert_string_equal(zk_fixture_sent(&f), "LIST q");
+    assert_string_equal(zk_fixture_events(&f),
+                        "LISTED a: x#3=host=h pid=1 a#5@17");
+    ask(&f, HF_REQUEST_LIST, "a"); /* another head */
+    children(&f, "w#2 x#3 a#5");
+    assert_string_equal(zk_fixture_sent(&f), "LIST q | DATA q/w#2");
+    refused(&f, HF_ZK_NO_NODE); /* gone already: nothing depends on it */
+    assert_string_equal(zk_fixture_events(&f),
                         "LISTED a: w#2 x#3=host=h pid=1 a#5@17");
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 static void payloads_are_made_fit(void **state)
 {
     char text[2 * HF_PAYLOAD_BYTES];
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (int i = 0; i < 4; i++) {
-        stage_connected(&s);
-        ask(&s, HF_REQUEST_ENQUEUE, "a");
-        created(&s, 5, 17);
-        children(&s, "x#3 a#5");
+        zk_fixture_connected(&f);
+        ask(&f, HF_REQUEST_ENQUEUE, "a");
+        created(&f, 5, 17);
+        children(&f, "x#3 a#5");
         memset(text, 'p', sizeof text - 1);
         text[sizeof text - 1] = '\0';
         if (i == 0)
-            data(&s, NULL, 3, 9);
+            data(&f, NULL, 3, 9);
         else if (i == 1)
-            data(&s, "\xff\xfe", 3, 9);
+            data(&f, "\xff\xfe", 3, 9);
         else
-            data(&s, i == 2 ? text : "", 3, 9);
+            data(&f, i == 2 ? text : "", 3, 9);
         if (i == 1)
-            assert_string_equal(stage_told(&s),
+            assert_string_equal(zk_fixture_events(&f),
                                 "ENQUEUED a: x#3=\"\\xFF\\xFE\" a#5@17");
         else if (i != 2)
-            assert_string_equal(stage_told(&s), "ENQUEUED a: x#3 a#5@17");
+            assert_string_equal(zk_fixture_events(&f),
+                                "ENQUEUED a: x#3 a#5@17");
         else /* cut to what a payload may be */
-            assert_int_equal(strlen(stage_told(&s)),
+            assert_int_equal(strlen(zk_fixture_events(&f)),
                              strlen("ENQUEUED a: x#3= a#5@17") +
                                  HF_PAYLOAD_BYTES - 1);
-        stage_close(&s);
+        zk_fixture_close(&f);
     }
 }
 
@@ -222,20 +229,20 @@ static void proofs_check_by_turns(void **state)
 {
     unsigned seen[40] = {0};
     char name[8];
-    struct stage s;
+    struct zk_fixture f;
     size_t checks;
 
     (void)state;
-    stage_connected(&s);
+    zk_fixture_connected(&f);
     for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "n%d", i);
-        have(&s, name, i, 100 + i);
+        have_ticket(&f, name, i, 100 + i);
     }
     for (int round = 0; round < 5; round++) {
         const char *sent;
 
-        ask(&s, HF_REQUEST_PROVE, "");
-        sent = stage_sent(&s);
+        ask(&f, HF_REQUEST_PROVE, "");
+        sent = zk_fixture_sent(&f);
         checks = 0;
         for (unsigned i = 0; i < 40; i++) {
             snprintf(name, sizeof name, "n%u#%u", i, i);
@@ -248,53 +255,53 @@ static void proofs_check_by_turns(void **state)
             }
         }
         assert_int_equal(checks, 32);
-        checked(&s);
-        assert_string_equal(stage_told(&s), "PROVEN 1000");
+        checked(&f);
+        assert_string_equal(zk_fixture_events(&f), "PROVEN 1000");
     }
     for (int i = 0; i < 40; i++)
         assert_int_equal(seen[i], 4); /* 5 x 32 / 40 */
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 static void tickets_that_leave_are_not_checked(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    have(&s, "a", 1, 11);
-    have(&s, "b", 2, 12);
-    ask(&s, HF_REQUEST_REMOVE, "a");
-    ask(&s, HF_REQUEST_PROVE, "");
-    assert_string_equal(stage_sent(&s), "DELETE q/a#1 | MULTI q/b#2");
-    done(&s);
-    checked(&s);
-    assert_string_equal(stage_told(&s), "REMOVED a found; PROVEN 1000");
-    ask(&s, HF_REQUEST_REMOVE, "b");
-    ask(&s, HF_REQUEST_PROVE, "");
-    assert_string_equal(stage_sent(&s), "DELETE q/b#2 | MULTI /");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    have_ticket(&f, "a", 1, 11);
+    have_ticket(&f, "b", 2, 12);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    ask(&f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#1 | MULTI q/b#2");
+    done(&f);
+    checked(&f);
+    assert_string_equal(zk_fixture_events(&f), "REMOVED a found; PROVEN 1000");
+    ask(&f, HF_REQUEST_REMOVE, "b");
+    ask(&f, HF_REQUEST_PROVE, "");
+    assert_string_equal(zk_fixture_sent(&f), "DELETE q/b#2 | MULTI /");
+    zk_fixture_close(&f);
 }
 
 static void a_failed_check_proves_nothing(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    have(&s, "a", 1, 11);
-    have(&s, "b", 2, 12);
-    have(&s, "c", 3, 13);
+    zk_fixture_connected(&f);
+    have_ticket(&f, "a", 1, 11);
+    have_ticket(&f, "b", 2, 12);
+    have_ticket(&f, "c", 3, 13);
     for (int32_t i = 0; i < 3; i++) {
-        ask(&s, HF_REQUEST_PROVE, "");
-        check_failed(&s, i);
-        assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
-        assert_string_equal(s.text, "a ticket that was to be checked is gone");
+        ask(&f, HF_REQUEST_PROVE, "");
+        check_failed(&f, i);
+        assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
+        assert_string_equal(f.text, "a ticket that was to be checked is gone");
     }
-    ask(&s, HF_REQUEST_PROVE, "");
-    refused(&s, HF_ZK_NO_AUTH);
-    assert_string_equal(stage_told(&s), "FAILED PROVE FATAL");
-    stage_close(&s);
+    ask(&f, HF_REQUEST_PROVE, "");
+    refused(&f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(&f), "FAILED PROVE FATAL");
+    zk_fixture_close(&f);
 }
 
 /* A multi whose answer is no such. */
@@ -310,18 +317,18 @@ static void a_proof_needs_its_whole_answer(void **state)
     };
     static const size_t counts[] = {0, 9, 16, 13, 13, 18};
     uint8_t frame[64] = {0};
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        stage_connected(&s);
-        ask(&s, HF_REQUEST_PROVE, "");
+        zk_fixture_connected(&f);
+        ask(&f, HF_REQUEST_PROVE, "");
         frame[3] = (uint8_t)(16 + counts[i]);
-        frame[7] = (uint8_t)s.first->xid;
+        frame[7] = (uint8_t)f.first->xid;
         memcpy(frame + 20, bodies[i], counts[i]);
-        receive(&s, frame, 20 + counts[i]);
-        assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
-        stage_close(&s);
+        receive(&f, frame, 20 + counts[i]);
+        assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
+        zk_fixture_close(&f);
     }
 }
 
@@ -330,7 +337,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_tickets_are_deleted),
         cmocka_unit_test(unknown_tickets_are_looked_for),
-        cmocka_unit_test(a_cut_withdraw_is_repeated),
+        cmocka_unit_test(a_cut_removal_is_repeated),
         cmocka_unit_test(high_numbers_take_the_queue_with_them),
         cmocka_unit_test(what_errors_say_of_a_delete),
         cmocka_unit_test(a_ticket_that_is_not_listed_is_gone),

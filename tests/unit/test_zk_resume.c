@@ -9,169 +9,169 @@
 
 #include <cmocka.h>
 
-#include "zk_stage.h"
+#include "zk_fixture.h"
 
 #define ANSWER_BYTES_MAX 512
 
 /* ------------------------------------------------------------- timeouts -- */
 
-static void open_with(struct stage *s, uint64_t floor_ms)
+static void open_with(struct zk_fixture *f, uint64_t floor_ms)
 {
-    stage_init(s);
-    s->config.session.timeout_floor_ms = floor_ms;
-    assert_true(stage_open(s));
-    link_up(s);
+    zk_fixture_init(f);
+    f->config.session.timeout_floor_ms = floor_ms;
+    assert_true(zk_fixture_open(f));
+    link_up(f);
 }
 
-static void cut_and_greet(struct stage *s)
+static void cut_and_handshake(struct zk_fixture *f)
 {
-    link_down(s, "reset");
-    while (s->server == NULL)
-        ring(s);
-    link_up(s);
+    link_down(f, "reset");
+    while (f->server == NULL)
+        wake(f);
+    link_up(f);
 }
 
-static void resume_as(struct stage *s, int32_t timeout_ms)
+static void resume_as(struct zk_fixture *f, int32_t timeout_ms)
 {
-    cut_and_greet(s);
-    accept_session_as(s, timeout_ms, 7);
+    cut_and_handshake(f);
+    accept_session_as(f, timeout_ms, 7);
 }
 
 /* The next leader counts the timeout of the creation, and a server that was
  * left may be heard late. */
 static void the_shortest_timeout_of_a_session_is_in_force(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    open_with(&s, 0);
-    accept_session_as(&s, 6000, 7);
-    assert_string_equal(stage_told(&s), "CONNECTED 6000 1000");
-    at(&s, 3000);
-    resume_as(&s, 9000);
-    assert_non_null(strstr(stage_told(&s), "RESUMED 6000 1000"));
-    resume_as(&s, 4000);
-    assert_non_null(strstr(stage_told(&s), "RESUMED 4000 1000"));
-    resume_as(&s, 9000);
-    assert_non_null(strstr(stage_told(&s), "RESUMED 4000 1000"));
-    stage_close(&s);
+    open_with(&f, 0);
+    accept_session_as(&f, 6000, 7);
+    assert_string_equal(zk_fixture_events(&f), "CONNECTED 6000 1000");
+    set_time(&f, 3000);
+    resume_as(&f, 9000);
+    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 6000 1000"));
+    resume_as(&f, 4000);
+    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 4000 1000"));
+    resume_as(&f, 9000);
+    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 4000 1000"));
+    zk_fixture_close(&f);
 }
 
 /* But a server that granted less to the one before may do so again. */
 static void a_new_session_has_its_own_timeout(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    open_with(&s, 0);
-    accept_session_as(&s, 4000, 7);
-    cut_and_greet(&s);
-    refuse_session(&s);
-    link_up(&s);
-    (void)stage_told(&s);
-    accept_session_as(&s, 9000, 8);
-    assert_non_null(strstr(stage_told(&s), "CONNECTED 9000 "));
-    cut_and_greet(&s);
-    assert_non_null(strstr(stage_told(&s), " 4000"));
-    stage_close(&s);
+    open_with(&f, 0);
+    accept_session_as(&f, 4000, 7);
+    cut_and_handshake(&f);
+    refuse_session(&f);
+    link_up(&f);
+    (void)zk_fixture_events(&f);
+    accept_session_as(&f, 9000, 8);
+    assert_non_null(strstr(zk_fixture_events(&f), "CONNECTED 9000 "));
+    cut_and_handshake(&f);
+    assert_non_null(strstr(zk_fixture_events(&f), " 4000"));
+    zk_fixture_close(&f);
 }
 
 /* A resume without an answer may be carried out yet. */
 static void what_an_unanswered_resume_may_have_brought_is_in_force(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    open_with(&s, 3000);
-    accept_session_as(&s, 10000, 7);
-    (void)stage_told(&s);
-    cut_and_greet(&s);
-    assert_non_null(strstr(stage_told(&s), " 3000"));
-    resume_as(&s, 10000); /* the one before ends without an answer */
-    assert_non_null(strstr(stage_told(&s), "RESUMED 3000 "));
-    stage_close(&s);
+    open_with(&f, 3000);
+    accept_session_as(&f, 10000, 7);
+    (void)zk_fixture_events(&f);
+    cut_and_handshake(&f);
+    assert_non_null(strstr(zk_fixture_events(&f), " 3000"));
+    resume_as(&f, 10000); /* the one before ends without an answer */
+    assert_non_null(strstr(zk_fixture_events(&f), "RESUMED 3000 "));
+    zk_fixture_close(&f);
 }
 
 /* Not by what was granted before.  That it is less than expected is logged. */
 static void a_shorter_timeout_ends_the_session_sooner(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
     uint64_t greeted_at_ms;
     unsigned lines;
 
     (void)state;
-    open_with(&s, 0);
-    accept_session_as(&s, 20000, 7);
-    at(&s, 3000);
-    cut_and_greet(&s);
-    lines = s.lines;
-    accept_session_as(&s, 4000, 7);
-    assert_int_equal(s.lines, lines + 1);
-    greeted_at_ms = s.now_ms;
-    link_down(&s, "reset");
-    (void)stage_told(&s);
-    at(&s, greeted_at_ms + 3999);
-    assert_string_equal(stage_told(&s), "");
-    later(&s, greeted_at_ms + 4000);
-    assert_string_equal(stage_told(&s), "LOST");
-    stage_close(&s);
+    open_with(&f, 0);
+    accept_session_as(&f, 20000, 7);
+    set_time(&f, 3000);
+    cut_and_handshake(&f);
+    lines = f.log_lines;
+    accept_session_as(&f, 4000, 7);
+    assert_int_equal(f.log_lines, lines + 1);
+    greeted_at_ms = f.now_ms;
+    link_down(&f, "reset");
+    (void)zk_fixture_events(&f);
+    set_time(&f, greeted_at_ms + 3999);
+    assert_string_equal(zk_fixture_events(&f), "");
+    advance_to(&f, greeted_at_ms + 4000);
+    assert_string_equal(zk_fixture_events(&f), "LOST");
+    zk_fixture_close(&f);
 }
 
 /* ------------------------------------------------------------- what was seen
  * -- */
 
 /* What goes out on a new connection behind its greeting. */
-static const char *resume_sends(struct stage *s)
+static const char *resume_sends(struct zk_fixture *f)
 {
-    cut_and_greet(s);
-    (void)stage_sent(s);
-    accept_session(s);
-    return stage_sent(s);
+    cut_and_handshake(f);
+    (void)zk_fixture_sent(f);
+    accept_session(f);
+    return zk_fixture_sent(f);
 }
 
 /* Neither an event nor the answer to SetWatches is for all events of the
  * transaction that it names; what answers a call is. */
 static void only_answers_to_calls_say_what_was_seen(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    have(&s, "x", 2, 2);
-    have(&s, "y", 3, 3);
-    ask(&s, HF_REQUEST_WATCH, "x");
-    data(&s, "him", 2, 2);
-    ask(&s, HF_REQUEST_WATCH, "y");
-    s.zxid = 0x40;
-    data(&s, "her", 2, 2);
-    s.zxid = 0x50;
-    event(&s, HF_ZK_NODE_DELETED, "q/x#2");
-    assert_non_null(strstr(resume_sends(&s), "SETWATCHES 0x40 "));
-    s.zxid = 0x60;
-    header(&s, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
-    later(&s, s.now_ms + 4000);
-    pong(&s);
-    assert_non_null(strstr(resume_sends(&s), "SETWATCHES 0x40 "));
-    ask(&s, HF_REQUEST_REMOVE, "x");
-    done(&s);
-    assert_non_null(strstr(resume_sends(&s), "SETWATCHES 0x60 "));
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    have_ticket(&f, "x", 2, 2);
+    have_ticket(&f, "y", 3, 3);
+    ask(&f, HF_REQUEST_WATCH, "x");
+    data(&f, "him", 2, 2);
+    ask(&f, HF_REQUEST_WATCH, "y");
+    f.zxid = 0x40;
+    data(&f, "her", 2, 2);
+    f.zxid = 0x50;
+    event(&f, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_non_null(strstr(resume_sends(&f), "SETWATCHES 0x40 "));
+    f.zxid = 0x60;
+    header(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
+    advance_to(&f, f.now_ms + 4000);
+    pong(&f);
+    assert_non_null(strstr(resume_sends(&f), "SETWATCHES 0x40 "));
+    ask(&f, HF_REQUEST_REMOVE, "x");
+    done(&f);
+    assert_non_null(strstr(resume_sends(&f), "SETWATCHES 0x60 "));
+    zk_fixture_close(&f);
 }
 
 /* ------------------------------------------------------ when it is final -- */
 
 /* The answer to the oldest request, as it would come. */
-static size_t answer_to_a_delete(struct stage *s, uint8_t *bytes)
+static size_t answer_to_a_delete(struct zk_fixture *f, uint8_t *bytes)
 {
     size_t count;
 
-    hold(s);
-    done(s);
-    count = s->out.used;
+    hold_answers(f);
+    done(f);
+    count = f->out.used;
     assert_true(count > 0 && count <= ANSWER_BYTES_MAX);
-    memcpy(bytes, s->out.bytes, count);
-    s->out.used = 0;
-    s->holding = false;
+    memcpy(bytes, f->out.bytes, count);
+    f->out.used = 0;
+    f->holding = false;
     return count;
 }
 
@@ -181,22 +181,22 @@ static void an_answer_is_final_with_its_last_byte(void **state)
 {
     uint8_t bytes[ANSWER_BYTES_MAX];
     size_t count = 1;
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (size_t got = 0; got <= count; got++) {
-        stage_connected(&s);
-        have(&s, "a", 1, 11);
-        ask(&s, HF_REQUEST_REMOVE, "a");
-        count = answer_to_a_delete(&s, bytes);
-        receive(&s, bytes, got);
-        assert_string_equal(stage_told(&s),
+        zk_fixture_connected(&f);
+        have_ticket(&f, "a", 1, 11);
+        ask(&f, HF_REQUEST_REMOVE, "a");
+        count = answer_to_a_delete(&f, bytes);
+        receive(&f, bytes, got);
+        assert_string_equal(zk_fixture_events(&f),
                             got < count ? "" : "REMOVED a found");
-        link_down(&s, "reset");
-        assert_string_equal(stage_told(&s),
+        link_down(&f, "reset");
+        assert_string_equal(zk_fixture_events(&f),
                             got < count ? "SUSPENDED; FAILED REMOVE a UNSURE"
                                         : "SUSPENDED");
-        stage_close(&s);
+        zk_fixture_close(&f);
     }
     assert_true(count > 1);
 }

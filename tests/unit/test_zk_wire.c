@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "heap/heap.h"
-#include "zk_stage.h"
+#include "zk_fixture.h"
 #include "zookeeper/jute.h"
 
 /* ------------------------------------------------------------------ jute -- */
@@ -224,28 +224,28 @@ static void requests_have_their_bytes(void **state)
                                   'o', 'n', 'e', 0,  0,   0,   3};
     struct hf_request request = {.kind = HF_REQUEST_ENQUEUE,
                                  .queue = "q",
-                                 .ticket = stage_id("a"),
+                                 .ticket = zk_fixture_id("a"),
                                  .ticket_kind = HF_TICKET_MUTEX,
                                  .payload = "me"};
-    struct stage s;
+    struct zk_fixture f;
     const uint8_t *out;
     uint64_t number;
     size_t count;
 
     (void)state;
-    stage_init(&s);
-    assert_true(stage_open(&s));
-    (void)hf_zk_session_wanted_server(hf_zk_session(s.zk), &number);
-    hf_zk_session_connection_up(hf_zk_session(s.zk), number, s.now_ms);
-    out = hf_zk_session_output(hf_zk_session(s.zk), &count);
+    zk_fixture_init(&f);
+    assert_true(zk_fixture_open(&f));
+    (void)hf_zk_session_wanted_server(hf_zk_session(f.zk), &number);
+    hf_zk_session_connection_up(hf_zk_session(f.zk), number, f.now_ms);
+    out = hf_zk_session_output(hf_zk_session(f.zk), &count);
     assert_int_equal(count, sizeof greeting);
     assert_memory_equal(out, greeting, sizeof greeting);
-    hf_zk_session_written(hf_zk_session(s.zk), count);
-    s.up = true;
-    s.strange = true; /* the stage has not read the greeting */
-    accept_session(&s);
-    hf_zk_submit(s.zk, &request, s.now_ms);
-    out = hf_zk_session_output(hf_zk_session(s.zk), &count);
+    hf_zk_session_written(hf_zk_session(f.zk), count);
+    f.up = true;
+    f.raw_bytes = true; /* the stage has not read the greeting */
+    accept_session(&f);
+    hf_zk_submit(f.zk, &request, f.now_ms);
+    out = hf_zk_session_output(hf_zk_session(f.zk), &count);
     assert_int_equal(out[3] + 4 + sizeof list, count);
     assert_memory_equal(out + 4, create, sizeof create);
     assert_memory_equal(out + 16,
@@ -255,39 +255,40 @@ static void requests_have_their_bytes(void **state)
     assert_memory_equal(out + count - sizeof list - sizeof acl, acl,
                         sizeof acl);
     assert_memory_equal(out + count - sizeof list, list, sizeof list);
-    hf_zk_session_written(hf_zk_session(s.zk), 3); /* part by part */
-    out = hf_zk_session_output(hf_zk_session(s.zk), &count);
+    hf_zk_session_written(hf_zk_session(f.zk), 3); /* part by part */
+    out = hf_zk_session_output(hf_zk_session(f.zk), &count);
     assert_memory_equal(out + 1, create, sizeof create);
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 /* An enqueue, a wait and its end, in pieces of ${chunk} bytes. */
 static void story_in_pieces(size_t chunk)
 {
-    struct stage s;
+    struct zk_fixture f;
 
-    stage_init(&s);
-    assert_true(stage_open(&s));
-    s.chunk = chunk;
-    link_up(&s);
-    accept_session(&s);
-    assert_string_equal(stage_sent(&s), "GREET 0x0 10000 0x0");
-    ask(&s, HF_REQUEST_ENQUEUE, "a");
-    hold(&s);
-    created(&s, 5, 50);
-    children(&s, "x#4 a#5");
-    deliver(&s);
-    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | DATA q/x#4 w");
-    data(&s, "him", 40, 7);
-    ask(&s, HF_REQUEST_WATCH, "x");
-    hold(&s);
-    event(&s, HF_ZK_NODE_DELETED, "q/x#4");
-    header(&s, HF_ZK_XID_EVENT, 0); /* too short: ends the connection */
-    deliver(&s);
-    assert_string_equal(stage_told(&s),
+    zk_fixture_init(&f);
+    assert_true(zk_fixture_open(&f));
+    f.chunk = chunk;
+    link_up(&f);
+    accept_session(&f);
+    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x0");
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    hold_answers(&f);
+    created(&f, 5, 50);
+    children(&f, "x#4 a#5");
+    deliver_answers(&f);
+    assert_string_equal(zk_fixture_sent(&f),
+                        "CREATE2 q/a; LIST q | DATA q/x#4 w");
+    data(&f, "him", 40, 7);
+    ask(&f, HF_REQUEST_WATCH, "x");
+    hold_answers(&f);
+    event(&f, HF_ZK_NODE_DELETED, "q/x#4");
+    header(&f, HF_ZK_XID_EVENT, 0); /* too short: ends the connection */
+    deliver_answers(&f);
+    assert_string_equal(zk_fixture_events(&f),
                         "CONNECTED 10000 1000; ENQUEUED a: x#4=him a#5@50; "
                         "WATCHING x; GONE x; SUSPENDED");
-    stage_close(&s);
+    zk_fixture_close(&f);
 }
 
 static void frames_come_in_pieces(void **state)
@@ -314,18 +315,18 @@ static void impossible_lengths_end_the_connection(void **state)
         {"HTTP", "h1:2181: a frame of 1213486160 bytes, expected at most "
                  "16777216"},
     };
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t chunk = 0; chunk < 4; chunk++) {
-            stage_connected(&s);
-            s.chunk = chunk;
-            receive(&s, rows[i].bytes, 4);
-            assert_string_equal(stage_told(&s), "SUSPENDED");
-            assert_string_equal(s.text, rows[i].text);
-            assert_null(s.server); /* a pause, having tried all one of them */
-            stage_close(&s);
+            zk_fixture_connected(&f);
+            f.chunk = chunk;
+            receive(&f, rows[i].bytes, 4);
+            assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
+            assert_string_equal(f.text, rows[i].text);
+            assert_null(f.server); /* a pause, having tried all one of them */
+            zk_fixture_close(&f);
         }
     }
 }
@@ -333,26 +334,26 @@ static void impossible_lengths_end_the_connection(void **state)
 /* Behind a good frame, and before the greeting was answered. */
 static void a_bad_length_behind_a_good_frame(void **state)
 {
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    until(&s, 4400);
-    assert_string_equal(stage_sent(&s), "PING");
-    receive(&s,
+    zk_fixture_connected(&f);
+    run_until(&f, 4400);
+    assert_string_equal(zk_fixture_sent(&f), "PING");
+    receive(&f,
             "\0\0\0\x10\xff\xff\xff\xfe\0\0\0\0\0\0\0\0\0\0\0\0"
             "\xff\xff\xff\xf0",
             24);
-    assert_string_equal(stage_told(&s), "SUSPENDED");
-    stage_close(&s);
+    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
+    zk_fixture_close(&f);
 
-    stage_init(&s);
-    assert_true(stage_open(&s));
-    link_up(&s);
-    receive(&s, "HTTP/1.1 400", 12);
-    assert_string_equal(stage_told(&s), "");
-    assert_null(s.server);
-    stage_close(&s);
+    zk_fixture_init(&f);
+    assert_true(zk_fixture_open(&f));
+    link_up(&f);
+    receive(&f, "HTTP/1.1 400", 12);
+    assert_string_equal(zk_fixture_events(&f), "");
+    assert_null(f.server);
+    zk_fixture_close(&f);
 }
 
 static void truncated_records_end_the_connection(void **state)
@@ -362,24 +363,24 @@ static void truncated_records_end_the_connection(void **state)
         0xff, 0,    0,    0,    0,    0,    0,    0,    2,    0,    0,
         0,    3,    0,    0,    0,    4,    '/',  'q',  '/',  'x'};
     uint8_t frame[4 + sizeof event_bytes];
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (size_t count = 0; count < sizeof event_bytes; count++) {
         memset(frame, 0, 4);
         frame[3] = (uint8_t)count;
         memcpy(frame + 4, event_bytes, count);
-        stage_connected(&s);
-        receive(&s, frame, 4 + count);
-        assert_string_equal(stage_told(&s), "SUSPENDED");
-        stage_close(&s);
+        zk_fixture_connected(&f);
+        receive(&f, frame, 4 + count);
+        assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
+        zk_fixture_close(&f);
     }
-    stage_connected(&s);
+    zk_fixture_connected(&f);
     frame[3] = sizeof event_bytes;
     memcpy(frame + 4, event_bytes, sizeof event_bytes);
-    receive(&s, frame, sizeof frame);
-    assert_string_equal(stage_told(&s), "");
-    stage_close(&s);
+    receive(&f, frame, sizeof frame);
+    assert_string_equal(zk_fixture_events(&f), "");
+    zk_fixture_close(&f);
 }
 
 /* A list that says it has more than there is, in every way, and a frame of the
@@ -400,39 +401,39 @@ static void lists_that_lie(void **state)
         {"\0\0\0\1\xff\xff\xff\xfe", 8},
     };
     uint8_t frame[64] = {0};
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        stage_connected(&s);
-        ask(&s, HF_REQUEST_LIST, "a");
-        done(&s); /* the sync */
+        zk_fixture_connected(&f);
+        ask(&f, HF_REQUEST_LIST, "a");
+        done(&f); /* the sync */
         frame[3] = (uint8_t)(16 + rows[i].count);
-        frame[7] = (uint8_t)s.first->xid;
+        frame[7] = (uint8_t)f.first->xid;
         memcpy(frame + 20, rows[i].bytes, rows[i].count);
-        receive(&s, frame, 20 + rows[i].count);
-        assert_string_equal(stage_told(&s), "FAILED LIST a RETRY");
-        assert_string_equal(s.text, "cannot list /q: the answer makes no "
+        receive(&f, frame, 20 + rows[i].count);
+        assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
+        assert_string_equal(f.text, "cannot list /q: the answer makes no "
                                     "sense");
-        assert_true(s.up);
-        stage_close(&s);
+        assert_true(f.up);
+        zk_fixture_close(&f);
     }
 }
 
 static void the_greatest_frame_is_taken(void **state)
 {
     static uint8_t frame[4 + HF_ZK_FRAME_MAX] = {1, 0, 0, 0};
-    struct stage s;
+    struct zk_fixture f;
 
     (void)state;
-    stage_connected(&s);
-    ask(&s, HF_REQUEST_LIST, "a");
-    done(&s);
-    frame[7] = (uint8_t)s.first->xid;
-    s.chunk = 65536;
-    receive(&s, frame, sizeof frame);
-    assert_string_equal(stage_told(&s), "LISTED a:");
-    stage_close(&s);
+    zk_fixture_connected(&f);
+    ask(&f, HF_REQUEST_LIST, "a");
+    done(&f);
+    frame[7] = (uint8_t)f.first->xid;
+    f.chunk = 65536;
+    receive(&f, frame, sizeof frame);
+    assert_string_equal(zk_fixture_events(&f), "LISTED a:");
+    zk_fixture_close(&f);
 }
 
 int main(void)
@@ -453,8 +454,8 @@ int main(void)
         cmocka_unit_test(the_greatest_frame_is_taken),
         cmocka_unit_test(a_writer_without_memory_says_so),
     };
-    struct stage s;
+    struct zk_fixture f;
 
-    stage_init(&s); /* the allocator, before anything is allocated */
+    zk_fixture_init(&f); /* the allocator, before anything is allocated */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/conformance_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/real_host.h"
+#include "engines/file/file.h"
+#include "engines/file/file_names.h"
+
+struct file_fixture {
+    char root[64];
+    const char *query; /* more of the URL */
+    char log[512];     /* the last line */
+};
+
+static struct file_fixture place;
+
+__attribute__((format(printf, 3, 4))) static void
+log_line(void *host, enum hf_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    (void)host;
+    (void)level;
+    va_start(args, format);
+    (void)vsnprintf(place.log, sizeof(place.log), format, args);
+    va_end(args);
+}
+
+static void begin(struct conformance_fixture *fixture)
+{
+    (void)fixture;
+    place.log[0] = '\0';
+    place.query = "";
+    (void)snprintf(place.root, sizeof(place.root), "/tmp/holdfast-test-XXXXXX");
+    assert_non_null(mkdtemp(place.root));
+    real_host_begin();
+}
+
+static void finish(struct conformance_fixture *fixture)
+{
+    char command[320];
+
+    (void)fixture;
+    real_host_finish();
+    /* Nothing of any client, if there was one, is left: no ticket, and no lock
+     * either. */
+    (void)snprintf(command, sizeof(command),
+                   "{ test ! -e %s/locks || rmdir %s/locks; } && rm -r %s",
+                   place.root, place.root, place.root);
+    assert_int_equal(system(command), 0);
+}
+
+static struct hf_engine *open_client(struct conformance_fixture *fixture,
+                                     const struct hf_engine_host *host)
+{
+    struct hf_engine_host logging = *host;
+    char text[256];
+
+    logging.log = log_line;
+    (void)snprintf(text, sizeof(text), "file:%s?state=%s/state-%u%s",
+                   place.root, place.root, (unsigned)geteuid(), place.query);
+    return real_host_open(fixture, &logging, text);
+}
+
+static void evict(struct conformance_fixture *fixture, const char *queue,
+                  const struct hf_ticket *ticket)
+{
+    char file[HF_PAYLOAD_FILE_BYTES];
+    char dir[CONFORMANCE_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES + sizeof(file)];
+
+    (void)fixture;
+    conformance_file_path(queue, dir);
+    hf_ticket_file_format(ticket, file);
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    assert_int_equal(unlink(path), 0);
+}
+
+struct conformance_fixture conformance_file = {
+    .name = "file",
+    .ops = &hf_engine_file,
+    .begin = begin,
+    .finish = finish,
+    .open = open_client,
+    .pump = real_host_pump,
+    .victim_start = real_host_victim,
+    .victim_kill = real_host_kill,
+    .evict = evict,
+    .has_double_barriers = true,
+};
+
+const char *conformance_file_root(void)
+{
+    return place.root;
+}
+
+void conformance_file_share(void)
+{
+    /* Sticky, so that a floor in it stays its user's. */
+    assert_int_equal(chmod(place.root, 01777), 0);
+    place.query = "&mode=1777";
+}
+
+void conformance_file_move(const char *root)
+{
+    assert_true(strlen(root) < sizeof(place.root));
+    (void)strcpy(place.root, root);
+}
+
+void conformance_file_path(const char *queue,
+                           char path[CONFORMANCE_FILE_PATH_BYTES])
+{
+    char entry[HF_DIR_NAME_BYTES];
+
+    hf_dir_name_format(queue, entry);
+    (void)snprintf(path, CONFORMANCE_FILE_PATH_BYTES, "%s/locks/%s", place.root,
+                   entry);
+}
+
+const char *conformance_file_log(void)
+{
+    return place.log;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HF_TESTS_CONFORMANCE_CONFORMANCE_SIM_H
+#define HF_TESTS_CONFORMANCE_CONFORMANCE_SIM_H
+
+#include "engines/sim/sim.h"
+
+/* Run the suite in virtual time on models made from ${config}; as
+ * suite_run().  ${shown} as in struct bench. */
+int conformance_sim_run(const char *name, const struct hf_sim_config *config,
+                        const enum hf_ticket_kind *shown);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/conformance_zk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/raw_zk.h"
+#include "conformance/real_host.h"
+#include "engines/zookeeper/node_name.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zookeeper.h"
+
+#define ROOT_BYTES 64
+#define PATH_BYTES 4096
+
+struct zk_fixture {
+    char root[ROOT_BYTES];
+    unsigned roots; /* so far */
+    const char *timeout;
+    enum hf_zk_dialect layout;
+    struct raw_zk *raw;
+};
+
+static struct zk_fixture place;
+
+static const char *server(void)
+{
+    const char *servers = getenv("HF_ZK");
+
+    if (servers == NULL)
+        fail_msg("HF_ZK has no server; start this by tests/servers/serve.py");
+    return servers;
+}
+
+/* ----------------------------------------------------------------- bench -- */
+
+static void begin(struct conformance_fixture *fixture)
+{
+    (void)fixture;
+    place.timeout = "10s";
+    (void)snprintf(place.root, sizeof(place.root), "/conformance-%d-%u",
+                   (int)getpid(), place.roots++);
+    place.raw = raw_zk_open(server());
+    raw_zk_create(place.raw, place.root);
+    real_host_begin();
+}
+
+static bool is_ticket(const char *name)
+{
+    struct hf_zk_node node;
+
+    return hf_zk_node_parse(name, strlen(name), &node) ||
+           hf_zk_permit_parse(name, strlen(name), &node);
+}
+
+static void finish(struct conformance_fixture *fixture)
+{
+    size_t left = raw_zk_clear(place.raw, place.root, is_ticket);
+
+    (void)fixture;
+    raw_zk_close(place.raw);
+    real_host_finish();
+    assert_int_equal(left, 0);
+}
+
+static struct hf_engine *open_client(struct conformance_fixture *fixture,
+                                     const struct hf_engine_host *host)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof(text), "zk://%s%s?timeout=%s&layout=%s",
+                   server(), place.root, place.timeout,
+                   hf_zk_layout_name(place.layout));
+    return real_host_open(fixture, host, text);
+}
+
+/* ---------------------------------------------------------------- victim -- */
+
+/* What the server then takes to see the death. */
+static void be_short_lived(void)
+{
+    place.timeout = "1s";
+}
+
+static void evict(struct conformance_fixture *fixture, const char *queue,
+                  const struct hf_ticket *ticket)
+{
+    /* Kazoo's layout has one name for both. */
+    enum hf_ticket_kind kind =
+        ticket->kind == HF_TICKET_EXCLUSIVE ? HF_TICKET_MUTEX : ticket->kind;
+    char parent[HF_ZK_QUEUE_PATH_BYTES];
+    char prefix[HF_ZK_PREFIX_BYTES];
+    char name[HF_ZK_NODE_BYTES];
+    char path[PATH_BYTES];
+
+    (void)fixture;
+    if (hf_zk_queue_path(place.layout, place.root, queue, parent)) {
+        hf_zk_permit_name(&ticket->id, 0, name);
+    } else {
+        assert_true(hf_zk_node_prefix(place.layout, &ticket->id, kind, prefix));
+        hf_zk_node_number(prefix, (int32_t)ticket->sequence, name);
+    }
+    (void)snprintf(path, sizeof(path), "%s/%s", parent, name);
+    assert_true(raw_zk_delete(place.raw, path));
+}
+
+int conformance_zk_run(enum hf_zk_dialect layout,
+                       const enum hf_ticket_kind *shown)
+{
+    char name[64];
+    struct conformance_fixture fixture = {
+        .name = name,
+        .ops = &hf_engine_zookeeper,
+        .begin = begin,
+        .finish = finish,
+        .open = open_client,
+        .pump = real_host_pump,
+        .victim_start = real_host_victim,
+        .victim_kill = real_host_kill,
+        .evict = evict,
+        .be_victim = be_short_lived,
+        .shown = shown,
+        .leases_have_no_order = layout == HF_ZK_KAZOO,
+        .has_double_barriers = true,
+        .cut = real_host_cut,
+    };
+
+    (void)snprintf(name, sizeof(name), "conformance of zookeeper, layout=%s",
+                   hf_zk_layout_name(layout));
+    place.layout = layout;
+    return suite_run(&fixture);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/suite_admin.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conformance/engine_client.h"
+
+static uint64_t enqueue_mutex(struct engine_client *client,
+                              struct hf_ticket_id id, enum hf_ticket_kind kind,
+                              const char *payload)
+{
+    struct client_request *request =
+        client_enqueue(client, "q", id, kind, payload);
+
+    assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
+    assert_non_null(client_request_find(request, id));
+    return client_request_find(request, id)->token;
+}
+
+static struct client_request *watch(struct engine_client *client,
+                                    struct hf_ticket_id id)
+{
+    struct client_request *request =
+        client_ask(client, HF_REQUEST_WATCH, "q", id);
+
+    assert_int_equal(request->answer, HF_EVENT_WATCHING);
+    return request;
+}
+
+/* ---------------------------------------------------------------- lists -- */
+
+void detailed_lists_know_everything(void **state)
+{
+    static const char *const payloads[] = {"host=x pid=1", "",
+                                           "gr\xc3\xbc\xc3\x9f dich"};
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id ids[3];
+    uint64_t tokens[3];
+    struct client_request *list;
+
+    for (size_t i = 0; i < 3; i++) {
+        ids[i] = fresh_id();
+        tokens[i] =
+            enqueue_mutex(i == 1 ? b : a, ids[i], HF_TICKET_MUTEX, payloads[i]);
+    }
+    list = client_detailed_list(b, "q");
+    assert_int_equal(list->answer, HF_EVENT_LISTED);
+    assert_int_equal(list->count, 3);
+    assert_int_equal(list->foreign, 0);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(hf_ticket_id_equal(&list->tickets[i].id, &ids[i]));
+        assert_int_equal(list->tickets[i].kind,
+                         conformance_shown(fixture, HF_TICKET_MUTEX));
+        assert_true(list->tickets[i].token == tokens[i]);
+        assert_string_equal(list->tickets[i].payload, payloads[i]);
+        assert_non_null(list->tickets[i].dialect);
+        assert_true(list->tickets[i].dialect[0] != '\0');
+    }
+    client_close(b);
+    client_close(a);
+}
+
+void detailed_lists_of_nobody_are_empty(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+
+    assert_int_equal(client_detailed_list(a, "never")->answer, HF_EVENT_LISTED);
+    assert_int_equal(client_detailed_list(a, "never")->count, 0);
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
+    assert_true(client_ask(a, HF_REQUEST_REMOVE, "q", id)->found);
+    assert_int_equal(client_detailed_list(a, "q")->count, 0);
+    client_close(a);
+}
+
+void detailed_lists_have_no_dead(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct hf_ticket_id dead = fresh_id();
+    struct victim *victim = fixture->victim_start(fixture, "q", dead, 0);
+    struct engine_client *b = client_open(fixture);
+    struct client_request *list = client_detailed_list(b, "q");
+    struct client_request *gone;
+
+    assert_int_equal(list->count, 1);
+    assert_string_equal(list->tickets[0].payload, "victim");
+    gone = client_ask(b, HF_REQUEST_WATCH, "q", dead);
+    fixture->victim_kill(fixture, victim);
+    assert_true(
+        client_wait_gone(b, gone)); /* a session may have to end first */
+    assert_int_equal(client_detailed_list(b, "q")->count, 0);
+    client_close(b);
+}
+
+/* More than is asked for at once. */
+void detailed_lists_are_as_long_as_the_queue(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    enum { MANY = 120 };
+    struct engine_client *a = client_open(fixture);
+    struct hf_ticket_id ids[MANY];
+    uint64_t tokens[MANY];
+    char payload[16];
+    struct client_request *list;
+
+    for (size_t i = 0; i < MANY; i++) {
+        ids[i] = fresh_id();
+        (void)snprintf(payload, sizeof payload, "%zu", i);
+        tokens[i] = enqueue_mutex(a, ids[i], HF_TICKET_MUTEX, payload);
+    }
+    list = client_detailed_list(a, "q");
+    assert_int_equal(list->count, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(payload, sizeof payload, "%zu", i);
+        assert_true(hf_ticket_id_equal(&list->tickets[i].id, &ids[i]));
+        assert_true(list->tickets[i].token == tokens[i]);
+        assert_string_equal(list->tickets[i].payload, payload);
+    }
+    client_close(a);
+}
+
+/* ------------------------------------------------------------- eviction -- */
+
+static struct client_request *evict(struct engine_client *client,
+                                    struct hf_ticket_id id)
+{
+    struct client_request *request =
+        client_ask(client, HF_REQUEST_REMOVE, "q", id);
+
+    assert_int_equal(request->answer, HF_EVENT_REMOVED);
+    return request;
+}
+
+/* The holder hears, and so does who waits behind it. */
+void holders_can_be_evicted(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct engine_client *c = client_open(fixture);
+    struct hf_ticket_id held = fresh_id();
+    struct hf_ticket_id waits = fresh_id();
+    struct client_request *own, *before;
+
+    (void)enqueue_mutex(a, held, HF_TICKET_MUTEX, "");
+    own = watch(a, held);
+    (void)enqueue_mutex(b, waits, HF_TICKET_MUTEX, "");
+    before = watch(b, held);
+    (void)watch(b, waits);
+    assert_true(evict(c, held)->found);
+    assert_true(client_wait_gone(b, before));
+    assert_true(client_wait_gone(a, own));
+    assert_int_equal(client_detailed_list(b, "q")->count, 1);
+    assert_false(evict(a, held)->found);
+    client_close(c);
+    client_close(b);
+    client_close(a);
+}
+
+void waiters_can_be_evicted(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id held = fresh_id();
+    struct hf_ticket_id waits = fresh_id();
+    struct hf_ticket_id last = fresh_id();
+    struct client_request *before, *own;
+
+    (void)enqueue_mutex(a, held, HF_TICKET_MUTEX, "");
+    (void)enqueue_mutex(b, waits, HF_TICKET_MUTEX, "");
+    (void)enqueue_mutex(a, last, HF_TICKET_MUTEX, "");
+    own = watch(b, waits);
+    before = watch(a, waits);
+    assert_true(evict(a, waits)->found);
+    assert_true(client_wait_gone(a, before));
+    assert_true(client_wait_gone(b, own));
+    assert_int_equal(client_detailed_list(b, "q")->count, 2);
+    client_close(b);
+    client_close(a);
+}
+
+void what_is_gone_cannot_be_evicted(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+
+    assert_false(evict(b, id)->found);
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
+    assert_true(evict(b, id)->found);
+    assert_false(evict(b, id)->found);
+    client_close(b);
+    client_close(a);
+}
+
+/* ----------------------------------------------------------- revocation -- */
+
+static struct client_request *ask(struct engine_client *client,
+                                  struct hf_ticket_id id)
+{
+    struct client_request *request =
+        client_ask_until_done(client, HF_REQUEST_REVOKE, "q", id);
+
+    assert_int_equal(request->answer, HF_EVENT_REVOKE_SENT);
+    return request;
+}
+
+/* Each time, and the watch goes on. */
+void owners_hear_that_they_are_asked(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+    struct client_request *own;
+
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
+    own = watch(a, id);
+    client_drain(a);
+    assert_int_equal(own->revoked, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(ask(b, id)->found);
+        assert_true(client_wait_revoked(a, own, i));
+        client_drain(a);
+        assert_int_equal(own->revoked, i + 1);
+    }
+    assert_int_equal(own->gone, 0);
+    assert_true(evict(b, id)->found);
+    assert_true(client_wait_gone(a, own));
+    client_close(b);
+    client_close(a);
+}
+
+/* Before they watched their ticket. */
+void owners_hear_that_they_were_asked(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id held = fresh_id();
+    struct hf_ticket_id waits = fresh_id();
+
+    (void)enqueue_mutex(a, held, HF_TICKET_MUTEX, "");
+    (void)enqueue_mutex(a, waits, HF_TICKET_MUTEX, "");
+    (void)watch(a, held); /* also of the one before, of the same client */
+    assert_true(ask(b, held)->found);
+    assert_true(client_wait_revoked(a, watch(a, held), 0));
+    assert_true(ask(b, waits)->found);
+    assert_true(client_wait_revoked(a, watch(a, waits), 0));
+    client_close(b);
+    client_close(a);
+}
+
+void nobody_asks_what_is_gone(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+
+    assert_false(ask(b, id)->found);
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
+    assert_true(evict(a, id)->found);
+    assert_false(ask(b, id)->found);
+    client_close(b);
+    client_close(a);
+}
+
+void one_may_ask_oneself(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+    struct client_request *own;
+
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
+    own = watch(a, id);
+    assert_true(ask(a, id)->found);
+    assert_true(client_wait_revoked(a, own, 0));
+    client_close(a);
+}
+
+/* ---------------------------------------------------------- description -- */
+
+/* A request that comes after it is heard as the one before was; it itself is
+ * none. */
+void owners_write_their_texts_again(void **state)
+{
+    static const char *const said[] = {"host=x asked=1", "host=x asked=2"};
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+    struct hf_ticket before;
+    struct client_request *own;
+
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "host=x");
+    before = *client_request_find(client_detailed_list(b, "q"), id);
+    own = watch(a, id);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(ask(b, id)->found);
+        assert_true(client_wait_revoked(a, own, i));
+        assert_true(client_describe(a, "q", &before, said[i])->found);
+        assert_true(client_wait_text(b, "q", id, said[i]));
+        client_drain(a);
+        assert_int_equal(own->revoked, i + 1);
+    }
+    assert_int_equal(own->gone, 0);
+    assert_true(client_request_find(client_detailed_list(b, "q"), id)->token ==
+                before.token);
+    assert_true(
+        client_request_find(client_detailed_list(b, "q"), id)->sequence ==
+        before.sequence);
+    client_close(b);
+    client_close(a);
+}
+
+void texts_of_waiters_are_written_again(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id held = fresh_id();
+    struct hf_ticket_id waits = fresh_id();
+    struct hf_ticket ticket;
+    struct client_request *own;
+
+    (void)enqueue_mutex(a, held, HF_TICKET_MUTEX, "first");
+    (void)enqueue_mutex(b, waits, HF_TICKET_MUTEX, "second");
+    ticket = *client_request_find(client_detailed_list(b, "q"), waits);
+    own = watch(b, waits);
+    assert_true(ask(a, waits)->found);
+    assert_true(client_wait_revoked(b, own, 0));
+    assert_true(client_describe(b, "q", &ticket, "second asked=1")->found);
+    assert_true(client_wait_text(a, "q", waits, "second asked=1"));
+    assert_true(client_wait_text(a, "q", held, "first"));
+    assert_int_equal(own->gone, 0);
+    client_close(b);
+    client_close(a);
+}
+
+void nothing_is_said_of_what_is_gone(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+    struct hf_ticket ticket;
+    struct client_request *own;
+
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "host=x");
+    ticket = *client_request_find(client_detailed_list(a, "q"), id);
+    own = watch(a, id);
+    assert_true(evict(b, id)->found);
+    assert_true(client_wait_gone(a, own));
+    assert_false(client_describe(a, "q", &ticket, "host=x asked=1")->found);
+    assert_int_equal(client_detailed_list(b, "q")->count, 0);
+    client_close(b);
+    client_close(a);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at a whole queue, and meddling with those in it.  Tests of the suite;
+ * the bench is their state. */
+#ifndef HF_TESTS_CONFORMANCE_SUITE_ADMIN_H
+#define HF_TESTS_CONFORMANCE_SUITE_ADMIN_H
+
+#define ADMIN_TESTS(X)                                                         \
+    X(detailed_lists_know_everything)                                          \
+    X(detailed_lists_of_nobody_are_empty)                                      \
+    X(detailed_lists_have_no_dead)                                             \
+    X(detailed_lists_are_as_long_as_the_queue)                                 \
+    X(holders_can_be_evicted)                                                  \
+    X(waiters_can_be_evicted)                                                  \
+    X(what_is_gone_cannot_be_evicted)                                          \
+    X(owners_hear_that_they_are_asked)                                         \
+    X(owners_hear_that_they_were_asked)                                        \
+    X(nobody_asks_what_is_gone)                                                \
+    X(one_may_ask_oneself)                                                     \
+    X(owners_write_their_texts_again)                                          \
+    X(texts_of_waiters_are_written_again)                                      \
+    X(nothing_is_said_of_what_is_gone)
+
+#define ADMIN_DECLARE(name) void name(void **state);
+ADMIN_TESTS(ADMIN_DECLARE)
+#undef ADMIN_DECLARE
+
+#endif

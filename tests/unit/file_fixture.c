@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "file_fixture.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/conformance_file.h"
+#include "conformance/real_host.h"
+#include "engines/file/syscalls.h"
+
+int file_fixture_begin(void **state)
+{
+    (void)state;
+    conformance_file.begin(&conformance_file);
+    return 0;
+}
+
+int file_fixture_finish(void **state)
+{
+    (void)state;
+    hf_sys_hook = NULL;
+    conformance_file.finish(&conformance_file);
+    return 0;
+}
+
+/* --------------------------------------------------------- system calls -- */
+
+static struct {
+    unsigned left; /* calls until then; 0: it has been, or never will */
+    int error;
+    bool failed;
+} fault;
+
+static int fail_one(const char *request)
+{
+    (void)request;
+    if (fault.left == 0 || --fault.left > 0)
+        return 0;
+    fault.failed = true;
+    return fault.error;
+}
+
+static int die_at_one(const char *request)
+{
+    (void)request;
+    if (--fault.left == 0)
+        (void)raise(SIGKILL);
+    return 0;
+}
+
+void fault_fail_call(unsigned nth, int error)
+{
+    fault.left = nth;
+    fault.error = error;
+    fault.failed = false;
+    hf_sys_hook = fail_one;
+}
+
+void fault_die_at_call(unsigned nth)
+{
+    fault.left = nth;
+    hf_sys_hook = die_at_one;
+}
+
+bool fault_call_failed(void)
+{
+    hf_sys_hook = NULL;
+    return fault.failed;
+}
+
+/* ------------------------------------------------------ what is left over */
+
+unsigned count_files(const char *path)
+{
+    DIR *dir = opendir(path);
+    unsigned count = 0;
+
+    if (dir == NULL)
+        return 0;
+    while (readdir(dir) != NULL)
+        count++;
+    (void)closedir(dir);
+    return count - 2;
+}
+
+unsigned count_descriptors(void)
+{
+    unsigned count = count_files("/proc/self/fd");
+
+    assert_true(count > 0);
+    return count;
+}
+
+/* -------------------------------------------------------------- victims -- */
+
+struct victim_task {
+    void (*come)(void *arg);
+    void *arg;
+    int said;
+};
+
+static void be_victim(void *arg)
+{
+    const struct victim_task *task = arg;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+    task->come(task->arg);
+    if (write(task->said, "x", 1) != 1)
+        _exit(1);
+    for (;;)
+        (void)pause();
+}
+
+pid_t victim_start_process(void (*come)(void *arg), void *arg)
+{
+    struct victim_task task = {.come = come, .arg = arg};
+    int said[2];
+    char byte;
+    pid_t pid;
+
+    assert_int_equal(pipe(said), 0);
+    task.said = said[1];
+    pid = real_host_fork(be_victim, &task);
+    (void)close(said[1]);
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    (void)close(said[0]);
+    return pid;
+}
+
+void victim_kill_process(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}

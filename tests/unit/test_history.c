@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Histories and what is said of them: nothing that is not certain, and nothing
+ * that is certain left out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "history/timeline.h"
+
+#define LATE_US 100
+
+struct checked_history {
+    struct hf_history history;
+    struct hf_check_result result;
+};
+
+static hf_status read_text(const char *text, struct hf_history *history,
+                           struct hf_error *error)
+{
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    hf_status status;
+
+    assert_non_null(file);
+    status = hf_history_read(file, history, error);
+    fclose(file);
+    return status;
+}
+
+static void check_history(const char *notes, struct checked_history *checked)
+{
+    char text[4096];
+    struct hf_error error = {HF_OK, ""};
+
+    (void)snprintf(text, sizeof text, "%s\n%s", HF_HISTORY_FIRST_LINE, notes);
+    if (read_text(text, &checked->history, &error) != HF_OK)
+        fail_msg("%s", error.text);
+    assert_true(hf_check_history(&checked->history, LATE_US, &checked->result));
+}
+
+static void done(struct checked_history *checked)
+{
+    hf_check_result_free(&checked->result);
+    hf_history_free(&checked->history);
+}
+
+static void assert_clean(const char *notes)
+{
+    struct checked_history checked;
+
+    check_history(notes, &checked);
+    if (hf_check_result_violations(&checked.result) != 0)
+        fail_msg("%s broken by line %zu",
+                 hf_check_rule_name(checked.result.violations[0].rule),
+                 checked.result.violations[0].line);
+    done(&checked);
+}
+
+/* Exactly that rule is broken, once, and that line shows it. */
+static void assert_broken(enum hf_check_rule rule, size_t line,
+                          const char *notes)
+{
+    struct checked_history checked;
+
+    check_history(notes, &checked);
+    assert_int_equal(hf_check_result_violations(&checked.result), 1);
+    assert_string_equal(hf_check_rule_name(checked.result.violations[0].rule),
+                        hf_check_rule_name(rule));
+    assert_int_equal(checked.result.violations[0].line, line);
+    done(&checked);
+}
+
+/* ------------------------------------------------------------- exclusion -- */
+
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1 safe_until=900\n"
+                 "30 b want x kind=mutex\n"
+                 "40 a release x token=1\n"
+                 "40 b grant x token=2 safe_until=900\n"
+                 "50 b release x token=2\n");
+}
+
+static void two_at_once(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_EXCLUSION, 6,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=900\n"
+                  "30 b want x kind=mutex\n"
+                  "40 a release x token=1\n"
+                  "39 b grant x token=2 safe_until=900\n"
+                  "50 b release x token=2\n");
+}
+
+/* Who was promised nothing had it until he was last seen to. */
+static void what_is_seen_counts(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1\n"
+                 "30 a seen x at=25\n"
+                 "30 b want x kind=mutex\n"
+                 "40 b grant x token=2 safe_until=forever\n"
+                 "9000000 a release x token=1\n");
+    assert_broken(HF_CHECK_EXCLUSION, 6,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1\n"
+                  "45 a seen x at=41\n"
+                  "30 b want x kind=mutex\n"
+                  "40 b grant x token=2 safe_until=forever\n"
+                  "90 a release x token=1\n");
+}
+
+static void locks_do_not_exclude_each_other(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "11 a want y kind=mutex\n"
+                 "20 a grant x token=1 safe_until=forever\n"
+                 "30 b want y kind=mutex\n"
+                 "40 b grant y token=1 safe_until=forever\n");
+}
+
+/* Whoever is frozen keeps what it was promised, and no more. */
+static void a_safe_until_ends_by_itself(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1 safe_until=100\n"
+                 "21 a frozen -\n"
+                 "30 b want x kind=mutex\n"
+                 "100 b grant x token=2 safe_until=500\n"
+                 "200 b release x token=2\n"
+                 "900 a thawed -\n"
+                 "950 a lost x token=1\n");
+    assert_broken(HF_CHECK_EXCLUSION, 6,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "21 a frozen -\n"
+                  "30 b want x kind=mutex\n"
+                  "99 b grant x token=2 safe_until=500\n"
+                  "200 b release x token=2\n"
+                  "900 a thawed -\n"
+                  "950 a lost x token=1\n");
+}
+
+static void a_safe_until_that_moved_counts(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_EXCLUSION, 6,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "60 a held x safe_until=200\n"
+                  "70 b want x kind=mutex\n"
+                  "150 b grant x token=2 safe_until=500\n"
+                  "160 b release x token=2\n"
+                  "170 a release x token=1\n");
+}
+
+static void the_dead_hold_nothing(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1 safe_until=900\n"
+                 "30 b want x kind=mutex\n"
+                 "40 a died -\n"
+                 "41 a release x token=1\n"
+                 "41 b grant x token=2 safe_until=900\n"
+                 "50 b release x token=2\n");
+}
+
+static void readers_share(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=read\n"
+                 "11 b want x kind=read\n"
+                 "20 a grant x token=2 safe_until=900\n"
+                 "21 b grant x token=1 safe_until=900\n"
+                 "30 a release x token=2\n"
+                 "31 b release x token=1\n");
+    assert_broken(HF_CHECK_EXCLUSION, 5,
+                  "10 a want x kind=read\n"
+                  "11 b want x kind=write\n"
+                  "20 a grant x token=1 safe_until=900\n"
+                  "21 b grant x token=2 safe_until=900\n"
+                  "30 a release x token=1\n"
+                  "31 b release x token=2\n");
+}
+
+static void a_writer_becomes_a_reader(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=write\n"
+                 "11 b want x kind=read\n"
+                 "20 a grant x token=1 safe_until=900\n"
+                 "30 a shared x token=1\n"
+                 "31 b grant x token=2 safe_until=900\n"
+                 "40 a release x token=1\n"
+                 "41 b release x token=2\n");
+    assert_broken(HF_CHECK_EXCLUSION, 6,
+                  "10 a want x kind=write\n"
+                  "11 b want x kind=read\n"
+                  "20 a grant x token=1 safe_until=900\n"
+                  "30 a shared x token=1\n"
+                  "29 b grant x token=2 safe_until=900\n"
+                  "40 a release x token=1\n"
+                  "41 b release x token=2\n");
+}
+
+static void permits_add_up(void **state)
+{
+    (void)state;
+    assert_clean("1 a want x kind=semaphore permits=1 limit=3\n"
+                 "2 b want x kind=semaphore permits=2 limit=3\n"
+                 "3 a grant x token=1 safe_until=900\n"
+                 "4 b grant x token=2 safe_until=900\n"
+                 "5 a release x token=1\n"
+                 "6 b release x token=2\n");
+    assert_broken(HF_CHECK_EXCLUSION, 7,
+                  "1 a want x kind=semaphore permits=1 limit=3\n"
+                  "2 b want x kind=semaphore permits=1 limit=3\n"
+                  "3 c want x kind=semaphore permits=2 limit=3\n"
+                  "4 a grant x token=1 safe_until=900\n"
+                  "5 b grant x token=2 safe_until=900\n"
+                  "6 c grant x token=3 safe_until=900\n"
+                  "7 a release x token=1\n"
+                  "8 b release x token=2\n"
+                  "9 c release x token=3\n");
+}
+
+/* ---------------------------------------------------- tokens, order, loss --
+ */
+
+static void a_token_that_does_not_rise(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_TOKENS, 6,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=5 safe_until=900\n"
+                  "30 b want x kind=mutex\n"
+                  "40 a release x token=5\n"
+                  "40 b grant x token=5 safe_until=900\n"
+                  "50 b release x token=5\n");
+}
+
+/* Nothing was done under a grant that was noted too late to be of use. */
+static void an_empty_window_has_no_token(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "11 b want x kind=mutex\n"
+                 "20 b grant x token=2 safe_until=900\n"
+                 "25 b release x token=2\n"
+                 "30 a grant x token=1 safe_until=15\n"
+                 "31 a lost x token=1\n");
+}
+
+static void somebody_was_overtaken(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_ORDER, 5,
+                  "10 a want x kind=mutex\n"
+                  "11 a queued x\n"
+                  "20 b want x kind=mutex\n"
+                  "30 b grant x token=1 safe_until=900\n"
+                  "40 b release x token=1\n"
+                  "50 a grant x token=2 safe_until=900\n"
+                  "60 a release x token=2\n");
+}
+
+static void who_lost_its_place_was_not_overtaken(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "11 a queued x\n"
+                 "20 b want x kind=mutex\n"
+                 "30 b grant x token=1 safe_until=900\n"
+                 "35 a unqueued x\n"
+                 "36 a queued x\n"
+                 "40 b release x token=1\n"
+                 "50 a grant x token=2 safe_until=900\n"
+                 "60 a release x token=2\n");
+}
+
+static void who_came_before_was_not_overtaking(void **state)
+{
+    (void)state;
+    assert_clean("10 b want x kind=mutex\n"
+                 "11 a want x kind=mutex\n"
+                 "12 a queued x\n"
+                 "30 b grant x token=1 safe_until=900\n"
+                 "40 b release x token=1\n"
+                 "50 a grant x token=2 safe_until=900\n"
+                 "60 a release x token=2\n");
+}
+
+static void a_loss_in_time(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1 safe_until=100\n"
+                 "200 a lost x token=1\n");
+}
+
+static void a_loss_too_late(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_LOSS, 4,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "201 a lost x token=1\n");
+}
+
+static void a_loss_never_reported(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_LOSS, 4,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "300 a release x token=1\n");
+    assert_broken(HF_CHECK_LOSS, 3,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "300 b want y kind=mutex\n");
+}
+
+static void frozen_clients_report_when_they_thaw(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1 safe_until=100\n"
+                 "30 a frozen -\n"
+                 "900 a thawed -\n"
+                 "950 a lost x token=1\n");
+    assert_broken(HF_CHECK_LOSS, 6,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "30 a frozen -\n"
+                  "900 a thawed -\n"
+                  "1001 a lost x token=1\n");
+}
+
+static void the_fence_is_for_the_stale(void **state)
+{
+    struct checked_history checked;
+
+    (void)state;
+    assert_broken(HF_CHECK_FENCE, 4,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "30 a write x token=1 accepted=no\n"
+                  "40 a release x token=1\n");
+    check_history("10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=100\n"
+                  "130 a write x token=1 accepted=no\n"
+                  "140 a lost x token=1\n",
+                  &checked);
+    assert_int_equal(hf_check_result_violations(&checked.result), 0);
+    assert_int_equal(checked.result.refused, 1);
+    done(&checked);
+}
+
+/* --------------------------------------------------------------- figures -- */
+
+static void handoffs_are_measured(void **state)
+{
+    struct checked_history checked;
+
+    (void)state;
+    check_history("10 a want x kind=mutex\n"
+                  "20 a grant x token=1 safe_until=900\n"
+                  "30 b want x kind=mutex\n"
+                  "31 c want x kind=mutex\n"
+                  "40 a release x token=1\n"
+                  "47 b grant x token=2 safe_until=900\n"
+                  "50 b died -\n"
+                  "80 c grant x token=3 safe_until=900\n"
+                  "90 c release x token=3\n"
+                  "95 d want x kind=mutex\n"
+                  "99 d grant x token=4 safe_until=900\n",
+                  &checked);
+    assert_int_equal(hf_check_result_violations(&checked.result), 0);
+    assert_int_equal(checked.result.handoffs[HF_ENDING_RELEASED].count, 1);
+    assert_int_equal(hf_handoffs_percentile(
+                         &checked.result.handoffs[HF_ENDING_RELEASED], 50),
+                     7);
+    assert_int_equal(
+        hf_handoffs_percentile(&checked.result.handoffs[HF_ENDING_DIED], 100),
+        30);
+    assert_int_equal(checked.result.longest_wait_us, 49);
+    assert_int_equal(checked.result.grants, 4);
+    done(&checked);
+}
+
+static void a_picture_has_what_is_wrong(void **state)
+{
+    char text[16384] = "";
+    FILE *file = fmemopen(text, sizeof text, "w");
+    struct checked_history checked;
+
+    (void)state;
+    assert_non_null(file);
+    check_history("10 <a> want x&y kind=mutex\n"
+                  "20 <a> grant x&y token=1 safe_until=900\n"
+                  "30 b want x&y kind=mutex\n"
+                  "39 b grant x&y token=2 safe_until=900\n"
+                  "40 <a> release x&y token=1\n",
+                  &checked);
+    hf_timeline_write(file, &checked.history, &checked.result);
+    fclose(file);
+    assert_non_null(strstr(text, "exclusion, line 5: b at x&amp;y"));
+    assert_non_null(strstr(text, ">&lt;a&gt;</text>"));
+    assert_non_null(strstr(text, "class=\"wrong\""));
+    assert_non_null(strstr(text, "</svg>"));
+    done(&checked);
+}
+
+/* ------------------------------------------------------------- bad input -- */
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *part;
+    } rows[] = {
+        {"", "is empty"},
+        {"holdfast-history 2\n", "line 1"},
+        {"1 a want x kind=mutex\n", "line 1"},
+        {"holdfast-history 1\nsoon a want x kind=mutex\n", "no time"},
+        {"holdfast-history 1\n99999999999999999999 a want x kind=mutex\n",
+         "no time"},
+        {"holdfast-history 1\n1\n", "client is missing"},
+        {"holdfast-history 1\n1 a\n", "word is missing"},
+        {"holdfast-history 1\n1 a wants x\n", "no word"},
+        {"holdfast-history 1\n1 a want\n", "lock is missing"},
+        {"holdfast-history 1\n1 a want - kind=mutex\n", "no lock"},
+        {"holdfast-history 1\n1 a died x\n", "no lock"},
+        {"holdfast-history 1\n1 a want x\n", "kind= is missing"},
+        {"holdfast-history 1\n1 a want x kind=lock\n", "makes sense"},
+        {"holdfast-history 1\n1 a want x kind=mutex kind=mutex\n", "twice"},
+        {"holdfast-history 1\n1 a want x kind=mutex token=1\n", "not expected"},
+        {"holdfast-history 1\n1 a want x kind=semaphore permits=0 limit=1\n",
+         "makes sense"},
+        {"holdfast-history 1\n1 a want x kind=semaphore permits=3 limit=2\n",
+         "no more than limit=2"},
+        {"holdfast-history 1\n1 a queued x\n", "is not wanted"},
+        {"holdfast-history 1\n1 a want x kind=mutex\n2 a want x kind=mutex\n",
+         "line 3"},
+        {"holdfast-history 1\n1 a want x kind=mutex\n2 a release x token=1\n",
+         "has not been granted"},
+        {"holdfast-history 1\n1 a want x kind=mutex\n"
+         "2 a grant x token=1 safe_until=9\n3 a gaveup x\n",
+         "has been granted"},
+        {"holdfast-history 1\n1 a want x kind=mutex\n"
+         "2 a grant x token=1 safe_until=9\n3 a release x token=2\n",
+         "another token"},
+        {"holdfast-history 1\n1 a want x kind=mutex\n"
+         "2 a grant x token=1 safe_until=9\n3 a shared x token=1\n",
+         "is no writer"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hf_error error = {HF_OK, ""};
+        struct hf_history history;
+        /* fmemopen() takes no empty memory. */
+        const char *text = *rows[i].text != '\0' ? rows[i].text : "\0";
+        FILE *file = fmemopen((void *)(uintptr_t)text,
+                              *text != '\0' ? strlen(text) : 1, "r");
+
+        assert_non_null(file);
+        if (*text == '\0')
+            fgetc(file);
+        assert_int_equal(hf_history_read(file, &history, &error), HF_EINVAL);
+        if (strstr(error.text, rows[i].part) == NULL)
+            fail_msg("row %zu: %s", i, error.text);
+        hf_history_free(&history);
+        fclose(file);
+    }
+}
+
+static void what_is_written_is_read(void **state)
+{
+    struct hf_history_event note = {.at_us = 5,
+                                    .client = "1.2",
+                                    .lock = "a b%c",
+                                    .type = HF_HISTORY_WANT,
+                                    .kind = HF_KIND_SEMAPHORE,
+                                    .permits = 2,
+                                    .limit = 3};
+    struct hf_error error = {HF_OK, ""};
+    char line[HF_HISTORY_EVENT_BYTES];
+    struct hf_history_event again;
+    size_t bytes;
+
+    (void)state;
+    bytes = hf_history_event_format(&note, line);
+    assert_int_equal(bytes, strlen(line));
+    assert_string_equal(line, "5 1.2 want a%20b%25c kind=semaphore permits=2 "
+                              "limit=3\n");
+    assert_int_equal(hf_history_event_parse(line, &again, &error), HF_OK);
+    assert_int_equal(again.permits, 2);
+    assert_int_equal(again.limit, 3);
+    note.lock = "-";
+    note.type = HF_HISTORY_HELD;
+    note.safe_until_us = HF_FOREVER;
+    (void)hf_history_event_format(&note, line);
+    assert_string_equal(line, "5 1.2 held %2D safe_until=forever\n");
+    assert_int_equal(hf_history_event_parse(line, &again, &error), HF_OK);
+    assert_true(again.safe_until_us == HF_FOREVER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_after_the_other),
+        cmocka_unit_test(two_at_once),
+        cmocka_unit_test(what_is_seen_counts),
+        cmocka_unit_test(locks_do_not_exclude_each_other),
+        cmocka_unit_test(a_safe_until_ends_by_itself),
+        cmocka_unit_test(a_safe_until_that_moved_counts),
+        cmocka_unit_test(the_dead_hold_nothing),
+        cmocka_unit_test(readers_share),
+        cmocka_unit_test(a_writer_becomes_a_reader),
+        cmocka_unit_test(permits_add_up),
+        cmocka_unit_test(a_token_that_does_not_rise),
+        cmocka_unit_test(an_empty_window_has_no_token),
+        cmocka_unit_test(somebody_was_overtaken),
+        cmocka_unit_test(who_lost_its_place_was_not_overtaken),
+        cmocka_unit_test(who_came_before_was_not_overtaking),
+        cmocka_unit_test(a_loss_in_time),
+        cmocka_unit_test(a_loss_too_late),
+        cmocka_unit_test(a_loss_never_reported),
+        cmocka_unit_test(frozen_clients_report_when_they_thaw),
+        cmocka_unit_test(the_fence_is_for_the_stale),
+        cmocka_unit_test(handoffs_are_measured),
+        cmocka_unit_test(a_picture_has_what_is_wrong),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(what_is_written_is_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a leased client hears of those at a double barrier, and when notices or
+ * links are lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "leased_fixture.h"
+
+static struct hf_store *a, *b, *c;
+static struct hf_request *look; /* of b */
+
+static void ask(struct hf_store *store, enum hf_request_kind kind, char ticket)
+{
+    (void)model_member(store, kind, "q", ticket, 2);
+    model_run(model, 20);
+}
+
+/* Three clients; a and b have a member each, and b looks. */
+static int begin(void **state)
+{
+    (void)state;
+    model = model_new();
+    a = model_open(model, NULL);
+    b = model_open(model, NULL);
+    c = model_open(model, NULL);
+    model_run(model, 20);
+    ask(a, HF_REQUEST_ENQUEUE, 'a');
+    ask(b, HF_REQUEST_ENQUEUE, 'b');
+    (void)model_events(a);
+    (void)model_events(b);
+    (void)model_events(c);
+    look = model_member(b, HF_REQUEST_WATCH_QUEUE, "q", 'l', 0);
+    model_run(model, 20);
+    return strcmp(model_events(b), "LISTED l: a b") == 0 ? 0 : -1;
+}
+
+/* --------------------------------------------------------------- notices --
+ */
+
+static void come(void)
+{
+    ask(c, HF_REQUEST_ENQUEUE, 'c');
+}
+
+static void go(void)
+{
+    ask(a, HF_REQUEST_REMOVE, 'a');
+}
+
+static void stamp(void)
+{
+    ask(a, HF_REQUEST_NEW_GENERATION, 'a');
+}
+
+static void (*const changes[])(void) = {come, stamp, stamp, go, stamp};
+#define CHANGES (sizeof changes / sizeof changes[0])
+static const char *const listed[] = {"LISTED l: a b c", "LISTED l: a b c !",
+                                     "LISTED l: a b c !", "LISTED l: b c !",
+                                     "LISTED l: b c !"};
+
+/* Each but the last, which fails, and with it what is listed then. */
+static void every_change_is_reported_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CHANGES - 1; i++) {
+        unsigned lists = model_calls(model, HF_STORE_LIST);
+
+        changes[i]();
+        EXPECT_EVENTS(b, "QUEUE_CHANGED l");
+        assert_int_equal(model_calls(model, HF_STORE_LIST), lists);
+        ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
+        EXPECT_EVENTS(b, listed[i]);
+    }
+    (void)model_events(a);
+    changes[CHANGES - 1]();
+    EXPECT_EVENTS(
+        a, "FAILED NEW_GENERATION a RETRY"); /* it is not there any more */
+    EXPECT_EVENTS(b, "");
+}
+
+/* One who has come is no less found than one who has gone. */
+static void a_lost_notice_is_made_good(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CHANGES - 1; i++) {
+        model_lose_notices(model, true);
+        changes[i]();
+        EXPECT_EVENTS(b, "");
+        model_lose_notices(model, false);
+        (void)run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS / 2);
+        ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
+        EXPECT_EVENTS(b, listed[i]);
+    }
+}
+
+static void what_stays_as_it_is_is_not_reported(void **state)
+{
+    (void)state;
+    model_run(model, 5 * MODEL_TTL_MS);
+    assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
+    come();
+    EXPECT_EVENTS(b, "QUEUE_CHANGED l");
+}
+
+static void a_change_during_an_outage_is_reported(void **state)
+{
+    (void)state;
+    model_refuse(model, true);
+    model_cut(b, false);
+    come();
+    stamp();
+    model_refuse(model, false);
+    (void)run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS / 2);
+    ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
+    EXPECT_EVENTS(b, "LISTED l: a b c !");
+}
+
+/* As soon as its lease is over, by whoever looks. */
+static void a_participant_that_dies_is_seen_to_go(void **state)
+{
+    uint64_t died_ms = model_now_ms(model);
+
+    (void)state;
+    model_crash(a);
+    assert_true(run_until_event(b, "QUEUE_CHANGED l", 2 * MODEL_TTL_MS) <=
+                died_ms + MODEL_TTL_MS + 20);
+    ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
+    EXPECT_EVENTS(b, "LISTED l: b");
+}
+
+/* Its answer comes between the question of a look and the answer to that. */
+static void a_list_of_before_says_nothing_of_a_look(void **state)
+{
+    unsigned lists = model_calls(model, HF_STORE_LIST);
+    const char *told;
+
+    (void)state;
+    while (model_calls(model, HF_STORE_LIST) == lists)
+        model_run(model, 1);
+    model_lose_notices(model, true);
+    (void)model_member(c, HF_REQUEST_ENQUEUE, "q", 'c', 0);
+    hf_leased_forget(model_leased(b), look, model_now_ms(model));
+    (void)model_member(b, HF_REQUEST_WATCH_QUEUE, "q", 'm', 0);
+    model_run(model, 20);
+    told = model_events(b);
+    assert_non_null(strstr(told, "LISTED m: a b c"));
+    assert_null(strstr(told, "QUEUE_CHANGED"));
+    model_run(model, 2 * MODEL_TTL_MS);
+    assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
+}
+
+/* ----------------------------------------------------------------- stamps --
+ */
+
+static void too_few_make_no_generation(void **state)
+{
+    (void)state;
+    (void)model_member(c, HF_REQUEST_NEW_GENERATION, "q", 'c', 2);
+    (void)model_member(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 3);
+    model_run(model, 20);
+    EXPECT_EVENTS(c, "FAILED NEW_GENERATION c RETRY");
+    EXPECT_EVENTS(a, "FAILED NEW_GENERATION a RETRY");
+    EXPECT_EVENTS(b, "");
+    stamp();
+    EXPECT_EVENTS(a, "FLAG_UPDATED a found");
+    EXPECT_EVENTS(b, "QUEUE_CHANGED l");
+}
+
+/* By the server's clock, and nobody has looked. */
+static void who_has_died_does_not_count(void **state)
+{
+    (void)state;
+    ask(c, HF_REQUEST_ENQUEUE, 'c');
+    (void)model_events(c);
+    model_crash(b);
+    model_crash(a);
+    model_run(model, MODEL_TTL_MS + 20);
+    assert_true(model_has(model, "q", 'b'));
+    ask(c, HF_REQUEST_NEW_GENERATION, 'c');
+    assert_non_null(strstr(model_events(c), "FAILED NEW_GENERATION c RETRY"));
+    assert_false(model_has(model, "q", 'b'));
+}
+
+static void a_generation_without_an_answer_is_unsure(void **state)
+{
+    (void)state;
+    (void)model_member(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 2);
+    model_cut(a, true);
+    EXPECT_EVENTS(a, "SUSPENDED; FAILED NEW_GENERATION a UNSURE");
+    model_run(model, 20);
+    EXPECT_EVENTS(b, "QUEUE_CHANGED l");
+    ask(b, HF_REQUEST_LIST, 'l');
+    EXPECT_EVENTS(b, "LISTED l: a b !");
+}
+
+static void the_flag_goes_with_the_last_participant(void **state)
+{
+    (void)state;
+    stamp();
+    (void)model_events(a);
+    ask(c, HF_REQUEST_CLEAR_FLAG, 'x');
+    EXPECT_EVENTS(c, "FLAG_UPDATED x");
+    go();
+    ask(b, HF_REQUEST_REMOVE, 'b');
+    ask(c, HF_REQUEST_LIST, 'l');
+    EXPECT_EVENTS(c, "LISTED l: !");
+    ask(c, HF_REQUEST_CLEAR_FLAG, 'x');
+    ask(c, HF_REQUEST_LIST, 'l');
+    EXPECT_EVENTS(c, "FLAG_UPDATED x found; LISTED l:");
+}
+
+/* ------------------------------------------------------------------ apart --
+ */
+
+/* A mutex of that name is another thing. */
+static void participants_block_nobody(void **state)
+{
+    (void)state;
+    (void)model_ask(c, HF_REQUEST_ENQUEUE, "q", 'm');
+    model_run(model, 20);
+    EXPECT_EVENTS(c, "ENQUEUED m: m");
+    ask(c, HF_REQUEST_ENQUEUE, 'c');
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'n');
+    model_run(model, 20);
+    EXPECT_EVENTS(c, "ENQUEUED c: a b c");
+    EXPECT_EVENTS(a, "ENQUEUED n: m n");
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'm');
+    model_run(model, 20);
+    EXPECT_EVENTS(a, "WATCHING m");
+    (void)model_ask(c, HF_REQUEST_REMOVE, "q", 'm');
+    model_run(model, 2 * MODEL_DELAY_MS);
+    EXPECT_EVENTS(a, "GONE m"); /* over the member between them */
+}
+
+static void a_participant_learns_of_its_eviction(void **state)
+{
+    (void)state;
+    (void)model_watch(a, "q", 'a', HF_TICKET_PARTICIPANT);
+    ask(c, HF_REQUEST_REMOVE, 'a');
+    EXPECT_EVENTS(a, "WATCHING a; GONE a");
+    EXPECT_EVENTS(b, "QUEUE_CHANGED l");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LEASED_TEST(every_change_is_reported_once),
+        LEASED_TEST(a_lost_notice_is_made_good),
+        LEASED_TEST(what_stays_as_it_is_is_not_reported),
+        LEASED_TEST(a_change_during_an_outage_is_reported),
+        LEASED_TEST(a_participant_that_dies_is_seen_to_go),
+        LEASED_TEST(a_list_of_before_says_nothing_of_a_look),
+        LEASED_TEST(too_few_make_no_generation),
+        LEASED_TEST(who_has_died_does_not_count),
+        LEASED_TEST(a_generation_without_an_answer_is_unsure),
+        LEASED_TEST(the_flag_goes_with_the_last_participant),
+        LEASED_TEST(participants_block_nobody),
+        LEASED_TEST(a_participant_learns_of_its_eviction),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of who leaves a double barrier: what it takes for the wait to end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "operation_fixture.h"
+
+#define NEW_GENERATION 50
+
+/* Member 'm' leaves. */
+static void begin(struct operation_fixture *s, bool keeps, uint64_t wait_ms)
+{
+    operation_fixture_init(s, HF_REQUEST_WATCH_QUEUE, "d", wait_ms);
+    s->operation.generation = NEW_GENERATION;
+    s->operation.keeps_ticket = keeps;
+    s->operation.ticket.bytes[0] = 'm';
+    s->operation.only_try = wait_ms == 0;
+    operation_fixture_connect(s, false);
+    operation_fixture_start(s);
+    assert_int_equal(s->request->ticket_kind, HF_TICKET_PARTICIPANT);
+}
+
+/* These are there, by a letter each: small ones of the round, others since. */
+static void seen(struct operation_fixture *s, const char *who)
+{
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+    struct hf_ticket tickets[8];
+    size_t count = strlen(who);
+
+    assert_true(count <= 8);
+    for (size_t i = 0; i < count; i++) {
+        bool since = who[i] < 'a';
+
+        tickets[i] =
+            (struct hf_ticket){.kind = HF_TICKET_PARTICIPANT,
+                               .token = i + 1 + (since ? NEW_GENERATION : 0)};
+        tickets[i].id.bytes[0] = (uint8_t)who[i];
+    }
+    event.as.answer.request = s->request;
+    event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
+    operation_fixture_step(s, event);
+}
+
+static void expect_end(const struct operation_fixture *s, hf_status status)
+{
+    operation_fixture_expect_end(s, status);
+    if (status != HF_OK)
+        assert_non_null(strstr(s->operation.text, "others of the round"));
+}
+
+static void who_is_alone_goes(void **state)
+{
+    struct operation_fixture s;
+
+    (void)state;
+    begin(&s, true, HF_FOREVER);
+    seen(&s, "mAZ");
+    expect_end(&s, HF_OK);
+}
+
+static void fn66_the_lowest_looks_after_each_change(void **state)
+{
+    struct operation_fixture s;
+
+    (void)state;
+    begin(&s, true, HF_FOREVER);
+    seen(&s, "mnz");
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(s.answered, 0);
+        assert_int_equal(s.requests, 1 + i);
+        operation_fixture_changed(&s);
+        seen(&s, "mz");
+    }
+    operation_fixture_changed(&s);
+    seen(&s, "m");
+    expect_end(&s, HF_OK);
+}
+
+static void others_must_yield(void **state)
+{
+    struct operation_fixture s;
+
+    (void)state;
+    begin(&s, true, HF_FOREVER);
+    seen(&s, "lm");
+    expect_end(&s, HF_EBUSY);
+    begin(&s, false, HF_FOREVER);
+    seen(&s, "lm");
+    assert_int_equal(s.answered, 0);
+    operation_fixture_changed(&s);
+    seen(&s, "A");
+    expect_end(&s, HF_OK);
+}
+
+static void it_ends_in_time(void **state)
+{
+    struct operation_fixture s;
+
+    (void)state;
+    begin(&s, false, 500);
+    seen(&s, "l");
+    operation_fixture_tick(&s, OPERATION_START_MS + 500);
+    expect_end(&s, HF_ETIMEDOUT);
+    begin(&s, false, 0);
+    seen(&s, "l");
+    expect_end(&s, HF_EBUSY);
+}
+
+static void a_lost_session_is_looked_behind(void **state)
+{
+    struct operation_fixture s;
+
+    (void)state;
+    begin(&s, false, HF_FOREVER);
+    seen(&s, "l");
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                                 .as.answer.status = HF_ELOST});
+    operation_fixture_connect(&s, false);
+    assert_int_equal(s.requests, 2);
+    seen(&s, "l");
+    assert_int_equal(s.answered, 0);
+    operation_fixture_changed(&s);
+    seen(&s, "");
+    expect_end(&s, HF_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_alone_goes),
+        cmocka_unit_test(fn66_the_lowest_looks_after_each_change),
+        cmocka_unit_test(others_must_yield),
+        cmocka_unit_test(it_ends_in_time),
+        cmocka_unit_test(a_lost_session_is_looked_behind),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of acquisitions without memory: what they may need once a ticket is
+ * under way is there before that is asked for, and what else they ask for waits
+ * until there is memory again. */
+#include "core_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tracked_heap.h"
+
+static void a_ticket_waits_for_memory(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    tracked_heap_fail(true);
+    want(f, &f->a);
+    expect(f, "");
+    tracked_heap_fail(false);
+    wake(f);
+    assert_in_range(f->now_ms, CORE_START_MS + 50, CORE_START_MS + 100);
+    expect(f, "a ENQUEUE a1");
+}
+
+static void but_not_for_ever(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    tracked_heap_fail(true);
+    want(f, &f->a);
+    for (int tries = 0; tries < 3; tries++) {
+        expect(f, "");
+        wake(f);
+    }
+    tracked_heap_fail(false);
+    expect(f, "a ENDED HF_ENOMEM; a DONE");
+}
+
+/* So that none is in the queue whose removal would have to wait. */
+static void so_does_one_that_follows_a_lost_answer(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    enqueue_a(f);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(f, "a LIST");
+    listed(f, "a LIST", "");
+    tracked_heap_fail(true);
+    wake(f);
+    expect(f, "");
+    tracked_heap_fail(false);
+    wake(f);
+    expect(f, "a ENQUEUE a2");
+}
+
+static void a_semaphore_looks_when_there_is_memory(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    f->a.kind = HF_TICKET_LEASE;
+    f->a.weight = 1;
+    f->a.limit = 2;
+    tracked_heap_fail(true);
+    want(f, &f->a);
+    expect(f, "");
+    tracked_heap_fail(false);
+    wake(f);
+    expect(f, "a WATCH_QUEUE");
+}
+
+static void a_watch_waits_for_memory(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    tracked_heap_fail(true);
+    set_time(f, 1005);
+    expect(f, "");
+    wake(f);
+    expect(f, "");
+    tracked_heap_fail(false);
+    wake(f);
+    expect(f, "a WATCH a1");
+}
+
+static void a_wait_ends_without_memory(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    tracked_heap_fail(true);
+    cancel(f, &f->a);
+    expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ECANCELLED; a DONE");
+    tracked_heap_fail(false);
+}
+
+static void a_release_needs_no_memory(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    tracked_heap_fail(true);
+    release(f, &f->a);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a RELEASED HF_OK; a DONE");
+    tracked_heap_fail(false);
+}
+
+static void nor_does_what_a_lost_answer_leaves(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    enqueue_a(f);
+    tracked_heap_fail(true);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    cancel(f, &f->a);
+    expect(f, "a REMOVE a1");
+    tracked_heap_fail(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ticket_waits_for_memory),
+        cmocka_unit_test(but_not_for_ever),
+        cmocka_unit_test(so_does_one_that_follows_a_lost_answer),
+        cmocka_unit_test(a_semaphore_looks_when_there_is_memory),
+        cmocka_unit_test(a_watch_waits_for_memory),
+        cmocka_unit_test(a_wait_ends_without_memory),
+        cmocka_unit_test(a_release_needs_no_memory),
+        cmocka_unit_test(nor_does_what_a_lost_answer_leaves),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

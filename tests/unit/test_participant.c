@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of members of a double barrier, from wanting to go in to having
+ * gone. */
+#include "core_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PARTICIPANT(f, parties)                                                \
+    CORE_FIXTURE(f, 0);                                                        \
+    f->a.kind = HF_TICKET_PARTICIPANT;                                         \
+    f->a.limit = parties
+
+/* a is there and waits for one more. */
+static void wait_for_one(struct core_fixture *f)
+{
+    enqueue_a_in(f, "a1");
+    expect(f, "a WAITING 1; a WATCH a1; a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "a1");
+    expect(f, "a WAITING 1");
+}
+
+static void let_in(struct core_fixture *f)
+{
+    enqueue_a_in(f, "x/m a1 !/y150");
+    expect(f, "a GRANTED");
+    assert_int_equal(f->a.generation, 150);
+}
+
+static void the_last_to_enter_makes_the_generation(void **state)
+{
+    PARTICIPANT(f, 2);
+    enqueue_a_in(f, "x/m a1");
+    expect(f, "a WAITING 2; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
+    assert_int_equal(f->a.tickets.current->request.limit, 2);
+    generation_set(f, "a NEW_GENERATION a1");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "x/m a1 !/y150");
+    expect(f, "a GRANTED; a UNWATCH");
+    assert_int_equal(f->a.generation, 150);
+}
+
+static void fn66_only_a_generation_lets_in(void **state)
+{
+    PARTICIPANT(f, 3);
+    wait_for_one(f);
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "x/m a1");
+    expect(f, "a WAITING 2");
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "a1 !/y100"); /* of before */
+    expect(f, "a WAITING 1");
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "a1 !/y102");
+    expect(f, "a GRANTED; a UNWATCH");
+}
+
+static void a_generation_that_failed_is_looked_for_before_the_next(void **state)
+{
+    PARTICIPANT(f, 2);
+    wait_for_one(f);
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "x/m a1");
+    expect(f, "a WAITING 2; a NEW_GENERATION a1");
+    failed(f, "a NEW_GENERATION a1", HF_FAILURE_UNSURE);
+    expect(f, "");
+    wake(f);
+    expect(f, "a LIST");
+    listed(f, "a LIST", "a1"); /* the other one has gone */
+    expect(f, "a WAITING 1");
+    changed(f, "a WATCH_QUEUE");
+    expect(f, "a WATCH_QUEUE");
+    listed(f, "a WATCH_QUEUE", "a1 y/m");
+    expect(f, "a WAITING 2; a NEW_GENERATION a1");
+    generation_set(f, "a NEW_GENERATION a1");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "a1 y/m !/y150");
+    expect(f, "a GRANTED; a UNWATCH");
+}
+
+static void a_generation_that_may_not_be_made_ends_it(void **state)
+{
+    PARTICIPANT(f, 1);
+    enqueue_a_in(f, "a1");
+    expect(f, "a WAITING 1; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
+    failed_as(f, "a NEW_GENERATION a1", HF_FAILURE_FATAL, HF_EDENIED,
+              "no create");
+    expect(f, "a UNWATCH a1; a UNWATCH; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_EDENIED; a DONE");
+}
+
+static void who_waits_in_vain_is_taken_out(void **state)
+{
+    PARTICIPANT(f, 2);
+    f->a.deadline_at_ms = CORE_START_MS + 500;
+    wait_for_one(f);
+    set_time(f, CORE_START_MS + 500);
+    expect(f, "a UNWATCH a1; a UNWATCH; a REMOVE a1");
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "1 of 2 parties"));
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
+}
+
+static void who_only_tries_does_not_wait(void **state)
+{
+    PARTICIPANT(f, 2);
+    f->a.only_try = true;
+    enqueue_a_in(f, "a1");
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_EBUSY; a DONE");
+}
+
+/* The stamp of the other session is older than the ticket of this one. */
+static void a_lost_session_begins_anew(void **state)
+{
+    PARTICIPANT(f, 2);
+    wait_for_one(f);
+    session_lost(f, HF_ELOST);
+    expect(f, "STATE LOST");
+    connected(f, f->now_ms, false);
+    expect(f, "STATE CONNECTED; a ENQUEUE a2");
+    enqueued(f, "a ENQUEUE a2", "!/y101 a2");
+    expect(f, "a WAITING 1; a WATCH a2; a WATCH_QUEUE");
+}
+
+static void who_was_let_in_may_be_lost(void **state)
+{
+    PARTICIPANT(f, 2);
+    let_in(f);
+    session_lost(f, HF_ELOST);
+    expect(f, "a LOST; STATE LOST");
+    release(f, &f->a);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
+}
+
+static void who_is_thrown_out_waits_again(void **state)
+{
+    PARTICIPANT(f, 2);
+    wait_for_one(f);
+    gone(f, "a WATCH a1");
+    expect(f, "a UNWATCH");
+    wake(f);
+    expect(f, "a ENQUEUE a2");
+}
+
+/* It says something of the first ticket only. */
+static void a_generation_of_a_ticket_that_is_gone_ends_nothing(void **state)
+{
+    PARTICIPANT(f, 1);
+    enqueue_a_in(f, "a1");
+    expect(f, "a WAITING 1; a NEW_GENERATION a1; a WATCH a1; a WATCH_QUEUE");
+    gone(f, "a WATCH a1");
+    expect(f, "a UNWATCH");
+    wake(f);
+    expect(f, "a ENQUEUE a2");
+    failed_as(f, "a NEW_GENERATION a1", HF_FAILURE_FATAL, HF_EDENIED,
+              "no create");
+    expect(f, "");
+    enqueued(f, "a ENQUEUE a2", "a2");
+    expect(f, "a WAITING 1; a NEW_GENERATION a2; a WATCH a2; a WATCH_QUEUE");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_to_enter_makes_the_generation),
+        cmocka_unit_test(fn66_only_a_generation_lets_in),
+        cmocka_unit_test(
+            a_generation_that_failed_is_looked_for_before_the_next),
+        cmocka_unit_test(a_generation_that_may_not_be_made_ends_it),
+        cmocka_unit_test(who_waits_in_vain_is_taken_out),
+        cmocka_unit_test(who_only_tries_does_not_wait),
+        cmocka_unit_test(a_lost_session_begins_anew),
+        cmocka_unit_test(who_was_let_in_may_be_lost),
+        cmocka_unit_test(who_is_thrown_out_waits_again),
+        cmocka_unit_test(a_generation_of_a_ticket_that_is_gone_ends_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random worlds of clients on several servers: nobody has it together with
+ * somebody else, tokens rise, and everybody gets it again when the faults are
+ * over.
+ *
+ *     unit_quorum_clusters [TEST]
+ *
+ * HF_QUORUM_SEEDS is how many worlds of each kind there are, and
+ * HF_QUORUM_FIRST the seed of the first one.  tests/sim/mutate.py runs mutants
+ * of this program, and reads what a test says that fails.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "quorum_cluster.h"
+
+#define SEEDS 40
+#define CLUSTER_MS 30000
+
+static uint64_t number(const char *variable, uint64_t otherwise)
+{
+    const char *text = getenv(variable);
+
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
+static void run_all(const struct quorum_cluster_config *config,
+                    const char *what)
+{
+    uint64_t first = number("HF_QUORUM_FIRST", 1);
+    uint64_t end = first + number("HF_QUORUM_SEEDS", SEEDS);
+    unsigned grants = 0, losses = 0;
+
+    for (uint64_t seed = first; seed < end; seed++) {
+        struct quorum_cluster_result result =
+            quorum_cluster_run(config, seed, CLUSTER_MS);
+
+        if (result.broken != NULL)
+            fail_msg("%s, seed %" PRIu64 ", at %" PRIu64 " ms: %s", what, seed,
+                     result.at_ms, result.broken);
+        if (result.least_grants == 0)
+            fail_msg("%s, seed %" PRIu64 ": one never got it", what, seed);
+        grants += result.grants;
+        losses += result.losses;
+    }
+    print_message("%s: %u grants, %u losses\n", what, grants, losses);
+}
+
+static void quiet_servers(void **state)
+{
+    const struct quorum_cluster_config config = {.servers = 3, .clients = 4};
+
+    (void)state;
+    run_all(&config, "three quiet servers");
+}
+
+static void faulty_servers(void **state)
+{
+    const struct quorum_cluster_config config = {
+        .servers = 3, .clients = 4, .faults = true};
+
+    (void)state;
+    run_all(&config, "three servers with faults");
+}
+
+static void faulty_readers(void **state)
+{
+    const struct quorum_cluster_config config = {
+        .servers = 3, .clients = 4, .faults = true, .readers = true};
+
+    (void)state;
+    run_all(&config, "readers and writers on three servers with faults");
+}
+
+static void five_servers(void **state)
+{
+    const struct quorum_cluster_config config = {
+        .servers = 5, .clients = 3, .faults = true};
+
+    (void)state;
+    run_all(&config, "five servers with faults");
+}
+
+/* Whoever shares the servers out among contenders, and refuses the later ones,
+ * has worlds in which nobody gets a majority. */
+static void fn14_all_at_once(void **state)
+{
+    const struct quorum_cluster_config config = {
+        .servers = 3, .clients = 3, .at_once = true};
+
+    (void)state;
+    run_all(&config, "three contenders at one instant, again and again");
+}
+
+static void fn52_one_is_never_there(void **state)
+{
+    const struct quorum_cluster_config config = {
+        .servers = 3, .clients = 3, .one_down = true};
+
+    (void)state;
+    run_all(&config, "one of three servers down from the start");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quiet_servers),
+        cmocka_unit_test(faulty_servers),
+        cmocka_unit_test(faulty_readers),
+        cmocka_unit_test(five_servers),
+        cmocka_unit_test(fn14_all_at_once),
+        cmocka_unit_test(fn52_one_is_never_there),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("quorum worlds", tests, NULL, NULL);
+}

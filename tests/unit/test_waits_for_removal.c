@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of acquisitions that are thorough: when their owner hears of the end,
+ * nothing of them is in the queue or can appear there. */
+#include "core_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WAITS_FOR_REMOVAL(f)                                                   \
+    CORE_FIXTURE(f, 0);                                                        \
+    f->a.user.waits_for_removal = true
+
+/* a1 got no answer, was not found, and a2 waits in its place. */
+static void queue_a2(struct core_fixture *f)
+{
+    replace_a1(f);
+    enqueued(f, "a ENQUEUE a2", "x a2");
+    expect(f, "a WAITING 1; a WATCH x; a WATCH a2");
+}
+
+static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    queue_a_behind_x(f);
+    cancel(f, &f->a);
+    expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
+    failed(f, "a REMOVE a1", HF_FAILURE_UNSURE);
+    expect(f, "");
+    wake(f);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ECANCELLED; a DONE");
+}
+
+/* However long that takes; and nothing is due meanwhile. */
+static void it_waits_for_the_answer_of_its_enqueue(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    enqueue_a(f);
+    cancel(f, &f->a);
+    expect(f, "");
+    set_time(f, CORE_START_MS + 2 * HF_REMOVAL_WAIT_MS);
+    expect(f, "");
+    assert_true(hf_core_wake_at_ms(&f->core) > f->now_ms);
+    enqueued(f, "a ENQUEUE a1", "a1");
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a ENDED HF_ECANCELLED; a DONE");
+}
+
+static void what_may_yet_appear_is_waited_for(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    enqueue_a(f);
+    cancel(f, &f->a);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", false);
+    pass_window_of_a1(f);
+    removed(f, "a REMOVE a1", false);
+    expect(f, "a ENDED HF_ECANCELLED; a DONE");
+}
+
+static void a_release_waits_for_it_too(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    queue_a2(f);
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    listed(f, "a LIST", "a2");
+    expect(f, "a GRANTED");
+    release(f, &f->a);
+    expect(f, "a UNWATCH a2; a REMOVE a2");
+    removed(f, "a REMOVE a2", true);
+    expect(f, "");
+    want(f, &f->b);
+    expect(f, "b ENQUEUE b1");
+    enqueued(f, "b ENQUEUE b1", "a1 b1");
+    expect(f, "a REMOVE a1; b WAITING 1; b WATCH a1; b WATCH b1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a RELEASED HF_OK; a DONE");
+}
+
+static void the_end_of_the_session_ends_it(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    queue_a_behind_x(f);
+    cancel(f, &f->a);
+    expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    failed(f, "a REMOVE a1", HF_FAILURE_UNSURE);
+    expect(f, "");
+    session_lost(f, HF_ELOST);
+    expect(f, "STATE LOST; a ENDED HF_ECANCELLED; a DONE");
+}
+
+static void what_may_not_be_taken_out_is_reported(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    queue_a_behind_x(f);
+    cancel(f, &f->a);
+    expect(f, "a UNWATCH x; a UNWATCH a1; a REMOVE a1");
+    failed_as(f, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
+    expect(f, "a ENDED HF_EDENIED");
+    assert_string_equal(hf_acquisition_text(&f->a),
+                        "no delete; its ticket may stay in the queue "
+                        "until the session ends");
+    wake(f);
+    expect(f, "a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a DONE");
+}
+
+static void nor_what_appeared_late(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    enqueue_a(f);
+    cancel(f, &f->a);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(f, "a REMOVE a1");
+    failed_as(f, "a REMOVE a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
+    expect(f, "a ENDED HF_EDENIED");
+}
+
+static void a_close_ends_it(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    queue_a_behind_x(f);
+    close_core(f);
+    core_fixture_drain(f);
+    closed(f);
+    expect(f, "a ENDED HF_ECLOSED; a DONE; STATE CLOSED");
+}
+
+/* ---------------------------------------------------------------------- */
+
+static void no_ticket_is_taken_too_early(void **state)
+{
+    WAITS_FOR_REMOVAL(f);
+    f->a.not_before_ms = CORE_START_MS + 70;
+    want(f, &f->a);
+    expect(f, "");
+    wake(f);
+    assert_int_equal(f->now_ms, CORE_START_MS + 70);
+    expect(f, "a ENQUEUE a1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cancelled_wait_ends_when_the_ticket_is_gone),
+        cmocka_unit_test(it_waits_for_the_answer_of_its_enqueue),
+        cmocka_unit_test(what_may_yet_appear_is_waited_for),
+        cmocka_unit_test(a_release_waits_for_it_too),
+        cmocka_unit_test(the_end_of_the_session_ends_it),
+        cmocka_unit_test(what_may_not_be_taken_out_is_reported),
+        cmocka_unit_test(nor_what_appeared_late),
+        cmocka_unit_test(a_close_ends_it),
+        cmocka_unit_test(no_ticket_is_taken_too_early),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
