@@ -16,8 +16,8 @@
  *
  * A semaphore is a mutex queue whose head counts a second queue, of leases
  * ("the first n tickets of one queue, each watching the one n places ahead"
- * loses wake-ups: see tests/sim/test_semaphore.c).  No single ticket stands in
- * the way of a lease: it waits for the queue to change.
+ * loses wake-ups: see tests/simulator/test_semaphore.c).  No single ticket
+ * stands in the way of a lease: it waits for the queue to change.
  */
 #ifndef HF_CORE_ADMISSION_H
 #define HF_CORE_ADMISSION_H

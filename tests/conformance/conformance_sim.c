@@ -49,7 +49,7 @@ static void pump(struct conformance_fixture *fixture, bool (*done)(void *arg),
 {
     (void)fixture;
     for (unsigned i = 0; i < STEPS_MAX && !done(arg); i++)
-        if (!hf_sim_next(sim))
+        if (!hf_sim_run_next(sim))
             return;
 }
 
@@ -92,7 +92,7 @@ static void evict(struct conformance_fixture *fixture, const char *queue,
 static void cut(struct conformance_fixture *fixture)
 {
     (void)fixture;
-    hf_sim_restart(sim);
+    hf_sim_restart_servers(sim);
 }
 
 int conformance_sim_run(const char *name, const struct hf_sim_config *config,

@@ -2,7 +2,7 @@
 #ifndef HF_TESTS_CONFORMANCE_CONFORMANCE_SIM_H
 #define HF_TESTS_CONFORMANCE_CONFORMANCE_SIM_H
 
-#include "engines/sim/sim.h"
+#include "simulator/model/sim.h"
 
 /* Run the suite in virtual time on models made from ${config}; as
  * suite_run().  ${shown} as in struct bench. */

@@ -6,7 +6,7 @@
 
 int main(void)
 {
-    struct hf_sim_config config = hf_sim_config_calm(1);
+    struct hf_sim_config config = hf_sim_config_plain(1);
 
     return conformance_sim_run("conformance of sim", &config, NULL);
 }

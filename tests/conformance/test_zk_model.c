@@ -22,14 +22,14 @@ static int run(const char *servers, struct hf_sim_config *config)
 
 int main(void)
 {
-    struct hf_sim_config one = hf_sim_config_ensemble(1);
-    struct hf_sim_config three = hf_sim_config_ensemble(2);
+    struct hf_sim_config one = hf_sim_config_zookeeper(1);
+    struct hf_sim_config three = hf_sim_config_zookeeper(2);
     int failed;
 
     one.ensemble.servers = 1;
-    three.ensemble.split = true;
+    three.ensemble.splits_bytes = true;
     /* A client asks about what it saw on another server. */
-    three.ensemble.lag_most_us = 100;
+    three.ensemble.lag_max_us = 100;
     failed = run("one model server", &one);
     return failed + run("three", &three);
 }

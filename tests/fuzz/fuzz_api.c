@@ -138,7 +138,7 @@ static void trouble(const struct api_step *s)
         return;
     switch (s->b % 5) {
     case 0:
-        hf_sim_break(seat->engine);
+        hf_sim_reset_connection(seat->engine);
         break;
     case 1:
         hf_sim_kill_session(seat->engine);
@@ -153,7 +153,7 @@ static void trouble(const struct api_step *s)
         hf_sim_set_link(seat->engine, true, true);
         break;
     case 4:
-        hf_sim_restart(api.sim);
+        hf_sim_restart_servers(api.sim);
         break;
     }
 }
@@ -300,7 +300,7 @@ static void play(const uint8_t *data, size_t bytes)
 static void calm(void)
 {
     heap_fail(0, false);
-    hf_sim_calm(api.sim);
+    hf_sim_end_faults(api.sim);
     for (unsigned i = 0; i < seats_taken(); i++)
         if (seats_at(i)->engine != NULL)
             hf_sim_set_link(seats_at(i)->engine, true, true);
@@ -472,13 +472,13 @@ static struct hf_sim *new_world(uint8_t kind, uint8_t seed)
     switch (kind % 4) {
     case 0:
     case 1:
-        config = hf_sim_config_calm(seed);
+        config = hf_sim_config_plain(seed);
         break;
     case 2:
         config = hf_sim_config_leased(seed);
         break;
     default:
-        config = hf_sim_config_ensemble(seed);
+        config = hf_sim_config_zookeeper(seed);
     }
     if (kind % 4 == 1)
         config.timeout_ms = config.least_timeout_ms = HF_FOREVER;

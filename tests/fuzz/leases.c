@@ -20,7 +20,7 @@ static void on_notice(void *arg, const struct lease_notice *notice)
 
 void leases_begin(struct leases *leases, struct client *client, size_t number)
 {
-    const struct lease_watcher watcher = {.notice = on_notice, .arg = leases};
+    const struct lease_observer watcher = {.notice = on_notice, .arg = leases};
 
     leases->client = client;
     leases->number = number;
@@ -72,7 +72,7 @@ static const char *text(uint8_t how)
 static void set_payload(struct hf_ticket *ticket, const char *payload)
 {
     free((void *)(uintptr_t)ticket->payload);
-    ticket->payload = lease_must(strdup(payload));
+    ticket->payload = lease_require_memory(strdup(payload));
 }
 
 static void remove_row(struct lease_answer *answer, size_t row)
@@ -198,8 +198,8 @@ void leases_answer(struct leases *leases, const struct hf_store_call *call,
 
     memset(answer, 0, sizeof *answer);
     lease_call_copy(&copy, call);
-    lease_server_carry_out(leases->server, leases_clock_ms(leases), &copy,
-                           answer);
+    lease_server_execute(leases->server, leases_clock_ms(leases), &copy,
+                         answer);
     lease_call_free(&copy);
     if (lie.kind != 0)
         change_answer(leases, answer, &lie);
@@ -248,7 +248,7 @@ void leases_meddle(struct leases *leases)
         lease_server_wipe(leases->server);
     } else {
         memset(id.bytes, which % 8, sizeof id.bytes);
-        lease_server_put(leases->server, leases_clock_ms(leases), queue,
+        lease_server_add(leases->server, leases_clock_ms(leases), queue,
                          1 + how / 4 % 9, &id);
     }
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Servers that lease tickets and lie: each keeps its queues as an honest one
- * does (engines/sim/lease_server.h), and what it answers is changed as the
+ * does (simulator/model/lease_server.h), and what it answers is changed as the
  * input says, row by row.  How answers are put into bytes is the target's. */
 #ifndef HF_TESTS_FUZZ_LEASES_H
 #define HF_TESTS_FUZZ_LEASES_H
 
 #include "client.h"
-#include "engines/sim/lease_rows.h"
+#include "simulator/model/lease_rows.h"
 
 #define LEASES_SERVERS 4
 

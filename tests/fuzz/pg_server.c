@@ -621,7 +621,7 @@ void pg_begin(struct client *client)
     for (size_t i = 0; i < CONNECTIONS_MAX; i++)
         net.connections[i].fd = -1;
     leases_begin(&net.leases, client, 0);
-    lease_server_show_parts(net.leases.server);
+    lease_server_set_partial(net.leases.server);
     net.leases.notice = on_notice;
 }
 

@@ -6,7 +6,7 @@
 
 #include <uv.h>
 
-#include "engines/sim/sim.h"
+#include "simulator/model/sim.h"
 
 #define SEATS_MAX 12
 

@@ -145,7 +145,7 @@ static bool next_event(void)
     bool happened;
 
     stage.in_event = true;
-    happened = hf_sim_next(stage.sim);
+    happened = hf_sim_run_next(stage.sim);
     stage.in_event = false;
     if (now_us() != before_us)
         stage.at_once = 0;

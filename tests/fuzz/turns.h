@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engines/sim/sim.h"
+#include "simulator/model/sim.h"
 
 /* The calling thread is the first one of a run, on the time of ${sim}.  The
  * order of turns comes from ${seed}; ${rate} of 256 locks end one. */

@@ -9,7 +9,7 @@
 
 #include "core/engine.h"
 #include "engines/leased/leased.h"
-#include "engines/sim/sim.h"
+#include "simulator/model/sim.h"
 
 /* Long after every session has ended. */
 #define AFTERWARDS_MS 60000
@@ -62,7 +62,7 @@ static void show(void)
     atomic_store(&model_board.now_ms,
                  world.epoch_ms + hf_sim_now_us(world.sim) / 1000);
     atomic_store(&model_board.tickets, count_tickets());
-    atomic_store(&model_board.settled, hf_sim_is_settled(world.sim));
+    atomic_store(&model_board.settled, hf_sim_is_idle(world.sim));
 }
 
 /* -------------------------------------------------------------- commands -- */
@@ -83,7 +83,7 @@ static void obey(char command)
     world.held = false;
     switch (command) {
     case MODEL_STEP:
-        (void)hf_sim_next(world.sim);
+        (void)hf_sim_run_next(world.sim);
         break;
     case MODEL_PAUSE:
         hf_sim_run_ms(world.sim, MODEL_PAUSE_MS);

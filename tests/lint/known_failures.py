@@ -29,8 +29,8 @@ def text_of(path):
 def exists(test, name):
     """As the document calls them; name may be empty."""
     folder, _, base = test.partition("/")
-    if test == "sim/stories":
-        return bool(text_of("tests/sim/stories/%s.story" % name))
+    if test == "sim/scripts":
+        return bool(text_of("tests/simulator/scripts/%s.script" % name))
     if test == "sim/mutants":
         return bool(text_of("tests/mutants/%s.patch" % name))
     if test in ("conformance/suite", "conformance/kinds"):
@@ -50,7 +50,7 @@ def exists(test, name):
 def tests_in(text):
     """Those that are named there, as (test, name or nothing)."""
     found = re.findall(r"`([a-z]+/[\w-]+)(?:: ([\w-]+))?`", text)
-    folders = (("sim/stories", ""), ("sim/mutants", ""))
+    folders = (("sim/scripts", ""), ("sim/mutants", ""))
     return [pair for pair in found if pair not in folders]
 
 

@@ -23,7 +23,7 @@ DOC = "docs/proof.md"
 # Where mutations of what runs inside a server are.
 MUTATIONS = ("tests/servers/script_mutant.py", "tests/chaos/test_pg_notices.py",
              "tests/postgres/test_sole.py")
-LISTS = ("tests/sim/CMakeLists.txt", "tests/mutants/CMakeLists.txt",
+LISTS = ("tests/simulator/CMakeLists.txt", "tests/mutants/CMakeLists.txt",
          "tests/unit/CMakeLists.txt", "proof/CMakeLists.txt")
 
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engines/sim/lease_server.h"
+#include "simulator/model/lease_server.h"
 
 #define EVENTS_BYTES 8192
 #define REQUESTS_MAX 4096
@@ -151,8 +151,8 @@ static void carry_out(struct leased_model *model, struct model_message *message)
 
     model->calls[message->copy.call.kind]++;
     if (!fails || model->failure == HF_FAILURE_UNSURE)
-        lease_server_carry_out(model->server, server_now_ms(model),
-                               &message->copy, &answer);
+        lease_server_execute(model->server, server_now_ms(model),
+                             &message->copy, &answer);
     if (fails) {
         lease_answer_free(&answer);
         answer = (struct lease_answer){0};
@@ -574,7 +574,7 @@ struct hf_request *model_member(struct hf_store *store,
 struct leased_model *model_new(void)
 {
     struct leased_model *model = calloc(1, sizeof *model);
-    struct lease_watcher watcher = {.notice = on_notice, .arg = model};
+    struct lease_observer watcher = {.notice = on_notice, .arg = model};
 
     assert(model != NULL);
     model->now_ms = MODEL_START_MS;

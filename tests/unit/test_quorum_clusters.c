@@ -7,8 +7,8 @@
  *     unit_quorum_clusters [TEST]
  *
  * HF_QUORUM_SEEDS is how many worlds of each kind there are, and
- * HF_QUORUM_FIRST the seed of the first one.  tests/sim/mutate.py runs mutants
- * of this program, and reads what a test says that fails.
+ * HF_QUORUM_FIRST the seed of the first one.  tests/simulator/mutate.py runs
+ * mutants of this program, and reads what a test says that fails.
  */
 #include <inttypes.h>
 #include <setjmp.h>

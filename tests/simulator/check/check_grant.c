@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The invariants that are about what users are told: of grants, and of ends. */
+#include "simulator/check/check_grant.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/time_math.h"
+
+/* ---------------------------------------------------------------- grants -- */
+
+/* As what it believes to be in the queue. */
+static enum hf_ticket_kind kind_of(const struct attempt *attempt,
+                                   const struct item *item)
+{
+    return attempt->downgrade_called ? HF_TICKET_READ : item->a->kind;
+}
+
+/* 1, 3: the members come in order, and the ticket goes round among them so many
+ * times and not at all once somebody asked for it. */
+static void check_group(const struct attempt *granted)
+{
+    struct client *client = granted->client;
+    struct cluster *cluster = client->cluster;
+    struct group *group = granted->group;
+    bool older = false;
+
+    for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (older && a->group == group && !a->forgotten && check_waits(a) &&
+            !a->cancelled && !a->a.only_try &&
+            check_client_ms(client) < a->limit_ms)
+            cluster_broken(cluster, 3, "%s was granted before %s",
+                           granted->name, a->name);
+        older |= a == granted;
+    }
+    if (++group->grants > 1 + (uint64_t)group->cohort.handoffs)
+        cluster_broken(
+            cluster, 3,
+            "%s is the %uth to be granted on one ticket, which may be "
+            "handed on %u times",
+            granted->name, group->grants, group->cohort.handoffs);
+    if (cluster_ticket_record(cluster, &granted->a.ticket_id)->told)
+        cluster_broken(cluster, 3, "%s was granted on a ticket that should go",
+                       granted->name);
+    /* What was taken away on this connection may be told late; what was taken
+     * away before it has to be looked for. */
+    if (group->evicted_us != 0 && group->evicted_us < client->connected_us)
+        cluster_broken(cluster, 1,
+                       "%s was granted on a ticket that was taken away before "
+                       "its client was connected",
+                       granted->name);
+}
+
+/* 1, 3: nobody who is in the way stands ahead of it, in truth, and of permits
+ * there are enough. */
+static void check_queue_order(struct attempt *attempt, const struct item *item)
+{
+    struct cluster *cluster = attempt->client->cluster;
+    struct hf_snapshot queue = hf_sim_queue(cluster->sim, item->lock->name);
+    size_t position = hf_snapshot_find(&queue, &item->a->ticket_id);
+
+    if (attempt->evicted || check_clock_suspect(attempt))
+        return;
+    if (position == queue.count) {
+        cluster_broken(cluster, 1, "%s was granted on a ticket that is gone",
+                       attempt->name);
+        return;
+    }
+    if (!hf_sim_ticket_current(attempt->client->engine, &item->a->ticket_id))
+        cluster_broken(cluster, 1, "%s was granted on another session's ticket",
+                       attempt->name);
+    if (queue.tickets[position].token != item->a->token)
+        cluster_broken(
+            cluster, 2, "%s has token %" PRIu64 ", its ticket %" PRIu64,
+            attempt->name, item->a->token, queue.tickets[position].token);
+    if (item->a->kind == HF_TICKET_LEASE &&
+        check_permits(&queue, position + 1) > item->a->limit)
+        cluster_broken(
+            cluster, 1, "%s was granted permits %" PRIu64 " of %" PRIu32,
+            attempt->name, check_permits(&queue, position + 1), item->a->limit);
+    for (size_t i = 0; i < position; i++) {
+        const struct ticket_record *ahead =
+            cluster_ticket_record(cluster, &queue.tickets[i].id);
+        bool held =
+            ahead == NULL || ahead->attempt == NULL || ahead->attempt->granted;
+        const char *name = "a foreign ticket";
+
+        if (ahead != NULL && ahead->attempt != NULL)
+            name = ahead->attempt->name;
+        else if (ahead != NULL && ahead->group != NULL)
+            name = "the ticket of a crew";
+        if (check_conflict(queue.tickets[i].kind, item->a->kind))
+            cluster_broken(cluster, held ? 1 : 3,
+                           "%s was granted behind %s (%s)", attempt->name, name,
+                           held ? "held" : "waiting");
+    }
+}
+
+/* Its claim in ${place}, as far as it is had with a promise that has not run
+ * out, in true time; NULL: it has none, or cannot know better. */
+static const struct item *promised_item(const struct attempt *attempt,
+                                        const struct lock *lock)
+{
+    if (!check_holds(attempt) || attempt->evicted ||
+        check_clock_suspect(attempt) ||
+        check_safe_until(attempt) <= check_client_ms(attempt->client))
+        return NULL;
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        if (attempt->items[i].lock == lock && !attempt->items[i].a->entry_mutex)
+            return &attempt->items[i];
+    }
+    return NULL;
+}
+
+/* 1: nobody else is promised what conflicts with it. */
+static void check_conflicting_grants(struct attempt *granted,
+                                     const struct item *item)
+{
+    struct cluster *cluster = granted->client->cluster;
+    uint64_t permits = item->a->weight;
+
+    if (granted->evicted || check_clock_suspect(granted))
+        return;
+    for (unsigned i = 0; i < cluster->client_count; i++) {
+        struct client *client = &cluster->clients[i];
+
+        for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+            const struct item *other =
+                a == granted ? NULL : promised_item(a, item->lock);
+
+            if (other == NULL)
+                continue;
+            permits += other->a->weight;
+            if (check_conflict(kind_of(a, other), item->a->kind))
+                cluster_broken(cluster, 1,
+                               "%s was granted while %s is promised %" PRIu64
+                               " ms more",
+                               granted->name, a->name,
+                               check_safe_until(a) - check_client_ms(client));
+        }
+    }
+    if (item->a->kind == HF_TICKET_LEASE && permits > item->a->limit)
+        cluster_broken(cluster, 1,
+                       "with %s, %" PRIu64 " permits of %" PRIu32
+                       " are promised",
+                       granted->name, permits, item->a->limit);
+}
+
+/* 2: its token is above all that it could conflict with. */
+static void check_token(struct attempt *attempt, const struct item *item)
+{
+    struct lock *lock = item->lock;
+    uint64_t token = item->a->token;
+    bool reads = item->a->kind == HF_TICKET_READ;
+
+    if (attempt->group != NULL && attempt->group->grants > 1 &&
+        token == lock->last_write_token)
+        return; /* handed on */
+    if (token <= lock->last_write_token ||
+        (!reads && token <= lock->last_read_token))
+        cluster_broken(attempt->client->cluster, 2,
+                       "%s has token %" PRIu64 " after %" PRIu64 " and %" PRIu64
+                       " (read)",
+                       attempt->name, token, lock->last_write_token,
+                       lock->last_read_token);
+    if (reads)
+        lock->last_read_token = hf_max_ms(lock->last_read_token, token);
+    else
+        lock->last_write_token = token;
+}
+
+/* 2: its token is that of its ticket, whatever became of that: check_added()
+ * has seen that those rise. */
+static void check_token_given(const struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        const struct item *item = &attempt->items[i];
+        const struct ticket_record *record =
+            item->a->entry_mutex
+                ? NULL
+                : cluster_ticket_record(cluster, &item->a->ticket_id);
+
+        if (record != NULL && record->token != item->a->token)
+            cluster_broken(cluster, 2,
+                           "%s has token %" PRIu64 ", its ticket %" PRIu64,
+                           attempt->name, item->a->token, record->token);
+    }
+}
+
+bool check_loss_queued(const struct attempt *attempt)
+{
+    const struct hf_effect *effect = &attempt->a.user.loss;
+
+    return effect->queued && effect->kind == HF_EFFECT_LOST;
+}
+
+void check_granted(struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+    uint64_t now_ms = check_client_ms(attempt->client);
+
+    if (!check_waits(attempt))
+        cluster_broken(cluster, 8, "%s was told GRANTED after its end",
+                       attempt->name);
+    attempt->granted = true;
+    attempt->granted_id = attempt->a.ticket_id;
+    attempt->granted_us = hf_sim_now_us(cluster->sim);
+    cluster->grants++;
+    attempt->safe_until_ms = check_safe_until(attempt);
+    hf_safe_until_read_word(&attempt->client->core.session.published,
+                            &attempt->a.user.valid, &attempt->reading);
+    /* Its ticket may have been found gone since: LOST is then right behind. */
+    if (attempt->safe_until_ms <= now_ms && !check_loss_queued(attempt))
+        cluster_broken(cluster, 7,
+                       "%s was granted at %" PRIu64
+                       " on a promise that ended at %" PRIu64,
+                       attempt->name, now_ms, attempt->safe_until_ms);
+    if (attempt->client->state != HF_STATE_CONNECTED)
+        cluster_broken(cluster, 7, "%s was granted while %s", attempt->name,
+                       hf_state_name(attempt->client->state));
+    if (attempt->cancelled)
+        cluster_broken(cluster, 8, "%s was granted after it was cancelled",
+                       attempt->name);
+    if (attempt->group != NULL)
+        check_group(attempt);
+    if (cluster->answers_garbled)
+        return;
+    if (cluster->tokens_only) {
+        check_token_given(attempt);
+        return;
+    }
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        const struct item *item = &attempt->items[i];
+
+        if (item->a->entry_mutex)
+            continue;
+        check_queue_order(attempt, item);
+        check_conflicting_grants(attempt, item);
+        if (!check_clock_suspect(attempt) && !attempt->evicted &&
+            item->a->kind != HF_TICKET_LEASE)
+            check_token(attempt, item);
+    }
+}
+
+void check_lost(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+
+    if (!check_holds(attempt))
+        cluster_broken(client->cluster, 8, "%s was told LOST without a grant",
+                       attempt->name);
+    if (client->began_drained && client->drained > 0)
+        cluster_broken(client->cluster, 7,
+                       "%s was told LOST after other effects", attempt->name);
+    if (check_safe_until(attempt) != 0)
+        cluster_broken(client->cluster, 7, "%s is lost and keeps its promise",
+                       attempt->name);
+    /* A link may end all the same, for instance where its server does not
+     * lead any more. */
+    if (client->cluster->calm && !client->closing &&
+        client->cluster->loss_at == HF_LOSS_AT_LOST)
+        cluster_broken(client->cluster, 7, "%s was lost, and nothing was wrong",
+                       attempt->name);
+    if (hf_acquisition_text(&attempt->a)[0] == '\0')
+        cluster_broken(client->cluster, 10, "%s was lost without a reason",
+                       attempt->name);
+    attempt->lost = true;
+    client->cluster->losses++;
+    attempt->safe_until_ms = 0;
+    /* All who lost by the same event are told in a row. */
+    client->drained--;
+}
+
+/* 7: where losses are told at SUSPENDED, who held was told before. */
+void check_suspended(struct client *client)
+{
+    if (client->cluster->loss_at != HF_LOSS_AT_SUSPENDED)
+        return;
+    for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (check_holds(a))
+            cluster_broken(client->cluster, 7,
+                           "%s was not told LOST, and the link is down",
+                           a->name);
+    }
+}
+
+/* It was told so, or released it as that came about and is told so then. */
+static bool is_lost(const struct attempt *attempt)
+{
+    return attempt->lost ||
+           (attempt->release_called && attempt->a.status == HF_ELOST);
+}
+
+/* 3, 9: its ticket is what it was told to be, and it is told only once. */
+void check_downgraded(struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+    struct hf_snapshot queue = hf_sim_queue(cluster->sim, attempt->lock->name);
+    size_t position = hf_snapshot_find(&queue, &attempt->id);
+    hf_status status = attempt->a.user.downgrade_status;
+
+    if (!attempt->downgrade_waits)
+        cluster_broken(cluster, 8, "%s was told DOWNGRADED unasked",
+                       attempt->name);
+    attempt->downgrade_waits = false;
+    if (status == HF_OK) {
+        if (!check_holds(attempt))
+            cluster_broken(cluster, 8, "%s is a reader without a grant",
+                           attempt->name);
+        if (position < queue.count &&
+            queue.tickets[position].kind != HF_TICKET_READ)
+            cluster_broken(cluster, 4, "%s is told to be a reader and is none",
+                           attempt->name);
+    } else if (!(status == HF_ELOST && is_lost(attempt)) &&
+               !(status == HF_ECANCELLED && attempt->release_called) &&
+               !(status == HF_EDENIED && cluster->denied)) {
+        cluster_broken(cluster, 9,
+                       "%s was not downgraded, %s, without a reason",
+                       attempt->name, hf_status_name(status));
+    }
+}
+
+/* ------------------------------------------------------------------ ends -- */
+
+/* Could somebody have been in the way since it began? */
+static bool was_contended(const struct attempt *attempt)
+{
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        if (attempt->items[i].lock->contended_at_us >= attempt->started_us)
+            return true;
+    }
+    return false;
+}
+
+/* Does a semaphore say how many permits there are, and not all agree? */
+static bool sizes_differ(const struct attempt *attempt)
+{
+    const struct hf_sim_ensemble *ensemble =
+        &attempt->client->cluster->config.ensemble;
+
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        if (attempt->items[i].lock->resized)
+            return ensemble->servers > 0 && ensemble->layout == HF_ZK_KAZOO;
+    }
+    return false;
+}
+
+static bool may_end(const struct attempt *attempt)
+{
+    const struct client *client = attempt->client;
+    const struct cluster *cluster = client->cluster;
+    uint64_t now_ms = check_client_ms(client);
+    bool wait_over =
+        now_ms >= hf_after_ms(attempt->a.started_at_ms, cluster->connect_ms);
+    bool gave_up =
+        client->gave_up && attempt->a.started_at_ms <= client->gave_up_ms;
+
+    switch (attempt->a.status) {
+    case HF_EBUSY:
+        return attempt->a.only_try &&
+               (was_contended(attempt) || cluster->answers_garbled ||
+                (attempt->group != NULL && check_group_needs(attempt)));
+    case HF_ETIMEDOUT:
+        return !attempt->a.only_try && now_ms >= attempt->a.deadline_at_ms;
+    case HF_ECANCELLED:
+        return attempt->cancelled;
+    case HF_ECLOSED:
+        return client->closing;
+    case HF_EUNREACHABLE:
+        wait_over |=
+            !client->ever_connected &&
+            now_ms >= hf_after_ms(client->opened_ms, cluster->connect_ms);
+        return gave_up || (attempt->a.only_try && wait_over) ||
+               (!client->ever_connected &&
+                (wait_over || now_ms >= attempt->a.deadline_at_ms));
+    case HF_EDENIED:
+        return cluster->denied;
+    case HF_EEXHAUSTED:
+        return cluster->exhausted;
+    case HF_EKIND:
+        return cluster->mixed_kinds || sizes_differ(attempt);
+    case HF_EPROTOCOL:
+        return cluster->answers_garbled;
+    default:
+        return false;
+    }
+}
+
+/* Has every other member been told its end?  Then none has a ticket of the crew
+ * to wait for but this one. */
+static bool is_last_told(const struct attempt *attempt)
+{
+    for (const struct attempt *a = attempt->client->attempts; a != NULL;
+         a = a->next) {
+        if (a != attempt && a->group == attempt->group && !a->forgotten &&
+            !a->ended && !a->released)
+            return false;
+    }
+    return !attempt->group->may_remain;
+}
+
+/* A ticket on which a member was granted goes with that member's release. */
+static bool was_granted(const struct attempt *attempt,
+                        const struct hf_ticket_id *id)
+{
+    for (const struct attempt *a = attempt->client->attempts; a != NULL;
+         a = a->next) {
+        if (a->group == attempt->group && a->granted &&
+            hf_ticket_id_equal(&a->granted_id, id))
+            return true;
+    }
+    return false;
+}
+
+/* 13: an end comes when no ticket of the attempt is in a queue any more, or
+ * says that one may be. */
+static void check_removed(struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+    struct group *group = attempt->group;
+
+    if (hf_acquisition_awaits_removal(&attempt->a) &&
+        !attempt->client->closing &&
+        check_client_ms(attempt->client) < attempt->a.notify_at_ms)
+        cluster_broken(
+            cluster, 13,
+            "%s ended before its removal was answered, and in no need",
+            attempt->name);
+    if (group != NULL)
+        group->may_remain |= attempt->a.may_remain;
+    if (attempt->a.may_remain || attempt->client->closing ||
+        cluster->answers_garbled)
+        return;
+    if (group != NULL && !is_last_told(attempt))
+        group = NULL;
+    for (unsigned i = 0; i < cluster->ticket_count; i++) {
+        const struct ticket_record *record = &cluster->tickets[i];
+        bool mine =
+            record->attempt == attempt ||
+            (group != NULL && hf_ticket_id_equal(&record->id, &group->id) &&
+             !was_granted(attempt, &record->id));
+
+        if (mine && hf_sim_ticket_current(attempt->client->engine, &record->id))
+            cluster_broken(cluster, 13,
+                           "%s has ended and is still in the queue",
+                           attempt->name);
+    }
+}
+
+void check_ended(struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+
+    if (!check_waits(attempt))
+        cluster_broken(cluster, 8, "%s was told ENDED after its end",
+                       attempt->name);
+    attempt->ended = true;
+    if (!may_end(attempt))
+        cluster_broken(cluster, 9, "%s ended with %s, which nothing justifies",
+                       attempt->name, hf_status_name(attempt->a.status));
+    if (hf_acquisition_text(&attempt->a)[0] == '\0')
+        cluster_broken(cluster, 10, "%s ended with %s and no story",
+                       attempt->name, hf_status_name(attempt->a.status));
+    check_removed(attempt);
+}
+
+void check_release(struct attempt *attempt)
+{
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        const struct hf_acquisition *a = attempt->items[i].a;
+
+        attempt->gone_before_release |=
+            !a->entry_mutex &&
+            !hf_sim_ticket_current(attempt->client->engine, &a->ticket_id);
+    }
+}
+
+void check_released(struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+
+    if (!attempt->release_called || attempt->released)
+        cluster_broken(cluster, 8, "%s was told RELEASED %s", attempt->name,
+                       attempt->released ? "twice" : "unasked");
+    attempt->released = true;
+    if (attempt->downgrade_waits)
+        cluster_broken(cluster, 8, "%s was not told DOWNGRADED", attempt->name);
+    if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
+        cluster_broken(cluster, 9, "%s was released with %s", attempt->name,
+                       hf_status_name(attempt->a.status));
+    if (attempt->a.status != HF_OK &&
+        hf_acquisition_text(&attempt->a)[0] == '\0')
+        cluster_broken(cluster, 10, "%s was released with %s and no story",
+                       attempt->name, hf_status_name(attempt->a.status));
+    if (attempt->group != NULL && check_group_needs(attempt))
+        return; /* handed on, or given back for another */
+    if (attempt->a.status == HF_OK && attempt->gone_before_release &&
+        !cluster->answers_garbled)
+        cluster_broken(cluster, 13,
+                       "%s was released in order, and its ticket was gone",
+                       attempt->name);
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        if (attempt->a.status == HF_OK && attempt->items[i].enqueued &&
+            hf_sim_ticket_current(attempt->client->engine,
+                                  &attempt->items[i].id))
+            cluster_broken(cluster, 5, "%s is released and still in the queue",
+                           attempt->name);
+    }
+}
+
+void check_forgotten(struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+    bool last;
+
+    if (attempt->forgotten || !(attempt->ended || attempt->released))
+        cluster_broken(cluster, 8, "%s was forgotten %s", attempt->name,
+                       attempt->forgotten ? "twice" : "before its end");
+    attempt->forgotten = true;
+    last = attempt->group != NULL && !check_group_lives(attempt->group);
+    for (unsigned i = 0; i < cluster->ticket_count; i++) {
+        const struct ticket_record *record = &cluster->tickets[i];
+
+        if ((last ? record->group == attempt->group
+                  : record->attempt == attempt) &&
+            hf_sim_ticket_current(attempt->client->engine, &record->id))
+            cluster_broken(cluster, 5, "%s is forgotten and still in the queue",
+                           attempt->name);
+    }
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What users want, and do with what they got. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/time_math.h"
+#include "simulator/check/check_grant.h"
+#include "simulator/cluster/cluster.h"
+#include "simulator/cluster/driver.h"
+
+static const char *name_prefix_of(const struct lock_spec *specs, unsigned count)
+{
+    static const char *const prefixes[] = {[HF_TICKET_MUTEX] = "m",
+                                           [HF_TICKET_READ] = "r",
+                                           [HF_TICKET_WRITE] = "w",
+                                           [HF_TICKET_LEASE] = "s",
+                                           [HF_TICKET_ELECTION] = "e"};
+
+    if (count > 1)
+        return "x";
+    return specs[0].shares ? "c" : prefixes[specs[0].kind];
+}
+
+static struct attempt *attempt_new(struct client *client, const char *prefix)
+{
+    struct cluster *cluster = client->cluster;
+    struct attempt *attempt = calloc(1, sizeof *attempt);
+
+    if (attempt == NULL)
+        abort();
+    attempt->client = client;
+    attempt->next = client->attempts;
+    client->attempts = attempt;
+    snprintf(attempt->name, sizeof attempt->name, "%s%u", prefix,
+             ++cluster->attempt_count);
+    snprintf(attempt->payload, sizeof attempt->payload, "%s/%s", client->name,
+             attempt->name);
+    attempt->started_us = hf_sim_now_us(cluster->sim);
+    return attempt;
+}
+
+/* Have ${attempt} want a ticket of ${kind}, for itself or as its next part. */
+static struct hf_acquisition *add_item(struct attempt *attempt,
+                                       struct lock *lock,
+                                       enum hf_ticket_kind kind, bool alone)
+{
+    struct item *item = &attempt->items[attempt->item_count];
+
+    assert(attempt->item_count < ATTEMPT_ITEMS_MAX);
+    item->a = alone ? &attempt->a : &attempt->parts[attempt->item_count];
+    item->lock = lock;
+    item->a->queue = lock->name;
+    item->a->payload = attempt->payload;
+    item->a->kind = kind;
+    if (!alone) {
+        item->a->only_try = attempt->a.only_try;
+        item->a->deadline_at_ms = attempt->a.deadline_at_ms;
+        item->a->report_every_ms = attempt->a.report_every_ms;
+    }
+    attempt->item_count++;
+    return item->a;
+}
+
+static void add_semaphore(struct attempt *attempt,
+                          const struct lock_spec *lock_spec)
+{
+    struct hf_acquisition *child;
+
+    child = add_item(attempt, lock_spec->lock, HF_TICKET_MUTEX, false);
+    child->entry_mutex = true;
+    child = add_item(attempt, lock_spec->lock->leases, HF_TICKET_LEASE, false);
+    child->weight = lock_spec->weight;
+    child->limit = lock_spec->lock->leases->limit;
+}
+
+static struct group *group_at(struct client *client, struct lock *lock)
+{
+    struct group *group = client->groups;
+
+    while (group != NULL &&
+           (group->lock != lock || group->incarnation != client->incarnation))
+        group = group->next;
+    if (group == NULL) {
+        group = calloc(1, sizeof *group);
+        if (group == NULL)
+            abort();
+        group->client = client;
+        group->lock = lock;
+        group->incarnation = client->incarnation;
+        group->next = client->groups;
+        client->groups = group;
+    }
+    if (!group->ready)
+        hf_cohort_init(&group->cohort, lock->name, client->cluster->handoffs);
+    group->ready = true;
+    return group;
+}
+
+static void add_shared(struct attempt *attempt, struct lock *lock)
+{
+    struct group *group = group_at(attempt->client, lock);
+    struct hf_acquisition *a = add_item(attempt, lock, HF_TICKET_MUTEX, true);
+
+    hf_acquisition_use_cohort(a, &group->cohort);
+    attempt->group = group;
+    attempt->id = attempt->items[0].id = group->id;
+    attempt->enqueued = attempt->items[0].enqueued = group->enqueued;
+    attempt->evicted = group->evicted;
+}
+
+static void add_items(struct attempt *attempt, const struct lock_spec *specs,
+                      unsigned count)
+{
+    if (count == 1 && specs[0].shares) {
+        add_shared(attempt, specs[0].lock);
+        return;
+    }
+    if (count == 1 && specs[0].kind != HF_TICKET_LEASE) {
+        add_item(attempt, specs[0].lock, specs[0].kind, true);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (specs[i].kind == HF_TICKET_LEASE)
+            add_semaphore(attempt, &specs[i]);
+        else
+            add_item(attempt, specs[i].lock, specs[i].kind, false);
+    }
+    attempt->a.kind = HF_TICKET_MUTEX;
+    attempt->a.queue = specs[0].lock->name;
+    attempt->a.payload = attempt->payload;
+    hf_acquisition_use_multi_lock(&attempt->a, &attempt->bundle);
+    attempt->bundle.children = attempt->parts;
+    attempt->bundle.count = attempt->item_count;
+    attempt->bundle.token_child = attempt->item_count - 1;
+}
+
+struct attempt *cluster_want_all(struct client *client,
+                                 const struct lock_spec *specs, unsigned count,
+                                 bool only_try, uint64_t wait_ms,
+                                 uint64_t report_every_ms, uint64_t hold_us,
+                                 bool release_on_loss)
+{
+    struct attempt *attempt = attempt_new(client, name_prefix_of(specs, count));
+
+    attempt->lock = specs[0].lock;
+    attempt->hold_us = hold_us;
+    attempt->release_on_loss = release_on_loss;
+    attempt->a.only_try = only_try;
+    attempt->a.deadline_at_ms = hf_after_ms(driver_now_ms(client), wait_ms);
+    attempt->a.report_every_ms = report_every_ms;
+    attempt->limit_ms = only_try ? HF_FOREVER : attempt->a.deadline_at_ms;
+    add_items(attempt, specs, count);
+    driver_call(client, HF_EVENT_ACQUIRE, attempt);
+    return attempt;
+}
+
+struct attempt *cluster_want(struct client *client, struct lock *lock,
+                             enum hf_ticket_kind kind, bool only_try,
+                             uint64_t wait_ms, uint64_t report_every_ms,
+                             uint64_t hold_us, bool release_on_loss)
+{
+    const struct lock_spec lock_spec = {
+        .lock = lock, .kind = kind, .weight = 1};
+
+    return cluster_want_all(client, &lock_spec, 1, only_try, wait_ms,
+                            report_every_ms, hold_us, release_on_loss);
+}
+
+struct attempt *cluster_want_shared(struct client *client, struct lock *lock,
+                                    bool only_try, uint64_t wait_ms)
+{
+    const struct lock_spec lock_spec = {
+        .lock = lock, .kind = HF_TICKET_MUTEX, .weight = 1, .shares = true};
+
+    return cluster_want_all(client, &lock_spec, 1, only_try, wait_ms, 0, 0,
+                            false);
+}
+
+void cluster_limit(struct attempt *attempt, uint32_t limit)
+{
+    struct client *client = attempt->client;
+    struct hf_event event = {.kind = HF_EVENT_SET_LIMIT};
+
+    assert(cluster_can_call(client));
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        if (attempt->items[i].a->kind != HF_TICKET_LEASE)
+            continue;
+        attempt->items[i].lock->resized |=
+            limit != attempt->items[i].lock->limit;
+        event.now_ms = driver_now_ms(client);
+        event.as.limit.acquisition = attempt->items[i].a;
+        event.as.limit.permits = limit;
+        cluster_trace(client->cluster, client->name, "limit %s %" PRIu32,
+                      attempt->name, limit);
+        driver_step(client, &event);
+    }
+}
+
+void cluster_cancel(struct attempt *attempt)
+{
+    /* Also when it has been granted: the user may not have heard yet. */
+    if (attempt->forgotten || attempt->release_called ||
+        !cluster_can_call(attempt->client))
+        return;
+    attempt->cancelled = true;
+    attempt->limit_ms =
+        hf_min_ms(attempt->limit_ms, driver_now_ms(attempt->client));
+    driver_call(attempt->client, HF_EVENT_CANCEL, attempt);
+}
+
+void cluster_release(struct attempt *attempt)
+{
+    assert(attempt->granted && !attempt->release_called);
+    attempt->release_called = true;
+    check_release(attempt);
+    driver_call(attempt->client, HF_EVENT_RELEASE, attempt);
+}
+
+void cluster_check(struct attempt *attempt)
+{
+    assert(attempt->granted && !attempt->release_called && !attempt->lost);
+    driver_call(attempt->client, HF_EVENT_CHECK, attempt);
+    check_lazy_started(attempt->client);
+}
+
+void cluster_downgrade(struct attempt *attempt)
+{
+    assert(attempt->granted && !attempt->release_called && !attempt->lost);
+    attempt->downgrade_called = attempt->downgrade_waits = true;
+    driver_call(attempt->client, HF_EVENT_DOWNGRADE, attempt);
+}

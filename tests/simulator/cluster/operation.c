@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions: the operations of the users of a cluster, and what must hold of
+ * them. Each is answered once, and by its limit; what fails has a cause and a
+ * story; who is not cut off gets an answer, unless he waits at a barrier that
+ * is up; and a grant is asked for only if somebody did ask for it.  Who passes
+ * a barrier passes it while it is down, or was since he came. */
+#include "simulator/cluster/operation.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/time_math.h"
+#include "simulator/cluster/barrier.h"
+
+static const char *const names[] = {
+    [HF_REQUEST_LIST] = "look at",     [HF_REQUEST_REMOVE] = "evict",
+    [HF_REQUEST_REVOKE] = "ask",       [HF_REQUEST_SET_FLAG] = "raise",
+    [HF_REQUEST_CLEAR_FLAG] = "lower", [HF_REQUEST_WATCH_QUEUE] = "wait",
+};
+
+static uint64_t client_ms(const struct client *client)
+{
+    return hf_sim_client_now_ms(client->engine);
+}
+
+static struct user_operation *make(struct client *client, const char *queue,
+                                   enum hf_request_kind kind, uint64_t wait_ms)
+{
+    struct user_operation *user_operation = calloc(1, sizeof *user_operation);
+
+    if (user_operation == NULL)
+        abort();
+    user_operation->client = client;
+    user_operation->operation.kind = kind;
+    user_operation->operation.queue = queue;
+    user_operation->operation.deadline_at_ms =
+        hf_after_ms(client_ms(client), wait_ms);
+    user_operation->asked_us = hf_sim_now_us(client->cluster->sim);
+    user_operation->asked_ms = client_ms(client);
+    user_operation->next = client->operations;
+    client->operations = user_operation;
+    return user_operation;
+}
+
+void operation_list(struct client *client, struct lock *lock, uint64_t wait_ms)
+{
+    struct user_operation *user_operation =
+        make(client, lock->name, HF_REQUEST_LIST, wait_ms);
+
+    cluster_trace(client->cluster, client->name, "look at %s", lock->name);
+    cluster_start_operation(client, &user_operation->operation);
+}
+
+/* From now on it may be gone at any time, until it is another one. */
+void operation_evict(struct client *client, struct attempt *target,
+                     uint64_t wait_ms)
+{
+    struct user_operation *user_operation =
+        make(client, target->lock->name, HF_REQUEST_REMOVE, wait_ms);
+
+    user_operation->operation.ticket = target->id;
+    cluster_note_eviction(target);
+    cluster_trace(client->cluster, client->name, "evict %s", target->name);
+    cluster_start_operation(client, &user_operation->operation);
+}
+
+void operation_revoke(struct client *client, struct attempt *target,
+                      uint64_t wait_ms)
+{
+    struct user_operation *user_operation =
+        make(client, target->lock->name, HF_REQUEST_REVOKE, wait_ms);
+
+    user_operation->operation.ticket = target->id;
+    client->cluster->asked = true;
+    if (target->group != NULL && target->enqueued)
+        cluster_ticket_record(client->cluster, &target->id)->asked = true;
+    for (unsigned i = 0; i < target->item_count; i++) {
+        struct item *item = &target->items[i];
+
+        if (!hf_ticket_id_equal(&item->id, &target->id))
+            continue;
+        item->asked = true;
+        item->asked_id = target->id;
+    }
+    cluster_trace(client->cluster, client->name, "ask %s to let go",
+                  target->name);
+    cluster_start_operation(client, &user_operation->operation);
+}
+
+void operation_set_barrier(struct client *client, struct barrier *barrier,
+                           bool up, uint64_t wait_ms)
+{
+    struct user_operation *user_operation =
+        make(client, barrier->name,
+             up ? HF_REQUEST_SET_FLAG : HF_REQUEST_CLEAR_FLAG, wait_ms);
+
+    user_operation->barrier = barrier;
+    cluster_trace(client->cluster, client->name, "%s %s",
+                  up ? "raise" : "lower", barrier->name);
+    cluster_start_operation(client, &user_operation->operation);
+}
+
+struct user_operation *operation_wait(struct client *client,
+                                      struct barrier *barrier, uint64_t wait_ms)
+{
+    struct user_operation *user_operation =
+        make(client, barrier->name, HF_REQUEST_WATCH_QUEUE, wait_ms);
+
+    user_operation->barrier = barrier;
+    user_operation->operation.only_try = wait_ms == 0;
+    if (wait_ms == 0)
+        user_operation->operation.deadline_at_ms = HF_FOREVER;
+    cluster_trace(client->cluster, client->name, "wait at %s", barrier->name);
+    cluster_start_operation(client, &user_operation->operation);
+    return user_operation;
+}
+
+void operation_cancel(struct user_operation *user_operation)
+{
+    if (user_operation->answered || !cluster_can_call(user_operation->client))
+        return;
+    user_operation->recalled = true;
+    cluster_trace(user_operation->client->cluster, user_operation->client->name,
+                  "stop waiting at %s", user_operation->barrier->name);
+    cluster_cancel_operation(user_operation->client,
+                             &user_operation->operation);
+}
+
+/* 9: is the failure what happened? */
+static bool may_fail(const struct user_operation *user_operation)
+{
+    const struct client *client = user_operation->client;
+    uint64_t now_ms = client_ms(client);
+
+    switch (user_operation->operation.status) {
+    case HF_ETIMEDOUT:
+        return now_ms >= user_operation->operation.deadline_at_ms;
+    case HF_ECLOSED:
+        return client->closing;
+    case HF_EUNREACHABLE:
+        return !client->ever_connected ||
+               (client->gave_up &&
+                user_operation->operation.started_at_ms <= client->gave_up_ms);
+    case HF_EDENIED:
+        return client->cluster->denied;
+    case HF_ECANCELLED:
+        return user_operation->recalled;
+    case HF_EBUSY:
+        return user_operation->operation.only_try &&
+               barrier_was_set(user_operation->barrier,
+                               user_operation->asked_us);
+    default:
+        return false;
+    }
+}
+
+/* 1: a wait ends only where there was nothing to wait for.  What everybody says
+ * may be late where a leader is cut off: such a cluster is told of. */
+static void check_passed(const struct user_operation *user_operation)
+{
+    struct cluster *cluster = user_operation->client->cluster;
+
+    if (user_operation->operation.kind == HF_REQUEST_WATCH_QUEUE &&
+        !barrier_was_clear(user_operation->barrier, user_operation->asked_us))
+        cluster_broken(cluster, 1, "%s passes %s, which is up since %" PRIu64,
+                       user_operation->client->name,
+                       user_operation->barrier->name,
+                       user_operation->barrier->set_us / 1000);
+}
+
+/* From now on its owner has to hear of the request.  What may have found the
+ * ticket at a try that got no answer may as well have come before it. */
+static void note_found(const struct user_operation *user_operation)
+{
+    const struct hf_operation *operation = &user_operation->operation;
+    struct ticket_record *record = cluster_ticket_record(
+        user_operation->client->cluster, &operation->ticket);
+
+    if (operation->kind == HF_REQUEST_REVOKE && operation->found &&
+        !operation->unsure && record != NULL)
+        record->found = true;
+}
+
+static void told_answered(struct user_operation *user_operation)
+{
+    struct cluster *cluster = user_operation->client->cluster;
+    const struct hf_operation *operation = &user_operation->operation;
+    const char *name = names[operation->kind];
+
+    if (user_operation->answered || user_operation->finished)
+        cluster_broken(cluster, 8, "%s is answered twice", name);
+    user_operation->answered = true;
+    cluster->answers++;
+    if (operation->status == HF_OK) {
+        check_passed(user_operation);
+        note_found(user_operation);
+        return;
+    }
+    if (!may_fail(user_operation))
+        cluster_broken(cluster, 9, "%s failed with %s, which nothing justifies",
+                       name, hf_status_name(operation->status));
+    if (operation->text[0] == '\0')
+        cluster_broken(cluster, 10, "%s failed with %s and no story", name,
+                       hf_status_name(operation->status));
+}
+
+void operation_effect(const struct hf_effect *effect)
+{
+    struct user_operation *user_operation =
+        (struct user_operation *)(void *)effect->operation;
+    struct client *client = user_operation->client;
+    const struct hf_operation *operation = &user_operation->operation;
+
+    if (effect->kind == HF_EFFECT_OPERATION_ANSWERED) {
+        told_answered(user_operation);
+        cluster_trace(client->cluster, client->name, "%s ANSWERED %s%s",
+                      names[operation->kind], hf_status_name(operation->status),
+                      operation->found ? " found" : "");
+        return;
+    }
+    if (!user_operation->answered || user_operation->finished)
+        cluster_broken(client->cluster, 8, "%s is finished %s",
+                       names[operation->kind],
+                       user_operation->finished ? "twice" : "unanswered");
+    user_operation->finished = true;
+}
+
+/* For any of its tickets: it has all of them or none.  Of a crew's, whoever
+ * holds it when it is heard. */
+static bool is_asked(const struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+
+    if (attempt->group != NULL)
+        return cluster_ticket_record(cluster, &attempt->a.ticket_id)->asked;
+    for (unsigned i = 0; i < attempt->item_count; i++) {
+        const struct item *item = &attempt->items[i];
+
+        if (item->asked && hf_ticket_id_equal(&item->asked_id, &item->id))
+            return true;
+    }
+    return false;
+}
+
+void operation_check_revoked(const struct attempt *attempt)
+{
+    struct cluster *cluster = attempt->client->cluster;
+
+    if (!attempt->granted || attempt->lost || attempt->release_called)
+        cluster_broken(cluster, 8, "%s is asked to let go of nothing",
+                       attempt->name);
+    if (!is_asked(attempt))
+        cluster_broken(cluster, 8, "%s is asked to let go, and nobody asked",
+                       attempt->name);
+    if (attempt->group != NULL)
+        cluster_ticket_record(cluster, &attempt->a.ticket_id)->told = true;
+}
+
+/* 4, 9. */
+static void check_one(const struct user_operation *user_operation)
+{
+    const struct client *client = user_operation->client;
+    struct cluster *cluster = client->cluster;
+    uint64_t limit_ms =
+        hf_max_ms(user_operation->operation.deadline_at_ms, client->thawed_ms);
+    uint64_t calm_us = client->last_fault_us > user_operation->asked_us
+                           ? client->last_fault_us
+                           : user_operation->asked_us;
+
+    if (client_ms(client) > hf_after_ms(limit_ms, check_lateness_ms(cluster)) &&
+        client->tick_us > hf_sim_now_us(cluster->sim))
+        cluster_broken(cluster, 9, "%s should have been answered by %" PRIu64,
+                       names[user_operation->operation.kind], limit_ms);
+    if (user_operation->operation.kind == HF_REQUEST_WATCH_QUEUE &&
+        user_operation->barrier->is_set)
+        return; /* nor should it be */
+    if (user_operation->operation.kind == HF_REQUEST_WATCH_QUEUE &&
+        user_operation->barrier->cleared_us > calm_us)
+        calm_us = user_operation->barrier->cleared_us;
+    if (client->state == HF_STATE_CONNECTED &&
+        hf_sim_connected(client->engine) &&
+        hf_sim_now_us(cluster->sim) > calm_us + cluster->grant_limit_us)
+        cluster_broken(cluster, 4, "%s is never answered",
+                       names[user_operation->operation.kind]);
+}
+
+void operation_check(const struct client *client)
+{
+    if (!client->alive || client->closing || hf_sim_frozen(client->engine))
+        return;
+    for (struct user_operation *q = client->operations; q != NULL; q = q->next)
+        if (!q->answered)
+            check_one(q);
+}
+
+bool operation_is_open(const struct client *client)
+{
+    for (struct user_operation *q = client->operations; q != NULL; q = q->next)
+        if (!q->finished)
+            return true;
+    return false;
+}
+
+void operation_crash(struct client *client)
+{
+    for (struct user_operation *q = client->operations; q != NULL; q = q->next)
+        q->answered = q->finished = true;
+}
+
+void operation_free(struct client *client)
+{
+    while (client->operations != NULL) {
+        struct user_operation *user_operation = client->operations;
+
+        client->operations = user_operation->next;
+        free(user_operation);
+    }
+}

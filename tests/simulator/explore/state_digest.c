@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whatever the core, or a check, goes by has to be in here: what is missing
+ * makes stages equal that are not, and they would not all be explored.
+ * test_explore.py has the explorer look for that (--doubt).
+ */
+#include "simulator/explore/state_digest.h"
+
+#include <string.h>
+
+#include "core/multi_lock.h"
+#include "core/sha256.h"
+#include "simulator/model/state_encoder.h"
+
+struct client_encoder {
+    struct hf_state_encoder *encoder;
+    uint64_t now_ms; /* on the clock of the client at hand */
+};
+
+static void put_number(const struct client_encoder *to, uint64_t value)
+{
+    hf_encode_number(to->encoder, value);
+}
+
+static void put_instant(const struct client_encoder *to, uint64_t at_ms)
+{
+    hf_encode_instant(to->encoder, at_ms, to->now_ms);
+}
+
+static void put_ticket_id(const struct client_encoder *to, bool known,
+                          const struct hf_ticket_id *id)
+{
+    put_number(to, known);
+    if (known)
+        hf_encode_ticket(to->encoder, id);
+}
+
+/* ----------------------------------------------------------- acquisition -- */
+
+static void put_removal(const struct client_encoder *to,
+                        const struct hf_removal *removal)
+{
+    put_number(to, removal->state);
+    put_number(to, removal->found);
+    if (removal->state == HF_REMOVAL_NONE)
+        return;
+    put_instant(to, removal->appears_until_ms);
+    put_instant(to, removal->at_ms);
+    put_number(to, removal->last);
+    put_number(to, removal->retry.tries);
+    put_number(to, removal->request.busy);
+}
+
+static void put_watches(const struct client_encoder *to,
+                        const struct hf_ticket_watches *watches)
+{
+    for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
+        const struct hf_ticket_watch *watch = watches->slots[i];
+
+        put_number(to, watch != NULL);
+        if (watch == NULL)
+            continue;
+        put_number(to, watch->state);
+        hf_encode_ticket(to->encoder, &watch->request.ticket);
+        put_number(to, watch->request.ticket_kind);
+        put_number(to, watch->request.busy);
+    }
+}
+
+static void put_queue_watch(const struct client_encoder *to,
+                            const struct hf_queue_watch *watch)
+{
+    put_number(to, watch != NULL);
+    if (watch == NULL)
+        return;
+    put_number(to, watch->state);
+    put_instant(to, watch->at_ms);
+    put_number(to, watch->retry.tries);
+}
+
+static void put_queued(const struct client_encoder *to,
+                       const struct hf_own_ticket_queued *queued)
+{
+    put_instant(to, queued->report_at_ms);
+    put_number(to, queued->blocking);
+    put_ticket_id(to, queued->nearest_known, &queued->nearest.id);
+    put_number(to, queued->nearest_known ? queued->nearest.kind : 0);
+    put_ticket_id(to, queued->second_known, &queued->second.id);
+    put_number(to, queued->second_known ? queued->second.kind : 0);
+    put_number(to, queued->gone_admits);
+    put_number(to, queued->stale);
+    put_number(to, queued->admissible);
+    put_number(to, queued->waited);
+    put_number(to, queued->revoked);
+}
+
+static void put_held(const struct client_encoder *to,
+                     const struct hf_own_ticket_held *held)
+{
+    put_number(to, held->stale);
+    put_number(to, held->downgrade_asked);
+    put_instant(to, held->downgrade_at_ms);
+}
+
+static void put_description(const struct client_encoder *to,
+                            const struct hf_ticket_description *description)
+{
+    put_number(to, description != NULL);
+    if (description == NULL)
+        return;
+    put_number(to, description->pending);
+    put_number(to, description->retrying);
+    put_number(to, description->is_sent);
+    put_number(to, description->request.busy);
+    put_instant(to, description->pending ? description->at_ms : 0);
+}
+
+static void put_ticket(const struct client_encoder *to,
+                       const struct client *client,
+                       const struct hf_own_ticket *own)
+{
+    put_number(to, own != NULL);
+    if (own == NULL)
+        return;
+    hf_encode_object(to->encoder, own);
+    put_number(to, own->state);
+    put_ticket_id(to, own->state != HF_OWN_TICKET_UNQUEUED, &own->id);
+    put_number(to, own->session == client->core.session.number);
+    put_number(to, own->request.busy);
+    put_number(to, own->request.busy ? own->request.kind : 0);
+    put_number(to, own->list_wanted);
+    put_instant(to, own->list_at_ms);
+    put_number(to, own->list_retry.tries);
+    put_instant(to, own->watch_at_ms);
+    put_number(to, own->watch_at_ms > own->pumped_ms);
+    put_number(to, own->watch_retry.tries);
+    if (own->state == HF_OWN_TICKET_UNQUEUED)
+        put_number(to, own->in.unqueued.has_room);
+    if (own->state == HF_OWN_TICKET_QUEUED)
+        put_queued(to, &own->in.queued);
+    if (own->state == HF_OWN_TICKET_HELD)
+        put_held(to, &own->in.held);
+    put_watches(to, &own->watches);
+    put_queue_watch(to, own->queue_watch);
+    put_description(to, own->description);
+    put_removal(to, &own->removal);
+}
+
+static void put_own(const struct client_encoder *to,
+                    const struct client *client,
+                    const struct hf_acquisition_tickets *own)
+{
+    put_instant(to, own->enqueue_at_ms);
+    put_number(to, own->enqueue_at_ms > own->pumped_ms);
+    put_number(to, own->enqueue_retry.tries);
+    put_number(to, own->turn.failures);
+    put_number(to, own->downgrading);
+    put_ticket(to, client, own->current);
+    for (const struct hf_own_ticket *t = own->earlier; t != NULL; t = t->next)
+        put_ticket(to, client, t);
+    put_ticket(to, client, NULL);
+}
+
+static void put_acquisition(const struct client_encoder *to,
+                            const struct client *client,
+                            const struct hf_acquisition *a)
+{
+    put_number(to, a->state);
+    put_number(to, a->status);
+    put_number(to, a->weight);
+    put_number(to, a->limit);
+    put_number(to, a->session == client->core.session.number);
+    put_number(to, a->notified);
+    put_instant(to, a->notified ? 0 : a->notify_at_ms);
+    put_number(to, a->ops == &hf_acquisition_ticket_ops);
+    if (a->ops == &hf_acquisition_ticket_ops)
+        put_own(to, client, &a->tickets);
+}
+
+static void put_bundle(const struct client_encoder *to,
+                       const struct client *client,
+                       const struct hf_multi_lock *bundle)
+{
+    put_number(to, bundle == NULL);
+    if (bundle == NULL)
+        return;
+    put_number(to, bundle->current);
+    put_number(to, bundle->rolling_back);
+    put_number(to, bundle->revoked);
+    put_number(to, bundle->deferred.queued);
+    for (size_t i = 0; i < bundle->count; i++) {
+        hf_encode_object(to->encoder, &bundle->children[i]);
+        put_acquisition(to, client, &bundle->children[i]);
+    }
+}
+
+/* --------------------------------------------------------------- attempt -- */
+
+static void put_attempt(const struct client_encoder *to,
+                        const struct attempt *attempt)
+{
+    const struct lock *lock = attempt->lock;
+
+    hf_encode_object(to->encoder, &attempt->a);
+    put_number(to, attempt->cancelled);
+    put_number(to, attempt->release_called);
+    put_number(to, attempt->granted);
+    put_number(to, attempt->lost);
+    put_number(to, attempt->ended);
+    put_number(to, attempt->released);
+    put_number(to, attempt->forgotten);
+    put_number(to, attempt->evicted);
+    if (attempt->forgotten)
+        return;
+    put_number(to, attempt->downgrade_called);
+    put_number(to, attempt->downgrade_waits);
+    put_ticket_id(to, attempt->enqueued, &attempt->id);
+    for (unsigned i = 0; i < attempt->item_count; i++)
+        put_ticket_id(to, attempt->items[i].enqueued, &attempt->items[i].id);
+    /* Not .reading: where its value were told, it is wrong whatever it is. */
+    put_instant(to, attempt->safe_until_ms);
+    /* Tokens rise; should one not, the checks will say so. */
+    put_number(to, attempt->a.token > lock->last_write_token);
+    put_number(to, attempt->a.token > lock->last_read_token);
+    put_acquisition(to, attempt->client, &attempt->a);
+    put_bundle(to, attempt->client, hf_acquisition_multi_lock(&attempt->a));
+}
+
+static void put_session(const struct client_encoder *to,
+                        const struct hf_session *session)
+{
+    put_number(to, session->state);
+    put_number(to, session->closing);
+    put_instant(to, session->safe_until_ms);
+    put_instant(to, session->resume_sent_ms);
+    put_instant(to, session->resume_cap_ms);
+    put_instant(to, session->prove_at_ms);
+    put_number(to, hf_session_is_lazy(session));
+    put_number(to, session->check_pending);
+    put_number(to, session->prove.busy);
+}
+
+static void put_client(struct hf_state_encoder *encoder,
+                       const struct case_run *case_run,
+                       const struct client *client)
+{
+    struct client_encoder to = {encoder, hf_sim_client_now_ms(client->engine)};
+    unsigned repeats = 0;
+    bool idle = client->attempts != NULL && cluster_is_idle(client);
+
+    put_number(&to, explore_case_kind(
+                        case_run->explore_case,
+                        (unsigned)(client - case_run->cluster->clients)));
+    put_number(&to, explore_case_weight(
+                        case_run->explore_case,
+                        (unsigned)(client - case_run->cluster->clients)));
+    put_number(&to, explore_case_downgrades(
+                        case_run->explore_case,
+                        (unsigned)(client - case_run->cluster->clients)));
+    put_number(&to, client->alive);
+    put_number(&to, client->killed);
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next)
+        repeats++;
+    put_number(&to, repeats);
+    if (client->attempts != NULL)
+        put_attempt(&to, client->attempts);
+    if (client->alive && !idle)
+        put_session(&to, &client->core.session);
+    hf_sim_encode_engine(encoder, client->engine);
+}
+
+/* ----------------------------------------------------------------- order -- */
+
+/* Where it stands in the queues. */
+static size_t positions_of(const struct cluster *cluster,
+                           const struct attempt *attempt)
+{
+    size_t positions = 0;
+
+    for (unsigned i = 0; i < cluster->lock_count; i++) {
+        struct hf_snapshot queue =
+            hf_sim_queue(cluster->sim, cluster->locks[i].name);
+        size_t position = queue.count;
+
+        for (unsigned k = 0; attempt != NULL && k < attempt->item_count; k++) {
+            if (attempt->items[k].enqueued &&
+                attempt->items[k].lock == &cluster->locks[i])
+                position = hf_snapshot_find(&queue, &attempt->items[k].id);
+        }
+        positions = positions << 8 | position;
+    }
+    return positions;
+}
+
+/* Contenders come in the order of their tickets, and the rest by how far they
+ * have come: so one who is in the place of another looks the same.  Where that
+ * does not decide, two stages that go on alike may look different, which only
+ * means more to explore. */
+static size_t rank(const struct case_run *case_run, const struct client *client)
+{
+    const struct attempt *attempt = client->attempts;
+    unsigned i = (unsigned)(client - case_run->cluster->clients);
+    bool has_begun = attempt != NULL;
+
+    return positions_of(case_run->cluster, attempt) << 16 |
+           (size_t)case_run->explore_case->contenders[i] << 8 |
+           (size_t)client->alive << 7 | (size_t)has_begun << 6 |
+           (size_t)(has_begun && attempt->forgotten) << 5 |
+           (size_t)(has_begun && attempt->granted) << 4 |
+           (size_t)(has_begun && attempt->enqueued) << 3;
+}
+
+static void sort_clients(const struct case_run *case_run,
+                         const struct client **clients)
+{
+    const struct cluster *cluster = case_run->cluster;
+
+    for (unsigned i = 0; i < cluster->client_count; i++) {
+        const struct client *client = &cluster->clients[i];
+        unsigned j = i;
+
+        while (!case_run->no_symmetry && j > 0 &&
+               rank(case_run, clients[j - 1]) > rank(case_run, client)) {
+            clients[j] = clients[j - 1];
+            j--;
+        }
+        clients[j] = client;
+    }
+}
+
+struct digest case_run_digest(const struct case_run *case_run)
+{
+    static struct hf_state_encoder encoder; /* too large for a stack */
+    const struct client *clients[CLUSTER_CLIENTS_MAX];
+    const struct cluster *cluster = case_run->cluster;
+    uint8_t hash[HF_SHA256_BYTES];
+    struct digest digest;
+
+    encoder.used = encoder.ticket_count = encoder.object_count = 0;
+    hf_encode_number(&encoder, case_run->fault_done);
+    hf_encode_number(&encoder, case_run->other_steps);
+    for (unsigned i = 0; i < cluster->lock_count; i++)
+        hf_sim_encode_queue(&encoder, cluster->sim, cluster->locks[i].name);
+    sort_clients(case_run, clients);
+    for (unsigned i = 0; i < cluster->client_count; i++)
+        put_client(&encoder, case_run, clients[i]);
+    hf_sha256(encoder.bytes, encoder.used, hash);
+    memcpy(&digest, hash, sizeof digest);
+    return digest;
+}

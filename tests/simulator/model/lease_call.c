@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that outlive their maker, and answers to them. */
+#include "simulator/model/lease_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------- calls -- */
+
+static char *copy_text(void **memory, const char *text)
+{
+    if (text == NULL)
+        return NULL;
+    *memory = lease_require_memory(strdup(text));
+    return *memory;
+}
+
+static void *copy_bytes(void **memory, const void *bytes, size_t count)
+{
+    *memory = lease_require_memory(malloc(count + 1));
+    if (count > 0)
+        memcpy(*memory, bytes, count);
+    return *memory;
+}
+
+static struct hf_store_ticket_set *copy_stakes(const struct hf_store_call *call)
+{
+    struct hf_store_ticket_set *stakes = lease_require_memory(
+        calloc(call->ticket_set_count + 1, sizeof *stakes));
+    void *memory;
+
+    for (size_t i = 0; i < call->ticket_set_count; i++) {
+        stakes[i] = call->ticket_sets[i];
+        stakes[i].queue = copy_text(&memory, call->ticket_sets[i].queue);
+        stakes[i].tickets =
+            copy_bytes(&memory, call->ticket_sets[i].tickets,
+                       stakes[i].count * sizeof(struct hf_ticket_id));
+    }
+    return stakes;
+}
+
+void lease_call_copy(struct lease_call *copy, const struct hf_store_call *call)
+{
+    copy->call = *call;
+    copy->call.session = copy_text(&copy->memory[0], call->session);
+    copy->call.queue = copy_text(&copy->memory[1], call->queue);
+    copy->call.payload = copy_text(&copy->memory[2], call->payload);
+    copy->call.tickets = copy_bytes(&copy->memory[3], call->tickets,
+                                    call->count * sizeof(struct hf_ticket_id));
+    copy->call.ticket_sets = copy->memory[4] = copy_stakes(call);
+}
+
+void lease_call_free(struct lease_call *copy)
+{
+    if (copy->memory[4] != NULL) {
+        for (size_t i = 0; i < copy->call.ticket_set_count; i++) {
+            free((void *)(uintptr_t)copy->call.ticket_sets[i].queue);
+            free((void *)(uintptr_t)copy->call.ticket_sets[i].tickets);
+        }
+    }
+    for (size_t i = 0; i < sizeof copy->memory / sizeof copy->memory[0]; i++)
+        free(copy->memory[i]);
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+void lease_answer_fail(struct lease_answer *answer, enum hf_failure failure,
+                       hf_status status, const char *text, uint64_t clock_ms)
+{
+    answer->answer.failure = failure;
+    answer->answer.status = status;
+    answer->answer.text = text;
+    answer->answer.server_ms = clock_ms;
+}
+
+void lease_answer_add(struct lease_answer *answer,
+                      const struct hf_ticket *ticket,
+                      const struct hf_store_lease *lease)
+{
+    size_t n = answer->answer.count++;
+
+    answer->tickets = lease_require_memory(
+        realloc(answer->tickets, (n + 1) * sizeof *answer->tickets));
+    answer->leases = lease_require_memory(
+        realloc(answer->leases, (n + 1) * sizeof *answer->leases));
+    answer->tickets[n] = *ticket;
+    answer->tickets[n].payload = lease_require_memory(
+        strdup(ticket->payload == NULL ? "" : ticket->payload));
+    answer->tickets[n].dialect = "model";
+    answer->leases[n] = *lease;
+    answer->answer.tickets = answer->tickets;
+    answer->answer.leases = answer->leases;
+}
+
+void lease_answer_free(struct lease_answer *answer)
+{
+    for (size_t i = 0; i < answer->answer.count; i++)
+        free((void *)(uintptr_t)answer->tickets[i].payload);
+    free(answer->tickets);
+    free(answer->leases);
+}

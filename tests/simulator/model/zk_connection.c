@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client's connection, both ends of it, and what its server does with the
+ * bytes.  Requests of a session are answered in order: one that waits for the
+ * leader holds up those behind it, heartbeats included.
+ */
+#include "simulator/model/zk_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define LENGTH_BYTES 4
+#define FRAME_MAX (1 << 20) /* jute.maxbuffer */
+#define CONNECT_REQUEST_BYTES                                                  \
+    44 /* a ConnectRequest as clients before 3.4 sent it */
+
+static const struct sim_pipe_ops out_ops;
+static const struct sim_pipe_ops in_ops;
+
+/* ----------------------------------------------------------------- bytes -- */
+
+static struct zk_chunk *chunk_new(struct hf_sim *sim, enum zk_chunk_kind kind)
+{
+    struct zk_chunk *chunk = sim->zk->spare_chunks;
+
+    if (chunk == NULL)
+        chunk = sim_alloc(sim, sizeof *chunk);
+    else
+        sim->zk->spare_chunks = (struct zk_chunk *)chunk->item.next;
+    chunk->item = (struct sim_pipe_item){0};
+    chunk->kind = kind;
+    chunk->count = 0;
+    return chunk;
+}
+
+static void chunk_free(struct hf_sim *sim, struct zk_chunk *chunk)
+{
+    chunk->item.next =
+        sim->zk->spare_chunks == NULL ? NULL : &sim->zk->spare_chunks->item;
+    sim->zk->spare_chunks = chunk;
+}
+
+static uint64_t delay_us(struct hf_sim *sim)
+{
+    uint64_t delay = sim_random_between(sim, sim->config.delay_min_us,
+                                        sim->config.delay_max_us);
+
+    if (sim_happens(sim, sim->config.slow_chance))
+        delay +=
+            sim_random_between(sim, 0, 1000 * sim->config.least_timeout_ms / 3);
+    return delay;
+}
+
+static void put_signal(struct sim_pipe *pipe, enum zk_chunk_kind kind)
+{
+    sim_pipe_send(pipe, &chunk_new(pipe->sim, kind)->item, delay_us(pipe->sim));
+}
+
+/* In pieces of any size, none larger than a chunk. */
+static void put_bytes(struct sim_pipe *pipe, const void *bytes, size_t count)
+{
+    struct hf_sim *sim = pipe->sim;
+    const uint8_t *from = bytes;
+
+    while (count > 0) {
+        struct zk_chunk *chunk = chunk_new(sim, ZK_BYTES);
+        size_t most = count < ZK_CHUNK_BYTES ? count : ZK_CHUNK_BYTES;
+
+        if (sim->config.ensemble.splits_bytes &&
+            sim_random_between(sim, 0, 3) == 0)
+            most = (size_t)sim_random_between(sim, 1, most);
+        chunk->count = most;
+        memcpy(chunk->bytes, from, most);
+        sim_pipe_send(pipe, &chunk->item, delay_us(sim));
+        from += most;
+        count -= most;
+    }
+}
+
+static void drop_all(struct sim_pipe *pipe)
+{
+    struct sim_pipe_item *item;
+
+    while ((item = sim_pipe_take(pipe)) != NULL)
+        chunk_free(pipe->sim, (struct zk_chunk *)item);
+}
+
+/* ------------------------------------------------------------ the client -- */
+
+struct zk_connection *zk_connection_new(struct hf_engine *engine,
+                                        struct zk_server *server)
+{
+    struct hf_sim *sim = engine->sim;
+    struct zk_connection *connection = sim_alloc(sim, sizeof *connection);
+
+    connection->sim = sim;
+    connection->engine = engine;
+    connection->server = server;
+    connection->client_open = true;
+    connection->next_ever = sim->zk->connections;
+    sim->zk->connections = connection;
+    sim_pipe_init(&connection->out, sim, connection, &out_ops);
+    sim_pipe_init(&connection->in, sim, connection, &in_ops);
+    put_signal(&connection->out, ZK_SYN);
+    return connection;
+}
+
+void zk_connection_write(struct zk_connection *connection, const void *bytes,
+                         size_t count)
+{
+    put_bytes(&connection->out, bytes, count);
+}
+
+/* What was sent arrives after all, and then the end. */
+static void stop_lingering(void *arg)
+{
+    struct zk_connection *connection = arg;
+
+    connection->lingers = false;
+    sim_pipe_flush(&connection->out);
+}
+
+void zk_connection_close_client(struct zk_connection *connection)
+{
+    struct hf_sim *sim = connection->sim;
+
+    assert(connection->client_open);
+    connection->client_open = false;
+    drop_all(&connection->in);
+    if (sim_happens(sim, sim->config.late_chance)) {
+        connection->lingers = true;
+        hf_sim_call_at(
+            sim,
+            sim->now_us +
+                sim_random_between(sim, 0, 900 * sim->config.least_timeout_ms),
+            false, stop_lingering, connection);
+    } else if (sim_random_between(sim, 0, 1) == 0) {
+        drop_all(&connection->out); /* the reset overtakes them */
+    }
+    put_signal(&connection->out, ZK_END);
+}
+
+void zk_connection_end_after_output(struct zk_connection *connection)
+{
+    if (connection->client_open)
+        put_signal(&connection->in, ZK_END);
+}
+
+void zk_connection_reset(struct zk_connection *connection)
+{
+    if (connection->client_open) {
+        drop_all(&connection->in);
+        put_signal(&connection->in, ZK_END);
+    }
+    if (!sim_happens(connection->sim, connection->sim->config.late_chance)) {
+        drop_all(&connection->out);
+        put_signal(&connection->out, ZK_END);
+    }
+}
+
+/* ------------------------------------------------------------ the server -- */
+
+void zk_reply(struct zk_connection *connection, const void *bytes, size_t count)
+{
+    if (connection->server_open && connection->client_open)
+        put_bytes(&connection->in, bytes, count);
+}
+
+void zk_connection_close_server(struct zk_connection *connection)
+{
+    struct zk_connection **at = &connection->server->connections;
+
+    assert(connection->server_open);
+    while (*at != connection)
+        at = &(*at)->next;
+    *at = connection->next;
+    connection->server_open = false;
+    zk_watches_drop(connection);
+    hf_jute_free(&connection->received);
+    if (connection->client_open)
+        put_signal(&connection->in, ZK_END);
+}
+
+bool zk_needs_leader(const struct zk_request *request)
+{
+    switch (request->opcode) {
+    case ZK_CREATE_SESSION:
+    case HF_ZK_CLOSE_SESSION:
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+    case HF_ZK_DELETE:
+    case HF_ZK_MULTI:
+    case HF_ZK_SYNC:
+    case HF_ZK_SET_DATA:
+        return !request->throttled;
+    default:
+        return false;
+    }
+}
+
+static bool known_opcode(const struct hf_sim *sim, int32_t opcode)
+{
+    switch (opcode) {
+    case HF_ZK_CREATE_CONTAINER:
+        return !sim->config.ensemble.lacks_containers;
+    case HF_ZK_CREATE:
+    case HF_ZK_DELETE:
+    case HF_ZK_EXISTS:
+    case HF_ZK_GET_DATA:
+    case HF_ZK_SET_DATA:
+    case HF_ZK_GET_CHILDREN:
+    case HF_ZK_SYNC:
+    case HF_ZK_PING:
+    case ZK_GET_CHILDREN2:
+    case HF_ZK_CHECK:
+    case HF_ZK_MULTI:
+    case HF_ZK_CREATE2:
+    case ZK_REMOVE_WATCHES:
+    case HF_ZK_AUTH:
+    case HF_ZK_SET_WATCHES:
+    case HF_ZK_CLOSE_SESSION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void zk_connection_answer_ready(struct zk_connection *connection)
+{
+    while (connection->server_open && connection->first != NULL) {
+        struct zk_request *request = connection->first;
+
+        if (zk_needs_leader(request) && !request->done)
+            return;
+        connection->first = request->next;
+        if (connection->first == NULL)
+            connection->last = NULL;
+        zk_answer(request);
+    }
+}
+
+static void queue(struct zk_request *request)
+{
+    struct zk_connection *connection = request->connection;
+
+    if (connection->last != NULL)
+        connection->last->next = request;
+    else
+        connection->first = request;
+    connection->last = request;
+}
+
+static void forward(struct zk_request *request)
+{
+    struct zk_server *server = request->connection->server;
+    struct zk_message *message;
+
+    if (server->role == ZK_LEADING) {
+        zk_leader_request(server, request, NULL);
+        return;
+    }
+    message = zk_message_new(server->sim, ZK_REQUEST);
+    message->request = request;
+    zk_send_up(server->upstream, message);
+}
+
+static void submit(struct zk_request *request)
+{
+    queue(request);
+    if (zk_needs_leader(request))
+        forward(request);
+    zk_connection_answer_ready(request->connection);
+}
+
+/* The server has heard of the session.  False: it knows of none. */
+static bool touch(struct zk_connection *connection)
+{
+    struct zk_server *server = connection->server;
+    struct zk_session *session = connection->session;
+
+    if (server->role == ZK_LEADING)
+        return zk_session_touch(server, session, connection->timeout_ms);
+    session->touched_ms[server->index] = connection->timeout_ms;
+    return true;
+}
+
+static struct zk_request *request_new(struct zk_connection *connection,
+                                      int32_t xid, int32_t opcode,
+                                      const struct hf_jute_reader *body)
+{
+    struct hf_sim *sim = connection->sim;
+    struct zk_request *request = sim_alloc(sim, sizeof *request);
+    uint8_t *copy = sim_alloc(sim, body->left + 1);
+
+    memcpy(copy, body->bytes, body->left);
+    request->connection = connection;
+    request->server = connection->server;
+    request->session = connection->session;
+    request->xid = xid;
+    request->opcode = opcode;
+    request->body = copy;
+    request->bytes = body->left;
+    request->late = !connection->client_open;
+    request->throttled = opcode != HF_ZK_PING &&
+                         opcode != HF_ZK_CLOSE_SESSION &&
+                         opcode != HF_ZK_SET_WATCHES &&
+                         sim_happens(sim, sim->config.refuse_chance);
+    return request;
+}
+
+static void serve(struct zk_connection *connection,
+                  struct hf_jute_reader *frame)
+{
+    int32_t xid = hf_jute_get_int(frame);
+    int32_t opcode = hf_jute_get_int(frame);
+
+    if (frame->failed || !connection->accepted) {
+        zk_connection_close_server(connection);
+    } else if (!known_opcode(connection->sim, opcode)) {
+        /* Out of its turn, and then the end: so does the real one. */
+        zk_answer_error(connection, xid, HF_ZK_UNIMPLEMENTED);
+        zk_connection_close_server(connection);
+    } else if (opcode == HF_ZK_AUTH) {
+        zk_answer_error(connection, xid, 0);
+    } else if (touch(connection)) {
+        submit(request_new(connection, xid, opcode, frame));
+    }
+}
+
+/* ------------------------------------------------------------- greetings -- */
+
+static uint64_t negotiate(const struct zk_connection *connection,
+                          int32_t timeout_ms)
+{
+    uint64_t least_ms = 2 * connection->sim->config.ensemble.tick_ms;
+    uint64_t wanted_ms = timeout_ms < 0 ? 0 : (uint64_t)timeout_ms;
+
+    if (wanted_ms > connection->server->timeout_max_ms)
+        wanted_ms = connection->server->timeout_max_ms;
+    return wanted_ms < least_ms ? least_ms : wanted_ms;
+}
+
+void zk_revalidated(struct zk_connection *connection,
+                    struct zk_session *session, uint64_t timeout_ms, bool valid)
+{
+    if (!connection->server_open)
+        return;
+    connection->timeout_ms = timeout_ms;
+    if (valid) {
+        connection->session = session;
+        connection->accepted = true;
+        zk_answer_connect(connection, session);
+    } else {
+        zk_answer_connect(connection, NULL);
+        zk_connection_close_server(connection);
+    }
+}
+
+static void begin_session(struct zk_connection *connection, uint64_t timeout_ms)
+{
+    struct hf_sim *sim = connection->sim;
+    struct zk_request *request = sim_alloc(sim, sizeof *request);
+
+    connection->session = zk_session_new(sim, connection->engine, timeout_ms);
+    connection->timeout_ms = timeout_ms;
+    request->connection = connection;
+    request->server = connection->server;
+    request->session = connection->session;
+    request->opcode = ZK_CREATE_SESSION;
+    request->timeout_ms = timeout_ms;
+    submit(request);
+}
+
+static void resume_session(struct zk_connection *connection,
+                           struct zk_session *session, uint64_t timeout_ms)
+{
+    struct zk_server *server = connection->server;
+    struct zk_message *message;
+
+    for (struct zk_connection *c = server->connections, *next; c != NULL;
+         c = next) {
+        next = c->next;
+        if (c != connection && c->session == session)
+            zk_connection_close_server(c);
+    }
+    if (server->role == ZK_LEADING) {
+        bool valid = zk_session_touch(server, session, timeout_ms);
+
+        if (valid)
+            session->owner[server->index] = server;
+        zk_revalidated(connection, session, timeout_ms, valid);
+        return;
+    }
+    message = zk_message_new(server->sim, ZK_REVALIDATE);
+    message->connection = connection;
+    message->session = session;
+    message->timeout_ms = timeout_ms;
+    zk_send_up(server->upstream, message);
+}
+
+static bool password_fits(const struct zk_session *session,
+                          struct hf_jute_piece password)
+{
+    return password.count == sizeof session->password &&
+           memcmp(password.bytes, session->password, password.count) == 0;
+}
+
+static void receive_connect(struct zk_connection *connection,
+                            struct hf_jute_reader *frame)
+{
+    struct zk_server *server = connection->server;
+    struct hf_jute_piece password;
+    struct zk_session *session;
+    uint64_t timeout_ms;
+    int64_t zxid, id;
+
+    (void)hf_jute_get_int(frame);
+    zxid = hf_jute_get_long(frame);
+    timeout_ms = negotiate(connection, hf_jute_get_int(frame));
+    id = hf_jute_get_long(frame);
+    password = hf_jute_get_buffer(frame);
+    connection->connect_received = true;
+    if (frame->failed || zxid > zk_replica_zxid(&server->replica)) {
+        zk_connection_close_server(connection); /* it must try another server */
+        return;
+    }
+    if (id == 0) {
+        begin_session(connection, timeout_ms);
+        return;
+    }
+    session = zk_session_find(connection->sim, id);
+    if (session == NULL || !password_fits(session, password))
+        zk_revalidated(connection, NULL, timeout_ms, false);
+    else
+        resume_session(connection, session, timeout_ms);
+}
+
+void zk_session_closed(struct zk_server *server, struct zk_session *session,
+                       const struct zk_request *asked)
+{
+    struct zk_connection *next;
+
+    for (struct zk_connection *c = server->connections; c != NULL; c = next) {
+        next = c->next;
+        if (c->session == session && (asked == NULL || asked->connection != c))
+            zk_connection_close_server(c);
+    }
+}
+
+/* -------------------------------------------------------------- arrivals -- */
+
+/* Work off the whole frames among what has been received. */
+static void read_frames(struct zk_connection *connection)
+{
+    struct hf_jute_writer *received = &connection->received;
+
+    while (connection->server_open && received->used >= LENGTH_BYTES) {
+        struct hf_jute_reader reader = {received->bytes, received->used, false};
+        int32_t length = hf_jute_get_int(&reader);
+
+        if (length < 0 || length > FRAME_MAX) {
+            zk_connection_close_server(connection);
+            return;
+        }
+        if (reader.left < (size_t)length)
+            return;
+        reader.left = (size_t)length;
+        if (connection->connect_received)
+            serve(connection, &reader);
+        else
+            receive_connect(connection, &reader);
+        if (connection->server_open)
+            hf_jute_drop(received, LENGTH_BYTES + (size_t)length);
+    }
+}
+
+static void open_server_end(struct zk_connection *connection)
+{
+    struct zk_server *server = connection->server;
+
+    if (server->role == ZK_DOWN) {
+        put_signal(&connection->in, ZK_REFUSED);
+        return;
+    }
+    put_signal(&connection->in, ZK_ACCEPTED);
+    connection->server_open = true;
+    connection->next = server->connections;
+    server->connections = connection;
+    if (!zk_serves(server))
+        zk_connection_close_server(connection);
+}
+
+static void take_bytes(struct zk_connection *connection,
+                       const struct zk_chunk *chunk)
+{
+    if (!connection->server_open)
+        return;
+    for (size_t i = 0; i < chunk->count; i++)
+        hf_jute_put_byte(&connection->received, chunk->bytes[i]);
+    read_frames(connection);
+}
+
+static bool loses(struct zk_connection *connection,
+                  const struct zk_chunk *chunk)
+{
+    struct hf_sim *sim = connection->sim;
+
+    if (chunk->kind != ZK_BYTES || !connection->client_open ||
+        !sim_happens(sim, sim->config.lose_chance))
+        return false;
+    sim_trace(sim, connection->engine, "link loses bytes and breaks");
+    zk_connection_reset(connection);
+    return true;
+}
+
+static void deliver_out(struct sim_pipe *pipe, struct sim_pipe_item *item)
+{
+    struct zk_connection *connection = pipe->owner;
+    struct zk_chunk *chunk = (struct zk_chunk *)item;
+
+    if (loses(connection, chunk)) {
+        /* A server receives nothing behind a gap. */
+        drop_all(&connection->out);
+        put_signal(&connection->out, ZK_END);
+    } else {
+        if (chunk->kind == ZK_SYN)
+            open_server_end(connection);
+        else if (chunk->kind == ZK_BYTES)
+            take_bytes(connection, chunk);
+        else if (connection->server_open)
+            zk_connection_close_server(connection);
+    }
+    chunk_free(pipe->sim, chunk);
+}
+
+static void deliver_in(struct sim_pipe *pipe, struct sim_pipe_item *item)
+{
+    struct zk_connection *connection = pipe->owner;
+    struct zk_chunk *chunk = (struct zk_chunk *)item;
+
+    if (connection->client_open && !loses(connection, chunk))
+        zk_client_receive(connection->engine->zk, connection, chunk);
+    chunk_free(pipe->sim, chunk);
+}
+
+/* The kernel of a frozen server still accepts; a client that is gone needs no
+ * link for what lingers. */
+static bool blocked_out(const struct sim_pipe *pipe)
+{
+    const struct zk_connection *connection = pipe->owner;
+    const struct zk_chunk *chunk = (const struct zk_chunk *)pipe->first;
+
+    if (connection->lingers ||
+        (connection->client_open && !connection->engine->out_up))
+        return true;
+    return connection->server->frozen && chunk->kind != ZK_SYN;
+}
+
+static bool blocked_in(const struct sim_pipe *pipe)
+{
+    const struct zk_connection *connection = pipe->owner;
+
+    return connection->client_open &&
+           (!connection->engine->in_up || connection->engine->frozen);
+}
+
+static const struct sim_pipe_ops out_ops = {blocked_out, deliver_out};
+static const struct sim_pipe_ops in_ops = {blocked_in, deliver_in};

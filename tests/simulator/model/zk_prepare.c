@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The leader decides on each request as if everything that it has decided on
+ * before were committed: it remembers those nodes as they will be.  An error is
+ * a transaction too.
+ */
+#include "simulator/model/zk_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engines/zookeeper/node_name.h"
+#include "engines/zookeeper/permit.h"
+
+#define RUNTIME_INCONSISTENCY (-2)
+#define PATH_BYTES 2048
+
+/* One operation: a request, or a part of a multi. */
+struct op {
+    int32_t opcode;
+    char path[PATH_BYTES];
+    struct hf_jute_piece data;
+    int32_t flags;
+    int32_t version;
+    bool malformed;
+};
+
+/* --------------------------------------------------------------- changes -- */
+
+static const struct zk_change_record *
+find_change(const struct zk_server *leader, const char *path)
+{
+    const struct zk_change_record *change = leader->changes;
+
+    while (change != NULL && strcmp(change->path, path) != 0)
+        change = change->next;
+    return change;
+}
+
+static struct zk_change_record look_up(const struct zk_server *leader,
+                                       const char *path)
+{
+    const struct zk_change_record *change = find_change(leader, path);
+    const struct zk_node *node;
+
+    if (change != NULL)
+        return *change;
+    node = zk_find(&leader->replica, path);
+    if (node == NULL)
+        return (struct zk_change_record){.path = path};
+    return (struct zk_change_record){.path = node->path,
+                                     .exists = true,
+                                     .container = node->container,
+                                     .owner = node->owner,
+                                     .cversion = node->cversion,
+                                     .version = node->version,
+                                     .children = node->children};
+}
+
+static void record_change(struct zk_server *leader,
+                          struct zk_change_record change, int64_t zxid)
+{
+    struct zk_change_record *kept = sim_alloc(leader->sim, sizeof *kept);
+
+    *kept = change;
+    kept->path = sim_strdup(leader->sim, change.path);
+    kept->zxid = zxid;
+    kept->next = leader->changes;
+    leader->changes = kept;
+}
+
+void zk_change_records_drop(struct zk_server *leader, int64_t zxid)
+{
+    struct zk_change_record **at = &leader->changes;
+
+    while (*at != NULL && (*at)->zxid > zxid)
+        at = &(*at)->next;
+    *at = NULL;
+}
+
+/* ------------------------------------------------------------- decisions -- */
+
+static struct zk_txn *txn_new(struct hf_sim *sim, int32_t opcode)
+{
+    struct zk_txn *txn = sim_alloc(sim, sizeof *txn);
+
+    txn->opcode = opcode;
+    return txn;
+}
+
+static void fail(struct zk_txn *txn, int32_t error)
+{
+    txn->opcode = HF_ZK_ERROR_RESULT;
+    txn->error = error;
+}
+
+static void parent_of(const char *path, char parent[PATH_BYTES])
+{
+    size_t bytes = zk_parent_bytes(path);
+
+    snprintf(parent, PATH_BYTES, "%.*s", bytes == 0 ? 1 : (int)bytes, path);
+}
+
+static bool valid(const char *path)
+{
+    size_t bytes = strlen(path);
+
+    return path[0] == '/' && bytes + 12 < PATH_BYTES &&
+           strstr(path, "//") == NULL && (bytes == 1 || path[bytes - 1] != '/');
+}
+
+static int32_t may_create(const struct zk_server *leader,
+                          const struct zk_change_record *parent)
+{
+    struct hf_sim *sim = leader->sim;
+
+    if (!parent->exists)
+        return HF_ZK_NO_NODE;
+    if (parent->owner != NULL)
+        return HF_ZK_NO_CHILDREN_FOR_EPHEMERALS;
+    if (sim->zk->denied != NULL && strcmp(sim->zk->denied, parent->path) == 0)
+        return HF_ZK_NO_AUTH;
+    return 0;
+}
+
+static void keep_data(struct hf_sim *sim, struct zk_txn *txn,
+                      struct hf_jute_piece data)
+{
+    uint8_t *copy = sim_alloc(sim, data.count + 1);
+
+    if (data.count > 0)
+        memcpy(copy, data.bytes, data.count);
+    txn->data = copy;
+    txn->bytes = data.count;
+}
+
+static void create(struct zk_server *leader, struct zk_txn *txn, struct op *op,
+                   int64_t zxid)
+{
+    char parent_path[PATH_BYTES];
+    struct zk_change_record parent;
+    struct zk_change_record made = {.exists = true};
+    int32_t error;
+
+    parent_of(op->path, parent_path);
+    parent = look_up(leader, parent_path);
+    error = may_create(leader, &parent);
+    if (error != 0) {
+        fail(txn, error);
+        return;
+    }
+    if (op->flags == 2 || op->flags == HF_ZK_EPHEMERAL_SEQUENTIAL)
+        snprintf(op->path + strlen(op->path), 12, "%010d", parent.cversion);
+    if (look_up(leader, op->path).exists) {
+        fail(txn, HF_ZK_NODE_EXISTS);
+        return;
+    }
+    txn->path = sim_strdup(leader->sim, op->path);
+    txn->ephemeral = op->flags == 1 || op->flags == HF_ZK_EPHEMERAL_SEQUENTIAL;
+    txn->container = op->opcode == HF_ZK_CREATE_CONTAINER;
+    keep_data(leader->sim, txn, op->data);
+    /* As the real one's, this number turns negative behind 2^31 - 1. */
+    txn->parent_cversion = (int32_t)((uint32_t)parent.cversion + 1);
+    parent.cversion = txn->parent_cversion;
+    parent.children++;
+    record_change(leader, parent, zxid);
+    made.path = txn->path;
+    made.owner = txn->ephemeral ? txn->session : NULL;
+    made.container = txn->container;
+    record_change(leader, made, zxid);
+}
+
+static void delete (struct zk_server *leader, struct zk_txn *txn, struct op *op,
+                    int64_t zxid)
+{
+    struct zk_change_record node = look_up(leader, op->path);
+    char parent_path[PATH_BYTES];
+    struct zk_change_record parent;
+
+    if (!node.exists)
+        fail(txn, HF_ZK_NO_NODE);
+    else if (strcmp(op->path, "/") == 0 ||
+             (op->opcode == ZK_DELETE_CONTAINER && !node.container))
+        fail(txn, HF_ZK_BAD_ARGUMENTS);
+    else if (op->version != -1 && op->version != node.version)
+        fail(txn, HF_ZK_BAD_VERSION);
+    else if (node.children > 0)
+        fail(txn, HF_ZK_NOT_EMPTY);
+    if (txn->opcode == HF_ZK_ERROR_RESULT)
+        return;
+    txn->path = sim_strdup(leader->sim, op->path);
+    node.exists = false;
+    record_change(leader, node, zxid);
+    parent_of(op->path, parent_path);
+    parent = look_up(leader, parent_path);
+    parent.children--;
+    record_change(leader, parent, zxid);
+}
+
+static void check(struct zk_server *leader, struct zk_txn *txn, struct op *op,
+                  int64_t zxid)
+{
+    struct zk_change_record node = look_up(leader, op->path);
+
+    if (!node.exists) {
+        fail(txn, HF_ZK_NO_NODE);
+        return;
+    }
+    if (op->version != -1 && op->version != node.version) {
+        fail(txn, HF_ZK_BAD_VERSION);
+        return;
+    }
+    txn->path = sim_strdup(leader->sim, op->path);
+    if (op->opcode == HF_ZK_CHECK)
+        return;
+    keep_data(leader->sim, txn, op->data);
+    txn->version = ++node.version;
+    record_change(leader, node, zxid);
+}
+
+/* The nodes of a session that ends, as far as they are decided on: nothing of
+ * it is accepted any more. */
+static void close_session(struct zk_server *leader, struct zk_session *session,
+                          const struct zk_node *node, int64_t zxid)
+{
+    for (const struct zk_node *c = node->first; c != NULL; c = c->next)
+        close_session(leader, session, c, zxid);
+    if (node->owner == session) {
+        struct zk_txn txn = {.session = session};
+        struct op op = {.opcode = HF_ZK_DELETE, .version = -1};
+
+        snprintf(op.path, sizeof op.path, "%s", node->path);
+        delete (leader, &txn, &op, zxid);
+    }
+}
+
+static void close_proposed(struct zk_server *leader, struct zk_session *session,
+                           int64_t zxid)
+{
+    for (const struct zk_change_record *c = leader->changes; c != NULL;
+         c = c->next) {
+        struct zk_txn txn = {.session = session};
+        struct op op = {.opcode = HF_ZK_DELETE, .version = -1};
+
+        if (!c->exists || c->owner != session ||
+            find_change(leader, c->path) != c)
+            continue;
+        snprintf(op.path, sizeof op.path, "%s", c->path);
+        delete (leader, &txn, &op, zxid);
+    }
+}
+
+static void apply_op(struct zk_server *leader, struct zk_txn *txn,
+                     struct op *op, int64_t zxid)
+{
+    if (op->malformed) {
+        fail(txn, HF_ZK_MARSHALLING);
+        return;
+    }
+    if (!valid(op->path)) {
+        fail(txn, HF_ZK_BAD_ARGUMENTS);
+        return;
+    }
+    switch (op->opcode) {
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+        create(leader, txn, op, zxid);
+        break;
+    case HF_ZK_DELETE:
+    case ZK_DELETE_CONTAINER:
+        delete (leader, txn, op, zxid);
+        break;
+    case HF_ZK_CHECK:
+    case HF_ZK_SET_DATA:
+        check(leader, txn, op, zxid);
+        break;
+    default:
+        fail(txn, HF_ZK_UNIMPLEMENTED);
+    }
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+static void read_path(struct hf_jute_reader *body, struct op *op)
+{
+    struct hf_jute_piece path = hf_jute_get_buffer(body);
+
+    if (path.count + 12 >= sizeof op->path)
+        op->malformed = true;
+    else if (path.count > 0)
+        memcpy(op->path, path.bytes, path.count);
+}
+
+static void read_op(struct hf_jute_reader *body, int32_t opcode, struct op *op)
+{
+    memset(op, 0, sizeof *op);
+    op->opcode = opcode;
+    op->version = -1;
+    read_path(body, op);
+    switch (opcode) {
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+        op->data = hf_jute_get_buffer(body);
+        for (size_t n = hf_jute_get_count(body, 12); n > 0; n--) {
+            (void)hf_jute_get_int(body);
+            (void)hf_jute_get_buffer(body);
+            (void)hf_jute_get_buffer(body);
+        }
+        op->flags = hf_jute_get_int(body);
+        break;
+    case HF_ZK_SET_DATA:
+        op->data = hf_jute_get_buffer(body);
+        op->version = hf_jute_get_int(body);
+        break;
+    default:
+        op->version = hf_jute_get_int(body);
+    }
+    op->malformed |= body->failed;
+}
+
+static bool denies(struct hf_sim *sim)
+{
+    return sim_happens(sim, sim->config.deny_chance);
+}
+
+static void fail_parts(struct zk_txn *txn)
+{
+    bool after_failed = false;
+
+    for (struct zk_txn *p = txn->parts; p != NULL; p = p->next) {
+        if (p->opcode == HF_ZK_ERROR_RESULT && p->error != 0)
+            after_failed = true;
+        else
+            fail(p, after_failed ? RUNTIME_INCONSISTENCY : 0);
+    }
+}
+
+/* All or nothing; ${error}: the first part fails with it. */
+static void multi(struct zk_server *leader, struct zk_txn *txn,
+                  struct hf_jute_reader *body, int32_t error, int64_t zxid)
+{
+    struct zk_change_record *before = leader->changes;
+    struct zk_txn **end = &txn->parts;
+    bool failed = false;
+    struct op op;
+
+    for (;;) {
+        int32_t opcode = hf_jute_get_int(body);
+        bool last = hf_jute_get_bool(body);
+
+        (void)hf_jute_get_int(body);
+        if (last || body->failed)
+            break;
+        read_op(body, opcode, &op);
+        *end = txn_new(leader->sim, opcode);
+        (*end)->session = txn->session;
+        if (error != 0 && !failed)
+            fail(*end, error);
+        else if (!failed && opcode == HF_ZK_CREATE && denies(leader->sim))
+            fail(*end, HF_ZK_NO_AUTH);
+        else if (!failed)
+            apply_op(leader, *end, &op, zxid);
+        failed |= (*end)->opcode == HF_ZK_ERROR_RESULT;
+        end = &(*end)->next;
+    }
+    if (!failed)
+        return;
+    leader->changes = before;
+    fail_parts(txn);
+}
+
+struct zk_txn *zk_prepare(struct zk_server *leader, struct zk_request *request,
+                          const struct zk_server *from, int64_t zxid)
+{
+    struct zk_txn *txn = txn_new(leader->sim, request->opcode);
+    struct hf_jute_reader body = {request->body, request->bytes, false};
+    int32_t error = 0;
+    struct op op;
+
+    txn->zxid = zxid;
+    txn->request = request;
+    txn->session = request->session;
+    if (request->opcode == ZK_CREATE_SESSION) {
+        zk_session_track(leader, request->session, request->timeout_ms);
+        request->session->owner[leader->index] = from;
+        return txn;
+    }
+    if (!request->late || !leader->sim->config.ensemble.ignores_moves)
+        error = zk_session_check(leader, request->session, from);
+    if (request->opcode == HF_ZK_CLOSE_SESSION) {
+        close_proposed(leader, request->session, zxid);
+        close_session(leader, request->session, leader->replica.root, zxid);
+        request->session->closing[leader->index] = true;
+    } else if (request->opcode == HF_ZK_MULTI) {
+        multi(leader, txn, &body, error, zxid);
+    } else if (error != 0) {
+        fail(txn, error);
+    } else {
+        read_op(&body, request->opcode, &op);
+        if (request->opcode != HF_ZK_DELETE && denies(leader->sim))
+            fail(txn, HF_ZK_NO_AUTH);
+        else
+            apply_op(leader, txn, &op, zxid);
+    }
+    return txn;
+}
+
+/* -------------------------------------------------------------- commands -- */
+
+static bool has_ticket(const char *path, const struct hf_ticket_id *ticket)
+{
+    const char *name = strrchr(path, '/') + 1;
+    struct hf_zk_node node;
+
+    return (hf_zk_node_parse(name, strlen(name), &node) ||
+            hf_zk_permit_parse(name, strlen(name), &node)) &&
+           hf_ticket_id_equal(&node.id, ticket);
+}
+
+static const char *path_below(const struct zk_node *node,
+                              const struct hf_ticket_id *ticket)
+{
+    for (const struct zk_node *c = node->first; c != NULL; c = c->next) {
+        const char *path =
+            has_ticket(c->path, ticket) ? c->path : path_below(c, ticket);
+
+        if (path != NULL)
+            return path;
+    }
+    return NULL;
+}
+
+/* The path of the node with that ticket, decided on or committed. */
+static const char *path_with(const struct zk_server *leader,
+                             const struct hf_ticket_id *ticket)
+{
+    for (const struct zk_change_record *c = leader->changes; c != NULL;
+         c = c->next) {
+        if (c->exists && has_ticket(c->path, ticket))
+            return c->path;
+    }
+    return path_below(leader->replica.root, ticket);
+}
+
+struct zk_txn *zk_prepare_command(struct zk_server *leader,
+                                  struct zk_command *command, int64_t zxid)
+{
+    struct zk_txn *txn = txn_new(leader->sim, command->opcode);
+    const char *path = command->path;
+    struct op op = {.opcode = command->opcode, .version = -1};
+
+    txn->zxid = zxid;
+    txn->session = command->session;
+    txn->command = command;
+    if (command->opcode == HF_ZK_CLOSE_SESSION) {
+        close_proposed(leader, command->session, zxid);
+        close_session(leader, command->session, leader->replica.root, zxid);
+        command->session->closing[leader->index] = true;
+        return txn;
+    }
+    if (command->by_ticket)
+        path = path_with(leader, &command->ticket);
+    if (path == NULL) {
+        fail(txn, HF_ZK_NO_NODE);
+        return txn;
+    }
+    snprintf(op.path, sizeof op.path, "%s", path);
+    if (command->opcode == HF_ZK_CREATE && command->session != NULL)
+        op.flags = command->sequential ? HF_ZK_EPHEMERAL_SEQUENTIAL : 1;
+    op.data.bytes = "foreign";
+    op.data.count =
+        command->session != NULL || command->opcode == HF_ZK_SET_DATA ? 7 : 0;
+    apply_op(leader, txn, &op, zxid);
+    return txn;
+}

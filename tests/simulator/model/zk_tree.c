@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulator/model/zk_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- nodes -- */
+
+static struct zk_node *node_new(struct hf_sim *sim)
+{
+    struct zk_node *node = sim->zk->spare_nodes;
+
+    if (node == NULL)
+        return sim_alloc(sim, sizeof *node);
+    sim->zk->spare_nodes = node->next;
+    *node = (struct zk_node){0};
+    return node;
+}
+
+static void node_free(struct hf_sim *sim, struct zk_node *node)
+{
+    node->next = sim->zk->spare_nodes;
+    sim->zk->spare_nodes = node;
+}
+
+void zk_replica_init(struct zk_replica *replica, struct hf_sim *sim,
+                     struct zk_server *server, unsigned index)
+{
+    *replica =
+        (struct zk_replica){.sim = sim, .server = server, .index = index};
+    replica->root = node_new(sim);
+    replica->root->path = "/";
+    replica->root->name = "";
+}
+
+int64_t zk_replica_zxid(const struct zk_replica *replica)
+{
+    return replica->applied == NULL ? 0 : replica->applied->zxid;
+}
+
+size_t zk_parent_bytes(const char *path)
+{
+    const char *last = strrchr(path, '/');
+
+    assert(last != NULL);
+    return (size_t)(last - path);
+}
+
+static struct zk_node *child_of(const struct zk_node *node, const char *name,
+                                size_t bytes)
+{
+    struct zk_node *child = node->first;
+
+    while (child != NULL && (strncmp(child->name, name, bytes) != 0 ||
+                             child->name[bytes] != '\0'))
+        child = child->next;
+    return child;
+}
+
+/* The node at the first ${bytes} of ${path}. */
+static struct zk_node *find(const struct zk_replica *replica, const char *path,
+                            size_t bytes)
+{
+    struct zk_node *node = replica->root;
+    size_t at = 1;
+
+    while (at < bytes && node != NULL) {
+        size_t length = 0;
+
+        while (at + length < bytes && path[at + length] != '/')
+            length++;
+        node = child_of(node, path + at, length);
+        at += length + 1;
+    }
+    return node;
+}
+
+struct zk_node *zk_find(const struct zk_replica *replica, const char *path)
+{
+    return find(replica, path, strlen(path));
+}
+
+void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
+{
+    /* Clients are shown creations and deletions together. */
+    uint32_t both = 2 * (uint32_t)node->cversion - (uint32_t)node->children;
+
+    hf_jute_put_long(out, node->czxid);
+    hf_jute_put_long(out, node->mzxid);
+    hf_jute_put_long(out, 0); /* ctime and mtime: there is no wall clock */
+    hf_jute_put_long(out, 0);
+    hf_jute_put_int(out, node->version);
+    hf_jute_put_int(out, (int32_t)both);
+    hf_jute_put_int(out, 0);
+    /* Nor does it show that a node is a container. */
+    hf_jute_put_long(out, node->owner == NULL ? 0 : node->owner->id);
+    hf_jute_put_int(out, (int32_t)node->bytes);
+    hf_jute_put_int(out, node->children);
+    hf_jute_put_long(out, node->pzxid);
+}
+
+/* --------------------------------------------------------- transactions -- */
+
+static void fire(struct zk_replica *replica, const char *path, bool child,
+                 int32_t type)
+{
+    if (replica->server != NULL)
+        zk_watches_fire(replica->server, path, child, type);
+}
+
+static void fire_parent(struct zk_replica *replica, const char *path)
+{
+    char parent[2048];
+    size_t bytes = zk_parent_bytes(path);
+
+    if (replica->server == NULL || replica->server->watches == NULL)
+        return;
+    assert(bytes + 2 < sizeof parent);
+    memcpy(parent, path, bytes == 0 ? 1 : bytes);
+    parent[bytes == 0 ? 1 : bytes] = '\0';
+    zk_watches_fire(replica->server, parent, true, HF_ZK_NODE_CHILDREN_CHANGED);
+}
+
+static void create(struct zk_replica *replica, const struct zk_txn *txn,
+                   int64_t zxid)
+{
+    size_t bytes = zk_parent_bytes(txn->path);
+    struct zk_node *parent = find(replica, txn->path, bytes);
+    struct zk_node *node = node_new(replica->sim);
+
+    assert(parent != NULL);
+    node->path = txn->path;
+    node->name = txn->path + bytes + 1;
+    node->data = txn->data;
+    node->bytes = txn->bytes;
+    node->czxid = node->mzxid = node->pzxid = zxid;
+    node->owner = txn->ephemeral ? txn->session : NULL;
+    node->container = txn->container;
+    node->parent = parent;
+    node->next = parent->first;
+    parent->first = node;
+    parent->children++;
+    /* Applied only when it is larger: at the end of its range it sticks. */
+    if (txn->parent_cversion > parent->cversion) {
+        parent->cversion = txn->parent_cversion;
+        parent->pzxid = zxid;
+    }
+    if (replica->server == NULL)
+        zk_committed_create(replica->sim, node, txn->next);
+    fire(replica, txn->path, false, HF_ZK_NODE_CREATED);
+    fire_parent(replica, txn->path);
+}
+
+static void delete_node(struct zk_replica *replica, struct zk_node *node,
+                        int64_t zxid)
+{
+    struct zk_node *parent = node->parent;
+    struct zk_node **at = &parent->first;
+
+    assert(node->first == NULL);
+    while (*at != node)
+        at = &(*at)->next;
+    *at = node->next;
+    parent->children--;
+    parent->pzxid = zxid;
+    if (replica->server == NULL)
+        zk_committed_delete(replica->sim, node);
+    fire(replica, node->path, false, HF_ZK_NODE_DELETED);
+    fire(replica, node->path, true, HF_ZK_NODE_DELETED);
+    fire_parent(replica, node->path);
+    node_free(replica->sim, node);
+}
+
+static void delete_owned(struct zk_replica *replica, struct zk_node *node,
+                         const struct zk_session *owner, int64_t zxid)
+{
+    struct zk_node *next;
+
+    for (struct zk_node *child = node->first; child != NULL; child = next) {
+        next = child->next;
+        delete_owned(replica, child, owner, zxid);
+    }
+    if (node->owner == owner)
+        delete_node(replica, node, zxid);
+}
+
+static void set_data(struct zk_replica *replica, const struct zk_txn *txn,
+                     int64_t zxid)
+{
+    struct zk_node *node = zk_find(replica, txn->path);
+
+    assert(node != NULL);
+    node->data = txn->data;
+    node->bytes = txn->bytes;
+    node->version = txn->version;
+    node->mzxid = zxid;
+    if (replica->server == NULL)
+        zk_committed_write(replica->sim, node);
+    fire(replica, txn->path, false, HF_ZK_NODE_DATA_CHANGED);
+}
+
+static void carry_out(struct zk_replica *replica, const struct zk_txn *txn,
+                      int64_t zxid)
+{
+    struct zk_node *node;
+
+    switch (txn->opcode) {
+    case ZK_CREATE_SESSION:
+        txn->session->known[replica->index] = true;
+        break;
+    case HF_ZK_CLOSE_SESSION:
+        txn->session->known[replica->index] = false;
+        delete_owned(replica, replica->root, txn->session, zxid);
+        break;
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+        create(replica, txn, zxid);
+        break;
+    case HF_ZK_DELETE:
+    case ZK_DELETE_CONTAINER:
+        node = zk_find(replica, txn->path);
+        assert(node != NULL);
+        delete_node(replica, node, zxid);
+        break;
+    case HF_ZK_SET_DATA:
+        set_data(replica, txn, zxid);
+        break;
+    case HF_ZK_MULTI:
+        for (const struct zk_txn *p = txn->parts; p != NULL; p = p->next)
+            carry_out(replica, p, zxid);
+        break;
+    default:
+        break; /* CHECK, and errors */
+    }
+}
+
+void zk_catch_up(struct zk_replica *replica, struct zk_txn *txn)
+{
+    struct zk_txn *next = NULL;
+
+    for (struct zk_txn *t = txn; t != replica->applied; t = t->previous) {
+        assert(t != NULL && t->zxid > zk_replica_zxid(replica));
+        t->following = next;
+        next = t;
+    }
+    while (next != NULL) {
+        replica->applied = next;
+        carry_out(replica, next, next->zxid);
+        if (replica->server == NULL)
+            zk_committed_end(replica->sim);
+        if (replica->server == NULL && next->command != NULL)
+            next->command->done = true;
+        next = next == txn ? NULL : next->following;
+    }
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulator/random/seeds.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "simulator/random/double_barrier.h"
+#include "simulator/random/shrink.h"
+
+#define JOBS_MAX 64
+
+static struct cluster cluster; /* too large for a stack */
+
+static const char *mutant; /* NULL: this is the simulator as it is */
+static void (*line)(void *arg, const char *text);
+static bool lines_brief;
+
+static void print(void *arg, const char *text)
+{
+    (void)arg;
+    puts(text);
+    fflush(stdout); /* an assertion may end the next step */
+}
+
+void seeds_set_verbose(bool brief)
+{
+    line = print;
+    lines_brief = brief;
+}
+
+void seeds_set_mutant(const char *name)
+{
+    mutant = name;
+}
+
+void seeds_print_command(struct seeds_kind kind, uint64_t seed)
+{
+    static const char *const words[] = {
+        [ENGINE_PLAIN] = "",
+        [ENGINE_ZOOKEEPER] = " --engine zk",
+        [ENGINE_LEASED] = " --engine leased",
+    };
+
+    printf("./dev sim%s%s%s%s --seed %" PRIu64,
+           mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant,
+           kind.double_barrier ? " --rounds" : "", words[kind.engine], seed);
+}
+
+void seeds_print(const struct seeds_report *report)
+{
+    printf("seed %" PRIu64 ": ", report->seed);
+    if (report->broken > 0)
+        printf("invariant %d broken: ", report->broken);
+    if (report->broken != 0)
+        puts(report->message);
+    else if (report->range.kind.double_barrier)
+        printf("fine, %" PRIu64 " rounds\n", report->rounds);
+    else
+        printf("fine, %" PRIu64 " steps\n", report->steps);
+}
+
+bool seeds_same_failure(const struct seeds_report *a,
+                        const struct seeds_report *b)
+{
+    return a->broken != 0 && a->broken == b->broken && a->check == b->check &&
+           (a->broken > 0 || strcmp(a->message, b->message) == 0);
+}
+
+/* ------------------------------------------------------------- processes -- */
+
+struct seeds_report *seeds_map_reports(void)
+{
+    void *memory =
+        mmap(NULL, JOBS_MAX * sizeof(struct seeds_report),
+             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        perror("holdfast-sim: mmap");
+        exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
+static void run_double_barrier(struct seeds_report *report)
+{
+    struct double_barrier_result end;
+
+    if (!double_barrier_run_seed(report->seed, report->range.kind.engine, line,
+                                 &end))
+        snprintf(report->message, sizeof report->message, "%s", end.message);
+    report->broken = end.broken;
+    report->check = end.message;
+    report->rounds += end.rounds;
+}
+
+static void run_cluster(struct seeds_report *report)
+{
+    random_run(&cluster, report->seed, report->range.kind.engine, line,
+               lines_brief);
+    report->broken = cluster.broken;
+    report->check = cluster.check;
+    memcpy(report->message, cluster.message, sizeof report->message);
+    report->steps += cluster.steps;
+    report->grants += cluster.grants;
+    report->losses += cluster.losses;
+    cluster_free(&cluster);
+}
+
+/* Live through every .stride-th seed until one breaks. */
+void seeds_run_range(struct seeds_report *report)
+{
+    const struct seeds_range *range = &report->range;
+
+    for (uint64_t i = 0; i < range->count && report->broken == 0;
+         i += range->stride) {
+        report->seed = range->first + i;
+        if (range->kind.double_barrier)
+            run_double_barrier(report);
+        else
+            run_cluster(report);
+        report->done++;
+    }
+}
+
+pid_t seeds_fork(struct seeds_report *report, const struct seeds_range *range,
+                 void (*work)(struct seeds_report *report))
+{
+    pid_t child;
+
+    memset(report, 0, sizeof *report);
+    report->range = *range;
+    fflush(NULL);
+    child = fork();
+    if (child < 0) {
+        perror("holdfast-sim: fork");
+        exit(EXIT_FAILURE);
+    }
+    if (child > 0)
+        return child;
+    work(report);
+    _exit(EXIT_SUCCESS);
+}
+
+void seeds_wait(pid_t child, struct seeds_report *report)
+{
+    int status = 0;
+
+    if (waitpid(child, &status, 0) < 0) {
+        perror("holdfast-sim: waitpid");
+        exit(EXIT_FAILURE);
+    }
+    if (report->broken == 0 &&
+        !(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS)) {
+        report->broken = -1;
+        snprintf(report->message, sizeof report->message, "%s %d%s",
+                 WIFSIGNALED(status) ? "died of signal" : "exited with",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                 WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT
+                     ? ": an assertion of the core"
+                     : "");
+    }
+}
+
+/* What the child works on that nobody hears; set before it is started. */
+static struct {
+    void (*work)(struct seeds_report *report);
+    int output_fd; /* what it says goes there */
+} silent;
+
+static void run_hushed(struct seeds_report *report)
+{
+    dup2(silent.output_fd, STDERR_FILENO);
+    dup2(silent.output_fd, STDOUT_FILENO);
+    silent.work(report);
+    fflush(stdout);
+}
+
+static void read_assertion(struct seeds_report *report)
+{
+    char text[1024];
+    ssize_t got = pread(silent.output_fd, text, sizeof text - 1, 0);
+    const char *from;
+
+    text[got < 0 ? 0 : got] = '\0';
+    if ((from = strstr(text, "Assertion ")) != NULL)
+        snprintf(report->message, sizeof report->message,
+                 "the code's own: %.*s", (int)strcspn(from, "\n"), from);
+}
+
+void seeds_run_silent(struct seeds_report *report,
+                      const struct seeds_range *range,
+                      void (*work)(struct seeds_report *report))
+{
+    silent.work = work;
+    silent.output_fd = memfd_create("told", MFD_CLOEXEC);
+    if (silent.output_fd < 0) {
+        perror("holdfast-sim: memfd_create");
+        exit(EXIT_FAILURE);
+    }
+    seeds_wait(seeds_fork(report, range, run_hushed), report);
+    if (report->broken < 0)
+        read_assertion(report);
+    close(silent.output_fd);
+}
+
+/* ----------------------------------------------------------------- whole -- */
+
+int seeds_trace(struct seeds_kind kind, uint64_t seed)
+{
+    struct seeds_report report = {.range = {kind, seed, 1, 1}};
+
+    seeds_set_verbose(false);
+    seeds_run_range(&report);
+    seeds_print(&report);
+    return report.broken == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Say what broke, and the whole of the first. */
+static void print_broken(const struct seeds_report *reports, unsigned jobs,
+                         bool shrinks)
+{
+    const struct seeds_report *first = NULL;
+
+    for (unsigned i = 0; i < jobs; i++) {
+        if (reports[i].broken == 0)
+            continue;
+        seeds_print(&reports[i]);
+        if (first == NULL || reports[i].seed < first->seed)
+            first = &reports[i];
+    }
+    if (first == NULL)
+        return;
+    printf("replay: ");
+    seeds_print_command(first->range.kind, first->seed);
+    puts(" --trace");
+    if (shrinks)
+        shrink_seed(first->range.kind, first->seed);
+}
+
+/* Where nothing was granted, or no round was ended, every invariant holds, and
+ * that shows nothing.  One cluster by itself may be so. */
+static bool nothing_happened(const struct seeds_report *sum)
+{
+    return sum->done != 1 &&
+           (sum->range.kind.double_barrier ? sum->rounds : sum->grants) == 0;
+}
+
+static const char *verdict(const struct seeds_report *sum)
+{
+    if (sum->broken != 0)
+        return "BROKEN";
+    return nothing_happened(sum) ? "NOTHING HAPPENED: live through more worlds"
+                                 : "every invariant held";
+}
+
+static void print_sum(const struct seeds_report *sum)
+{
+    printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
+    if (sum->range.kind.double_barrier)
+        printf("%" PRIu64 " rounds: ", sum->rounds);
+    else
+        printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
+               " of them lost: ",
+               sum->steps, sum->grants, sum->losses);
+    puts(verdict(sum));
+}
+
+int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
+              unsigned jobs, bool shrinks)
+{
+    struct seeds_report *reports = seeds_map_reports();
+    pid_t children[JOBS_MAX];
+    struct seeds_report sum = {.range = {.kind = kind, .first = first}};
+
+    for (unsigned i = 0; i < jobs; i++) {
+        struct seeds_range range = {kind, first + i, count > i ? count - i : 0,
+                                    jobs};
+
+        children[i] = seeds_fork(&reports[i], &range, seeds_run_range);
+    }
+    for (unsigned i = 0; i < jobs; i++) {
+        seeds_wait(children[i], &reports[i]);
+        sum.done += reports[i].done;
+        sum.steps += reports[i].steps;
+        sum.rounds += reports[i].rounds;
+        sum.grants += reports[i].grants;
+        sum.losses += reports[i].losses;
+        sum.broken |= reports[i].broken;
+    }
+    print_broken(reports, jobs, shrinks);
+    print_sum(&sum);
+    return sum.broken == 0 && !nothing_happened(&sum) ? EXIT_SUCCESS
+                                                      : EXIT_FAILURE;
+}
+
+int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks)
+{
+    /* So that each has its share of the time, and rounds, which are long, of
+     * the worlds. */
+    static const struct {
+        const char *name;
+        struct seeds_kind kind;
+        unsigned percent;
+    } shares[] = {
+        {"plain", {ENGINE_PLAIN, false}, 40},
+        {"zk", {ENGINE_ZOOKEEPER, false}, 38},
+        {"leased", {ENGINE_LEASED, false}, 18},
+        {"rounds", {ENGINE_PLAIN, true}, 2},
+        {"zk rounds", {ENGINE_ZOOKEEPER, true}, 1},
+        {"leased rounds", {ENGINE_LEASED, true}, 1},
+    };
+    int worst = EXIT_SUCCESS;
+
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        uint64_t share = (count * shares[i].percent + 99) / 100;
+
+        printf("%s: ", shares[i].name);
+        fflush(stdout);
+        if (seeds_run(shares[i].kind, first, share, jobs, shrinks) !=
+            EXIT_SUCCESS)
+            worst = EXIT_FAILURE;
+    }
+    return worst;
+}

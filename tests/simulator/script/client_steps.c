@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What clients do in a story, and what befalls them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/cluster/barrier.h"
+#include "simulator/cluster/operation.h"
+#include "simulator/model/zk_faults.h"
+#include "simulator/script/script.h"
+
+/* ---------------------------------------------------------------- users -- */
+
+static struct attempt *attempt_of(struct script *script, struct client *client,
+                                  const char *name)
+{
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (name != NULL && strcmp(a->name, name) == 0)
+            return a;
+    }
+    script_error(script, "no such attempt", name == NULL ? "" : name);
+    return NULL;
+}
+
+/* permits PLACE N/M */
+static void want_permits(struct script *script, struct client *client,
+                         const char *lock, const char *permits, bool only_try,
+                         uint64_t wait_ms)
+{
+    struct lock_spec lock_spec = {.kind = HF_TICKET_LEASE};
+    unsigned limit;
+
+    if (permits == NULL ||
+        sscanf(permits, "%" SCNu32 "/%u", &lock_spec.weight, &limit) != 2) {
+        script_error(script, "expected", "want permits PLACE N/M [try|MS]");
+        return;
+    }
+    lock_spec.lock = cluster_semaphore(script->cluster, lock, limit);
+    cluster_want_all(client, &lock_spec, 1, only_try, wait_ms, 0, 0, false);
+}
+
+/* all PLACE,PLACE...: mutexes, in the order of their names */
+static void want_all(struct script *script, struct client *client, char *locks,
+                     bool only_try, uint64_t wait_ms)
+{
+    struct lock_spec specs[ATTEMPT_ITEMS_MAX];
+    unsigned count = 0;
+    char *rest = NULL;
+
+    for (char *name = strtok_r(locks, ",", &rest);
+         name != NULL && count < ATTEMPT_ITEMS_MAX;
+         name = strtok_r(NULL, ",", &rest))
+        specs[count++] = (struct lock_spec){
+            .lock = cluster_lock(script->cluster, name, false),
+            .kind = HF_TICKET_MUTEX,
+            .weight = 1};
+    cluster_want_all(client, specs, count, only_try, wait_ms, 0, 0, false);
+}
+
+/* want mutex|read|write|election|shared PLACE [try|WAIT_MS], want permits PLACE
+ * N/M [...], want all PLACE,PLACE [...]; shared: a mutex, with the client's
+ * others that are */
+static void want(struct script *script, struct client *client, char **words)
+{
+    enum hf_ticket_kind kind = HF_TICKET_MUTEX;
+    bool permits = words[0] != NULL && strcmp(words[0], "permits") == 0;
+    const char *wait = words[1] == NULL ? NULL : words[permits ? 3 : 2];
+    bool only_try = wait != NULL && strcmp(wait, "try") == 0;
+    uint64_t wait_ms = HF_FOREVER;
+
+    if (words[0] == NULL || words[1] == NULL) {
+        script_error(script, "expected",
+                     "want mutex|read|write|election|shared PLACE [try|MS]");
+        return;
+    }
+    if (strcmp(words[0], "read") == 0)
+        kind = HF_TICKET_READ;
+    else if (strcmp(words[0], "write") == 0)
+        kind = HF_TICKET_WRITE;
+    else if (strcmp(words[0], "election") == 0)
+        kind = HF_TICKET_ELECTION;
+    if (wait != NULL && !only_try)
+        wait_ms = strtoull(wait, NULL, 10);
+    if (permits) {
+        want_permits(script, client, words[1], words[2], only_try, wait_ms);
+        return;
+    }
+    if (strcmp(words[0], "shared") == 0) {
+        cluster_want_shared(client,
+                            cluster_lock(script->cluster, words[1], false),
+                            only_try, wait_ms);
+        return;
+    }
+    if (strcmp(words[0], "all") == 0) {
+        want_all(script, client, words[1], only_try, wait_ms);
+        return;
+    }
+    cluster_want(
+        client,
+        cluster_lock(script->cluster, words[1],
+                     kind == HF_TICKET_READ || kind == HF_TICKET_WRITE),
+        kind, only_try, wait_ms, 0, 0, false);
+}
+
+static void release(struct script *script, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(script, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    if (!attempt->granted || attempt->release_called)
+        script_error(script, "there is no grant to release", words[0]);
+    else
+        cluster_release(attempt);
+}
+
+static void check(struct script *script, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(script, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    if (!attempt->granted || attempt->lost || attempt->release_called)
+        script_error(script, "there is no grant to check", words[0]);
+    else
+        cluster_check(attempt);
+}
+
+static void downgrade(struct script *script, struct client *client,
+                      char **words)
+{
+    struct attempt *attempt = attempt_of(script, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    if (!attempt->granted || attempt->lost || attempt->release_called ||
+        attempt->a.kind != HF_TICKET_WRITE)
+        script_error(script, "there is no writer's grant to downgrade",
+                     words[0]);
+    else
+        cluster_downgrade(attempt);
+}
+
+static void cancel(struct script *script, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(script, client, words[0]);
+
+    if (attempt != NULL)
+        cluster_cancel(attempt);
+}
+
+/* evict ATTEMPT [N]: the ticket that it enqueued last, or that of its Nth place
+ */
+static void evict(struct script *script, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(script, client, words[0]);
+    unsigned number =
+        words[1] != NULL ? (unsigned)strtoul(words[1], NULL, 10) : 0;
+
+    if (attempt != NULL &&
+        !(words[1] != NULL ? cluster_evict_item(attempt, number)
+                           : cluster_evict(attempt)))
+        script_error(script, "it has no ticket", words[0]);
+}
+
+/* Whosever it is. */
+static struct attempt *any_attempt(struct script *script, const char *name)
+{
+    for (unsigned i = 0; i < script->cluster->client_count; i++) {
+        for (struct attempt *a = script->cluster->clients[i].attempts;
+             a != NULL; a = a->next) {
+            if (name != NULL && strcmp(a->name, name) == 0)
+                return a;
+        }
+    }
+    script_error(script, "no such attempt", name == NULL ? "" : name);
+    return NULL;
+}
+
+static uint64_t wait_of(const char *word)
+{
+    return word == NULL ? HF_FOREVER : strtoull(word, NULL, 10);
+}
+
+/* look PLACE [WAIT_MS]; expel and ask ATTEMPT [WAIT_MS], anybody's: what an
+ * eviction and a request to let go are, coming from another client. */
+static void do_look(struct script *script, struct client *client, char **words)
+{
+    if (words[0] == NULL)
+        script_error(script, "expected", "look PLACE [MS]");
+    else
+        operation_list(client, cluster_lock(script->cluster, words[0], false),
+                       wait_of(words[1]));
+}
+
+static void evict_by_client(struct script *script, struct client *client,
+                            char **words)
+{
+    struct attempt *attempt = any_attempt(script, words[0]);
+
+    if (attempt != NULL)
+        operation_evict(client, attempt, wait_of(words[1]));
+}
+
+static void ask(struct script *script, struct client *client, char **words)
+{
+    struct attempt *attempt = any_attempt(script, words[0]);
+
+    if (attempt != NULL)
+        operation_revoke(client, attempt, wait_of(words[1]));
+}
+
+/* raise, lower and wait GATE [WAIT_MS]; a wait of 0 is a try. */
+static struct barrier *barrier_of(struct script *script, char **words)
+{
+    if (words[0] == NULL)
+        script_error(script, "expected", "raise, lower or wait, GATE [MS]");
+    return barrier_named(script->cluster, words[0] == NULL ? "" : words[0]);
+}
+
+static void do_raise(struct script *script, struct client *client, char **words)
+{
+    operation_set_barrier(client, barrier_of(script, words), true,
+                          wait_of(words[1]));
+}
+
+static void do_lower(struct script *script, struct client *client, char **words)
+{
+    operation_set_barrier(client, barrier_of(script, words), false,
+                          wait_of(words[1]));
+}
+
+static void do_wait(struct script *script, struct client *client, char **words)
+{
+    (void)operation_wait(client, barrier_of(script, words), wait_of(words[1]));
+}
+
+static void do_close(struct script *script, struct client *client, char **words)
+{
+    (void)script;
+    (void)words;
+    cluster_close(client);
+}
+
+/* ---------------------------------------------------------------- faults -- */
+
+static void crash(struct script *script, struct client *client, char **words)
+{
+    (void)script;
+    (void)words;
+    cluster_crash(client);
+}
+
+static void freeze(struct script *script, struct client *client, char **words)
+{
+    (void)script;
+    (void)words;
+    cluster_freeze(client, true);
+}
+
+static void thaw(struct script *script, struct client *client, char **words)
+{
+    (void)script;
+    (void)words;
+    cluster_freeze(client, false);
+}
+
+static void kill_session(struct script *script, struct client *client,
+                         char **words)
+{
+    (void)script;
+    (void)words;
+    cluster_kill_session(client);
+}
+
+static void cut(struct script *script, struct client *client, char **words)
+{
+    cluster_trace(script->cluster, client->name, "link cut%s%s",
+                  words[0] == NULL ? "" : " ",
+                  words[0] == NULL ? "" : words[0]);
+    hf_sim_set_link(client->engine,
+                    words[0] != NULL && strcmp(words[0], "in") == 0,
+                    words[0] != NULL && strcmp(words[0], "out") == 0);
+}
+
+static void mend(struct script *script, struct client *client, char **words)
+{
+    (void)words;
+    cluster_trace(script->cluster, client->name, "link mended");
+    hf_sim_set_link(client->engine, true, true);
+}
+
+static void reset(struct script *script, struct client *client, char **words)
+{
+    (void)words;
+    cluster_trace(script->cluster, client->name, "link breaks");
+    hf_sim_reset_connection(client->engine);
+}
+
+static void stall(struct script *script, struct client *client, char **words)
+{
+    (void)words;
+    cluster_trace(script->cluster, client->name, "follower cut off");
+    hf_sim_set_stalled(client->engine, false, false);
+}
+
+static void unstall(struct script *script, struct client *client, char **words)
+{
+    (void)words;
+    cluster_trace(script->cluster, client->name, "follower back");
+    hf_sim_set_stalled(client->engine, true, true);
+}
+
+/* ------------------------------------------------------------- ensembles -- */
+
+/* only s1: no other server takes its connections. */
+static void only(struct script *script, struct client *client, char **words)
+{
+    if (words[0] == NULL || words[0][0] != 's')
+        script_error(script, "expected", "only SERVER");
+    else
+        hf_sim_client_use_only(client->engine, atoi(words[0] + 1) - 1);
+}
+
+static void reset_after_event(struct script *script, struct client *client,
+                              char **words)
+{
+    (void)words;
+    cluster_trace(script->cluster, client->name,
+                  "link breaks behind the next event");
+    hf_sim_reset_after_event(client->engine);
+}
+
+static void rewrite(struct script *script, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(script, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    cluster_trace(script->cluster, client->name, "%s is written to",
+                  attempt->name);
+    hf_sim_other_client_write(script->cluster->sim, &attempt->id);
+}
+
+/* Somebody else puts a node with the name of its ticket into the queue. */
+static void duplicate_id(struct script *script, struct client *client,
+                         char **words)
+{
+    struct attempt *attempt = attempt_of(script, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    cluster_trace(script->cluster, "other", "takes the name of %s",
+                  attempt->name);
+    hf_sim_other_client_enqueue(script->cluster->sim, attempt->lock->name,
+                                attempt->a.kind, &attempt->id, NULL);
+}
+
+/* ---------------------------------------------------------------- table -- */
+
+static const struct {
+    const char *name;
+    void (*fn)(struct script *script, struct client *client, char **words);
+} steps[] = {
+    {"want", want},
+    {"release", release},
+    {"cancel", cancel},
+    {"evict", evict},
+    {"close", do_close},
+    {"crash", crash},
+    {"freeze", freeze},
+    {"thaw", thaw},
+    {"kill", kill_session},
+    {"cut", cut},
+    {"mend", mend},
+    {"break", reset},
+    {"stall", stall},
+    {"unstall", unstall},
+    {"only", only},
+    {"write", rewrite},
+    {"impostor", duplicate_id},
+    {"downgrade", downgrade},
+    {"look", do_look},
+    {"expel", evict_by_client},
+    {"ask", ask},
+    {"raise", do_raise},
+    {"lower", do_lower},
+    {"wait", do_wait},
+    {"tear", reset_after_event},
+    {"check", check},
+};
+
+bool client_step(struct script *script, struct client *client, char **words)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (strcmp(steps[i].name, words[0]) == 0) {
+            steps[i].fn(script, client, words + 1);
+            return true;
+        }
+    }
+    return false;
+}

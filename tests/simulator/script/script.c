@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stories: who does what when, and the transcript that is expected of it.
+ *
+ *     # Why it matters, in a line or two.
+ *     cluster timeout=3000 clients=2
+ *        0      a  want mutex one
+ *       50      a  release m1
+ *      100      -  end
+ *     expect
+ *          2.000  a       m1 GRANTED token=5 safe-until=3970
+ *
+ * Words of a cluster: timeout= least= (ms), delay= (us, one way), clients=,
+ * late= (in a million), plain (an engine without traits), suspends (losses are
+ * told at SUSPENDED).  With servers= the
+ * cluster is an ensemble for the client of ZooKeeper, and there are also: tick=
+ * limit= (of ticks) containers= floor= (ms), lag= (us), window= (calls under
+ * way), known (the tick), strict, old, split, moved, unmoved, zxid, and unsafe:
+ * an invariant will break.  Servers are called s1, s2 and so on; the last one
+ * leads first.
+ * Attempts are called by kind and number, in the order they are wanted.  A
+ * client's clock shows 1000 at the start.  Verbs stand in the table of verb.c,
+ * what servers and others do in deed.c.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/script/script.h"
+
+#include "simulator/model/zk_faults.h"
+
+#define SCRIPT_BYTES ((size_t)64 * 1024)
+#define WORDS_MAX 8
+#define END_US_MAX ((uint64_t)600 * 1000 * 1000)
+
+void script_error(struct script *script, const char *what, const char *word)
+{
+    fprintf(stderr, "%s:%u: %s: \"%s\"\n", script->path, script->row, what,
+            word);
+    script->wrong = true;
+}
+
+static void collect(void *arg, const char *line)
+{
+    struct script *script = arg;
+    size_t bytes = strlen(line);
+
+    if (script->got_bytes + bytes + 2 > SCRIPT_BYTES) {
+        script_error(script, "the transcript is too long at", line);
+        return;
+    }
+    memcpy(script->got + script->got_bytes, line, bytes);
+    script->got_bytes += bytes;
+    script->got[script->got_bytes++] = '\n';
+    script->got[script->got_bytes] = '\0';
+}
+
+/* ------------------------------------------------------------------ rows -- */
+
+static uint64_t number_after(const char *word, const char *key, uint64_t old)
+{
+    size_t bytes = strlen(key);
+
+    if (strncmp(word, key, bytes) != 0)
+        return old;
+    return strtoull(word + bytes, NULL, 10);
+}
+
+static void ensemble_option(struct hf_sim_config *config, const char *word)
+{
+    struct hf_sim_ensemble *e = &config->ensemble;
+
+    e->servers = (unsigned)number_after(word, "servers=", e->servers);
+    e->tick_ms = number_after(word, "tick=", e->tick_ms);
+    e->sync_limit = (unsigned)number_after(word, "limit=", e->sync_limit);
+    e->container_check_ms =
+        number_after(word, "containers=", e->container_check_ms);
+    e->lag_max_us = (uint32_t)number_after(word, "lag=", e->lag_max_us);
+    e->timeout_floor_ms = number_after(word, "floor=", e->timeout_floor_ms);
+    e->window = (unsigned)number_after(word, "window=", e->window);
+    e->tick_known |= strcmp(word, "known") == 0;
+    e->strict_proof |= strcmp(word, "strict") == 0;
+    e->lazy_proof |= strcmp(word, "lazy") == 0;
+    e->lacks_containers |= strcmp(word, "old") == 0;
+    e->splits_bytes |= strcmp(word, "split") == 0;
+    e->answers_moved |= strcmp(word, "moved") == 0;
+    e->event_zxid |= strcmp(word, "zxid") == 0;
+    e->ignores_moves |= strcmp(word, "unmoved") == 0;
+}
+
+/* cluster KEY=NUMBER... */
+static void make_cluster(struct script *script, char **words)
+{
+    struct hf_sim_config config = hf_sim_config_zookeeper(1);
+    enum hf_loss_at loss_at = HF_LOSS_AT_LOST;
+    uint64_t clients = 2;
+
+    config.ensemble.servers = 0;
+    for (; *words != NULL; words++) {
+        config.timeout_ms = number_after(*words, "timeout=", config.timeout_ms);
+        config.least_timeout_ms =
+            number_after(*words, "timeout=", config.least_timeout_ms);
+        config.least_timeout_ms =
+            number_after(*words, "least=", config.least_timeout_ms);
+        config.delay_min_us = config.delay_max_us =
+            (uint32_t)number_after(*words, "delay=", config.delay_max_us);
+        config.late_chance =
+            (uint32_t)number_after(*words, "late=", config.late_chance);
+        clients = number_after(*words, "clients=", clients);
+        if (strcmp(*words, "plain") == 0)
+            config.traits = 0;
+        if (strcmp(*words, "suspends") == 0)
+            loss_at = HF_LOSS_AT_SUSPENDED;
+        script->unsafe |= strcmp(*words, "unsafe") == 0;
+        ensemble_option(&config, *words);
+    }
+    if (clients > CLUSTER_CLIENTS_MAX) {
+        script_error(script, "too many clients", "cluster");
+        clients = CLUSTER_CLIENTS_MAX;
+    }
+    cluster_init(script->cluster, &config);
+    script->cluster->loss_at = loss_at;
+    script->cluster->terse = true;
+    script->cluster->line = collect;
+    script->cluster->line_arg = script;
+    script->cluster->client_count = (unsigned)clients;
+    for (unsigned i = 0; i < clients; i++)
+        cluster_open(&script->cluster->clients[i], 1000, 0);
+}
+
+/* "12.5", in milliseconds, to microseconds. */
+static bool instant(const char *word, uint64_t *us)
+{
+    char *end;
+    double ms = strtod(word, &end);
+
+    *us = (uint64_t)(ms * 1000 + 0.5);
+    return isdigit((unsigned char)word[0]) && *end == '\0' && *us <= END_US_MAX;
+}
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void run_until(struct cluster *cluster, uint64_t us)
+{
+    hf_sim_call_at(cluster->sim, us, true, do_nothing, NULL);
+    while (hf_sim_now_us(cluster->sim) < us)
+        hf_sim_run_next(cluster->sim);
+}
+
+static void end(struct script *script)
+{
+    size_t left = 0;
+
+    for (unsigned i = 0; i < script->cluster->lock_count; i++)
+        left +=
+            hf_sim_queue(script->cluster->sim, script->cluster->locks[i].name)
+                .count;
+    if (hf_sim_server_count(script->cluster->sim) > 0)
+        cluster_trace(script->cluster, "-",
+                      "end, tickets left: %zu, nodes: %zu, watches: %zu", left,
+                      hf_sim_node_count(script->cluster->sim),
+                      hf_sim_watch_count(script->cluster->sim));
+    else
+        cluster_trace(script->cluster, "-", "end, tickets left: %zu", left);
+    script->ended = true;
+}
+
+static void run_step(struct script *script, char **words)
+{
+    uint64_t at_us;
+    struct client *client;
+
+    if (words[1] == NULL || words[2] == NULL || !instant(words[0], &at_us)) {
+        script_error(script, "expected", "TIME ACTOR VERB");
+        return;
+    }
+    run_until(script->cluster, at_us);
+    if (strcmp(words[2], "end") == 0) {
+        end(script);
+        return;
+    }
+    if (words[1][0] == 's' && isdigit((unsigned char)words[1][1])) {
+        server_step(script, atoi(words[1] + 1) - 1, words + 2);
+        return;
+    }
+    if (strcmp(words[1], "-") == 0) {
+        if (!other_client_step(script, words + 2))
+            script_error(script, "no such deed of others", words[2]);
+        return;
+    }
+    client =
+        &script->cluster->clients[(words[1][0] - 'a') % CLUSTER_CLIENTS_MAX];
+    if (words[1][0] < 'a' || !client->alive) {
+        script_error(script, "no such client", words[1]);
+        return;
+    }
+    if (!client_step(script, client, words + 2))
+        script_error(script, "no such verb", words[2]);
+}
+
+static void run_line(struct script *script, char *row)
+{
+    char *words[WORDS_MAX + 1] = {NULL};
+    char *rest = NULL;
+    char *word = strtok_r(row, " \t", &rest);
+    size_t count = 0;
+
+    for (; word != NULL && count < WORDS_MAX;
+         word = strtok_r(NULL, " \t", &rest))
+        words[count++] = word;
+    if (count == 0 || words[0][0] == '#')
+        return;
+    if (strcmp(words[0], "cluster") == 0)
+        make_cluster(script, words + 1);
+    else if (script->cluster->sim == NULL)
+        script_error(script, "expected first", "cluster");
+    else
+        run_step(script, words);
+}
+
+/* ----------------------------------------------------------------- whole -- */
+
+/* The file with a NUL behind it; NULL if it cannot be read. */
+static char *read_whole(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, SCRIPT_BYTES);
+    size_t bytes;
+
+    if (file == NULL || text == NULL) {
+        perror(path);
+        free(text);
+        if (file != NULL)
+            fclose(file);
+        return NULL;
+    }
+    bytes = fread(text, 1, SCRIPT_BYTES - 1, file);
+    text[bytes] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* Print where two transcripts part. */
+static void print_difference(const char *path, const char *want_,
+                             const char *got)
+{
+    while (*want_ != '\0' || *got != '\0') {
+        size_t want_bytes = strcspn(want_, "\n");
+        size_t got_bytes = strcspn(got, "\n");
+
+        if (want_bytes != got_bytes || memcmp(want_, got, got_bytes) != 0)
+            printf("%s:\n  expected %.*s\n  got      %.*s\n", path,
+                   (int)want_bytes, want_, (int)got_bytes, got);
+        want_ += want_bytes + (want_[want_bytes] == '\n');
+        got += got_bytes + (got[got_bytes] == '\n');
+    }
+}
+
+static bool write_down(const char *path, const char *head, size_t head_bytes,
+                       const char *got)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL) {
+        perror(path);
+        return false;
+    }
+    fprintf(file, "%.*sexpect\n%s", (int)head_bytes, head, got);
+    return fclose(file) == 0;
+}
+
+static void run_lines(struct script *script, const char *head,
+                      size_t head_bytes)
+{
+    char *copy = strndup(head, head_bytes);
+    char *rest = NULL;
+
+    if (copy == NULL)
+        abort();
+    for (char *row = strtok_r(copy, "\n", &rest); row != NULL && !script->wrong;
+         row = strtok_r(NULL, "\n", &rest)) {
+        script->row++;
+        run_line(script, row);
+    }
+    free(copy);
+    if (!script->wrong && !script->ended)
+        script_error(script, "expected at last", "TIME - end");
+}
+
+/* Does the story in ${text} go as it expects? */
+static bool run_and_compare(struct script *script, const char *text,
+                            bool update)
+{
+    const char *expect = strstr(text, "\nexpect\n");
+    size_t head_bytes =
+        expect == NULL ? strlen(text) : (size_t)(expect - text) + 1;
+
+    run_lines(script, text, head_bytes);
+    if (script->wrong)
+        return false;
+    if (script->unsafe && script->cluster->broken == 0) {
+        printf("%s: every invariant held\n%s", script->path, script->got);
+        return false;
+    }
+    if (!script->unsafe && script->cluster->broken != 0) {
+        printf("%s: invariant %d broken: %s\n%s", script->path,
+               script->cluster->broken, script->cluster->message, script->got);
+        return false;
+    }
+    if (update)
+        return write_down(script->path, text, head_bytes, script->got);
+    expect = expect == NULL ? "" : expect + strlen("\nexpect\n");
+    if (strcmp(expect, script->got) == 0)
+        return true;
+    print_difference(script->path, expect, script->got);
+    return false;
+}
+
+bool script_run(const char *path, bool update)
+{
+    static struct cluster cluster; /* too large for a stack */
+    struct script script = {.path = path, .cluster = &cluster};
+    char *text = read_whole(path);
+    bool fine = false;
+
+    script.got = calloc(1, SCRIPT_BYTES);
+    if (text != NULL && script.got != NULL)
+        fine = run_and_compare(&script, text, update);
+    if (cluster.sim != NULL)
+        cluster_free(&cluster);
+    memset(&cluster, 0, sizeof cluster); /* it points to what ends here */
+    free(text);
+    free(script.got);
+    printf("%s: %s\n", path, fine ? "as expected" : "NOT AS EXPECTED");
+    return fine;
+}
