@@ -3,13 +3,12 @@
 
 import re
 
-# Where every line that is not run has its reason; not the models of servers.
+# Where every line that is not run has its reason.
 EXPLAINED = ("src/core/", "src/engines/")
-MODELS = "src/engines/sim/"
 
 
 def needs_reason(path):
-    return path.startswith(EXPLAINED) and not path.startswith(MODELS)
+    return path.startswith(EXPLAINED)
 
 
 def inexact(text):

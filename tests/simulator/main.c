@@ -17,43 +17,44 @@
 #define MEMORY_AT_ONCE (1 << 20)
 
 static const char usage[] =
-    "usage: holdfast-sim [--rounds] [--engine zk|leased] --seeds N [--first S] "
-    "[--jobs N]\n"
-    "       holdfast-sim [--rounds] [--engine zk|leased] --seed S\n"
+    "usage: holdfast-sim [--double-barrier] [--engine zk|leased] --seeds N\n"
+    "                    [--first S] [--jobs N] [--no-shrink]\n"
+    "       holdfast-sim [--double-barrier] [--engine zk|leased] --seed S\n"
     "                    [--trace | --only N,M-O... [--without CHANCE,...]]\n"
     "       holdfast-sim --all --seeds N [--first S] [--jobs N]\n"
-    "       holdfast-sim --story FILE... [--update]\n"
-    "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
-    "       holdfast-sim --explore SCENE --choices A,B...\n"
+    "       holdfast-sim --script FILE... [--update]\n"
+    "       holdfast-sim --explore CASE|all [--depth N] [--check-reduction]\n"
+    "       holdfast-sim --explore CASE --actions A,B...\n"
     "\n"
-    "  --rounds    worlds of double barriers\n"
-    "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
-    "the\n"
-    "              plain model; leased: the client of servers that lease\n"
-    "              tickets on a model of one\n"
-    "  --seeds N   live through N worlds and check the invariants in each\n"
-    "  --all       worlds of every kind, N of them together\n"
-    "  --first S   the seed of the first of each kind (1)\n"
-    "  --jobs N    in so many processes at once (1)\n"
-    "  --seed S    live through one; --trace prints all that happens in it\n"
-    "  --only      have only those of its turns: a cluster that breaks is "
-    "made\n"
-    "              as small as that goes, and says how to see it again\n"
-    "  --whole     do not: a cluster that breaks is only named\n"
-    "  --story     play stories and compare what happens with what they "
-    "expect;\n"
-    "              --update writes down what happened\n"
-    "  --explore   go through every order in which what happens in SCENE can\n"
-    "              happen: two, mutex, rw and others in "
-    "tests/simulator/explore/case.c; "
-    "all\n"
-    "              that take seconds\n"
-    "  --depth N   give up paths of more than N steps (500)\n"
-    "  --doubt     let nothing stand for anything else, and see that what\n"
-    "              looks alike goes on alike\n"
-    "  --choices   go one path, and print all that happens on it\n"
-    "  --mutant X  say in what replays a finding that this program is the "
-    "mutant X\n";
+    "  --double-barrier   the clients use a double barrier instead of locks\n"
+    "  --engine zk        the real client of ZooKeeper on simulated servers,\n"
+    "                     instead of the plain model; leased: the real client\n"
+    "                     of servers that lease tickets on a simulated one\n"
+    "  --seeds N          run N seeds and check the invariants in each run\n"
+    "  --all              seeds of every kind, N of them together\n"
+    "  --first S          the first seed of each kind (1)\n"
+    "  --jobs N           processes at a time (1)\n"
+    "  --seed S           run one seed; --trace prints all that happens\n"
+    "  --only N,M-O       take only these of its decisions: a run that breaks\n"
+    "                     an invariant is shrunk to few decisions, and the\n"
+    "                     command that replays them is printed\n"
+    "  --without CHANCE   and draw no faults of these kinds\n"
+    "  --no-shrink        only name the seed that breaks an invariant\n"
+    "  --script FILE      run scripts and compare each trace with the "
+    "expected\n"
+    "                     one; --update writes the trace into the file\n"
+    "  --explore CASE     run every order in which the actions of CASE can\n"
+    "                     happen: two, mutex, rw and others in\n"
+    "                     tests/simulator/explore/case.c; all: those that "
+    "take\n"
+    "                     seconds\n"
+    "  --depth N          cut off paths of more than N actions (500)\n"
+    "  --check-reduction  leave out no order, and check that states with one\n"
+    "                     digest have the same successors\n"
+    "  --actions A,B      run one path, and print all that happens on it\n"
+    "  --mutant X         this program is the mutant X: print that in "
+    "commands\n"
+    "                     that replay\n";
 
 struct options {
     uint64_t seeds;
@@ -62,7 +63,7 @@ struct options {
     uint64_t seed;
     bool one;
     bool trace;
-    bool whole;
+    bool no_shrink;
     bool all;
     bool script;
     bool update;
@@ -96,17 +97,17 @@ static bool parse_flag(struct options *options, const char *word)
 {
     if (strcmp(word, "--trace") == 0)
         options->trace = true;
-    else if (strcmp(word, "--whole") == 0)
-        options->whole = true;
+    else if (strcmp(word, "--no-shrink") == 0)
+        options->no_shrink = true;
     else if (strcmp(word, "--all") == 0)
         options->all = true;
-    else if (strcmp(word, "--story") == 0)
+    else if (strcmp(word, "--script") == 0)
         options->script = true;
     else if (strcmp(word, "--update") == 0)
         options->update = true;
-    else if (strcmp(word, "--rounds") == 0)
+    else if (strcmp(word, "--double-barrier") == 0)
         options->kind.double_barrier = true;
-    else if (strcmp(word, "--doubt") == 0)
+    else if (strcmp(word, "--check-reduction") == 0)
         options->check_reduction = true;
     else
         return false;
@@ -117,7 +118,7 @@ static const char **text_of(struct options *options, const char *word)
 {
     if (strcmp(word, "--explore") == 0)
         return &options->explore_case;
-    if (strcmp(word, "--choices") == 0)
+    if (strcmp(word, "--actions") == 0)
         return &options->actions;
     if (strcmp(word, "--only") == 0)
         return &options->only;
@@ -205,7 +206,7 @@ static int run_cases(const struct options *options)
     if (strcmp(options->explore_case, "all") == 0)
         return explore_all(exploration.depth);
     if (exploration.explore_case == NULL)
-        return usage_error("there is no such scene");
+        return usage_error("there is no such case");
     if (options->actions != NULL)
         return explore_replay(exploration.explore_case, options->actions);
     return explore_run(&exploration);
@@ -226,7 +227,7 @@ static int one_seed(const struct options *options)
                              options->without, options->trace);
     if (options->trace)
         return seeds_trace(options->kind, options->seed);
-    return seeds_run(options->kind, options->seed, 1, 1, !options->whole);
+    return seeds_run(options->kind, options->seed, 1, 1, !options->no_shrink);
 }
 
 int main(int argc, char **argv)
@@ -244,7 +245,7 @@ int main(int argc, char **argv)
     if (options.explore_case != NULL)
         return run_cases(&options);
     if (options.script && path_count == 0)
-        return usage_error("expected the files of stories behind --story");
+        return usage_error("expected the files of scripts behind --script");
     if (options.script)
         return run_scripts(paths, path_count, options.update);
     if (options.one)
@@ -253,7 +254,7 @@ int main(int argc, char **argv)
         return usage_error("nothing to do");
     if (options.all)
         return seeds_run_all(options.first, options.seeds,
-                             (unsigned)options.jobs, !options.whole);
+                             (unsigned)options.jobs, !options.no_shrink);
     return seeds_run(options.kind, options.first, options.seeds,
-                     (unsigned)options.jobs, !options.whole);
+                     (unsigned)options.jobs, !options.no_shrink);
 }

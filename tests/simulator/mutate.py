@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""See that every mutant is caught, and by whom.
+"""Check that every mutant is caught, and by which test.
 
-    mutate.py SIMULATOR QUORUM           search anew, and write the table in
+    mutate.py SIMULATOR QUORUM           search, and write the table in
                                          docs/proof.md
-    mutate.py SIMULATOR --replay         each by the seed or story of the table
-    mutate.py SIMULATOR --replay-scenes  each by its scene of the table
+    mutate.py SIMULATOR --replay         each by the seed or script of the table
+    mutate.py SIMULATOR --replay-cases   each by its case of the table
     mutate.py QUORUM --replay-quorum     those of several servers, by their seed
 
 SIMULATOR is holdfast-sim, QUORUM unit_quorum_clusters; the mutants are made of
@@ -41,20 +41,21 @@ SEEDS = 5000
 QUORUM_SEEDS = 1000
 JOBS = 2
 CPU_S = 300
-SAID_BYTES = 1 << 24
+OUTPUT_BYTES = 1 << 24
 
-# What a place in the table stands for: options of the simulator.
-WORLDS = {
+# A kind of seed in the table, and the options of the simulator for it.
+SEED_KINDS = {
     "seed": (),
     "zk seed": ("--engine", "zk"),
     "leased seed": ("--engine", "leased"),
-    "rounds seed": ("--rounds",),
-    "zk rounds seed": ("--rounds", "--engine", "zk"),
-    "leased rounds seed": ("--rounds", "--engine", "leased"),
+    "double-barrier seed": ("--double-barrier",),
+    "zk double-barrier seed": ("--double-barrier", "--engine", "zk"),
+    "leased double-barrier seed": ("--double-barrier", "--engine",
+                                   "leased"),
 }
-STORIES = {os.path.basename(path)[:-len(".story")]: path
-           for path in sorted(glob.glob(os.path.join(HERE, "stories",
-                                                     "*.story")))}
+SCRIPTS = {os.path.basename(path)[:-len(".script")]: path
+           for path in sorted(glob.glob(os.path.join(HERE, "scripts",
+                                                     "*.script")))}
 # Those that show without much time passing have to be found by exploring, too,
 # in one of these scenes.  What only shows when a lease runs out or a ticket is
 # evicted is left to the random worlds.
@@ -67,19 +68,19 @@ EXPLORED = (
     "ONE_LEASE_TOO_MANY", "QUEUE_WATCHED_ONCE", "MULTI_LOCK_KEEPS_CHILD",
     "DOWNGRADE_WATCHED",
 )
-SCENES = ("two", "two-cut", "two-cancel", "permits-all", "permits-cancel",
-          "foreign", "mutex-twice", "mutex-cut", "rw-bare", "rw-cut",
-          "rw-cancel", "rw-downgrade", "rw-kill", "permits-cut", "mutex", "rw",
-          "permits")
+CASES = ("two", "two-cut", "two-cancel", "permits-all", "permits-cancel",
+         "other-client", "mutex-twice", "mutex-cut", "rw-bare", "rw-cut",
+         "rw-cancel", "rw-downgrade", "rw-kill", "permits-cut", "mutex", "rw",
+         "permits")
 
 Row = collections.namedtuple("Row", "where broke also")
-Catch = collections.namedtuple("Catch", "where broke story")
+Catch = collections.namedtuple("Catch", "where broke message")
 
 
 def bound():
     """A mutant may go on for ever, and say so."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (SAID_BYTES, SAID_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_BYTES, OUTPUT_BYTES))
 
 
 class Program:
@@ -97,12 +98,12 @@ class Program:
             yield type(self)(made, name)
 
     def run(self, *arguments, **environment):
-        with tempfile.TemporaryFile("w+", errors="replace") as said:
-            ran = subprocess.run([self.program, *arguments], stdout=said,
-                                 stderr=said, preexec_fn=bound,
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            ran = subprocess.run([self.program, *arguments], stdout=output,
+                                 stderr=output, preexec_fn=bound,
                                  env=dict(os.environ, **environment))
-            said.seek(0)
-            return ran.returncode, said.read()
+            output.seek(0)
+            return ran.returncode, output.read()
 
 
 class Simulator(Program):
@@ -111,73 +112,73 @@ class Simulator(Program):
 
     def try_seeds(self, kind, first, count):
         """The first of those seeds that catches it, or None."""
-        status, said = self.run_mutant(
-            *WORLDS[kind], "--whole", "--first", str(first),
+        status, output = self.run_mutant(
+            *SEED_KINDS[kind], "--no-shrink", "--first", str(first),
             "--seeds", str(count), "--jobs", str(min(count, JOBS)))
-        seeds = re.findall(r"^seed (\d+): (.*)$", said, re.MULTILINE)
+        seeds = re.findall(r"^seed (\d+): (.*)$", output, re.MULTILINE)
         if status == 0 or not seeds:
             return None
-        seed, story = min(seeds, key=lambda found: int(found[0]))
-        return caught("%s %s" % (kind, seed), story, said)
+        seed, message = min(seeds, key=lambda found: int(found[0]))
+        return caught("%s %s" % (kind, seed), message, output)
 
-    def try_story(self, name):
-        status, said = self.run_mutant("--story", STORIES[name])
+    def try_script(self, name):
+        status, output = self.run_mutant("--script", SCRIPTS[name])
         if status == 0:
             return None
-        story = re.search(r"CHECK +(invariant \d+ broken: .*)", said)
-        return caught("story " + name, story.group(1) if story else
-                      "it goes otherwise", said)
+        message = re.search(r"CHECK +(invariant \d+ broken: .*)", output)
+        return caught("script " + name, message.group(1) if message else
+                      "the trace differs", output)
 
-    def try_stories(self):
+    def try_scripts(self):
         """Rather one that breaks an invariant than one that merely goes
         otherwise."""
-        found = list(filter(None, (self.try_story(name)
-                                   for name in STORIES)))
-        return min(found, key=lambda catch: catch.broke == "story",
+        found = list(filter(None, (self.try_script(name)
+                                   for name in SCRIPTS)))
+        return min(found, key=lambda catch: catch.broke == "script",
                    default=None)
 
-    def try_scene(self, scene):
-        status, said = self.run_mutant("--explore", scene)
-        story = re.search(r"^  (invariant \d+ broken: .*|died of .*)$", said,
-                          re.MULTILINE)
-        if status == 0 or story is None:
+    def try_case(self, case):
+        status, output = self.run_mutant("--explore", case)
+        message = re.search(r"^  (invariant \d+ broken: .*|died of .*)$",
+                            output, re.MULTILINE)
+        if status == 0 or message is None:
             return None
-        return caught("scene " + scene, story.group(1), said)
+        return caught("case " + case, message.group(1), output)
 
-    def try_scenes(self):
-        return next(filter(None, (self.try_scene(scene)
-                                  for scene in SCENES)), None)
+    def try_cases(self):
+        return next(filter(None, (self.try_case(case)
+                                  for case in CASES)), None)
 
-    def try_place(self, where):
+    def try_where(self, where):
         """What the table says catches it."""
         kind, _, last = where.rpartition(" ")
-        if kind in WORLDS:
+        if kind in SEED_KINDS:
             return self.try_seeds(kind, int(last), 1)
-        if kind == "story" and last in STORIES:
-            return self.try_story(last)
-        if kind == "scene" and last in SCENES:
-            return self.try_scene(last)
+        if kind == "script" and last in SCRIPTS:
+            return self.try_script(last)
+        if kind == "case" and last in CASES:
+            return self.try_case(last)
         return None
 
     def search(self):
         return (self.try_seeds(own_kind(self.name), 1, SEEDS) or
-                self.try_stories())
+                self.try_scripts())
 
 
 class Quorum(Program):
     """Its worlds with faults, see tests/unit/test_quorum_clusters.c."""
 
     def try_seeds(self, first, count):
-        said = self.run("faulty_servers", HF_QUORUM_FIRST=str(first),
+        output = self.run("faulty_servers", HF_QUORUM_FIRST=str(first),
                         HF_QUORUM_SEEDS=str(count))[1]
         found = re.search(r"three servers with faults, seed (\d+)(?:, at \d+ "
-                          r"ms)?: (.*)", said)
+                          r"ms)?: (.*)", output)
         if found is None:
             return None
         return Catch("`unit/quorum_clusters` seed " + found.group(1),
                      "check " + mutants.read(self.name).number, found.group(2))
 
-    def try_place(self, where):
+    def try_where(self, where):
         seed = re.search(r" seed (\d+)$", where)
         return self.try_seeds(int(seed.group(1)), 1) if seed else None
 
@@ -185,16 +186,16 @@ class Quorum(Program):
         return self.try_seeds(1, QUORUM_SEEDS)
 
 
-def caught(where, story, said):
-    """.broke is the check, "assertion", or "story" if one goes otherwise."""
-    number = re.search(r"^invariant (\d+) broken: ", story)
-    assertion = re.search(r"Assertion .*", said)
+def caught(where, message, output):
+    """.broke is the check, "assertion", or "script" if its trace differs."""
+    number = re.search(r"^invariant (\d+) broken: ", message)
+    assertion = re.search(r"Assertion .*", output)
     if number:
-        return Catch(where, "check " + number.group(1), story)
+        return Catch(where, "check " + number.group(1), message)
     if assertion:
         return Catch(where, "assertion", assertion.group(0))
-    return Catch(where, "story" if where.startswith("story ") else "crash",
-                 story)
+    return Catch(where, "script" if where.startswith("script ") else "crash",
+                 message)
 
 
 def own_kind(name):
@@ -202,8 +203,8 @@ def own_kind(name):
     sessions of ZooKeeper are lazy."""
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
               "leased " if name.startswith("LEASED_") else "")
-    rounds = re.match(r"(ZK_|LEASED_)?MEMBER_", name)
-    return engine + ("rounds seed" if rounds else "seed")
+    double_barrier = re.match(r"(ZK_|LEASED_)?MEMBER_", name)
+    return engine + ("double-barrier seed" if double_barrier else "seed")
 
 
 # ---------------------------------------------------------------- table --
@@ -240,7 +241,7 @@ def row_of(name, catch, also):
 
 def say(name, catch, note=""):
     print("%-26s %s" % (name, "NOT CAUGHT" if catch is None else
-                        "%s: %s%s" % (catch.where, catch.story[:90], note)),
+                        "%s: %s%s" % (catch.where, catch.message[:90], note)),
           flush=True)
 
 
@@ -258,13 +259,13 @@ def is_caught(fine):
 def search_one(program, name):
     with program.mutant(name) as mutant:
         catch = mutant.search()
-        scene = mutant.try_scenes() if name in EXPLORED else None
-    also = [scene.where] if scene else []
+        case = mutant.try_cases() if name in EXPLORED else None
+    also = [case.where] if case else []
     if name in model.MUTATIONS:
         also.append("model")
     say(name, catch)
     return row_of(name, catch, also), bool(catch) and (
-        name not in EXPLORED or scene is not None)
+        name not in EXPLORED or case is not None)
 
 
 def search_all(simulator, quorum):
@@ -280,7 +281,7 @@ def search_all(simulator, quorum):
 
 def replay_one(mutant, wheres, search):
     for where in wheres:
-        catch = mutant.try_place(where)
+        catch = mutant.try_where(where)
         if catch is not None:
             say(mutant.name, catch)
             return True
@@ -300,24 +301,24 @@ def replay(program, names):
     return is_caught(each(names, one))
 
 
-def replay_scenes(simulator):
+def replay_cases(simulator):
     rows = read_table()
 
     def one(name):
         with simulator.mutant(name) as mutant:
             wheres = [also for also in rows.get(name, Row("", "", [])).also
-                      if also.startswith("scene ")]
-            return replay_one(mutant, wheres, Simulator.try_scenes)
+                      if also.startswith("case ")]
+            return replay_one(mutant, wheres, Simulator.try_cases)
 
     return is_caught(each(EXPLORED, one))
 
 
 def is_sound(simulator):
     """As it is nothing is found by the same program."""
-    for kind, options in WORLDS.items():
-        status, said = simulator.run(*options, "--seeds", "10")
+    for kind, options in SEED_KINDS.items():
+        status, output = simulator.run(*options, "--seeds", "10")
         if status != 0:
-            print("without a mutation, %s: %s" % (kind, said))
+            print("without a mutation, %s: %s" % (kind, output))
             return False
     return True
 
@@ -328,7 +329,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("quorum", nargs="?")
     parser.add_argument("--replay", action="store_true")
-    parser.add_argument("--replay-scenes", action="store_true")
+    parser.add_argument("--replay-cases", action="store_true")
     parser.add_argument("--replay-quorum", action="store_true")
     options = parser.parse_args()
     if options.replay_quorum:
@@ -339,8 +340,8 @@ def main():
         return 1
     if options.replay:
         fine = replay(simulator, mutants.names(mutants.is_of_simulator))
-    elif options.replay_scenes:
-        fine = replay_scenes(simulator)
+    elif options.replay_cases:
+        fine = replay_cases(simulator)
     elif options.quorum is None:
         parser.error("expected the test of quorums, too")
     else:

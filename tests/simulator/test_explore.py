@@ -37,38 +37,38 @@ class Explore(unittest.TestCase):
     def test_a_finding_is_replayed(self):
         found = self.run_sim(1, "--explore", "two",
                              mutation="READ_PASSES_WRITE")
-        story = re.search(r"invariant 1 broken: (.*)", found).group(1)
-        choices = re.search(r"--choices (\S+)", found).group(1)
-        again = self.run_sim(1, "--explore", "two", "--choices", choices,
+        message = re.search(r"invariant 1 broken: (.*)", found).group(1)
+        actions = re.search(r"--actions (\S+)", found).group(1)
+        again = self.run_sim(1, "--explore", "two", "--actions", actions,
                              mutation="READ_PASSES_WRITE")
-        self.assertIn(f"CHECK   invariant 1 broken: {story}", again)
+        self.assertIn(f"CHECK   invariant 1 broken: {message}", again)
 
-    def test_what_cannot_happen_is_refused(self):
-        said = self.run_sim(64, "--explore", "two",
-                            "--choices", "a.want,b.release")
-        self.assertIn("b.release cannot happen here; expected one of", said)
-        self.assertIn("a.out", said)
+    def test_an_impossible_action_is_refused(self):
+        output = self.run_sim(64, "--explore", "two",
+                            "--actions", "a.want,b.release")
+        self.assertIn("b.release cannot happen here; expected one of", output)
+        self.assertIn("a.out", output)
 
     def test_runs_are_equal(self):
         self.assertEqual(self.run_sim(0, "--explore", "two"),
                          self.run_sim(0, "--explore", "two"))
 
     def test_a_bound_is_named(self):
-        said = self.run_sim(0, "--explore", "two", "--depth", "9")
-        self.assertRegex(said, r" [1-9]\d* paths cut off at 9\n")
-        self.assertIn("as far as this went", said)
+        output = self.run_sim(0, "--explore", "two", "--depth", "9")
+        self.assertRegex(output, r" [1-9]\d* paths cut off at 9\n")
+        self.assertIn("as far as this went", output)
 
-    def test_what_looks_alike_goes_on_alike(self):
-        for scene in ("two", "two-cut", "two-cancel", "permits-all"):
-            said = self.run_sim(0, "--explore", scene, "--doubt")
-            self.assertRegex(said, r" [1-9]\d* times seen that stages")
+    def test_equal_digests_have_equal_successors(self):
+        for case in ("two", "two-cut", "two-cancel", "permits-all"):
+            output = self.run_sim(0, "--explore", case, "--check-reduction")
+            self.assertRegex(output, r" [1-9]\d* times checked that equal states")
 
-    def test_reduction_keeps_what_is_found(self):
-        for mutation, scene in (("READ_PASSES_WRITE", "two"),
+    def test_reduction_hides_no_violation(self):
+        for mutation, case in (("READ_PASSES_WRITE", "two"),
                                 ("ADMIT_ON_ANY_GONE", "two-cut"),
                                 ("CANCEL_KEEPS_TICKET", "two-cancel")):
-            for trust in ((), ("--doubt",)):
-                self.run_sim(1, "--explore", scene, *trust, mutation=mutation)
+            for options in ((), ("--check-reduction",)):
+                self.run_sim(1, "--explore", case, *options, mutation=mutation)
 
 
 if __name__ == "__main__":

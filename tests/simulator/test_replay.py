@@ -32,8 +32,8 @@ class Replay(unittest.TestCase):
         lines = self.run_sim("--all", "--seeds", "100").splitlines()
         self.assertEqual(
             [line.split(" seeds from 1, ")[0] for line in lines],
-            ["plain: 40", "zk: 38", "leased: 18", "rounds: 2", "zk rounds: 1",
-             "leased rounds: 1"])
+            ["plain: 40", "zk: 38", "leased: 18", "double-barrier: 2",
+             "zk double-barrier: 1", "leased double-barrier: 1"])
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ MUTATIONS = (
     ("ZK_ORDER_BY_NAME", ("--engine", "zk"), 60),
     ("LEASED_SAFE_FROM_ANSWER", ("--engine", "leased"), 60),
     ("LEASED_NOT_POLLED", ("--engine", "leased"), 160),
-    ("PARTICIPANT_OLD_GENERATION", ("--rounds",), 60),
-    ("ZK_PARTICIPANT_CLEARED", ("--rounds", "--engine", "zk"), 80),
+    ("PARTICIPANT_OLD_GENERATION", ("--double-barrier",), 60),
+    ("ZK_PARTICIPANT_CLEARED", ("--double-barrier", "--engine", "zk"), 80),
 )
-TURNS = 16
+DECISIONS = 16
 
 
 class Shrink(unittest.TestCase):
@@ -54,20 +54,20 @@ class Shrink(unittest.TestCase):
 
     def shrunk(self, mutation, options):
         """The transcript of the small world, and the words that replay it."""
-        status, said = self.run_sim("--mutant", mutation, *options,
+        status, output = self.run_sim("--mutant", mutation, *options,
                                     "--seeds", "400")
-        self.assertEqual(status, 1, said)
-        found = re.search(r"^the same with (\d+) of its \d+ turns, after \d+ "
-                          r"attempts:\n(.*)^replay: \./dev sim ([^\n]*)$", said,
+        self.assertEqual(status, 1, output)
+        found = re.search(r"^the same with (\d+) of its \d+ decisions, after "
+                          r"\d+ runs:\n(.*)^replay: \./dev sim ([^\n]*)$", output,
                           re.MULTILINE | re.DOTALL)
-        self.assertIsNotNone(found, said)
-        self.assertLessEqual(int(found.group(1)), TURNS, said)
+        self.assertIsNotNone(found, output)
+        self.assertLessEqual(int(found.group(1)), DECISIONS, output)
         return found.group(2).splitlines(), found.group(3).split()
 
     def check_again(self, words, finding):
-        status, said = self.run_sim(*words)
-        self.assertEqual(status, 1, said)
-        self.assertIn(finding, said)
+        status, output = self.run_sim(*words)
+        self.assertEqual(status, 1, output)
+        self.assertIn(finding, output)
 
     def test_mutants(self):
         for mutation, options, most in MUTATIONS:
@@ -75,7 +75,7 @@ class Shrink(unittest.TestCase):
                 lines, words = self.shrunk(mutation, options)
                 self.assertLessEqual(len(lines), most, "\n".join(lines))
                 finding = lines[-1].split("  CHECK   ")[1]
-                self.check_again(words, finding.replace("the code's own: ",
+                self.check_again(words, finding.replace("assertion: ",
                                                         ""))
 
     def test_the_whole_tells_more(self):
@@ -83,28 +83,28 @@ class Shrink(unittest.TestCase):
         brief = self.run_sim(*words)[1].splitlines()
         whole = self.run_sim(*words, "--trace")[1].splitlines()
         self.assertLess(set(brief), set(whole))
-        self.assertIn("core asks to enqueue", "\n".join(whole))
+        self.assertIn("core requests enqueue", "\n".join(whole))
 
     def test_it_is_only_named_if_that_is_wanted(self):
-        status, said = self.run_sim("--mutant", "GONE_FORGOTTEN", "--whole",
+        status, output = self.run_sim("--mutant", "GONE_FORGOTTEN", "--no-shrink",
                                     "--seeds", "400")
         self.assertEqual(status, 1)
-        self.assertNotIn("the same with", said)
+        self.assertNotIn("the same with", output)
 
     def test_what_is_no_choice_is_refused(self):
         for words in (("--only", "a"), ("--only", "3-"), ("--only", "5-2"),
                       ("--only", "1", "--without", "luck")):
-            status, said = self.run_sim("--seed", "1", *words)
+            status, output = self.run_sim("--seed", "1", *words)
             self.assertEqual(status, 64)
-            self.assertIn("expected --only", said)
+            self.assertIn("expected --only", output)
 
     def test_nothing_is_broken_by_leaving_out(self):
         for options in ((), ("--engine", "zk"), ("--engine", "leased"),
-                        ("--rounds",)):
-            for turns in ("none", "0-20", "0-9,30-60"):
-                status, said = self.run_sim("--seed", "7", *options,
-                                            "--only", turns)
-                self.assertEqual(status, 0, said)
+                        ("--double-barrier",)):
+            for decisions in ("none", "0-20", "0-9,30-60"):
+                status, output = self.run_sim("--seed", "7", *options,
+                                            "--only", decisions)
+                self.assertEqual(status, 0, output)
 
 
 if __name__ == "__main__":

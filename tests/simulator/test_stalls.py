@@ -17,14 +17,14 @@ sys.path.insert(0, os.path.join(HERE, "..", "mutants"))
 
 import mutants  # noqa: E402
 
-STORIES = int(os.environ.get("HF_STALLS", "3000"))
+SCRIPTS = int(os.environ.get("HF_STALLS", "3000"))
 SEED = int(os.environ.get("HF_SEED", "1"))
 # A follower hears nothing of its leader for so long until it leaves it.
 NOTICED_MS = 9400
 
 
-def story(number):
-    """The text of story ${number}.  a is on the follower s1, b on the leader."""
+def script(number):
+    """The text of script ${number}.  a is on the follower s1, b on the leader."""
     chance = random.Random(SEED * 1000000 + number)
     timeout = chance.choice([4000, 6000, 6900, 10000, 10000])
     proof = chance.choice(["", "", "lazy", "strict"])
@@ -36,8 +36,8 @@ def story(number):
         [chance.randint(100, NOTICED_MS),
          int(timeout * chance.uniform(0.6, 1.3))]))
     act = max(mend - chance.randint(-50, 700), over + 1)
-    lines = [(10, "a only s1"), (10, "b only s3"), (20, "a break"),
-             (20, "b break"), (100, "- node one keep"),
+    lines = [(10, "a use-only s1"), (10, "b use-only s3"), (20, "a break"),
+             (20, "b break"), (100, "- create one keep"),
              (want, "a want mutex one"), (cut, "s1 cut %s" %
                                           chance.choice(["in", "in", "out"])),
              (mend, "s1 mend")]
@@ -51,7 +51,7 @@ def story(number):
     else:
         lines += [(want - 100, "b want mutex one"), (act, "b release m1")]
     lines.sort(key=lambda line: line[0])
-    return ("# %s\nworld servers=3 timeout=%d clients=2 %s\n%s60000 - end\n"
+    return ("# %s\ncluster servers=3 timeout=%d clients=2 %s\n%s60000 - end\n"
             "expect\n" % (role, timeout, proof,
                          "".join("%d %s\n" % line for line in lines)))
 
@@ -64,38 +64,38 @@ class Stalls(unittest.TestCase):
         self.directory = tempfile.TemporaryDirectory(prefix="holdfast-stalls-")
         self.addCleanup(self.directory.cleanup)
 
-    def play(self, simulator, number):
+    def run_script(self, simulator, number):
         """What happened."""
-        path = os.path.join(self.directory.name, "%d.story" % number)
+        path = os.path.join(self.directory.name, "%d.script" % number)
         with open(path, "w") as file:
-            file.write(story(number))
-        played = subprocess.run([simulator, "--story", path], timeout=60,
+            file.write(script(number))
+        ran = subprocess.run([simulator, "--script", path], timeout=60,
                                 stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True)
-        text = re.sub(r"(?m)^(/.*:|  expected.*)\n", "", played.stdout)
+        text = re.sub(r"(?m)^(/.*:|  expected.*)\n", "", ran.stdout)
         # Who has lost it by then has nothing to check or release.
         if "60000.000  -       end" not in text and \
                 "there is no grant to" not in text:
-            self.fail("story %d did not come to its end:\n%s%s" % (
-                number, story(number), text))
+            self.fail("script %d did not come to its end:\n%s%s" % (
+                number, script(number), text))
         return text
 
     def broken(self, simulator, numbers):
         """The first that breaks an invariant, with what happened in it."""
         for number in numbers:
-            text = self.play(simulator, number)
+            text = self.run_script(simulator, number)
             if re.search("CHECK +invariant", text):
-                return "story %d of HF_SEED=%d\n%s%s" % (
-                    number, SEED, story(number), text)
+                return "script %d of HF_SEED=%d\n%s%s" % (
+                    number, SEED, script(number), text)
         return None
 
     def test_one_stall_breaks_nothing(self):
-        self.assertIsNone(self.broken(self.simulator, range(STORIES)))
+        self.assertIsNone(self.broken(self.simulator, range(SCRIPTS)))
 
     def found(self, name):
         mutant = os.path.join(self.directory.name, name)
         mutants.build(name, self.simulator, mutant)
-        self.assertIsNotNone(self.broken(mutant, range(STORIES)))
+        self.assertIsNotNone(self.broken(mutant, range(SCRIPTS)))
 
     def test_a_first_write_that_proves_is_found(self):
         self.found("ZK_PAUSE_PROVES")

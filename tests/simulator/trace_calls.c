@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the functions of a program are that was compiled with
  * -finstrument-functions: each call appends the address of the function to the
- * file that HF_CALLS names.  For test_life.py. */
+ * file that HF_CALLS names.  For test_documented_calls.py. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

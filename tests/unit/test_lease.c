@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lease by itself: it looks for room, enters, and is taken from its owner in
- * part or whole.  What stands before it in a semaphore is in tests/sim. */
+ * part or whole.  What stands before it in a semaphore is in tests/simulator.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

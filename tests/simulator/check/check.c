@@ -107,7 +107,8 @@ static void check_waiting(struct attempt *attempt)
 {
     if (!check_waits(attempt))
         cluster_broken(attempt->client->cluster, 8,
-                       "%s was told WAITING after its end", attempt->name);
+                       "%s was notified of WAITING after its end",
+                       attempt->name);
 }
 
 void check_effect(struct client *client, const struct hf_effect *effect)
@@ -213,13 +214,12 @@ static void check_published(struct attempt *attempt)
 
     if (safe_until_ms < attempt->safe_until_ms && !client->safe_until_may_fall)
         cluster_broken(client->cluster, 7,
-                       "the promise to %s moved back from %" PRIu64
+                       "safe-until of %s moved back from %" PRIu64
                        " to %" PRIu64,
                        attempt->name, attempt->safe_until_ms, safe_until_ms);
     if (client->safe_until_may_fall && safe_until_ms != attempt->safe_until_ms)
-        cluster_trace(client->cluster, client->name,
-                      "%s promised until %" PRIu64, attempt->name,
-                      safe_until_ms);
+        cluster_trace(client->cluster, client->name, "%s safe-until=%" PRIu64,
+                      attempt->name, safe_until_ms);
     attempt->safe_until_ms = safe_until_ms;
     if (hf_session_is_lazy(&client->core.session))
         return; /* see check_lazy() */
@@ -227,8 +227,8 @@ static void check_published(struct attempt *attempt)
         check_client_ms(client) >
             hf_after_ms(safe_until_ms, check_lateness_ms(client->cluster)))
         cluster_broken(client->cluster, 7,
-                       "%s was promised until %" PRIu64 ", it is %" PRIu64
-                       ", and it was not told LOST",
+                       "safe-until of %s was %" PRIu64 ", it is %" PRIu64
+                       ", and it was not notified of LOST",
                        attempt->name, safe_until_ms, check_client_ms(client));
 }
 
@@ -241,8 +241,8 @@ static void check_lease_of(const struct attempt *attempt,
     if (end_us < hf_sim_client_at_us(client->engine, attempt->safe_until_ms))
         cluster_broken(
             client->cluster, 1,
-            "%s is promised %" PRIu64 " (%" PRIu64
-            " us), but its session may end at %" PRIu64 " us",
+            "safe-until of %s is %" PRIu64 " (%" PRIu64
+            " us), and its session may end at %" PRIu64 " us",
             attempt->name, attempt->safe_until_ms,
             hf_sim_client_at_us(client->engine, attempt->safe_until_ms),
             end_us);
@@ -264,9 +264,10 @@ static void check_lease(struct attempt *attempt)
         if (a->entry_mutex)
             continue;
         if (!hf_sim_ticket_exists(sim, &a->ticket_id))
-            cluster_broken(client->cluster, 1,
-                           "the ticket of %s is gone, promised until %" PRIu64,
-                           attempt->name, attempt->safe_until_ms);
+            cluster_broken(
+                client->cluster, 1,
+                "the ticket of %s is gone before its safe-until %" PRIu64,
+                attempt->name, attempt->safe_until_ms);
         check_lease_of(attempt, &a->ticket_id);
     }
 }
@@ -323,8 +324,8 @@ static void check_client(struct client *client)
         } else if (check_waits(a)) {
             check_limit(a);
         } else if (a->granted && check_safe_until(a) != 0) {
-            cluster_broken(client->cluster, 7, "%s is over and has a promise",
-                           a->name);
+            cluster_broken(client->cluster, 7,
+                           "%s is over and has a safe-until", a->name);
         }
     }
     client->safe_until_may_fall = false;

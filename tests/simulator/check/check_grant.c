@@ -83,12 +83,12 @@ static void check_queue_order(struct attempt *attempt, const struct item *item)
             cluster_ticket_record(cluster, &queue.tickets[i].id);
         bool held =
             ahead == NULL || ahead->attempt == NULL || ahead->attempt->granted;
-        const char *name = "a foreign ticket";
+        const char *name = "another client's ticket";
 
         if (ahead != NULL && ahead->attempt != NULL)
             name = ahead->attempt->name;
         else if (ahead != NULL && ahead->group != NULL)
-            name = "the ticket of a crew";
+            name = "the ticket of a cohort";
         if (check_conflict(queue.tickets[i].kind, item->a->kind))
             cluster_broken(cluster, held ? 1 : 3,
                            "%s was granted behind %s (%s)", attempt->name, name,
@@ -133,7 +133,7 @@ static void check_conflicting_grants(struct attempt *granted,
             permits += other->a->weight;
             if (check_conflict(kind_of(a, other), item->a->kind))
                 cluster_broken(cluster, 1,
-                               "%s was granted while %s is promised %" PRIu64
+                               "%s was granted while %s is safe for %" PRIu64
                                " ms more",
                                granted->name, a->name,
                                check_safe_until(a) - check_client_ms(client));
@@ -141,8 +141,7 @@ static void check_conflicting_grants(struct attempt *granted,
     }
     if (item->a->kind == HF_TICKET_LEASE && permits > item->a->limit)
         cluster_broken(cluster, 1,
-                       "with %s, %" PRIu64 " permits of %" PRIu32
-                       " are promised",
+                       "with %s, %" PRIu64 " permits of %" PRIu32 " are held",
                        granted->name, permits, item->a->limit);
 }
 
@@ -202,7 +201,7 @@ void check_granted(struct attempt *attempt)
     uint64_t now_ms = check_client_ms(attempt->client);
 
     if (!check_waits(attempt))
-        cluster_broken(cluster, 8, "%s was told GRANTED after its end",
+        cluster_broken(cluster, 8, "%s was notified of GRANTED after its end",
                        attempt->name);
     attempt->granted = true;
     attempt->granted_id = attempt->a.ticket_id;
@@ -215,7 +214,7 @@ void check_granted(struct attempt *attempt)
     if (attempt->safe_until_ms <= now_ms && !check_loss_queued(attempt))
         cluster_broken(cluster, 7,
                        "%s was granted at %" PRIu64
-                       " on a promise that ended at %" PRIu64,
+                       " with a safe-until of %" PRIu64,
                        attempt->name, now_ms, attempt->safe_until_ms);
     if (attempt->client->state != HF_STATE_CONNECTED)
         cluster_broken(cluster, 7, "%s was granted while %s", attempt->name,
@@ -249,14 +248,16 @@ void check_lost(struct attempt *attempt)
     struct client *client = attempt->client;
 
     if (!check_holds(attempt))
-        cluster_broken(client->cluster, 8, "%s was told LOST without a grant",
+        cluster_broken(client->cluster, 8,
+                       "%s was notified of LOST without a grant",
                        attempt->name);
     if (client->began_drained && client->drained > 0)
         cluster_broken(client->cluster, 7,
-                       "%s was told LOST after other effects", attempt->name);
-    if (check_safe_until(attempt) != 0)
-        cluster_broken(client->cluster, 7, "%s is lost and keeps its promise",
+                       "%s was notified of LOST after other effects",
                        attempt->name);
+    if (check_safe_until(attempt) != 0)
+        cluster_broken(client->cluster, 7,
+                       "%s is lost and keeps its safe-until", attempt->name);
     /* A link may end all the same, for instance where its server does not
      * lead any more. */
     if (client->cluster->calm && !client->closing &&
@@ -281,7 +282,7 @@ void check_suspended(struct client *client)
     for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (check_holds(a))
             cluster_broken(client->cluster, 7,
-                           "%s was not told LOST, and the link is down",
+                           "%s was not notified of LOST, and the link is down",
                            a->name);
     }
 }
@@ -302,7 +303,8 @@ void check_downgraded(struct attempt *attempt)
     hf_status status = attempt->a.user.downgrade_status;
 
     if (!attempt->downgrade_waits)
-        cluster_broken(cluster, 8, "%s was told DOWNGRADED unasked",
+        cluster_broken(cluster, 8,
+                       "%s was notified of DOWNGRADED without a downgrade",
                        attempt->name);
     attempt->downgrade_waits = false;
     if (status == HF_OK) {
@@ -311,7 +313,8 @@ void check_downgraded(struct attempt *attempt)
                            attempt->name);
         if (position < queue.count &&
             queue.tickets[position].kind != HF_TICKET_READ)
-            cluster_broken(cluster, 4, "%s is told to be a reader and is none",
+            cluster_broken(cluster, 4,
+                           "%s was notified of DOWNGRADED and is no reader",
                            attempt->name);
     } else if (!(status == HF_ELOST && is_lost(attempt)) &&
                !(status == HF_ECANCELLED && attempt->release_called) &&
@@ -454,14 +457,14 @@ void check_ended(struct attempt *attempt)
     struct cluster *cluster = attempt->client->cluster;
 
     if (!check_waits(attempt))
-        cluster_broken(cluster, 8, "%s was told ENDED after its end",
+        cluster_broken(cluster, 8, "%s was notified of ENDED after its end",
                        attempt->name);
     attempt->ended = true;
     if (!may_end(attempt))
-        cluster_broken(cluster, 9, "%s ended with %s, which nothing justifies",
+        cluster_broken(cluster, 9, "%s ended with %s, which has no cause",
                        attempt->name, hf_status_name(attempt->a.status));
     if (hf_acquisition_text(&attempt->a)[0] == '\0')
-        cluster_broken(cluster, 10, "%s ended with %s and no story",
+        cluster_broken(cluster, 10, "%s ended with %s and no message",
                        attempt->name, hf_status_name(attempt->a.status));
     check_removed(attempt);
 }
@@ -482,17 +485,19 @@ void check_released(struct attempt *attempt)
     struct cluster *cluster = attempt->client->cluster;
 
     if (!attempt->release_called || attempt->released)
-        cluster_broken(cluster, 8, "%s was told RELEASED %s", attempt->name,
-                       attempt->released ? "twice" : "unasked");
+        cluster_broken(cluster, 8, "%s was notified of RELEASED %s",
+                       attempt->name,
+                       attempt->released ? "twice" : "without a release");
     attempt->released = true;
     if (attempt->downgrade_waits)
-        cluster_broken(cluster, 8, "%s was not told DOWNGRADED", attempt->name);
+        cluster_broken(cluster, 8, "%s was not notified of DOWNGRADED",
+                       attempt->name);
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         cluster_broken(cluster, 9, "%s was released with %s", attempt->name,
                        hf_status_name(attempt->a.status));
     if (attempt->a.status != HF_OK &&
         hf_acquisition_text(&attempt->a)[0] == '\0')
-        cluster_broken(cluster, 10, "%s was released with %s and no story",
+        cluster_broken(cluster, 10, "%s was released with %s and no message",
                        attempt->name, hf_status_name(attempt->a.status));
     if (attempt->group != NULL && check_group_needs(attempt))
         return; /* handed on, or given back for another */

@@ -39,7 +39,7 @@ void check_lazy_answered(struct client *client)
             check_safe_until(a) <= now_ms)
             cluster_broken(client->cluster, 7,
                            "a check of %s was answered at %" PRIu64
-                           " by a promise that ended at %" PRIu64,
+                           " with a safe-until of %" PRIu64,
                            a->name, now_ms, check_safe_until(a));
     }
 }
@@ -93,7 +93,7 @@ static void check_holder_notified(struct attempt *attempt)
                           cluster->tick_delay_us)
         cluster_broken(cluster, 7,
                        "the ticket of %s is gone since %" PRIu64
-                       " us, and it was not told LOST",
+                       " us, and it was not notified of LOST",
                        attempt->name, attempt->gone_us);
 }
 

@@ -13,7 +13,7 @@
 #define OVERWRITTEN "__REVOKE__"
 
 /* What the model has others write to tickets that are not theirs. */
-#define OTHER_CLIENT "foreign"
+#define OTHER_CLIENT "another"
 
 static const struct client *client_of(const struct ticket_record *record)
 {
@@ -88,7 +88,7 @@ static void check_revoke_shown(struct cluster *cluster,
                      cluster->grant_limit_us)
         cluster_broken(cluster, 4,
                        "since %" PRIu64 ".%03u a ticket of %s says \"%s\" and "
-                       "not that its owner was asked",
+                       "not that it was revoked",
                        record->not_shown_us / 1000,
                        (unsigned)(record->not_shown_us % 1000), client->name,
                        text);

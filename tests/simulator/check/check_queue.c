@@ -109,11 +109,12 @@ static void check_entry_mutexes(const struct attempt *attempt)
         if (item->a->entry_mutex &&
             hf_sim_now_us(cluster->sim) > since_us + cluster->grant_limit_us &&
             hf_sim_ticket_exists(cluster->sim, &item->id))
-            cluster_broken(
-                cluster, 4,
-                "%s was granted at %" PRIu64 ".%03u and keeps others from %s",
-                attempt->name, attempt->granted_us / 1000,
-                (unsigned)(attempt->granted_us % 1000), item->lock->name);
+            cluster_broken(cluster, 4,
+                           "%s was granted at %" PRIu64
+                           ".%03u and keeps the entry mutex %s",
+                           attempt->name, attempt->granted_us / 1000,
+                           (unsigned)(attempt->granted_us % 1000),
+                           item->lock->name);
     }
 }
 
@@ -295,7 +296,7 @@ void check_added(struct cluster *cluster, const char *queue,
         record->group->client->alive &&
         hf_sim_ticket_current(record->group->client->engine, &ticket->id))
         cluster_broken(cluster, 5,
-                       "a ticket of a crew appears after its members");
+                       "a ticket of a cohort appears after its members");
     if (record->attempt == NULL)
         return;
     if (!record->attempt->client->alive ||
@@ -395,13 +396,13 @@ void check_end(struct cluster *cluster)
             if (!a->granted && !a->ended)
                 cluster_broken(cluster, 4, "%s waits for ever", a->name);
             else if (a->release_called && !a->released)
-                cluster_broken(cluster, 8, "%s is never told RELEASED",
+                cluster_broken(cluster, 8, "%s is never notified of RELEASED",
                                a->name);
             else
                 cluster_broken(cluster, 5, "%s is never forgotten", a->name);
         }
         if (operation_is_open(&cluster->clients[i]))
-            cluster_broken(cluster, 8, "a question is never answered");
+            cluster_broken(cluster, 8, "an operation is never answered");
     }
     if (!empty(cluster))
         cluster_broken(cluster, 5, "a ticket is left in a queue");

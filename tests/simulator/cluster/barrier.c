@@ -33,7 +33,7 @@ void barrier_changed(void *arg, const char *name, bool up)
 
     if (barrier == NULL) /* a parent of other nodes */
         return;
-    cluster_trace(cluster, "-", "server %s %s", up ? "raises" : "lowers", name);
+    cluster_trace(cluster, "-", "server %s %s", up ? "sets" : "clears", name);
     barrier->is_set = up;
     if (up)
         barrier->set_us = hf_sim_now_us(cluster->sim);

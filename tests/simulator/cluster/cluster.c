@@ -89,7 +89,7 @@ void cluster_add_ticket_record(struct cluster *cluster,
 {
     if (cluster->ticket_count == CLUSTER_TICKETS_MAX) {
         cluster_broken(cluster, 5,
-                       "more than %d tickets in one run: somebody "
+                       "more than %d tickets in one run: a client "
                        "enqueues again and again",
                        CLUSTER_TICKETS_MAX);
         return;

@@ -108,7 +108,7 @@ static void request(struct client *client, struct hf_request *asked)
         mark_revoked(asked->own_ticket->description->text);
     }
     if (cluster->line != NULL && !cluster->terse && !cluster->brief)
-        cluster_trace(cluster, client->name, "  core asks to %s for %s",
+        cluster_trace(cluster, client->name, "  core requests %s for %s",
                       cluster_request_name(asked->kind),
                       cluster_requester(asked));
     hf_sim_ops(cluster->sim)->request(client->engine, asked);
@@ -274,7 +274,8 @@ static void tick(void *arg)
         client->last_tick_us == now_us ? client->idle_ticks + 1 : 0;
     client->last_tick_us = now_us;
     if (client->idle_ticks > IDLE_TICKS_MAX) {
-        cluster_broken(client->cluster, 4, "%s wants to be woken for ever",
+        cluster_broken(client->cluster, 4,
+                       "%s sets a timer that is due at once again and again",
                        client->name);
         return;
     }

@@ -13,8 +13,8 @@
 #include "simulator/cluster/barrier.h"
 
 static const char *const names[] = {
-    [HF_REQUEST_LIST] = "look at",     [HF_REQUEST_REMOVE] = "evict",
-    [HF_REQUEST_REVOKE] = "ask",       [HF_REQUEST_SET_FLAG] = "raise",
+    [HF_REQUEST_LIST] = "list",        [HF_REQUEST_REMOVE] = "evict",
+    [HF_REQUEST_REVOKE] = "revoke",    [HF_REQUEST_SET_FLAG] = "raise",
     [HF_REQUEST_CLEAR_FLAG] = "lower", [HF_REQUEST_WATCH_QUEUE] = "wait",
 };
 
@@ -47,7 +47,7 @@ void operation_list(struct client *client, struct lock *lock, uint64_t wait_ms)
     struct user_operation *user_operation =
         make(client, lock->name, HF_REQUEST_LIST, wait_ms);
 
-    cluster_trace(client->cluster, client->name, "look at %s", lock->name);
+    cluster_trace(client->cluster, client->name, "list %s", lock->name);
     cluster_start_operation(client, &user_operation->operation);
 }
 
@@ -82,8 +82,7 @@ void operation_revoke(struct client *client, struct attempt *target,
         item->asked = true;
         item->asked_id = target->id;
     }
-    cluster_trace(client->cluster, client->name, "ask %s to let go",
-                  target->name);
+    cluster_trace(client->cluster, client->name, "revoke %s", target->name);
     cluster_start_operation(client, &user_operation->operation);
 }
 
@@ -121,7 +120,7 @@ void operation_cancel(struct user_operation *user_operation)
         return;
     user_operation->recalled = true;
     cluster_trace(user_operation->client->cluster, user_operation->client->name,
-                  "stop waiting at %s", user_operation->barrier->name);
+                  "cancel wait at %s", user_operation->barrier->name);
     cluster_cancel_operation(user_operation->client,
                              &user_operation->operation);
 }
@@ -197,10 +196,10 @@ static void told_answered(struct user_operation *user_operation)
         return;
     }
     if (!may_fail(user_operation))
-        cluster_broken(cluster, 9, "%s failed with %s, which nothing justifies",
+        cluster_broken(cluster, 9, "%s failed with %s, which has no cause",
                        name, hf_status_name(operation->status));
     if (operation->text[0] == '\0')
-        cluster_broken(cluster, 10, "%s failed with %s and no story", name,
+        cluster_broken(cluster, 10, "%s failed with %s and no message", name,
                        hf_status_name(operation->status));
 }
 
@@ -247,10 +246,12 @@ void operation_check_revoked(const struct attempt *attempt)
     struct cluster *cluster = attempt->client->cluster;
 
     if (!attempt->granted || attempt->lost || attempt->release_called)
-        cluster_broken(cluster, 8, "%s is asked to let go of nothing",
+        cluster_broken(cluster, 8,
+                       "%s was notified of REVOKED and holds nothing",
                        attempt->name);
     if (!is_asked(attempt))
-        cluster_broken(cluster, 8, "%s is asked to let go, and nobody asked",
+        cluster_broken(cluster, 8,
+                       "%s was notified of REVOKED and nobody revoked it",
                        attempt->name);
     if (attempt->group != NULL)
         cluster_ticket_record(cluster, &attempt->a.ticket_id)->told = true;

@@ -60,7 +60,7 @@ static const char *const event_names[] = {
     [HF_EVENT_DESCRIBED] = "DESCRIBED",
     [HF_EVENT_FLAG_UPDATED] = "FLAG_UPDATED",
     [HF_EVENT_ACQUIRE] = "want",
-    [HF_EVENT_START_OPERATION] = "operate",
+    [HF_EVENT_START_OPERATION] = "operation",
     [HF_EVENT_CANCEL] = "cancel",
     [HF_EVENT_RELEASE] = "release",
     [HF_EVENT_SET_LIMIT] = "limit",
@@ -88,7 +88,7 @@ const char *cluster_attempt_name(const struct hf_acquisition *a)
 const char *cluster_requester(const struct hf_request *request)
 {
     if (request->operation != NULL)
-        return "a question";
+        return "an operation";
     return cluster_attempt_name(
         request->own_ticket != NULL ? request->own_ticket->acquisition : NULL);
 }
@@ -105,7 +105,7 @@ void cluster_trace_event(struct client *client, const struct hf_event *event)
     if (event->kind == HF_EVENT_PROVEN)
         cluster_trace(cluster, client->name,
                       "  engine %s PROVEN anchor=%" PRIu64,
-                      event->as.answer.request == NULL ? "says" : "answers",
+                      event->as.answer.request == NULL ? "reports" : "answers",
                       event->as.answer.anchor_ms);
     else if (event->kind >= HF_EVENT_ENQUEUED &&
              event->kind <= HF_EVENT_FLAG_UPDATED)
@@ -117,11 +117,11 @@ void cluster_trace_event(struct client *client, const struct hf_event *event)
             event->kind == HF_EVENT_FAILED ? event->as.answer.text : "");
     else if (event->kind == HF_EVENT_CONNECTED)
         cluster_trace(cluster, client->name,
-                      "  engine says %s timeout=%" PRIu64 " anchor=%" PRIu64
+                      "  engine reports %s timeout=%" PRIu64 " anchor=%" PRIu64
                       " resumed=%d",
                       name, event->as.connected.timeout_ms,
                       event->as.connected.anchor_ms,
                       event->as.connected.resumed);
     else if (event->kind < HF_EVENT_ACQUIRE)
-        cluster_trace(cluster, client->name, "  engine says %s", name);
+        cluster_trace(cluster, client->name, "  engine reports %s", name);
 }

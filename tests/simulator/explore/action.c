@@ -13,7 +13,7 @@ static const char *const names[] = {
     [ACTION_WANT] = "want",
     [ACTION_DELIVER_TO_SERVER] = "out",
     [ACTION_DELIVER_TO_CLIENT] = "in",
-    [ACTION_DELIVER_NOTICE] = "aside",
+    [ACTION_DELIVER_NOTICE] = "notice",
     [ACTION_DELIVER_LATE] = "late",
     [ACTION_DROP_LATE] = "lose",
     [ACTION_RELEASE] = "release",
@@ -23,7 +23,7 @@ static const char *const names[] = {
     [ACTION_KILL_SESSION] = "kill",
     [ACTION_DOWNGRADE] = "downgrade",
     [ACTION_EXPIRE] = "expire",
-    [ACTION_OTHER_CLIENT] = "foreign",
+    [ACTION_OTHER_CLIENT] = "other",
     [ACTION_TIME] = "time",
 };
 

@@ -25,8 +25,8 @@ const struct explore_case explore_cases[] = {
      "one who wants both of 2 permits and one who wants one, one may crash"},
     {"permits-cancel", "Ss", 1, false, CASE_FAULT_CANCEL, false,
      "one who wants both of 2 permits and one who wants one, one may give up"},
-    {"foreign", "wwr", 1, false, CASE_FAULT_OTHER_CLIENT, false,
-     "2 writers and a reader behind a foreign writer that downgrades"},
+    {"other-client", "wwr", 1, false, CASE_FAULT_OTHER_CLIENT, false,
+     "2 writers and a reader behind another client's writer that downgrades"},
     {"mutex", "mmmmm", 1, false, CASE_FAULT_CRASH, false,
      "5 who want a mutex, one may crash"},
     {"mutex-twice", "mmm", 2, false, CASE_FAULT_CRASH, false,
@@ -146,8 +146,8 @@ void explore_case_start(const struct explore_case *explore_case,
 
 unsigned explore_case_other_client(struct cluster *cluster, unsigned steps)
 {
-    static const struct hf_ticket_id writer = {"foreign writer"};
-    static const struct hf_ticket_id reader = {"foreign reader"};
+    static const struct hf_ticket_id writer = {"another writer"};
+    static const struct hf_ticket_id reader = {"another reader"};
     const char *queue = cluster->locks[0].name;
 
     switch (steps) {
@@ -167,7 +167,7 @@ unsigned explore_case_other_client(struct cluster *cluster, unsigned steps)
     default:
         hf_sim_evict(cluster->sim, queue, &reader);
     }
-    cluster_trace(cluster, "foreign", "deed %u of %u", steps + 1,
+    cluster_trace(cluster, "other", "step %u of %u", steps + 1,
                   OTHER_CLIENT_STEPS);
     return steps + 1;
 }

@@ -26,13 +26,13 @@ static void print_found(const struct exploration *exploration,
     printf("  %" PRIu64 " states, %" PRIu64 " steps between them, %.3g paths "
            "from the beginning to an end\n",
            found->states, found->steps, found->paths);
-    printf("  %" PRIu64 " mishaps, %" PRIu64
+    printf("  %" PRIu64 " faults, %" PRIu64
            " ends, at most %u steps to one, %" PRIu64 " paths cut off at %u\n",
            found->faults, found->ends, found->longest, found->cut_off,
            exploration->depth);
     if (found->checked > 0)
-        printf("  %" PRIu64 " times seen that stages that look alike go on "
-               "alike\n",
+        printf("  %" PRIu64 " times checked that equal states have equal "
+               "successors\n",
                found->checked);
 }
 
@@ -58,7 +58,7 @@ int explore_run(const struct exploration *exploration)
         printf("  invariant %d broken: %s\n", report->broken, report->message);
     else
         printf("  %s\n", report->message);
-    printf("replay: ./dev sim --explore %s --choices ",
+    printf("replay: ./dev sim --explore %s --actions ",
            exploration->explore_case->name);
     print_path(found);
     return EXIT_FAILURE;

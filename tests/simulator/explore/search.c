@@ -195,7 +195,7 @@ static void check_same_successors(const struct visited_state *visited_state)
     if (next != visited_state->next)
         cluster_broken(
             &cluster, 0x100,
-            "stages that look alike do not go on alike: "
+            "states with one digest have other successors: "
             "tests/simulator/explore/state_digest.c misses something");
 }
 
@@ -209,7 +209,7 @@ static void explore(unsigned depth, struct search_result *search_result)
 
     search_result->self = digest.words[1];
     if (known && visited_state->paths < 0) {
-        cluster_broken(&cluster, 4, "it goes round in circles");
+        cluster_broken(&cluster, 4, "the run returns to a state it was in");
         return;
     }
     if (known &&

@@ -52,7 +52,7 @@ struct hf_sim_checkpoint *hf_sim_checkpoint_new(const struct hf_sim *sim)
 
     assert(sim->model == &sim_model_plain); /* another has memory of its own */
     if (checkpoint == NULL) {
-        fprintf(stderr, "sim: no memory for a moment of the model\n");
+        fprintf(stderr, "sim: no memory for a checkpoint of the model\n");
         exit(EXIT_FAILURE);
     }
     checkpoint->sim = *sim;

@@ -28,7 +28,7 @@ void lease_fail_over(struct hf_sim *sim)
 
     if (leases->standby == NULL || !sim_happens(sim, 500000))
         return;
-    sim_trace(sim, NULL, "the standby is the server");
+    sim_trace(sim, NULL, "failover to the standby");
     lease_server_roll_back(leases->server, leases->standby);
     lease_expire_all(sim);
     lease_standby_in_sync(sim);

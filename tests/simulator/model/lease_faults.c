@@ -175,7 +175,7 @@ void lease_set_barrier(struct hf_sim *sim, struct sim_queue *queue, bool up)
 {
     struct lease_answer answer = {0};
     struct lease_call copy = {0};
-    struct hf_store_call call = {.session = "somebody",
+    struct hf_store_call call = {.session = "another",
                                  .ticket_kind = HF_TICKET_BARRIER,
                                  .weight = 1,
                                  .payload = "",

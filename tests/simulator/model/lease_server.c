@@ -349,7 +349,7 @@ void lease_server_add(struct lease_server *server, uint64_t clock_ms,
                       const struct hf_ticket_id *id)
 {
     const struct hf_ticket like = {
-        .id = *id, .kind = kind, .weight = 1, .payload = "foreign"};
+        .id = *id, .kind = kind, .weight = 1, .payload = "another"};
 
     lease_rows_expire(server, queue, clock_ms);
     (void)lease_row_new(server, clock_ms, queue, "", &like);

@@ -95,7 +95,7 @@ static void expire_if_due(struct hf_sim *sim, struct sim_ticket *ticket)
 {
     if (expires_ms(sim, ticket) > lease_clock_ms(sim))
         return;
-    sim_trace(sim, engine_of(sim, ticket->owner), "ticket runs out in %s",
+    sim_trace(sim, engine_of(sim, ticket->owner), "ticket expires in %s",
               ticket->queue->name);
     sim_ticket_unlink(ticket);
     sim_observe_gone(sim, ticket, NULL, 0);

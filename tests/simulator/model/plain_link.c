@@ -389,7 +389,7 @@ bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
         message->answer.kind = HF_EVENT_FLAG_UPDATED;
         if (!plain_ready_set(sim, message))
             answer_failed(message, HF_FAILURE_RETRY, HF_EGONE,
-                          "somebody has gone");
+                          "a participant has left");
         break;
     case HF_REQUEST_PROVE:
         plain_session_touch(sim, session);

@@ -82,7 +82,7 @@ static void other_enqueue(struct hf_sim *sim, struct sim_queue *queue,
         .id = *ticket,
         .kind = kind,
         .weight = 1,
-        .payload = "foreign",
+        .payload = "another",
         .token = ++sim->transaction,
         .sequence =
             beside == NULL ? ++queue->sequence : beside->ticket.sequence,

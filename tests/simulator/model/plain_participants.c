@@ -50,7 +50,8 @@ bool plain_ready_set(struct hf_sim *sim, const struct plain_message *message)
                                       .kind = HF_TICKET_READY,
                                       .weight = 1,
                                       .payload = ""};
-    sim_trace(sim, message->pending->engine, "server stamps %s", queue->name);
+    sim_trace(sim, message->pending->engine, "server sets ready of %s",
+              queue->name);
     observe_ready(sim, queue, true);
     plain_participants_changed(sim, queue);
     return true;

@@ -469,7 +469,7 @@ struct zk_txn *zk_prepare_command(struct zk_server *leader,
     snprintf(op.path, sizeof op.path, "%s", path);
     if (command->opcode == HF_ZK_CREATE && command->session != NULL)
         op.flags = command->sequential ? HF_ZK_EPHEMERAL_SEQUENTIAL : 1;
-    op.data.bytes = "foreign";
+    op.data.bytes = "another";
     op.data.count =
         command->session != NULL || command->opcode == HF_ZK_SET_DATA ? 7 : 0;
     apply_op(leader, txn, &op, zxid);

@@ -82,7 +82,7 @@ static void on_timer(void *arg)
     if (server->role == ZK_LEADING) {
         zk_leader_tick(server);
     } else if (server->role == ZK_FOLLOWING && now_us >= next_us(server)) {
-        sim_trace(server->sim, NULL, "s%u hears nothing of its leader",
+        sim_trace(server->sim, NULL, "s%u receives nothing from its leader",
                   server->index + 1);
         zk_server_leave_role(server, ZK_LOOKING);
     } else if (server->role == ZK_LOOKING && now_us >= server->election_at_us) {

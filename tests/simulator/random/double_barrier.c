@@ -257,11 +257,11 @@ static void carry_out(struct participant *participant,
                              hf_state_name(effect->state));
         double_barrier_check(effect->state != HF_STATE_LOST ||
                                  !participant->holds || participant->lost,
-                             7, "a member was not told that it is lost");
-        double_barrier_check(effect->state != HF_STATE_SUSPENDED ||
-                                 !participant->holds || participant->lost ||
-                                 double_barrier.loss_at == HF_LOSS_AT_LOST,
-                             7, "a member was not told that the link is down");
+                             7, "a participant was not notified of LOST");
+        double_barrier_check(
+            effect->state != HF_STATE_SUSPENDED || !participant->holds ||
+                participant->lost || double_barrier.loss_at == HF_LOSS_AT_LOST,
+            7, "a participant was not notified that the link is down");
         break;
     case HF_EFFECT_ENDED:
         left(participant, false);
@@ -510,7 +510,7 @@ static void stop(void)
     hf_sim_run_ms(double_barrier.sim, DRAIN_MS);
     for (unsigned i = 0; i < double_barrier.count; i++)
         double_barrier_check(double_barrier.participants[i].phase == OUTSIDE, 4,
-                             "somebody is held up for ever");
+                             "a participant never leaves");
     double_barrier_check(double_barrier.live_count == 0, 5,
                          "a ticket was left behind");
 }
@@ -529,9 +529,9 @@ static void check_progress(void)
         before[i] = double_barrier.participants[i].rounds;
     hf_sim_run_ms(double_barrier.sim, FAULTLESS_MS);
     for (unsigned i = 0; i < double_barrier.count; i++)
-        double_barrier_check(double_barrier.participants[i].rounds >=
-                                 before[i] + ROUNDS_LEAST,
-                             4, "without faults nobody gets on");
+        double_barrier_check(
+            double_barrier.participants[i].rounds >= before[i] + ROUNDS_LEAST,
+            4, "without faults a participant makes no progress");
 }
 
 bool double_barrier_run_seed(uint64_t seed, enum engine_kind engine,

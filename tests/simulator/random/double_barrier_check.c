@@ -86,7 +86,7 @@ static void check_cleared(void *arg)
     (void)arg;
     double_barrier_check(double_barrier.ready_set ||
                              double_barrier.cleared_under == 0,
-                         4, "the mark was lowered while somebody was there");
+                         4, "ready was cleared while a participant was there");
 }
 
 static void on_barrier(void *arg, const char *queue, bool up)
@@ -95,7 +95,7 @@ static void on_barrier(void *arg, const char *queue, bool up)
     if (strcmp(queue, QUEUE "/ready") != 0)
         return;
     double_barrier.ready_set = up;
-    double_barrier_trace(NULL, "server %s the mark", up ? "raises" : "lowers");
+    double_barrier_trace(NULL, "server %s ready", up ? "sets" : "clears");
     double_barrier.cleared_under = up ? 0 : double_barrier.live_count;
     if (!up) {
         hf_sim_call_at(double_barrier.sim, hf_sim_now_us(double_barrier.sim),
@@ -103,7 +103,7 @@ static void on_barrier(void *arg, const char *queue, bool up)
         return;
     }
     double_barrier_check(double_barrier.live_count >= double_barrier.count, 1,
-                         "the mark was made before all were there");
+                         "ready was set before all participants were there");
     for (unsigned i = 0; i < double_barrier.live_count; i++)
         double_barrier.live_tickets[i].ready_seen = true;
 }
@@ -145,8 +145,9 @@ void double_barrier_check_entry(const struct participant *participant)
     const struct live_ticket *live_ticket =
         find_live_ticket(&participant->member->ticket_id);
 
-    double_barrier_check(live_ticket == NULL || live_ticket->ready_seen, 1,
-                         "somebody went in to whom no mark was made");
+    double_barrier_check(
+        live_ticket == NULL || live_ticket->ready_seen, 1,
+        "a participant entered and ready was not set since it came");
 }
 
 void double_barrier_check_passage(const struct participant *participant,
@@ -159,7 +160,8 @@ void double_barrier_check_passage(const struct participant *participant,
                 ? find_live_ticket(&other->member->ticket_id)
                 : NULL;
 
-        double_barrier_check(live_ticket == NULL || live_ticket->token >= stamp,
-                             1, "somebody left one of his round behind");
+        double_barrier_check(
+            live_ticket == NULL || live_ticket->token >= stamp, 1,
+            "a participant left before another of its generation");
     }
 }

@@ -49,7 +49,8 @@ void seeds_print_command(struct seeds_kind kind, uint64_t seed)
 
     printf("./dev sim%s%s%s%s --seed %" PRIu64,
            mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant,
-           kind.double_barrier ? " --rounds" : "", words[kind.engine], seed);
+           kind.double_barrier ? " --double-barrier" : "", words[kind.engine],
+           seed);
 }
 
 void seeds_print(const struct seeds_report *report)
@@ -162,7 +163,7 @@ void seeds_wait(pid_t child, struct seeds_report *report)
                  WIFSIGNALED(status) ? "died of signal" : "exited with",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
                  WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT
-                     ? ": an assertion of the core"
+                     ? ": an assertion failed"
                      : "");
     }
 }
@@ -189,8 +190,8 @@ static void read_assertion(struct seeds_report *report)
 
     text[got < 0 ? 0 : got] = '\0';
     if ((from = strstr(text, "Assertion ")) != NULL)
-        snprintf(report->message, sizeof report->message,
-                 "the code's own: %.*s", (int)strcspn(from, "\n"), from);
+        snprintf(report->message, sizeof report->message, "assertion: %.*s",
+                 (int)strcspn(from, "\n"), from);
 }
 
 void seeds_run_silent(struct seeds_report *report,
@@ -198,7 +199,7 @@ void seeds_run_silent(struct seeds_report *report,
                       void (*work)(struct seeds_report *report))
 {
     silent.work = work;
-    silent.output_fd = memfd_create("told", MFD_CLOEXEC);
+    silent.output_fd = memfd_create("output", MFD_CLOEXEC);
     if (silent.output_fd < 0) {
         perror("holdfast-sim: memfd_create");
         exit(EXIT_FAILURE);
@@ -255,7 +256,7 @@ static const char *verdict(const struct seeds_report *sum)
 {
     if (sum->broken != 0)
         return "BROKEN";
-    return nothing_happened(sum) ? "NOTHING HAPPENED: live through more worlds"
+    return nothing_happened(sum) ? "NOTHING HAPPENED: run more seeds"
                                  : "every invariant held";
 }
 
@@ -311,9 +312,9 @@ int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks)
         {"plain", {ENGINE_PLAIN, false}, 40},
         {"zk", {ENGINE_ZOOKEEPER, false}, 38},
         {"leased", {ENGINE_LEASED, false}, 18},
-        {"rounds", {ENGINE_PLAIN, true}, 2},
-        {"zk rounds", {ENGINE_ZOOKEEPER, true}, 1},
-        {"leased rounds", {ENGINE_LEASED, true}, 1},
+        {"double-barrier", {ENGINE_PLAIN, true}, 2},
+        {"zk double-barrier", {ENGINE_ZOOKEEPER, true}, 1},
+        {"leased double-barrier", {ENGINE_LEASED, true}, 1},
     };
     int worst = EXIT_SUCCESS;
 

@@ -65,7 +65,7 @@ void inject_follower_cut(struct client *client)
         out && plan.cluster->config.ensemble.strict_proof && one_in(2);
     cluster_trace(plan.cluster, client->name, "follower cut off%s",
                   out  ? " from what its leader sends"
-                  : in ? " from telling its leader"
+                  : in ? " from sending to its leader"
                        : "");
     client->last_fault_us = now_us();
     hf_sim_set_stalled(client->engine, out, in);
@@ -123,7 +123,7 @@ static void cut_leader(int leader)
     plan.cuts++;
     cluster_trace(plan.cluster, "-", "s%d is cut off%s", leader + 1,
                   out  ? " from what others send"
-                  : in ? " from telling others"
+                  : in ? " from sending to others"
                        : "");
     hf_sim_server_link(plan.cluster->sim, leader, out, in);
     later(below(one_in(2) ? 20 : 5) * 1000 *

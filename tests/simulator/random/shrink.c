@@ -291,12 +291,12 @@ void shrink_seed(struct seeds_kind kind, uint64_t seed)
 
     memset(all.kept, true, count);
     if (s.broken.broken == 0 || !still_breaks(&s, &all)) {
-        printf("it does not break again with its turns recorded\n");
+        printf("it does not break again with its decisions recorded\n");
         end(&s);
         return;
     }
     shrink(&s);
-    printf("the same with %u of its %u turns, after %u attempts:\n",
+    printf("the same with %u of its %u decisions, after %u runs:\n",
            kept_count(&s), count, s.runs);
     print_transcript(&s, true);
     if (s.broken.broken < 0)
@@ -320,7 +320,7 @@ int shrink_replay(struct seeds_kind kind, uint64_t seed, const char *only,
     if (!read_kept(only, &chosen) ||
         (without != NULL && !read_without(without, &chosen))) {
         fprintf(stderr,
-                "holdfast-sim: expected --only numbers of turns, as "
+                "holdfast-sim: expected --only numbers of decisions, as "
                 "3,17-19 or none, and --without chances, as lose,drift\n");
         return 64;
     }

@@ -23,7 +23,7 @@ static struct attempt *attempt_of(struct script *script, struct client *client,
     return NULL;
 }
 
-/* permits PLACE N/M */
+/* permits LOCK N/M */
 static void want_permits(struct script *script, struct client *client,
                          const char *lock, const char *permits, bool only_try,
                          uint64_t wait_ms)
@@ -33,14 +33,14 @@ static void want_permits(struct script *script, struct client *client,
 
     if (permits == NULL ||
         sscanf(permits, "%" SCNu32 "/%u", &lock_spec.weight, &limit) != 2) {
-        script_error(script, "expected", "want permits PLACE N/M [try|MS]");
+        script_error(script, "expected", "want permits LOCK N/M [try|MS]");
         return;
     }
     lock_spec.lock = cluster_semaphore(script->cluster, lock, limit);
     cluster_want_all(client, &lock_spec, 1, only_try, wait_ms, 0, 0, false);
 }
 
-/* all PLACE,PLACE...: mutexes, in the order of their names */
+/* all LOCK,LOCK...: mutexes, in the order of their names */
 static void want_all(struct script *script, struct client *client, char *locks,
                      bool only_try, uint64_t wait_ms)
 {
@@ -58,8 +58,8 @@ static void want_all(struct script *script, struct client *client, char *locks,
     cluster_want_all(client, specs, count, only_try, wait_ms, 0, 0, false);
 }
 
-/* want mutex|read|write|election|shared PLACE [try|WAIT_MS], want permits PLACE
- * N/M [...], want all PLACE,PLACE [...]; shared: a mutex, with the client's
+/* want mutex|read|write|election|shared LOCK [try|WAIT_MS], want permits PLACE
+ * N/M [...], want all LOCK,LOCK [...]; shared: a mutex, with the client's
  * others that are */
 static void want(struct script *script, struct client *client, char **words)
 {
@@ -71,7 +71,7 @@ static void want(struct script *script, struct client *client, char **words)
 
     if (words[0] == NULL || words[1] == NULL) {
         script_error(script, "expected",
-                     "want mutex|read|write|election|shared PLACE [try|MS]");
+                     "want mutex|read|write|election|shared LOCK [try|MS]");
         return;
     }
     if (strcmp(words[0], "read") == 0)
@@ -152,7 +152,8 @@ static void cancel(struct script *script, struct client *client, char **words)
 
 /* evict ATTEMPT [N]: the ticket that it enqueued last, or that of its Nth place
  */
-static void evict(struct script *script, struct client *client, char **words)
+static void delete_ticket(struct script *script, struct client *client,
+                          char **words)
 {
     struct attempt *attempt = attempt_of(script, client, words[0]);
     unsigned number =
@@ -185,17 +186,16 @@ static uint64_t wait_of(const char *word)
 
 /* look PLACE [WAIT_MS]; expel and ask ATTEMPT [WAIT_MS], anybody's: what an
  * eviction and a request to let go are, coming from another client. */
-static void do_look(struct script *script, struct client *client, char **words)
+static void do_list(struct script *script, struct client *client, char **words)
 {
     if (words[0] == NULL)
-        script_error(script, "expected", "look PLACE [MS]");
+        script_error(script, "expected", "list LOCK [MS]");
     else
         operation_list(client, cluster_lock(script->cluster, words[0], false),
                        wait_of(words[1]));
 }
 
-static void evict_by_client(struct script *script, struct client *client,
-                            char **words)
+static void evict(struct script *script, struct client *client, char **words)
 {
     struct attempt *attempt = any_attempt(script, words[0]);
 
@@ -203,7 +203,7 @@ static void evict_by_client(struct script *script, struct client *client,
         operation_evict(client, attempt, wait_of(words[1]));
 }
 
-static void ask(struct script *script, struct client *client, char **words)
+static void revoke(struct script *script, struct client *client, char **words)
 {
     struct attempt *attempt = any_attempt(script, words[0]);
 
@@ -215,7 +215,7 @@ static void ask(struct script *script, struct client *client, char **words)
 static struct barrier *barrier_of(struct script *script, char **words)
 {
     if (words[0] == NULL)
-        script_error(script, "expected", "raise, lower or wait, GATE [MS]");
+        script_error(script, "expected", "raise, lower or wait, BARRIER [MS]");
     return barrier_named(script->cluster, words[0] == NULL ? "" : words[0]);
 }
 
@@ -315,10 +315,10 @@ static void unstall(struct script *script, struct client *client, char **words)
 /* ------------------------------------------------------------- ensembles -- */
 
 /* only s1: no other server takes its connections. */
-static void only(struct script *script, struct client *client, char **words)
+static void use_only(struct script *script, struct client *client, char **words)
 {
     if (words[0] == NULL || words[0][0] != 's')
-        script_error(script, "expected", "only SERVER");
+        script_error(script, "expected", "use-only SERVER");
     else
         hf_sim_client_use_only(client->engine, atoi(words[0] + 1) - 1);
 }
@@ -351,7 +351,7 @@ static void duplicate_id(struct script *script, struct client *client,
 
     if (attempt == NULL)
         return;
-    cluster_trace(script->cluster, "other", "takes the name of %s",
+    cluster_trace(script->cluster, "other", "takes the id of %s",
                   attempt->name);
     hf_sim_other_client_enqueue(script->cluster->sim, attempt->lock->name,
                                 attempt->a.kind, &attempt->id, NULL);
@@ -366,7 +366,7 @@ static const struct {
     {"want", want},
     {"release", release},
     {"cancel", cancel},
-    {"evict", evict},
+    {"delete", delete_ticket},
     {"close", do_close},
     {"crash", crash},
     {"freeze", freeze},
@@ -377,17 +377,17 @@ static const struct {
     {"break", reset},
     {"stall", stall},
     {"unstall", unstall},
-    {"only", only},
+    {"use-only", use_only},
     {"write", rewrite},
-    {"impostor", duplicate_id},
+    {"duplicate", duplicate_id},
     {"downgrade", downgrade},
-    {"look", do_look},
-    {"expel", evict_by_client},
-    {"ask", ask},
+    {"list", do_list},
+    {"evict", evict},
+    {"revoke", revoke},
     {"raise", do_raise},
     {"lower", do_lower},
     {"wait", do_wait},
-    {"tear", reset_after_event},
+    {"break-after-event", reset_after_event},
     {"check", check},
 };
 

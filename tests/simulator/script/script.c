@@ -74,20 +74,21 @@ static void ensemble_option(struct hf_sim_config *config, const char *word)
 
     e->servers = (unsigned)number_after(word, "servers=", e->servers);
     e->tick_ms = number_after(word, "tick=", e->tick_ms);
-    e->sync_limit = (unsigned)number_after(word, "limit=", e->sync_limit);
+    e->sync_limit = (unsigned)number_after(word, "sync-limit=", e->sync_limit);
     e->container_check_ms =
         number_after(word, "containers=", e->container_check_ms);
     e->lag_max_us = (uint32_t)number_after(word, "lag=", e->lag_max_us);
-    e->timeout_floor_ms = number_after(word, "floor=", e->timeout_floor_ms);
+    e->timeout_floor_ms =
+        number_after(word, "timeout-floor=", e->timeout_floor_ms);
     e->window = (unsigned)number_after(word, "window=", e->window);
-    e->tick_known |= strcmp(word, "known") == 0;
+    e->tick_known |= strcmp(word, "tick-known") == 0;
     e->strict_proof |= strcmp(word, "strict") == 0;
     e->lazy_proof |= strcmp(word, "lazy") == 0;
-    e->lacks_containers |= strcmp(word, "old") == 0;
+    e->lacks_containers |= strcmp(word, "no-containers") == 0;
     e->splits_bytes |= strcmp(word, "split") == 0;
-    e->answers_moved |= strcmp(word, "moved") == 0;
-    e->event_zxid |= strcmp(word, "zxid") == 0;
-    e->ignores_moves |= strcmp(word, "unmoved") == 0;
+    e->answers_moved |= strcmp(word, "answers-moved") == 0;
+    e->event_zxid |= strcmp(word, "event-zxid") == 0;
+    e->ignores_moves |= strcmp(word, "ignores-moves") == 0;
 }
 
 /* cluster KEY=NUMBER... */
@@ -109,11 +110,11 @@ static void make_cluster(struct script *script, char **words)
         config.late_chance =
             (uint32_t)number_after(*words, "late=", config.late_chance);
         clients = number_after(*words, "clients=", clients);
-        if (strcmp(*words, "plain") == 0)
+        if (strcmp(*words, "no-traits") == 0)
             config.traits = 0;
-        if (strcmp(*words, "suspends") == 0)
+        if (strcmp(*words, "loss-at-suspended") == 0)
             loss_at = HF_LOSS_AT_SUSPENDED;
-        script->unsafe |= strcmp(*words, "unsafe") == 0;
+        script->unsafe |= strcmp(*words, "violates") == 0;
         ensemble_option(&config, *words);
     }
     if (clients > CLUSTER_CLIENTS_MAX) {
@@ -190,7 +191,7 @@ static void run_step(struct script *script, char **words)
     }
     if (strcmp(words[1], "-") == 0) {
         if (!other_client_step(script, words + 2))
-            script_error(script, "no such deed of others", words[2]);
+            script_error(script, "no such step of another client", words[2]);
         return;
     }
     client =
@@ -200,7 +201,7 @@ static void run_step(struct script *script, char **words)
         return;
     }
     if (!client_step(script, client, words + 2))
-        script_error(script, "no such verb", words[2]);
+        script_error(script, "no such step", words[2]);
 }
 
 static void run_line(struct script *script, char *row)

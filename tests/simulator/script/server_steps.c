@@ -46,7 +46,7 @@ void server_step(struct script *script, int server, char **words)
         hf_sim_server_set_max_timeout(sim, server,
                                       strtoull(words[1], NULL, 10));
     else
-        script_error(script, "no such verb of a server", verb);
+        script_error(script, "no such step of a server", verb);
 }
 
 /* What somebody else does: node and delete PLACE NAME (a number is put behind a
@@ -69,7 +69,7 @@ bool other_client_step(struct script *script, char **words)
         hf_sim_deny_creates(sim, NULL);
     else if (strcmp(words[0], "deny") == 0 && lock != NULL)
         hf_sim_deny_creates(sim, lock);
-    else if (strcmp(words[0], "node") == 0 && both)
+    else if (strcmp(words[0], "create") == 0 && both)
         hf_sim_other_client_create(
             sim, lock, what, strchr("-_", what[strlen(what) - 1]) != NULL);
     else if (strcmp(words[0], "delete") == 0 && lock != NULL)
