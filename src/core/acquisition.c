@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The states of an acquisition, its beginning and its end, and what is common
+ * to all of them: the list of those that are HELD, the report of the end, and
+ * the texts.  How an acquisition gets its lock is behind hf_acquisition_ops.
+ */
 #include "core/acquisition.h"
 
 #include <assert.h>
@@ -13,6 +18,7 @@
 #define STATE(name) HF_ACQUISITION_##name
 #define TO(name) (1u << HF_ACQUISITION_##name)
 
+/* The legal moves. */
 static const struct hf_state_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(WAITING)},
     [STATE(WAITING)] = {"WAITING", TO(HELD) | TO(GIVING_UP)},
@@ -26,6 +32,9 @@ static const struct hf_state_machine_state states[] = {
 static const struct hf_state_machine table = {"acquisition", states,
                                               sizeof states / sizeof states[0]};
 
+/* Put ${a} at the end of the list of those that are HELD.  Grants that depend
+ * on others come behind these: a parent behind its children, a waiter behind
+ * the ticket of its cohort. */
 static void add_held(struct hf_core *core, struct hf_acquisition *a)
 {
     a->previous_held = core->last_held;
@@ -38,6 +47,7 @@ static void add_held(struct hf_core *core, struct hf_acquisition *a)
     core->held++;
 }
 
+/* Take ${a} out of that list. */
 static void remove_held(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->previous_held != NULL)
@@ -72,12 +82,13 @@ bool hf_acquisition_can_enqueue(const struct hf_acquisition *a)
 {
     unsigned count = 0;
 
-    FOR_EACH_EARLIER(a, ticket)
-    count += ticket->state == HF_OWN_TICKET_REMOVING;
+    FOR_EACH_EARLIER (a, ticket)
+        count += ticket->state == HF_OWN_TICKET_REMOVING;
     return count < HF_EARLIER_TICKETS_MAX;
 }
 
-/* A lease stands in no line: the holder of the entry mutex alone wants one. */
+/* Should ${a} stand in line for its queue (enqueue_order.h)?  A lease does not,
+ * because only the holder of the entry mutex wants one. */
 static bool wants_ticket(const struct hf_acquisition *a)
 {
     if (a->kind == HF_TICKET_LEASE || !hf_acquisition_is_waiting(a))
@@ -94,6 +105,8 @@ void hf_acquisition_update_order(struct hf_core *core, struct hf_acquisition *a)
                                 hf_acquisition_is_queued(a));
 }
 
+/* Set the flag that says whether safe-until is about this grant (safe_until.h).
+ */
 static void set_valid(struct hf_acquisition *a, bool valid)
 {
     if (!hf_acquisition_is_of_user(a))
@@ -103,8 +116,8 @@ static void set_valid(struct hf_acquisition *a, bool valid)
         atomic_store(a->user.valid_copy, valid);
 }
 
-/* The flag goes with the list, in the step, so that where the list is empty no
- * reader takes safe-until for that of a grant. */
+/* The flag of the grant changes together with the list of what is HELD, so that
+ * safe-until counts for no grant that is not in the list. */
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state)
 {
@@ -144,7 +157,9 @@ void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a)
         core->last = a->previous;
 }
 
-/* The client that closes ends its session, and every ticket with it. */
+/* GIVING_UP: has the report of the end waited long enough for the removal?
+ * When the client closes it does not wait, because the end of the session
+ * removes every ticket. */
 static bool removal_wait_is_over(const struct hf_core *core,
                                  const struct hf_acquisition *a)
 {
@@ -155,6 +170,8 @@ static bool removal_wait_is_over(const struct hf_core *core,
 
 #define MAY_REMAIN "; its ticket may stay in the queue until the session ends"
 
+/* ENDED: if a ticket may remain in a queue, set .may_remain and say so at the
+ * end of the message. */
 static void append_may_remain(struct hf_core *core, struct hf_acquisition *a)
 {
     char text[HF_ERROR_TEXT_BYTES];
@@ -168,7 +185,7 @@ static void append_may_remain(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_set_text(core, a, text);
 }
 
-/* Notify the owner of the end, if it is time.  Invariant 8: once. */
+/* Report the end, if it is time.  Invariant 8: once. */
 static void notify_end(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->notified || (a->ops->must_wait(a) && !removal_wait_is_over(core, a)))
@@ -240,9 +257,11 @@ void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_give_up(core, a, &why);
 }
 
-/* ------------------------------------------------------------- the owner -- */
+/* ------------------------------------------------- the user as listener -- */
 
-/* The user: every word is an effect. */
+/* The user as the listener: each report becomes an effect.  WAITING is queued
+ * at most once; it is read when it is carried out, so it is never out of date.
+ */
 static void user_waiting(struct hf_core *core, struct hf_acquisition *a)
 {
     if (!a->user.waiting.queued)
@@ -260,6 +279,7 @@ static void user_revoked(struct hf_core *core, struct hf_acquisition *a)
         hf_effect_add(&core->effects, &a->user.loss, HF_EFFECT_REVOKED);
 }
 
+/* LOST replaces a REVOKED that was not carried out. */
 static void user_lost(struct hf_core *core, struct hf_acquisition *a)
 {
     hf_effect_remove(&core->effects, &a->user.loss); /* REVOKED */
@@ -343,8 +363,11 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_finish(core, a);
 }
 
-/* ----------------------------------------------------- beginning and end -- */
+/* ---------------------------------------------------- beginning and end -- */
 
+/* Set what an ACQUIRE needs besides the fields that its user has set.  As long
+ * as the time that the client has for its first connection is not over, that
+ * time counts; after it each acquisition has config.connect_ms of its own. */
 static void init(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_session *session = &core->session;
@@ -392,6 +415,8 @@ void hf_acquisition_start(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
+/* The report waits for the removal of the ticket, but not beyond .notify_at_ms.
+ * The listener knows at once that the wait is over. */
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
                             const struct hf_error *why)
 {
@@ -417,8 +442,8 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
-/* Finish when nothing of it can be, or appear, in the queue, and the engine
- * has no request of it.  A FORGET on its way precedes FORGOTTEN. */
+/* An UNWATCH that is still queued precedes ACQUISITION_DONE, because effects
+ * are carried out in their order. */
 void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->state != STATE(RELEASING) && a->state != STATE(GIVING_UP))
@@ -472,8 +497,9 @@ void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_give_up(core, a, &why);
 }
 
-/* ------------------------------------------------------------ invariants -- */
+/* ----------------------------------------------------------- invariants -- */
 
+/* Invariants between an acquisition and its own tickets. */
 static void check_tickets(const struct hf_core *core,
                           const struct hf_acquisition *a)
 {
@@ -493,8 +519,7 @@ static void check_tickets(const struct hf_core *core,
                (a->state == STATE(WAITING)));
         hf_own_ticket_check(core, ticket);
     }
-    FOR_EACH_EARLIER(a, earlier)
-    {
+    FOR_EACH_EARLIER (a, earlier) {
         assert(earlier->state >= HF_OWN_TICKET_REMOVING);
         hf_own_ticket_check(core, earlier);
     }

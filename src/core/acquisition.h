@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An acquisition: from wanting a lock to its tickets being gone.  It may take
- * several tickets, one after the other, before one is granted.
+ * An acquisition: one request of the user for a lock, from its ACQUIRE until
+ * all its tickets are gone.  It may use several tickets, one after the other,
+ * before one is granted.
  *
  *   IDLE         not handed to the core yet
- *   WAITING      on its way to a grant, with a ticket or without
- *   HELD         admitted, the grant is valid
- *   LOST         the grant ended before its release
- *   RELEASING    released by its owner, some ticket not yet known to be gone
- *   GIVING_UP    given up without a grant, some ticket not yet known to be gone
- *   DONE         nothing of it can be, or appear, in the queue
+ *   WAITING      wants the grant, with a ticket or without
+ *   HELD         granted
+ *   LOST         the grant has ended before its release
+ *   RELEASING    released; some ticket may not be gone yet
+ *   GIVING_UP    the wait has ended without a grant; some ticket may not be
+ *                gone yet
+ *   DONE         none of its tickets can be in a queue or appear there
+ *
+ * There are three ways to the lock (hf_acquisition_ops): by tickets of its own,
+ * by the children of a multi-lock, by the ticket of a cohort.  There are three
+ * listeners (hf_acquisition_listener): the user, a multi-lock for its children,
+ * a cohort for its tickets.
+ *
+ * acquisition.c has the states, the beginning and the end;
+ * acquisition_ticket.c takes ticket after ticket; acquisition_deadline.c says
+ * when a wait ends and why.
+ *
+ * An acquisition is used with the client's lock held, except .user.valid, which
+ * any thread and signal handler may read.
  */
 #ifndef HF_CORE_ACQUISITION_H
 #define HF_CORE_ACQUISITION_H
@@ -32,202 +46,214 @@ struct hf_multi_lock;
 struct hf_cohort;
 struct hf_core;
 
-/* How many tickets of one acquisition may be on their way out of the queue
- * while it tries again.  The next try waits until one of them is GONE.  Lost
- * answers fill these places, and tickets that a list does not show. */
+/* How many earlier tickets of one acquisition may be under removal while it
+ * tries again.  With this many the next retry waits until one of them is GONE.
+ * Tickets whose enqueue got no answer, and those that a list does not show,
+ * are such tickets. */
 #define HF_EARLIER_TICKETS_MAX 4
 
-/* An end without a grant waits this long for the answer that the ticket is
- * out of the queue.  After that the owner is told all the same, and told that
- * a ticket may remain: a deadline has to end although the connection is down.
- */
+/* A wait that ends without a grant is reported once the engine has answered
+ * that the ticket is removed, but after this time at the latest: a deadline has
+ * to end the wait although the connection is down.  The report then says that a
+ * ticket may remain. */
 #define HF_REMOVAL_WAIT_MS 1000
 
 struct hf_acquisition;
 
-/* How an acquisition comes by its lock: by tickets of its own, by those of its
- * children (multi_lock.h), or by that of its cohort (cohort.h). */
+/* How an acquisition gets its lock: by tickets of its own
+ * (acquisition_ticket.c), by those of its children (multi_lock.c), or by that
+ * of its cohort (cohort.c). */
 struct hf_acquisition_ops {
-    bool takes_tickets; /* of its own */
-    /* It is wanted, and WAITING: enter it into the schedule and a list. */
+    bool takes_tickets; /* by tickets of its own: .tickets is in use */
+    /* It has become WAITING: enter it into the schedule and a list. */
     void (*begin)(struct hf_core *core, struct hf_acquisition *a);
-    /* Something has changed. */
+    /* Something has changed: do what can be done now. */
     void (*pump)(struct hf_core *core, struct hf_acquisition *a);
-    /* There is a connection again; the session is over.  NULL: nothing is to be
-     * done but to pump, or hf_acquisition_finish(), which comes after. */
+    /* There is a connection again; the session is over.  A pump follows the
+     * first, hf_acquisition_finish() the second.  NULL: nothing else is to be
+     * done. */
     void (*connected)(struct hf_core *core, struct hf_acquisition *a);
     void (*session_over)(struct hf_core *core, struct hf_acquisition *a);
-    /* It waits, or is held, no longer; its state is not changed yet. */
+    /* It stops waiting, or holding; the state is not changed yet. */
     void (*leave)(struct hf_core *core, struct hf_acquisition *a);
-    /* Is there an answer to wait for before the owner is notified of the end?
-     */
+    /* Must the report of its end wait for an answer of the engine? */
     bool (*must_wait)(const struct hf_acquisition *a);
-    /* May a ticket of it be, or appear, in a queue? */
+    /* Can one of its tickets be in a queue, or appear there? */
     bool (*may_remain)(const struct hf_acquisition *a);
-    /* How its release has ended; sets the text unless that is HF_OK. */
+    /* The status of its release; unless HF_OK also sets the text. */
     hf_status (*release_status)(struct hf_core *core, struct hf_acquisition *a);
-    /* The owner has heard of the end: is nothing left of it?  It is DONE. */
+    /* Its end was reported: is nothing left of it, so that it can be DONE? */
     bool (*may_finish)(const struct hf_acquisition *a);
+    /* It is DONE: take it out of the list that .begin has put it into. */
     void (*finish)(struct hf_core *core, struct hf_acquisition *a);
-    /* It waits: set .ahead and .holder, false if they are as they were; and
-     * ${at}: which acquisition has the ticket that it waits by. */
+    /* It is WAITING: set .ahead and .holder, and return true, if they come from
+     * elsewhere than its own ticket.  Set ${waits_by} to the acquisition that
+     * has the ticket by which it waits. */
     bool (*position)(struct hf_core *core, struct hf_acquisition *a,
                      const struct hf_acquisition **waits_by);
 };
 
-/* The owner of an acquisition: the user; a multi-lock, of its children; a
- * cohort, of its tickets.  .lost may only take note and notify the owner's own
- * owner, because LOST comes first; what the others note is looked at when the
- * step ends. */
+/* The reports of an acquisition, from within a step, to the user, the
+ * multi-lock or the cohort that wants it.  .lost may only take note and report
+ * the loss to the next listener, because LOST precedes every other effect. What
+ * the other functions note is worked off when the step ends (deferred_call.h).
+ */
 struct hf_acquisition_listener {
+    /* It waits: .ahead and .holder are set. */
     void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
+    /* It is HELD. */
     void (*granted)(struct hf_core *core, struct hf_acquisition *a);
+    /* HELD, and somebody asks for its release. */
     void (*revoked)(struct hf_core *core, struct hf_acquisition *a);
+    /* It has become LOST. */
     void (*lost)(struct hf_core *core, struct hf_acquisition *a);
+    /* The wait, or the release, has ended; ${how}: ENDED or RELEASED. */
     void (*ended)(struct hf_core *core, struct hf_acquisition *a,
-                  enum hf_effect_kind how); /* ENDED, RELEASED */
+                  enum hf_effect_kind how);
+    /* It is DONE. */
     void (*done)(struct hf_core *core, struct hf_acquisition *a);
     /* HELD: does somebody rely on the grant? */
     bool (*is_relied_on)(const struct hf_acquisition *a);
-    /* Below: NULL if nothing is to be done. */
+    /* The rest may be NULL. */
     /* HELD, nobody relies on it, and safe-until has moved. */
     void (*proven)(struct hf_core *core, struct hf_acquisition *a);
-    /* It waits no longer; some answer came, or something else has changed. */
+    /* It has become GIVING_UP. */
     void (*gave_up)(struct hf_core *core, struct hf_acquisition *a);
+    /* An answer came, or something else has changed. */
     void (*changed)(struct hf_core *core, struct hf_acquisition *a);
-    /* Its place was lost; it has another. */
+    /* It has lost its position in the queue; it has one again. */
     void (*displaced)(struct hf_acquisition *a);
     void (*queued)(struct hf_acquisition *a);
 };
 
-/* The part of an acquisition that takes tickets of its own. */
+/* The tickets of an acquisition, if it takes tickets of its own. */
 struct hf_acquisition_tickets {
-    /* The ticket in force; NULL: it has none.  Those before it, until they are
-     * over, the oldest first. */
-    struct hf_own_ticket *current;
-    struct hf_own_ticket *earlier;
-    uint64_t enqueue_at_ms; /* no ticket before */
+    struct hf_own_ticket *current; /* the one in force; NULL: none */
+    struct hf_own_ticket *earlier; /* those before it until they can be freed,
+                                      the oldest first, linked by .next */
+    uint64_t enqueue_at_ms; /* CLOCK_BOOTTIME; no further enqueue before */
     struct hf_retry_state enqueue_retry;
-    uint64_t pumped_ms; /* when it was last asked for what was due */
-    bool downgrading;   /* HELD, by a writer that is to be a reader */
-    struct hf_shared_text
-        *removal_denied; /* why a ticket of it may not be taken out of its
-             queue; NULL: nothing is known of that */
+    uint64_t pumped_ms; /* CLOCK_BOOTTIME; of the last pump */
+    bool downgrading;   /* HELD: a writer that is to become a reader */
+    struct hf_shared_text *removal_denied; /* why the engine refuses to remove a
+                                              ticket of it; NULL: it does not */
     struct hf_enqueue_turn turn;
 };
 
 /* The part of a waiter of a cohort, see cohort.h. */
 struct hf_acquisition_waiter {
-    struct hf_cohort *cohort;    /* set before WANT, with .ops */
-    struct hf_tree_node waiting; /* WAITING: among the cohort's */
-    struct hf_acquisition
-        *awaited_ticket; /* RELEASING, GIVING_UP: the owner is told
-                    when this ticket has ended; NULL: now */
+    struct hf_cohort *cohort;    /* set before ACQUIRE, with .ops */
+    struct hf_tree_node waiting; /* WAITING: in the tree of the cohort */
+    /* RELEASING, GIVING_UP: the end is reported when this ticket has ended;
+     * NULL: now. */
+    struct hf_acquisition *awaited_ticket;
 };
 
-/* The part of an acquisition of the user. */
+/* The part of an acquisition whose listener is the user. */
 struct hf_acquisition_user {
-    /* Set before WANT, of a single ticket: ENDED, like RELEASED, comes when
-     * nothing of it can be in the queue, or with HF_EDENIED if it may not be
-     * taken out. */
+    /* Set before ACQUIRE, of a single ticket: ENDED, like RELEASED, comes when
+     * no ticket of it can be in the queue, or with HF_EDENIED if it may not be
+     * removed. */
     bool waits_for_removal;
-    /* Safe-until of the session is about this grant, from GRANTED until it is
-     * HELD no more.  Read it with the word only, see safe_until.h. */
+    /* From GRANTED until it is HELD no more: safe-until of the session is about
+     * this grant.  Written by the core; readers use hf_safe_until_read(). */
     _Atomic bool valid;
-    /* Where the same is written, with the core's lock; NULL: nowhere.  What it
-     * points to must live until it is NULL again. */
+    /* Where the core writes the same, with the client's lock held; NULL:
+     * nowhere.  Must point to valid memory until it is NULL again. */
     _Atomic bool *valid_copy;
     hf_status downgrade_status; /* DOWNGRADED; .kind then says what it is */
-    /* Two share one where the first was carried out, or taken back, before the
-     * other can come. */
+    /* Two effects share one struct if the first is carried out, or taken back,
+     * before the second can come. */
     struct hf_effect answer;  /* GRANTED, then RELEASED; or ENDED */
     struct hf_effect loss;    /* REVOKED, then LOST */
     struct hf_effect waiting; /* WAITING, then DOWNGRADED */
-    struct hf_effect done;
+    struct hf_effect done;    /* ACQUISITION_DONE */
 };
 
-/* Zeroed, then set, before WANT; hf_acquisition_free() at the end. */
+/* Zeroed by its user, who then sets the first fields, before ACQUIRE;
+ * hf_acquisition_free() at the end. */
 struct hf_acquisition {
-    /* Set before WANT; the text must live until FORGOTTEN. */
+    /* Set before ACQUIRE.  The texts must live until ACQUISITION_DONE. */
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
-    uint32_t weight;  /* LEASE: so many permits ... */
-    uint32_t limit;   /* ... of so many; PARTICIPANT: so many are
-                         waited for */
-    bool entry_mutex; /* of a semaphore: let go once the lease is had */
-    bool only_try;    /* end with HF_EBUSY instead of waiting; the deadline is
-                         then not looked at */
-    uint64_t not_before_ms;   /* take no ticket earlier; 0 */
-    uint64_t deadline_at_ms;  /* HF_FOREVER: none */
-    uint64_t report_every_ms; /* emit WAITING at least this often while
-                                 queued; 0: only when the place was looked up
-                                 anyway */
-    /* How it comes by its lock, and what that needs.  NULL: by tickets of its
-     * own; for a multi-lock and for a waiter both are set. */
+    uint32_t weight;  /* LEASE: the permits that it wants */
+    uint32_t limit;   /* LEASE: the permits of the semaphore; PARTICIPANT: the
+                         number of participants that are waited for */
+    bool entry_mutex; /* the entry mutex of a semaphore: released once the lease
+                         is granted */
+    bool only_try;    /* end with HF_EBUSY instead of waiting for others; then
+                         .deadline_at_ms is not used */
+    uint64_t not_before_ms;   /* CLOCK_BOOTTIME; enqueue no earlier; 0: now */
+    uint64_t deadline_at_ms;  /* CLOCK_BOOTTIME; HF_FOREVER: none */
+    uint64_t report_every_ms; /* emit WAITING at least this often while queued;
+                                 0: only when the queue was listed anyway */
+    /* How it gets its lock, and the data of that.  NULL before ACQUIRE: by
+     * tickets of its own.  Of a multi-lock and of a waiter both are set. */
     const struct hf_acquisition_ops *ops;
     union {
         struct hf_acquisition_tickets tickets;
         struct hf_multi_lock *multi_lock;
         struct hf_acquisition_waiter waiter;
     };
-    /* Whose it is, which the core sets, and what that one needs. */
+    /* Who wants it, set by the core, and the data of that. */
     const struct hf_acquisition_listener *listener;
     union {
         struct hf_acquisition_user user;
-        struct hf_acquisition *parent; /* a multi-lock, see multi_lock.h */
-        struct hf_cohort *cohort;      /* it is the ticket of this one */
+        struct hf_acquisition *parent; /* it is a child of a multi-lock */
+        struct hf_cohort *cohort;      /* it is a ticket of this cohort */
     };
 
-    /* To be read with the effects. */
+    /* To be read when the named effect is carried out. */
     hf_status status;               /* ENDED, RELEASED */
-    struct hf_shared_text *message; /* of hf_acquisition_text() */
+    struct hf_shared_text *message; /* by hf_acquisition_text() */
     bool message_missing;           /* there was no memory for it */
-    bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
-                        until the session ends; the text says so */
-    uint64_t started_at_ms;
-    uint32_t ahead;                /* WAITING */
-    uint32_t displaced;            /* WAITING: how often a place was lost
-                                      before the one that it has, or had */
-    struct hf_shared_text *holder; /* WAITING: payload of the head; "" without
-                               the memory for it */
+    bool may_remain; /* ENDED: a ticket of it may be in the queue, or appear
+                        there, until the session ends; the text says so */
+    uint64_t started_at_ms; /* CLOCK_BOOTTIME */
+    uint32_t ahead;         /* WAITING: tickets ahead */
+    uint32_t displaced;     /* WAITING: how often it has lost its position
+                               before it got the present one */
+    struct hf_shared_text *holder; /* WAITING: payload of the first ticket; ""
+                                      without the memory for it */
     struct hf_ticket_id ticket_id; /* GRANTED */
-    uint64_t token;                /* GRANTED */
-    uint64_t generation;           /* GRANTED to a PARTICIPANT: what let
-                                 it in */
+    uint64_t token;                /* GRANTED: the fencing token */
+    uint64_t generation;           /* GRANTED to a PARTICIPANT: the generation
+                                      that admits it */
 
-    /* The core's own; see acquisition.c. */
-    unsigned state;
-    bool no_deadline;   /* its limits do not count: a parent that takes tickets,
-                         because the child that waits has them; a cohort's
-                         ticket, because the waiters have them */
-    bool position_lost; /* its place is lost, and it has no other yet */
-    uint64_t connect_by_ms; /* as long as there never was a connection */
-    uint64_t session;       /* HELD: number of the one that grants it */
-    bool notified;          /* RELEASED or ENDED was queued, ... */
-    uint64_t notify_at_ms;  /* ... GIVING_UP: at the latest then */
+    /* For the core only. */
+    unsigned state;   /* enum hf_acquisition_state, by hf_acquisition_move() */
+    bool no_deadline; /* its deadline is another's: that of the child that
+                         waits, or of the waiters of the cohort */
+    bool position_lost; /* it has lost its position and has no new one yet */
+    uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there
+                               never was a connection */
+    uint64_t session;       /* HELD: the number of the session */
+    bool notified;          /* RELEASED or ENDED was reported */
+    uint64_t notify_at_ms; /* GIVING_UP: ENDED is reported then at the latest */
     struct hf_schedule_entry entry;
-    struct hf_acquisition *next;
+    struct hf_acquisition *next; /* in the list of .begin */
     struct hf_acquisition *previous;
     struct hf_acquisition *next_held; /* HELD: in the core's list of these;
-                                         just lost: in that of core.c */
+                                         just lost: in the list of lose() */
     struct hf_acquisition *previous_held;
 };
 
-/* Its ticket in force; NULL: none, or none of its own. */
+/* Its current ticket; NULL: none, or none of its own. */
 static inline struct hf_own_ticket *
 hf_acquisition_ticket(const struct hf_acquisition *a)
 {
     return a->ops != NULL && a->ops->takes_tickets ? a->tickets.current : NULL;
 }
 
-/* Its tickets that are in force no more: the oldest, with .next. */
+/* The oldest of its earlier tickets, linked by .next; NULL: none. */
 static inline struct hf_own_ticket *
 hf_acquisition_earlier(const struct hf_acquisition *a)
 {
     return a->ops != NULL && a->ops->takes_tickets ? a->tickets.earlier : NULL;
 }
 
+/* ${ticket} runs through the earlier tickets of ${a}. */
 #define FOR_EACH_EARLIER(a, ticket)                                            \
     for (struct hf_own_ticket *ticket = hf_acquisition_earlier(a);             \
          ticket != NULL; ticket = (ticket)->next)
@@ -242,35 +268,38 @@ enum hf_acquisition_state {
     HF_ACQUISITION_DONE
 };
 
-/* Give back what memory ${a} has apart from itself: it was forgotten, or was
- * never wanted, or its core is no more. */
+/* Free the memory that ${a} refers to, but not ${a}: it is DONE, or was never
+ * handed to the core, or its core is no longer used. */
 void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a);
 
-/* ENDED, RELEASED, DOWNGRADED, if the status is not HF_OK: the message; LOST:
- * why; else "" or a failure that was tried again.  Valid until ${a} is freed or
- * the core is called again: copy it before the lock is given up. */
+/* With ENDED, RELEASED or DOWNGRADED and a status other than HF_OK: the
+ * message. With LOST: why.  Else "" or a failure that was retried.  Valid until
+ * ${a} is freed or the core is called again: copy it before the lock is given
+ * up. */
 const char *hf_acquisition_text(const struct hf_acquisition *a);
 
-/* Have that be ${text}. */
+/* Set that text to a copy of ${text}. */
 void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
                              const char *text);
 
-/* Say in ${why} why ${a}, which waits, has not been granted in ${waited_ms}, or
- * by what a try may take; that somebody else is ahead of it. */
+/* Set ${why} to why ${a}, which waits, was not granted within ${waited_ms}, or,
+ * with ${only_try}, within the time that a try may take. */
 void hf_acquisition_explain_timeout(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
                                     struct hf_error *why);
+
+/* Set ${why} to HF_EBUSY: another ticket is ahead of that of ${a}. */
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
                                  struct hf_error *why);
 
-/* Is it on its way to a grant? */
+/* Is it WAITING? */
 static inline bool hf_acquisition_is_waiting(const struct hf_acquisition *a)
 {
     return a->state == HF_ACQUISITION_WAITING;
 }
 
-/* Is its ticket in the queue, not admitted yet?  And seen behind others? */
+/* Is its ticket in the queue and not admitted yet? */
 static inline bool hf_acquisition_is_queued(const struct hf_acquisition *a)
 {
     const struct hf_own_ticket *ticket = hf_acquisition_ticket(a);
@@ -278,120 +307,143 @@ static inline bool hf_acquisition_is_queued(const struct hf_acquisition *a)
     return ticket != NULL && ticket->state == HF_OWN_TICKET_QUEUED;
 }
 
+/* And was it seen behind tickets that block it? */
 static inline bool hf_acquisition_is_behind(const struct hf_acquisition *a)
 {
     return hf_acquisition_is_queued(a) &&
            a->tickets.current->in.queued.blocking > 0;
 }
 
-/* Does somebody rely on the grant of ${a}?  Nobody does on a child whose parent
- * still waits, nor on the ticket of a cohort between two holders. */
+/* Is ${a} HELD and does somebody rely on that?  Nobody relies on a child whose
+ * parent still waits, nor on the ticket of a cohort between two holders. */
 bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
-/* Below: within a step.  Each may finish ${a}, which then is no longer in the
- * core's list. */
+/* The following functions are called within a step.  Each may make ${a} DONE,
+ * which takes it out of the core's list. */
 
-/* --------------------------------------------------------- from the user -- */
+/* -------------------------------------------------------- from the user -- */
 
 extern const struct hf_acquisition_listener hf_acquisition_user_listener;
 extern const struct hf_acquisition_ops hf_acquisition_ticket_ops;
 
+/* Is its listener the user? */
 static inline bool hf_acquisition_is_of_user(const struct hf_acquisition *a)
 {
     return a->listener == &hf_acquisition_user_listener;
 }
 
-/* Does its end wait until nothing of it can be in the queue? */
+/* Is its end reported only when none of its tickets can be in the queue? */
 static inline bool
 hf_acquisition_waits_for_removal(const struct hf_acquisition *a)
 {
     return hf_acquisition_is_of_user(a) && a->user.waits_for_removal;
 }
 
-/* Its .ops and .owner are set. */
+/* ACQUIRE: IDLE becomes WAITING.  .ops and .listener are set. */
 void hf_acquisition_start(struct hf_core *core, struct hf_acquisition *a);
+
+/* CANCEL: end the wait with HF_ECANCELLED; nothing if it does not wait. */
 void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
+
+/* RELEASE: HELD or LOST becomes RELEASING. */
 void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
+
+/* SET_LIMIT: the semaphore has ${limit} permits.  A lease that is held stays;
+ * one that waits lists the queue again. */
 void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
                               uint32_t limit);
-/* Of a writer who was not told LOST, and not under way. */
+
+/* DOWNGRADE: make the grant of a writer that of a reader.  No other downgrade
+ * is under way, and LOST was not carried out. */
 void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
 
-/* ------------------------------- from the clock, and from the session -- */
+/* --------------------------------- from the clock, and from the session -- */
 
-/* Ask for whatever is wanted and can be asked now; finish if all is done. */
+/* Request everything that is wanted and can be requested now; finish if nothing
+ * is left to do. */
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
 
+/* There is a connection, new or resumed. */
 void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a);
+
+/* The session is over; ${a} is not HELD any more. */
 void hf_acquisition_session_over(struct hf_core *core,
                                  struct hf_acquisition *a);
 
-/* ------------------------------------------------------------ from others --
- */
+/* ----------------------------------------- from other files of the core -- */
 
 /* End the grant of ${a}, which is HELD, because of ${why}, which is copied.
- * Moves it and notifies, and asks for nothing: a pump must follow, after
- * everyone else was notified.
- * ${ticket_lives}: the ticket may still be in the queue. */
+ * ${ticket_lives}: the ticket may still be in the queue.  Changes the state and
+ * reports the loss, but requests nothing: a pump must follow, after all losses
+ * of the event were reported. */
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why);
 
-/* End the wait of ${a}, if it is waiting, as ${why} tells. */
+/* End the wait of ${a} with ${why}, if it waits. */
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
                             const struct hf_error *why);
 
-/* End its wait, a try, for .holder is ahead of it. */
+/* End its wait, which is a try, with HF_EBUSY because .holder is ahead. */
 void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
 
-/* Set the status and the text to ${why}. */
+/* Set .status and the text to those of ${why}. */
 void hf_acquisition_set_error(struct hf_core *core, struct hf_acquisition *a,
                               const struct hf_error *why);
 
-/* Set .holder to ${payload}. */
+/* Set .holder to a copy of ${payload}. */
 void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
                                const char *payload);
 
-/* It is HELD; ${revoked}: somebody has asked for its release already. */
+/* Grant it: WAITING becomes HELD.  ${revoked}: somebody has asked for its
+ * release already. */
 void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
                           bool revoked);
 
-/* Its place is lost; the next one will be at the tail. */
+/* It has lost its position; the next one will be at the tail. */
 void hf_acquisition_lose_position(struct hf_acquisition *a);
 
-/* It has a place.  The loss of the one before is counted now and not earlier,
- * because until now the owner was notified of the old place. */
+/* It has a position again.  The loss of the old one is counted now and not
+ * earlier, because the listener knows the old position until now. */
 void hf_acquisition_count_displaced(struct hf_acquisition *a);
 
-/* In the core's list, and out of it. */
+/* Put it at the end of the core's list; take it out of that list. */
 void hf_acquisition_link(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a);
 
-/* May it have another ticket, with those that are being removed? */
+/* May it enqueue another ticket, given the earlier ones under removal? */
 bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
 
-/* It may want a ticket now, or none: see enqueue_order.h. */
+/* It may have begun or stopped to want a ticket: see enqueue_order.h. */
 void hf_acquisition_update_order(struct hf_core *core,
                                  struct hf_acquisition *a);
+
+/* The acquisition that ${turn} is part of. */
 struct hf_acquisition *
 hf_acquisition_of_turn(const struct hf_enqueue_turn *turn);
+
+/* Is the ENQUEUE of its ticket under way? */
 hf_enqueue_turn_is_asking hf_acquisition_is_asking;
 
-/* Enter it into the schedule, by which its limits count. */
+/* Enter it into the schedule, which watches its deadline and its requests. */
 void hf_acquisition_schedule(struct hf_core *core, struct hf_acquisition *a);
 
+/* Change the state, as the table in acquisition.c allows; keep the flag of the
+ * grant and the list of what is HELD in step. */
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state);
 
-/* After each change of what keeps a RELEASING or GIVING_UP one: tell the
- * owner if it is time, finish if nothing is left. */
+/* To be called after each change that may end a RELEASING or GIVING_UP one:
+ * report the end if it is time, and make it DONE if nothing is left. */
 void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a);
 
-/* Has it ended, and has the engine nothing of it? */
+/* Is it IDLE, or DONE with no ticket of which the engine has something? */
 bool hf_acquisition_can_be_freed(const struct hf_acquisition *a);
 
-/* Will the answer to a removal, or to the enqueue before it, still come? */
+/* Is a removal of one of its tickets, or the enqueue before that, still to be
+ * answered? */
 bool hf_acquisition_awaits_removal(const struct hf_acquisition *a);
 
+/* Assert the invariants of the acquisition. */
 void hf_acquisition_check(const struct hf_core *core,
                           const struct hf_acquisition *a);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits of an acquisition: when its wait has to end and why it did, and
- * what is due when. */
+/*
+ * When the wait of an acquisition ends and with which error; and the entry of
+ * an acquisition in the schedule: its deadline, its next request, and whether
+ * it needs a proof.
+ */
 #include "core/acquisition.h"
 
 #include <inttypes.h>
@@ -12,7 +15,10 @@
 
 #define STATE(name) HF_ACQUISITION_##name
 
-/* When the wait has to end, whatever comes. */
+/* WAITING: when the wait ends although nothing happens (CLOCK_BOOTTIME).  That
+ * is the deadline, or for a try the time that the engine has for an answer;
+ * without a first connection no later than .connect_by_ms, and at once if all
+ * servers refuse us. */
 static uint64_t wait_ends_at_ms(const struct hf_core *core,
                                 const struct hf_acquisition *a)
 {
@@ -29,9 +35,9 @@ static uint64_t wait_ends_at_ms(const struct hf_core *core,
     return at_ms;
 }
 
-/* What keeps it out of the queue: that of the session, if it has any, or why
- * the last enqueue was turned down, its own or that of the one whose turn it
- * is. */
+/* Why ${a} is not in the queue: the error of the connection, if there is one,
+ * else the failure of the last enqueue of the acquisition that is first in
+ * line, which may be ${a}. "": not known. */
 static const char *connection_error_of(const struct hf_core *core,
                                        const struct hf_acquisition *a)
 {
@@ -46,6 +52,9 @@ static const char *connection_error_of(const struct hf_core *core,
     return core->session.connection_error;
 }
 
+/* The text says how far the wait has got: no connection, not in the queue,
+ * behind others, or first but not confirmed.  Its second half names the failure
+ * that kept it there, if one is known. */
 void hf_acquisition_explain_timeout(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
@@ -102,6 +111,7 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
                      waited_ms, a->ahead, hf_shared_text_get(a->holder));
 }
 
+/* End a wait whose time is over. */
 static void end_late_wait(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
@@ -111,6 +121,7 @@ static void end_late_wait(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_give_up(core, a, &why);
 }
 
+/* The acquisition that ${entry} is part of. */
 static struct hf_acquisition *of_entry(const struct hf_schedule_entry *entry)
 {
     char *at =
@@ -119,6 +130,7 @@ static struct hf_acquisition *of_entry(const struct hf_schedule_entry *entry)
     return (struct hf_acquisition *)(void *)at;
 }
 
+/* Something of an acquisition is due: end its wait, or make the request. */
 static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_acquisition *a = of_entry(entry);
@@ -133,8 +145,9 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
     hf_acquisition_pump(core, a);
 }
 
-/* What came due since the last pump still is: another's event may be later than
- * that, and come before the tick. */
+/* When the next request of any of its tickets is due.  An enqueue counts only
+ * if it became due after the last pump: that pump has seen an earlier one, and
+ * it waits for something other than time. */
 static uint64_t request_at_ms(const struct hf_acquisition *a)
 {
     uint64_t at_ms = HF_FOREVER;
@@ -147,11 +160,13 @@ static uint64_t request_at_ms(const struct hf_acquisition *a)
     if (a->tickets.current != NULL)
         at_ms =
             hf_min_ms(at_ms, hf_own_ticket_request_at_ms(a->tickets.current));
-    FOR_EACH_EARLIER(a, ticket)
-    at_ms = hf_min_ms(at_ms, hf_own_ticket_request_at_ms(ticket));
+    FOR_EACH_EARLIER (a, ticket)
+        at_ms = hf_min_ms(at_ms, hf_own_ticket_request_at_ms(ticket));
     return at_ms;
 }
 
+/* When the acquisition must be looked at even without a connection: its wait,
+ * or the wait of its report for the removal, is over. */
 static uint64_t deadline_ms(const struct hf_core *core,
                             const struct hf_acquisition *a)
 {
@@ -163,6 +178,8 @@ static uint64_t deadline_ms(const struct hf_core *core,
     return HF_FOREVER;
 }
 
+/* Does the grant, or a grant that may come with the next event, need
+ * safe-until?  Then the session is proven in time. */
 static bool needs_proof(const struct hf_acquisition *a)
 {
     const struct hf_own_ticket *ticket = hf_acquisition_ticket(a);
@@ -174,6 +191,7 @@ static bool needs_proof(const struct hf_acquisition *a)
                                ticket->in.queued.blocking <= 1));
 }
 
+/* Is a proof all that is missing? */
 static bool waits_for_proof(const struct hf_acquisition *a)
 {
     if (a->state == STATE(HELD))
@@ -182,6 +200,8 @@ static bool waits_for_proof(const struct hf_acquisition *a)
            a->tickets.current->in.queued.blocking == 0;
 }
 
+/* The keys of the schedule follow from the state of the acquisition alone;
+ * hf_core_check() compares them with those in the heaps. */
 static struct hf_schedule_keys keys_of(const struct hf_core *core,
                                        const struct hf_schedule_entry *entry)
 {
@@ -195,6 +215,7 @@ static struct hf_schedule_keys keys_of(const struct hf_core *core,
     };
 }
 
+/* Safe-until has moved, and waits_for_proof() was true. */
 static void proven(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_acquisition *a = of_entry(entry);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An acquisition that takes tickets of its own, one after the other, until one
- * of them is admitted.  The ticket tells it what becomes of it; another try is
- * another ticket, while those before are removed.
+ * of them is admitted.  This file is the listener of the tickets: it decides
+ * when to try again with another ticket, and reports to the listener of the
+ * acquisition.  Earlier tickets are removed meanwhile.
  */
 #include "core/acquisition.h"
 
@@ -17,15 +18,15 @@
 
 /* ---------------------------------------------------------- its tickets -- */
 
-/* May it be, or appear, in the queue? */
+/* Can ${ticket} be in the queue, or appear there? */
 static bool may_exist(const struct hf_own_ticket *ticket)
 {
     return ticket != NULL && ticket->state != HF_OWN_TICKET_UNQUEUED &&
            ticket->state != HF_OWN_TICKET_GONE;
 }
 
-/* Move the ticket in force to the earlier ones.  It is freed when it is over.
- */
+/* Move the current ticket to the end of the earlier ones.  It is freed there
+ * once the engine has nothing of it. */
 static void move_to_earlier(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_own_ticket **link = &a->tickets.earlier;
@@ -37,6 +38,7 @@ static void move_to_earlier(struct hf_core *core, struct hf_acquisition *a)
     hf_schedule_touch(core, &a->entry);
 }
 
+/* Free the earlier tickets of which the engine has nothing. */
 static void free_done_tickets(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_own_ticket **link = &a->tickets.earlier, *done;
@@ -52,28 +54,31 @@ static void free_done_tickets(struct hf_core *core, struct hf_acquisition *a)
     }
 }
 
+/* The acquisition is DONE: take its tickets out of the table of the client.
+ * They may live on until the engine has returned from an UNWATCH. */
 static void remove_from_table(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->tickets.current != NULL)
         hf_ticket_table_remove(&core->tickets, a->tickets.current);
-    FOR_EACH_EARLIER(a, ticket)
-    hf_ticket_table_remove(&core->tickets, ticket);
+    FOR_EACH_EARLIER (a, ticket)
+        hf_ticket_table_remove(&core->tickets, ticket);
 }
 
-/* Are all answers in that tell of its tickets, and none of these in a queue? */
+/* Is every ticket GONE, with no answer outstanding? */
 static bool all_finished(const struct hf_acquisition *a)
 {
     bool finished = a->tickets.current == NULL ||
                     hf_own_ticket_is_finished(a->tickets.current);
 
-    FOR_EACH_EARLIER(a, ticket)
-    finished &= hf_own_ticket_is_finished(ticket);
+    FOR_EACH_EARLIER (a, ticket)
+        finished &= hf_own_ticket_is_finished(ticket);
     return finished;
 }
 
-/* ------------------------------------ notifications of the ticket in force --
- */
+/* ---------------------------------------- reports of the current ticket -- */
 
+/* The current ticket is in the queue: a lost position is counted, and the
+ * backoff of enqueues begins anew. */
 static void queued(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
@@ -93,6 +98,7 @@ static void position_changed(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_acquisition_set_holder(core, ticket->acquisition, holder);
 }
 
+/* A try ends instead of waiting. */
 static bool may_wait(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->acquisition->only_try)
@@ -105,6 +111,7 @@ static void waiting(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->acquisition->listener->waiting(core, ticket->acquisition);
 }
 
+/* The ticket is HELD, so the acquisition is. */
 static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
                     bool revoked)
 {
@@ -128,8 +135,9 @@ static void lost(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
     hf_acquisition_lose(core, ticket->acquisition, lives, why);
 }
 
-/* Back to the tail, but not faster than a retry: somebody may go on removing
- * our tickets. */
+/* Somebody has removed the ticket.  Enqueue another one at the tail, but no
+ * sooner than a retry would, because somebody may go on removing our tickets.
+ */
 static void evicted(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
@@ -144,7 +152,10 @@ static void evicted(struct hf_core *core, struct hf_own_ticket *ticket)
         hf_core_retry_at_ms(core, &a->tickets.enqueue_retry);
 }
 
-/* ${end}: what becomes of the ticket in force, if there is one. */
+/* An enqueue has failed with ${why}: end the current ticket, if there is one,
+ * as ${end} says, and schedule the next enqueue by the retry policy.  A failure
+ * without a connection does not count, because the outage caused it and not the
+ * engine.  Without another retry the wait ends with ${why}. */
 static void retry(struct hf_core *core, struct hf_acquisition *a,
                   const struct hf_error *why, enum hf_own_ticket_end end)
 {
@@ -152,7 +163,8 @@ static void retry(struct hf_core *core, struct hf_acquisition *a,
 
     hf_acquisition_set_error(core, a, why); /* if the wait ends meanwhile */
     hf_enqueue_order_failed(core, &a->tickets.turn);
-    /* A connection that dropped is waited for and counts for nothing. */
+    /* Without a connection the next enqueue waits for it, and not for a time.
+     */
     if (core->session.state == HF_STATE_CONNECTED) {
         at_ms = hf_retry_next(&core->config.retry, &a->tickets.enqueue_retry,
                               core->now_ms, &core->config.random);
@@ -168,6 +180,8 @@ static void retry(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_give_up(core, a, why);
 }
 
+/* If the retry policy allows no further try, the wait ends with this message.
+ */
 static void unsure(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why)
 {
@@ -180,6 +194,7 @@ static void search_failed(struct hf_core *core, struct hf_own_ticket *ticket)
     hf_enqueue_order_failed(core, &ticket->acquisition->tickets.turn);
 }
 
+/* The enqueue failed, or the search for its ticket did not find it. */
 static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why, enum hf_own_ticket_end end)
 {
@@ -199,7 +214,8 @@ static void refused(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_acquisition_give_up(core, ticket->acquisition, why);
 }
 
-/* The wait was given up, and the enqueue of the ticket got no answer. */
+/* The wait was given up, and the ENQUEUE got no answer: the ticket is removed
+ * as an earlier one, and the end does not wait for that. */
 static void unanswered(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     hf_own_ticket_cancel_request(core, ticket);
@@ -207,6 +223,8 @@ static void unanswered(struct hf_core *core, struct hf_own_ticket *ticket)
     move_to_earlier(core, ticket->acquisition);
 }
 
+/* The engine refuses to remove ${ticket}.  The end is reported with that error
+ * if it waits for this removal. */
 static void not_removed(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_error *why)
 {
@@ -223,17 +241,16 @@ static void not_removed(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_acquisition_set_error(core, a, why);
 }
 
-/* ------------------------------------------------------------- downgrade -- */
+/* ------------------------------------------------------------ downgrade -- */
 
-/*
- * A writer becomes a reader, in its place.  The request is repeated until it is
- * answered, as it may be: an engine that has done it says so again.  Meanwhile
- * nobody watches the ticket here, for it may go under one name and be there
- * under another; whether it still is, is asked again afterwards.
- */
+/* A writer becomes a reader, at its position.  The request is repeated until it
+ * is answered: an engine that has done it answers so again.  Meanwhile the
+ * ticket is not watched, because it may disappear under one name and be there
+ * under another; when the answer has come, a new watch shows whether it is
+ * still there. */
 void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
-    /* The promise may have ended with this very step. */
+    /* The grant may have expired in this step. */
     assert(a->state == STATE(HELD) || a->state == STATE(LOST));
     assert(a->kind == HF_TICKET_WRITE);
     assert(!a->tickets.downgrading && hf_acquisition_is_of_user(a));
@@ -243,6 +260,7 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
+/* Report the end of the downgrade to the user. */
 static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
                              hf_status status)
 {
@@ -251,8 +269,9 @@ static void notify_downgrade(struct hf_core *core, struct hf_acquisition *a,
     hf_effect_add(&core->effects, &a->user.waiting, HF_EFFECT_DOWNGRADED);
 }
 
-/* Once it is HELD no more, a downgrade that is under way ends.  Not earlier
- * than in a pump: whoever else loses a grant is told that first. */
+/* End a downgrade that is under way when the acquisition is HELD no more.
+ * Called from a pump and not at the loss, because all losses of an event are
+ * reported first. */
 static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
     if (!a->tickets.downgrading || a->state == STATE(HELD))
@@ -262,6 +281,7 @@ static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
                      a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
 }
 
+/* The answer to the downgrade; NULL: the ticket is a reader's now. */
 static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
                        const struct hf_error *why)
 {
@@ -293,8 +313,10 @@ static const struct hf_ticket_listener ticket_listener = {
     .changed = hf_acquisition_pump,
 };
 
-/* ----------------------------------------------------------- another try -- */
+/* ---------------------------------------------------------- another try -- */
 
+/* Allocate a ticket for what the acquisition wants; NULL if there is no memory.
+ */
 static struct hf_own_ticket *new_ticket(struct hf_acquisition *a)
 {
     struct hf_ticket_spec spec = {
@@ -315,8 +337,8 @@ static struct hf_own_ticket *new_ticket(struct hf_acquisition *a)
     return ticket;
 }
 
-/* See that there is a ticket to ask for.  Without the memory for it that fails
- * as if the engine had none. */
+/* See that there is a current ticket.  Without memory that fails as if the
+ * engine had no room. */
 static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
@@ -330,6 +352,8 @@ static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
     return false;
 }
 
+/* Is it time for the next enqueue, and is there room among the earlier tickets?
+ */
 static bool may_enqueue(const struct hf_core *core,
                         const struct hf_acquisition *a)
 {
@@ -337,8 +361,9 @@ static bool may_enqueue(const struct hf_core *core,
            hf_acquisition_can_enqueue(a);
 }
 
-/* A lease enters its queue only once there was room: what stands in it is what
- * is held. */
+/* Enqueue a ticket if it is time and its turn.  A lease is enqueued only once a
+ * list has shown room for it, because every ticket in its queue counts as held.
+ */
 static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
     bool waits_for_room = hf_admission_rule_of(a->kind)->has_room != NULL;
@@ -359,25 +384,27 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
     hf_enqueue_order_asked(core, &a->tickets.turn);
 }
 
+/* Do what is due: enqueue, end a downgrade, pump every ticket, free those that
+ * are done. */
 static void pump(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->listener->changed != NULL)
         a->listener->changed(core, a);
     a->tickets.pumped_ms = core->now_ms;
-    hf_acquisition_update_order(core,
-                                a); /* another ticket may be possible again */
+    /* An earlier ticket may be GONE, which makes room for another one. */
+    hf_acquisition_update_order(core, a);
     if (a->state == STATE(WAITING) && hf_session_usable(&core->session))
         pump_enqueue(core, a);
     end_downgrade(core, a);
     if (a->tickets.current != NULL)
         hf_own_ticket_pump(core, a->tickets.current);
-    FOR_EACH_EARLIER(a, ticket)
-    hf_own_ticket_pump(core, ticket);
+    FOR_EACH_EARLIER (a, ticket)
+        hf_own_ticket_pump(core, ticket);
     free_done_tickets(core, a);
     hf_acquisition_finish(core, a);
 }
 
-/* --------------------------------------------------------------- the end -- */
+/* -------------------------------------------------------------- the end -- */
 
 static void begin(struct hf_core *core, struct hf_acquisition *a)
 {
@@ -385,6 +412,7 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_link(core, a);
 }
 
+/* The wait, or the grant, ends: remove the current ticket. */
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->tickets.current == NULL || a->state == STATE(LOST))
@@ -399,8 +427,8 @@ static bool may_remain(const struct hf_acquisition *a)
 {
     bool may = may_exist(a->tickets.current);
 
-    FOR_EACH_EARLIER(a, ticket)
-    may |= may_exist(ticket);
+    FOR_EACH_EARLIER (a, ticket)
+        may |= may_exist(ticket);
     return may;
 }
 
@@ -409,11 +437,14 @@ bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
     bool awaits = a->tickets.current != NULL &&
                   hf_own_ticket_awaits_removal(a->tickets.current);
 
-    FOR_EACH_EARLIER(a, ticket)
-    awaits |= hf_own_ticket_awaits_removal(ticket);
+    FOR_EACH_EARLIER (a, ticket)
+        awaits |= hf_own_ticket_awaits_removal(ticket);
     return awaits;
 }
 
+/* The end of a wait is reported after the removals that are under way; that of
+ * a release, and of an acquisition that waits for removal, when no ticket can
+ * be in the queue.  HF_EDENIED ends both: the ticket stays. */
 static bool must_wait(const struct hf_acquisition *a)
 {
     if (a->state == STATE(GIVING_UP) && !hf_acquisition_waits_for_removal(a))
@@ -425,8 +456,8 @@ static bool must_wait(const struct hf_acquisition *a)
 }
 
 /* Invariant 13: HF_OK only if an answer confirmed the removal of our own
- * ticket. Otherwise the ticket may have been gone, and somebody else admitted,
- * before the owner released it. */
+ * ticket.  Otherwise the ticket may have been gone, and somebody else admitted,
+ * before the release. */
 static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
@@ -454,10 +485,10 @@ static bool position(struct hf_core *core, struct hf_acquisition *a,
     return false;
 }
 
-/* --------------------------------------------------------------- session -- */
+/* -------------------------------------------------------------- session -- */
 
-/* A new connection begins the retries anew, because neither an outage nor what
- * it took with it is a failure of the engine. */
+/* A new connection begins the backoff anew, because neither an outage nor an
+ * answer that it took with it is a failure of the engine. */
 static void connected(struct hf_core *core, struct hf_acquisition *a)
 {
     a->tickets.enqueue_retry = (struct hf_retry_state){0};
@@ -475,8 +506,8 @@ static void session_over(struct hf_core *core, struct hf_acquisition *a)
         hf_acquisition_lose_position(a);
     if (a->tickets.current != NULL)
         hf_own_ticket_session_over(core, a->tickets.current);
-    FOR_EACH_EARLIER(a, ticket)
-    hf_own_ticket_session_over(core, ticket);
+    FOR_EACH_EARLIER (a, ticket)
+        hf_own_ticket_session_over(core, ticket);
     end_downgrade(core, a);
     if (waiting && a->tickets.current != NULL) {
         a->tickets.enqueue_at_ms = 0;
@@ -502,20 +533,20 @@ const struct hf_acquisition_ops hf_acquisition_ticket_ops = {
     .position = position,
 };
 
-/* -------------------------------------------------------------- from others --
- */
+/* ----------------------------------------------------- from other files -- */
 
 bool hf_acquisition_can_be_freed(const struct hf_acquisition *a)
 {
     const struct hf_own_ticket *in_force = hf_acquisition_ticket(a);
     bool done = in_force == NULL || hf_own_ticket_can_be_freed(in_force);
 
-    FOR_EACH_EARLIER(a, ticket)
-    done &= hf_own_ticket_can_be_freed(ticket);
+    FOR_EACH_EARLIER (a, ticket)
+        done &= hf_own_ticket_can_be_freed(ticket);
     return a->state == STATE(IDLE) || (a->state == STATE(DONE) && done);
 }
 
-/* What is held stays; who waits looks again. */
+/* A lease that is held stays, whatever the limit; one that waits lists the
+ * queue again. */
 void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
                               uint32_t limit)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of what blocks what, and the walks over a queue that apply it. */
 #include "core/admission.h"
 
 #include <assert.h>
 
 #define KIND_BIT(kind) (1u << (kind))
 
-/* Sets of kinds. */
+/* Sets of kinds, for one kind of ticket. */
 struct kind_conflicts {
-    unsigned waits_for;    /* stand in the way when ahead */
-    unsigned relist_after; /* their going never admits without a list */
-    unsigned wrong_kind;   /* belong to another kind of lock */
+    unsigned waits_for;    /* these block it when they are ahead */
+    unsigned relist_after; /* after the end of these it is never admitted
+                              without a new list */
+    unsigned wrong_kind;   /* these belong to another kind of lock */
 };
 
 #define MUTEX KIND_BIT(HF_TICKET_MUTEX)
@@ -19,9 +21,9 @@ struct kind_conflicts {
 #define ELECTION KIND_BIT(HF_TICKET_ELECTION)
 #define EXCLUSIVE KIND_BIT(HF_TICKET_EXCLUSIVE)
 
-/* A mutex, or an election, lists behind an exclusive ticket too: should that be
- * a writer that downgrades, the list says that the name is a read/write lock's.
- */
+/* A mutex or an election also lists after an exclusive ticket: if that was a
+ * writer that was downgraded, the list shows that the name is in use as a
+ * read/write lock. */
 static const struct kind_conflicts conflicts[] = {
     [HF_TICKET_MUTEX] = {MUTEX | EXCLUSIVE, EXCLUSIVE,
                          READ | WRITE | LEASE | ELECTION},
@@ -33,7 +35,7 @@ static const struct kind_conflicts conflicts[] = {
                             MUTEX | READ | WRITE | LEASE},
 };
 
-/* One is a semaphore's entry mutex, and the other a lock of that name. */
+/* Is one a semaphore's entry mutex, and the other a lock with that name? */
 static bool differ_in_role(const struct hf_ticket_id *a,
                            const struct hf_ticket_id *b)
 {
@@ -43,7 +45,7 @@ static bool differ_in_role(const struct hf_ticket_id *a,
     return role != HF_ROLE_UNKNOWN && other != HF_ROLE_UNKNOWN && role != other;
 }
 
-/* Count ${ticket}, found in the way and further ahead than those before.
+/* Count ${ticket}, which blocks and is further ahead than those before.
  * Invariant 3: each ticket ahead that excludes ours counts, until it is seen to
  * have gone. */
 static void count_blocking(struct hf_admission *admission,
@@ -106,8 +108,7 @@ void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
                        enum hf_ticket_kind kind)
 {
     size_t position = hf_snapshot_find(snapshot, mine);
-    size_t first =
-        position; /* of what stays, which moves towards the own one */
+    size_t first = position; /* the first ticket that stays */
     size_t nearest = HF_ADMISSION_NEAREST;
 
     assert(kind != HF_TICKET_LEASE && tickets == snapshot->tickets);
@@ -126,7 +127,7 @@ void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
     snapshot->more_ahead += first;
 }
 
-/* Permits of the first ${count} leases. */
+/* The permits of the first ${count} leases. */
 static uint64_t permits(const struct hf_snapshot *leases, size_t count)
 {
     uint64_t sum = 0;
@@ -146,8 +147,8 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
     assert(leases->more_ahead == 0);
     if (admission.answer != HF_ADMITTED)
         return admission;
-    /* Only those ahead count, as with everybody: should two have been at the
-     * head of the other queue at once, the order between them is here. */
+    /* Only those ahead count.  If two clients were first in the queue of the
+     * entry mutex at once, this order decides between their leases. */
     if (permits(leases, admission.ahead + 1) > limit) {
         admission.answer = HF_WAIT_FOR;
         admission.blocking = 1;
@@ -174,10 +175,11 @@ bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
 }
 
 /* May a ticket of ${kind} enter behind tickets of the kinds ${ahead}?  Leases
- * enter their queue only where there is room: all that is seen is held. */
+ * enter their queue only if there is room, so every one that is seen is held.
+ */
 static bool is_admitted_behind(enum hf_ticket_kind kind, unsigned ahead)
 {
-    if (kind == HF_TICKET_EXCLUSIVE) /* for all we know */
+    if (kind == HF_TICKET_EXCLUSIVE) /* it may be any of three kinds */
         return ahead == 0;
     return !(ahead & (conflicts[kind].waits_for | conflicts[kind].wrong_kind));
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rules in terms of admission.h and double_barrier_rule.h. */
 #include "core/admission_rule.h"
 
 #include <assert.h>
@@ -6,7 +7,7 @@
 
 #include "core/double_barrier_rule.h"
 
-/* The first ticket may be our own. */
+/* The payload of the first ticket, if that is not our own. */
 static const char *holder(const struct hf_admission *admission,
                           const struct hf_snapshot *snapshot)
 {
@@ -15,6 +16,7 @@ static const char *holder(const struct hf_admission *admission,
     return snapshot->tickets[0].payload;
 }
 
+/* Locks and elections: the tickets ahead decide. */
 static struct hf_admission_decision
 lock_decide(const struct hf_admission_ticket *own,
             const struct hf_snapshot *snapshot)
@@ -32,6 +34,7 @@ static bool lease_has_room(const struct hf_admission_ticket *own,
     return hf_admission_has_room(leases, own->weight, own->limit);
 }
 
+/* Leases: the permits ahead decide. */
 static struct hf_admission_decision
 lease_decide(const struct hf_admission_ticket *own,
              const struct hf_snapshot *leases)
@@ -43,6 +46,9 @@ lease_decide(const struct hf_admission_ticket *own,
                                           .holder = holder(&admission, leases)};
 }
 
+/* A participant is admitted by a generation that began after its enqueue.  If
+ * enough participants are there and no such generation has begun, it requests
+ * one. */
 static struct hf_admission_decision
 participant_decide(const struct hf_admission_ticket *own,
                    const struct hf_snapshot *snapshot)
@@ -56,9 +62,9 @@ participant_decide(const struct hf_admission_ticket *own,
     if (enter.answer == HF_ENTER_MISSING) {
         decision.admission.answer = HF_MISSING;
     } else if (enter.answer == HF_ENTER_PASS && enter.generation > own->token) {
-        /* A server may say another token of our ticket than when it put it in:
-         * the round that our grant is of is the one after the token that it
-         * has. */
+        /* A server may report another token for our ticket than it did at the
+         * enqueue.  The generation must be newer than both, because our round
+         * is counted from the token that the ticket had then. */
         decision.admission.answer = HF_ADMITTED;
         decision.generation = enter.generation;
     } else {

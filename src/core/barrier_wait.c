@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/barrier_wait.h"
 
+/* The flag of the barrier in ${snapshot}; NULL: the barrier is clear. */
 static const struct hf_ticket *find_flag(const struct hf_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->count; i++)

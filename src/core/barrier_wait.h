@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule of a barrier: who waits may pass once it was down at some moment
- * since he began to look.
+ * The wait for a barrier to be cleared: it is over once the barrier was clear
+ * at some moment since the wait began.
  *
- * A wake-up is only news that there may be news: what it means is decided by
- * looking.  A look that finds another mark than the one before it knows that
- * the barrier was down in between, however soon it was raised again.
+ * An event only says that something may have changed; each new list decides.  A
+ * list that shows another flag than the one before it proves that the barrier
+ * was clear in between, however soon it was set again.
  */
 #ifndef HF_CORE_BARRIER_WAIT_H
 #define HF_CORE_BARRIER_WAIT_H
@@ -14,14 +14,15 @@
 
 #include "core/ticket.h"
 
-/* What was seen of a barrier so far; all zero at the start. */
+/* The state of one wait; all zero at the start. */
 struct hf_barrier_wait_state {
-    bool was_set; /* it was, by the mark .id and .token */
-    struct hf_ticket_id id;
-    uint64_t token;
+    bool was_set;           /* the last list showed the flag */
+    struct hf_ticket_id id; /* of that flag */
+    uint64_t token;         /* of that flag */
 };
 
-/* Take in ${snapshot}, the answer to a LOOK at the mark: may he pass? */
+/* Take in ${snapshot}, the answer to a WATCH_QUEUE of the flag: is the wait
+ * over? */
 bool hf_barrier_wait_is_over(struct hf_barrier_wait_state *state,
                              const struct hf_snapshot *snapshot);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ticket and the waiters notify the cohort in the middle of a step.  As in
- * a multi-lock this is only noted, and looked at when the step ends (pump()).
- * A loss and a request to let go are passed on at once: the loss has to be,
+ * a multi-lock this is only noted, and worked off when the step ends (pump()).
+ * A loss and a request to release are passed on at once: the loss has to be,
  * because LOST precedes every other effect of a step.
  */
 #include "core/cohort.h"
@@ -17,7 +17,7 @@
 
 #define STATE(name) HF_ACQUISITION_##name
 
-/* ${number}: of a WANT. */
+/* The order of the tree of waiters: ${number} is that of an ACQUIRE. */
 static int compare(const void *number, const struct hf_tree_node *node)
 {
     const char *a =
@@ -35,6 +35,7 @@ void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
         .queue = queue, .handoffs = handoffs, .waiting = {.compare = compare}};
 }
 
+/* Is no ticket of the cohort in use? */
 static bool tickets_can_be_freed(const struct hf_cohort *cohort)
 {
     for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
@@ -67,14 +68,15 @@ bool hf_cohort_is_idle(const struct hf_cohort *cohort)
            tickets_can_be_freed(cohort);
 }
 
-/* Does anybody need the ticket? */
+/* Does any waiter hold the ticket or wait for it? */
 static bool is_needed(const struct hf_cohort *cohort)
 {
     return cohort->holder != NULL || cohort->first != NULL;
 }
 
-/* --------------------------------------------------------------- waiters -- */
+/* -------------------------------------------------------------- waiters -- */
 
+/* Put the cohort into the core's list of those that have waiters. */
 static void link_cohort(struct hf_core *core, struct hf_cohort *cohort)
 {
     cohort->previous = NULL;
@@ -94,6 +96,7 @@ static void unlink_cohort(struct hf_core *core, struct hf_cohort *cohort)
         cohort->next->previous = cohort->previous;
 }
 
+/* Put ${a} at the end of the list ${first}, ${last}. */
 static void list_append(struct hf_acquisition **first,
                         struct hf_acquisition **last, struct hf_acquisition *a)
 {
@@ -103,6 +106,7 @@ static void list_append(struct hf_acquisition **first,
     *last = a;
 }
 
+/* Take ${a} out of the list ${first}, ${last}. */
 static void list_remove(struct hf_acquisition **first,
                         struct hf_acquisition **last, struct hf_acquisition *a)
 {
@@ -110,6 +114,7 @@ static void list_remove(struct hf_acquisition **first,
     *(a->next != NULL ? &a->next->previous : last) = a->previous;
 }
 
+/* ${a} waits: the list has the order, the tree the rank. */
 static void begin_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 {
     list_append(&cohort->first, &cohort->last, a);
@@ -127,8 +132,8 @@ void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
     hf_deferred_call_add(&core->deferred, &cohort->deferred);
 }
 
-/* Set .ahead and .holder of ${a}, which is WAITING; false if they are not
- * known, because the ticket has no place in the queue yet. */
+/* Set .ahead and .holder of ${a}, which is WAITING.  False if they are not
+ * known, because the ticket has no position in the queue yet. */
 static bool set_position(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->waiter.cohort;
@@ -148,6 +153,7 @@ static bool set_position(struct hf_core *core, struct hf_acquisition *a)
 static void run_deferred(struct hf_core *core,
                          struct hf_deferred_call *deferred);
 
+/* A waiter comes.  A try ends at once if another waiter holds or waits. */
 static void begin(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;
@@ -172,6 +178,8 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
     }
 }
 
+/* A waiter stops waiting or holding.  Its end is reported when the step ends.
+ */
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;
@@ -185,6 +193,7 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
     hf_cohort_touch(core, cohort);
 }
 
+/* A waiter is DONE.  The last one frees the tickets. */
 static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;
@@ -197,17 +206,18 @@ static void finish(struct hf_core *core, struct hf_acquisition *a)
     hf_cohort_free(core, cohort);
 }
 
-/* ---------------------------------------------------------------- answers --
- */
+/* -------------------------------------------------- the end of a waiter -- */
 
-/* Somebody has to stay until the tickets are over: the last waiter does, unless
- * others still need a ticket. */
+/* The last waiter stays until the tickets can be freed, because somebody has to
+ * own them; with others that need a ticket it may go. */
 static bool may_finish(const struct hf_acquisition *a)
 {
     return is_needed(a->waiter.cohort) ||
            tickets_can_be_freed(a->waiter.cohort);
 }
 
+/* The status of the release of a waiter: that of the ticket if it was removed,
+ * else HF_OK, because the ticket stays for the next waiter. */
 static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->waiter.awaited_ticket == NULL)
@@ -217,7 +227,7 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
     return a->waiter.awaited_ticket->status;
 }
 
-/* ------------------------------------------ notifications of the ticket -- */
+/* ----------------------------------------------- the cohort as listener -- */
 
 /* The waiter that is HELD on ${ticket}; NULL: none. */
 static struct hf_acquisition *holder_on(const struct hf_acquisition *ticket)
@@ -231,6 +241,8 @@ static struct hf_acquisition *holder_on(const struct hf_acquisition *ticket)
                : NULL;
 }
 
+/* The ticket is lost, and its holder with it.  The waiters go on with another
+ * ticket. */
 static void ticket_lost(struct hf_core *core, struct hf_acquisition *ticket)
 {
     struct hf_acquisition *holder = holder_on(ticket);
@@ -242,12 +254,15 @@ static void ticket_lost(struct hf_core *core, struct hf_acquisition *ticket)
     hf_cohort_touch(core, ticket->cohort);
 }
 
+/* The ticket waits behind others: the waiters have a position. */
 static void ticket_waiting(struct hf_core *core, struct hf_acquisition *ticket)
 {
     ticket->cohort->was_behind |= hf_acquisition_is_behind(ticket);
     hf_cohort_touch(core, ticket->cohort);
 }
 
+/* Somebody asks for the release of the ticket: pass it on to the holder, if
+ * there is one. */
 static void ticket_revoked(struct hf_core *core, struct hf_acquisition *ticket)
 {
     struct hf_acquisition *holder = holder_on(ticket);
@@ -266,8 +281,7 @@ void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort)
     }
 }
 
-/* ------------------------------------------------------ the end of a step --
- */
+/* ---------------------------------------------------- the end of a step -- */
 
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why)
@@ -279,8 +293,8 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
     }
 }
 
-/* The ticket is being removed.  Waiters that left, and whose owners were not
- * notified yet, are finished when it is gone. */
+/* The ticket is being removed.  Waiters that have left, and whose end was not
+ * reported yet, end when it is gone. */
 static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->first_leaving; a != NULL;
@@ -292,7 +306,8 @@ static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
     cohort->ticket = NULL;
 }
 
-/* Has the ticket been lost, or ended by itself? */
+/* See whether the ticket was lost, or its wait has ended by itself.  In the
+ * latter case every waiter ends with its error. */
 static void check_ticket(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
@@ -311,8 +326,8 @@ static void check_ticket(struct hf_core *core, struct hf_cohort *cohort)
     }
 }
 
-/* A try does not wait.  Only the first waiter can be a try: a later one ended
- * in join(). */
+/* End a try that would have to wait.  Only the first waiter can be a try: a
+ * later one has ended in begin(). */
 static void end_try(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *a = cohort->first;
@@ -327,6 +342,7 @@ static void end_try(struct hf_core *core, struct hf_cohort *cohort)
     hf_acquisition_end_busy(core, a);
 }
 
+/* Remove the ticket: no waiter needs it, or it served often enough. */
 static void remove_ticket(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
@@ -340,8 +356,8 @@ static void remove_ticket(struct hf_core *core, struct hf_cohort *cohort)
     await_ticket(core, cohort);
 }
 
-/* Is the ticket to be removed, because nobody needs it or it was handed on
- * often enough? */
+/* Is the ticket to be removed, because no waiter needs it, because it was
+ * handed on .handoffs times, or because somebody asked for its release? */
 static bool must_remove_ticket(const struct hf_cohort *cohort)
 {
     if (cohort->ticket == NULL || cohort->holder != NULL)
@@ -353,6 +369,8 @@ static bool must_remove_ticket(const struct hf_cohort *cohort)
     return cohort->revoked || cohort->grants > cohort->handoffs;
 }
 
+/* Hand the ticket to the first waiter, if nobody holds it, the session may
+ * admit and, after an outage, a list has shown the ticket. */
 static void grant(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
@@ -372,6 +390,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     hf_acquisition_grant(core, a, cohort->revoked); /* while it waited */
 }
 
+/* Report the ends that are due. */
 static void finish_leaving(struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->first_leaving, *next; a != NULL;
@@ -382,8 +401,8 @@ static void finish_leaving(struct hf_core *core, struct hf_cohort *cohort)
     }
 }
 
-/* A ticket that is over and can be used again; NULL: none.  The next one that
- * is over notifies the cohort. */
+/* A ticket that can be used again; NULL: none.  When one becomes free it
+ * notifies the cohort. */
 static struct hf_cohort_ticket *unused_ticket(struct hf_cohort *cohort)
 {
     for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
@@ -410,7 +429,7 @@ static void ticket_ended(struct hf_core *core, struct hf_acquisition *ticket,
     hf_cohort_touch(core, ticket->cohort);
 }
 
-/* Between two waiters nobody uses what the ticket holds. */
+/* Between two holders nobody relies on the ticket. */
 static bool ticket_is_relied_on(const struct hf_acquisition *ticket)
 {
     return ticket->cohort->holder != NULL;
@@ -428,6 +447,8 @@ const struct hf_acquisition_listener hf_acquisition_cohort_listener = {
     .proven = ticket_changed,
 };
 
+/* Acquire a ticket for the waiters, if there is none.  Its payload is that of
+ * the first waiter. */
 static void enqueue_ticket(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_cohort_ticket *ticket;
@@ -454,6 +475,8 @@ static void enqueue_ticket(struct hf_core *core, struct hf_cohort *cohort)
     hf_acquisition_start(core, cohort->ticket);
 }
 
+/* Bring the ticket and the waiters in line with each other, at the end of a
+ * step. */
 static void pump(struct hf_core *core, struct hf_cohort *cohort)
 {
     check_ticket(core, cohort);
@@ -463,10 +486,11 @@ static void pump(struct hf_core *core, struct hf_cohort *cohort)
     grant(core, cohort);
     finish_leaving(core, cohort); /* before the ticket they await is reused */
     enqueue_ticket(core, cohort);
-    if (cohort->ticket != NULL) /* who holds it has changed */
+    if (cohort->ticket != NULL) /* its holder may have changed */
         hf_schedule_touch(core, &cohort->ticket->entry);
 }
 
+/* The deferred call of a cohort. */
 static void run_deferred(struct hf_core *core,
                          struct hf_deferred_call *deferred)
 {
@@ -475,7 +499,7 @@ static void run_deferred(struct hf_core *core,
     pump(core, (struct hf_cohort *)(void *)at);
 }
 
-/* ------------------------------------------------- the way of a waiter -- */
+/* ------------------------------------------- a waiter as an acquisition -- */
 
 static void pump_waiter(struct hf_core *core, struct hf_acquisition *a)
 {
@@ -513,8 +537,7 @@ const struct hf_acquisition_ops hf_acquisition_cohort_ops = {
     .position = position,
 };
 
-/* ------------------------------------------------------------- invariants --
- */
+/* ----------------------------------------------------------- invariants -- */
 
 void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
 {
@@ -546,7 +569,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
         hf_schedule_check_entry(core, &a->entry);
         count++;
     }
-    assert(cohort->count >= count); /* the rest is LOST and not released */
+    assert(cohort->count >= count); /* others are LOST and not released */
     assert(cohort->count > 0);
     assert(cohort->ticket == NULL || is_needed(cohort));
 }

@@ -1,49 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cohort: acquisitions of one client that want the same mutex, and share one
+ * A cohort: acquisitions of one client that want the same mutex and share one
  * ticket in the engine's queue.  It is a local queue in front of the engine's
  * queue (Dice, Marathe and Shavit, "Lock Cohorting", PPoPP 2012).
  *
  * The acquisitions are the *waiters* of the cohort, also while they hold.  They
- * take no ticket themselves, and have the same states and effects as any other
- * acquisition, but for the effect WAITING.  The ticket is a further
- * acquisition, whose owner is the cohort.  A multi-lock is the reverse: one
- * owner there has several tickets; here one ticket serves several owners.
+ * take no ticket themselves and have the same states and effects as any other
+ * acquisition, except the effect WAITING.  The ticket is a further acquisition,
+ * whose listener is the cohort.  A multi-lock is the reverse: there one
+ * acquisition has several tickets; here one ticket serves several acquisitions.
  *
- *  - Waiters are granted in the order of their WANT, one at a time.
- *  - A waiter that is released hands the ticket on to the next waiter: at once
+ *  - Waiters are granted in the order of their ACQUIRE, one at a time.
+ *  - A waiter that is released hands the ticket on to the next waiter, at once
  *    and without a request.  All grants on one ticket have the same token.
- *  - While the session may not admit, and somebody waits, the released waiter
- *    gets RELEASED all the same, and the ticket stays HELD with nobody relying
- *    on it.  The next waiter is granted on it once the session may admit again;
- *    after an outage the ticket is listed before that, because somebody may
- *    have taken it out.
- *    If safe-until passes or the session ends before, the ticket is lost, and
- *    the waiters go on with another one at the tail.
+ *  - While the session may not admit, and another waiter waits, a released
+ *    waiter gets RELEASED all the same.  The ticket stays HELD, and nobody
+ *    relies on it.  The next waiter is granted on it once the session may admit
+ *    again.  After an outage the ticket is listed before that, because somebody
+ *    may have removed it.  If safe-until passes or the session ends before, the
+ *    ticket is lost, and the waiters go on with another one at the tail.
  *  - After .handoffs such handoffs the ticket is removed instead, and another
  *    one is enqueued at the tail of the engine's queue for the waiters that are
  *    left, so that other clients do not starve.  The same happens once somebody
- *    asked for the release of the ticket.  The removal and the next enqueue are
- *    sent in one write, in this order: if no other client waits, the answer
- *    admits the new ticket at once.
+ *    has asked for the release of the ticket.  The removal and the next enqueue
+ *    are sent in one write, in this order: if no other client waits, the answer
+ *    to the enqueue admits the new ticket.
  *  - The holder's safe-until is the session's, as if the ticket were its own.
- *    It is 0 from its release on, although the ticket stays.  If the ticket is
+ *    It is 0 after its release, although the ticket stays.  If the ticket is
  *    lost, its holder gets LOST together with all others that the event
  *    concerns, and before any other effect; the waiters go on with another
  *    ticket.
- *  - A request for the release of the ticket is passed on to its holder, or to
- *    the first waiter that is granted on it.  Between two holders it ends the
+ *  - A request to release the ticket is passed on to its holder, or to the
+ *    first waiter that is granted on it.  Between two holders it ends the
  *    ticket.
- *  - A try ends with HF_EBUSY at once and without a request while another
- *    waiter holds or waits; else when the ticket is seen behind another one.
- *  - Each waiter has its own deadline, and can be cancelled alone.  When the
+ *  - A try ends with HF_EBUSY at once and without a request if another waiter
+ *    holds or waits; else when the ticket is seen behind another one.
+ *  - Each waiter has its own deadline and can be cancelled alone.  When the
  *    last one that waits or holds goes, the ticket is removed, and this waiter
  *    gets its ENDED or RELEASED once the ticket is gone.
- *  - If the ticket ends by itself (HF_EKIND, HF_EDENIED, ...), all that wait
- *    end with its status and text.
- *  - Waiters that leave while nobody needs a ticket get FORGOTTEN only when no
- *    ticket of the cohort can be, or appear, in the queue: the cohort can be
- *    freed then.
+ *  - If the wait of the ticket ends by itself (HF_EKIND, HF_EDENIED, ...),
+ *    every waiter that waits ends with its status and text.
+ *  - Waiters that leave while nobody needs a ticket become DONE only when no
+ *    ticket of the cohort can be in the queue or appear there.  Then the cohort
+ *    can be freed.
  */
 #ifndef HF_CORE_COHORT_H
 #define HF_CORE_COHORT_H
@@ -51,71 +50,76 @@
 #include "core/acquisition.h"
 #include "core/deferred_call.h"
 
-/* One in force, and one that is still being removed. */
+/* One in use, and one that is still being removed. */
 #define HF_COHORT_TICKETS 2
 
+/* A ticket of a cohort, and its text. */
 struct hf_cohort_ticket {
     struct hf_acquisition acquisition;
-    struct hf_shared_text *payload; /* that of the first waiter; "" if there was
-                                no memory for it */
+    struct hf_shared_text
+        *payload; /* that of the waiter that was the first one;
+                     "" if there was no memory for it */
 };
 
 struct hf_cohort {
     const char *queue; /* must live as long as the cohort */
-    uint32_t handoffs; /* so many at most on one ticket */
+    uint32_t handoffs; /* the most on one ticket */
 
-    /* The core's own. */
-    /* Allocated while there are waiters.  The first one comes with the first
-     * waiter, which ends if there is no memory.  The second one is allocated
-     * when it is needed; without memory the next enqueue waits until the first
-     * ticket is over. */
+    /* For the core only. */
+    /* Allocated while there are waiters.  The first ticket is allocated with
+     * the first waiter, whose wait ends if there is no memory; the second when
+     * it is needed.  Without memory for it the next enqueue waits until the
+     * first ticket can be used again. */
     struct hf_cohort_ticket *tickets[HF_COHORT_TICKETS];
-    struct hf_acquisition *ticket; /* the one in force: WAITING or HELD; NULL:
+    struct hf_acquisition *ticket; /* the one in use: WAITING or HELD; NULL:
                                       none */
-    uint64_t grants;               /* on .ticket, to waiters */
+    uint64_t grants;               /* to waiters, on .ticket */
     bool revoked;    /* somebody asked for the release of .ticket */
-    bool was_behind; /* .ticket was seen behind another one */
+    bool was_behind; /* .ticket was seen behind tickets that block it */
     struct hf_acquisition *holder; /* the waiter that is HELD; NULL: none */
-    struct hf_acquisition *first;  /* those that are WAITING, by their WANT */
+    struct hf_acquisition *first;  /* the waiters that are WAITING, in the order
+                                      of their ACQUIRE */
     struct hf_acquisition *last;
-    struct hf_tree waiting; /* the same ones, to find their rank */
-    struct hf_acquisition *first_leaving; /* RELEASING or GIVING_UP, in order */
+    struct hf_tree waiting; /* the same waiters, to find their rank */
+    struct hf_acquisition *first_leaving; /* the waiters that are RELEASING or
+                                             GIVING_UP, in that order */
     struct hf_acquisition *last_leaving;
-    size_t count; /* of waiters, from WANT to FORGOTTEN */
-    struct hf_deferred_call
-        deferred;           /* a waiter or the ticket notified the cohort */
+    size_t count;                     /* of the waiters that are not DONE */
+    struct hf_deferred_call deferred; /* a waiter or the ticket has notified the
+                                         cohort */
     struct hf_cohort *next; /* in the core's list, while it has waiters */
     struct hf_cohort *previous;
 };
 
-/* An empty one.  It must not be moved while it has waiters. */
+/* Make ${cohort} an empty one.  ${queue} is borrowed.  It must not be moved
+ * while it has waiters. */
 void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
                     uint32_t handoffs);
 
-/* Give back what memory ${cohort} has apart from itself: it is idle, or its
- * core is no more. */
+/* Free the memory that ${cohort} refers to, but not ${cohort}: it is idle, or
+ * its core is no longer used. */
 void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort);
 
-/* Has it no waiters, and the core nothing of it? */
+/* Has it no waiter, and does the core have nothing of it? */
 bool hf_cohort_is_idle(const struct hf_cohort *cohort);
 
-/* Below: for the core. */
+/* The rest is for the core. */
 
-/* Something has changed: look at it at the end of this step. */
+/* Something has changed: pump it at the end of this step. */
 void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort);
 
-/* What the limits of its waiters depend on has changed. */
+/* Something on which the deadlines of its waiters depend has changed. */
 void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort);
 
-/* End every wait as ${why} tells. */
+/* End every wait with ${why}. */
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why);
 
-/* The way of a waiter to its lock, and the owner of the cohort's tickets. */
+/* How a waiter gets its lock, and the listener of the cohort's tickets. */
 extern const struct hf_acquisition_ops hf_acquisition_cohort_ops;
 extern const struct hf_acquisition_listener hf_acquisition_cohort_listener;
 
-/* Before its WANT: make ${a} a waiter of ${cohort}. */
+/* Make ${a} a waiter of ${cohort}, before its ACQUIRE. */
 static inline void hf_acquisition_use_cohort(struct hf_acquisition *a,
                                              struct hf_cohort *cohort)
 {
@@ -123,13 +127,14 @@ static inline void hf_acquisition_use_cohort(struct hf_acquisition *a,
     a->waiter.cohort = cohort;
 }
 
-/* The cohort whose ticket ${a} is; NULL: it is none. */
+/* The cohort that ${a} is a ticket of; NULL: none. */
 static inline struct hf_cohort *
 hf_acquisition_cohort(const struct hf_acquisition *a)
 {
     return a->listener == &hf_acquisition_cohort_listener ? a->cohort : NULL;
 }
 
+/* Assert the invariants of the cohort. */
 void hf_cohort_check(const struct hf_core *core,
                      const struct hf_cohort *cohort);
 

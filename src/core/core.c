@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The step of the core: takes in one event, passes it to the objects that it
+ * concerns, and works off what they have noted.  Steps that concern many
+ * objects at once are here: losses, the end of a session, a close.
+ */
 #include "core/core.h"
 
 #include <assert.h>
@@ -7,7 +12,7 @@
 #include "core/error.h"
 #include "core/time_math.h"
 
-/* The acquisitions one after the other; each may finish in its turn. */
+/* Run through the acquisitions; each may leave the list in its turn. */
 #define FOR_EACH(core, a, next)                                                \
     for (struct hf_acquisition *a = (core)->first, *next;                      \
          a != NULL && (hf_core_count_visit(core), next = a->next, true);       \
@@ -37,7 +42,7 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                     hf_after_ms(now_ms, config->connect_ms), config->loss_at);
 }
 
-/* ---------------------------------------------------------------- grants -- */
+/* --------------------------------------------------------------- grants -- */
 
 static void pump_all(struct hf_core *core)
 {
@@ -45,7 +50,7 @@ static void pump_all(struct hf_core *core)
         hf_acquisition_pump(core, a);
 }
 
-/* Those of lose(), each once. */
+/* Pump the acquisitions that lose() has returned, each once. */
 static void pump_lost(struct hf_core *core, struct hf_acquisition *first)
 {
     for (struct hf_acquisition *a = first, *next; a != NULL; a = next) {
@@ -55,11 +60,11 @@ static void pump_lost(struct hf_core *core, struct hf_acquisition *first)
     }
 }
 
-/* Have all acquisitions that are HELD, or all that somebody relies on, be LOST,
- * and notify their owners.  Return those that were lost here, linked by
+/* End the grants of all acquisitions that are HELD, or of all that somebody
+ * relies on, and report each loss.  Return those that were lost here, linked by
  * .next_held, for pump_lost(): what follows from a loss comes after all losses
- * were notified.  A lost child takes its parent with it, and the lost ticket of
- * a cohort its holder; these are in the list behind what they depend on. */
+ * were reported.  A lost child takes its parent with it, and the lost ticket of
+ * a cohort its holder; these are behind what they depend on in the list. */
 static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
                                    bool tickets_live, const char *why)
 {
@@ -68,7 +73,7 @@ static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
 
     while ((a = kept != NULL ? kept->next_held : core->first_held) != NULL) {
         hf_core_count_visit(core);
-        if (a->ops == &hf_acquisition_cohort_ops || /* lost with its ticket */
+        if (a->ops == &hf_acquisition_cohort_ops || /* with its ticket */
             (relied_on_only && !hf_acquisition_is_relied_on(a))) {
             kept = a;
             continue;
@@ -82,6 +87,7 @@ static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
     return lost;
 }
 
+/* End every grant. */
 static struct hf_acquisition *lose_all(struct hf_core *core, bool tickets_live,
                                        const char *why)
 {
@@ -91,8 +97,8 @@ static struct hf_acquisition *lose_all(struct hf_core *core, bool tickets_live,
     return lost;
 }
 
-/* Acquisitions that wait keep their tickets, because a wait outlasts the
- * connection. */
+/* HF_LOSS_AT_SUSPENDED: end every grant that somebody relies on.  Acquisitions
+ * that wait keep their tickets, because a wait outlasts the connection. */
 static struct hf_acquisition *lose_when_suspended(struct hf_core *core)
 {
     static const char why[] =
@@ -103,7 +109,7 @@ static struct hf_acquisition *lose_when_suspended(struct hf_core *core)
 }
 
 /* Safe-until has passed: from now on somebody else may have been admitted,
- * though the tickets may live. */
+ * although the tickets may live. */
 static void expire(struct hf_core *core)
 {
     struct hf_error why;
@@ -115,11 +121,12 @@ static void expire(struct hf_core *core)
     pump_lost(core, lose_all(core, true, why.text));
 }
 
-/* One store, and each reader sees it.  No grant may come back to life by it:
- * who holds in another session, or held when safe-until passed, has lost the
- * flag by now.  hf_core_step() sees to the second, for it lets expire what is
- * over before it takes in an event.  Of a lazy session a grant goes on when
- * safe-until has passed, and a proof shows that nobody came in between. */
+/* Show readers the present safe-until, by one store.  It must not revive a lost
+ * grant: one that belongs to another session, or that was held when safe-until
+ * passed, must have lost its flag before. hf_core_step() sees to the latter,
+ * because it ends expired grants before it takes in an event.  A grant of a
+ * lazy session goes on after safe-until has passed; a later proof shows that
+ * nobody was admitted in between. */
 static void publish_safe_until(struct hf_core *core)
 {
     struct hf_session *session = &core->session;
@@ -132,7 +139,8 @@ static void publish_safe_until(struct hf_core *core)
     hf_safe_until_store(&session->published, session->safe_until_ms);
 }
 
-/* Safe-until has moved: see who gains by it, and who loses. */
+/* Admit those that waited for the proof, and end the grants if safe-until has
+ * moved into the past. */
 static void safe_until_moved(struct hf_core *core)
 {
     hf_schedule_update(core);
@@ -140,8 +148,8 @@ static void safe_until_moved(struct hf_core *core)
     expire(core);
 }
 
-/* In a lazy session only those that wait for a proof need one, and, after it
- * was resumed, all that hold. */
+/* Does anybody need the session to be proven?  In a lazy session only those
+ * that wait for a proof do, and, after a resume, all that hold. */
 static bool needs_proof(const struct hf_core *core)
 {
     const struct hf_session *session = &core->session;
@@ -152,7 +160,7 @@ static bool needs_proof(const struct hf_core *core)
            (core->held > 0 && session->resume_cap_ms != HF_FOREVER);
 }
 
-/* Go on proving as long as somebody needs it. */
+/* Request the next proof, or plan it, as long as somebody needs one. */
 static void prove(struct hf_core *core)
 {
     core->session.prove_at_ms = HF_FOREVER;
@@ -161,15 +169,16 @@ static void prove(struct hf_core *core)
         hf_session_want_proof(&core->session, core->now_ms);
 }
 
-/* --------------------------------------------------------------- session -- */
+/* -------------------------------------------------------------- session -- */
 
-/* A status that no later session will better. */
+/* Will no later session get another answer than ${status}? */
 static bool is_final(hf_status status)
 {
     return status != HF_OK && status != HF_ELOST &&
            hf_status_retry(status) == HF_RETRY_NEVER;
 }
 
+/* End every wait and every operation with ${status} and ${text}. */
 static void end_waits(struct hf_core *core, hf_status status, const char *text)
 {
     struct hf_error why;
@@ -179,20 +188,21 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
         hf_acquisition_give_up(core, a, &why);
     FOR_EACH_COHORT (core, cohort)
         hf_cohort_give_up(core, cohort, &why);
-    FOR_EACH_OPERATION(core, operation, next)
-    hf_operation_give_up(core, operation, &why);
+    FOR_EACH_OPERATION (core, operation, next)
+        hf_operation_give_up(core, operation, &why);
 }
 
-/* A request of ${a} has ended: whoever takes tickets by it, and renews it when
- * it is over, may have been waiting for that. */
+/* A request of ${a} was answered or taken back: its listener may have waited
+ * for that to use it again. */
 static void notify_changed(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->listener->changed != NULL)
         a->listener->changed(core, a);
 }
 
-/* The engine has returned from the FORGET it was handed: its slot is free, and
- * whose it is may have been waiting for one.  NULL if there was none. */
+/* The engine has returned from the UNWATCH that it was handed last, so that
+ * request can be used again.  Return the acquisition that it belongs to; NULL:
+ * none. */
 static struct hf_acquisition *unwatch_returned(struct hf_core *core)
 {
     struct hf_request *request;
@@ -213,8 +223,10 @@ static struct hf_acquisition *unwatch_returned(struct hf_core *core)
     return a;
 }
 
-/* Without a session the engine has forgotten everything.  Who is in the core's
- * lists knows that by now; who was done before the FORGET left does not. */
+/* The session is over, so the engine has no watch any more: drop every UNWATCH
+ * that is still queued.  Acquisitions in the list of the core know that the
+ * session is over.  This also reaches those that became DONE before their
+ * UNWATCH was carried out. */
 static void drop_unwatches(struct hf_core *core)
 {
     struct hf_effect *effect, *next;
@@ -231,6 +243,8 @@ static void drop_unwatches(struct hf_core *core)
     }
 }
 
+/* The session has ended because of ${text}: every grant is lost and every
+ * ticket is gone.  Waits go on, with new tickets in the next session. */
 static void session_over(struct hf_core *core, const char *text)
 {
     struct hf_error why;
@@ -241,11 +255,13 @@ static void session_over(struct hf_core *core, const char *text)
     publish_safe_until(core);
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
-    FOR_EACH_OPERATION(core, operation, next)
-    hf_operation_session_over(core, operation);
+    FOR_EACH_OPERATION (core, operation, next)
+        hf_operation_session_over(core, operation);
     drop_unwatches(core);
 }
 
+/* SESSION_LOST.  A status that no later session will improve also ends the
+ * waits. */
 static void session_lost(struct hf_core *core, const struct hf_event *event)
 {
     hf_status status = event->as.answer.status;
@@ -260,6 +276,7 @@ static void session_lost(struct hf_core *core, const struct hf_event *event)
         end_waits(core, status, text);
 }
 
+/* CONNECTED, by a new or the resumed session. */
 static void connected(struct hf_core *core, const struct hf_event *event)
 {
     bool alive = hf_session_alive(&core->session);
@@ -275,12 +292,13 @@ static void connected(struct hf_core *core, const struct hf_event *event)
     publish_safe_until(core);
     FOR_EACH (core, a, next)
         hf_acquisition_connected(core, a);
-    FOR_EACH_OPERATION(core, operation, next)
-    hf_operation_pump(core, operation);
+    FOR_EACH_OPERATION (core, operation, next)
+        hf_operation_pump(core, operation);
     safe_until_moved(core);
     prove(core);
 }
 
+/* SUSPENDED: the connection is gone and the session may be alive. */
 static void suspended(struct hf_core *core)
 {
     struct hf_acquisition *lost = NULL;
@@ -293,6 +311,8 @@ static void suspended(struct hf_core *core)
     pump_lost(core, lost);
 }
 
+/* RESUMING: the server may count the timeout of the session anew, which may
+ * move safe-until back. */
 static void resuming(struct hf_core *core, const struct hf_event *event)
 {
     if (!hf_session_alive(&core->session))
@@ -303,8 +323,8 @@ static void resuming(struct hf_core *core, const struct hf_event *event)
     safe_until_moved(core);
 }
 
-/* No connection will come by itself.  Holders keep what they have: it ends with
- * safe-until. */
+/* GAVE_UP: no further attempt to connect is made.  Waits end.  Holders keep
+ * what they have until safe-until passes. */
 static void gave_up(struct hf_core *core, const struct hf_event *event)
 {
     struct hf_error why;
@@ -318,13 +338,16 @@ static void gave_up(struct hf_core *core, const struct hf_event *event)
     end_waits(core, why.status, why.text);
 }
 
-/* Does the user want something of the engine by it? */
+/* Does an event of this kind need the engine?  Then a client that gave up
+ * connects again. */
 static bool needs_engine(enum hf_event_kind kind)
 {
     return kind == HF_EVENT_ACQUIRE || kind == HF_EVENT_START_OPERATION ||
            kind == HF_EVENT_RELEASE || kind == HF_EVENT_DOWNGRADE;
 }
 
+/* CLOSE: every grant and every wait ends, and the engine is asked to end the
+ * session. */
 static void begin_close(struct hf_core *core)
 {
     if (core->session.closing)
@@ -335,23 +358,25 @@ static void begin_close(struct hf_core *core)
     pump_all(core); /* nothing is asked any more, but watches are taken back */
 }
 
+/* CLOSED: the engine is gone, and with it every ticket. */
 static void closed(struct hf_core *core)
 {
     assert(core->session.state != HF_STATE_CLOSED);
     (void)lose_all(core, false, "the engine was closed");
-    core->session.closing = true;
+    core->session.closing = true; /* waits end without a request */
     end_waits(core, HF_ECLOSED, "the client was closed");
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
-    FOR_EACH_OPERATION(core, operation, next)
-    hf_operation_session_over(core, operation);
+    FOR_EACH_OPERATION (core, operation, next)
+        hf_operation_session_over(core, operation);
     drop_unwatches(core);
     hf_session_closed(&core->session); /* last: nothing is left to do */
     publish_safe_until(core);
 }
 
-/* --------------------------------------------------------------- answers -- */
+/* -------------------------------------------------------------- answers -- */
 
+/* PROVEN, as the answer to a PROVE or unasked. */
 static void proven(struct hf_core *core, const struct hf_event *event)
 {
     if (hf_session_alive(&core->session))
@@ -365,13 +390,14 @@ static void proven(struct hf_core *core, const struct hf_event *event)
     prove(core);
 }
 
+/* FAILED, for a request of the session: END or PROVE. */
 static void session_answered(struct hf_core *core, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
 
     assert(event->kind == HF_EVENT_FAILED);
     if (request == &core->session.end) {
-        closed(core); /* as good a goodbye as this engine can give */
+        closed(core); /* the engine cannot end the session in a better way */
         return;
     }
     assert(request == &core->session.prove);
@@ -379,10 +405,10 @@ static void session_answered(struct hf_core *core, const struct hf_event *event)
     prove(core);
 }
 
-/* A list of ${queue} has come, for any request of this client.  Where it shows
- * a ticket whose removal waits for it to appear, ask for that removal.  A list
- * that shows a part of the queue may not show such a ticket: it is taken out
- * when its time is over. */
+/* A list of ${queue} has come, for any request of this client.  If it shows a
+ * ticket whose removal waits for the ticket to appear, request that removal.  A
+ * list that shows a part of the queue may not show such a ticket; then it is
+ * removed when its time is over. */
 static void remove_appeared(struct hf_core *core, const char *queue,
                             const struct hf_snapshot *snapshot)
 {
@@ -392,6 +418,7 @@ static void remove_appeared(struct hf_core *core, const char *queue,
         hf_acquisition_pump(core, ticket->acquisition);
 }
 
+/* Pass the answer to the object that made the request. */
 static void answered(struct hf_core *core, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
@@ -403,7 +430,7 @@ static void answered(struct hf_core *core, const struct hf_event *event)
         remove_appeared(core, request->queue, &event->as.answer.snapshot);
     if (ticket != NULL) {
         hf_own_ticket_answered(core, ticket, event);
-        notify_changed(core, a); /* it may have crossed its own FORGET */
+        notify_changed(core, a); /* its UNWATCH may be queued */
     } else if (operation != NULL) {
         hf_operation_answered(core, operation, event);
     } else {
@@ -411,8 +438,9 @@ static void answered(struct hf_core *core, const struct hf_event *event)
     }
 }
 
-/* ------------------------------------------------------------------ step -- */
+/* ----------------------------------------------------------------- step -- */
 
+/* TICK: do what is due. */
 static void tick(struct hf_core *core)
 {
     hf_schedule_update(core);
@@ -421,6 +449,7 @@ static void tick(struct hf_core *core)
         prove(core);
 }
 
+/* ACQUIRE, by the user. */
 static void start_acquisition(struct hf_core *core, struct hf_acquisition *a)
 {
     a->listener = &hf_acquisition_user_listener;
@@ -429,6 +458,7 @@ static void start_acquisition(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_start(core, a);
 }
 
+/* Pass ${event} to what it is about. */
 static void dispatch(struct hf_core *core, const struct hf_event *event)
 {
     switch (event->kind) {
@@ -507,8 +537,8 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     }
 }
 
-/* Look at what was only noted in the midst of a step.  It ends: each look moves
- * acquisitions on towards their ends. */
+/* Work off what was only noted in the middle of a step.  It ends, because each
+ * call moves acquisitions on towards their ends. */
 static void run_deferred(struct hf_core *core)
 {
     struct hf_enqueue_turn *turn;
@@ -520,29 +550,31 @@ static void run_deferred(struct hf_core *core)
     } while (core->order.ready != NULL);
 }
 
-/* What limits depend on of the session. */
+/* The properties of the session on which the deadlines of all waits depend.  If
+ * they change in a step, every entry of the schedule is computed anew. */
 static unsigned deadline_inputs(const struct hf_session *session)
 {
     return (unsigned)hf_session_refused(session) << 1 | session->ever_connected;
 }
 
-/* What a step comes to when all that it met has been looked at. */
+/* The end of a step, and of a look for the next effect. */
 static void finish_step(struct hf_core *core)
 {
     run_deferred(core);
     hf_schedule_update(core);
     if (hf_session_is_lazy(&core->session))
-        prove(core); /* whoever has begun to need it, or does no more */
+        prove(core); /* the need for a proof may have changed */
 }
 
+/* Have the schedule compute every entry anew. */
 static void touch_all(struct hf_core *core)
 {
     FOR_EACH (core, a, next)
         hf_schedule_touch(core, &a->entry);
     FOR_EACH_COHORT (core, cohort)
         hf_cohort_touch_waiters(core, cohort);
-    FOR_EACH_OPERATION(core, operation, next)
-    hf_schedule_touch(core, &operation->entry);
+    FOR_EACH_OPERATION (core, operation, next)
+        hf_schedule_touch(core, &operation->entry);
 }
 
 void hf_core_step(struct hf_core *core, const struct hf_event *event)
@@ -552,13 +584,13 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
 
     assert(event->now_ms >= core->now_ms);
     core->now_ms = event->now_ms;
-    expire(core); /* first: see publish() */
+    expire(core); /* first: see publish_safe_until() */
     if (needs_engine(event->kind))
         hf_session_connect_again(&core->session);
     dispatch(core, event);
     if (inputs != deadline_inputs(&core->session))
         touch_all(core);
-    if (a != NULL) /* last, for LOST is told first */
+    if (a != NULL) /* last, because LOST comes first */
         hf_acquisition_pump(core, a);
     finish_step(core);
 }
@@ -589,8 +621,9 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
     return at_ms;
 }
 
-/* ------------------------------------------------------------ invariants -- */
+/* ----------------------------------------------------------- invariants -- */
 
+/* With HF_LOSS_AT_SUSPENDED no grant is relied on while SUSPENDED. */
 static void check_held(const struct hf_core *core,
                        const struct hf_acquisition *a)
 {
@@ -599,6 +632,7 @@ static void check_held(const struct hf_core *core,
            !hf_acquisition_is_relied_on(a));
 }
 
+/* The counts of the core and of its schedule are those of its objects. */
 static void check_schedule(const struct hf_core *core)
 {
     const struct hf_schedule *schedule = &core->schedule;
@@ -616,6 +650,7 @@ static void check_schedule(const struct hf_core *core)
     assert(core->held == held);
 }
 
+/* The links of the list of effects are consistent. */
 static void check_effects(const struct hf_core *core)
 {
     struct hf_effect *const *link = &core->effects.first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a core, which its files share: what it was configured with, the
- * session, the effects that wait to be carried out, and the lists and tables of
- * all that its user wants.  What is done with it is in core.h.
+ * The state of a core, shared by its files: its configuration, the session, the
+ * effects that wait to be carried out, and the lists and tables of everything
+ * that its user has started. core.h has the functions.
  */
 #ifndef HF_CORE_CORE_STATE_H
 #define HF_CORE_CORE_STATE_H
@@ -27,57 +27,65 @@ struct hf_acquisition;
 struct hf_cohort;
 struct hf_operation;
 
+/* Set by the host when a client is opened; read only afterwards, except
+ * .random. */
 struct hf_core_config {
-    unsigned traits; /* HF_ENGINE_... of the engine in use */
-    uint64_t connect_ms;
-    struct hf_retry_policy retry; /* for requests that answer FAILED{RETRY} */
-    struct hf_random random;      /* seeded */
-    const char *engine_name; /* its URL without secrets, for error texts; NULL
-                          or "": unknown.  Borrowed */
+    unsigned traits;     /* HF_ENGINE_... of the engine in use */
+    uint64_t connect_ms; /* for the first connection; the time of a try */
+    struct hf_retry_policy retry; /* of enqueues; other requests have its
+                                     backoff, without its end */
+    struct hf_random random;      /* seeded by the host; for ids and jitter */
+    const char
+        *engine_name; /* its URL without secrets, for error texts; NULL or
+                         "": unknown.  Borrowed */
     enum hf_loss_at loss_at;
 };
 
 struct hf_core {
     struct hf_core_config config;
     struct hf_session session;
-    struct hf_effect_queue effects;
-    /* Every acquisition from its WANT until its FORGOTTEN, but for waiters of
-     * a cohort: these are the cohort's, and its tickets are here. */
+    struct hf_effect_queue effects; /* not carried out yet */
+    /* Every acquisition from its ACQUIRE until it is DONE, except the waiters
+     * of cohorts: each cohort has its own; its tickets are here. */
     struct hf_acquisition *first;
     struct hf_acquisition *last;
-    struct hf_ticket_table tickets; /* theirs */
-    uint64_t ticket_number;         /* of the last one */
-    struct hf_removals removals;    /* those that wait for a ticket to appear */
-    struct hf_deferred_calls deferred; /* owners that were notified */
+    struct hf_ticket_table tickets;    /* of these acquisitions */
+    uint64_t ticket_number;            /* of the last ticket */
+    struct hf_removals removals;       /* that wait for a ticket to appear */
+    struct hf_deferred_calls deferred; /* until the end of the step */
     struct hf_cohort *first_cohort;    /* those that have waiters */
     struct hf_enqueue_order order;
-    /* Every operation from its OPERATE until its FINISHED. */
+    /* Every operation from its START_OPERATION until it is DONE. */
     struct hf_operation *first_operation;
     struct hf_operation *last_operation;
-    /* Those that are HELD, waiters too, in the order of the grants: what is
-     * granted because of others stands behind these. */
+    /* The acquisitions that are HELD, waiters too, in the order of the grants:
+     * a grant that depends on another one is behind it. */
     struct hf_acquisition *first_held;
     struct hf_acquisition *last_held;
-    size_t held; /* how many */
+    size_t held; /* their number */
     struct hf_schedule schedule;
     struct hf_shared_texts messages; /* of acquisitions */
-    struct hf_shared_texts holders;
-    struct hf_effect *unwatching; /* the FORGET that was taken last: its request
-                                 is free when the core is called again */
-    uint64_t now_ms;              /* of the last event */
-    uint64_t visits; /* how many objects its walks came by: what steps
-                         cost, for tests */
+    struct hf_shared_texts holders;  /* payloads of first tickets */
+    struct hf_effect *unwatching; /* the UNWATCH that was handed out last: its
+                                     request can be used again when the core is
+                                     called next */
+    uint64_t now_ms;              /* CLOCK_BOOTTIME; of the last event */
+    uint64_t visits; /* the number of objects that walks have visited, by which
+                        tests measure the cost of a step */
 };
 
-/* Every walk over objects whose number the user decides calls this once for
- * each of them.  The core never reads the count, so functions that only read
- * the core may count as well. */
+/* Count one object of a walk.  Every walk over objects whose number the user
+ * decides calls this for each of them, so that tests can bound the cost of a
+ * step.  The core never reads the count, so functions that only read the core
+ * may count as well. */
 static inline void hf_core_count_visit(const struct hf_core *core)
 {
     ((struct hf_core *)core)->visits++;
 }
 
-/* When to repeat what is repeated until it works. */
+/* When to repeat a request that is repeated until it succeeds (CLOCK_BOOTTIME).
+ * Without a connection that is at once: the connection is waited for, and not a
+ * time. */
 static inline uint64_t hf_core_retry_at_ms(struct hf_core *core,
                                            struct hf_retry_state *state)
 {
@@ -87,7 +95,7 @@ static inline uint64_t hf_core_retry_at_ms(struct hf_core *core,
     policy.tries = HF_RETRY_UNLIMITED;
     policy.elapsed_ms = HF_FOREVER;
     if (core->session.state != HF_STATE_CONNECTED)
-        return core->now_ms; /* the connection is waited for, not the clock */
+        return core->now_ms;
     at_ms = hf_retry_next(&policy, state, core->now_ms, &core->config.random);
     return hf_max_ms(at_ms, hf_after_ms(core->now_ms, 1));
 }

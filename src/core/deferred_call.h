@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is to be looked at when a step ends: owners of acquisitions that were
- * told something in the midst of it.  What they then ask of these meets a core
- * that is in order.  First told, first looked at.
+ * Calls that are deferred to the end of a step.  A listener that is notified in
+ * the middle of a step only notes that, because the core is not in order yet,
+ * and acts when its deferred call runs.  First added, first called.
  */
 #ifndef HF_CORE_DEFERRED_CALL_H
 #define HF_CORE_DEFERRED_CALL_H
@@ -11,7 +11,8 @@
 
 struct hf_core;
 
-/* Zeroed, but for .look, before it is first added. */
+/* Embedded in the object that it is for.  Zeroed, except .run, before it is
+ * first added. */
 struct hf_deferred_call {
     void (*run)(struct hf_core *core, struct hf_deferred_call *deferred);
     bool queued;
@@ -23,14 +24,15 @@ struct hf_deferred_calls {
     struct hf_deferred_call **end;
 };
 
+/* Make ${calls} empty. */
 void hf_deferred_calls_init(struct hf_deferred_calls *calls);
 
-/* Nothing if it is in. */
+/* Add ${call}; nothing if it is queued. */
 void hf_deferred_call_add(struct hf_deferred_calls *calls,
                           struct hf_deferred_call *call);
 
-/* Look at each, also at those that are added meanwhile.  It ends: each look
- * moves acquisitions on towards their ends. */
+/* Run all calls, also those that are added meanwhile.  It ends, because each
+ * call moves acquisitions on towards their ends. */
 void hf_deferred_calls_run(struct hf_deferred_calls *calls,
                            struct hf_core *core);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Count ${ticket} as what it is: the flag READY, or a participant. */
 static void count_ticket(struct hf_enter_decision *enter,
                          const struct hf_ticket *ticket)
 {
@@ -30,6 +31,7 @@ hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
     return enter;
 }
 
+/* Is the id ${a} lower than ${b}? */
 static bool is_lower(const struct hf_ticket_id *a, const struct hf_ticket_id *b)
 {
     return memcmp(a->bytes, b->bytes, HF_TICKET_ID_BYTES) < 0;

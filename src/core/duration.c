@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Durations as users write them: see hf_duration_parse() in url.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -36,8 +37,8 @@ static bool read_number(const char **text, uint64_t *number)
     return true;
 }
 
-/* Step over the unit at ${*text}: its place among the units, or UNITS if there
- * is no such unit. */
+/* Step over the unit at ${*text}, and return its index in the table; UNITS:
+ * there is no such unit. */
 static size_t read_unit(const char **text)
 {
     size_t length = strspn(*text, "dhms");

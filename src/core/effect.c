@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A list that knows its end, and whose nodes know what points to them: so an
+ * effect can be taken out of the middle. */
 #include "core/effect.h"
 
 #include <assert.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A doubly linked line for each queue, and a tree of the first ones by queue.
+ * Those whose turn may have come are noted, and pumped at the end of the step.
+ */
 #include "core/enqueue_order.h"
 
 #include <assert.h>
@@ -7,6 +10,7 @@
 
 #include "core/core_state.h"
 
+/* The turn that ${node} is part of; NULL for NULL. */
 static struct hf_enqueue_turn *of_node(struct hf_tree_node *node)
 {
     size_t offset = offsetof(struct hf_enqueue_turn, node);
@@ -28,15 +32,16 @@ void hf_enqueue_order_init(struct hf_enqueue_order *order,
                                        .is_asking = is_asking};
 }
 
+/* The first turn in line for ${queue}, or NULL. */
 static struct hf_enqueue_turn *first_in_line(const struct hf_core *core,
                                              const char *queue)
 {
     return of_node(hf_tree_find(&core->order.lines, queue));
 }
 
-/* ------------------------------------------------------------------ turns --
- */
+/* ---------------------------------------------------------------- turns -- */
 
+/* Note that the turn of ${turn} may have come. */
 static void add_ready(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn **link = &core->order.ready;
@@ -50,6 +55,7 @@ static void add_ready(struct hf_core *core, struct hf_enqueue_turn *turn)
     *link = turn;
 }
 
+/* Take ${turn} out of the list of those that are ready. */
 static void remove_ready(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn **link = &core->order.ready;
@@ -62,13 +68,14 @@ static void remove_ready(struct hf_core *core, struct hf_enqueue_turn *turn)
     turn->is_ready = false;
 }
 
-/* One that may not ask yet lets those behind it pass. */
+/* One that may not enqueue yet lets those behind it pass. */
 static bool is_delayed(const struct hf_core *core,
                        const struct hf_enqueue_turn *turn)
 {
     return turn->not_before_ms > core->now_ms;
 }
 
+/* The turn behind ${turn} may have come. */
 static void wake_next(struct hf_core *core, const struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *next = turn->behind;
@@ -79,10 +86,9 @@ static void wake_next(struct hf_core *core, const struct hf_enqueue_turn *turn)
     }
 }
 
-/* The queue took a ticket: all behind ${turn} may ask.  Stop at the first turn
- * that knows this already: what stands behind it learns it when that one
- * leaves. So N enqueues cost one walk and not N.
- */
+/* The queue took a ticket: all behind ${turn} may enqueue.  Stop at the first
+ * turn that knows this already: those behind it learn it when that one leaves.
+ * So N enqueues cost one walk and not N. */
 static void allow_pipelining(const struct hf_core *core,
                              struct hf_enqueue_turn *turn)
 {
@@ -92,6 +98,7 @@ static void allow_pipelining(const struct hf_core *core,
     }
 }
 
+/* Something failed: ${turn} and all behind it enqueue one by one. */
 static void stop_pipelining(const struct hf_core *core,
                             struct hf_enqueue_turn *turn)
 {
@@ -101,9 +108,9 @@ static void stop_pipelining(const struct hf_core *core,
     }
 }
 
-/* ------------------------------------------------------------------- line --
- */
+/* ----------------------------------------------------------------- line -- */
 
+/* ${turn} is the first in line, and ${last} the last. */
 static void set_first(struct hf_core *core, struct hf_enqueue_turn *turn,
                       struct hf_enqueue_turn *last)
 {
@@ -116,7 +123,8 @@ static void drop_first(struct hf_core *core, struct hf_enqueue_turn *turn)
     hf_tree_remove(&core->order.lines, &turn->node, turn->queue);
 }
 
-/* An acquisition that comes back takes its old place in the line. */
+/* Stand in line by the number of the ACQUIRE: an acquisition that comes back
+ * takes its old place. */
 static void join_line(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn *first = first_in_line(core, turn->queue);
@@ -143,7 +151,7 @@ static void join_line(struct hf_core *core, struct hf_enqueue_turn *turn)
     set_first(core, turn, first != NULL ? first->last : turn);
 }
 
-/* ${queued}: because its ticket is in the queue. */
+/* Leave the line.  ${queued}: because its ticket is in the queue. */
 static void leave_line(struct hf_core *core, struct hf_enqueue_turn *turn,
                        bool queued)
 {
@@ -173,7 +181,7 @@ void hf_enqueue_order_register(struct hf_core *core,
     *turn = (struct hf_enqueue_turn){
         .queue = queue,
         .not_before_ms = not_before_ms,
-        .number = ++core->order.wants,
+        .number = ++core->order.last_number,
     };
 }
 
@@ -197,7 +205,7 @@ void hf_enqueue_order_failed(struct hf_core *core, struct hf_enqueue_turn *turn)
     if (turn->in_line)
         stop_pipelining(core, turn);
     if (core->session.state == HF_STATE_CONNECTED)
-        turn->failures++; /* a link that dropped counts for nothing */
+        turn->failures++; /* an outage does not count */
     hf_enqueue_order_update(core, turn, turn->in_line, false);
 }
 
@@ -209,7 +217,7 @@ void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn)
         add_ready(core, next);
 }
 
-/* Invariant 14: nobody asks before those that were wanted earlier. */
+/* Invariant 14: nobody enqueues before those that were started earlier. */
 const struct hf_enqueue_turn *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_enqueue_turn *turn)

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order in which the acquisitions of one client enter a queue: that in
- * which they were wanted.
+ * The order in which the acquisitions of one client enter a queue: the order of
+ * their ACQUIREs.
  *
- * Those that want a ticket in a queue and have none stand in line for it, by
- * the number of their WANT.  The first of them asks for a ticket, and the next
- * one asks when the ticket of the first is in the queue.  So the order does not
+ * Acquisitions that want a ticket in a queue, and have none there, stand in
+ * line for that queue.  The first of them enqueues a ticket, and the next one
+ * does so when the ticket of the first is in the queue.  So the order does not
  * depend on what an engine has to do for a first enqueue, such as to make
  * parents.
  *
- * Once one has a ticket the queue is known to take them, and all that stand
- * behind it then ask at once: an engine carries out what it is asked for in
- * that order. So a thousand readers enter in two round trips.  A failure ends
- * that, and the line goes on one by one.  An enqueue that fails alone among
- * those under way may be overtaken by them: only waiting for each answer could
- * prevent that. It is the same where the engine sends it again itself, because
- * the server deleted the node of an empty queue while it was on its way.
+ * Once one has its ticket, the queue is known to take tickets, and all that
+ * stand behind it then enqueue at once (pipelining), because an engine carries
+ * out enqueues in the order of the requests.  So a thousand readers enter in
+ * two round trips.  A failure ends that, and the line goes on one by one.  An
+ * enqueue that fails alone among those under way may be overtaken by them: only
+ * waiting for each answer could prevent that.  It is the same if the engine
+ * sends an enqueue again, because the server deleted the node of an empty queue
+ * meanwhile.
  *
- * It ends, because the first one waits for nothing but answers and its own
- * backoff (one that may not ask before a time lets those behind it pass), and
- * neither for a place in another queue nor for another client. It leaves the
- * line with its ticket, when it gives up, while as many earlier tickets are
- * being removed as may be, and after HF_ENQUEUE_ORDER_FAILURES failures: from
- * then on it tries beside the line, and others may overtake it.
+ * Nobody waits for ever, because the first one in line waits only for answers
+ * and for its own backoff, and neither for a position in another queue nor for
+ * another client.  (One that may not enqueue before a given time lets those
+ * behind it pass.) An acquisition leaves the line with its ticket, when it
+ * gives up, while it has as many earlier tickets under removal as are allowed,
+ * and after HF_ENQUEUE_ORDER_FAILURES failures: from then on it tries beside
+ * the line, and others may overtake it.
  *
  * A lease stands in no line, because only the holder of the entry mutex wants
- * one, and that mutex keeps the order.
+ * one, and the queue of that mutex keeps the order.
  */
 #ifndef HF_CORE_ENQUEUE_ORDER_H
 #define HF_CORE_ENQUEUE_ORDER_H
@@ -38,69 +40,74 @@
 struct hf_core;
 struct hf_enqueue_turn;
 
-/* After this many failures a turn leaves the line, so that its backoff delays
- * no other turn. */
+/* After this many failures an acquisition leaves the line, so that its backoff
+ * delays no other one. */
 #define HF_ENQUEUE_ORDER_FAILURES 8
 
-/* Has the acquisition of ${turn} asked for a ticket, and has no answer yet? */
+/* Is the ENQUEUE of the acquisition of ${turn} under way? */
 typedef bool hf_enqueue_turn_is_asking(const struct hf_enqueue_turn *turn);
 
 /* The part of the core. */
 struct hf_enqueue_order {
     hf_enqueue_turn_is_asking *is_asking;
-    struct hf_tree lines; /* of each queue the first in line, by its name */
-    uint64_t wants;       /* the number of the last one */
-    struct hf_enqueue_turn *ready; /* those whose turn may have come */
+    struct hf_tree lines; /* the first turn of each line, by the queue's name */
+    uint64_t last_number; /* the number of the last ACQUIRE */
+    struct hf_enqueue_turn *ready; /* those whose turn may have come, linked by
+                                      .next */
 };
 
-/* The part of an acquisition; all zero before its WANT. */
+/* The part of an acquisition; all zero before its ACQUIRE. */
 struct hf_enqueue_turn {
-    const char *queue;      /* lives as long */
-    uint64_t not_before_ms; /* CLOCK_BOOTTIME; it asks for no ticket earlier */
-    uint64_t number;        /* of its WANT */
+    const char *queue;      /* its name */
+    uint64_t not_before_ms; /* CLOCK_BOOTTIME; no enqueue before */
+    uint64_t number;        /* of its ACQUIRE */
     unsigned failures;      /* since it last had a ticket in the queue */
     bool in_line;
-    bool may_pipeline; /* the queue takes tickets: one in front of it has its
-                   own, and nothing failed since */
+    bool may_pipeline; /* the queue takes tickets: one in front has its own, and
+                          nothing has failed since */
     bool is_ready;     /* it is in the list of those whose turn may have come */
     struct hf_enqueue_turn *before; /* in line for the same queue */
     struct hf_enqueue_turn *behind;
-    struct hf_tree_node node;     /* of the first in line, ... */
-    struct hf_enqueue_turn *last; /* ... which knows the last one */
-    struct hf_enqueue_turn *next;
+    struct hf_tree_node node;     /* in use if it is the first in line */
+    struct hf_enqueue_turn *last; /* the last in line, if it is the first */
+    struct hf_enqueue_turn *next; /* in the list of those that are ready */
 };
 
+/* Make ${order} empty. */
 void hf_enqueue_order_init(struct hf_enqueue_order *order,
                            hf_enqueue_turn_is_asking *is_asking);
 
-/* The acquisition of ${turn} is wanted: give it its number. */
+/* The acquisition of ${turn} was started: give it its number.  ${queue} is
+ * borrowed and must live as long as the acquisition. */
 void hf_enqueue_order_register(struct hf_core *core,
                                struct hf_enqueue_turn *turn, const char *queue,
                                uint64_t not_before_ms);
 
-/* After each change of the state of the acquisition, or of its tickets.
+/* To be called after each change of the acquisition or of its tickets.
  * ${wants}: it wants a ticket in the queue, and has none there.  ${queued}: its
- * ticket is in the queue, not admitted yet. */
+ * ticket is in the queue and not admitted yet. */
 void hf_enqueue_order_update(struct hf_core *core, struct hf_enqueue_turn *turn,
                              bool wants, bool queued);
 
-/* It has asked for its ticket. */
+/* It has requested its ENQUEUE. */
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_enqueue_turn *turn);
 
-/* Its enqueue, or the search for its ticket, failed; it tries again. */
+/* Its ENQUEUE, or the search for its ticket, failed; it tries again. */
 void hf_enqueue_order_failed(struct hf_core *core,
                              struct hf_enqueue_turn *turn);
 
-/* The turn in front that ${turn} waits for; NULL: it may ask for its ticket
- * now. In a queue that is known to take tickets it waits only until the one in
- * front has asked; else until that one has its ticket in the queue. */
+/* The turn in front for which ${turn} waits; NULL: it may enqueue now.  With
+ * .may_pipeline it waits only until the one in front has requested its ENQUEUE;
+ * else until that one has its ticket in the queue. */
 const struct hf_enqueue_turn *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_enqueue_turn *turn);
 
-/* The next whose turn has come, to be pumped when a step ends; or NULL. */
+/* The next one whose turn may have come, or NULL.  To be pumped at the end of a
+ * step. */
 struct hf_enqueue_turn *hf_enqueue_order_next_ready(struct hf_core *core);
 
+/* Assert the invariants of ${turn} and its neighbours. */
 void hf_enqueue_order_check(const struct hf_core *core,
                             const struct hf_enqueue_turn *turn);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POSIX's strerror_l(), because glibc before 2.32 and musl have no
- * hf_errno_text(), and because glibc's strerror() before 2.32 shares one
+ * strerrordesc_np(), and because glibc's strerror() before 2.32 shares one
  * buffer between threads.  Neither of the two libraries allocates the locale
  * "C": both return a static object, which needs no freelocale().
  */

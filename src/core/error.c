@@ -11,7 +11,7 @@
 hf_status hf_error_set(struct hf_error *error, hf_status status,
                        const char *format, ...)
 {
-    /* Not straight into ${error}: an argument may be its present text. */
+    /* Not directly into ${error}: an argument may be its present text. */
     char text[HF_ERROR_TEXT_BYTES];
     va_list args;
     int wanted;
@@ -23,8 +23,8 @@ hf_status hf_error_set(struct hf_error *error, hf_status status,
     wanted = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     assert(wanted >= 0);
-    /* What the world gave us (paths, answers, names) is in it, and it is
-     * printed to terminals. */
+    /* It contains text of others (paths, answers, names) and is printed to
+     * terminals. */
     hf_utf8_make_printable(text, (size_t)wanted >= sizeof(text));
     error->status = status;
     memcpy(error->text, text, strlen(text) + 1);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The order of nodes. */
 static bool is_before(const struct hf_heap_node *a,
                       const struct hf_heap_node *b)
 {
@@ -28,6 +29,7 @@ static struct hf_heap_node *meld(struct hf_heap_node *a, struct hf_heap_node *b)
     return root;
 }
 
+/* Take ${node} off its siblings, and return the next one. */
 static struct hf_heap_node *cut(struct hf_heap_node *node)
 {
     struct hf_heap_node *next = node->next;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap of nodes that are embedded in what they stand for: the least key comes
- * first, the least number among equal keys.  It allocates nothing and cannot
- * fail.  A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, "The pairing
- * heap", Algorithmica 1986): to put one in takes constant time, to take one out
- * the logarithm of their number in the long run.
+ * A heap of nodes that are embedded in other objects: the least key comes
+ * first, and among equal keys the least number.  It allocates nothing and
+ * cannot fail.  A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, "The
+ * pairing heap", Algorithmica 1986): to add a node takes constant time, to
+ * remove one amortized logarithmic time.
  */
 #ifndef HF_CORE_HEAP_H
 #define HF_CORE_HEAP_H
@@ -28,11 +28,11 @@ struct hf_heap {
     struct hf_heap_node *first;
 };
 
-/* Put in ${node}, which is in no heap. */
+/* Add ${node}, which is in no heap. */
 void hf_heap_add(struct hf_heap *heap, struct hf_heap_node *node, uint64_t key,
                  uint64_t number);
 
-/* Take ${node} out of the heap that it is in, if any. */
+/* Remove ${node} from the heap that it is in; nothing if it is in none. */
 void hf_heap_remove(struct hf_heap_node *node);
 
 #endif

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules for lock names.  A name is a path of components.  It must be valid
+ * for every engine, so the strictest one decides: ZooKeeper for characters, and
+ * the dialects of ZooKeeper locks for components that look like tickets.
+ */
 #include "core/lock_name.h"
 
 #include <assert.h>
@@ -35,25 +40,25 @@ static bool ends(struct name_span span, const char *with)
            memcmp(span.text + span.bytes - bytes, with, bytes) == 0;
 }
 
-/* --------------------------------------------------------------- tickets -- */
+/* -------------------------------------------------------------- tickets -- */
 
 /*
  * A lock "a/b" on ZooKeeper is a node below that of the lock "a", among its
- * tickets.  A component that some dialect reads as a ticket would stand in
- * that queue, and since it has no owner whose death removes it, for ever.
+ * tickets.  A component that some dialect reads as a ticket would stand in that
+ * queue for ever, because no session owns it.
  *
- * The rule, for every dialect at once: a ticket's mark and then a sequence to
- * the end.  The marks are those of Curator and go-zookeeper (lock-, lease-,
- * latch-, __READ__, __WRIT__) and of kazoo (__lock__, __rlock__), whatever
- * comes before them; ZooKeeper's own WriteLock is "x-", anything, and "-".
+ * The rule, for every dialect at once: a ticket's prefix and then a sequence
+ * number at the end.  The prefixes are those of Curator and go-zookeeper
+ * (lock-, lease-, latch-, __READ__, __WRIT__) and of kazoo (__lock__,
+ * __rlock__), whatever comes before them.  ZooKeeper's own WriteLock has "x-",
+ * anything, and "-".
  */
 static const char *const ticket_prefixes[] = {
     "lock-",    "lease-",   "latch-",    "__READ__",
     "__WRIT__", "__lock__", "__rlock__",
 };
 
-/* Drop ${count} digits from the end of ${part}; false if it has not as many
- * there. */
+/* Drop ${count} digits from the end of ${span}; false if there are fewer. */
 static bool drop_digits(struct name_span *span, size_t count)
 {
     if (span->bytes < count)
@@ -65,6 +70,7 @@ static bool drop_digits(struct name_span *span, size_t count)
     return true;
 }
 
+/* Drop a minus from the end; false if there is none. */
 static bool drop_minus(struct name_span *span)
 {
     if (!ends(*span, "-"))
@@ -73,6 +79,7 @@ static bool drop_minus(struct name_span *span)
     return true;
 }
 
+/* Is the end what a ticket's name has in front of its sequence number? */
 static bool ends_in_ticket_prefix(struct name_span span)
 {
     for (size_t i = 0; i < sizeof(ticket_prefixes) / sizeof(ticket_prefixes[0]);
@@ -82,8 +89,9 @@ static bool ends_in_ticket_prefix(struct name_span span)
     return starts(span, "x-") && ends(span, "-") && span.bytes > 2;
 }
 
-/* The server writes the sequence as "%010d" of an int32: ten digits, a minus
- * and ten, or a minus and nine. */
+/* Would some dialect read ${span} as a ticket?  The server writes the sequence
+ * number as "%010d" of an int32: ten digits, a minus and ten, or a minus and
+ * nine. */
 static bool looks_like_ticket(struct name_span span)
 {
     struct name_span shorter = span;
@@ -95,10 +103,10 @@ static bool looks_like_ticket(struct name_span span)
            ends_in_ticket_prefix(shorter);
 }
 
-/* ------------------------------------------------------------ characters -- */
+/* ----------------------------------------------------------- characters -- */
 
-/* It counts in UTF-16, so that its surrogates exclude everything above U+FFFF
- * as well. */
+/* Why ZooKeeper refuses the character ${code}.  It counts in UTF-16, so the
+ * exclusion of surrogates excludes everything above U+FFFF as well. */
 const char *hf_lock_name_why_refused(uint32_t code)
 {
     if (hf_utf8_control(code))
@@ -112,6 +120,7 @@ const char *hf_lock_name_why_refused(uint32_t code)
     return NULL;
 }
 
+/* Is every character of ${name} valid UTF-8 and allowed? */
 static hf_status check_characters(struct name_span name, struct hf_error *error)
 {
     uint32_t code;
@@ -138,8 +147,9 @@ static hf_status check_characters(struct name_span name, struct hf_error *error)
     return HF_OK;
 }
 
-/* ------------------------------------------------------------ components -- */
+/* ----------------------------------------------------------- components -- */
 
+/* Is ${component} not empty, not too long, and neither "." nor ".."? */
 static hf_status check_shape(struct name_span name, struct name_span component,
                              struct hf_error *error)
 {
@@ -167,6 +177,7 @@ static hf_status check_shape(struct name_span name, struct name_span component,
     return HF_OK;
 }
 
+/* Is ${component} none that ZooKeeper or a ticket uses? */
 static hf_status check_reserved(struct name_span component, bool first,
                                 struct hf_error *error)
 {
@@ -182,11 +193,12 @@ static hf_status check_reserved(struct name_span component, bool first,
         return hf_error_set(error, HF_ENAME,
                             "the component %s of the lock name looks like a "
                             "ticket; expected one that does not end in a "
-                            "ticket's mark and sequence number",
+                            "ticket's prefix and sequence number",
                             quoted.text);
     return HF_OK;
 }
 
+/* Check each component of ${name}. */
 static hf_status check_components(struct name_span name, struct hf_error *error)
 {
     const char *end = name.text + name.bytes;

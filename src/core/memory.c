@@ -25,15 +25,15 @@ static void default_release(void *memory, void *arg)
     free(memory);
 }
 
-/* Once ${sealed} is set nobody writes ${allocator} again, so that every later
- * call reads it without a lock.  Both are written under ${mutex}. */
+/* Once ${fixed} is set ${allocator} does not change any more, so that every
+ * later call reads it without a lock.  Both are written under ${mutex}. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool fixed;
 static struct hf_allocator allocator = {default_allocate, default_resize,
                                         default_release, NULL};
 
-/* Settle on the allocator for the life of the process: memory must go back to
- * where it came from. */
+/* The first use fixes the allocator for the life of the process, because memory
+ * must go back to where it came from. */
 static const struct hf_allocator *fix_allocator(void)
 {
     if (!atomic_load_explicit(&fixed, memory_order_acquire)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A child notifies its parent in the middle of a step, when the core is not yet
- * in order again.  The parent therefore only notes that something happened
- * (touch()) and acts on the states of its children at the end of the step
+ * in order again.  The parent therefore only notes that something has happened
+ * (defer_pump()) and acts on the states of its children at the end of the step
  * (pump()).  WAITING, REVOKED and LOST are passed on at once: LOST has to be,
  * because it precedes every other effect of a step.
  */
@@ -23,19 +23,22 @@ static struct hf_acquisition *child_at(const struct hf_acquisition *parent,
     return &parent->multi_lock->children[i];
 }
 
+/* Does ${child} have something to release? */
 static bool was_granted(const struct hf_acquisition *child)
 {
     return child->state == STATE(HELD) || child->state == STATE(LOST);
 }
 
-/* ----------------------------------------------- notifications of a child --
- */
+/* ------------------------------------ the parent as listener of a child -- */
 
+/* Pump ${parent} when the step ends. */
 static void defer_pump(struct hf_core *core, struct hf_acquisition *parent)
 {
     hf_deferred_call_add(&core->deferred, &parent->multi_lock->deferred);
 }
 
+/* A lost child ends the grant of the parent.  While the parent waits the loss
+ * is handled at the end of the step: roll_back(). */
 static void child_lost(struct hf_core *core, struct hf_acquisition *child)
 {
     if (child->parent->state == STATE(HELD) && !child->entry_mutex)
@@ -44,6 +47,7 @@ static void child_lost(struct hf_core *core, struct hf_acquisition *child)
     defer_pump(core, child->parent);
 }
 
+/* The position of the parent is that of the child that waits. */
 static void child_waiting(struct hf_core *core, struct hf_acquisition *child)
 {
     struct hf_acquisition *parent = child->parent;
@@ -56,8 +60,8 @@ static void child_waiting(struct hf_core *core, struct hf_acquisition *child)
     parent->listener->waiting(core, parent);
 }
 
-/* A parent that waits has nothing to release yet: its owner is asked with the
- * grant. */
+/* A parent that waits has nothing to release yet: the request is reported with
+ * its grant. */
 static void child_revoked(struct hf_core *core, struct hf_acquisition *child)
 {
     struct hf_acquisition *parent = child->parent;
@@ -90,7 +94,7 @@ static void child_queued(struct hf_acquisition *child)
     hf_acquisition_count_displaced(child->parent);
 }
 
-/* While the parent waits, its owner does not use what the children hold. */
+/* While the parent waits, nobody uses what the children hold. */
 static bool child_is_relied_on(const struct hf_acquisition *child)
 {
     return !hf_acquisition_is_waiting(child->parent);
@@ -112,8 +116,8 @@ const struct hf_acquisition_listener hf_acquisition_parent_listener = {
 
 /* --------------------------------------------------------- rolling back -- */
 
-/* Let go of all children, the last one first: release those that were granted,
- * end the wait of the one that waits.  Each notifies the parent when that has
+/* End all children, the last one first: release those that were granted, end
+ * the wait of the one that waits.  Each notifies the parent when that has
  * ended. */
 static void release_children(struct hf_core *core,
                              struct hf_acquisition *parent)
@@ -131,6 +135,7 @@ static void release_children(struct hf_core *core,
     }
 }
 
+/* Has the engine nothing left of any child? */
 static bool children_can_be_freed(const struct hf_acquisition *parent)
 {
     for (size_t i = 0; i < parent->multi_lock->count; i++) {
@@ -143,10 +148,10 @@ static bool children_can_be_freed(const struct hf_acquisition *parent)
 /* A child that was granted is lost.  Somebody else may have its lock now, so
  * the locks behind it must not be kept while waiting for it again: that would
  * break the order in which locks are taken.  Those before it could be kept;
- * they are released as well, so that nobody waits for them meanwhile.
- * begin_again() follows as soon as no ticket of this round can be in a queue.
- * The user is told nothing but the new place, when there is one: nothing was
- * granted. */
+ * they are released as well, so that nobody waits for them meanwhile. restart()
+ * follows as soon as no ticket of this round can be in a queue.  Nothing was
+ * granted, so the user is told nothing but the new position, once there is one.
+ */
 static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
 {
     parent->multi_lock->rolling_back = true;
@@ -157,8 +162,8 @@ static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
     release_children(core, parent);
 }
 
-/* Make ${child}, which is IDLE or has ended, ready for another WANT: keep what
- * is set before a WANT, zero the rest. */
+/* Make ${child}, which is IDLE or has ended, ready for another ACQUIRE: keep
+ * what is set before an ACQUIRE, zero everything else. */
 static void reset_child(struct hf_core *core, struct hf_acquisition *child)
 {
     assert(hf_acquisition_can_be_freed(child));
@@ -177,6 +182,7 @@ static void reset_child(struct hf_core *core, struct hf_acquisition *child)
     };
 }
 
+/* The roll back is complete: begin with the first child again. */
 static void restart(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
@@ -189,11 +195,10 @@ static void restart(struct hf_core *core, struct hf_acquisition *parent)
     hf_schedule_touch(core, &parent->entry);
 }
 
-/* --------------------------------------------- taking one after the other --
- */
+/* ------------------------------------------- taking one after the other -- */
 
-/* Are all children before the current one still HELD, but for entry mutexes
- * that were released? */
+/* Are all children before the current one still HELD, except entry mutexes that
+ * were released? */
 static bool earlier_children_held(const struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;
@@ -208,6 +213,7 @@ static bool earlier_children_held(const struct hf_acquisition *parent)
     return true;
 }
 
+/* All children are HELD: grant the parent. */
 static void grant(struct hf_core *core, struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;
@@ -218,7 +224,8 @@ static void grant(struct hf_core *core, struct hf_acquisition *parent)
     parent->multi_lock->revoked = false;
 }
 
-/* The child that is waited for was granted. */
+/* The current child was granted: release the entry mutex before it, if that is
+ * one, and go on with the next child. */
 static void advance(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
@@ -231,8 +238,8 @@ static void advance(struct hf_core *core, struct hf_acquisition *parent)
         grant(core, parent);
 }
 
-/* The current child has given up, and with it the parent.  The others are
- * released now: they need not wait until the ticket of this one is gone. */
+/* The current child has given up, and with it the parent.  The other children
+ * are released now: they need not wait until the ticket of this one is gone. */
 static void give_up_with_child(struct hf_core *core,
                                struct hf_acquisition *parent,
                                const struct hf_acquisition *child)
@@ -243,6 +250,7 @@ static void give_up_with_child(struct hf_core *core,
     hf_acquisition_give_up(core, parent, &why);
 }
 
+/* WAITING: take one child after the other, until one has to wait. */
 static void take_locks(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
@@ -273,11 +281,11 @@ static void take_locks(struct hf_core *core, struct hf_acquisition *parent)
     }
 }
 
-/* ------------------------------------------------------ the end of a step --
- */
+/* ---------------------------------------------------- the end of a step -- */
 
-/* A ticket that may not be taken out stays until the session is over, and the
- * roll back cannot end before: end the wait instead. */
+/* Restart as soon as every child can be freed.  A ticket that may not be
+ * removed stays until the session is over, so the roll back cannot end before;
+ * end the wait instead. */
 static void continue_roll_back(struct hf_core *core,
                                struct hf_acquisition *parent)
 {
@@ -299,6 +307,7 @@ static void continue_roll_back(struct hf_core *core,
     }
 }
 
+/* Act on the states of the children, at the end of a step. */
 static void pump(struct hf_core *core, struct hf_acquisition *parent)
 {
     switch (parent->state) {
@@ -319,6 +328,7 @@ static void pump(struct hf_core *core, struct hf_acquisition *parent)
     }
 }
 
+/* The deferred call of a multi-lock. */
 static void run_deferred(struct hf_core *core,
                          struct hf_deferred_call *deferred)
 {
@@ -327,8 +337,9 @@ static void run_deferred(struct hf_core *core,
     pump(core, ((struct hf_multi_lock *)(void *)at)->parent);
 }
 
-/* ------------------------------------------------------------ the parent -- */
+/* ----------------------------------------- the parent as an acquisition -- */
 
+/* Has every child that was started reported its end? */
 static bool children_notified(const struct hf_acquisition *parent)
 {
     for (size_t i = 0; i < parent->multi_lock->count; i++) {
@@ -340,10 +351,9 @@ static bool children_notified(const struct hf_acquisition *parent)
     return true;
 }
 
-/* When the first of the children that gave up notifies the parent at the
- * latest; HF_FOREVER: none gave up.  A parent that gives up notifies its owner
- * then at the latest: its second began when the first child gave up, in a roll
- * back too. */
+/* When the first of the children that gave up reports its end at the latest;
+ * HF_FOREVER: none gave up.  A parent that gives up reports its own end by
+ * then: its second began when the first child gave up, in a roll back too. */
 static uint64_t first_child_notify_at_ms(const struct hf_acquisition *parent)
 {
     uint64_t at_ms = HF_FOREVER;
@@ -368,6 +378,7 @@ static bool may_remain(const struct hf_acquisition *parent)
     return false;
 }
 
+/* The status of the first child that was not released with HF_OK. */
 static hf_status release_status(struct hf_core *core,
                                 struct hf_acquisition *parent)
 {
@@ -387,6 +398,8 @@ static bool must_wait(const struct hf_acquisition *parent)
     return !children_notified(parent);
 }
 
+/* Connect the parent with its children.  Its deadline is that of the child that
+ * waits. */
 static void begin(struct hf_core *core, struct hf_acquisition *parent)
 {
     hf_acquisition_schedule(core, parent);
@@ -398,6 +411,7 @@ static void begin(struct hf_core *core, struct hf_acquisition *parent)
     parent->no_deadline = true;
 }
 
+/* See first_child_notify_at_ms(). */
 static void leave(struct hf_core *core, struct hf_acquisition *parent)
 {
     (void)core;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A multi-lock: several acquisitions that its owner has all or none of
+ * A multi-lock: several acquisitions of which its user has all or none
  * (InterProcessMultiLock of Curator).
  *
- * The owner's acquisition is the *parent*.  It takes no ticket itself, and has
- * the same states and effects as any other.  Its *children* take the tickets,
- * one after the other; each takes its ticket as a lone acquisition does, and
- * notifies the parent instead of the user.
+ * The acquisition of the user is the *parent*.  It takes no ticket itself, and
+ * has the same states and effects as any other.  Its *children* take the
+ * tickets, one after the other; each takes its ticket as a single acquisition
+ * does, and notifies the parent instead of the user.
  *
  *     multi-lock  one child for each lock, in the order of the locks' names.
  *                 Every client takes them in this order, so that no two clients
@@ -30,27 +30,26 @@
 #include "core/acquisition.h"
 #include "core/deferred_call.h"
 
+/* Set by the user of the parent before its ACQUIRE, except the last fields. */
 struct hf_multi_lock {
-    /* Set before the WANT of the parent.  Each child is set as for a WANT of
-     * its own. */
-    struct hf_acquisition *children;
+    struct hf_acquisition *children; /* each set as for its own ACQUIRE */
     size_t count;
     size_t token_child; /* the child whose token is that of the parent */
 
-    /* The core's own. */
+    /* For the core only. */
     size_t current;    /* the child that is waited for */
     bool rolling_back; /* the children are released, to begin again */
     bool revoked;      /* somebody asked for the release of a child while the
                           parent still waits */
-    struct hf_acquisition *parent;    /* from the WANT on */
+    struct hf_acquisition *parent;    /* since the ACQUIRE */
     struct hf_deferred_call deferred; /* a child has notified the parent */
 };
 
-/* The way of a parent to its lock, and the owner of its children. */
+/* How a parent gets its lock, and the listener of its children. */
 extern const struct hf_acquisition_ops hf_acquisition_multi_lock_ops;
 extern const struct hf_acquisition_listener hf_acquisition_parent_listener;
 
-/* Before its WANT: make ${a} the parent of ${multi_lock}. */
+/* Make ${a} the parent of ${multi_lock}, before its ACQUIRE. */
 static inline void
 hf_acquisition_use_multi_lock(struct hf_acquisition *a,
                               struct hf_multi_lock *multi_lock)
@@ -59,14 +58,14 @@ hf_acquisition_use_multi_lock(struct hf_acquisition *a,
     a->multi_lock = multi_lock;
 }
 
-/* The multi-lock whose parent ${a} is; NULL: it is none. */
+/* The multi-lock that ${a} is the parent of; NULL: none. */
 static inline struct hf_multi_lock *
 hf_acquisition_multi_lock(const struct hf_acquisition *a)
 {
     return a->ops == &hf_acquisition_multi_lock_ops ? a->multi_lock : NULL;
 }
 
-/* The parent of ${a}; NULL: it is no child, or was not wanted yet. */
+/* The parent of ${a}; NULL: ${a} is no child, or was not started yet. */
 static inline struct hf_acquisition *
 hf_acquisition_parent(const struct hf_acquisition *a)
 {

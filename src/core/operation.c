@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The states of an operation: it waits for a session, is requested, and is
+ * requested again until it is answered, or until its wait is over. */
 #include "core/operation.h"
 
 #include <assert.h>
@@ -14,6 +16,7 @@
 #define STATE(name) HF_OPERATION_##name
 #define TO(name) (1u << HF_OPERATION_##name)
 
+/* The legal moves. */
 static const struct hf_state_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(PENDING)},
     [STATE(PENDING)] = {"PENDING", TO(ASKED) | TO(DONE)},
@@ -36,6 +39,7 @@ static void move(struct hf_core *core, struct hf_operation *operation,
 
 /* ----------------------------------------------------------------- time -- */
 
+/* When the operation ends although nothing happens (CLOCK_BOOTTIME). */
 static uint64_t ends_at_ms(const struct hf_core *core,
                            const struct hf_operation *operation)
 {
@@ -46,6 +50,7 @@ static uint64_t ends_at_ms(const struct hf_core *core,
     return hf_min_ms(operation->deadline_at_ms, operation->connect_by_ms);
 }
 
+/* End an operation whose time is over; the text says what it waited for. */
 static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
 {
     uint64_t waited_ms = core->now_ms - operation->started_at_ms;
@@ -70,6 +75,7 @@ static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
     hf_operation_give_up(core, operation, &why);
 }
 
+/* The operation that ${entry} is part of. */
 static struct hf_operation *of_entry(const struct hf_schedule_entry *entry)
 {
     char *at = (char *)(uintptr_t)entry - offsetof(struct hf_operation, entry);
@@ -77,6 +83,7 @@ static struct hf_operation *of_entry(const struct hf_schedule_entry *entry)
     return (struct hf_operation *)(void *)at;
 }
 
+/* The keys of the schedule. */
 static struct hf_schedule_keys keys_of(const struct hf_core *core,
                                        const struct hf_schedule_entry *entry)
 {
@@ -90,6 +97,7 @@ static struct hf_schedule_keys keys_of(const struct hf_core *core,
     return keys;
 }
 
+/* Its time is over, or its request is due. */
 static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_operation *operation = of_entry(entry);
@@ -103,8 +111,9 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
 
 static const struct hf_schedule_ops schedule_ops = {keys_of, tick, NULL};
 
-/* --------------------------------------------------- beginning and end -- */
+/* ---------------------------------------------------- beginning and end -- */
 
+/* Put the operation at the end of the core's list. */
 static void link_last(struct hf_core *core, struct hf_operation *operation)
 {
     operation->previous = core->last_operation;
@@ -128,6 +137,7 @@ static void unlink(struct hf_core *core, struct hf_operation *operation)
         core->last_operation = operation->previous;
 }
 
+/* Nothing is left of it: take it out of the core. */
 static void finish(struct hf_core *core, struct hf_operation *operation)
 {
     move(core, operation, STATE(DONE));
@@ -144,14 +154,15 @@ static void notify_answered(struct hf_core *core,
                   HF_EFFECT_OPERATION_ANSWERED);
 }
 
-/* Its user has been told: what has the engine left of it? */
+/* Its user was notified of the end: take back what the engine has of it, or
+ * wait for the answer in DRAINING. */
 static void end_for_user(struct hf_core *core, struct hf_operation *operation)
 {
     bool has_watch = operation->kind == HF_REQUEST_WATCH_QUEUE &&
                      (operation->state == STATE(ASKED) ||
                       operation->state == STATE(WATCHING));
 
-    if (operation->request_effect.queued) { /* the engine has not heard of it */
+    if (operation->request_effect.queued) { /* the engine has not seen it */
         hf_effect_remove(&core->effects, &operation->request_effect);
         operation->request.busy = has_watch = false;
     }
@@ -185,6 +196,7 @@ void hf_operation_cancel(struct hf_core *core, struct hf_operation *operation)
     hf_operation_give_up(core, operation, &why);
 }
 
+/* Is it about the flag of a barrier? */
 static bool is_of_flag(const struct hf_operation *operation)
 {
     return operation->kind == HF_REQUEST_SET_FLAG ||
@@ -192,6 +204,8 @@ static bool is_of_flag(const struct hf_operation *operation)
            operation->kind == HF_REQUEST_WATCH_QUEUE;
 }
 
+/* The .ticket_kind of its request: a barrier, the participants of a double
+ * barrier, or the flag that it sets or clears. */
 static enum hf_ticket_kind watched_kind(const struct hf_operation *operation)
 {
     if (operation->generation != 0)
@@ -199,6 +213,8 @@ static enum hf_ticket_kind watched_kind(const struct hf_operation *operation)
     return operation->flag_kind != 0 ? operation->flag_kind : HF_TICKET_BARRIER;
 }
 
+/* Set what the request needs.  A flag that is set gets a new id, so that each
+ * setting is another one. */
 static void init(struct hf_core *core, struct hf_operation *operation)
 {
     const struct hf_session *session = &core->session;
@@ -250,6 +266,8 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation)
 
 /* ------------------------------------------------------------- barriers -- */
 
+/* A try ends instead of waiting; so does a wait to leave that has to remove the
+ * ticket first. */
 static void end_busy(struct hf_core *core, struct hf_operation *operation)
 {
     struct hf_error why;
@@ -260,6 +278,7 @@ static void end_busy(struct hf_core *core, struct hf_operation *operation)
     hf_operation_give_up(core, operation, &why);
 }
 
+/* The wait is over with HF_OK. */
 static void end_passed(struct hf_core *core, struct hf_operation *operation)
 {
     operation->status = HF_OK;
@@ -267,6 +286,7 @@ static void end_passed(struct hf_core *core, struct hf_operation *operation)
     end_for_user(core, operation);
 }
 
+/* Watch the queue again. */
 static void send_again(struct hf_core *core, struct hf_operation *operation)
 {
     move(core, operation, STATE(PENDING));
@@ -274,13 +294,14 @@ static void send_again(struct hf_core *core, struct hf_operation *operation)
     hf_operation_pump(core, operation);
 }
 
-/* Whatever it was that woke us: look. */
+/* Whatever has changed: the next list decides. */
 static void queue_changed(struct hf_core *core, struct hf_operation *operation)
 {
     operation->request.busy = false;
     send_again(core, operation);
 }
 
+/* Leaving a double barrier: decide by the list of the participants. */
 static void round_listed(struct hf_core *core, struct hf_operation *operation,
                          const struct hf_snapshot *snapshot)
 {
@@ -296,6 +317,7 @@ static void round_listed(struct hf_core *core, struct hf_operation *operation,
         move(core, operation, STATE(WATCHING));
 }
 
+/* The answer to a WATCH_QUEUE: may the wait end? */
 static void queue_listed(struct hf_core *core, struct hf_operation *operation,
                          const struct hf_event *event)
 {
@@ -312,7 +334,8 @@ static void queue_listed(struct hf_core *core, struct hf_operation *operation,
         move(core, operation, STATE(WATCHING));
 }
 
-/* A list that crosses the FORGET ends nothing; anything else has. */
+/* The answer crossed the UNWATCH of the same request.  A list does not end the
+ * watch, so the engine still gets the UNWATCH; anything else has ended it. */
 static void answered_after_unwatch(struct hf_core *core,
                                    struct hf_operation *operation,
                                    const struct hf_event *event)
@@ -345,6 +368,7 @@ void hf_operation_unwatched(struct hf_core *core,
 
 /* -------------------------------------------------------------- answers -- */
 
+/* Repeat the request after a backoff, or end the operation. */
 static void failed(struct hf_core *core, struct hf_operation *operation,
                    const struct hf_event *event)
 {
@@ -375,7 +399,7 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
     assert(!operation->request_effect.queued);
     if (event->kind == HF_EVENT_QUEUE_CHANGED &&
         operation->state != STATE(DRAINING)) {
-        queue_changed(core, operation); /* it may have overtaken the list */
+        queue_changed(core, operation); /* may come before the list */
         return;
     }
     assert(operation->request.busy);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An operation: one question or order of a client about a queue that it need
- * not stand in.  List the whole queue, take somebody's ticket out, ask somebody
- * to let go, raise a barrier or lower it, wait until it is down, or until one
- * may leave a double barrier.  It is asked as soon as there is a session, and
- * again after an answer that says it did not happen or may not have: each of
- * them may be done twice without harm.
+ * An operation: a request of a client about a queue that needs no ticket of its
+ * own.  List the queue for people, remove a ticket, ask for the release of a
+ * ticket, set or clear a barrier, wait until a barrier is clear, wait until a
+ * participant may leave a double barrier.  It is requested as soon as there is
+ * a session, and again after an answer that it did not, or may not have,
+ * happened: each of them may be done twice without harm.
  *
  *   IDLE      not handed to the core yet
- *   PENDING    waits for a session or a retry
+ *   PENDING   waits for a session or for the next retry
  *   ASKED     the engine has the request
- *   WATCHING  a wait: it is not over yet, and the engine will tell of a change
- *   DRAINING      its user was told how it ended; the engine still has the
- * request DONE      nothing of it is left
+ *   WATCHING  a wait that is not over: the engine reports the next change
+ *   DRAINING  its user was notified; the engine still has the request
+ *   DONE      nothing of it is left
  *
- * The snapshot of a whole LIST is the engine's and gone after the event that
- * brings it.  Whoever runs the core takes out of that event what it wants to
- * keep, before the core is stepped with it.
+ * The snapshot of a detailed LIST belongs to the engine and is gone after the
+ * event that brings it.  The program that runs the core copies from that event
+ * what it needs before it steps the core with it.
  */
 #ifndef HF_CORE_OPERATION_H
 #define HF_CORE_OPERATION_H
@@ -32,45 +32,46 @@
 
 struct hf_core;
 
-/* Zeroed, then set, before OPERATE. */
+/* Zeroed by its user, who then sets the first fields, before START_OPERATION.
+ */
 struct hf_operation {
-    /* Set before OPERATE; the text must live until FINISHED. */
-    enum hf_request_kind kind; /* LIST, which is whole, REMOVE or REVOKE; of
-                                  a barrier RAISE, LOWER, or LOOK, to wait */
+    /* Set before START_OPERATION; the text must live until OPERATION_DONE. */
+    enum hf_request_kind kind; /* LIST, which is detailed; REMOVE; REVOKE;
+                                  SET_FLAG; CLEAR_FLAG; WATCH_QUEUE, to wait */
     const char *queue;
-    struct hf_ticket_id ticket; /* REMOVE, REVOKE; LOOK with a .stamp: one's
-                                   own */
-    /* LOOK: not at a barrier but at the participants of a double barrier, to
-     * leave the round that was let in by this stamp.  If .keeps, one's own
-     * ticket is there still, and HF_EBUSY says that it is to be taken out and
-     * the wait to go on without. */
+    struct hf_ticket_id ticket; /* REMOVE, REVOKE; WATCH_QUEUE with a
+                                   .generation: one's own */
+    /* WATCH_QUEUE: 0: wait for a barrier.  Else wait for the participants of a
+     * double barrier, to leave the round that this generation has admitted.
+     * .keeps_ticket: one's own ticket is still there, and HF_EBUSY says that it
+     * is to be removed before the wait goes on without it. */
     uint64_t generation;
     bool keeps_ticket;
-    enum hf_ticket_kind flag_kind; /* RAISE, LOWER: 0 is a barrier;
-                                 LIST: PARTICIPANT, or 0 */
-    uint64_t deadline_at_ms;       /* HF_FOREVER: none */
-    bool only_try; /* end by the connect_ms of the client, whatever
-                      the deadline; LOOK: end with HF_EBUSY instead
-                      of waiting for others */
+    enum hf_ticket_kind flag_kind; /* SET_FLAG, CLEAR_FLAG: the flag, 0 is
+                                      BARRIER; LIST: PARTICIPANT, or 0 */
+    uint64_t deadline_at_ms;       /* CLOCK_BOOTTIME; HF_FOREVER: none */
+    bool only_try; /* the deadline is config.connect_ms from now; WATCH_QUEUE:
+                      end with HF_EBUSY instead of waiting for others */
 
-    /* To be read with ANSWERED. */
+    /* To be read with OPERATION_ANSWERED. */
     hf_status status;
-    char text[HF_ERROR_TEXT_BYTES];
-    bool found; /* the ticket was there, as far as the answers tell */
+    char text[HF_ERROR_TEXT_BYTES]; /* of a status other than HF_OK */
+    bool found;                     /* the ticket was there, or may have been */
 
-    /* The core's own; see operation.c. */
-    unsigned state;
+    /* For the core only. */
+    unsigned state; /* enum hf_operation_state */
     struct hf_operation *next;
     struct hf_operation *previous;
     struct hf_schedule_entry entry;
-    uint64_t started_at_ms;
-    uint64_t connect_by_ms; /* as long as there never was a connection */
-    uint64_t request_at_ms; /* PENDING: not before */
-    bool unsure;            /* an earlier try may have found the ticket */
-    struct hf_barrier_wait_state barrier_wait; /* LOOK */
+    uint64_t started_at_ms; /* CLOCK_BOOTTIME */
+    uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there
+                               never was a connection */
+    uint64_t request_at_ms; /* CLOCK_BOOTTIME; PENDING: not requested before */
+    bool unsure;            /* an earlier try may have taken effect */
+    struct hf_barrier_wait_state barrier_wait; /* WATCH_QUEUE of a barrier */
     struct hf_retry_state retry;
     struct hf_request request;
-    struct hf_effect request_effect;
+    struct hf_effect request_effect; /* REQUEST, then UNWATCH */
     struct hf_effect answered_effect;
     struct hf_effect finished_effect;
 };
@@ -84,31 +85,35 @@ enum hf_operation_state {
     HF_OPERATION_DONE
 };
 
-/* Below: for core.c, within a step.  Each may finish ${operation}, which then
- * is no longer in the core's list. */
+/* For core.c, within a step.  Each may make ${operation} DONE, which takes it
+ * out of the core's list. */
 
+/* START_OPERATION: IDLE becomes PENDING. */
 void hf_operation_start(struct hf_core *core, struct hf_operation *operation);
+
+/* Take in ${event}, the answer to its request. */
 void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
                            const struct hf_event *event);
 
-/* The user wants no answer any more. */
+/* CANCEL_OPERATION: end it with HF_ECANCELLED, unless it has ended. */
 void hf_operation_cancel(struct hf_core *core, struct hf_operation *operation);
 
-/* The session is over and with it, in silence, every watch. */
+/* The session is over, and with it every watch, without an event. */
 void hf_operation_session_over(struct hf_core *core,
                                struct hf_operation *operation);
 
-/* The engine has returned from the FORGET of its LOOK. */
+/* The engine has returned from the UNWATCH of its WATCH_QUEUE. */
 void hf_operation_unwatched(struct hf_core *core,
                             struct hf_operation *operation);
 
-/* Ask if it can be asked now. */
+/* Request it, if that can be done now. */
 void hf_operation_pump(struct hf_core *core, struct hf_operation *operation);
 
-/* End it, unless it has ended, as ${why} tells. */
+/* End it with ${why}, unless it has ended. */
 void hf_operation_give_up(struct hf_core *core, struct hf_operation *operation,
                           const struct hf_error *why);
 
+/* Assert the invariants of the operation. */
 void hf_operation_check(const struct hf_core *core,
                         const struct hf_operation *operation);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The states of a ticket of ours, its beginning and its end.
+ * own_ticket_decide.c and own_ticket_requests.c have the way in between. */
 #include "core/own_ticket.h"
 
 #include <assert.h>
@@ -11,6 +13,8 @@
 #define STATE(name) HF_OWN_TICKET_##name
 #define TO(name) (1u << HF_OWN_TICKET_##name)
 
+/* The legal moves.  From REMOVING a ticket can only become GONE, so a ticket
+ * that must not stay is never granted. */
 static const struct hf_state_machine_state states[] = {
     [STATE(UNQUEUED)] = {"UNQUEUED", TO(ENQUEUING) | TO(GONE)},
     [STATE(ENQUEUING)] = {"ENQUEUING",
@@ -25,7 +29,7 @@ static const struct hf_state_machine_state states[] = {
 static const struct hf_state_machine table = {"ticket", states,
                                               sizeof states / sizeof states[0]};
 
-/* -------------------------------------------------- beginning and memory -- */
+/* ------------------------------------------------- beginning and memory -- */
 
 struct hf_own_ticket *
 hf_own_ticket_new(const struct hf_ticket_spec *spec,
@@ -65,8 +69,9 @@ void hf_own_ticket_free(struct hf_own_ticket *ticket)
     hf_free(ticket);
 }
 
-/* ---------------------------------------------------------------- states -- */
+/* --------------------------------------------------------------- states -- */
 
+/* The schedule depends on the state. */
 void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
                         enum hf_own_ticket_state state)
 {
@@ -132,8 +137,9 @@ bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket)
            (watch == NULL || watch->state == HF_QUEUE_WATCH_NONE);
 }
 
-/* --------------------------------------------------------------- removal -- */
+/* -------------------------------------------------------------- removal -- */
 
+/* Become REMOVING and begin the removal. */
 static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
                           uint64_t appears_until_ms, bool now, uint32_t weight)
 {
@@ -143,11 +149,11 @@ static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_schedule_touch(core, ticket->entry);
 }
 
-/* Invariant 5: from here a ticket that is, or may appear, in the queue goes to
- * REMOVING, and from REMOVING only to GONE. */
+/* Invariant 5: from here a ticket that is in the queue, or may appear there,
+ * goes to REMOVING, and from REMOVING only to GONE. */
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    if (ticket->state != STATE(HELD)) /* a DOWNGRADE ends by its own rules */
+    if (ticket->state != STATE(HELD)) /* see end_downgrade() */
         hf_own_ticket_cancel_request(core, ticket);
     switch (ticket->state) {
     case STATE(UNQUEUED):
@@ -172,10 +178,10 @@ void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
     }
 }
 
-/* A create whose answer was lost may still take effect for one session timeout
+/* A create whose reply was lost may still take effect for one session timeout
  * (the contract of ENQUEUE in engine.h), so its id is remembered that long.  An
- * engine without sessions needs no such time: the next request shows whether
- * the ticket exists. */
+ * engine without leases needs no such time: the next request shows whether the
+ * ticket exists. */
 void hf_own_ticket_remove_unanswered(struct hf_core *core,
                                      struct hf_own_ticket *ticket, bool now)
 {
@@ -183,7 +189,7 @@ void hf_own_ticket_remove_unanswered(struct hf_core *core,
     uint64_t until_ms =
         timeout_ms == HF_FOREVER ? 0 : hf_after_ms(core->now_ms, timeout_ms);
 
-    /* It does not matter how many permits are found. */
+    /* Any number of permits that the REMOVE finds will do. */
     begin_removal(core, ticket, until_ms, now, 0);
 }
 
@@ -214,7 +220,7 @@ void hf_own_ticket_session_over(struct hf_core *core,
 {
     hf_own_ticket_cancel_request(core, ticket);
     hf_ticket_description_end(ticket->description, &core->effects);
-    /* The engine has answered everything before it reported this. */
+    /* The engine answers every request before it reports this. */
     assert(!ticket->request.busy &&
            !hf_ticket_description_is_busy(ticket->description));
     hf_ticket_watches_clear(&ticket->watches, &core->effects);
@@ -225,8 +231,9 @@ void hf_own_ticket_session_over(struct hf_core *core,
         hf_own_ticket_move(core, ticket, STATE(GONE));
 }
 
-/* ------------------------------------------------------------ invariants -- */
+/* ----------------------------------------------------------- invariants -- */
 
+/* The state of the removal follows from that of the ticket. */
 static void check_removal(const struct hf_own_ticket *ticket)
 {
     const struct hf_removal *removal = &ticket->removal;

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ticket of ours: one ticket id, from before its enqueue until it can neither
- * be nor appear in the queue.
+ * A ticket of ours: one ticket id, from before its enqueue until nothing of it
+ * can be in the queue or appear there.
  *
- *   UNQUEUED    not asked for a place yet; a lease waits for room first
- *   ENQUEUING  asked for a place, no answer yet
- *   UNSURE     it may or may not be in the queue; looking for it
+ *   UNQUEUED   not enqueued yet; a lease waits here for room
+ *   ENQUEUING  the ENQUEUE is under way
+ *   UNSURE     the ENQUEUE may have failed: a LIST searches for the ticket
  *   QUEUED     in the queue
  *   HELD       admitted
- *   REMOVING   must not stay in the queue, and may be, or appear, there
- *   GONE       nothing of it can be, or appear, in the queue
+ *   REMOVING   must not stay in the queue, and may be there or appear there
+ *   GONE       nothing of it can be in the queue or appear there
  *
- * An acquisition has one ticket in force at a time.  Another try is another
- * ticket, while those before are removed.  Each is allocated, with all that may
- * be needed to remove it, before its ENQUEUE is asked for; it cannot fail after
- * that.  An earlier one is freed when it is GONE and the engine has nothing of
- * it, the one in force with its acquisition.
+ * An acquisition has one current ticket at a time.  A retry uses another
+ * ticket, while the earlier ones are removed.  A ticket is allocated, together
+ * with everything that its removal needs, before its ENQUEUE is requested, so
+ * nothing can fail after that.  An earlier ticket is freed when it is GONE and
+ * the engine has no request of it; the current one is freed with its
+ * acquisition.
  *
- * It knows nothing of its acquisition: what that wants is in its
- * hf_ticket_spec, and what becomes of the ticket is notified by the functions
- * of its hf_ticket_listener.
+ * A ticket knows nothing of its acquisition.  It goes by its hf_ticket_spec,
+ * and reports what happens to it through its hf_ticket_listener.
  *
- * own_ticket.c has its states and its end, own_ticket_decide.c what a queue
- * means for it, own_ticket_requests.c its requests and their answers.
+ * own_ticket.c has the states and the end, own_ticket_decide.c decides what a
+ * queue means for the ticket, own_ticket_requests.c makes the requests and
+ * takes in their answers.
+ *
+ * All functions are called within a step of the core (core.h), with the
+ * client's lock held.
  */
 #ifndef HF_CORE_OWN_TICKET_H
 #define HF_CORE_OWN_TICKET_H
@@ -45,8 +49,8 @@ struct hf_acquisition;
 struct hf_core;
 struct hf_schedule_entry;
 
-/* A ticket that is admitted at once watches itself only if it is held so long:
- * short critical sections do not pay for it. */
+/* A ticket that was admitted at once watches itself only after it was held this
+ * long, so that a short critical section does not pay for a watch. */
 #define HF_OWN_WATCH_AFTER_MS 5
 
 enum hf_own_ticket_state {
@@ -59,285 +63,305 @@ enum hf_own_ticket_state {
     HF_OWN_TICKET_GONE
 };
 
-/* What the owner wants a ticket for, and how. */
+/* The properties that the acquisition gives a ticket.  Set once, except .kind
+ * and .limit.
+ */
 struct hf_ticket_spec {
     const char *queue; /* lives as long as the ticket */
-    /* Where the owner has the text, which may be moved meanwhile. */
+    /* Where the acquisition has the text, which may be replaced meanwhile. */
     const char *const *payload;
-    enum hf_ticket_kind kind; /* WRITE: READ once it was downgraded */
+    enum hf_ticket_kind kind; /* a WRITE becomes READ by a downgrade */
     enum hf_ticket_role role; /* in a queue that has roles */
-    uint32_t weight;          /* LEASE: N permits ... */
-    uint32_t limit; /* ... of N; PARTICIPANT: the participants waited for */
-    /* Notify .waiting at least this often while QUEUED; 0: only when the place
-     * was looked up anyway. */
+    uint32_t weight;          /* LEASE: its permits */
+    uint32_t limit; /* LEASE: the permits of the semaphore; PARTICIPANT: the
+                       number of participants that are waited for */
+    /* Call .waiting at least this often while QUEUED; 0: only when the queue
+     * was listed anyway. */
     uint64_t report_every_ms;
 };
 
-/* What becomes of a ticket when its acquisition tries again. */
+/* The end of a ticket whose acquisition tries again with another one. */
 enum hf_own_ticket_end {
     HF_OWN_TICKET_NOT_CREATED, /* it is GONE */
-    HF_OWN_TICKET_MAY_APPEAR,  /* hf_own_ticket_remove_unanswered(), its ${now}
-                                  is false */
+    HF_OWN_TICKET_MAY_APPEAR,  /* hf_own_ticket_remove_unanswered() with ${now}
+                                  false */
     HF_OWN_TICKET_UNLISTED,    /* hf_own_ticket_remove_unlisted() */
 };
 
-/* What each state decides by, to be read in that state only.
- * hf_own_ticket_queued() and its like see to that. */
+/* State-specific data.  Each struct is valid in its state only; the functions
+ * hf_own_ticket_unqueued(), _queued() and _held() assert that. */
 struct hf_own_ticket_unqueued {
-    bool has_room; /* it was seen */
+    bool has_room; /* LEASE: a list has shown room for it */
 };
 
 struct hf_own_ticket_queued {
-    /* The place as of the last list, less what went since. */
-    size_t blocking; /* 0: nobody is in the way; it waits for a proof, or for
-                        a list */
+    /* The position as of the last list, less the tickets that have gone since.
+     */
+    size_t blocking; /* tickets ahead that block it; 0: it waits for a proof or
+                        for a list */
     bool nearest_known;
     bool second_known;
-    struct hf_watched_ticket nearest;
-    struct hf_watched_ticket second;
-    bool gone_admits;
-    bool stale; /* the connection was down since: list before admitting */
-    /* The rule lets it in, for good: those that come later stand behind it.
-     * Nothing is missing but the proof. */
+    struct hf_watched_ticket nearest; /* the nearest blocking ticket ahead */
+    struct hf_watched_ticket second;  /* the blocking ticket beyond that */
+    bool gone_admits;                 /* see hf_admission */
+    bool stale; /* the connection was down since the last list: list again
+                   before admitting */
+    /* The rule admits it for good, because later tickets are behind it.  Only
+     * the proof is missing. */
     bool admissible;
     bool waited;  /* it was not admitted at once */
-    bool revoked; /* its owner is to be asked to let go, once it is HELD */
-    bool generation_wanted; /* of a PARTICIPANT */
-    uint64_t report_at_ms;
+    bool revoked; /* somebody asked for its release: report it with the grant */
+    bool generation_wanted; /* PARTICIPANT: request NEW_GENERATION */
+    uint64_t report_at_ms;  /* CLOCK_BOOTTIME; when to call .waiting again */
 };
 
 struct hf_own_ticket_held {
-    bool stale;               /* the connection was down since: it may have been
-                                 taken out, see hf_own_ticket_confirm() */
-    bool downgrading;         /* a writer that is to be a reader */
-    bool downgrade_asked;     /* and it may have been done */
-    uint64_t downgrade_at_ms; /* not asked for before */
+    bool stale;               /* the connection was down since: somebody may
+                                 have removed it, see hf_own_ticket_confirm() */
+    bool downgrading;         /* a writer that is to become a reader */
+    bool downgrade_asked;     /* the DOWNGRADE was requested, so it may have
+                                 been done */
+    uint64_t downgrade_at_ms; /* CLOCK_BOOTTIME; not requested before */
     struct hf_retry_state downgrade_retry;
 };
 
-/* What a ticket notifies its acquisition of, from within a step. */
+/* The reports of a ticket to its acquisition, from within a step. */
 struct hf_ticket_listener {
     /* It is in the queue. */
     void (*queued)(struct hf_core *core, struct hf_own_ticket *ticket);
-    /* The queue was seen: ${ahead} tickets are ahead.  ${holder} is the payload
-     * of the first; "": there is none; NULL: not known. */
+    /* The queue was listed: ${ahead} tickets are ahead.  ${holder} is the
+     * payload of the first ticket; "": nobody is ahead; NULL: not known. */
     void (*position_changed)(struct hf_core *core, struct hf_own_ticket *ticket,
                              size_t ahead, const char *holder);
-    /* Others are in its way: false if that ends the wait. */
+    /* Other tickets block it.  Return false if the wait has ended because of
+     * that. */
     bool (*may_wait)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* It waits: report the position. */
     void (*waiting)(struct hf_core *core, struct hf_own_ticket *ticket);
     /* It is HELD; ${revoked}: somebody has asked for its release already. */
     void (*granted)(struct hf_core *core, struct hf_own_ticket *ticket,
                     bool revoked);
     /* HELD, and somebody asks for its release. */
     void (*revoked)(struct hf_core *core, struct hf_own_ticket *ticket);
-    /* HELD, and no longer ours, as ${why} tells; it may still be in the queue
-     * if ${lives}. */
+    /* It was HELD and is no longer ours because of ${why}; ${lives}: it may
+     * still be in the queue. */
     void (*lost)(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
                  const char *why);
-    /* It was QUEUED and is gone, or being removed; nobody here began that. */
+    /* It was QUEUED and is gone or being removed, and not by our request. */
     void (*evicted)(struct hf_core *core, struct hf_own_ticket *ticket);
-    /* The enqueue may have failed, as ${why} tells: it is looked for. */
+    /* The enqueue may have failed with ${why}; a search follows. */
     void (*unsure)(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why);
     /* The search failed, and is repeated. */
     void (*search_failed)(struct hf_core *core, struct hf_own_ticket *ticket);
-    /* The enqueue failed as ${why}, or the last unsure(), tells, and another
-     * ticket may do better.  ${end}: what becomes of this one. */
+    /* The enqueue failed with ${why} (NULL: with that of the last .unsure), and
+     * a retry may succeed.  ${end}: how this ticket ends. */
     void (*failed)(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why, enum hf_own_ticket_end end);
-    /* The wait ends as ${why} tells. */
+    /* The wait ends with ${why}. */
     void (*refused)(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_error *why);
-    /* The request to become a reader has ended: with NULL it is one. */
+    /* The downgrade has ended; NULL: the ticket is a reader's now. */
     void (*downgraded)(struct hf_core *core, struct hf_own_ticket *ticket,
                        const struct hf_error *why);
-    /* REMOVING, because the wait was given up, and the enqueue got no answer:
-     * hf_own_ticket_remove_unanswered() is to be called. */
+    /* The wait was given up and the ENQUEUE got no answer.  The listener calls
+     * hf_own_ticket_remove_unanswered(). */
     void (*unanswered)(struct hf_core *core, struct hf_own_ticket *ticket);
-    /* The removal was refused (HF_EDENIED); it is tried on. */
+    /* The removal was refused (HF_EDENIED); it is repeated. */
     void (*not_removed)(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_error *why);
-    /* Something has changed: pump all tickets, and whatever they are for. */
+    /* Something has changed: pump the acquisition, which may free the ticket.
+     */
     void (*changed)(struct hf_core *core, struct hf_acquisition *a);
 };
 
 struct hf_own_ticket {
-    struct hf_acquisition *acquisition;        /* handed to .owner */
-    const struct hf_ticket_listener *listener; /* the acquisition's */
-    struct hf_schedule_entry *entry;           /* the acquisition's */
-    struct hf_own_ticket *next; /* of the acquisition's earlier ones */
+    /* The acquisition: only handed on to the listener. */
+    struct hf_acquisition *acquisition;
+    const struct hf_ticket_listener *listener;
+    struct hf_schedule_entry *entry; /* of the acquisition; touched when
+                                        something here becomes due */
+    struct hf_own_ticket *next;      /* in the acquisition's list of earlier
+                                        tickets */
     struct hf_ticket_spec spec;
-    unsigned state;
+    unsigned state; /* enum hf_own_ticket_state, by hf_own_ticket_move() */
     union {
         struct hf_own_ticket_unqueued unqueued;
         struct hf_own_ticket_queued queued;
         struct hf_own_ticket_held held;
     } in;
     /* From ENQUEUING on. */
-    uint64_t number; /* of this client's: 1, 2, ... */
+    uint64_t number; /* counts the tickets of this client from 1 */
     struct hf_ticket_id id;
-    uint64_t session;          /* number of the one that it belongs to */
-    uint64_t token;            /* once it was in the queue */
-    uint64_t generation;       /* PARTICIPANT: what lets it in */
+    uint64_t session;          /* the number of its session */
+    uint64_t token;            /* the fencing token, once it was in the queue */
+    uint64_t generation;       /* PARTICIPANT: the one that admits it */
     struct hf_tree_node by_id; /* see ticket_table.h */
-    /* ENQUEUE, LIST, DOWNGRADE or STAMP, one at a time. */
+    /* ENQUEUE, LIST, DOWNGRADE or NEW_GENERATION, one at a time. */
     struct hf_request request;
     struct hf_effect request_effect;
-    /* UNSURE, QUEUED, HELD and stale: what is under way or on the way there may
-     * be out of date, so list (again), not before .list_at_ms. */
+    /* UNSURE, QUEUED, HELD and stale: request a LIST, not before .list_at_ms
+     * (CLOCK_BOOTTIME).  Set while a LIST is under way it says that its answer
+     * will be out of date. */
     bool list_wanted;
     uint64_t list_at_ms;
     struct hf_retry_state list_retry;
     struct hf_retry_state generation_retry;
     /* QUEUED, HELD. */
     struct hf_ticket_watches watches;
-    uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
-    uint64_t pumped_ms;   /* when it was last asked for what was due */
+    uint64_t watch_at_ms; /* CLOCK_BOOTTIME; no new watch before */
+    uint64_t pumped_ms;   /* CLOCK_BOOTTIME; of the last pump */
     struct hf_retry_state watch_retry;
-    struct hf_queue_watch *queue_watch; /* NULL: its rule has none */
-    struct hf_ticket_description
-        *description;          /* NULL: it never was asked for */
-    struct hf_removal removal; /* REMOVING: once the ENQUEUE has its
-                                  answer */
+    struct hf_queue_watch *queue_watch;        /* NULL: its rule needs none */
+    struct hf_ticket_description *description; /* NULL: never needed */
+    struct hf_removal removal; /* REMOVING, once the ENQUEUE was answered */
 };
 
-/* ----------------------------------------------- its life: own_ticket.c -- */
+/* ----------------------------------------- states and end: own_ticket.c -- */
 
-/* A ticket, UNQUEUED, with no id yet; NULL without the memory for it.  The
- * caller then sets .acquisition and .entry. */
+/* Allocate a ticket in UNQUEUED, without an id.  ${spec} is copied.  The caller
+ * then sets .acquisition and .entry.  Returns NULL if there is no memory. */
 struct hf_own_ticket *
 hf_own_ticket_new(const struct hf_ticket_spec *spec,
                   const struct hf_ticket_listener *listener);
 
-/* It is over and in no table, or the core is no more. */
+/* Free a ticket that is in no table and of which the engine has nothing, or
+ * whose core is no longer used. */
 void hf_own_ticket_free(struct hf_own_ticket *ticket);
 
+/* Change the state, as the table in own_ticket.c allows. */
 void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
                         enum hf_own_ticket_state state);
 
-/* Only of a ticket in that state. */
+/* The data of the state; the ticket must be in that state. */
 struct hf_own_ticket_unqueued *
 hf_own_ticket_unqueued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_queued *hf_own_ticket_queued(struct hf_own_ticket *ticket);
 struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket);
 
-/* See that it does not stay in the queue, or comes to nothing: GONE if it
- * cannot be there, else REMOVING. */
+/* Have the ticket removed from the queue: GONE if it cannot be there, else
+ * REMOVING. */
 void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* Its enqueue got no answer, so it may appear within one session timeout from
- * now: REMOVING until a REMOVE finds it, or one is answered after that time.
- * ${now}: ask for its removal at once, too; else
- * only when a list shows it, and once when the time is over. */
+/* The ENQUEUE got no answer, so the ticket may appear within one session
+ * timeout from now.  REMOVING until a REMOVE finds it, or until a REMOVE is
+ * answered after that time.  ${now}: also request a REMOVE at once; else only
+ * when a list shows the ticket, and once when the time is over. */
 void hf_own_ticket_remove_unanswered(struct hf_core *core,
                                      struct hf_own_ticket *ticket, bool now);
 
-/* Its enqueue was answered, and a list does not show it.  Somebody removed it,
- * or the list is wrong: ask for its removal, until that is answered. */
+/* The ENQUEUE was answered, but a list does not show the ticket: somebody has
+ * removed it, or the list is wrong.  REMOVING until a REMOVE is answered. */
 void hf_own_ticket_remove_unlisted(struct hf_core *core,
                                    struct hf_own_ticket *ticket);
 
-/* Another ticket takes its place: have ${end} become of this one. */
+/* The acquisition tries again with another ticket: end this one as ${end} says.
+ */
 void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
                        enum hf_own_ticket_end end);
 
-/* Its session is over.  GONE, with no request under way. */
+/* The session is over, and the engine has answered every request: GONE. */
 void hf_own_ticket_session_over(struct hf_core *core,
                                 struct hf_own_ticket *ticket);
 
-/* Take back a request that the engine has not heard of. */
+/* Take back .request if the engine has not been handed it yet. */
 void hf_own_ticket_cancel_request(struct hf_core *core,
                                   struct hf_own_ticket *ticket);
 
-/* Does it want to hear of changes of the queue? */
+/* Does the ticket need to know of changes of its queue now? */
 bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
 
-/* Has the engine an ENQUEUE of it that it has not answered? */
+/* Is its ENQUEUE under way? */
 static inline bool
 hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket)
 {
     return ticket->request.busy && ticket->request.kind == HF_REQUEST_ENQUEUE;
 }
 
-/* Is its removal, or the ENQUEUE before that, asked or about to be?  False
- * while it only waits for the ticket to appear. */
+/* Is its REMOVE, or the ENQUEUE before that, under way or due?  False while the
+ * removal only waits for the ticket to appear. */
 bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket);
 
-/* Is it GONE, with no answer to come? */
+/* Is it GONE, with no answer outstanding? */
 bool hf_own_ticket_is_finished(const struct hf_own_ticket *ticket);
 
-/* And has the engine nothing of it, so that it can be freed? */
+/* Is it finished, and does the engine have no watch of it? */
 bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket);
 
+/* Assert the invariants of the ticket. */
 void hf_own_ticket_check(const struct hf_core *core,
                          const struct hf_own_ticket *ticket);
 
-/* ----------------------------------- its place: own_ticket_decide.c -- */
+/* --------------------------------------- decisions: own_ticket_decide.c -- */
 
-/* It was put into the queue, or found there: ${snapshot}. */
+/* The ticket is in the queue ${snapshot}: QUEUED, then decide. */
 void hf_own_ticket_joined(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot);
 
-/* QUEUED, and this is the queue: go by the rule. */
+/* QUEUED, and ${snapshot} is the queue: apply the admission rule and grant,
+ * wait, or end the wait. */
 void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot);
 
-/* QUEUED, and nothing is in the way: HELD once the session is proven. */
+/* QUEUED, and nothing blocks it: HELD as soon as the session is proven. */
 void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* QUEUED, and the ticket ahead called ${gone}, which was watched, is gone.  If
- * it was the last in the way, and the engine allows that, admit without a list;
- * else list again. */
+/* QUEUED, and the watched ticket ahead with the id ${gone} is gone.  If it was
+ * the last one that blocked, and the engine allows it (HF_ENGINE_GONE_ADMITS),
+ * admit without a list; else list again. */
 void hf_own_ticket_ahead_gone(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_ticket_id *gone);
 
-/* UNQUEUED, or QUEUED by a rule that watches the queue, and this is the queue.
- */
+/* UNQUEUED, or QUEUED with a rule that watches the queue, and ${snapshot} is
+ * the queue: look for room, or decide. */
 void hf_own_ticket_queue_listed(struct hf_core *core,
                                 struct hf_own_ticket *ticket,
                                 const struct hf_snapshot *snapshot);
 
-/* Safe-until has moved, and a proof was all that it waited for. */
+/* QUEUED with nothing that blocks it, and safe-until has moved. */
 void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* ----------------------------- its requests: own_ticket_requests.c -- */
+/* -------------------------------------- requests: own_ticket_requests.c -- */
 
-/* UNQUEUED: ask for a place in the queue, under a fresh id. */
+/* UNQUEUED: request the ENQUEUE under a new id.  The session is CONNECTED. */
 void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* Ask for whatever is wanted and can be asked now. */
+/* Request everything that is wanted and can be requested now. */
 void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* An answer to a request of it. */
+/* Take in ${event}, the answer to a request of the ticket.  May free the
+ * ticket, by .changed of the listener. */
 void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
                             const struct hf_event *event);
 
-/* The engine has returned from a FORGET of ${request}, which is its. */
+/* The engine has returned from the UNWATCH of ${request}, a watch of the
+ * ticket. */
 void hf_own_ticket_unwatched(struct hf_own_ticket *ticket,
                              struct hf_request *request);
 
-/* There is a connection again. */
+/* There is a connection again: lists and watches may be out of date. */
 void hf_own_ticket_connected(struct hf_core *core,
                              struct hf_own_ticket *ticket);
 
-/* Tell of its place, if that is due: see that it is listed. */
+/* Time has passed: if the next report of the position is due, list the queue
+ * for it. */
 void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* HELD, and another waiter of a cohort is about to rely on it.  True: nothing
- * is known against that.  False: the connection was down since somebody last
- * did, so it is listed first, and .changed or .lost follows. */
+/* HELD, and the next waiter of a cohort is about to rely on it.  True: nothing
+ * speaks against that.  False: the connection was down since somebody last
+ * relied on it, so it is listed first, and .changed or .lost follows. */
 bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* HELD, by a writer: ask to become a reader, until that is answered. */
+/* HELD, with a write ticket: request the DOWNGRADE until it is answered. */
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket);
 
-/* A lease: there are ${limit} permits from now on. */
+/* A lease: the semaphore has ${limit} permits from now on. */
 void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
                              uint32_t limit);
 
-/* When a request is due, which can be asked only while CONNECTED. */
+/* When the next request is due (CLOCK_BOOTTIME in ms, HF_FOREVER: none).  It
+ * can be made only while CONNECTED. */
 uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket);
 
 #endif

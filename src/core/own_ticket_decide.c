@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The place of a ticket of ours: what a queue means for it. */
+/*
+ * Decides by a list of the queue for a ticket of ours: it applies the rule of
+ * its kind to a list and then admits the ticket, has it wait, or ends the wait.
+ * No list is needed if the last ticket that blocked is gone and nobody can have
+ * come ahead meanwhile.
+ */
 #include "core/own_ticket.h"
 
 #include <assert.h>
@@ -12,12 +17,14 @@
 
 #define STATE(name) HF_OWN_TICKET_##name
 
+/* The rule for the kind of ${ticket}. */
 static const struct hf_admission_rule *
 rule_of(const struct hf_own_ticket *ticket)
 {
     return hf_admission_rule_of(ticket->spec.kind);
 }
 
+/* The properties of ${ticket} that rules read. */
 static struct hf_admission_ticket rule_input(const struct hf_own_ticket *ticket)
 {
     return (struct hf_admission_ticket){.id = ticket->id,
@@ -29,8 +36,9 @@ static struct hf_admission_ticket rule_input(const struct hf_own_ticket *ticket)
 
 /* ------------------------------------------------------------ admission -- */
 
-/* Invariant 1: a ticket is HELD only when the rule has found nobody in its way,
- * and the session is proven for long enough. */
+/* Invariant 1: a ticket is HELD only when the rule has found nobody that blocks
+ * it, and the session is proven for long enough.  Without that proof it waits:
+ * hf_own_ticket_proven() comes here again. */
 void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
@@ -53,6 +61,9 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->listener->granted(core, ticket, revoked);
 }
 
+/* If the rule has admitted the ticket for good, and its own watch says that it
+ * is still there, it is admitted now.  Else it is listed first, because its
+ * queue may have changed since. */
 void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
@@ -60,18 +71,18 @@ void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket)
     assert(queued->blocking == 0);
     if (queued->stale || !hf_session_may_admit(&core->session, core->now_ms))
         return;
-    /* A list might take longer than the proof is good for. */
+    /* A list might take longer than the proof lasts. */
     if (queued->admissible &&
         hf_ticket_watches_is_set(&ticket->watches, &ticket->id))
         hf_own_ticket_admit(core, ticket);
-    else if (!ticket->request.busy) /* a list under way will do */
+    else if (!ticket->request.busy) /* a list under way is enough */
         ticket->list_wanted = true;
     ticket->listener->changed(core, ticket->acquisition);
 }
 
-/* --------------------------------------------------- the end of the wait -- */
+/* -------------------------------------------------- the end of the wait -- */
 
-/* What the tickets of each kind belong to, for error texts. */
+/* The lock that tickets of each kind belong to, for error texts. */
 static const char *const lock_texts[] = {
     [HF_TICKET_MUTEX] = "a mutex",
     [HF_TICKET_READ] = "a read/write lock",
@@ -81,7 +92,8 @@ static const char *const lock_texts[] = {
     [HF_TICKET_EXCLUSIVE] = "a mutex",
 };
 
-/* The entry mutex of a semaphore is nobody's mutex. */
+/* The text of the lock that a ticket belongs to.  An entry mutex belongs to a
+ * semaphore. */
 static const char *lock_text(const struct hf_ticket_id *id,
                              enum hf_ticket_kind kind)
 {
@@ -90,6 +102,8 @@ static const char *lock_text(const struct hf_ticket_id *id,
     return lock_texts[is_entry ? HF_TICKET_LEASE : kind];
 }
 
+/* End the wait with HF_EKIND: the ticket ${ahead} belongs to another kind of
+ * lock, which uses this name. */
 static void end_wrong_kind(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_ticket *ahead)
 {
@@ -101,7 +115,7 @@ static void end_wrong_kind(struct hf_core *core, struct hf_own_ticket *ticket,
         (void)snprintf(name, sizeof name,
                        "\"%.200s\", where this semaphore has its tickets,",
                        spec->queue);
-    /* Engines need tell only what the first of a queue says. */
+    /* Engines need give only the payload of the first ticket. */
     if (ahead->payload[0] != '\0')
         (void)snprintf(by, sizeof by, " (by \"%.200s\")", ahead->payload);
     hf_error_set(&why, HF_EKIND,
@@ -112,13 +126,15 @@ static void end_wrong_kind(struct hf_core *core, struct hf_own_ticket *ticket,
     ticket->listener->refused(core, ticket, &why);
 }
 
-/* ------------------------------------------------------------- the place -- */
+/* --------------------------------------------------------- the position -- */
 
+/* What a watch needs to know of ${ticket}. */
 static struct hf_watched_ticket watched_of(const struct hf_ticket *ticket)
 {
     return (struct hf_watched_ticket){ticket->id, ticket->kind};
 }
 
+/* QUEUED: keep what the rule has found, and report the position. */
 static void set_position(struct hf_core *core, struct hf_own_ticket *ticket,
                          const struct hf_admission_decision *position)
 {
@@ -140,6 +156,7 @@ static void set_position(struct hf_core *core, struct hf_own_ticket *ticket,
     queued->generation_wanted = position->starts_generation;
 }
 
+/* Report that the ticket waits, and when to report that again. */
 static void report_waiting(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     uint64_t every_ms = ticket->spec.report_every_ms;
@@ -150,6 +167,8 @@ static void report_waiting(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->listener->waiting(core, ticket);
 }
 
+/* A ticket that the list does not show was removed by somebody: it is evicted.
+ */
 void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot)
 {
@@ -184,7 +203,7 @@ void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
 }
 
 /* Invariant 2: the token is that of this ticket, as the queue has it.  Another
- * try is another ticket, and brings another token. */
+ * try is another ticket with another token. */
 void hf_own_ticket_joined(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot)
 {
@@ -206,6 +225,10 @@ void hf_own_ticket_joined(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_own_ticket_decide(core, ticket, snapshot);
 }
 
+/* The queue is listed in any case, to learn the new position.  Before that the
+ * ticket is admitted if nobody can have come ahead: the engine has
+ * HF_ENGINE_GONE_ADMITS, the rule allows it, and there was no outage since the
+ * last list. */
 void hf_own_ticket_ahead_gone(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_ticket_id *gone)
@@ -214,7 +237,8 @@ void hf_own_ticket_ahead_gone(struct hf_core *core,
     bool admits = core->config.traits & HF_ENGINE_GONE_ADMITS &&
                   !queued->stale && core->session.state == HF_STATE_CONNECTED &&
                   queued->gone_admits;
-    /* Watches of an older place are taken back, and their events not heeded. */
+    /* Watches of an older position were taken back; their events do not get
+     * here. */
     bool before =
         queued->nearest_known && hf_ticket_id_equal(gone, &queued->nearest.id);
 
@@ -235,8 +259,10 @@ void hf_own_ticket_ahead_gone(struct hf_core *core,
     ticket->list_wanted = true;
 }
 
-/* ------------------------------------------------------------- the queue -- */
+/* ------------------------------------------------------------ the queue -- */
 
+/* A lease that is not enqueued yet looks for room.  A ticket of another kind
+ * among the leases ends the wait. */
 void hf_own_ticket_queue_listed(struct hf_core *core,
                                 struct hf_own_ticket *ticket,
                                 const struct hf_snapshot *snapshot)

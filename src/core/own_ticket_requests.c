@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requests of a ticket of ours, and their answers.  Answers note what has
- * become wanted; hf_own_ticket_pump() asks for what is wanted as soon as it can
- * be asked.  So nothing is lost to a request that was under way, a connection
- * that was down, or a tick that came late.
+ * become wanted, and hf_own_ticket_pump() requests what is wanted as soon as
+ * that can be done.  So nothing is lost to a request that was under way, a
+ * connection that was down, or a tick that came late.
  */
 #include "core/own_ticket.h"
 
@@ -16,8 +16,9 @@
 
 #define STATE(name) HF_OWN_TICKET_##name
 
-/* ---------------------------------------------------------------- asking -- */
+/* --------------------------------------------------------------- asking -- */
 
+/* Hand the request of ${kind} to the engine, as an effect.  One at a time. */
 static void send_request(struct hf_core *core, struct hf_own_ticket *ticket,
                          enum hf_request_kind kind)
 {
@@ -29,6 +30,8 @@ static void send_request(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_effect_add(&core->effects, &ticket->request_effect, HF_EFFECT_REQUEST);
 }
 
+/* A new ticket id.  In a queue that has roles it says the role of the ticket.
+ */
 static struct hf_ticket_id new_id(struct hf_core *core,
                                   const struct hf_ticket_spec *spec)
 {
@@ -46,12 +49,13 @@ void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
     hf_ticket_table_add(&core->tickets, ticket);
     ticket->session = core->session.number;
     hf_own_ticket_move(core, ticket, STATE(ENQUEUING));
-    /* Before the ENQUEUE: a session that was idle for long is then proven by
-     * the time the place is known. */
+    /* Before the ENQUEUE, so that a session that was idle for long is proven
+     * by the time at which the position is known. */
     hf_session_want_proof_unless_lazy(&core->session, core->now_ms);
     send_request(core, ticket, HF_REQUEST_ENQUEUE);
 }
 
+/* UNSURE, QUEUED or HELD: request the LIST that is wanted, if it is time. */
 static void pump_list(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state < STATE(UNSURE) || ticket->state > STATE(HELD) ||
@@ -62,6 +66,8 @@ static void pump_list(struct hf_core *core, struct hf_own_ticket *ticket)
     send_request(core, ticket, HF_REQUEST_LIST);
 }
 
+/* Request NEW_GENERATION, once for each list that has shown enough
+ * participants. */
 static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state != STATE(QUEUED) || ticket->request.busy ||
@@ -71,13 +77,15 @@ static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
     send_request(core, ticket, HF_REQUEST_NEW_GENERATION);
 }
 
+/* Is a downgrade of the ticket under way, or due? */
 static bool is_downgrading(const struct hf_own_ticket *ticket)
 {
     return ticket->state == STATE(HELD) && ticket->in.held.downgrading;
 }
 
-/* Is it to be watched itself?  Not once it may have become a reader's.  It is
- * until that is asked for: it may run out while nobody can be asked. */
+/* Should the ticket watch itself?  Not while a DOWNGRADE may be carried out,
+ * because the ticket changes its form then.  Before that, while the session
+ * cannot be used, the watch stays: the ticket may expire meanwhile. */
 static bool watches_itself(const struct hf_core *core,
                            const struct hf_own_ticket *ticket)
 {
@@ -104,8 +112,8 @@ static void pump_ticket_watches(struct hf_core *core,
     if (ticket->state == STATE(QUEUED)) {
         if (queued->nearest_known)
             wanted[count++] = queued->nearest;
-        /* Any number of readers wait for one writer: all looking past it
-         * would be a herd for whoever releases ahead of it. */
+        /* Any number of readers may wait for one writer.  If each watched the
+         * ticket beyond it too, a release there would wake them all. */
         if (queued->second_known && kind != HF_TICKET_READ &&
             core->config.traits & HF_ENGINE_WATCHES_TWO)
             wanted[count++] = queued->second;
@@ -117,6 +125,7 @@ static void pump_ticket_watches(struct hf_core *core,
         ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_retry);
 }
 
+/* Start or stop the watch of the queue, as the state needs it. */
 static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_queue_watch *watch = ticket->queue_watch;
@@ -131,6 +140,8 @@ static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket)
         hf_queue_watch_stop(watch, &core->effects);
 }
 
+/* Request the DOWNGRADE, if it is due.  The text is the one that was written
+ * last. */
 static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_ticket_description *description = ticket->description;
@@ -162,7 +173,7 @@ static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
 }
 
 /* Invariant 4: an answer, an event or a tick only notes what is wanted, and
- * this asks for it as soon as it can be asked.  Each of them ends here. */
+ * this requests it as soon as that can be done.  Each of them ends here. */
 void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     ticket->pumped_ms = core->now_ms;
@@ -172,12 +183,15 @@ void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
     }
     pump_ticket_watches(core, ticket);
     pump_queue_watch(core, ticket);
-    pump_downgrade(core, ticket); /* when it is not watched any more */
+    pump_downgrade(core, ticket); /* after its own watch was taken back */
     pump_description(core, ticket);
     if (hf_session_usable(&core->session))
         hf_removal_pump(core, ticket);
 }
 
+/* A QUEUED ticket is listed, because the list may be out of date.  A HELD one
+ * is only marked as stale: it is listed when somebody else is about to rely on
+ * it. */
 void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     (void)core;
@@ -189,7 +203,7 @@ void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
     } else if (ticket->state == STATE(HELD)) {
         ticket->in.held.stale = true;
         ticket->list_at_ms = 0;
-        /* One that is under way may be from before the outage. */
+        /* A list that is under way may be from before the outage. */
         ticket->list_wanted |=
             ticket->request.busy && ticket->request.kind == HF_REQUEST_LIST;
     }
@@ -197,6 +211,8 @@ void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
         ticket->queue_watch->at_ms = 0;
 }
 
+/* A list that is under way is enough.  Another one would put off the decision
+ * for ever where reports are due faster than answers come. */
 void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     uint64_t every_ms = ticket->spec.report_every_ms;
@@ -206,8 +222,6 @@ void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
         !hf_session_usable(&core->session))
         return;
     ticket->in.queued.report_at_ms = hf_after_ms(core->now_ms, every_ms);
-    /* A list under way will do.  Asking for another would put off the
-     * decision for ever where reports are faster than answers. */
     ticket->list_wanted |= !ticket->request.busy;
 }
 
@@ -215,7 +229,7 @@ bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (!hf_own_ticket_held(ticket)->stale)
         return true;
-    if (!ticket->request.busy) /* a list under way will do */
+    if (!ticket->request.busy) /* a list under way is enough */
         ticket->list_wanted = true;
     if (hf_session_usable(&core->session))
         pump_list(core, ticket);
@@ -228,6 +242,7 @@ void hf_own_ticket_downgrade(struct hf_own_ticket *ticket)
         (struct hf_own_ticket_held){.downgrading = true};
 }
 
+/* The queue is listed again by a new queue watch. */
 void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
                              uint32_t limit)
 {
@@ -238,6 +253,7 @@ void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_queue_watch_stop(ticket->queue_watch, &core->effects);
 }
 
+/* The earliest of everything that a pump could request now or later. */
 uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
 {
     bool in_queue =
@@ -263,8 +279,9 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     return at_ms;
 }
 
-/* --------------------------------------------------------------- answers -- */
+/* -------------------------------------------------------------- answers -- */
 
+/* Set ${why} to the failure that ${event} reports. */
 static void error_of(struct hf_error *why, const struct hf_event *event)
 {
     hf_status status = event->as.answer.status;
@@ -273,12 +290,13 @@ static void error_of(struct hf_error *why, const struct hf_event *event)
                  event->as.answer.text);
 }
 
+/* Will no retry succeed? */
 static bool is_fatal(const struct hf_event *event)
 {
     return event->as.answer.failure == HF_FAILURE_FATAL;
 }
 
-/* End the wait as a fatal answer tells. */
+/* End the wait with the failure that ${event} reports. */
 static void end_wait(struct hf_core *core, struct hf_own_ticket *ticket,
                      const struct hf_event *event)
 {
@@ -288,6 +306,8 @@ static void end_wait(struct hf_core *core, struct hf_own_ticket *ticket,
     ticket->listener->refused(core, ticket, &why);
 }
 
+/* The answer to the ENQUEUE.  If the wait was given up meanwhile, remove the
+ * ticket. */
 static void enqueued(struct hf_core *core, struct hf_own_ticket *ticket,
                      const struct hf_snapshot *snapshot)
 {
@@ -297,6 +317,8 @@ static void enqueued(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_own_ticket_remove(core, ticket);
 }
 
+/* The ENQUEUE failed, for sure or perhaps.  In the latter case a LIST searches
+ * for the ticket: UNSURE. */
 static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_event *event)
 {
@@ -325,7 +347,9 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_own_ticket_move(core, ticket, STATE(UNSURE));
 }
 
-/* Looked for the ticket of an enqueue without an answer. */
+/* UNSURE: the list that searches for the ticket has come.  If it does not show
+ * the ticket, the ticket may still appear for one session timeout; in an engine
+ * without leases it was never created. */
 static void search_done(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_snapshot *snapshot)
 {
@@ -344,16 +368,17 @@ static const char evicted_text[] =
     "its ticket was taken out of the queue: somebody evicted it, or deleted it "
     "where the engine keeps it";
 
-/* HELD: is it there? */
+/* HELD: a list was requested to see whether the ticket is still there. */
 static void confirm(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_snapshot *snapshot)
 {
     if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
         ticket->in.held.stale = false;
-    else /* the ticket is removed as well, should the list be wrong */
+    else /* also remove the ticket, in case the list is wrong */
         ticket->listener->lost(core, ticket, true, evicted_text);
 }
 
+/* The answer to a LIST: its meaning depends on the state. */
 static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_snapshot *snapshot)
 {
@@ -368,8 +393,9 @@ static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
         confirm(core, ticket, snapshot);
 }
 
-/* It cannot be confirmed, so nobody may rely on it.  The next ticket says why.
- */
+/* HELD, and the list that should confirm the ticket failed for good, so nobody
+ * may rely on it.  If the failure lasts, the wait for the next ticket ends with
+ * it. */
 static void lose_unconfirmed(struct hf_core *core, struct hf_own_ticket *ticket,
                              const struct hf_event *event)
 {
@@ -380,6 +406,7 @@ static void lose_unconfirmed(struct hf_core *core, struct hf_own_ticket *ticket,
         text[0] != '\0' ? text : hf_status_text(event->as.answer.status));
 }
 
+/* The LIST failed: repeat it, or end the wait. */
 static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_event *event)
 {
@@ -402,14 +429,16 @@ static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     ticket->list_at_ms = hf_core_retry_at_ms(core, &ticket->list_retry);
 }
 
-/* Of several permits a part may have been taken and the rest be there: nobody
- * holds it any more, and it must not stay. */
+/* Can a part of the ticket be left when it is gone?  Somebody may have removed
+ * some of several permits.  Nobody holds those that are left, and they must not
+ * stay. */
 static bool may_leave_permits(const struct hf_own_ticket *ticket)
 {
     return ticket->spec.kind == HF_TICKET_LEASE && ticket->spec.weight > 1;
 }
 
-/* ${why} is "" if nothing is known but that the ticket is gone. */
+/* A watched ticket is gone: our own, or one that blocks ours.  ${why} is "" if
+ * no more than that is known. */
 static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
                  struct hf_request *request, const char *why)
 {
@@ -430,7 +459,9 @@ static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
     }
 }
 
-/* One who waits is asked as soon as there is something to let go. */
+/* Somebody asks for the release of our ticket.  The owner of a ticket that
+ * waits is asked when it is granted.  People see in the queue that it was
+ * asked. */
 static void revoked(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_request *request)
 {
@@ -445,6 +476,7 @@ static void revoked(struct hf_core *core, struct hf_own_ticket *ticket,
         ticket->listener->revoked(core, ticket);
 }
 
+/* A WATCH failed: repeat it, or end the wait. */
 static void watch_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                          const struct hf_event *event)
 {
@@ -457,6 +489,7 @@ static void watch_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         ticket->watch_at_ms = hf_core_retry_at_ms(core, &ticket->watch_retry);
 }
 
+/* A WATCH_QUEUE failed: repeat it, or end the wait. */
 static void queue_watch_failed(struct hf_core *core,
                                struct hf_own_ticket *ticket,
                                const struct hf_event *event)
@@ -470,7 +503,8 @@ static void queue_watch_failed(struct hf_core *core,
         watch->at_ms = hf_core_retry_at_ms(core, &watch->retry);
 }
 
-/* Nobody but people misses it: what may not be written is not written. */
+/* The DESCRIBE failed.  Only people read the text, so a failure that lasts has
+ * no consequence. */
 static void describe_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                             const struct hf_event *event)
 {
@@ -479,6 +513,7 @@ static void describe_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_core_retry_at_ms(core, &ticket->description->retry));
 }
 
+/* The answer to a REMOVE.  GONE if nothing can appear any more. */
 static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
                          bool found)
 {
@@ -487,8 +522,9 @@ static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_own_ticket_move(core, ticket, STATE(GONE));
 }
 
-/* A ticket that we may not take out of the queue stays until the session is
- * over, however long its owner waits: he is told now, and it is tried on. */
+/* A REMOVE failed and is repeated.  If the engine refuses it, the ticket stays
+ * until the session is over; this is reported, so that nobody waits for that
+ * long. */
 static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_event *event)
 {
@@ -501,7 +537,8 @@ static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         ticket->listener->not_removed(core, ticket, &why);
 }
 
-/* A STAMP was answered.  Whatever became of it is to be seen. */
+/* NEW_GENERATION was answered or has failed.  A list shows what became of it.
+ */
 static void generation_answered(struct hf_own_ticket *ticket,
                                 uint64_t list_at_ms)
 {
@@ -511,6 +548,7 @@ static void generation_answered(struct hf_own_ticket *ticket,
     ticket->list_at_ms = list_at_ms;
 }
 
+/* NEW_GENERATION failed: list again after a backoff, or end the wait. */
 static void generation_failed(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_event *event)
@@ -522,6 +560,7 @@ static void generation_failed(struct hf_core *core,
             ticket, hf_core_retry_at_ms(core, &ticket->generation_retry));
 }
 
+/* The ticket is a read ticket. */
 static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state != STATE(HELD)) /* lost or released meanwhile */
@@ -531,6 +570,8 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
     ticket->listener->downgraded(core, ticket, NULL);
 }
 
+/* The DOWNGRADE failed: repeat it; or the ticket is gone; or it stays a write
+ * ticket. */
 static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                              const struct hf_event *event)
 {
@@ -543,7 +584,7 @@ static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
         held->downgrade_at_ms =
             hf_core_retry_at_ms(core, &held->downgrade_retry);
     } else if (event->as.answer.status == HF_ELOST) {
-        /* The ticket is removed as well, should the engine be wrong. */
+        /* Also remove the ticket, in case the engine is wrong. */
         ticket->listener->lost(core, ticket, true, event->as.answer.text);
     } else { /* a writer still */
         held->downgrading = false;
@@ -553,6 +594,7 @@ static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     }
 }
 
+/* FAILED, by the kind of the request. */
 static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_event *event)
 {
@@ -592,7 +634,7 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
     }
 }
 
-/* An answer to .ask, which is free from then on. */
+/* The answer to .request has come: it can be used again. */
 static void take_answer(struct hf_own_ticket *ticket,
                         const struct hf_request *request)
 {
@@ -600,6 +642,7 @@ static void take_answer(struct hf_own_ticket *ticket,
     ticket->request.busy = false;
 }
 
+/* LISTED, for a LIST or a WATCH_QUEUE. */
 static void list_answered(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_event *event)
 {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/quote.h"
 
+/* Set ${path} to the option ${key}, or to "" without it. */
 static hf_status take_path(char path[HF_PEM_PATH_BYTES],
                            const struct hf_url *url, const char *key,
                            struct hf_error *error)

@@ -14,8 +14,8 @@ struct hf_pem_files {
     char key[HF_PEM_PATH_BYTES]; /* together with .cert, or neither */
 };
 
-/* Those of ${url}.  HF_EURL, naming the offending part; nobody has looked
- * whether they are there. */
+/* Set ${files} to those of ${url}.  HF_EURL, with a text that names the
+ * offending part.  Whether the files exist is not checked. */
 hf_status hf_pem_files_parse(struct hf_pem_files *files,
                              const struct hf_url *url, struct hf_error *error);
 

@@ -39,6 +39,7 @@ void hf_queue_watch_start(struct hf_queue_watch *watch,
     hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
 }
 
+/* There is no watch, and the request can be used again. */
 static void set_free(struct hf_queue_watch *watch)
 {
     watch->request.busy = false;
@@ -51,7 +52,7 @@ void hf_queue_watch_stop(struct hf_queue_watch *watch,
     if (watch->state == HF_QUEUE_WATCH_NONE ||
         watch->state == HF_QUEUE_WATCH_ENDING)
         return;
-    if (watch->effect.queued) { /* the engine has not heard of it */
+    if (watch->effect.queued) { /* the engine has not seen it */
         hf_effect_remove(effects, &watch->effect);
         set_free(watch);
         return;
@@ -64,7 +65,7 @@ void hf_queue_watch_stop(struct hf_queue_watch *watch,
 bool hf_queue_watch_listed(struct hf_queue_watch *watch)
 {
     if (watch->state != HF_QUEUE_WATCH_ASKED)
-        return false; /* the FORGET and this have crossed */
+        return false; /* it has crossed the UNWATCH */
     watch->state = HF_QUEUE_WATCH_WATCHING;
     watch->request.busy = false;
     watch->retry = (struct hf_retry_state){0};
@@ -75,7 +76,7 @@ void hf_queue_watch_ended(struct hf_queue_watch *watch,
                           struct hf_effect_queue *effects)
 {
     assert(watch->state != HF_QUEUE_WATCH_NONE);
-    hf_effect_remove(effects, &watch->effect); /* a FORGET it has crossed */
+    hf_effect_remove(effects, &watch->effect); /* an UNWATCH that it crossed */
     set_free(watch);
 }
 

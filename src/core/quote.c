@@ -7,11 +7,12 @@
 
 #include "core/utf8.h"
 
-/* Longest thing one character can become: \xNN for each of four bytes. */
+/* The longest form of one character: \xNN for each of four bytes. */
 #define LONGEST 16
-/* What may have to follow: the quote, "..." and the NUL. */
+/* Room for the closing quote, "..." and the NUL. */
 #define TAIL 5
 
+/* Write \xNN at ${to}, and return where that ends. */
 static char *put_hex(char *to, uint8_t byte)
 {
     static const char digits[] = "0123456789ABCDEF";

@@ -9,8 +9,8 @@ static uint64_t rotate_left(uint64_t x, int by)
     return x << by | x >> (64 - by);
 }
 
-/* splitmix64, by Sebastiano Vigna (public domain): spreads one number over a
- * whole state, none of which is then zero throughout. */
+/* splitmix64, by Sebastiano Vigna (public domain), spreads one number over the
+ * whole state, which is then never all zero. */
 void hf_random_seed(struct hf_random *random, uint64_t seed)
 {
     for (int i = 0; i < 4; i++) {

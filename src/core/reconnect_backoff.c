@@ -47,7 +47,7 @@ uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
         hf_retry_delay_ms(policy->pause_ms, policy->pause_max_ms, 0, random));
 }
 
-/* The pause before the next round; false to give up. */
+/* Set ${ms} to the pause before the next round; false if there is none. */
 static bool pause_ms(const struct hf_reconnect_backoff *backoff,
                      uint64_t elapsed_ms, struct hf_random *random,
                      uint64_t *ms)
@@ -64,7 +64,7 @@ static bool pause_ms(const struct hf_reconnect_backoff *backoff,
            backoff->retries < policy->retries;
 }
 
-/* A round is over. */
+/* A round has failed: when the next one begins. */
 static uint64_t next_round_ms(struct hf_reconnect_backoff *backoff,
                               uint64_t now_ms, struct hf_random *random)
 {
@@ -124,7 +124,7 @@ uint64_t hf_connect_timeout_ms(uint64_t session_ms, size_t servers,
     return hf_max_ms(share_ms, LEAST_TIMEOUT_MS);
 }
 
-/* FNV-1a.  Two texts with one cost a line of the log. */
+/* The FNV-1a hash.  Two texts with the same hash cost one line of the log. */
 static uint64_t fnv1a(const char *text)
 {
     uint64_t hash = 0xcbf29ce484222325;

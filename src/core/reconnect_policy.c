@@ -18,7 +18,7 @@ const struct hf_reconnect hf_reconnect_default = {
     .elapsed_ms = HF_FOREVER,
 };
 
-/* "3x" at ${*text}, which is stepped over; nothing if there is no 'x'. */
+/* Read "3x" at ${*text} and step over it; nothing if there is no 'x'. */
 static bool take_retries(char **text, uint32_t *retries)
 {
     char *x = strchr(*text, 'x');
@@ -45,7 +45,8 @@ static bool take_duration(const char *text, uint64_t *ms)
     return hf_duration_parse(text, ms) && *ms > 0;
 }
 
-/* What stands behind ${mark} in ${text}, which then ends before it; or NULL. */
+/* Cut ${text} at ${separator}, and return what is behind that; NULL: it is not
+ * there. */
 static const char *cut_at(char *text, const char *separator)
 {
     char *at = strstr(text, separator);
@@ -56,6 +57,7 @@ static const char *cut_at(char *text, const char *separator)
     return at + strlen(separator);
 }
 
+/* [Nx]PAUSE[..PAUSE][/TOTAL]; changes ${text}. */
 static bool parse_numbers(char *text, struct hf_reconnect *policy)
 {
     const char *total, *longest;
@@ -71,6 +73,7 @@ static bool parse_numbers(char *text, struct hf_reconnect *policy)
            (total == NULL || take_duration(total, &policy->elapsed_ms));
 }
 
+/* The words, or [Nx]PAUSE[..PAUSE][/TOTAL]. */
 static bool parse(const char *text, struct hf_reconnect *policy)
 {
     char copy[TEXT_BYTES];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy of reconnecting (struct hf_reconnect) as URLs say it:
+ * The policy of reconnecting (struct hf_reconnect), as URLs give it:
  *
- *     retry=forever          as without the option
- *     retry=never            one try
+ *     retry=forever          the default
+ *     retry=never            one attempt
  *     retry=once             one retry, after a second
  *     retry=[Nx]PAUSE[..PAUSE][/TOTAL]
  *
- * N retries at most, each after PAUSE or after pauses that double from one
- * PAUSE to the other, and none later than TOTAL after the first try failed.
+ * At most N retries, each after PAUSE, or after pauses that double from the
+ * first PAUSE to the second, and none later than TOTAL after the first attempt
+ * failed.
  */
 #ifndef HF_CORE_RECONNECT_POLICY_H
 #define HF_CORE_RECONNECT_POLICY_H
@@ -19,8 +20,8 @@
 
 #define HF_RECONNECT_OPTION "retry"
 
-/* Pauses of a second at most: a client that waits out a restart should not wait
- * much longer than the restart takes. */
+/* No pause is longer than a second, because a client that waits for a restart
+ * of its server should not wait much longer than the restart takes. */
 extern const struct hf_reconnect hf_reconnect_default;
 
 /* Set ${policy} to what ${url} says, else to ${given}, else (NULL) to the

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of the removals that wait, and the steps of one removal. */
 #include "core/removal.h"
 
 #include <assert.h>
@@ -9,16 +10,17 @@
 #include "core/own_ticket.h"
 #include "core/time_math.h"
 
-/* ------------------------------------------------- those that wait, by queue
- */
+/* -------------------------------------------- those that wait, by queue -- */
 
-/* Two tickets of one acquisition are in the order in which they were made. */
+/* The order of the tree.  Two tickets of one acquisition are in the order in
+ * which they were made. */
 struct removal_key {
     const char *queue;
-    uint64_t want;
+    uint64_t acquisition;
     uint64_t number;
 };
 
+/* The ticket that ${node} is part of; NULL for NULL. */
 static struct hf_own_ticket *of_node(const struct hf_tree_node *node)
 {
     size_t offset = offsetof(struct hf_own_ticket, removal.waiting);
@@ -39,6 +41,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
+/* By queue, then by acquisition, then by ticket. */
 static int compare(const void *key, const struct hf_tree_node *node)
 {
     const struct removal_key *a = key;
@@ -46,7 +49,7 @@ static int compare(const void *key, const struct hf_tree_node *node)
     int order = strcmp(a->queue, b.queue);
 
     if (order == 0)
-        order = compare_numbers(a->want, b.want);
+        order = compare_numbers(a->acquisition, b.acquisition);
     return order != 0 ? order : compare_numbers(a->number, b.number);
 }
 
@@ -55,6 +58,7 @@ void hf_removals_init(struct hf_removals *removals)
     *removals = (struct hf_removals){.waiting = {.compare = compare}};
 }
 
+/* Change the state; only WAITING ones are in the tree. */
 static void move(struct hf_core *core, struct hf_own_ticket *ticket,
                  enum hf_removal_state state)
 {
@@ -68,8 +72,7 @@ static void move(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_tree_add(&core->removals.waiting, &removal->waiting, &key);
 }
 
-/* --------------------------------------------------------------- one removal
- */
+/* ---------------------------------------------------------- one removal -- */
 
 void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
                       uint64_t appears_until_ms, bool now, uint32_t weight)
@@ -116,8 +119,8 @@ void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
     removal->request.busy = false;
     removal->retry = (struct hf_retry_state){0};
     removal->found = found;
-    /* What was found and taken out was all there could be: an enqueue takes
-     * effect once. */
+    /* A ticket that was found and removed does not come back, because an
+     * enqueue takes effect once. */
     move(core, ticket, over ? HF_REMOVAL_NONE : HF_REMOVAL_WAITING);
 }
 
@@ -155,8 +158,7 @@ uint64_t hf_removal_wake_at_ms(const struct hf_removal *removal)
     return HF_FOREVER;
 }
 
-/* --------------------------------------------------------------------- lists
- */
+/* ---------------------------------------------------------------- lists -- */
 
 struct hf_own_ticket *hf_removals_find(struct hf_core *core, const char *queue,
                                        const struct hf_snapshot *snapshot,

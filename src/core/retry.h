@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to try again after a failure that is worth it. */
+/* When to repeat a request after a failure: exponential backoff with jitter. */
 #ifndef HF_CORE_RETRY_H
 #define HF_CORE_RETRY_H
 
@@ -20,18 +20,18 @@ struct hf_retry_policy {
 };
 #define HF_RETRY_UNLIMITED UINT32_MAX
 
-/* Delay ${tries} of such a policy, drawn. */
+/* The delay number ${tries} (from 0) of such a policy, drawn at random. */
 uint64_t hf_retry_delay_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t tries,
                            struct hf_random *random);
 
-/* How far along a policy an operation is; all zero at the start. */
+/* How far along a policy a request is; all zero at the start. */
 struct hf_retry_state {
     uint32_t tries;
     uint64_t first_at_ms;
 };
 
-/* The instant of the next try after a failure at ${now_ms}, or HF_FOREVER to
- * give up.  Saturates. */
+/* The instant of the next try after a failure at ${now_ms}, or HF_FOREVER if
+ * the policy allows none. */
 uint64_t hf_retry_next(const struct hf_retry_policy *policy,
                        struct hf_retry_state *state, uint64_t now_ms,
                        struct hf_random *random);

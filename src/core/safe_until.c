@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sequentially consistent loads and stores, which is the default of C11. */
 #include "core/safe_until.h"
 
 void hf_safe_until_read_word(const struct hf_safe_until *word,

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Safe-until, for readers in any thread and in signal handlers: one word for
+ * Safe-until for readers in any thread and in signal handlers: one word for
  * each session, however many grants depend on it, and one flag for each grant
- * that a user has, which says whether the word is about that grant.
+ * of the user, which says whether the word is about that grant.
  *
- *   The reader loads the word first and the flag second.
- *   The core clears the flags of a session before it stores a value of another.
+ *     The reader loads the word first and the flag second.
+ *     The core clears the flags of a session before it stores a value of
+ * another.
  *
  * So a reader that has loaded a value of another session finds its flag
- * cleared, and one that finds the flag set has loaded a value of the session
- * that its grant belongs to.  In the other order of either, a reader that is
- * interrupted could take the value of a new session for one of a grant that is
- * lost. Nobody waits for anybody: there is no lock and no loop, because a
- * handler may have interrupted whoever it would wait for.
+ * cleared, and a reader that finds the flag set has loaded a value of the
+ * session of its grant.  If either order were reversed, a reader that is
+ * interrupted could take the value of a new session for that of a grant that is
+ * lost.  There is no lock and no loop, because a signal handler may have
+ * interrupted the thread that it would wait for.
  *
- * A flag is set once in the life of a grant, before anybody hears of the grant.
- * A handle whose grants follow one another has to see besides that the grant is
- * the same after the loads as before: a value loaded earlier may be one of the
- * session before.  See hf_election_safe_until_ms().
+ * A flag is set once in the life of a grant, before anybody knows of the
+ * grant.  A handle whose grants follow one another must also check that the
+ * grant is the same after the loads as before, because a value that was loaded
+ * earlier may be of an earlier session.  See hf_election_safe_until_ms().
+ * proof/safe_until.pml checks every order of the loads and stores.
  */
 #ifndef HF_CORE_SAFE_UNTIL_H
 #define HF_CORE_SAFE_UNTIL_H
@@ -26,8 +28,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Elsewhere the compiler takes a lock of its own around each access, and a
- * signal handler that interrupts its owner waits for ever. */
+/* Without such atomics the compiler takes a lock of its own around each access,
+ * and a signal handler that interrupts the owner of that lock waits for ever.
+ */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_BOOL_LOCK_FREE == 2,
                "holdfast needs 64-bit atomics that are lock-free, because "
                "signal handlers read them; build for a processor that has "
@@ -35,17 +38,17 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_BOOL_LOCK_FREE == 2,
 
 #define HF_CACHE_LINE_BYTES 64
 
-/* Where threads poll the word, nothing that others write is in its line. */
+/* The word, alone in its cache line, because threads poll it. */
 struct hf_safe_until {
     char pad_before[HF_CACHE_LINE_BYTES];
-    _Atomic uint64_t ms; /* 0: nothing is promised; HF_FOREVER: no lease */
-    /* Grants outlast it.  Of all sessions of a client, so that it does not
-     * matter when it is loaded. */
+    _Atomic uint64_t ms; /* 0: nothing is proven; HF_FOREVER: no lease */
+    /* Grants outlast safe-until.  The same for all sessions of a client, so it
+     * does not matter when it is loaded. */
     _Atomic bool lazy;
     char pad_after[HF_CACHE_LINE_BYTES - 2 * sizeof(uint64_t)];
 };
 
-/* A reading in its two steps. */
+/* A reading in two steps, for tests. */
 struct hf_safe_until_reading {
     uint64_t ms;
     bool valid;
@@ -60,11 +63,11 @@ uint64_t hf_safe_until_read_flag(const struct hf_safe_until *word,
                                  const _Atomic bool *valid,
                                  struct hf_safe_until_reading *reading);
 
-/* Both.  Any thread; async-signal-safe. */
+/* Both steps.  Any thread; async-signal-safe. */
 uint64_t hf_safe_until_read(const struct hf_safe_until *word,
                             const _Atomic bool *valid);
 
-/* All readers see ${ms} from now on.  Async-signal-safe. */
+/* Have all readers see ${ms} from now on.  Async-signal-safe. */
 void hf_safe_until_store(struct hf_safe_until *word, uint64_t ms);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Heaps of entries, and a list of those that were touched. */
 #include "core/schedule.h"
 
 #include <assert.h>
@@ -7,6 +8,7 @@
 #include "core/core_state.h"
 #include "core/time_math.h"
 
+/* Take ${entry} out of the list of touched ones. */
 static void remove_touched(struct hf_core *core,
                            struct hf_schedule_entry *entry)
 {
@@ -21,8 +23,7 @@ static void remove_touched(struct hf_core *core,
         entry->next_touched->previous_touched = entry->previous_touched;
 }
 
-/* ---------------------------------------------------------------- entries --
- */
+/* -------------------------------------------------------------- entries -- */
 
 void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry,
                        const struct hf_schedule_ops *ops)
@@ -33,6 +34,8 @@ void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry,
     hf_schedule_touch(core, entry);
 }
 
+/* Have ${heap} contain ${node} with ${key}, or not contain it if that is
+ * HF_FOREVER. */
 static void set_heap_node(struct hf_heap *heap, struct hf_heap_node *node,
                           uint64_t key, uint64_t number)
 {
@@ -43,6 +46,8 @@ static void set_heap_node(struct hf_heap *heap, struct hf_heap_node *node,
         hf_heap_add(heap, node, key, number);
 }
 
+/* Bring the heaps, and the number of entries that need a proof, in line with
+ * ${keys}. */
 static void set_keys(struct hf_core *core, struct hf_schedule_entry *entry,
                      const struct hf_schedule_keys *keys)
 {
@@ -70,8 +75,8 @@ void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry)
     entry->number = 0;
 }
 
-/* Invariant 15: only touched entries are computed anew, so that an event costs
- * nothing for all that it does not concern. */
+/* Invariant 15: only touched entries are computed anew, so an event costs
+ * nothing for objects that it does not concern. */
 void hf_schedule_touch(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_schedule_entry *first = core->schedule.touched;
@@ -99,9 +104,9 @@ void hf_schedule_update(struct hf_core *core)
     }
 }
 
-/* ------------------------------------------------------------------ clock --
- */
+/* ---------------------------------------------------------------- clock -- */
 
+/* The least key of ${heap}. */
 static uint64_t first_key(const struct hf_heap *heap)
 {
     return heap->first != NULL ? heap->first->key : HF_FOREVER;
@@ -138,7 +143,8 @@ static struct hf_schedule_entry *of_proof(struct hf_heap_node *node)
     return (struct hf_schedule_entry *)(void *)at;
 }
 
-/* The node of the limit stands for the entry among what is due. */
+/* Move ${entry} to the heap of what is due in this tick.  Its node for the
+ * deadline stands for it there. */
 static void collect_due(struct hf_core *core, struct hf_schedule_entry *entry)
 {
     struct hf_schedule *schedule = &core->schedule;
@@ -150,8 +156,9 @@ static void collect_due(struct hf_core *core, struct hf_schedule_entry *entry)
     hf_heap_add(&schedule->due, &entry->deadline, 0, entry->number);
 }
 
-/* All that is due is taken out before anything is done about it: where one can
- * go on only after another, it would come first again and again. */
+/* All that is due is taken out before any of it is worked off.  Otherwise an
+ * entry that can go on only after another one would come first again and again.
+ */
 void hf_schedule_tick(struct hf_core *core)
 {
     struct hf_schedule *schedule = &core->schedule;
@@ -186,8 +193,7 @@ void hf_schedule_proven(struct hf_core *core)
     }
 }
 
-/* ------------------------------------------------------------- invariants --
- */
+/* ----------------------------------------------------------- invariants -- */
 
 static void check_node(const struct hf_heap *heap,
                        const struct hf_heap_node *node, uint64_t key,

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When something is due of what the core has: of acquisitions, waiters of
- * cohorts and operations, each with one entry.
+ * When something is due, and for which acquisition, waiter or operation.  Each
+ * of these has one entry.
  *
- *   limits     when a wait has to end, or its end to be told, whatever comes
- *   requests   when a request is due; looked at only while the session can be
- *              used, so nothing changes here when that stops or begins
- *   proofs     what waits for a proof of the session only
+ *     deadlines  when a wait has to end, or its end to be reported
+ *     requests   when a request is due; used only while the session is usable,
+ * so that nothing changes here when that begins or stops proofs     entries
+ * that wait only for a proof of the session
  *
  * An instant is kept in these heaps and nowhere else, and one function computes
- * it from the object.  Each function that changes an object touches its entry;
- * touched entries are computed anew before anything here is read.
+ * it from the object.  Each function that changes an object touches its entry,
+ * and touched entries are computed anew before anything is read here.
  * hf_core_check() computes all of them and compares.
  *
- * Entries that are due at one instant are worked off in the order of the WANTs,
- * so that the shape of a heap decides nothing.  Safe-until and the next proof
- * are the session's, and not in here.
+ * Entries that are due at the same instant are worked off in the order of their
+ * ACQUIREs, so that the shape of a heap decides nothing.  Safe-until and the
+ * next proof are in the session.
+ *
+ * All instants are CLOCK_BOOTTIME in ms; HF_FOREVER: never.
  */
 #ifndef HF_CORE_SCHEDULE_H
 #define HF_CORE_SCHEDULE_H
@@ -29,71 +31,76 @@
 struct hf_core;
 struct hf_schedule_entry;
 
-/* What follows from the state of an object. */
+/* The keys of an object, computed from its state. */
 struct hf_schedule_keys {
-    uint64_t deadline_ms; /* HF_FOREVER: none */
-    uint64_t request_ms;  /* the same */
+    uint64_t deadline_ms; /* when it is due even without a session */
+    uint64_t request_ms;  /* when it is due while the session is usable */
     bool waits_for_proof; /* and for nothing else */
-    bool needs_proof;     /* its grant, or the one to come, needs safe-until */
+    bool needs_proof;     /* its grant, or the one that may come, needs
+                             safe-until */
 };
 
-/* What a kind of object does. */
+/* The functions for a kind of object. */
 struct hf_schedule_ops {
+    /* Compute the keys. */
     struct hf_schedule_keys (*keys)(const struct hf_core *core,
                                     const struct hf_schedule_entry *entry);
+    /* It is due. */
     void (*tick)(struct hf_core *core, struct hf_schedule_entry *entry);
-    /* NULL if it never waits for a proof. */
+    /* Safe-until has moved.  NULL: it never waits for a proof. */
     void (*proven)(struct hf_core *core, struct hf_schedule_entry *entry);
 };
 
-/* Zeroed before its object is wanted. */
+/* The part of an object.  Zeroed before the object is started. */
 struct hf_schedule_entry {
     const struct hf_schedule_ops *ops;
-    uint64_t number; /* of its WANT; 0: not entered */
+    uint64_t number; /* of its ACQUIRE; 0: not entered */
     struct hf_heap_node deadline;
     struct hf_heap_node request;
     struct hf_heap_node proof;
-    bool needs_proof; /* as .keys said last */
+    bool needs_proof; /* as last computed */
     bool touched;     /* in the list of these */
     struct hf_schedule_entry *next_touched;
     struct hf_schedule_entry *previous_touched;
 };
 
+/* The part of the core. */
 struct hf_schedule {
     struct hf_heap deadlines;
     struct hf_heap requests;
     struct hf_heap proofs;
-    struct hf_heap due; /* within a tick: what it has found due, by number */
-    size_t needs_proof; /* so many entries */
+    struct hf_heap due; /* within a tick: the entries that are due, by number */
+    size_t needs_proof; /* the number of entries that do */
     uint64_t entries;   /* the number of the last one */
     struct hf_schedule_entry *touched;
 };
 
-/* The object of ${entry} is wanted. */
+/* The object of ${entry} was started. */
 void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry,
                        const struct hf_schedule_ops *ops);
 
-/* Nothing of it can be due any more. */
+/* Nothing of the object can be due any more. */
 void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry);
 
-/* The object has changed, or what it depends on.  Nothing if it has not been
- * entered. */
+/* The object, or something that it depends on, has changed.  Nothing if it was
+ * not entered. */
 void hf_schedule_touch(struct hf_core *core, struct hf_schedule_entry *entry);
 
-/* Compute anew what was touched. */
+/* Compute the touched entries anew. */
 void hf_schedule_update(struct hf_core *core);
 
-/* Below: nothing is touched. */
+/* For the following functions hf_schedule_update() was called. */
 
 /* When a tick is wanted. */
 uint64_t hf_schedule_wake_at_ms(const struct hf_core *core);
 
-/* Tick all that is due by now. */
+/* Tick every entry that is due now. */
 void hf_schedule_tick(struct hf_core *core);
 
-/* Tell all that waits for a proof that there is one. */
+/* Safe-until has moved: call .proven of every entry that waits for a proof. */
 void hf_schedule_proven(struct hf_core *core);
 
+/* Assert that the heaps have the keys of ${entry}. */
 void hf_schedule_check_entry(const struct hf_core *core,
                              const struct hf_schedule_entry *entry);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The states of the session, and the arithmetic of safe-until and of the
+ * proofs. */
 #include "core/session.h"
 
 #include <assert.h>
@@ -10,6 +12,7 @@
 
 #define TO(state) (1u << HF_STATE_##state)
 
+/* The legal moves. */
 static const struct hf_state_machine_state states[] = {
     [HF_STATE_CONNECTING] = {"CONNECTING", TO(CONNECTED) | TO(CLOSED)},
     [HF_STATE_CONNECTED] = {"CONNECTED", TO(SUSPENDED) | TO(LOST) | TO(CLOSED)},
@@ -21,7 +24,7 @@ static const struct hf_state_machine_state states[] = {
 static const struct hf_state_machine table = {"session", states,
                                               sizeof states / sizeof states[0]};
 
-/* A proof every quarter of the lease: two may fail before a grant is in
+/* A proof every quarter of the lease, so that two may fail before a grant is in
  * danger.  After a failure a sixteenth. */
 #define PROOFS_PER_TIMEOUT 4
 #define PROOFS_PER_TIMEOUT_AFTER_FAILURE 16
@@ -31,6 +34,7 @@ const char *hf_state_name(enum hf_state state)
     return (unsigned)state < table.count ? states[state].name : "?";
 }
 
+/* Connect a request with its effect. */
 static void init_request(struct hf_request *request, struct hf_effect *effect,
                          enum hf_request_kind kind)
 {
@@ -39,6 +43,7 @@ static void init_request(struct hf_request *request, struct hf_effect *effect,
     effect->request = request;
 }
 
+/* No resume limits safe-until. */
 static void clear_resume(struct hf_session *session)
 {
     session->resume_sent_ms = HF_FOREVER;
@@ -85,7 +90,7 @@ bool hf_session_is_lazy(const struct hf_session *session)
     return atomic_load(&session->published.lazy);
 }
 
-/* A resume of a lazy session may have been accepted by a leader that was
+/* The resume of a lazy session may have been accepted by a leader that was
  * deposed and has not noticed: only a proof shows that it was not. */
 uint64_t hf_session_grants_end_at_ms(const struct hf_session *session)
 {
@@ -98,8 +103,8 @@ bool hf_session_grants_end_when_suspended(const struct hf_session *session)
     return session->loss_at == HF_LOSS_AT_SUSPENDED;
 }
 
-/* Move and tell.  A state that was not taken yet is superseded, unless it is
- * LOST. */
+/* Change the state and report it.  A report that was not carried out yet is
+ * replaced, unless it is LOST. */
 static void move(struct hf_session *session, enum hf_state state)
 {
     struct hf_effect *effect =
@@ -114,7 +119,7 @@ static void move(struct hf_session *session, enum hf_state state)
     hf_effect_add(session->effects, effect, HF_EFFECT_STATE);
 }
 
-/* A PROVE or END that the engine has not heard of yet is taken out again. */
+/* Take back a PROVE that the engine has not seen, and plan none. */
 static void cancel_proof(struct hf_session *session)
 {
     session->prove_at_ms = HF_FOREVER;
@@ -125,6 +130,8 @@ static void cancel_proof(struct hf_session *session)
     }
 }
 
+/* Until when a lease of ${timeout_ms} lasts that began at ${anchor_ms}, less
+ * the margin for clocks that run at different rates. */
 static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
 {
     return hf_before_ms(hf_after_ms(anchor_ms, timeout_ms),
@@ -136,12 +143,14 @@ bool hf_session_refused(const struct hf_session *session)
     return !session->ever_connected && session->connection_error_final;
 }
 
+/* The name of the engine for a text. */
 static const char *engine_name_text(const char *engine_name)
 {
     return engine_name != NULL && engine_name[0] != '\0' ? engine_name
                                                          : "the engine";
 }
 
+/* The status of an error without a first connection. */
 static hf_status unreachable_status(const struct hf_session *session)
 {
     return session->connection_error_status != HF_OK
@@ -149,6 +158,7 @@ static hf_status unreachable_status(const struct hf_session *session)
                : HF_EUNREACHABLE;
 }
 
+/* Set ${why} to the error of a connection that all servers refuse. */
 static void explain_refused(const struct hf_session *session,
                             const char *engine_name, struct hf_error *why)
 {
@@ -230,8 +240,8 @@ void hf_session_connection_error(struct hf_session *session, hf_status status,
     session->connection_error[bytes] = '\0';
 }
 
-/* The server counts ${timeout_ms} anew from some instant behind the sending of
- * the resume.  That may be less than what was left before. */
+/* A resume was sent: the server counts ${timeout_ms} anew from some instant
+ * behind the sending.  That may be less than what was left before. */
 static void cap_safe_until(struct hf_session *session, uint64_t timeout_ms)
 {
     uint64_t cap_ms = lease_end_ms(session->resume_sent_ms, timeout_ms);
@@ -240,7 +250,8 @@ static void cap_safe_until(struct hf_session *session, uint64_t timeout_ms)
     session->safe_until_ms = hf_min_ms(session->safe_until_ms, cap_ms);
 }
 
-/* What was sent behind a resume, and is proven, was heard of behind it, too. */
+/* Something that was sent after a resume, and is proven, shows what the resume
+ * left open: the cap ends. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 {
     uint64_t end_ms = lease_end_ms(anchor_ms, session->timeout_ms);
@@ -314,6 +325,7 @@ void hf_session_closed(struct hf_session *session)
     move(session, HF_STATE_CLOSED);
 }
 
+/* Hand ${request} to the engine. */
 static void send_request(struct hf_session *session, struct hf_request *request)
 {
     assert(!request->busy);
@@ -343,6 +355,7 @@ void hf_session_want_proof_unless_lazy(struct hf_session *session,
         hf_session_want_proof(session, now_ms);
 }
 
+/* Answer the CHECK. */
 static void notify_proven(struct hf_session *session)
 {
     session->check_pending = false;
@@ -373,11 +386,11 @@ void hf_session_proof_answered(struct hf_session *session, bool proven,
     uint64_t left_ms = hf_before_ms(session->safe_until_ms, now_ms);
 
     session->prove.busy = false;
-    /* After a pause an engine may need two for the first, and somebody may be
-     * waiting for it; a third is not at once. */
+    /* After a pause the first proof of an engine may not be enough, and
+     * somebody may wait for the second.  A third one is not sent at once. */
     session->prove_again = proven && !suffices && !session->prove_again;
-    /* Of a session that was idle the first proof may leave little more than a
-     * quarter, for the next one to be sent and answered in. */
+    /* The first proof of a session that was idle may leave little more than a
+     * quarter of the lease, in which the next one is to be answered. */
     if (suffices)
         session->proof_due_ms =
             hf_min_ms(session->proof_due_ms,

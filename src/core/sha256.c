@@ -5,7 +5,7 @@
 
 #define BLOCK_BYTES 64
 
-/* FIPS 180-4, 4.2.2: the first 32 bits of the fractional children of the cube
+/* FIPS 180-4, 4.2.2: the first 32 bits of the fractional parts of the cube
  * roots of the first 64 primes. */
 static const uint32_t k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
@@ -37,7 +37,7 @@ static void store(uint8_t *to, uint32_t x)
         to[i] = (uint8_t)(x >> (24 - 8 * i));
 }
 
-/* 6.2.2 step 1. */
+/* FIPS 180-4, 6.2.2 step 1: the message schedule. */
 static void schedule(uint32_t w[64], const uint8_t *block)
 {
     for (size_t t = 0; t < 16; t++)
@@ -51,7 +51,7 @@ static void schedule(uint32_t w[64], const uint8_t *block)
     }
 }
 
-/* 6.2.2 steps 2 to 4; ${v} is a to h in this order. */
+/* FIPS 180-4, 6.2.2 steps 2 to 4; ${v} is a to h in this order. */
 static void compress(uint32_t h[8], const uint8_t *block)
 {
     uint32_t w[64];
@@ -74,8 +74,8 @@ static void compress(uint32_t h[8], const uint8_t *block)
         h[i] += v[i];
 }
 
-/* What is left of the message, a one bit, zeros, and the length in bits: one
- * block or two. */
+/* Hash the last block or two: what is left of the message, a one bit, zeros,
+ * and the length in bits. */
 static void finish(uint32_t h[8], const uint8_t *rest, size_t bytes,
                    uint64_t total)
 {

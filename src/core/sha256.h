@@ -9,9 +9,10 @@
 #define HF_SHA256_BYTES 32
 #define HF_SHA256_TEXT_BYTES 65 /* hex digits and the NUL */
 
+/* Set ${digest} to the digest of the ${bytes} of ${data}. */
 void hf_sha256(const void *data, size_t bytes, uint8_t digest[HF_SHA256_BYTES]);
 
-/* The digest in lower-case hex. */
+/* Set ${text} to the digest in lower-case hex. */
 void hf_sha256_text(const void *data, size_t bytes,
                     char text[HF_SHA256_TEXT_BYTES]);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A text that is kept at its length.  Many objects are told the same: all waits
- * that end with their session, all that wait behind one ticket.  A text equal
- * to the one that was kept last is that one, with another reference.
+ * A text of any length with a reference count.  Many objects get the same text:
+ * all waits that end with their session, all that wait behind one ticket.  A
+ * text equal to the one that was made last is that one, with another reference.
  *
- * All with the lock of whatever has the struct hf_shared_texts.
+ * All functions are called with the lock of whatever contains the struct
+ * hf_shared_texts.
  */
 #ifndef HF_CORE_SHARED_TEXT_H
 #define HF_CORE_SHARED_TEXT_H
@@ -17,21 +18,22 @@ struct hf_shared_text {
     char text[];
 };
 
-/* Zeroed: none was kept. */
+/* Where texts are shared.  Zeroed: there is none yet. */
 struct hf_shared_texts {
-    struct hf_shared_text *last; /* no reference; NULL when that is gone */
+    struct hf_shared_text *last; /* the one that was made last, without a
+                                    reference; NULL when it was freed */
 };
 
-/* "" if ${text} is NULL. */
+/* The characters of ${text}; "" if it is NULL. */
 const char *hf_shared_text_get(const struct hf_shared_text *text);
 
-/* Have ${*kept}, which is NULL or was set by these, be a text that reads
- * ${words}, which may be those of ${*kept}.  False, and then it is NULL, for
- * lack of memory. */
+/* Set ${*slot}, which is NULL or was set by these functions, to a text that
+ * reads ${string}; ${string} may be that of ${*slot}.  If there is no memory,
+ * ${*slot} is NULL and the function returns false. */
 bool hf_shared_text_set(struct hf_shared_texts *pool,
                         struct hf_shared_text **slot, const char *string);
 
-/* Have ${*kept} be NULL. */
+/* Set ${*slot} to NULL, and free the text with its last reference. */
 void hf_shared_text_clear(struct hf_shared_texts *pool,
                           struct hf_shared_text **slot);
 

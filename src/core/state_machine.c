@@ -10,8 +10,8 @@ static const char *state_name(const struct hf_state_machine *machine,
     return state < machine->count ? machine->states[state].name : "?";
 }
 
-/* Not assert(): a core that has lost its way must not go on handing out
- * locks, in whatever build. */
+/* Not assert(): a core in a wrong state must not go on granting locks, in any
+ * build. */
 static void refuse(const struct hf_state_machine *machine, unsigned from,
                    unsigned to)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A state machine is a table: each state with its name and its legal
- * successors.  One function moves, and checks the move.
- */
+/* A state machine as a table: each state with its name and its legal
+ * successors.  One function changes states, and checks each change. */
 #ifndef HF_CORE_STATE_MACHINE_H
 #define HF_CORE_STATE_MACHINE_H
 
@@ -19,8 +17,8 @@ struct hf_state_machine {
     unsigned count;
 };
 
-/* Set ${state} to ${to}; a move that is not in the table is our own mistake
- * and ends the program in every build. */
+/* Set ${state} to ${to}.  A change that is not in the table is our own mistake,
+ * and aborts the program in every build. */
 void hf_state_machine_move(const struct hf_state_machine *machine,
                            unsigned *state, unsigned to);
 

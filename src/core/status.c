@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of statuses, looked up.  Everything here is constant data and
- * safe in a signal handler. */
+/* The table of statuses, HF_STATUS_TABLE, as an array.  Everything here is
+ * constant data, so the functions are safe in a signal handler. */
 #include <stddef.h>
 
 #include <holdfast/holdfast.h>
@@ -23,6 +23,7 @@ static const struct status_row rows[] = {
 static const struct status_row unknown = {"HF_?", "unknown status",
                                           HF_CLASS_BUG, HF_RETRY_NEVER};
 
+/* The row of ${status}, or that of an unknown status. */
 static const struct status_row *find(hf_status status)
 {
     /* Through int: the enum may be unsigned, and callers pass any number. */

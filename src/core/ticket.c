@@ -5,7 +5,7 @@
 
 #include "core/utf8.h"
 
-/* A hyphen stands before these bytes of an id. */
+/* Is there a hyphen before this byte of an id, as text? */
 static bool hyphen_before(size_t byte)
 {
     return byte == 4 || byte == 6 || byte == 8 || byte == 10;
@@ -77,8 +77,7 @@ bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)
     return true;
 }
 
-/* ------------------------------------------------------------------- roles --
- */
+/* ---------------------------------------------------------------- roles -- */
 
 #define ROLE_BYTES 4
 
@@ -112,8 +111,7 @@ enum hf_ticket_role hf_ticket_id_role(const struct hf_ticket_id *id)
     return HF_ROLE_UNKNOWN;
 }
 
-/* ----------------------------------------------------------------- others --
- */
+/* ----------------------------------------------- payloads and snapshots -- */
 
 void hf_payload_copy(char to[HF_PAYLOAD_BYTES], const char *payload)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ticket is one contender's place in a queue. */
+/* A ticket: the entry of one contender in a queue; and a snapshot, a queue as
+ * it stood at one moment. */
 #ifndef HF_CORE_TICKET_H
 #define HF_CORE_TICKET_H
 
@@ -12,75 +13,81 @@
 #define HF_TICKET_ID_BYTES 16
 #define HF_TICKET_ID_TEXT_BYTES 37 /* 8-4-4-4-12 hex digits and the NUL */
 
-/* What its owner says of itself: no NUL, at most so many bytes with it. */
+/* The size of a payload, the text of the owner about itself for people: no NUL,
+ * at most this many bytes with the NUL at the end. */
 #define HF_PAYLOAD_BYTES 1024
 
-/* Made by the client, fresh for every attempt to enqueue: a version 4 UUID, or
+/* Made by the client, new for every attempt to enqueue: a UUID of version 4, or
  * one of version 8 that says the role of its ticket.  Never derived from a
- * session, or two contenders of one session would be taken for each other. */
+ * session, because then two contenders of one session would be taken for each
+ * other. */
 struct hf_ticket_id {
     uint8_t bytes[HF_TICKET_ID_BYTES];
 };
 
+/* The kinds of tickets.  The numbers are part of the wire formats. */
 enum hf_ticket_kind {
     HF_TICKET_MUTEX = 1,
     HF_TICKET_READ = 2,
     HF_TICKET_WRITE = 3,
     HF_TICKET_LEASE = 4,    /* permits of a semaphore, in its second queue */
     HF_TICKET_ELECTION = 5, /* a mutex among its own, whose holder leads */
-    /* Seen only, never asked for: a mutex, a write ticket or an election's, and
-     * its name does not say which.  So kazoo names them all, and so do we where
-     * we name as kazoo does. */
+    /* Only seen, never enqueued: a mutex, a write ticket or an election's,
+     * whose name does not say which.  kazoo names all of them so, and so does
+     * the engine in kazoo's layout. */
     HF_TICKET_EXCLUSIVE = 6,
-    /* A mark: it belongs to nobody and stays until it is taken away; at most
-     * one of a kind is in a queue.  This one is a barrier that is up. */
+    /* A flag: it belongs to nobody and stays until it is cleared; a queue has
+     * at most one of each kind.  This one says that a barrier is set. */
     HF_TICKET_BARRIER = 7,
-    /* Whoever is at a double barrier; nobody is ahead of anybody. */
+    /* A participant of a double barrier; nobody is ahead of anybody. */
     HF_TICKET_PARTICIPANT = 8,
-    /* A mark: so many were there when it was made.  See double_barrier_rule.h.
-     */
+    /* A flag: enough participants were there when it was set.  See
+     * double_barrier_rule.h. */
     HF_TICKET_READY = 9
 };
-/* Of those that stand in line. */
+
+/* The last of the kinds that stand in the queue of a lock. */
 #define HF_TICKET_QUEUED_LAST HF_TICKET_ELECTION
 
-/* A semaphore called NAME is two queues: the entry mutex NAME/locks, whose head
- * alone may add leases, and the leases in NAME/leases.  A lock may be called so
- * too. */
+/* A semaphore called NAME has two queues: NAME/locks for the entry mutex, whose
+ * first ticket alone may add leases, and NAME/leases for the leases.  A lock
+ * may have one of these names too. */
 #define HF_QUEUE_LOCKS "/locks"
 #define HF_QUEUE_LEASES "/leases"
 
-/* What a mutex ticket in a queue called NAME/locks is for.  Two whose roles are
- * known and differ do not wait for each other: the later one is refused.  The
- * ids of other programs' tickets do not say it, and these go with both. */
+/* The role of a mutex ticket in a queue called NAME/locks.  Two tickets whose
+ * roles are known and differ do not wait for each other: the later one is
+ * refused.  The ids of other programs' tickets do not say it; these may be
+ * either. */
 enum hf_ticket_role {
     HF_ROLE_UNKNOWN,
     HF_ROLE_ENTRY, /* of the semaphore NAME */
     HF_ROLE_LOCK,  /* of the lock NAME/locks */
 };
 
-/* Permits that one ticket may stand for. */
+/* The most permits of one ticket. */
 #define HF_WEIGHT_MAX 64
 
-/* A double barrier waits for so many participants at most. */
+/* The most participants of a double barrier. */
 #define HF_PARTICIPANTS_MAX 128
 
+/* A ticket as an engine shows it. */
 struct hf_ticket {
     struct hf_ticket_id id;
-    uint64_t sequence; /* its place, as the engine numbers the queue */
+    uint64_t sequence; /* its position, as the engine numbers the queue */
     uint64_t token;    /* fencing token; also decides between equal sequences */
     enum hf_ticket_kind kind;
     uint32_t weight;     /* permits; 1 unless it is a LEASE */
     const char *payload; /* never NULL; lives as long as the snapshot */
-    /* In a snapshot of a whole LIST, for people only. */
+    /* In the snapshot of a detailed LIST, for people only. */
     const char *dialect; /* of its name: static */
-    /* Milliseconds since 1970 in UTC when it was made, by the clock of whoever
-     * noted that; 0: nobody did.  Never for anything but showing it. */
+    /* When it was made, in milliseconds since 1970 in UTC, by the clock of the
+     * client or server that noted it; 0: not known.  Only to be shown. */
     uint64_t created_utc_ms;
 };
 
 /* A queue as it stood at one moment, sorted by hf_ticket_compare(), or the part
- * of it that hf_admission_trim() leaves.  Memory of the engine, valid until the
+ * of it that hf_admission_trim() keeps.  Memory of the engine, valid until the
  * call that brought it returns. */
 struct hf_snapshot {
     const struct hf_ticket *tickets;
@@ -90,9 +97,10 @@ struct hf_snapshot {
                  people: some may have gone, and an engine may end its count */
 };
 
-/* A fresh version 4 UUID. */
+/* A new UUID of version 4. */
 struct hf_ticket_id hf_ticket_id_random(struct hf_random *random);
 
+/* Are the two ids the same? */
 bool hf_ticket_id_equal(const struct hf_ticket_id *a,
                         const struct hf_ticket_id *b);
 
@@ -107,9 +115,11 @@ bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text,
 /* May a ticket in ${queue} be that of an entry mutex? */
 bool hf_queue_has_roles(const char *queue);
 
-/* Have ${id} say the role, which is known: a UUID of version 8 (RFC 9562) whose
- * first four bytes are a word. */
+/* Have ${id} say the role, which must be known: a UUID of version 8 (RFC 9562)
+ * whose first four bytes are a word. */
 void hf_ticket_id_set_role(struct hf_ticket_id *id, enum hf_ticket_role role);
+
+/* The role that ${id} says. */
 enum hf_ticket_role hf_ticket_id_role(const struct hf_ticket_id *id);
 
 /* Copy ${payload} to ${to}, cut between characters if it does not fit. */
@@ -118,7 +128,7 @@ void hf_payload_copy(char to[HF_PAYLOAD_BYTES], const char *payload);
 /* Queue order: by sequence, then by token.  For qsort(). */
 int hf_ticket_compare(const void *a, const void *b);
 
-/* The place of the ticket called ${id}, or ${snapshot}->count. */
+/* The index of the ticket with the id ${id}, or ${snapshot}->count. */
 size_t hf_snapshot_find(const struct hf_snapshot *snapshot,
                         const struct hf_ticket_id *id);
 

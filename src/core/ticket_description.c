@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/own_ticket.h"
 
+/* Allocate one for ${ticket}; NULL if there is no memory. */
 static struct hf_ticket_description *
 new_description(struct hf_own_ticket *ticket)
 {
@@ -31,7 +32,7 @@ void hf_ticket_description_want(struct hf_own_ticket *ticket)
     if (description == NULL)
         description = ticket->description = new_description(ticket);
     if (description == NULL)
-        return; /* nobody but people misses it */
+        return; /* only people read it */
     description->pending = true;
     description->retrying = false;
     description->at_ms = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of a ticket of ours, written once more because its owner has heard a
- * request to release it: for people, who read in the queue that he was asked.
- * In ZooKeeper such a request overwrites the text, so that without this the
- * queue does not say who the owner is.
+ * The text of a ticket of ours, written again because somebody has asked for
+ * its release (DESCRIBE).  It is for people, who then see in the queue that the
+ * owner was asked.  In ZooKeeper such a request overwrites the text, so that
+ * otherwise the queue would not say who the owner is.
  *
- * Nothing waits for it but the next change of the same ticket's form, a
- * downgrade.  At most one is under way for a ticket, so requests that come
- * close together may be shown as one.
+ * Only a downgrade waits for it, because both change the ticket.  At most one
+ * is under way for a ticket, so requests that come close together may be shown
+ * as one.
  */
 #ifndef HF_CORE_TICKET_DESCRIPTION_H
 #define HF_CORE_TICKET_DESCRIPTION_H
@@ -22,48 +22,50 @@
 
 struct hf_own_ticket;
 
-/* Allocated by the first request to release, because few are ever asked, and
- * freed with the ticket.  A pointer to one may be NULL: there was no such
+/* Allocated by the first request to release, because few tickets ever get one,
+ * and freed with the ticket.  A pointer to one may be NULL: there was no such
  * request. */
 struct hf_ticket_description {
     struct hf_request request; /* .busy until it was answered */
     struct hf_effect effect;
-    bool pending;   /* to be asked for, not before .at_ms */
-    bool retrying;  /* an answer said that it may work later: .text stays */
+    bool pending;   /* to be requested, not before .at_ms */
+    bool retrying;  /* the last one failed: .text stays as it is */
     bool is_sent;   /* .text is that of the ticket as it is now */
     uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct hf_retry_state retry;
-    /* The request's.  The host, when it carries out the effect, appends what is
-     * to be said besides the payload of the acquisition. */
+    /* The payload of the request.  When the host carries out the effect it
+     * appends what it has to say besides the payload of the acquisition. */
     char text[HF_PAYLOAD_BYTES];
 };
 
-/* The owner of ${ticket}, which is in the queue, has heard a request to
- * release. Without memory nothing is asked for. */
+/* Somebody has asked for the release of ${ticket}, which is in the queue: write
+ * its text again.  Nothing is written if there is no memory. */
 void hf_ticket_description_want(struct hf_own_ticket *ticket);
 
-/* Is there one to be asked for, once it is time? */
+/* Is a DESCRIBE to be requested, now or later? */
 bool hf_ticket_description_is_due(
     const struct hf_ticket_description *description);
 
-/* Has the engine one that it has not answered? */
+/* Is a DESCRIBE under way? */
 bool hf_ticket_description_is_busy(
     const struct hf_ticket_description *description);
 
-/* Ask for it, if it is due by now, with ${payload} in front; the session is
- * CONNECTED. */
+/* Request it, if it is time, with ${payload} as the first part of the text.
+ * The session is CONNECTED. */
 void hf_ticket_description_pump(struct hf_ticket_description *description,
                                 struct hf_effect_queue *effects,
                                 enum hf_ticket_kind kind, const char *payload,
                                 uint64_t now_ms);
 
-/* Answers.  _failed(): to be asked for again at ${retry_at_ms}, if ${again}. */
+/* DESCRIBED. */
 void hf_ticket_description_answered(struct hf_ticket_description *description);
+
+/* FAILED; ${retry}: request it again at ${retry_at_ms}. */
 void hf_ticket_description_failed(struct hf_ticket_description *description,
                                   bool retry, uint64_t retry_at_ms);
 
-/* Take back a request that the engine has not seen, and want none: the ticket
- * is to go, or has gone. */
+/* The ticket is to be removed, or is gone: take back a request that the engine
+ * has not seen, and want none. */
 void hf_ticket_description_end(struct hf_ticket_description *description,
                                struct hf_effect_queue *effects);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A tree by ticket id. */
 #include "core/ticket_table.h"
 
 #include <assert.h>
@@ -7,6 +8,7 @@
 
 #include "core/own_ticket.h"
 
+/* The ticket that ${node} is part of; NULL for NULL. */
 static struct hf_own_ticket *of_node(const struct hf_tree_node *node)
 {
     size_t offset = offsetof(struct hf_own_ticket, by_id);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tickets of one client by their ids.  It shows which tickets of a queue
- * are the client's own, and no ticket is visited that has to do with another
- * queue.
+ * The tickets of one client, by their ids.  It shows which tickets of a list
+ * are the client's own without a walk over tickets of other queues.
  *
- * A ticket is in it from its ENQUEUE until it is freed, or its acquisition is
- * FORGOTTEN.
+ * A ticket is in it from its ENQUEUE until it is freed, or until its
+ * acquisition is DONE.
  */
 #ifndef HF_CORE_TICKET_TABLE_H
 #define HF_CORE_TICKET_TABLE_H
@@ -19,17 +18,18 @@ struct hf_ticket_table {
     struct hf_tree ids;
 };
 
+/* Make ${table} empty. */
 void hf_ticket_table_init(struct hf_ticket_table *table);
 
-/* ${ticket} is asked for, and has its id. */
+/* Add ${ticket}, which has its id. */
 void hf_ticket_table_add(struct hf_ticket_table *table,
                          struct hf_own_ticket *ticket);
 
-/* Nothing if it is not in. */
+/* Remove ${ticket}; nothing if it is not in. */
 void hf_ticket_table_remove(struct hf_ticket_table *table,
                             struct hf_own_ticket *ticket);
 
-/* The one called ${id}, or NULL. */
+/* The ticket with the id ${id}, or NULL. */
 struct hf_own_ticket *hf_ticket_table_find(const struct hf_ticket_table *table,
                                            const struct hf_ticket_id *id);
 

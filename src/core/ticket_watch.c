@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Three slots for watches.  A watch is wanted while it is ASKED; while it is
+ * ENDING its events have no meaning. */
 #include "core/ticket_watch.h"
 
 #include <assert.h>
@@ -6,7 +8,7 @@
 #include "core/memory.h"
 #include "core/own_ticket.h"
 
-/* The slot that ${request} has. */
+/* The slot of ${request}. */
 static struct hf_ticket_watch **find_slot(struct hf_ticket_watches *watches,
                                           const struct hf_request *request)
 {
@@ -18,6 +20,7 @@ static struct hf_ticket_watch **find_slot(struct hf_ticket_watches *watches,
     return NULL;
 }
 
+/* A slot for a new watch; NULL: all are in use. */
 static struct hf_ticket_watch **find_free(struct hf_ticket_watches *watches)
 {
     for (size_t i = 0; i < HF_TICKET_WATCHES_MAX; i++) {
@@ -27,6 +30,7 @@ static struct hf_ticket_watch **find_free(struct hf_ticket_watches *watches)
     return NULL;
 }
 
+/* Is ${watch} wanted, and not being taken back? */
 static bool is_asked(const struct hf_ticket_watch *watch)
 {
     return watch != NULL && watch->state == HF_TICKET_WATCH_ASKED;
@@ -39,6 +43,7 @@ static bool is_watch_of(const struct hf_ticket_watch *watch,
            hf_ticket_id_equal(&watch->request.ticket, &wanted->id);
 }
 
+/* Is there a watch of ${wanted} that is not being taken back? */
 static bool is_watched(const struct hf_ticket_watches *watches,
                        const struct hf_watched_ticket *wanted)
 {
@@ -51,6 +56,7 @@ static bool is_watched(const struct hf_ticket_watches *watches,
     return false;
 }
 
+/* Is ${watch} for one of the tickets ${wanted}? */
 static bool is_wanted(const struct hf_ticket_watch *watch,
                       const struct hf_watched_ticket *wanted, size_t count)
 {
@@ -61,6 +67,7 @@ static bool is_wanted(const struct hf_ticket_watch *watch,
     return false;
 }
 
+/* Free the watch, which the engine does not have any more. */
 static void free_slot(struct hf_ticket_watch **slot,
                       struct hf_effect_queue *effects)
 {
@@ -71,13 +78,14 @@ static void free_slot(struct hf_ticket_watch **slot,
     *slot = NULL;
 }
 
+/* Take back a watch that is not wanted any more. */
 static void unwatch(struct hf_ticket_watch **slot,
                     struct hf_effect_queue *effects)
 {
     struct hf_ticket_watch *watch = *slot;
 
     assert(watch->state == HF_TICKET_WATCH_ASKED);
-    if (watch->effect.queued) { /* the engine has not heard of it */
+    if (watch->effect.queued) { /* the engine has not seen it */
         free_slot(slot, effects);
         return;
     }
@@ -86,6 +94,7 @@ static void unwatch(struct hf_ticket_watch **slot,
     hf_effect_add(effects, &watch->effect, HF_EFFECT_UNWATCH);
 }
 
+/* Request the watch of ${wanted}.  False if there is no memory. */
 static bool send_watch(struct hf_ticket_watch **slot,
                        struct hf_own_ticket *ticket,
                        struct hf_effect_queue *effects,

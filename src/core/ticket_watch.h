@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watches of one ticket of ours: which tickets it wants to hear the end of,
- * and the requests that see to it. */
+/* The watches of one ticket of ours: which tickets it wants to see the end of,
+ * and the requests for that. */
 #ifndef HF_CORE_TICKET_WATCH_H
 #define HF_CORE_TICKET_WATCH_H
 
@@ -11,10 +11,10 @@
 #include "core/engine.h"
 #include "core/ticket.h"
 
-/* At most three tickets are watched at once: the one before, the one beyond
- * and one's own.  One that is being taken back has its slot until the engine
- * has returned from the FORGET, and a new watch waits for that where no other
- * slot is free. */
+/* At most three tickets are watched at once: the two nearest that block, and
+ * the ticket itself.  A watch that is being taken back keeps its slot until the
+ * engine has returned from the UNWATCH, and a new watch waits for that if no
+ * other slot is free. */
 #define HF_WATCHED_MAX 3
 #define HF_TICKET_WATCHES_MAX HF_WATCHED_MAX
 
@@ -22,7 +22,7 @@ struct hf_own_ticket;
 
 enum hf_ticket_watch_state {
     HF_TICKET_WATCH_ASKED,  /* .request.busy until it was answered WATCHING */
-    HF_TICKET_WATCH_ENDING, /* a FORGET is on its way to the engine */
+    HF_TICKET_WATCH_ENDING, /* an UNWATCH is on its way to the engine */
 };
 
 struct hf_ticket_watch {
@@ -31,57 +31,58 @@ struct hf_ticket_watch {
     struct hf_effect effect;
 };
 
-/* What is to be watched.  A ticket that was listed as a read ticket is another
- * one than the write ticket that it was: the end of that is not its end. */
+/* What is to be watched.  A read ticket that was a write ticket counts as
+ * another one, because the end of the write ticket is not its end. */
 struct hf_watched_ticket {
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
 };
 
-/* Zeroed: nothing is watched.  Each is allocated when it is asked for and freed
- * when its slot is, because most holders watch nothing. */
+/* Zeroed: nothing is watched.  Each watch is allocated when it is requested and
+ * freed with its slot, because most holders watch nothing. */
 struct hf_ticket_watches {
-    struct hf_ticket_watch *slots[HF_TICKET_WATCHES_MAX]; /* NULL: free */
+    struct hf_ticket_watch *slots[HF_TICKET_WATCHES_MAX]; /* NULL: empty */
 };
 
-/* Have ${ticket} watch the ${count} tickets ${wanted} and no others: take
- * back those that are not wanted and, if ${may_ask}, ask for those that are
- * missing.  False without the memory for one, which is then not asked for. */
+/* Have ${ticket} watch the ${count} tickets ${wanted} and no others: take back
+ * watches that are not wanted and, if ${may_ask}, request those that are
+ * missing.  False if there is no memory for one, which is then not requested.
+ */
 bool hf_ticket_watches_update(struct hf_own_ticket *ticket,
                               struct hf_effect_queue *effects,
                               const struct hf_watched_ticket *wanted,
                               size_t count, bool may_ask);
 
-/* ${request} ended by itself (GONE, FAILED), and is freed.  True unless it was
- * being taken back, and its end means nothing. */
+/* ${request} has ended (GONE, FAILED), and is freed.  False if it was being
+ * taken back, so that its end has no meaning. */
 bool hf_ticket_watches_end(struct hf_ticket_watches *watches,
                            struct hf_effect_queue *effects,
                            struct hf_request *request);
 
-/* Is what comes for ${request}, which goes on, still wanted? */
+/* Is ${request}, which goes on, still wanted? */
 bool hf_ticket_watches_is_wanted(struct hf_ticket_watches *watches,
                                  const struct hf_request *request);
 
-/* The FORGET of ${request}, which is freed, was handed to the engine, which has
- * returned. */
+/* The engine has returned from the UNWATCH of ${request}, which is freed. */
 void hf_ticket_watches_unwatched(struct hf_ticket_watches *watches,
                                  struct hf_request *request);
 
-/* The session is over and with it, in silence, every watch. */
+/* The session is over, and with it every watch, without an event. */
 void hf_ticket_watches_clear(struct hf_ticket_watches *watches,
                              struct hf_effect_queue *effects);
 
-/* The core is no more, or every slot is free: give the memory back. */
+/* Free all slots: the core is no longer used, or they are empty. */
 void hf_ticket_watches_free(struct hf_ticket_watches *watches);
 
-/* Is every slot free, with no FORGET on its way? */
+/* Is every slot empty, with no UNWATCH on its way? */
 bool hf_ticket_watches_idle(const struct hf_ticket_watches *watches);
 
-/* Is the ticket ${id} being watched, so that its end is heard of? */
+/* Has the engine answered WATCHING for the ticket ${id}, so that its end will
+ * be reported? */
 bool hf_ticket_watches_is_set(const struct hf_ticket_watches *watches,
                               const struct hf_ticket_id *id);
 
-/* Is a watch asked for that the engine knows of or will hear of? */
+/* Is any watch requested and not taken back? */
 bool hf_ticket_watches_any(const struct hf_ticket_watches *watches);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on instants and durations in milliseconds.  It saturates, so that
- * HF_FOREVER plus anything is HF_FOREVER and nothing is before zero. */
+/* Arithmetic on instants and durations in milliseconds.  It saturates:
+ * HF_FOREVER plus anything is HF_FOREVER, and nothing is before zero. */
 #ifndef HF_CORE_TIME_MATH_H
 #define HF_CORE_TIME_MATH_H
 
@@ -14,7 +14,7 @@ static inline uint64_t hf_after_ms(uint64_t at_ms, uint64_t ms)
     return ms > HF_FOREVER - at_ms ? HF_FOREVER : at_ms + ms;
 }
 
-/* The instant ${ms} before ${at_ms}; that of HF_FOREVER is HF_FOREVER. */
+/* The instant ${ms} before ${at_ms}; of HF_FOREVER it is HF_FOREVER. */
 static inline uint64_t hf_before_ms(uint64_t at_ms, uint64_t ms)
 {
     if (at_ms == HF_FOREVER)
@@ -22,11 +22,13 @@ static inline uint64_t hf_before_ms(uint64_t at_ms, uint64_t ms)
     return ms > at_ms ? 0 : at_ms - ms;
 }
 
+/* The earlier instant, or the shorter duration. */
 static inline uint64_t hf_min_ms(uint64_t a_ms, uint64_t b_ms)
 {
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
+/* The later instant, or the longer duration. */
 static inline uint64_t hf_max_ms(uint64_t a_ms, uint64_t b_ms)
 {
     return a_ms > b_ms ? a_ms : b_ms;
@@ -38,7 +40,7 @@ static inline uint64_t hf_max_ms(uint64_t a_ms, uint64_t b_ms)
  * both ends with room for rounding to milliseconds. */
 static inline uint64_t hf_margin_ms(uint64_t timeout_ms)
 {
-    /* Rounded up, or a short timeout would keep back less than its share. */
+    /* Rounded up, else a short timeout would keep back less than 1 %. */
     return hf_max_ms(timeout_ms / 100 + (timeout_ms % 100 != 0), 2);
 }
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+/* The level of an empty subtree is 0. */
 static unsigned level_of(const struct hf_tree_node *node)
 {
     return node != NULL ? node->level : 0;
@@ -13,13 +14,13 @@ static unsigned count_of(const struct hf_tree_node *node)
     return node != NULL ? node->count : 0;
 }
 
-/* The nodes below ${node} have changed. */
+/* The subtrees of ${node} have changed. */
 static void recount(struct hf_tree_node *node)
 {
     node->count = count_of(node->left) + 1 + count_of(node->right);
 }
 
-/* No left child is on its parent's level. */
+/* Rotate right, so that no left child is on the level of its parent. */
 static struct hf_tree_node *skew(struct hf_tree_node *node)
 {
     struct hf_tree_node *left;
@@ -34,7 +35,8 @@ static struct hf_tree_node *skew(struct hf_tree_node *node)
     return left;
 }
 
-/* No right grandchild is on its grandparent's level. */
+/* Rotate left, so that no right grandchild is on the level of its grandparent.
+ */
 static struct hf_tree_node *split(struct hf_tree_node *node)
 {
     struct hf_tree_node *right;
@@ -51,7 +53,7 @@ static struct hf_tree_node *split(struct hf_tree_node *node)
     return right;
 }
 
-/* What an AA tree asks of each node, and few removals break. */
+/* The invariant of an AA tree at ${node}.  Few removals break it. */
 static bool is_balanced(const struct hf_tree_node *node)
 {
     unsigned left = level_of(node->left), right = level_of(node->right);
@@ -61,7 +63,7 @@ static bool is_balanced(const struct hf_tree_node *node)
             (right == node->level && level_of(node->right->right) == left));
 }
 
-/* A node below ${node} was taken out. */
+/* A node below ${node} was removed: restore the invariant. */
 static struct hf_tree_node *balance(struct hf_tree_node *node)
 {
     unsigned left = level_of(node->left), right = level_of(node->right);
@@ -126,6 +128,7 @@ size_t hf_tree_rank(const struct hf_tree *tree, const void *key)
     return rank;
 }
 
+/* Add ${node} to the subtree ${root}, and return its new root. */
 static struct hf_tree_node *add(const struct hf_tree *tree,
                                 struct hf_tree_node *root,
                                 struct hf_tree_node *node, const void *key)
@@ -151,6 +154,8 @@ void hf_tree_add(struct hf_tree *tree, struct hf_tree_node *node,
     tree->root = add(tree, tree->root, node, key);
 }
 
+/* Remove the first node of the subtree ${root}: set ${first} to it and return
+ * the new root. */
 static struct hf_tree_node *remove_first(struct hf_tree_node *root,
                                          struct hf_tree_node **first)
 {
@@ -162,6 +167,7 @@ static struct hf_tree_node *remove_first(struct hf_tree_node *root,
     return balance(root);
 }
 
+/* Remove ${node} from the subtree ${root}, and return the new root. */
 static struct hf_tree_node *remove_node(const struct hf_tree *tree,
                                         struct hf_tree_node *root,
                                         const struct hf_tree_node *node,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A balanced tree of nodes that are embedded in what they stand for, to find
- * these by a key and to count those before one.  It allocates nothing, so that
- * it cannot fail and never has to be made larger; and its keys, which others
- * may choose, decide neither its shape nor what a search costs: twice the
- * logarithm of their number at most. An AA tree (Andersson, "Balanced Search
- * Trees Made Simple", WADS 1993).
+ * A balanced tree of nodes that are embedded in other objects, to find an
+ * object by a key and to count those before it.  It allocates nothing, so it
+ * cannot fail and never has to grow.  Keys, which users may choose, do not
+ * affect its depth, which is at most twice the logarithm of the number of
+ * nodes.  An AA tree (Andersson, "Balanced Search Trees Made Simple", WADS
+ * 1993).
  */
 #ifndef HF_CORE_TREE_H
 #define HF_CORE_TREE_H
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Zeroed: in no tree. */
 struct hf_tree_node {
     struct hf_tree_node *left;
     struct hf_tree_node *right;
@@ -20,7 +21,7 @@ struct hf_tree_node {
     unsigned count; /* of nodes: this one and those below it; 0: in no tree */
 };
 
-/* Is ${key} before (< 0), at or behind ${node}? */
+/* Is ${key} before (< 0), equal to or behind ${node}? */
 typedef int hf_tree_compare(const void *key, const struct hf_tree_node *node);
 
 struct hf_tree {
@@ -28,22 +29,23 @@ struct hf_tree {
     hf_tree_compare *compare;
 };
 
-/* The node of ${key}, or NULL. */
+/* The node with ${key}, or NULL. */
 struct hf_tree_node *hf_tree_find(const struct hf_tree *tree, const void *key);
 
-/* The first node behind ${key}, which need not be in it, or NULL. */
+/* The first node behind ${key}, which need not be in the tree; NULL: there is
+ * none. */
 struct hf_tree_node *hf_tree_after(const struct hf_tree *tree, const void *key);
 
-/* How many nodes come before ${key}.  As quick as a search. */
+/* The number of nodes before ${key}.  As fast as a search. */
 size_t hf_tree_rank(const struct hf_tree *tree, const void *key);
 
-/* Put in ${node}, whose ${key} no other has; take it out. */
+/* Add ${node} with ${key}, which no other node has; remove it. */
 void hf_tree_add(struct hf_tree *tree, struct hf_tree_node *node,
                  const void *key);
 void hf_tree_remove(struct hf_tree *tree, struct hf_tree_node *node,
                     const void *key);
 
-/* Is ${node}, which was zeroed or was in a tree, in one now? */
+/* Is ${node}, which was zeroed or was in a tree, in a tree now? */
 static inline bool hf_tree_has(const struct hf_tree_node *node)
 {
     return node->count > 0;

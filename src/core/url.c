@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Error texts here say where something is wrong and which part it is in, and
- * quote keys and schemes, which are plain words once checked.  They never
- * quote anything else: in a malformed URL a piece of the password may be
- * anywhere.
+ * The parser of URLs.  Error texts say where something is wrong and which part
+ * it is in, and quote keys and schemes, which are plain words once they were
+ * checked.  They never quote anything else: in a malformed URL a piece of the
+ * password may be anywhere.
  */
 #include "core/url.h"
 
@@ -27,7 +27,7 @@ struct url_span {
 
 struct url_parser {
     const char *text;
-    char *to; /* where the next decoded part goes; each gets a NUL */
+    char *to; /* where the next decoded part is written, with a NUL */
     struct hf_url *url;
     struct hf_error *error;
 };
@@ -49,6 +49,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* Is ${text} a lower-case word, as schemes and keys are? */
 static bool is_word(const char *text)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -75,8 +76,8 @@ static const char *find(struct url_span in, char c)
     return memchr(in.from, c, (size_t)(in.end - in.from));
 }
 
-/* What is left of the first ${c} in ${in}, which then begins after it; all of
- * it if there is none. */
+/* Return the part of ${in} before the first ${c}, and let ${in} begin after it.
+ * If there is none, return all of it. */
 static struct url_span cut_at(struct url_span *in, char c)
 {
     const char *at = find(*in, c);
@@ -86,6 +87,7 @@ static struct url_span cut_at(struct url_span *in, char c)
     return head;
 }
 
+/* The offset of ${at} in the URL, for error texts. */
 static size_t offset(const struct url_parser *parser, const char *at)
 {
     return (size_t)(at - parser->text);
@@ -93,7 +95,7 @@ static size_t offset(const struct url_parser *parser, const char *at)
 
 /* ------------------------------------------------------------- decoding -- */
 
-/* Decode ${in}, the part called ${what}, behind what was decoded before and
+/* Decode ${in}, the part called ${what}, behind what was decoded before, and
  * set ${out} to it. */
 static hf_status decode(struct url_parser *parser, struct url_span in,
                         const char *what, const char **out)
@@ -134,9 +136,9 @@ static hf_status decode(struct url_parser *parser, struct url_span in,
     return HF_OK;
 }
 
-/* ---------------------------------------------------------------- children --
- */
+/* ---------------------------------------------------------------- parts -- */
 
+/* Refuse control characters and '#', before anything is cut. */
 static hf_status check_raw(const struct url_parser *parser, struct url_span in)
 {
     for (const char *at = in.from; at < in.end; at++) {
@@ -155,6 +157,7 @@ static hf_status check_raw(const struct url_parser *parser, struct url_span in)
     return HF_OK;
 }
 
+/* Cut the scheme off ${rest}. */
 static hf_status parse_scheme(struct url_parser *parser, struct url_span *rest)
 {
     char *scheme = parser->to;
@@ -177,7 +180,7 @@ static hf_status parse_scheme(struct url_parser *parser, struct url_span *rest)
                         "\"zk://host:2181\"");
 }
 
-/* "user:password@" in front of the authority, if there is an '@'. */
+/* Cut "user:password@" off the authority, if there is an '@'. */
 static hf_status parse_userinfo(struct url_parser *parser,
                                 struct url_span *authority)
 {
@@ -199,8 +202,8 @@ static hf_status parse_userinfo(struct url_parser *parser,
     return st;
 }
 
-/* A password with a bare '/' or '?' ends up to the right of ${from}, behind the
- * hosts, and its '@' with it. */
+/* Refuse an '@' in or behind ${from}: it belongs to a password with an
+ * unescaped '/' or '?'. */
 static hf_status refuse_at(struct url_parser *parser, const char *from)
 {
     struct url_span after = {from, parser->text + strlen(parser->text)};
@@ -214,7 +217,7 @@ static hf_status refuse_at(struct url_parser *parser, const char *from)
                         offset(parser, find(after, '@')));
 }
 
-/* "//" was seen. */
+/* ${rest} begins with "//": cut user, password and hosts off it. */
 static hf_status parse_authority(struct url_parser *parser,
                                  struct url_span *rest)
 {
@@ -236,6 +239,7 @@ static hf_status parse_authority(struct url_parser *parser,
     return st;
 }
 
+/* "quorum:": the URLs of its servers stay as they are. */
 static hf_status parse_inner(struct url_parser *parser, struct url_span rest)
 {
     size_t bytes = (size_t)(rest.end - rest.from);
@@ -252,6 +256,7 @@ static hf_status parse_inner(struct url_parser *parser, struct url_span rest)
     return refuse_at(parser, rest.end);
 }
 
+/* Servers, if any, and path. */
 static hf_status parse_servers(struct url_parser *parser, struct url_span rest)
 {
     hf_status st = HF_OK;
@@ -270,6 +275,7 @@ static hf_status parse_servers(struct url_parser *parser, struct url_span rest)
     return st;
 }
 
+/* KEY=VALUE; each key once. */
 static hf_status parse_option(struct url_parser *parser, struct url_span in)
 {
     struct hf_url *url = parser->url;
@@ -307,6 +313,7 @@ static hf_status parse_option(struct url_parser *parser, struct url_span in)
     return st;
 }
 
+/* Options, separated by '&'. */
 static hf_status parse_options(struct url_parser *parser, struct url_span query)
 {
     hf_status st = HF_OK;
@@ -319,6 +326,7 @@ static hf_status parse_options(struct url_parser *parser, struct url_span query)
     return st;
 }
 
+/* All parts in their order. */
 static hf_status parse(struct url_parser *parser)
 {
     struct url_span query = {parser->text, parser->text + strlen(parser->text)};
@@ -353,9 +361,9 @@ hf_status hf_url_parse(const char *text, struct hf_url *url,
         return hf_error_set(error, HF_EURL,
                             "the URL has %zu bytes; expected at most %d",
                             strlen(text), HF_URL_BYTES);
-    /* Each part is no longer decoded than as it stands, and its NUL takes the
-     * place of what separates it from the next; but not that of the path's
-     * '/', nor of the end. */
+    /* No part grows when it is decoded, and its NUL takes the place of the
+     * separator behind it.  Two bytes more are for the NUL behind the servers,
+     * because the path keeps its '/', and for the NUL at the end. */
     url->memory_bytes = bytes + 2;
     url->memory = hf_alloc(url->memory_bytes);
     if (url->memory == NULL)
@@ -385,6 +393,7 @@ const char *hf_url_option(const struct hf_url *url, const char *key)
     return NULL;
 }
 
+/* Is ${key} in the list ${known}? */
 static bool is_known(const char *const known[], const char *key)
 {
     while (*known != NULL && strcmp(*known, key) != 0)
@@ -413,10 +422,10 @@ hf_status hf_url_check_options(const struct hf_url *url,
                         known[0] != NULL ? list : "no options at all");
 }
 
-/* ---------------------------------------------------------------- secret -- */
+/* --------------------------------------------------------------- secret -- */
 
-/* Is the key that ${in} begins with one that passwords are given by?  One with
- * escapes in it is not worth the decoding: it has something to hide. */
+/* Is the key at the start of ${in} one for passwords?  A key with escapes is
+ * taken for one, because nobody escapes a plain word without a reason. */
 static bool is_secret_key(struct url_span in)
 {
     static const char *const keys[] = {

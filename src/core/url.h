@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is nothing, a path
- * ("file:/run/holdfast") or "//" authority and path ("zk://h1:2181,h2/chroot").
- * Behind "quorum:" stand other URLs, which are for the engine to take apart.
- * Every part is percent-decoded once it was cut out.  Engines ask for the keys
- * they know and unknown keys are refused.
+ * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is empty, a path
+ * ("file:/run/holdfast"), or "//" with servers and path
+ * ("zk://h1:2181,h2/chroot").  Behind "quorum:" stand other URLs, which the
+ * engine parses.  Every part is percent-decoded after it was cut out.  Engines
+ * ask for the keys that they know, and refuse others.
  *
- * Stricter than RFC 3986 where a slip would put a piece of a password into
- * another part: '#' is refused, and so is a bare '@' behind the hosts.
+ * The parser is stricter than RFC 3986 where a mistake would put a piece of a
+ * password into another part: '#' is refused, and so is an unescaped '@' behind
+ * the hosts.
  */
 #ifndef HF_CORE_URL_H
 #define HF_CORE_URL_H
@@ -43,33 +44,35 @@ struct hf_url {
     size_t memory_bytes;
 };
 
-/* Parse ${text} to ${url}, to be freed by hf_url_free().  On failure
- * (HF_EURL, HF_ENOMEM) ${error} names the offending part, never a password,
- * and ${url} needs no freeing. */
+/* Parse ${text} to ${url}, which hf_url_free() frees.  On failure (HF_EURL,
+ * HF_ENOMEM) ${error} names the offending part, never a password, and ${url}
+ * needs no freeing. */
 hf_status hf_url_parse(const char *text, struct hf_url *url,
                        struct hf_error *error);
-/* Wipes what it frees. */
+
+/* Overwrite and free the memory of ${url}. */
 void hf_url_free(struct hf_url *url);
 
 /* The value of ${key}, or NULL. */
 const char *hf_url_option(const struct hf_url *url, const char *key);
 
-/* HF_EURL, naming the first key that is not in ${known} and those that are;
- * ${known} ends with NULL. */
+/* HF_EURL if ${url} has an option that is not in ${known}, with a text that
+ * names the first one and those in ${known}; ${known} ends with NULL. */
 hf_status hf_url_check_options(const struct hf_url *url,
                                const char *const known[],
                                struct hf_error *error);
 
-/* Does ${text} hold a password, in front of an '@' or as an option called so?
- * Also answers for text that is not a URL; in doubt true. */
+/* Does ${text} contain a password, in front of an '@' or as an option with such
+ * a name?  Also for text that is no URL; in doubt true. */
 bool hf_url_has_secret(const char *text);
 
-/* "250ms", "10s", "1m30s", "1d12h": unsigned integers, each with its unit (d h
- * m s ms), the larger unit first.  False if ${text} is no such thing or does
- * not fit 64 bits of milliseconds. */
+/* Set ${ms} to the duration ${text}, such as "250ms", "10s", "1m30s" or
+ * "1d12h": unsigned integers, each with its unit (d h m s ms), the larger unit
+ * first.  False if ${text} is no duration or does not fit 64 bits of
+ * milliseconds. */
 bool hf_duration_parse(const char *text, uint64_t *ms);
 
-/* What an error text says about it. */
+/* The end of error texts about durations. */
 #define HF_DURATION_EXPECTED                                                   \
     "expected a whole number and a unit (d h m s ms), or several, the larger " \
     "unit first"

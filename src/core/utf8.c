@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* By the number of continuation bytes: the lead byte's mark and its mask, and
- * the smallest code that needs this length (a smaller one is overlong). */
+/* By the number of continuation bytes: the fixed bits of the lead byte, the
+ * mask of these bits, and the smallest code that needs this length (a smaller
+ * one is overlong). */
 static const struct {
     uint8_t lead_bits, lead_mask;
     uint32_t smallest;

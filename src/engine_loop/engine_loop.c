@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A timerfd, polled by the loop, and an idle handle. */
 #include "engine_loop/engine_loop.h"
 
 #include <assert.h>
@@ -9,7 +10,8 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 
-/* A timer that is early does no harm and saves system calls. */
+/* Have the timer expire at ${at_ms}, unless it expires earlier: an early timer
+ * does no harm, and not setting it saves a system call. */
 static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
 {
     struct itimerspec when = {{0, 0}, {0, 0}};
@@ -26,6 +28,7 @@ static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
     (void)rc;
 }
 
+/* Run the engine, and arm the timer for when it wants to be woken. */
 static void run(struct hf_engine_loop *loop)
 {
     (void)uv_idle_stop(&loop->idle);
@@ -43,6 +46,7 @@ void hf_engine_loop_leave(struct hf_engine_loop *loop)
     loop->callbacks--;
 }
 
+/* Requests have come from outside a callback. */
 static void on_idle(uv_idle_t *idle)
 {
     struct hf_engine_loop *loop = idle->data;
@@ -57,6 +61,7 @@ void hf_engine_loop_run_soon(struct hf_engine_loop *loop)
         (void)uv_idle_start(&loop->idle, on_idle);
 }
 
+/* The timer has expired. */
 static void on_timer(uv_poll_t *timer, int status, int events)
 {
     struct hf_engine_loop *loop = timer->data;
@@ -64,7 +69,7 @@ static void on_timer(uv_poll_t *timer, int status, int events)
 
     (void)status;
     (void)events;
-    /* It may have been armed anew since the loop was told. */
+    /* The timer may have been armed again since the loop polled it. */
     if (read(loop->timer_fd, &expirations, sizeof expirations) < 0)
         return;
     loop->armed_at_ms = HF_FOREVER;
@@ -73,7 +78,7 @@ static void on_timer(uv_poll_t *timer, int status, int events)
     hf_engine_loop_leave(loop);
 }
 
-/* ------------------------------------------------------------------ life -- */
+/* ----------------------------------------------------------------- life -- */
 
 void hf_engine_loop_init(struct hf_engine_loop *loop,
                          const struct hf_engine_loop_ops *user)
@@ -110,6 +115,7 @@ void hf_engine_loop_start(struct hf_engine_loop *loop)
     run(loop);
 }
 
+/* The last handle to be closed ends it. */
 static void on_closed(uv_handle_t *handle)
 {
     struct hf_engine_loop *loop = handle->data;

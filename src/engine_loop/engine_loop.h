@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The turns of an engine on a libuv loop, and a timer of CLOCK_BOOTTIME: those
- * of uv stop in suspend.
+ * The part of an engine that runs on a libuv loop: when the engine does its
+ * work, and a timer of CLOCK_BOOTTIME, because uv's timers stop while the
+ * machine is suspended.
  *
- * Whatever was asked of an engine is followed by a turn's end, in which it
- * carries that out and says for when it wants to be woken.  Within a callback
- * of the loop that is once, at its end:
+ * An engine notes what it is asked to do, and does all of it in one call of
+ * .run, which also says when it wants to be woken.  In a callback of the loop
+ * .run comes once, at the end:
  *
- *     hf_engine_loop_enter(turns);
- *     ... tell the machine something
- *     hf_engine_loop_leave(turns);
+ *     hf_engine_loop_enter(loop);
+ *     ... pass something to the engine
+ *     hf_engine_loop_leave(loop);
  *
- * Requests from elsewhere leave it to an idle handle, which the loop runs in
- * its next turn and before anybody sleeps.  So what is asked in one turn leaves
- * together.
+ * Requests from elsewhere leave it to an idle handle, which the uv loop runs in
+ * its next iteration and before it sleeps.  So requests of one iteration are
+ * sent together.
  *
- * All of it is used with the client's lock held, by whichever thread calls into
- * the engine or runs its loop.
+ * All functions are called with the client's lock held, by the thread that
+ * calls into the engine or runs its loop.
  */
 #ifndef HF_ENGINE_LOOP_ENGINE_LOOP_H
 #define HF_ENGINE_LOOP_ENGINE_LOOP_H
@@ -24,50 +25,56 @@
 #include <holdfast/holdfast.h>
 #include <uv.h>
 
+/* The functions of an engine. */
 struct hf_engine_loop_ops {
-    /* Carry out what there is to do; when there is more, in ms on
-     * CLOCK_BOOTTIME, or HF_FOREVER. */
+    /* Do all work that there is.  Return when there may be more
+     * (CLOCK_BOOTTIME in ms), or HF_FOREVER. */
     uint64_t (*run)(void *arg);
-    /* That time has come, or nearly; .end() follows. */
+    /* That time has come, or nearly; .run follows. */
     void (*timer_due)(void *arg);
-    /* The loop uses none of it any more: its memory may go. */
+    /* The uv loop has closed the handles: the memory can be freed. */
     void (*closed)(void *arg);
     void *arg;
 };
 
+/* The state, embedded in the engine.  All times are CLOCK_BOOTTIME in ms. */
 struct hf_engine_loop {
     struct hf_engine_loop_ops user;
     unsigned callbacks; /* of the loop that are running */
-    uv_idle_t idle;     /* active while a turn is to be ended */
+    uv_idle_t idle;     /* active while .run is due */
     int timer_fd;       /* -1: none */
     uv_poll_t timer;
     uint64_t armed_at_ms; /* HF_FOREVER: not armed */
     unsigned handles;     /* open or closing */
 };
 
-/* Nothing yet; wants hf_engine_loop_close(). */
+/* Make ${loop} ready for hf_engine_loop_close(), with no handle yet.  ${user}
+ * is copied. */
 void hf_engine_loop_init(struct hf_engine_loop *loop,
                          const struct hf_engine_loop_ops *user);
 
-/* Be part of ${loop}.  Fails with HF_ELIMIT. */
+/* Create the timer and put the handles on ${uv_loop}.  HF_ELIMIT if there is no
+ * descriptor, or the loop refuses.  On failure too hf_engine_loop_close() must
+ * follow. */
 hf_status hf_engine_loop_open(struct hf_engine_loop *loop, uv_loop_t *uv_loop,
                               struct hf_error *error);
 
-/* The first turn ends now, and the others when they do. */
+/* Run the engine for the first time, and let the timer wake it from now on. */
 void hf_engine_loop_start(struct hf_engine_loop *loop);
 
-/* .closed() comes when the loop has closed what was opened; at once, if that is
- * nothing. */
+/* Close the handles; .closed follows when the loop has closed them, or at once
+ * if there are none. */
 void hf_engine_loop_close(struct hf_engine_loop *loop);
 
-/* In a child, which has the parent's descriptor and must leave its timer be. */
+/* In the child of a fork: close the descriptor, which the child shares with its
+ * parent, without a change to the timer. */
 void hf_engine_loop_after_fork(struct hf_engine_loop *loop);
 
 /* A callback of the loop begins, and ends. */
 void hf_engine_loop_enter(struct hf_engine_loop *loop);
 void hf_engine_loop_leave(struct hf_engine_loop *loop);
 
-/* From outside: have the turn ended before anybody sleeps. */
+/* From outside a callback: have .run called before the loop sleeps. */
 void hf_engine_loop_run_soon(struct hf_engine_loop *loop);
 
 #endif

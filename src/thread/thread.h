@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of the library's own: they block all signals, so that none of them is
- * the one that takes the program's. */
+/* Threads of the library's own.  They block all signals, so that none of them
+ * receives a signal that is meant for the program. */
 #ifndef HF_THREAD_THREAD_H
 #define HF_THREAD_THREAD_H
 
 #include <pthread.h>
 
-/* Have a new thread run ${main} with ${arg}.  It is to be joined by ${thread},
- * or, if that is NULL, detached: then it owns all that it touches.  0, or what
- * pthread_create() says. */
+/* Start a thread that runs ${main} with ${arg}.  The caller joins it by
+ * ${thread}; if that is NULL, the thread is detached, and must own everything
+ * that it uses.  Returns 0, or the error of pthread_create(). */
 int hf_thread_start(pthread_t *thread, void *(*main)(void *arg), void *arg);
 
 #endif
