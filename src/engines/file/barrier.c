@@ -164,13 +164,13 @@ void hf_engine_set_barrier(struct hf_engine *engine, struct hf_request *request)
 
     init_barrier(engine, request->queue, &barrier);
     if (check_directory(engine, &barrier, &error) != HF_OK) {
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
         return;
     }
     for (unsigned try = 0; try < TRIES; try++) {
         if (make_barrier(engine, &barrier, &request->ticket, &created, &is_set,
                          &error) != HF_OK) {
-            hf_engine_refuse(engine, request, &error);
+            hf_engine_fail_by_status(engine, request, &error);
             return;
         }
         if (created || is_set) {
@@ -182,7 +182,7 @@ void hf_engine_set_barrier(struct hf_engine *engine, struct hf_request *request)
                        "%s or its directory was removed %d times while it was "
                        "being made; what does that?",
                        barrier.path, TRIES);
-    hf_engine_refuse(engine, request, &error);
+    hf_engine_fail_by_status(engine, request, &error);
 }
 
 /* ----------------------------------------------------------------- CLEAR_FLAG
@@ -199,7 +199,7 @@ void hf_engine_clear_barrier(struct hf_engine *engine,
     found = hf_sys_unlink(barrier.path) == 0;
     if (!found && errno != ENOENT && errno != ENOTDIR) {
         (void)hf_error_set_errno(&error, "remove", barrier.path);
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
         return;
     }
     hf_dir_cache_ticket_gone(&engine->dir_cache, barrier.dir_name);
@@ -260,7 +260,8 @@ static bool is_unchanged(const struct hf_file_barrier_watch *watch)
 }
 
 /* One that is asked for while others are told is not told. */
-void hf_file_barrier_watches_event(struct hf_engine *engine, int wd, bool all)
+void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
+                                       bool all)
 {
     struct hf_file_barrier_watch *watch;
     struct hf_request *request;
@@ -327,7 +328,7 @@ static hf_status watch_barrier(struct hf_engine *engine,
     return status;
 }
 
-void hf_engine_barrier_watch(struct hf_engine *engine,
+void hf_engine_watch_barrier(struct hf_engine *engine,
                              struct hf_request *request)
 {
     const struct hf_file_barrier_watch *watch;
@@ -338,14 +339,14 @@ void hf_engine_barrier_watch(struct hf_engine *engine,
 
     init_barrier(engine, request->queue, &barrier);
     if (check_directory(engine, &barrier, &error) != HF_OK) {
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
         return;
     }
     for (unsigned try = 0; try < TRIES; try++) {
         if (read_barrier(&barrier, &is_set, &id, &error) != HF_OK ||
             (is_set && watch_barrier(engine, request, &barrier, &same,
                                      &error) != HF_OK)) {
-            hf_engine_refuse(engine, request, &error);
+            hf_engine_fail_by_status(engine, request, &error);
             return;
         }
         if (!is_set || same) {
@@ -358,5 +359,5 @@ void hf_engine_barrier_watch(struct hf_engine *engine,
                        "%s was raised and lowered %d times while it was looked "
                        "at; try again",
                        barrier.path, TRIES);
-    hf_engine_refuse(engine, request, &error);
+    hf_engine_fail_by_status(engine, request, &error);
 }

@@ -86,7 +86,7 @@ void hf_engine_describe(struct hf_engine *engine, struct hf_request *request)
 
     if (found &&
         write_payload(engine, own_ticket, request->payload, &error) != HF_OK)
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
     else
         hf_engine_answer_found(engine, request, HF_EVENT_DESCRIBED, found);
 }

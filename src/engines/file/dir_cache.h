@@ -5,7 +5,7 @@
 #ifndef HF_ENGINES_FILE_DIR_CACHE_H
 #define HF_ENGINES_FILE_DIR_CACHE_H
 
-#include "engines/file/locked_section.h"
+#include "engines/file/lock_dir.h"
 
 #define HF_DIR_CACHE_MAX 8
 

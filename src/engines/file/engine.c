@@ -13,50 +13,16 @@
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
-void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
-                      enum hf_event_kind kind)
+/* ---------------------------------------------------------------- events -- */
+
+static void on_change(struct hf_engine *engine, int wd, bool all,
+                      const char *file)
 {
-    struct hf_event event = {.kind = kind};
-
-    event.as.answer.request = request;
-    event.as.answer.text = "";
-    event.as.answer.anchor_ms = engine->host.now_ms(engine->host.host);
-    engine->host.event(engine->host.host, &event);
-}
-
-void hf_engine_answer_found(struct hf_engine *engine,
-                            struct hf_request *request, enum hf_event_kind kind,
-                            bool found)
-{
-    struct hf_event event = {.kind = kind};
-
-    event.as.answer.request = request;
-    event.as.answer.found = found;
-    event.as.answer.text = "";
-    engine->host.event(engine->host.host, &event);
-}
-
-void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
-                    enum hf_failure failure, const struct hf_error *error)
-{
-    struct hf_event event = {.kind = HF_EVENT_FAILED};
-
-    assert(error->status != HF_OK);
-    event.as.answer.request = request;
-    event.as.answer.failure = failure;
-    event.as.answer.status = error->status;
-    event.as.answer.text = error->text;
-    engine->host.event(engine->host.host, &event);
-}
-
-void hf_engine_refuse(struct hf_engine *engine, struct hf_request *request,
-                      const struct hf_error *error)
-{
-    enum hf_class class = hf_status_class(error->status);
-    bool passes = class == HF_CLASS_UNAVAILABLE || class == HF_CLASS_CANCELLED;
-
-    hf_engine_fail(engine, request,
-                   passes ? HF_FAILURE_RETRY : HF_FAILURE_FATAL, error);
+    if (file == NULL) {
+        hf_own_watch_on_change(engine, wd, all);
+        hf_file_barrier_watches_on_change(engine, wd, all);
+    }
+    hf_file_queue_watches_on_change(engine, wd, all, file);
 }
 
 /* ------------------------------------------------------------------ open -- */
@@ -148,15 +114,6 @@ static hf_status open_root_dir(struct hf_engine *engine, struct hf_error *error)
     return status;
 }
 
-static void free_memory(struct hf_engine *engine)
-{
-    hf_listing_unref(engine->listing);
-    hf_root_dir_unref(engine->root_dir);
-    hf_descriptors_free(&engine->descriptors);
-    hf_free(engine->description);
-    hf_free(engine);
-}
-
 static hf_status open_engine(const struct hf_url *url,
                              const struct hf_engine_host *host,
                              struct hf_engine **engine, struct hf_error *error)
@@ -168,6 +125,7 @@ static hf_status open_engine(const struct hf_url *url,
     if (created == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     created->host = *host;
+    created->inotify.on_change = on_change;
     created->inotify.inotify_fd = -1;
     created->inotify.timer_fd = -1;
     hf_watch_descriptors_init(&created->inotify);
@@ -180,7 +138,7 @@ static hf_status open_engine(const struct hf_url *url,
     if (status == HF_OK)
         status = open_root_dir(created, error);
     if (status != HF_OK) {
-        free_memory(created);
+        hf_engine_free_memory(created);
         return status;
     }
     *engine = created;
@@ -189,56 +147,7 @@ static hf_status open_engine(const struct hf_url *url,
     return HF_OK;
 }
 
-/* ------------------------------------------------------------------- end -- */
-
-static void end_all(struct hf_engine *engine)
-{
-    struct hf_file_ticket *own_ticket;
-
-    while (engine->queue_watches != NULL)
-        hf_file_queue_watch_end(engine->queue_watches);
-    while (engine->barrier_watches != NULL)
-        hf_file_barrier_watch_end(engine->barrier_watches);
-    while (engine->watches != NULL)
-        hf_ticket_watch_end(engine->watches);
-    while ((own_ticket = hf_file_tickets_first(&engine->tickets)) != NULL)
-        (void)hf_engine_remove_own(engine, own_ticket);
-}
-
-void hf_engine_finish_end(struct hf_engine *engine)
-{
-    struct hf_request *end = engine->end;
-
-    assert(engine->jobs == NULL);
-    engine->end = NULL;
-    engine->ended = true;
-    end_all(engine);
-    hf_dir_cache_clear(&engine->dir_cache);
-    hf_root_dir_unref(engine->root_dir);
-    engine->root_dir = NULL;
-    hf_engine_answer(engine, end, HF_EVENT_CLOSED);
-}
-
-static void end_session(struct hf_engine *engine, struct hf_request *request)
-{
-    engine->end = request;
-    if (engine->jobs == NULL) {
-        hf_engine_finish_end(engine);
-        return;
-    }
-    for (struct hf_job *job = engine->jobs; job != NULL;
-         job = job->next_of_engine)
-        atomic_store(&job->cancelled, true);
-}
-
-void hf_engine_handle_closed(struct hf_engine *engine)
-{
-    assert(engine->handles > 0);
-    if (--engine->handles == 0 && engine->freeing)
-        free_memory(engine);
-}
-
-static void on_helper_closed(uv_handle_t *handle)
+static void on_worker_closed(uv_handle_t *handle)
 {
     hf_engine_handle_closed(handle->data);
 }
@@ -250,7 +159,7 @@ static void free_engine(struct hf_engine *engine)
     engine->handles++; /* so that the last close is not the free's own */
     engine->freeing = true;
     hf_inotify_close(engine);
-    if (hf_worker_thread_stop(&engine->worker, on_helper_closed))
+    if (hf_worker_thread_stop(&engine->worker, on_worker_closed))
         engine->handles++;
     hf_engine_handle_closed(engine);
 }
@@ -291,9 +200,9 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
         break;
     case HF_REQUEST_WATCH_QUEUE:
         if (request->ticket_kind == HF_TICKET_BARRIER)
-            hf_engine_barrier_watch(engine, request);
+            hf_engine_watch_barrier(engine, request);
         else
-            hf_engine_queue_watch(engine, request);
+            hf_engine_watch_queue(engine, request);
         break;
     case HF_REQUEST_WATCH:
         watch_ticket(engine, request);
@@ -308,7 +217,7 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
         hf_engine_downgrade(engine, request);
         break;
     case HF_REQUEST_END:
-        end_session(engine, request);
+        hf_engine_end_session(engine, request);
         break;
     case HF_REQUEST_REVOKE:
         hf_engine_revoke(engine, request);

@@ -101,8 +101,12 @@ struct hf_file_barrier_watch {
     struct hf_file_barrier_watch **link;
 };
 
-/* How removal of one's own tickets is noticed: see own_watch.c. */
+/* inotify.c: how changes in the directories are noticed. */
 struct hf_inotify {
+    /* Something may have changed in what is watched as ${wd}, in anything if
+     * ${all}; ${file} has come into that directory if it is not NULL. */
+    void (*on_change)(struct hf_engine *engine, int wd, bool all,
+                      const char *file);
     int inotify_fd; /* -1: none */
     int timer_fd;   /* -1: none; looks at what inotify has no room for */
     uv_poll_t inotify_poll;
@@ -142,7 +146,7 @@ struct hf_engine {
     bool freeing;
 };
 
-/* Answer ${request} with an event that carries nothing else. */
+/* answer.c: answer ${request} with an event that carries nothing else. */
 void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
                       enum hf_event_kind kind);
 /* The same, and whether the ticket was there. */
@@ -153,8 +157,9 @@ void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
                     enum hf_failure failure, const struct hf_error *error);
 /* FAILED: what passes by itself is worth a retry; what the user must mend is
  * not. */
-void hf_engine_refuse(struct hf_engine *engine, struct hf_request *request,
-                      const struct hf_error *error);
+void hf_engine_fail_by_status(struct hf_engine *engine,
+                              struct hf_request *request,
+                              const struct hf_error *error);
 
 /* eviction.c: WITHDRAW and REVOKE of a ticket that is not the session's own, or
  * need not be. */
@@ -164,7 +169,7 @@ void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_remove_dead(struct hf_engine *engine,
                            struct hf_listing *listing);
 
-/* requests.c: ENQUEUE, LIST and WITHDRAW. */
+/* locked_requests.c: ENQUEUE.  list.c: LIST.  remove.c: REMOVE. */
 void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_list(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_remove(struct hf_engine *engine, struct hf_request *request);
@@ -174,7 +179,10 @@ void hf_engine_remove(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_run_locked(struct hf_engine *engine, struct hf_request *request);
 /* Warn, once, where numbers would not survive a reboot. */
 void hf_engine_warn_not_durable(struct hf_engine *engine);
-/* All jobs of the helper have been told of; carries out ${engine}->end. */
+/* session_end.c: END; and what is left of it when all jobs of the worker have
+ * been answered. */
+void hf_engine_end_session(struct hf_engine *engine,
+                           struct hf_request *request);
 void hf_engine_finish_end(struct hf_engine *engine);
 
 /* predecessor.c: the ticket ${gone} of another is in its queue no more.  Comes
@@ -259,65 +267,91 @@ void hf_engine_describe(struct hf_engine *engine, struct hf_request *request);
 /* downgrade.c: DOWNGRADE. */
 void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request);
 
+/* engine_memory.c: free all that an engine has allocated; it is in no loop. */
+void hf_engine_free_memory(struct hf_engine *engine);
 /* A handle of the engine's has been closed. */
 void hf_engine_handle_closed(struct hf_engine *engine);
 
-/* ticket_watch.c: WATCH of another's ticket, and the UNWATCH of any WATCH. */
+/* other_watch.c: WATCH of another's ticket, and the UNWATCH of any WATCH. */
 void hf_engine_watch_other(struct hf_engine *engine,
                            struct hf_request *request);
 void hf_ticket_watch_forget(struct hf_engine *engine,
                             struct hf_request *request);
 
 /* queue_watch.c: WATCH_QUEUE, and its UNWATCH. */
-void hf_engine_queue_watch(struct hf_engine *engine,
+void hf_engine_watch_queue(struct hf_engine *engine,
                            struct hf_request *request);
 void hf_file_queue_watch_forget(struct hf_request *request);
 void hf_file_queue_watch_end(struct hf_file_queue_watch *watch);
 /* A ticket of ${dir_name} is gone that nothing hangs up for. */
-void hf_file_queue_watches_changed(struct hf_engine *engine,
-                                   const char *dir_name);
+void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
+                                       const char *dir_name);
 /* ${file} has come into the directory that is watched as ${wd}, or, if it is
  * NULL, something has come or gone; in any of them if ${all}. */
-void hf_file_queue_watches_event(struct hf_engine *engine, int wd, bool all,
-                                 const char *file);
+void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
+                                     const char *file);
 
 /* barrier.c: SET_FLAG, CLEAR_FLAG, WATCH_QUEUE at a mark and its UNWATCH. */
 void hf_engine_set_barrier(struct hf_engine *engine,
                            struct hf_request *request);
 void hf_engine_clear_barrier(struct hf_engine *engine,
                              struct hf_request *request);
-void hf_engine_barrier_watch(struct hf_engine *engine,
+void hf_engine_watch_barrier(struct hf_engine *engine,
                              struct hf_request *request);
 void hf_file_barrier_watch_forget(struct hf_request *request);
 void hf_file_barrier_watch_end(struct hf_file_barrier_watch *watch);
 /* Those whose mark, or whose directory, is watched as ${wd}, or all if ${all},
  * may have changed. */
-void hf_file_barrier_watches_event(struct hf_engine *engine, int wd, bool all);
+void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
+                                       bool all);
 
-/* own_watch.c: have the mark of ${watch} watched, or looked at by a timer;
+/* inotify.c: have inotify or the timer tell of the ticket; false: neither
+ * can. */
+bool hf_inotify_watch_ticket(struct hf_engine *engine,
+                             struct hf_ticket_watch *watch);
+
+/* inotify.c: have the mark of ${watch} watched, or looked at by a timer;
  * false if neither can be had.  And no longer, ${watch} being out of the
  * engine's list.
  */
 bool hf_inotify_watch_barrier(struct hf_file_barrier_watch *watch);
 void hf_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch);
 
-/* own_watch.c: the same for the directory of the members ${watch} is at; true
+/* inotify.c: the same for the directory of the members ${watch} is at; true
  * also where there is none, and then it is not armed.  Asked again, it sees
  * whether that is still the one: else .dir_wd is another. */
 bool hf_inotify_watch_queue(struct hf_file_queue_watch *watch);
 void hf_inotify_unwatch_queue(const struct hf_file_queue_watch *watch);
 
-/* own_watch.c: WATCH of one's own, and the end of all of that. */
+/* own_watch.c: look at the own tickets that are watched as ${wd}, all of them
+ * if ${all}, and answer the watches of those that are gone or were touched. */
+void hf_own_watch_on_change(struct hf_engine *engine, int wd, bool all);
+/* own_watch.c: WATCH of one's own. */
 void hf_engine_watch_own(struct hf_engine *engine, struct hf_request *request,
                          struct hf_file_ticket *ticket);
 void hf_inotify_unwatch_ticket(struct hf_ticket_watch *watch);
 void hf_inotify_close(struct hf_engine *engine);
-/* watch_descriptors.c. */
+/* Have the timer look at everything once a second; false: it cannot. */
+bool hf_inotify_start_timer(struct hf_engine *engine);
+/* watch_descriptors.c: what inotify calls the ticket and its directory; -1:
+ * nothing. */
+void hf_watch_descriptors_set(struct hf_ticket_watch *watch, int ticket_wd,
+                              int dir_wd);
+void hf_watch_descriptors_clear(struct hf_ticket_watch *watch);
+/* Walk through those whose ticket is watched as ${wd}, then those whose
+ * directory is: no inode is both.  ${after} NULL: the first. */
+struct hf_ticket_watch *
+hf_watch_descriptors_next(const struct hf_engine *engine, int wd,
+                          const struct hf_ticket_watch *after);
 void hf_watch_descriptors_init(struct hf_inotify *inotify);
 /* ROOT was opened anew: its directories are other ones. */
 void hf_inotify_watch_root(struct hf_engine *engine);
-/* Is the ticket still in its queue, in the directory at its path?  Yes where it
- * cannot be told. */
+/* own_presence.c: is the ticket still in its queue, in the directory at its
+ * path?  Notes its time if it is. */
+enum hf_presence { HF_PRESENT, HF_GONE, HF_PRESENCE_UNKNOWN };
+enum hf_presence hf_file_ticket_presence(const struct hf_engine *engine,
+                                         struct hf_file_ticket *ticket);
+/* The same; yes where it cannot be told. */
 bool hf_file_ticket_is_present(const struct hf_engine *engine,
                                struct hf_file_ticket *ticket);
 /* Answer GONE to the watch of a ticket of our own, and why if that is known. */
@@ -344,6 +378,10 @@ void hf_own_watch_other_forgotten(struct hf_engine *engine,
  * GONE. */
 struct hf_ticket_watch *hf_ticket_watch_new(struct hf_engine *engine,
                                             struct hf_request *request);
+/* ${watch} is not about to be armed any more.  Nothing if it was not. */
+void hf_ticket_watch_cancel_arm(struct hf_ticket_watch *watch);
+/* It is of another's ticket, by ${watch}->fifo_watch. */
+void hf_ticket_watch_set_other(struct hf_ticket_watch *watch);
 /* It is of ${own_ticket}. */
 void hf_ticket_watch_set_own(struct hf_ticket_watch *watch,
                              struct hf_file_ticket *own_ticket);

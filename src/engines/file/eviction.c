@@ -106,14 +106,14 @@ void hf_engine_evict(struct hf_engine *engine, struct hf_request *request)
 
     hf_dir_name_format(request->queue, dir_name);
     if (find_and_evict(engine, request, dir_name, &found, &error) != HF_OK) {
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
         return;
     }
     if (found)
         hf_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
     hf_engine_answer_found(engine, request, HF_EVENT_REMOVED, found);
     if (found) /* its owner may be slow to let go of it */
-        hf_file_queue_watches_changed(engine, dir_name);
+        hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
 
 /* --------------------------------------------------------------- revoke -- */
@@ -183,7 +183,7 @@ void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request)
     if (status == HF_OK)
         hf_engine_answer_found(engine, request, HF_EVENT_REVOKE_SENT, found);
     else
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
 }
 
 /* ----------------------------------------------------------------- bury -- */

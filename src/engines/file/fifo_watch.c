@@ -109,8 +109,8 @@ static struct hf_fifo_watch *fifo_watch_new(struct hf_engine *engine,
                                             int fifo, struct hf_error *error)
 {
     uv_loop_t *loop = engine->host.loop(engine->host.host);
-    size_t entry_bytes = strlen(dir_name) + 1;
-    struct hf_fifo_watch *created = hf_alloc(sizeof(*created) + entry_bytes);
+    size_t name_bytes = strlen(dir_name) + 1;
+    struct hf_fifo_watch *created = hf_alloc(sizeof(*created) + name_bytes);
 
     if (created == NULL) {
         (void)hf_error_set(error, HF_ENOMEM, "no memory to wait for a ticket");
@@ -119,7 +119,7 @@ static struct hf_fifo_watch *fifo_watch_new(struct hf_engine *engine,
     created->engine = engine;
     created->ticket = *ticket;
     created->ticket.payload = "";
-    memcpy(created->dir_name, dir_name, entry_bytes);
+    memcpy(created->dir_name, dir_name, name_bytes);
     created->fifo = fifo;
     if (loop != NULL && start_poll(created, loop))
         return created;

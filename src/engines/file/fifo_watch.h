@@ -10,7 +10,7 @@
 
 #include <uv.h>
 
-#include "engines/file/locked_section.h"
+#include "engines/file/ticket_file.h"
 
 struct hf_engine;
 struct hf_fifo_watch;

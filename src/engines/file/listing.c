@@ -309,3 +309,16 @@ struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing)
                                    listing->tickets.count, listing->more};
     return snapshot;
 }
+
+bool hf_listing_find(const struct hf_listing *listing,
+                     const struct hf_ticket_id *id, struct hf_ticket *ticket)
+{
+    struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+    size_t index = hf_snapshot_find(&snapshot, id);
+
+    if (index == snapshot.count)
+        return false;
+    *ticket = snapshot.tickets[index];
+    ticket->payload = "";
+    return true;
+}

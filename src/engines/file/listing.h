@@ -86,6 +86,11 @@ void hf_listing_drop(struct hf_listing *listing, size_t index);
 void hf_listing_trim(struct hf_listing *listing,
                      const struct hf_ticket_id *own_id);
 
+/* Set ${ticket} to the one with this ${id}, without its payload; false if it is
+ * not in ${listing}. */
+bool hf_listing_find(const struct hf_listing *listing,
+                     const struct hf_ticket_id *id, struct hf_ticket *ticket);
+
 struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing);
 
 #endif

@@ -19,9 +19,9 @@ static struct hf_file_ticket *
 own_ticket_new(const struct hf_locked_section_result *result,
                struct hf_error *error)
 {
-    size_t entry_bytes = strlen(result->listing->dir_name) + 1;
+    size_t name_bytes = strlen(result->listing->dir_name) + 1;
     struct hf_file_ticket *own_ticket =
-        hf_alloc(sizeof(*own_ticket) + entry_bytes);
+        hf_alloc(sizeof(*own_ticket) + name_bytes);
 
     if (own_ticket == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory for a ticket");
@@ -32,7 +32,7 @@ own_ticket_new(const struct hf_locked_section_result *result,
     own_ticket->probed_fifo = result->blocker_fifo;
     own_ticket->ticket = result->ticket;
     own_ticket->ticket.payload = "";
-    memcpy(own_ticket->dir_name, result->listing->dir_name, entry_bytes);
+    memcpy(own_ticket->dir_name, result->listing->dir_name, name_bytes);
     own_ticket->fifo = result->fifo;
     return own_ticket;
 }
@@ -145,7 +145,7 @@ static void finish_job(struct hf_engine *engine, struct hf_job *job)
     if (job->answer == HF_LOCKED_SECTION_DONE)
         answer_done(engine, job->request, &job->result);
     else
-        hf_engine_refuse(engine, job->request, &job->error);
+        hf_engine_fail_by_status(engine, job->request, &job->error);
     /* Listed up to here: an END from inside the answer waits for the rest. */
     remove_request = job->remove_request;
     unlist_job(engine, job);
@@ -218,11 +218,40 @@ void hf_engine_run_locked(struct hf_engine *engine, struct hf_request *request)
         answer_done(engine, request, &result);
         break;
     case HF_LOCKED_SECTION_FAILED:
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
         break;
     case HF_LOCKED_SECTION_BUSY:
     case HF_LOCKED_SECTION_STALE:
         submit(engine, request);
         break;
     }
+}
+
+void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
+{
+    struct hf_file_ticket *own_ticket =
+        hf_engine_own_ticket(engine, &request->ticket);
+    struct hf_listing *listing;
+    struct hf_error error;
+    struct hf_ticket there;
+
+    hf_engine_warn_not_durable(engine);
+    if (own_ticket == NULL) {
+        hf_engine_run_locked(engine, request);
+        return;
+    }
+    if (hf_engine_read_queue(engine, request->queue,
+                             hf_engine_listing_scope(request), 1, &listing,
+                             &error) != HF_OK) {
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+        return;
+    }
+    if (hf_listing_find(listing, &request->ticket, &there)) {
+        hf_engine_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
+    } else { /* somebody removed it */
+        (void)hf_engine_remove_own(engine, own_ticket);
+        hf_engine_run_locked(engine, request);
+        hf_file_queue_watches_ticket_gone(engine, listing->dir_name);
+    }
+    hf_listing_unref(listing);
 }

@@ -19,15 +19,9 @@
 
 #include "core/engine.h"
 #include "engines/file/listing.h"
+#include "engines/file/lock_dir.h"
 #include "engines/file/root_dir.h"
 #include "engines/file/timed_flock.h"
-
-/* A lock's directory, open; .fd is -1 if none is. */
-struct hf_lock_dir {
-    int fd;
-    dev_t device;
-    ino_t inode;
-};
 
 struct hf_locked_section_args {
     enum hf_request_kind
@@ -75,39 +69,5 @@ enum hf_locked_section_answer hf_locked_section_run(
     struct hf_root_dir *root_dir, const struct hf_locked_section_args *args,
     struct hf_lock_dir *lock_dir, struct hf_locked_section_result *result,
     struct hf_error *error);
-
-/* Is the ticket's owner, or a copy of its descriptor, still alive? */
-enum hf_owner_liveness {
-    HF_OWNER_ALIVE,   /* ${fifo}, opened before the test, will hang up */
-    HF_OWNER_DEAD,    /* or not there at all */
-    HF_OWNER_UNKNOWN, /* ${error} says why */
-};
-
-/* Open the ticket at ${path} for reading, then test it (a FIFO that is opened
- * after its last writer went never hangs up).  ${fifo} (NULL: not wanted) is
- * set to the open descriptor with HF_OWNER_ALIVE, else to -1. */
-enum hf_owner_liveness hf_ticket_file_probe(struct hf_descriptors *descriptors,
-                                            const char *path, int *fifo,
-                                            struct hf_error *error);
-
-/* Remove a dead or withdrawn ticket, and its payload: safe without the
- * directory's lock, for no name is used twice and the dead do not rise.
- * ${found}: it was there.  HF_OK also if it was not. */
-hf_status hf_ticket_file_remove_fifo(const struct hf_root_settings *settings,
-                                     const char *dir_name,
-                                     const struct hf_ticket *ticket,
-                                     bool *found, struct hf_error *error);
-void hf_ticket_file_remove_payload(const struct hf_root_settings *settings,
-                                   const char *dir_name,
-                                   const struct hf_ticket *ticket);
-hf_status hf_ticket_file_remove(const struct hf_root_settings *settings,
-                                const char *dir_name,
-                                const struct hf_ticket *ticket, bool *found,
-                                struct hf_error *error);
-
-/* Remove the lock's directory, open as ${dir}, if nobody alive has a ticket in
- * it and nobody is at work in it. */
-void hf_lock_dir_remove_unused(struct hf_root_dir *root_dir,
-                               const char *dir_name, int dir);
 
 #endif

@@ -12,6 +12,7 @@
 #include "core/quote.h"
 #include "engines/file/locked_section_private.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_file.h"
 
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
 
@@ -107,7 +108,7 @@ remove_payload:
     return answer;
 }
 
-static void unmake_ticket(struct hf_locked_section *s)
+static void remove_new_ticket(struct hf_locked_section *s)
 {
     (void)hf_sys_unlinkat(s->lock_dir->fd, s->file);
     hf_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
@@ -131,7 +132,7 @@ hf_locked_section_enqueue(struct hf_locked_section *s)
     hf_listing_clear(listing); /* of an attempt before this one */
     if (hf_listing_read(listing, s->lock_dir->fd, s->path,
                         &s->root_dir->counter, s->error) != HF_OK) {
-        unmake_ticket(s);
+        remove_new_ticket(s);
         return HF_LOCKED_SECTION_FAILED;
     }
     hf_listing_remove_orphans(listing, s->lock_dir->fd);
@@ -221,6 +222,6 @@ hf_locked_section_finish_enqueue(struct hf_locked_section *s)
 {
     if (drop_dead_ahead(s) == HF_OK && read_payload_and_ready(s) == HF_OK)
         return HF_LOCKED_SECTION_DONE;
-    unmake_ticket(s);
+    remove_new_ticket(s);
     return HF_LOCKED_SECTION_FAILED;
 }

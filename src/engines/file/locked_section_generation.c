@@ -9,6 +9,7 @@
 
 #include "engines/file/locked_section_private.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_file.h"
 
 /* HF_OK with ${there}: is the member at ${index}?  If it is dead it goes. */
 static hf_status probe_participant(struct hf_locked_section *s, size_t index,

@@ -96,8 +96,8 @@ static void answer_all_changed(struct hf_engine *engine)
     }
 }
 
-void hf_file_queue_watches_changed(struct hf_engine *engine,
-                                   const char *dir_name)
+void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
+                                       const char *dir_name)
 {
     struct hf_file_queue_watch *watch;
 
@@ -145,8 +145,8 @@ static bool is_change(const struct hf_file_queue_watch *watch, const char *file)
            ticket.sequence > watch->newest;
 }
 
-void hf_file_queue_watches_event(struct hf_engine *engine, int wd, bool all,
-                                 const char *file)
+void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
+                                     const char *file)
 {
     struct hf_file_queue_watch *watch;
 
@@ -278,7 +278,7 @@ static void answer_listed(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-void hf_engine_queue_watch(struct hf_engine *engine, struct hf_request *request)
+void hf_engine_watch_queue(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_listing *listing = NULL;
     char dir_name[HF_DIR_NAME_BYTES];
@@ -289,10 +289,10 @@ void hf_engine_queue_watch(struct hf_engine *engine, struct hf_request *request)
     watch = watch_new(engine, request, dir_name);
     if (watch == NULL) {
         (void)hf_error_set(&error, HF_ENOMEM, "no memory to look at a queue");
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
     } else if (read_and_watch(watch, &listing, &error) != HF_OK) {
         hf_file_queue_watch_end(watch);
-        hf_engine_refuse(engine, request, &error);
+        hf_engine_fail_by_status(engine, request, &error);
     } else {
         answer_listed(engine, request, listing);
     }

@@ -88,8 +88,9 @@ static hf_status check_owner(const struct walk *walk, const struct stat *status,
                         trusted_users().text);
 }
 
-static hf_status check_step(const struct walk *walk, const struct stat *status,
-                            struct hf_error *error)
+static hf_status check_directory(const struct walk *walk,
+                                 const struct stat *status,
+                                 struct hf_error *error)
 {
     const mode_t others = S_IWGRP | S_IWOTH;
     hf_status checked = check_owner(walk, status, "a directory", error);
@@ -125,7 +126,7 @@ static hf_status start_at_root(struct walk *walk, struct hf_error *error)
     if (hf_sys_fstat(walk->dir, &walk->status) != 0)
         return hf_error_set_errno(error, "examine", "/");
     walk->root_owner = walk->status.st_uid;
-    return check_step(walk, &walk->status, error);
+    return check_directory(walk, &walk->status, error);
 }
 
 /* Take the first component of what is left; false if there is none. */
@@ -170,7 +171,7 @@ static hf_status enter_directory(struct walk *walk, int dir,
     (void)close(walk->dir);
     walk->dir = dir;
     walk->status = *status;
-    return check_step(walk, status, error);
+    return check_directory(walk, status, error);
 }
 
 static hf_status fail_missing(const struct walk *walk, struct hf_error *error)

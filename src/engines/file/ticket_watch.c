@@ -62,7 +62,7 @@ hf_ticket_watch_first_other(const struct hf_engine *engine,
     return &watch->fifo_watch->ticket;
 }
 
-static void add_other(struct hf_ticket_watch *watch)
+void hf_ticket_watch_set_other(struct hf_ticket_watch *watch)
 {
     const struct position_key key = key_of(watch);
 
@@ -92,11 +92,22 @@ void hf_ticket_watch_set_own(struct hf_ticket_watch *watch,
     own_ticket->watches = watch;
 }
 
+void hf_ticket_watch_cancel_arm(struct hf_ticket_watch *watch)
+{
+    if (watch->to_arm == NULL)
+        return;
+    *watch->to_arm = watch->next_to_arm;
+    if (watch->next_to_arm != NULL)
+        watch->next_to_arm->to_arm = watch->to_arm;
+    watch->to_arm = NULL;
+}
+
 static void end_own(struct hf_ticket_watch *watch)
 {
     *watch->link_of_ticket = watch->next_of_ticket;
     if (watch->next_of_ticket != NULL)
         watch->next_of_ticket->link_of_ticket = watch->link_of_ticket;
+    hf_ticket_watch_cancel_arm(watch);
     hf_inotify_unwatch_ticket(watch);
 }
 
@@ -145,89 +156,4 @@ void hf_ticket_watch_answer_gone(struct hf_ticket_watch *watch)
         hf_engine_answer_own_gone(engine, request);
     else
         hf_engine_answer(engine, request, HF_EVENT_GONE);
-}
-
-void hf_ticket_watch_forget(struct hf_engine *engine,
-                            struct hf_request *request)
-{
-    struct hf_ticket_watch *watch = request->engine_data;
-    char dir_name[HF_DIR_NAME_BYTES] = "";
-
-    if (watch == NULL)
-        return;
-    if (watch->fifo_watch != NULL)
-        memcpy(dir_name, watch->fifo_watch->dir_name,
-               strlen(watch->fifo_watch->dir_name) + 1);
-    hf_ticket_watch_end(watch);
-    if (dir_name[0] != '\0')
-        hf_own_watch_other_forgotten(engine, dir_name);
-}
-
-static void on_ticket_gone(struct hf_fifo_watch *fifo_watch)
-{
-    struct hf_engine *engine = fifo_watch->engine;
-    const struct hf_ticket_id gone = fifo_watch->ticket.id;
-    bool removed = fifo_watch->removed;
-
-    hf_inotify_read(engine);
-    hf_own_watch_blocker_gone(engine, &gone);
-    if (removed)
-        hf_predecessor_gone(engine, &gone);
-    /* That may have had this watch forgotten, or the engine ended. */
-    if (!hf_fifo_watch_is_stopped(fifo_watch))
-        hf_ticket_watch_answer_gone(fifo_watch->arg);
-}
-
-/* ${ticket} was found in ${dir_name}; ${watch} is ended unless it lives. */
-static void start_watch(struct hf_ticket_watch *watch, const char *dir_name,
-                        const struct hf_ticket *ticket)
-{
-    struct hf_engine *engine = watch->engine;
-    struct hf_request *request = watch->request;
-    struct hf_error error;
-
-    switch (hf_fifo_watch_start(engine, dir_name, ticket, on_ticket_gone, watch,
-                                &watch->fifo_watch, &error)) {
-    case HF_OWNER_ALIVE:
-        add_other(watch);
-        hf_engine_answer(engine, request, HF_EVENT_WATCHING);
-        return;
-    case HF_OWNER_DEAD:
-        hf_ticket_watch_end(watch);
-        hf_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
-        hf_engine_answer(engine, request, HF_EVENT_GONE);
-        return;
-    case HF_OWNER_UNKNOWN:
-        hf_ticket_watch_end(watch);
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
-        return;
-    }
-}
-
-void hf_engine_watch_other(struct hf_engine *engine, struct hf_request *request)
-{
-    static const struct hf_error no_memory = {HF_ENOMEM,
-                                              "no memory to watch a ticket"};
-    char dir_name[HF_DIR_NAME_BYTES];
-    struct hf_ticket_watch *watch;
-    struct hf_ticket ticket;
-    struct hf_error error;
-    bool found;
-
-    if (hf_engine_find_ticket(engine, request->queue, &request->ticket, &ticket,
-                              &found, &error) != HF_OK) {
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
-        return;
-    }
-    if (!found || ticket.kind != request->ticket_kind) {
-        hf_engine_answer(engine, request, HF_EVENT_GONE);
-        return;
-    }
-    watch = hf_ticket_watch_new(engine, request);
-    if (watch == NULL) {
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_memory);
-        return;
-    }
-    hf_dir_name_format(request->queue, dir_name);
-    start_watch(watch, dir_name, &ticket);
 }

@@ -83,15 +83,15 @@ static bool try_lock(int fd)
 /* Until the holder wakes us, or ${left_ms} are over; where nobody can, for
  * ${step}, which grows. */
 static void sleep_once(_Atomic uint32_t *futex, uint64_t left_ms,
-                       struct timespec *step)
+                       struct timespec *pause)
 {
     if (futex != NULL &&
         (hf_sys_futex_wait(futex, CONTENDED, (unsigned)left_ms) == 0 ||
          errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT))
         return;
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, step, NULL);
-    if (step->tv_nsec < LAST_STEP_NS)
-        step->tv_nsec *= 2;
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, pause, NULL);
+    if (pause->tv_nsec < LAST_STEP_NS)
+        pause->tv_nsec *= 2;
 }
 
 enum hf_flock_answer hf_flock_lock(int fd, const char *path,
@@ -103,7 +103,7 @@ enum hf_flock_answer hf_flock_lock(int fd, const char *path,
     uint64_t wait_ms =
         wait == HF_FLOCK_WAIT_SLICE ? HF_FLOCK_SLICE_MS : HF_FLOCK_TIMEOUT_MS;
     uint64_t began_ms = hf_flock_now_ms();
-    struct timespec step = {0, FIRST_STEP_NS};
+    struct timespec pause = {0, FIRST_STEP_NS};
     uint64_t waited_ms = 0;
 
     assert(wait != HF_FLOCK_WAIT_NONE);
@@ -123,7 +123,7 @@ enum hf_flock_answer hf_flock_lock(int fd, const char *path,
         waited_ms = hf_flock_now_ms() - began_ms;
         if (waited_ms >= wait_ms)
             break;
-        sleep_once(futex, wait_ms - waited_ms, &step);
+        sleep_once(futex, wait_ms - waited_ms, &pause);
     }
     if (wait == HF_FLOCK_WAIT_SLICE)
         return HF_FLOCK_BUSY;

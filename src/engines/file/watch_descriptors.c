@@ -7,7 +7,7 @@
  */
 #include <stddef.h>
 
-#include "engines/file/own_watch_private.h"
+#include "engines/file/engine.h"
 
 struct wd_key {
     int wd;

@@ -99,13 +99,13 @@ void hf_job_free(struct hf_job *job)
 
 static bool reopen_root_dir(struct hf_job *job)
 {
-    struct hf_root_dir *fresh;
+    struct hf_root_dir *new_root_dir;
 
     if (hf_root_dir_open(job->root_dir->settings, job->root_dir->descriptors,
-                         &fresh, &job->error) != HF_OK)
+                         &new_root_dir, &job->error) != HF_OK)
         return false;
     hf_root_dir_unref(job->root_dir);
-    job->root_dir = fresh;
+    job->root_dir = new_root_dir;
     return true;
 }
 

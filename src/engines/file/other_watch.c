@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WATCH of another's ticket: its FIFO hangs up.  And UNWATCH of any WATCH. */
+#include <string.h>
+
+#include "engines/file/engine.h"
+
+void hf_ticket_watch_forget(struct hf_engine *engine,
+                            struct hf_request *request)
+{
+    struct hf_ticket_watch *watch = request->engine_data;
+    char dir_name[HF_DIR_NAME_BYTES] = "";
+
+    if (watch == NULL)
+        return;
+    if (watch->fifo_watch != NULL)
+        memcpy(dir_name, watch->fifo_watch->dir_name,
+               strlen(watch->fifo_watch->dir_name) + 1);
+    hf_ticket_watch_end(watch);
+    if (dir_name[0] != '\0')
+        hf_own_watch_other_forgotten(engine, dir_name);
+}
+
+static void on_ticket_gone(struct hf_fifo_watch *fifo_watch)
+{
+    struct hf_engine *engine = fifo_watch->engine;
+    const struct hf_ticket_id gone = fifo_watch->ticket.id;
+    bool removed = fifo_watch->removed;
+
+    hf_inotify_read(engine);
+    hf_own_watch_blocker_gone(engine, &gone);
+    if (removed)
+        hf_predecessor_gone(engine, &gone);
+    /* That may have had this watch forgotten, or the engine ended. */
+    if (!hf_fifo_watch_is_stopped(fifo_watch))
+        hf_ticket_watch_answer_gone(fifo_watch->arg);
+}
+
+/* ${ticket} was found in ${dir_name}; ${watch} is ended unless it lives. */
+static void start_watch(struct hf_ticket_watch *watch, const char *dir_name,
+                        const struct hf_ticket *ticket)
+{
+    struct hf_engine *engine = watch->engine;
+    struct hf_request *request = watch->request;
+    struct hf_error error;
+
+    switch (hf_fifo_watch_start(engine, dir_name, ticket, on_ticket_gone, watch,
+                                &watch->fifo_watch, &error)) {
+    case HF_OWNER_ALIVE:
+        hf_ticket_watch_set_other(watch);
+        hf_engine_answer(engine, request, HF_EVENT_WATCHING);
+        return;
+    case HF_OWNER_DEAD:
+        hf_ticket_watch_end(watch);
+        hf_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
+        hf_engine_answer(engine, request, HF_EVENT_GONE);
+        return;
+    case HF_OWNER_UNKNOWN:
+        hf_ticket_watch_end(watch);
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+        return;
+    }
+}
+
+void hf_engine_watch_other(struct hf_engine *engine, struct hf_request *request)
+{
+    static const struct hf_error no_memory = {HF_ENOMEM,
+                                              "no memory to watch a ticket"};
+    char dir_name[HF_DIR_NAME_BYTES];
+    struct hf_ticket_watch *watch;
+    struct hf_ticket ticket;
+    struct hf_error error;
+    bool found;
+
+    if (hf_engine_find_ticket(engine, request->queue, &request->ticket, &ticket,
+                              &found, &error) != HF_OK) {
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+        return;
+    }
+    if (!found || ticket.kind != request->ticket_kind) {
+        hf_engine_answer(engine, request, HF_EVENT_GONE);
+        return;
+    }
+    watch = hf_ticket_watch_new(engine, request);
+    if (watch == NULL) {
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_memory);
+        return;
+    }
+    hf_dir_name_format(request->queue, dir_name);
+    start_watch(watch, dir_name, &ticket);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is the session's own ticket still in its queue?  Its path is looked at,
+ * because somebody may have removed the ticket, or moved away its directory.
+ */
+#include <errno.h>
+
+#include "engines/file/engine.h"
+#include "engines/file/syscalls.h"
+
+static bool means_gone(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
+/* By its path: the FIFO is open, so no other has its number. */
+enum hf_presence hf_file_ticket_presence(const struct hf_engine *engine,
+                                         struct hf_file_ticket *ticket)
+{
+    char file[HF_TICKET_FILE_BYTES];
+    char path[HF_PATH_BYTES];
+    struct stat at_path;
+
+    ticket->present = false;
+    hf_ticket_file_format(&ticket->ticket, file);
+    hf_root_settings_path(&engine->settings, ticket->dir_name, file, path);
+    if (hf_sys_lstat(path, &at_path) != 0)
+        return means_gone(errno) ? HF_GONE : HF_PRESENCE_UNKNOWN;
+    if (at_path.st_dev != ticket->device || at_path.st_ino != ticket->inode)
+        return HF_GONE;
+    ticket->last_mtime = at_path.st_mtim;
+    ticket->present = true;
+    return HF_PRESENT;
+}
+
+bool hf_file_ticket_is_present(const struct hf_engine *engine,
+                               struct hf_file_ticket *ticket)
+{
+    return hf_file_ticket_presence(engine, ticket) != HF_GONE;
+}
+
+/* Who moves or deletes the whole place may not know that it is in use. */
+void hf_engine_answer_own_gone(struct hf_engine *engine,
+                               struct hf_request *request)
+{
+    struct hf_event event = {.kind = HF_EVENT_GONE};
+    char locks[HF_PATH_BYTES];
+    struct stat status;
+
+    hf_root_settings_path(&engine->settings, ".", NULL, locks);
+    event.as.answer.request = request;
+    event.as.answer.text = "";
+    if (hf_sys_lstat(locks, &status) != 0 && means_gone(errno))
+        event.as.answer.text =
+            "the lock directory was deleted or moved away; make sure that "
+            "nothing cleans it up while it is in use";
+    engine->host.event(engine->host.host, &event);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the directory of a lock for a request.  No lock is needed: see
+ * listing.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "engines/file/engine.h"
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
+
+/* Nobody was in it any more when it was removed after it was opened. */
+static bool was_removed(int dir)
+{
+    struct stat status;
+
+    return hf_sys_fstat(dir, &status) == 0 && status.st_nlink == 0;
+}
+
+enum hf_listing_scope hf_engine_listing_scope(const struct hf_request *request)
+{
+    return request->ticket_kind == HF_TICKET_PARTICIPANT
+               ? HF_LISTING_PARTICIPANTS
+               : HF_LISTING_QUEUE;
+}
+
+/* Of what is there besides tickets. */
+static hf_status read_payloads_and_ready(struct hf_listing *listing, int dir,
+                                         const char *path, size_t payloads,
+                                         struct hf_error *error)
+{
+    hf_status status = hf_listing_read_payloads(listing, dir, payloads, error);
+
+    if (status == HF_OK && listing->scope == HF_LISTING_PARTICIPANTS)
+        status = hf_listing_read_ready(listing, dir, path, error);
+    return status;
+}
+
+hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
+                               enum hf_listing_scope scope, size_t payloads,
+                               struct hf_listing **listing,
+                               struct hf_error *error)
+{
+    char dir_name[HF_DIR_NAME_BYTES];
+    char path[HF_PATH_BYTES];
+    const struct hf_token_counter *counter =
+        NULL; /* of another place: all is lost */
+    hf_status status = HF_OK;
+    int dir;
+
+    hf_dir_name_format(queue, dir_name);
+    hf_root_settings_path(&engine->settings, dir_name, NULL, path);
+    *listing = hf_listing_new(dir_name, scope);
+    if (*listing == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory to list %s", path);
+    if (engine->root_dir == NULL)
+        return HF_OK; /* there was none, so nobody is there */
+    dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (dir < 0 && errno == ENOENT)
+        return HF_OK;
+    if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir)) {
+        status = hf_error_set_errno(error, "open", path);
+        goto free_listing;
+    }
+    if (hf_token_counter_is_current(&engine->root_dir->counter,
+                                    engine->settings.counter_path))
+        counter = &engine->root_dir->counter;
+    status = hf_root_dir_check_lock_dir(engine->root_dir, dir, path, error);
+    if (status == HF_OK)
+        status = hf_listing_read(*listing, dir, path, counter, error);
+    if (status != HF_OK && was_removed(dir)) {
+        hf_listing_clear(*listing);
+        status = HF_OK;
+    }
+    if (status == HF_OK && scope != HF_LISTING_ALL)
+        status = read_payloads_and_ready(*listing, dir, path, payloads, error);
+    hf_descriptors_close(&engine->descriptors, &dir);
+    if (status == HF_OK)
+        return HF_OK;
+
+free_listing:
+    hf_listing_unref(*listing);
+    *listing = NULL;
+    return status;
+}
+
+hf_status hf_engine_find_ticket(struct hf_engine *engine, const char *queue,
+                                const struct hf_ticket_id *id,
+                                struct hf_ticket *ticket, bool *found,
+                                struct hf_error *error)
+{
+    char dir_name[HF_DIR_NAME_BYTES];
+    struct hf_listing *listing;
+    hf_status status;
+
+    hf_dir_name_format(queue, dir_name);
+    *found = engine->listing != NULL &&
+             strcmp(engine->listing->dir_name, dir_name) == 0 &&
+             hf_listing_find(engine->listing, id, ticket);
+    if (*found)
+        return HF_OK;
+    status =
+        hf_engine_read_queue(engine, queue, HF_LISTING_ALL, 0, &listing, error);
+    if (status != HF_OK)
+        return status;
+    *found = hf_listing_find(listing, id, ticket);
+    hf_listing_unref(listing);
+    return HF_OK;
+}

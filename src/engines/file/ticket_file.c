@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/ticket_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "engines/file/errno_error.h"
+#include "engines/file/syscalls.h"
+
+#define WAITER_FLAGS (O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+
+enum hf_owner_liveness hf_ticket_file_probe(struct hf_descriptors *descriptors,
+                                            const char *path, int *fifo,
+                                            struct hf_error *error)
+{
+    int fd = hf_sys_open(path, WAITER_FLAGS, 0);
+    enum hf_owner_liveness liveness = HF_OWNER_ALIVE;
+
+    if (fifo != NULL)
+        *fifo = -1;
+    if (fd < 0 && errno == ENOENT)
+        return HF_OWNER_DEAD;
+    if (fd < 0 || !hf_descriptors_add(descriptors, fd)) {
+        hf_error_set_errno(error, "open", path);
+        return HF_OWNER_UNKNOWN;
+    }
+    if (hf_sys_flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        (void)hf_sys_flock(fd, LOCK_UN);
+        liveness = HF_OWNER_DEAD;
+    } else if (errno != EWOULDBLOCK) {
+        hf_error_set_errno(error, "test", path);
+        liveness = HF_OWNER_UNKNOWN;
+    }
+    if (liveness == HF_OWNER_ALIVE && fifo != NULL)
+        *fifo = fd;
+    else
+        hf_descriptors_close(descriptors, &fd);
+    return liveness;
+}
+
+hf_status hf_ticket_file_remove_fifo(const struct hf_root_settings *settings,
+                                     const char *dir_name,
+                                     const struct hf_ticket *ticket,
+                                     bool *found, struct hf_error *error)
+{
+    char file[HF_TICKET_FILE_BYTES];
+    char path[HF_PATH_BYTES];
+
+    hf_ticket_file_format(ticket, file);
+    hf_root_settings_path(settings, dir_name, file, path);
+    *found = hf_sys_unlink(path) == 0;
+    if (*found || errno == ENOENT)
+        return HF_OK;
+    return hf_error_set_errno(error, "remove", path);
+}
+
+void hf_ticket_file_remove_payload(const struct hf_root_settings *settings,
+                                   const char *dir_name,
+                                   const struct hf_ticket *ticket)
+{
+    char file[HF_PAYLOAD_FILE_BYTES];
+    char path[HF_PATH_BYTES];
+
+    hf_payload_file_format(ticket, file);
+    hf_root_settings_path(settings, dir_name, file, path);
+    (void)hf_sys_unlink(path);
+}
+
+hf_status hf_ticket_file_remove(const struct hf_root_settings *settings,
+                                const char *dir_name,
+                                const struct hf_ticket *ticket, bool *found,
+                                struct hf_error *error)
+{
+    hf_status status =
+        hf_ticket_file_remove_fifo(settings, dir_name, ticket, found, error);
+
+    if (status == HF_OK)
+        hf_ticket_file_remove_payload(settings, dir_name, ticket);
+    return status;
+}
