@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to the core: one event ends a request, or tells of its watch. */
+/*
+ * Answers to the core.  Each function passes one event to the core, through
+ * hf_engine_host.event.
+ */
+#include "engines/file/answer.h"
+
 #include <assert.h>
 
 #include "core/error.h"

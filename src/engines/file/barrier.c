@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SET_FLAG, CLEAR_FLAG and WATCH_QUEUE at a mark: a symlink in the directory of
- * the name, whose text is an id of its own and the name.  It is made and
- * removed in one step, so none of this needs the directory's lock; and a
- * directory that has it in it is not empty, so that nobody removes that.
+ * Barriers: set, cleared and watched.
+ *
+ * A barrier that is set is a symbolic link in the directory of its name.  Its
+ * text is an id of this setting and the name of the barrier.  The link is made
+ * and removed in one step each, so nothing here needs the directory's lock.  A
+ * directory with a link in it is not empty, so nobody removes it as unused.
  */
+#include "engines/file/barrier.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,22 +18,26 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/quote.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/inotify.h"
 #include "engines/file/syscalls.h"
 
-/* How often the mark or its directory may come or go under our hands. */
+/* How often the barrier or its directory may come or go during one request. */
 #define TRIES 64
 
 #define ID_BYTES ((size_t)HF_TICKET_ID_TEXT_BYTES - 1)
 #define TEXT_BYTES (HF_TICKET_ID_TEXT_BYTES + HF_QUEUE_BYTES)
 
+/* Where the barrier of a request is. */
 struct barrier {
     const char *queue;
     char dir_name[HF_DIR_NAME_BYTES];
     char path[HF_PATH_BYTES];
 };
 
+/* Set ${barrier} to where the barrier called ${queue} is. */
 static void init_barrier(const struct hf_engine *engine, const char *queue,
                          struct barrier *barrier)
 {
@@ -39,7 +47,7 @@ static void init_barrier(const struct hf_engine *engine, const char *queue,
                           barrier->path);
 }
 
-/* HF_OK with ${up}; then ${id} is the mark's. */
+/* HF_OK with ${is_set}, and with ${id} if it is set. */
 static hf_status read_barrier(const struct barrier *barrier, bool *is_set,
                               struct hf_ticket_id *id, struct hf_error *error)
 {
@@ -64,7 +72,8 @@ static hf_status read_barrier(const struct barrier *barrier, bool *is_set,
                         barrier->queue);
 }
 
-/* Whose directory it is in decides whether it says anything. */
+/* The directory must be one that this engine may use, else the link in it means
+ * nothing.  HF_OK also if it is not there. */
 static hf_status check_directory(struct hf_engine *engine,
                                  const struct barrier *barrier,
                                  struct hf_error *error)
@@ -89,9 +98,9 @@ static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
     hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED, found);
 }
 
-/* ----------------------------------------------------------------- SET_FLAG --
- */
+/* ---------------------------------------------------------- set, clear -- */
 
+/* Give a directory that was just made the mode of the root's settings. */
 static hf_status share_directory(struct hf_engine *engine, const char *path,
                                  struct hf_error *error)
 {
@@ -100,7 +109,7 @@ static hf_status share_directory(struct hf_engine *engine, const char *path,
     int dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
     if (dir < 0 && errno == ENOENT)
-        return HF_OK; /* left empty by somebody else, and removed */
+        return HF_OK; /* removed by somebody who left it empty */
     if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
         return hf_error_set_errno(error, "open", path);
     status = hf_root_dir_set_mode(dir, mode, path, error);
@@ -108,7 +117,8 @@ static hf_status share_directory(struct hf_engine *engine, const char *path,
     return status;
 }
 
-/* HF_OK: it may be there now. */
+/* Make the directory, or the root directory if that is missing.  HF_OK: try to
+ * make the barrier again. */
 static hf_status make_directory(struct hf_engine *engine,
                                 const struct barrier *barrier,
                                 struct hf_error *error)
@@ -125,7 +135,7 @@ static hf_status make_directory(struct hf_engine *engine,
         return HF_OK;
     if (errno != ENOENT)
         return hf_error_set_errno(error, "create", path);
-    /* The root was removed: make it again, as whoever enqueues does. */
+    /* The root directory was removed: make it again, as an enqueue does. */
     status = hf_root_dir_open(&engine->settings, &engine->descriptors,
                               &root_dir, error);
     if (status == HF_OK)
@@ -133,7 +143,8 @@ static hf_status make_directory(struct hf_engine *engine,
     return status;
 }
 
-/* HF_OK with ${created} if it is ours, or with ${up} if it is there. */
+/* HF_OK with ${created} if this call has made the link, with ${is_set} if
+ * another is there, and with neither if it is to be tried again. */
 static hf_status make_barrier(struct hf_engine *engine,
                               const struct barrier *barrier,
                               const struct hf_ticket_id *id, bool *created,
@@ -185,9 +196,6 @@ void hf_engine_set_barrier(struct hf_engine *engine, struct hf_request *request)
     hf_engine_fail_by_status(engine, request, &error);
 }
 
-/* ----------------------------------------------------------------- CLEAR_FLAG
- * -- */
-
 void hf_engine_clear_barrier(struct hf_engine *engine,
                              struct hf_request *request)
 {
@@ -206,9 +214,9 @@ void hf_engine_clear_barrier(struct hf_engine *engine,
     answer_barrier(engine, request, found);
 }
 
-/* ------------------------------------------------------------------
- * WATCH_QUEUE -- */
+/* ------------------------------------------------------------- watching -- */
 
+/* A watch for ${request}, of nothing yet; NULL without memory. */
 static struct hf_file_barrier_watch *watch_new(struct hf_engine *engine,
                                                struct hf_request *request,
                                                const struct barrier *barrier)
@@ -247,6 +255,7 @@ void hf_file_barrier_watch_forget(struct hf_request *request)
         hf_file_barrier_watch_end(request->engine_data);
 }
 
+/* Is the barrier still the one that the core was shown? */
 static bool is_unchanged(const struct hf_file_barrier_watch *watch)
 {
     struct hf_ticket_id id;
@@ -259,7 +268,8 @@ static bool is_unchanged(const struct hf_file_barrier_watch *watch)
            hf_ticket_id_equal(&id, &watch->id);
 }
 
-/* One that is asked for while others are told is not told. */
+/* First all watches are checked, then those that have changed are answered,
+ * from the start after each, because the core may forget any watch then. */
 void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
                                        bool all)
 {
@@ -279,11 +289,11 @@ void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
         request = watch->request;
         hf_file_barrier_watch_end(watch);
         hf_engine_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
-        watch =
-            engine->barrier_watches; /* the core may have forgotten others */
+        watch = engine->barrier_watches; /* the core may have ended others */
     }
 }
 
+/* Show the core the barrier with this ${id}; NULL: that it is not set. */
 static void answer_listed(struct hf_engine *engine, struct hf_request *request,
                           const struct hf_ticket_id *id)
 {
@@ -300,7 +310,9 @@ static void answer_listed(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-/* Watch it, and see that it is still the one that was watched. */
+/* Watch the barrier, and see afterwards that it is still the same one.  If it
+ * is not,
+ * ${same} is false and nothing is watched. */
 static hf_status watch_barrier(struct hf_engine *engine,
                                struct hf_request *request,
                                const struct barrier *barrier, bool *same,
@@ -312,7 +324,7 @@ static hf_status watch_barrier(struct hf_engine *engine,
     bool is_set;
 
     if (watch == NULL)
-        return hf_error_set(error, HF_ENOMEM, "no memory to look at a barrier");
+        return hf_error_set(error, HF_ENOMEM, "no memory to watch a barrier");
     status = read_barrier(barrier, &is_set, &watch->id, error);
     *same = false;
     if (status == HF_OK && is_set && !hf_inotify_watch_barrier(watch))
@@ -356,8 +368,8 @@ void hf_engine_watch_barrier(struct hf_engine *engine,
         }
     }
     (void)hf_error_set(&error, HF_EUNREACHABLE,
-                       "%s was raised and lowered %d times while it was looked "
-                       "at; try again",
+                       "%s was raised and lowered %d times while it was "
+                       "read; try again",
                        barrier.path, TRIES);
     hf_engine_fail_by_status(engine, request, &error);
 }

@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DESCRIBE: another payload in the place of the ticket's own, by a rename, so
- * that a reader finds the one or the other.
+ * HF_REQUEST_DESCRIBE: give a ticket of this session another payload.  A rename
+ * puts it in the place of the old one, so that a reader finds the one or the
+ * other.
  *
- * No lock is needed, because only the owner writes it, and it is nobody's
- * ticket.  What a process leaves behind that ends between the two steps is
- * removed by the next sweep of the directory.
+ * No lock is needed, because only the owner writes its payload.  If the process
+ * ends between the two steps, the file that it leaves is removed by the next
+ * enqueue in that directory (hf_listing_remove_orphans()).
  */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "core/error.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/own_presence.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+
+/* How often somebody may remove the new payload as an orphan before it is
+ * renamed. */
 #define TRIES 8
 
-/* A symlink cannot say nothing. */
+/* An empty payload is none, because a symbolic link cannot be empty. */
 static int remove_payload(int dir, const char *file)
 {
     return hf_sys_unlinkat(dir, file) == 0 || errno == ENOENT ? 0 : -1;
 }
 
-/* Once.  What an earlier attempt left is in the way. */
+/* Try once.  A file that an earlier attempt has left is removed first. */
 static int rename_payload(int dir, const char *payload, const char *new_file,
                           const char *file)
 {
@@ -41,6 +49,7 @@ static int rename_payload(int dir, const char *payload, const char *new_file,
     return -1;
 }
 
+/* Replace the payload of ${ticket} in ${dir}.  0, or -1 with errno. */
 static int replace_payload(int dir, const struct hf_ticket *ticket,
                            const char *payload)
 {
@@ -52,12 +61,15 @@ static int replace_payload(int dir, const struct hf_ticket *ticket,
     hf_new_payload_file_format(ticket, new_file);
     if (payload[0] == '\0')
         return remove_payload(dir, file);
-    errno = ENOENT; /* swept by another in between, or there is no directory */
+    /* ENOENT: another enqueue has removed it in between, or the directory is
+     * gone. */
+    errno = ENOENT;
     for (unsigned try = 0; rc != 0 && errno == ENOENT && try < TRIES; try++)
         rc = rename_payload(dir, payload, new_file, file);
     return rc;
 }
 
+/* Replace the payload in the directory at the path of the lock. */
 static hf_status write_payload(struct hf_engine *engine,
                                const struct hf_file_ticket *own_ticket,
                                const char *payload, struct hf_error *error)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The set of open descriptors: one bit for each, in word fd / 64 of its page,
+ * which is only changed by atomic operations.
+ */
 #include "engines/file/descriptors.h"
 
 #include <assert.h>
@@ -10,6 +14,7 @@
 
 #define WORDS (HF_DESCRIPTORS_PER_PAGE / 64)
 
+/* The page at ${index}, made if it is missing; NULL without memory. */
 static struct hf_descriptors_page *page_of(struct hf_descriptors *descriptors,
                                            size_t index)
 {
@@ -58,14 +63,16 @@ void hf_descriptors_close(struct hf_descriptors *descriptors, int *fd)
     page =
         atomic_load(&descriptors->pages[(size_t)*fd / HF_DESCRIPTORS_PER_PAGE]);
     assert(page != NULL);
-    /* Struck off first: a child forked in between keeps a copy rather than
-     * closing a number that has become somebody else's. */
+    /* Removed before it is closed.  A child that is forked in between keeps a
+     * copy, rather than closing a number that is another file's by then. */
     before = atomic_fetch_and(&page->words[bit / 64], ~mask);
     assert((before & mask) != 0);
     (void)close(*fd);
     *fd = -1;
 }
 
+/* Close the descriptors whose bits are set in ${word}; ${first} is that of bit
+ * 0. */
 static void close_word(uint64_t word, size_t first)
 {
     for (size_t bit = 0; word != 0; bit++, word >>= 1)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which descriptors an engine has open, in a form that the child of a fork can
- * walk whatever other threads of the parent were doing: bits that are set and
- * cleared atomically, in pages that are never moved nor freed while the engine
- * lives.
+ * The set of descriptors that an engine has open, so that the child of a fork
+ * can close its copies.
+ *
+ * Such a child may walk the set only, whatever another thread of the parent was
+ * doing to it.  So the set is bits that are set and cleared atomically, in
+ * pages that are neither moved nor freed while the engine lives.
  */
 #ifndef HF_ENGINES_FILE_DESCRIPTORS_H
 #define HF_ENGINES_FILE_DESCRIPTORS_H
@@ -20,20 +22,23 @@ struct hf_descriptors_page {
 };
 
 struct hf_descriptors {
+    /* NULL: no descriptor of that page has ever been in the set. */
     struct hf_descriptors_page *_Atomic pages[HF_DESCRIPTORS_PAGES];
 };
 
-/* Enter ${fd} >= 0; any thread.  False without memory: ${fd} is closed then,
- * so that nothing is ever open without being entered. */
+/* Add ${fd}, which is not negative.  Any thread.  False, with errno ENOMEM,
+ * without memory: ${fd} is closed then, so that none is open outside the set.
+ */
 bool hf_descriptors_add(struct hf_descriptors *descriptors, int fd);
 
-/* Strike ${*fd} off, close it and set it to -1.  Nothing if it is -1. */
+/* Remove ${*fd}, close it and set it to -1.  Nothing if it is -1.  Any thread.
+ */
 void hf_descriptors_close(struct hf_descriptors *descriptors, int *fd);
 
-/* Close all that are entered.  Async-signal-safe. */
+/* Close all that are in the set.  Async-signal-safe. */
 void hf_descriptors_close_all(struct hf_descriptors *descriptors);
 
-/* Free the pages; nothing may be entered any more. */
+/* Free the pages.  The set is empty by then. */
 void hf_descriptors_free(struct hf_descriptors *descriptors);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The open-directory cache: a small array that is searched from its beginning.
+ * The least recently used item leaves first.
+ */
 #include "engines/file/dir_cache.h"
 
 #include <assert.h>
@@ -7,6 +11,7 @@
 
 #include "engines/file/syscalls.h"
 
+/* The item of ${dir_name}, or HF_DIR_CACHE_MAX. */
 static size_t index_of(const struct hf_dir_cache *dir_cache,
                        const char *dir_name)
 {
@@ -31,6 +36,7 @@ struct hf_lock_dir hf_dir_cache_take(struct hf_dir_cache *dir_cache,
     return lock_dir;
 }
 
+/* Free the item ${i}: close its directory, and remove it if nobody uses it. */
 static void drop_item(struct hf_dir_cache *dir_cache, size_t i)
 {
     struct hf_lock_dir *lock_dir = &dir_cache->items[i].lock_dir;
@@ -43,6 +49,7 @@ static void drop_item(struct hf_dir_cache *dir_cache, size_t i)
     dir_cache->items[i].dir_name[0] = '\0';
 }
 
+/* A free item, else the one whose last use is longest ago. */
 static size_t least_recently_used(const struct hf_dir_cache *dir_cache)
 {
     size_t found = 0;
@@ -83,7 +90,7 @@ void hf_dir_cache_ticket_gone(struct hf_dir_cache *dir_cache,
     char path[HF_PATH_BYTES];
     int dir;
 
-    /* Without a place this client only looks, and found no root. */
+    /* Without a root directory there is nothing to remove. */
     if (root_dir == NULL || index_of(dir_cache, dir_name) < HF_DIR_CACHE_MAX)
         return;
     hf_root_settings_path(root_dir->settings, dir_name, NULL, path);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DOWNGRADE: a second FIFO, for the read ticket, is made beside the first, and
- * then the first is removed and closed.  So the place in the queue is never
- * empty, and whoever waits for the write ticket hears its hang-up, lists again
- * and finds a reader: a rename would wake nobody.
+ * HF_REQUEST_DOWNGRADE: a write ticket becomes a read ticket.
  *
- * No lock is needed.  The read ticket has the first one's number and id, and
- * whoever lists both sees the first (listing.c): nobody tests the second before
- * it is locked.  Who lists meanwhile could pass the second one's place before
- * it is there, and the first one's when it is gone; the counter tells of that.
+ * A second FIFO, for the read ticket, is made beside the first; then the first
+ * is removed and closed.  So the place in the queue is never empty, and a
+ * session that waits for the write ticket sees its FIFO hang up, lists again
+ * and finds a reader. A rename would wake nobody.
+ *
+ * No lock is needed.  The read ticket has the number and the id of the write
+ * ticket, and a list that has both shows the writer (listing.c), so nobody
+ * tests the second FIFO before it is locked.  A list that is read meanwhile
+ * could pass the place of the second before it is there, and that of the first
+ * when it is gone.  So the counter is raised in between, and such a list is
+ * read again.
  *
  * A request to let go touches the first FIFO (eviction.c) until its name is
- * gone. Its time is read after that, and the second ticket takes the request
- * over.
+ * gone. The time of the first FIFO is read after that, and if it was touched
+ * the read ticket counts as touched.
  */
 #include <assert.h>
 #include <errno.h>
@@ -21,28 +25,35 @@
 #include <sys/file.h>
 
 #include "core/error.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/inotify.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_watch.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
 
-/* One under way. */
+/* A downgrade that is being carried out. */
 struct downgrade {
     struct hf_engine *engine;
     struct hf_file_ticket *own_ticket;
     const char *payload;
     struct hf_error *error;
-    struct hf_ticket reader;
-    int dir;
-    int fifo;              /* the reader's; -1: not open */
-    struct stat fifo_stat; /* .fifo before others took it for alive */
-    char path[HF_PATH_BYTES];
+    struct hf_ticket reader;  /* the ticket as it will be */
+    int dir;                  /* of the lock; -1: not open */
+    int fifo;                 /* the reader's; -1: not open */
+    struct stat fifo_stat;    /* of .fifo, before anybody else could touch it */
+    char path[HF_PATH_BYTES]; /* of the directory */
     char file[HF_TICKET_FILE_BYTES]; /* the reader's */
     char payload_file[HF_PAYLOAD_FILE_BYTES];
 };
 
+/* The errors of a downgrade: from errno; and that somebody has removed the
+ * ticket. */
 static hf_status fail_errno(const struct downgrade *d, const char *what)
 {
     return hf_error_set_errno(d->error, what, d->path);
@@ -54,7 +65,8 @@ static hf_status fail_removed(const struct downgrade *d)
                         d->path);
 }
 
-/* In the directory where the write ticket is: HF_ELOST if it is in none. */
+/* Open the directory that has the write ticket.  HF_ELOST if the ticket is not
+ * in the directory at its path. */
 static hf_status open_directory(struct downgrade *d)
 {
     char file[HF_TICKET_FILE_BYTES];
@@ -80,6 +92,7 @@ static hf_status open_directory(struct downgrade *d)
     return HF_OK;
 }
 
+/* Give the read ticket the payload, if there is any. */
 static hf_status make_payload(struct downgrade *d)
 {
     if (d->payload[0] == '\0' ||
@@ -89,6 +102,7 @@ static hf_status make_payload(struct downgrade *d)
     return fail_errno(d, "write a payload in");
 }
 
+/* Make, open and lock the FIFO of the read ticket. */
 static hf_status make_fifo(struct downgrade *d)
 {
     mode_t mode = hf_root_settings_file_mode(&d->engine->settings);
@@ -107,6 +121,7 @@ static hf_status make_fifo(struct downgrade *d)
     return HF_OK;
 }
 
+/* Undo make_reader(). */
 static void drop_reader(struct downgrade *d)
 {
     (void)hf_sys_unlinkat(d->dir, d->file);
@@ -114,7 +129,7 @@ static void drop_reader(struct downgrade *d)
     hf_descriptors_close(&d->engine->descriptors, &d->fifo);
 }
 
-/* The read ticket, beside the other. */
+/* Make the read ticket beside the write ticket. */
 static hf_status make_reader(struct downgrade *d)
 {
     hf_status status = open_directory(d);
@@ -128,8 +143,8 @@ static hf_status make_reader(struct downgrade *d)
     return status;
 }
 
-/* Has anybody asked for the writer?  Where it cannot be told, yes: a request is
- * not lost. */
+/* Has anybody touched the write ticket, to ask its owner to let go?  Where that
+ * is unknown, yes, because no such request may be lost. */
 static bool was_touched(const struct hf_file_ticket *writer)
 {
     struct stat status;
@@ -139,7 +154,8 @@ static bool was_touched(const struct hf_file_ticket *writer)
            status.st_mtim.tv_nsec != writer->created_mtime.tv_nsec;
 }
 
-/* HF_ELOST if somebody else has removed it: for him the ticket is gone. */
+/* Take the name of the write ticket away.  HF_ELOST if somebody else has done
+ * so: for them the ticket is gone. */
 static hf_status remove_writer(struct downgrade *d)
 {
     struct hf_engine *engine = d->engine;
@@ -158,11 +174,12 @@ static hf_status remove_writer(struct downgrade *d)
     return HF_OK;
 }
 
-/* The session's own is the read ticket from now on.  Closed after it was
- * removed, so that it is not taken for a dead one; others wait for that. */
+/* From now on our ticket is the read ticket.  The FIFO of the write ticket is
+ * closed after its name has gone, so that nobody takes it for a dead one; then
+ * those who wait for it go on. */
 static void replace_writer(struct downgrade *d)
 {
-    /* No file has it, so that the next watch takes the ticket for touched. */
+    /* No file has this time, so the next watch takes the ticket for touched. */
     static const struct timespec touched_before = {0, -1};
     struct hf_engine *engine = d->engine;
     struct hf_file_ticket *own_ticket = d->own_ticket;
@@ -182,6 +199,8 @@ static void replace_writer(struct downgrade *d)
     hf_inotify_put_fifo_above(engine, own_ticket);
 }
 
+/* Make the reader, remove the writer; undone if the writer was removed
+ * meanwhile. A ticket with copies of its descriptor stays as it is. */
 static hf_status run_downgrade(struct downgrade *d)
 {
     hf_status status;
@@ -206,6 +225,7 @@ static hf_status run_downgrade(struct downgrade *d)
     return status;
 }
 
+/* The first watch that is of the write ticket, or NULL. */
 static struct hf_ticket_watch *
 first_writer_watch(const struct hf_file_ticket *own_ticket)
 {
@@ -217,8 +237,8 @@ first_writer_watch(const struct hf_file_ticket *own_ticket)
     return watch;
 }
 
-/* The core may have the ticket withdrawn, and watch the reader, when it hears
- * of one. */
+/* Answer the watches of the write ticket.  The ticket is found anew each time,
+ * because the core may remove it, and may watch the reader, in the answer. */
 static void end_writer_watches(struct hf_engine *engine,
                                const struct hf_ticket_id *id)
 {
@@ -250,8 +270,7 @@ void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request)
     } else if (run_downgrade(&downgrade) != HF_OK) {
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
-        /* Others of this session who wait for the writer.  Before the answer:
-         * in that the ticket may be withdrawn. */
+        /* Before the answer, because the core may remove the ticket in it. */
         end_writer_watches(engine, &request->ticket);
         hf_engine_answer(engine, request, HF_EVENT_DOWNGRADED);
     }

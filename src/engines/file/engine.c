@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine as the core sees it: open, requests, forget, free.  Each request
+ * goes to the file that carries it out.
+ */
 #include "engines/file/engine.h"
 
 #include <assert.h>
@@ -10,11 +14,25 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "engines/file/answer.h"
+#include "engines/file/barrier.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/eviction.h"
+#include "engines/file/inotify.h"
+#include "engines/file/own_presence.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/own_watch.h"
+#include "engines/file/queue_watch.h"
+#include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_watch.h"
+#include "engines/file/watch_descriptors.h"
 
-/* ---------------------------------------------------------------- events -- */
+/* -------------------------------------------------------------- changes -- */
 
+/* See struct hf_inotify.  Own tickets come first, because one that was removed
+ * must not be admitted because of another change.  A name that came into a
+ * directory concerns queue watches alone. */
 static void on_change(struct hf_engine *engine, int wd, bool all,
                       const char *file)
 {
@@ -27,7 +45,8 @@ static void on_change(struct hf_engine *engine, int wd, bool all,
 
 /* ------------------------------------------------------------------ open -- */
 
-/* Tickets live as long as the process does: nothing expires. */
+/* The core may use the session at once.  It has no timeout, because tickets
+ * live as long as the process does. */
 static void send_connected(struct hf_engine *engine)
 {
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
@@ -37,7 +56,7 @@ static void send_connected(struct hf_engine *engine)
     engine->host.event(engine->host.host, &event);
 }
 
-/* The user who called sudo, if that is another than this one. */
+/* The user who called sudo, if that is not the user of this process. */
 static bool find_sudo_caller(uid_t *uid)
 {
     const char *text = getenv("SUDO_UID");
@@ -51,8 +70,8 @@ static bool find_sudo_caller(uid_t *uid)
     return *end == '\0' && number < UINT32_MAX && *uid != geteuid();
 }
 
-/* Two users have two default directories, and neither sees the other's locks:
- * under sudo that is easily overlooked. */
+/* Two users have two default directories, and neither excludes the other's
+ * locks. Under sudo that is easily overlooked. */
 static void warn_other_default(struct hf_engine *engine)
 {
     char other[HF_ROOT_BYTES];
@@ -69,6 +88,7 @@ static void warn_other_default(struct hf_engine *engine)
                      engine->settings.root);
 }
 
+/* Set .description, which names the root directory. */
 static hf_status format_description(struct hf_engine *engine,
                                     struct hf_error *error)
 {
@@ -83,8 +103,9 @@ static hf_status format_description(struct hf_engine *engine,
     return HF_OK;
 }
 
-/* The default directory is missing where nobody took a lock since the machine
- * was started.  Another may be mistyped, which an empty queue would hide. */
+/* Is it an error that the root directory is missing?  The default directory is
+ * missing where nobody has taken a lock since the machine was started.  One
+ * that was named may be mistyped, and an empty queue would hide that. */
 static hf_status check_missing(const struct hf_engine *engine,
                                struct hf_error *error)
 {
@@ -100,6 +121,7 @@ static hf_status check_missing(const struct hf_engine *engine,
                         engine->settings.root);
 }
 
+/* Open the root directory; a client that only looks makes none. */
 static hf_status open_root_dir(struct hf_engine *engine, struct hf_error *error)
 {
     hf_status status;
@@ -114,6 +136,8 @@ static hf_status open_root_dir(struct hf_engine *engine, struct hf_error *error)
     return status;
 }
 
+/* hf_engine_ops.open: read the settings, open the root directory, report the
+ * session. */
 static hf_status open_engine(const struct hf_url *url,
                              const struct hf_engine_host *host,
                              struct hf_engine **engine, struct hf_error *error)
@@ -152,11 +176,13 @@ static void on_worker_closed(uv_handle_t *handle)
     hf_engine_handle_closed(handle->data);
 }
 
+/* hf_engine_ops.free: of an engine whose session has ended.  Its memory lives
+ * until the last handle is closed. */
 static void free_engine(struct hf_engine *engine)
 {
     assert(engine->ended && engine->watches == NULL &&
            engine->queue_watches == NULL && engine->barrier_watches == NULL);
-    engine->handles++; /* so that the last close is not the free's own */
+    engine->handles++; /* ours, so that nothing below frees the engine */
     engine->freeing = true;
     hf_inotify_close(engine);
     if (hf_worker_thread_stop(&engine->worker, on_worker_closed))
@@ -174,6 +200,7 @@ static void refuse_ended(struct hf_engine *engine, struct hf_request *request)
     hf_engine_fail(engine, request, HF_FAILURE_RETRY, &closed);
 }
 
+/* HF_REQUEST_WATCH: of a ticket of this session or of another. */
 static void watch_ticket(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
@@ -185,6 +212,8 @@ static void watch_ticket(struct hf_engine *engine, struct hf_request *request)
         hf_engine_watch_other(engine, request);
 }
 
+/* hf_engine_ops.request: a session that has ended, or is about to, takes none.
+ */
 static void handle_request(struct hf_engine *engine, struct hf_request *request)
 {
     if (engine->ended || engine->end != NULL) {
@@ -240,6 +269,7 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
     }
 }
 
+/* hf_engine_ops.forget: of any watch. */
 static void forget(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_WATCH_QUEUE &&
@@ -251,6 +281,8 @@ static void forget(struct hf_engine *engine, struct hf_request *request)
         hf_ticket_watch_forget(engine, request);
 }
 
+/* hf_engine_ops.hold: a copy of the FIFO's descriptor, which keeps the ticket
+ * alive. */
 static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,
                       int *fd)
 {
@@ -272,6 +304,7 @@ static const char *describe(const struct hf_engine *engine)
     return engine->description;
 }
 
+/* hf_engine_ops.after_fork: in the child, so that it keeps no ticket alive. */
 static void after_fork(struct hf_engine *engine)
 {
     hf_descriptors_close_all(&engine->descriptors);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of an engine lives until libuv has closed the last of its handles,
- * because a handle that is being closed is still in the loop.
+ * The memory of an engine, and the handles that keep it.
+ *
+ * A handle that is being closed is in the loop until libuv has closed it.  So
+ * an engine that is freed lives until its last handle is closed.
  */
 #include <assert.h>
 
 #include "core/memory.h"
 #include "engines/file/engine.h"
+#include "engines/file/listing.h"
 
 void hf_engine_free_memory(struct hf_engine *engine)
 {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From errno to a status and a remedy, by a table.
+ */
 #include "engines/file/errno_error.h"
 
 #include <errno.h>

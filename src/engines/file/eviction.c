@@ -1,27 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done to the tickets of others.
+ * Tickets of other sessions: they are removed, their owners are asked to let
+ * go, and dead ones are cleared away.
  *
- * Who is taken out hears of it by its inotify.  Those who wait behind it wait
- * for its FIFO to hang up, which its owner brings about when it hears; if it
- * hears nothing, being stopped, they must be told all the same.  So a byte is
- * written into the FIFO once it has no name any more: they look, and find that.
+ * An owner whose ticket is removed is notified by inotify and closes its FIFO,
+ * which wakes the sessions that wait for the ticket.  An owner that is stopped
+ * closes nothing.  So a byte is written into the FIFO once it has no name any
+ * more: the waiting sessions wake up and see that the name is gone.
  *
- * Who is asked to let go is asked by touching the ticket: inotify tells of it,
- * who looks later sees it, anybody who could take the ticket out can do it
- * (with touch(1) too), and nothing is left to be cleared away.
+ * An owner is asked to let go by touching its ticket.  inotify reports that,
+ * and an owner that looks later sees the time.  Everybody who could remove the
+ * ticket can do this, with touch(1) too, and nothing is left that has to be
+ * cleared away.
  *
- * A write ticket that becomes a read ticket has another name from then on: a
- * ticket that is gone since it was listed is looked for once more.
+ * A write ticket that becomes a read ticket gets another name.  So a ticket
+ * that has gone since it was found is looked for once more.
  */
+#include "engines/file/eviction.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
 #include "core/error.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/listing.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/queue_read.h"
+#include "engines/file/queue_watch.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_file.h"
 
+/* How many names a ticket may have, one after the other: as a writer and as a
+ * reader. */
+#define NAMES_MAX 2
+
+/* Set ${path} to that of the FIFO of ${ticket}. */
 static void path_of(const struct hf_engine *engine, const char *dir_name,
                     const struct hf_ticket *ticket, char path[HF_PATH_BYTES])
 {
@@ -31,10 +46,9 @@ static void path_of(const struct hf_engine *engine, const char *dir_name,
     hf_root_settings_path(&engine->settings, dir_name, file, path);
 }
 
-#define NAMES_MAX 2 /* of one ticket, as a writer and as a reader */
-
-/* From the directory and not from the last list told: a writer may be a reader
- * by now. */
+/* Find the ticket of ${request}, in the directory and not in the last listing,
+ * because a writer may be a reader by now.  HF_OK with ${listed}: it was found.
+ */
 static hf_status find(struct hf_engine *engine,
                       const struct hf_request *request,
                       struct hf_ticket *ticket, bool *listed,
@@ -46,10 +60,11 @@ static hf_status find(struct hf_engine *engine,
                                  ticket, listed, error);
 }
 
-/* ---------------------------------------------------------------- evict -- */
+/* ------------------------------------------------------------- eviction -- */
 
-/* For reading too: what is written is then kept for whoever has it open, and
- * opening it waits for nobody. */
+/* Open the FIFO at ${path} to write a byte into it; -1: it cannot be opened. It
+ * is opened for reading too, because a FIFO that is opened for writing only
+ * needs a reader. */
 static int open_fifo(struct hf_engine *engine, const char *path)
 {
     int fifo = hf_sys_open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, 0);
@@ -59,6 +74,7 @@ static int open_fifo(struct hf_engine *engine, const char *path)
     return fifo;
 }
 
+/* Remove ${ticket} and write the byte that wakes those who wait for it. */
 static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
                               const struct hf_ticket *ticket, bool *found,
                               struct hf_error *error)
@@ -79,6 +95,7 @@ static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
     return status;
 }
 
+/* Find the ticket of ${request} and remove it.  ${found}: it was there. */
 static hf_status find_and_evict(struct hf_engine *engine,
                                 const struct hf_request *request,
                                 const char *dir_name, bool *found,
@@ -112,21 +129,23 @@ void hf_engine_evict(struct hf_engine *engine, struct hf_request *request)
     if (found)
         hf_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
     hf_engine_answer_found(engine, request, HF_EVENT_REMOVED, found);
-    if (found) /* its owner may be slow to let go of it */
+    if (found) /* its owner may be slow to close it */
         hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
 
-/* --------------------------------------------------------------- revoke -- */
+/* ------------------------------------------------------------ revocation -- */
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* HF_OK; ${found}, if it was touched; and ${gone}, if it is not there any more:
- * its owner has heard already, or it is touched under the name that it has now.
- * The clock of a filesystem goes in steps of some milliseconds: two touches in
- * one of them would be one. */
+/* Touch the FIFO at ${path}.  HF_OK; with ${found} if it was touched, and with
+ * ${gone} if it is not there any more afterwards, so that the owner may not
+ * have seen it.
+ *   Fails     HF_EPROTOCOL if the touch changed nothing: the clock of a
+ *             filesystem goes in steps of some milliseconds, and two touches
+ *             within one step would be one. */
 static hf_status touch(const char *path, bool *found, bool *gone,
                        struct hf_error *error)
 {
@@ -150,7 +169,8 @@ missing:
     return errno == ENOENT ? HF_OK : hf_error_set_errno(error, "touch", path);
 }
 
-/* As touch(); a ticket that is not listed is not ${gone}. */
+/* The same for the ticket of ${request}; one that is not in the directory at
+ * all is not ${gone}. */
 static hf_status find_and_touch(struct hf_engine *engine,
                                 const struct hf_request *request,
                                 const char *dir_name, bool *found, bool *gone,
@@ -165,7 +185,7 @@ static hf_status find_and_touch(struct hf_engine *engine,
     path_of(engine, dir_name, &ticket, path);
     if (hf_ticket_file_probe(&engine->descriptors, path, NULL, error) ==
         HF_OWNER_DEAD)
-        return HF_OK; /* or not under that name */
+        return HF_OK; /* dead, or it has another name by now */
     return touch(path, found, gone, error);
 }
 
@@ -186,8 +206,10 @@ void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request)
         hf_engine_fail_by_status(engine, request, &error);
 }
 
-/* ----------------------------------------------------------------- bury -- */
+/* --------------------------------------------------------- dead tickets -- */
 
+/* Is the owner of ${ticket} dead, for certain?  The tickets of this session are
+ * not tested: their owner is alive. */
 static bool is_dead(struct hf_engine *engine, const char *dir_name,
                     const struct hf_ticket *ticket)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting for the end of another session's ticket.  libuv polls its FIFO for a
+ * hang-up and for bytes.  The link count shows whether that is an eviction or
+ * stray bytes.
+ */
 #include "engines/file/fifo_watch.h"
 
 #include <poll.h>
@@ -7,8 +12,11 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "engines/file/engine.h"
+#include "engines/file/own_tickets.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_file.h"
 
+/* libuv has closed the handle: the memory can go. */
 static void on_closed(uv_handle_t *handle)
 {
     struct hf_fifo_watch *fifo_watch = handle->data;
@@ -32,7 +40,8 @@ bool hf_fifo_watch_is_stopped(const struct hf_fifo_watch *fifo_watch)
     return uv_is_closing((const uv_handle_t *)&fifo_watch->poll);
 }
 
-/* Is there nothing but bytes in a FIFO that is in its place? */
+/* Has somebody only written bytes into the FIFO, of a ticket that is in its
+ * queue and whose owner has it open? */
 static bool has_only_bytes(const struct hf_fifo_watch *fifo_watch)
 {
     struct pollfd state = {.fd = fifo_watch->fifo, .events = POLLIN};
@@ -42,7 +51,8 @@ static bool has_only_bytes(const struct hf_fifo_watch *fifo_watch)
            hf_sys_fstat(fifo_watch->fifo, &status) == 0 && status.st_nlink > 0;
 }
 
-/* It has no name any more: its owner, or who took it out, has removed it. */
+/* Has the FIFO no name any more?  Then its owner, or an evicting session, has
+ * removed it. */
 static bool was_removed(const struct hf_fifo_watch *fifo_watch)
 {
     struct stat status;
@@ -50,7 +60,8 @@ static bool was_removed(const struct hf_fifo_watch *fifo_watch)
     return hf_sys_fstat(fifo_watch->fifo, &status) == 0 && status.st_nlink == 0;
 }
 
-/* The ticket of an owner that was killed; false if it stays. */
+/* Remove the ticket of an owner that was killed.  False if it cannot be
+ * removed. */
 static bool remove_dead(struct hf_fifo_watch *fifo_watch)
 {
     struct hf_engine *engine = fifo_watch->engine;
@@ -68,22 +79,22 @@ static bool remove_dead(struct hf_fifo_watch *fifo_watch)
     return true;
 }
 
-/* The owner is gone; if it was killed, its ticket is not, and goes before
- * anybody is admitted on that account.  Or the ticket was taken away from it:
- * see eviction.c. */
+/* The ticket has ended.  If its owner was killed, its files are still there,
+ * and are removed before anybody is admitted because of it.  If it was evicted
+ * (eviction.c) they are not. */
 static void finish(struct hf_fifo_watch *fifo_watch)
 {
     fifo_watch->removed = was_removed(fifo_watch) || remove_dead(fifo_watch);
     fifo_watch->on_gone(fifo_watch);
 }
 
-/* Bytes of somebody who took nothing away: they stay, for others wait too, and
- * are not listened to any more. */
+/* Stray bytes are not an eviction.  They stay in the FIFO, because other
+ * sessions read it too, and from now on only the hang-up is polled for. */
 static void on_event(uv_poll_t *poll, int failure, int events)
 {
     struct hf_fifo_watch *fifo_watch = poll->data;
 
-    /* If the poll itself failed the core lists and watches anew. */
+    /* If the poll itself has failed, the core lists and watches anew. */
     if (failure == 0 && (events & UV_DISCONNECT) == 0 &&
         has_only_bytes(fifo_watch))
         (void)uv_poll_start(poll, UV_DISCONNECT, on_event);
@@ -91,6 +102,7 @@ static void on_event(uv_poll_t *poll, int failure, int events)
         finish(fifo_watch);
 }
 
+/* Have the loop poll the FIFO, without being kept running by it. */
 static bool start_poll(struct hf_fifo_watch *fifo_watch, uv_loop_t *loop)
 {
     if (uv_poll_init(loop, &fifo_watch->poll, fifo_watch->fifo) != 0)
@@ -102,7 +114,8 @@ static bool start_poll(struct hf_fifo_watch *fifo_watch, uv_loop_t *loop)
     return true;
 }
 
-/* Takes over ${fifo}; NULL if that fails. */
+/* A watch of ${fifo}, which is the watch's from now on, and closed if this
+ * fails. */
 static struct hf_fifo_watch *fifo_watch_new(struct hf_engine *engine,
                                             const char *dir_name,
                                             const struct hf_ticket *ticket,

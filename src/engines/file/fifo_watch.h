@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for another's ticket: its FIFO, open for reading, hangs up when the
- * last copy of the owner's descriptor is closed, whether by a withdrawal, an
- * exit or a kill; the kernel wakes whoever waits, and nobody else.  Where a
- * ticket was taken from an owner that hears nothing, a byte in it says so.
+ * Waiting for the end of another session's ticket.
+ *
+ * Its FIFO, open for reading, hangs up when the last copy of the owner's
+ * descriptor is closed: by a removal, an exit or a kill.  The kernel wakes
+ * those that wait for this ticket and nobody else.  An owner that is evicted
+ * may be stopped and close nothing, so the evicting session also writes a byte
+ * into the FIFO (eviction.c).
  */
 #ifndef HF_ENGINES_FILE_FIFO_WATCH_H
 #define HF_ENGINES_FILE_FIFO_WATCH_H
 
 #include <uv.h>
 
+#include "core/engine.h"
 #include "engines/file/ticket_file.h"
 
-struct hf_engine;
 struct hf_fifo_watch;
 
-/* Its ticket is gone, and removed if its owner left it behind.  May end it, and
- * be called for one that was not. */
+/* The ticket of ${fifo_watch} has gone; if its owner left it behind, it has
+ * been removed.  Called from the loop.  It stops the watch, unless the core has
+ * done so meanwhile. */
 typedef void hf_fifo_watch_fn(struct hf_fifo_watch *fifo_watch);
 
+/* Allocated with its directory name. */
 struct hf_fifo_watch {
     struct hf_engine *engine;
-    struct hf_ticket ticket; /* .payload is not kept */
-    int fifo;
-    bool removed; /* by then: it is in its queue no more */
+    struct hf_ticket ticket; /* .payload is "", it is not kept */
+    int fifo;                /* open for reading; -1: the watch is stopped */
+    /* Set when the ticket has gone: it is in its queue no more.  False if a
+     * dead ticket could not be removed. */
+    bool removed;
     uv_poll_t poll;
     hf_fifo_watch_fn *on_gone;
-    void *arg;                  /* of whoever began it */
+    void *arg;                  /* for the starter of the watch to use */
     struct hf_fifo_watch *next; /* the same */
     char dir_name[];
 };
 
 /* Wait for ${ticket} in ${dir_name}.
- *   HF_OWNER_ALIVE    ${*hang_up} is yours to end
+ *   HF_OWNER_ALIVE    ${*fifo_watch} is the caller's to stop
  *   HF_OWNER_DEAD     it was not there, or was dead and has been removed
  *   HF_OWNER_UNKNOWN  ${error} says why */
 enum hf_owner_liveness hf_fifo_watch_start(struct hf_engine *engine,
@@ -42,10 +49,11 @@ enum hf_owner_liveness hf_fifo_watch_start(struct hf_engine *engine,
                                            struct hf_fifo_watch **fifo_watch,
                                            struct hf_error *error);
 
-/* Stop; the memory lives until the loop's next turn. */
+/* Stop waiting.  The memory is freed when libuv has closed the handle, in a
+ * later turn of the loop. */
 void hf_fifo_watch_stop(struct hf_fifo_watch *fifo_watch);
 
-/* Has it been ended? */
+/* Has it been stopped?  For an .on_gone that has called the core meanwhile. */
 bool hf_fifo_watch_is_stopped(const struct hf_fifo_watch *fifo_watch);
 
 #endif

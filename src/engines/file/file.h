@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file engine: queues are directories on this machine and tickets are
- * FIFOs, so that the kernel itself removes the dead and wakes the next.  See
- * docs/engine-file.md for what lies where and what is promised.
+ * FIFOs, so that the kernel itself ends the ticket of a dead process and wakes
+ * the next in line.  docs/engine-file.md shows the layout on disk, what is
+ * promised, and a picture of the parts.
  *
  *     file:PATH?mode=0770&state=DIR
  */

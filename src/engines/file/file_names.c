@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names on disk, made and read.  No other file knows their format.
+ */
 #include "engines/file/file_names.h"
 
 #include <assert.h>
@@ -25,6 +28,8 @@ static const struct {
 };
 #define KIND_COUNT (sizeof(kind_letters) / sizeof(kind_letters[0]))
 
+/* May the byte ${at} of the name stand for itself in a directory name?  A dot
+ * may not at either end, so no name is hidden, "." or "..". */
 static bool spelled_as_is(const char *queue, size_t at, size_t bytes)
 {
     char c = queue[at];
@@ -35,8 +40,8 @@ static bool spelled_as_is(const char *queue, size_t at, size_t bytes)
     return c == '.' && at > 0 && at + 1 < bytes;
 }
 
-/* Encode as much of ${queue} as fits ${room} without cutting a character;
- * true if that was all. */
+/* Spell out as much of ${queue} as fits ${room} bytes, without cutting an
+ * escape.  True if that was all. */
 static bool encode(const char *queue, size_t bytes, char *dir_name, size_t room)
 {
     size_t used = 0;
@@ -71,11 +76,12 @@ bool hf_dir_name_format(const char *queue, char dir_name[HF_DIR_NAME_BYTES])
         return false;
     encode(queue, bytes, dir_name, DIGEST_PREFIX_BYTES);
     prefix = strlen(dir_name);
-    dir_name[prefix] = '~'; /* never in an entry that is spelled out */
+    dir_name[prefix] = '~'; /* never in a name that is spelled out */
     hf_sha256_text(queue, bytes, dir_name + prefix + 1);
     return true;
 }
 
+/* The letter of a kind in file names, and the kind of a letter. */
 static char kind_letter(enum hf_ticket_kind kind)
 {
     size_t i = 0;
@@ -97,7 +103,8 @@ static bool kind_of_letter(char letter, enum hf_ticket_kind *kind)
     return false;
 }
 
-/* Decimal, with zeros in front; the end of it. */
+/* Write ${value} in decimal, with zeros in front.  Returns the end, and no NUL.
+ */
 static char *format_digits(uint64_t value, size_t digits, char *text)
 {
     for (size_t i = digits; i-- > 0; value /= 10)
@@ -105,7 +112,7 @@ static char *format_digits(uint64_t value, size_t digits, char *text)
     return text + digits;
 }
 
-/* Without printf: several names are made for each ticket. */
+/* Without printf(), because several names are made for each ticket. */
 void hf_ticket_file_format(const struct hf_ticket *ticket,
                            char file[HF_TICKET_FILE_BYTES])
 {
@@ -135,6 +142,7 @@ void hf_new_payload_file_format(const struct hf_ticket *ticket,
     memcpy(file + strlen(file), HF_NEW_SUFFIX, sizeof(HF_NEW_SUFFIX));
 }
 
+/* Read twenty digits; false if they are none, or too great. */
 static bool parse_sequence(const char *file, uint64_t *sequence)
 {
     uint64_t value = 0;
@@ -150,7 +158,8 @@ static bool parse_sequence(const char *file, uint64_t *sequence)
     return true;
 }
 
-/* Two digits that stand behind a lease's letter; sets ${rest} past them. */
+/* Read the two digits behind the letter of a lease, and set ${rest} past them.
+ * Any other ticket has a weight of 1. */
 static bool parse_weight(const char **rest, struct hf_ticket *ticket)
 {
     const char *text = *rest;
@@ -166,7 +175,7 @@ static bool parse_weight(const char **rest, struct hf_ticket *ticket)
     return ticket->weight >= 1 && ticket->weight <= HF_WEIGHT_MAX;
 }
 
-/* "-K-" as the kind has it; sets ${rest} past it. */
+/* Read "-K-", as the kind is written, and set ${rest} past it. */
 static bool parse_kind(const char **rest, struct hf_ticket *ticket)
 {
     if ((*rest)[0] != '-' || !kind_of_letter((*rest)[1], &ticket->kind))

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What things are called on disk.
+ * The names of directories and files on disk.
  *
- *   ROOT/locks/ENTRY/                      a lock
+ *   ROOT/locks/DIR_NAME/                   the directory of a lock
  *     NNNNNNNNNNNNNNNNNNNN-K-UUID          a ticket: a FIFO
- *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload  what its owner says: the text of a
- *                                          symlink
- *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload.new  the same, about to replace it
- *     .new                                 a ticket being made
- *     name                                 the name, where ENTRY is a digest
- *     barrier                              the mark of a barrier that is up: a
+ *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload  its payload: the text of a symlink
+ *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload.new  one about to replace that
+ *     .new                                 a ticket or READY, not yet renamed
+ *     name                                 the name of the lock, where
+ *                                          DIR_NAME has a digest of it
+ *     barrier                              there while a barrier is set: a
  *                                          symlink to "UUID NAME"
- *     ready                                what the members of a double barrier
- *                                          stamped last: a symlink to its
- *                                          NNNNNNNNNNNNNNNNNNNN
+ *     ready                                READY, the last generation of a
+ *                                          double barrier: a symlink to its
+ *                                          number
  *
- * K is "m", "r", "w", "e", for a member "d", or for a lease "l" and two digits:
- * its permits.
+ * N... is the number of the ticket.  K is its kind: "m" mutex, "r" read, "w"
+ * write, "e" election, "d" participant of a double barrier, or "l" and two
+ * digits, a lease and its permits.
  */
 #ifndef HF_ENGINES_FILE_FILE_NAMES_H
 #define HF_ENGINES_FILE_FILE_NAMES_H
@@ -27,14 +28,15 @@
 
 #include "core/ticket.h"
 
-/* The longest entry that is spelled out, and room for any with its NUL. */
+/* The longest directory name that spells a lock's name out, and room for any
+ * directory name with its NUL. */
 #define HF_DIR_NAME_PLAIN_BYTES 200
 #define HF_DIR_NAME_BYTES (HF_DIR_NAME_PLAIN_BYTES + 1)
 
 /* The longest name of a queue. */
 #define HF_QUEUE_BYTES (HF_NAME_BYTES + sizeof(HF_QUEUE_LEASES) - 1)
 
-/* A ticket's file name with its NUL, at most, and that of its payload. */
+/* Room for the file name of a ticket, and for that of its payload, with NUL. */
 #define HF_TICKET_FILE_BYTES (20 + 5 + HF_TICKET_ID_TEXT_BYTES)
 #define HF_PAYLOAD_SUFFIX ".payload"
 #define HF_PAYLOAD_FILE_BYTES                                                  \
@@ -49,37 +51,42 @@
 #define HF_BARRIER_FILE "barrier"
 #define HF_READY_FILE "ready"
 
-/* What the mark READY says, with its NUL. */
+/* The text of READY, with its NUL. */
 #define HF_READY_TEXT_BYTES 21
 
-/* The directory of the lock called ${queue}.  Different names never share one:
- * what can be spelled out in HF_DIR_NAME_PLAIN_BYTES is, one to one; anything
- * longer is its beginning, '~' and its SHA-256.  True for the latter: such a
- * directory holds the name in HF_NAME_FILE. */
+/* Set ${dir_name} to the name of the directory of the lock ${queue}, which is
+ * not
+ * "".  Two locks never share a directory: a name that can be spelled out in
+ * HF_DIR_NAME_PLAIN_BYTES is, one to one; a longer one becomes its beginning,
+ * '~' and its SHA-256.  True for the latter, and then the directory holds the
+ * name in HF_NAME_FILE. */
 bool hf_dir_name_format(const char *queue, char dir_name[HF_DIR_NAME_BYTES]);
 
+/* Set ${file} to the file name of ${ticket}, by its .sequence, .kind, .weight
+ * and .id; to that of its payload; and to that of a payload until rename() puts
+ * it in the place of the old one. */
 void hf_ticket_file_format(const struct hf_ticket *ticket,
                            char file[HF_TICKET_FILE_BYTES]);
 void hf_payload_file_format(const struct hf_ticket *ticket,
                             char file[HF_PAYLOAD_FILE_BYTES]);
-
-/* The name of the new payload until rename() puts it in the old one's place. */
 void hf_new_payload_file_format(const struct hf_ticket *ticket,
                                 char file[HF_NEW_PAYLOAD_FILE_BYTES]);
 
-/* What is ${file} in the directory of a lock?  For a ticket and for a payload
- * ${ticket} is set, with an empty payload. */
 enum hf_file_name_kind {
     HF_FILE_NAME_TICKET,
     HF_FILE_NAME_PAYLOAD,
     HF_FILE_NAME_NEW_PAYLOAD,
     HF_FILE_NAME_OTHER,
 };
+
+/* What is ${file} in the directory of a lock?  Unless it is HF_FILE_NAME_OTHER,
+ * ${ticket} is set to the ticket that it is or belongs to, with an empty
+ * payload. */
 enum hf_file_name_kind hf_file_name_parse(const char *file,
                                           struct hf_ticket *ticket);
 
-/* What the mark READY of the number ${mark}->sequence says; and the mark that
- * says ${text}, or false. */
+/* Set ${text} to that of READY with the number ${ready}->sequence; and ${ready}
+ * to the ticket of kind HF_TICKET_READY that has ${text}, or return false. */
 void hf_ready_format(const struct hf_ticket *ready,
                      char text[HF_READY_TEXT_BYTES]);
 bool hf_ready_parse(const char *text, struct hf_ticket *ready);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inotify instance of a session, and the timer that takes its place where
- * the user has no instance or watch left.
+ * The inotify instance of a session, and the timer that takes its place.
  *
- * What has changed is passed to .on_change, which knows the watches of own
- * tickets, of barriers and of queues.
+ * inotify has one watch descriptor for an inode, however often it is added.  So
+ * one that several watches use is removed with the last of them.
  */
+#include "engines/file/inotify.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +14,25 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "engines/file/barrier.h"
 #include "engines/file/engine.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/queue_watch.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_watch.h"
+#include "engines/file/watch_descriptors.h"
 
+/* How often the timer has everything checked. */
 #define CHECK_EVERY_S 1
+
 #define BUFFER_BYTES 4096
 
-/* One round of reading; what is left wakes the loop again. */
+/* How often one call reads; the loop calls again for the rest. */
 #define READS_MAX 16
 
+/* Pass one event on.  A move of a directory above all tickets, and an overflow,
+ * concern everything.  IN_IGNORED only says that a watch descriptor has ended.
+ */
 static void handle_event(struct hf_engine *engine,
                          const struct inotify_event *event)
 {
@@ -76,7 +87,8 @@ static void on_timer(uv_poll_t *poll, int failure, int events)
     engine->inotify.on_change(engine, -1, true, NULL);
 }
 
-/* Have ${callback} run when ${fd} is readable; closes it if that fails. */
+/* Have ${callback} run when ${*fd} is readable.  False if ${*fd} is -1, or if
+ * there is no memory or loop; ${*fd} is then closed and -1. */
 static bool start_poll(struct hf_engine *engine, int *fd, uv_poll_t *poll,
                        uv_poll_cb callback)
 {
@@ -113,9 +125,9 @@ void hf_inotify_watch_root(struct hf_engine *engine)
                                            IN_MOVE_SELF | IN_ONLYDIR);
 }
 
-/* Descriptors of a process that dies are let go from the highest number down
- * (measured on Linux 6.18: 12 ms to the hang-up below inotify's, 0.1 ms above
- * it).  Where there is no number left it stays as it is: later, not wrong. */
+/* Measured on Linux 6.18: a FIFO of a killed process hangs up after 12 ms if
+ * its number is below that of inotify, and after 0.1 ms above it.  Where no
+ * number is left it stays as it is, which is late and not wrong. */
 void hf_inotify_put_fifo_above(struct hf_engine *engine,
                                struct hf_file_ticket *ticket)
 {
@@ -139,7 +151,8 @@ static void put_all_above(struct hf_engine *engine)
         hf_inotify_put_fifo_above(engine, t);
 }
 
-/* Tickets to come have higher numbers then, and need not be put above. */
+/* Give ${*fd} a lower number if one is free, so that the tickets to come have
+ * higher ones by themselves. */
 static void put_below(int *fd)
 {
     int lower = hf_sys_duplicate(*fd, STDERR_FILENO + 1);
@@ -154,6 +167,7 @@ static void put_below(int *fd)
         (void)close(lower);
 }
 
+/* Have an inotify instance; false if none is left. */
 static bool start_inotify(struct hf_engine *engine)
 {
     struct hf_inotify *inotify = &engine->inotify;
@@ -187,7 +201,9 @@ bool hf_inotify_start_timer(struct hf_engine *engine)
     return true;
 }
 
-/* By the descriptor: the path may name another file by now. */
+/* Watch the open ${fifo} by its descriptor, because its path may name another
+ * file by now.  Its link count and its times are reported.  -1: it cannot be
+ * watched. */
 static int watch_inode(struct hf_engine *engine, int fifo)
 {
     char path[sizeof("/proc/self/fd/") + 10];
@@ -197,7 +213,8 @@ static int watch_inode(struct hf_engine *engine, int fifo)
                               IN_ATTRIB | IN_MOVE_SELF);
 }
 
-/* Only where somebody looks at members does it matter what comes. */
+/* What comes into a directory is reported only while a queue watch of
+ * participants wants it. */
 static uint32_t mask_for_participants(const struct hf_engine *engine,
                                       const char *dir_name)
 {
@@ -209,6 +226,7 @@ static uint32_t mask_for_participants(const struct hf_engine *engine,
     return 0;
 }
 
+/* Watch the directory ${dir_name}; -1: it cannot be watched. */
 static int watch_directory(struct hf_engine *engine, const char *dir_name)
 {
     char path[HF_PATH_BYTES];
@@ -219,7 +237,9 @@ static int watch_directory(struct hf_engine *engine, const char *dir_name)
                                   mask_for_participants(engine, dir_name));
 }
 
-/* Is all of it watched?  Else a timer will have to do. */
+/* Are ${wd}, ${dir_wd} and the directories above them all watched?  If not, the
+ * timer takes the place of inotify, and a warning says so once.  False if
+ * neither can be had. */
 static bool watched_or_timed(struct hf_engine *engine, int wd, int dir_wd)
 {
     if (wd >= 0 && dir_wd >= 0 && engine->inotify.root_wd >= 0 &&
@@ -236,6 +256,7 @@ static bool watched_or_timed(struct hf_engine *engine, int wd, int dir_wd)
     return hf_inotify_start_timer(engine);
 }
 
+/* Does any watch still use ${wd}? */
 static bool is_wd_used(const struct hf_engine *engine, int wd)
 {
     if (hf_watch_descriptors_next(engine, wd, NULL) != NULL)
@@ -251,6 +272,7 @@ static bool is_wd_used(const struct hf_engine *engine, int wd)
     return false;
 }
 
+/* Have inotify watch ${wd} no longer, unless another watch uses it. */
 static void remove_wd(struct hf_engine *engine, int wd)
 {
     if (wd >= 0 && !is_wd_used(engine, wd))
@@ -305,7 +327,6 @@ bool hf_inotify_watch_queue(struct hf_file_queue_watch *watch)
     return watch->armed;
 }
 
-/* ${watch} is out of the engine's list by now. */
 void hf_inotify_unwatch_ticket(struct hf_ticket_watch *watch)
 {
     hf_watch_descriptors_clear(watch);
@@ -319,7 +340,8 @@ void hf_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch)
     remove_wd(watch->engine, watch->dir_wd);
 }
 
-/* What comes into the directory may not matter to those left. */
+/* The watches that are left may use the directory, but may not want to know
+ * what comes into it.  So it is watched anew. */
 void hf_inotify_unwatch_queue(const struct hf_file_queue_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
@@ -338,6 +360,7 @@ static void on_closed(uv_handle_t *handle)
     hf_engine_handle_closed(handle->data);
 }
 
+/* Close ${*fd} and its handle, if it is open. */
 static void close_one(struct hf_engine *engine, int *fd, uv_poll_t *poll)
 {
     if (*fd < 0)

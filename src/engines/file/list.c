@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LIST, and the answer that shows a queue. */
+/*
+ * HF_REQUEST_LIST, and the answer that shows a queue.
+ *
+ * A detailed list is for people and tests each ticket.  Any other is for a
+ * decision of the core, which may be known without reading the directory
+ * (predecessor.c).
+ */
 #include <stdint.h>
 
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
+#include "engines/file/eviction.h"
+#include "engines/file/listing.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/predecessor.h"
+#include "engines/file/queue_read.h"
+#include "engines/file/requests.h"
 
 void hf_engine_answer_queue(struct hf_engine *engine,
                             struct hf_request *request, enum hf_event_kind kind,
@@ -20,7 +33,7 @@ void hf_engine_answer_queue(struct hf_engine *engine,
     engine->host.event(engine->host.host, &event);
 }
 
-/* Nobody else is needed to decide on it. */
+/* Show the own ticket alone.  It is first, so no other ticket decides on it. */
 static void answer_own_only(struct hf_engine *engine,
                             struct hf_request *request)
 {
@@ -49,7 +62,7 @@ void hf_engine_list(struct hf_engine *engine, struct hf_request *request)
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
-    /* Nobody waits for a member alone, and finds it dead. */
+    /* Nobody waits for a single participant, so nobody else finds dead ones. */
     if (request->detailed || listing->scope == HF_LISTING_PARTICIPANTS)
         hf_engine_remove_dead(engine, listing);
     hf_engine_answer_queue(engine, request, HF_EVENT_LISTED, listing);

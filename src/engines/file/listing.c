@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A directory, read with getdents64() into a sorted array of tickets.  Payloads
+ * are read afterwards, and only those that are needed.
+ */
 #include "engines/file/listing.h"
 
 #include <assert.h>
@@ -51,6 +55,7 @@ void hf_listing_unref(struct hf_listing *listing)
     hf_free(listing);
 }
 
+/* Append ${ticket}; ${path} is for the error. */
 static hf_status append(struct hf_ticket_list *list,
                         const struct hf_ticket *ticket, const char *path,
                         struct hf_error *error)
@@ -75,6 +80,7 @@ static hf_status append(struct hf_ticket_list *list,
     return HF_OK;
 }
 
+/* Does ${listing} show tickets of this kind? */
 static bool is_in_scope(const struct hf_listing *listing,
                         const struct hf_ticket *ticket)
 {
@@ -84,6 +90,8 @@ static bool is_in_scope(const struct hf_listing *listing,
            participant == (listing->scope == HF_LISTING_PARTICIPANTS);
 }
 
+/* Enter the ticket or payload that ${file} is, if it is one that the listing
+ * shows. */
 static hf_status add_file(struct hf_listing *listing, const char *file,
                           const char *path, struct hf_error *error)
 {
@@ -101,7 +109,7 @@ static hf_status add_file(struct hf_listing *listing, const char *file,
     case HF_FILE_NAME_NEW_PAYLOAD:
         return append(&listing->new_payloads, &ticket, path, error);
     case HF_FILE_NAME_OTHER:
-        break; /* not ours to judge */
+        break; /* no file of this engine: ignored */
     }
     return HF_OK;
 }
@@ -113,13 +121,15 @@ static void sort(struct hf_ticket_list *list)
               hf_ticket_compare);
 }
 
+/* The ticket behind ${ticket}, if that is the same ticket under its other name,
+ * during a downgrade; else NULL. */
 static struct hf_ticket *reader_of(struct hf_ticket *ticket)
 {
     return hf_ticket_id_equal(&ticket[0].id, &ticket[1].id) ? &ticket[1] : NULL;
 }
 
-/* A ticket with both names has the first, which it is about to lose: whoever
- * waits for it hears of that. */
+/* Show a ticket that has both names as a writer: it is about to lose that name,
+ * and the sessions that wait for it are woken by that. */
 static void drop_reader_names(struct hf_listing *listing)
 {
     struct hf_ticket_list *list = &listing->tickets;
@@ -134,7 +144,7 @@ static void drop_reader_names(struct hf_listing *listing)
     }
 }
 
-/* Once. */
+/* Read the directory once, from its beginning. */
 static hf_status read_once(struct hf_listing *listing, int dir,
                            const char *path, struct hf_error *error)
 {
@@ -216,6 +226,8 @@ void hf_listing_clear(struct hf_listing *listing)
     listing->complete = false;
 }
 
+/* The item of the sorted ${list} that is the same ticket as ${ticket}, or NULL.
+ */
 static struct hf_ticket *find(const struct hf_ticket_list *list,
                               const struct hf_ticket *ticket)
 {

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in the directory of a lock, as a queue in order. */
+/*
+ * The listing of a lock's directory: its tickets in the order of the queue.
+ *
+ * A directory is read without its lock.  A ticket appears in one step (rename),
+ * its owner has locked it by then, and numbers rise in the order in which
+ * tickets appear.  So a ticket that the read misses, because it appears
+ * meanwhile, is behind all tickets that the read finds.
+ */
 #ifndef HF_ENGINES_FILE_LISTING_H
 #define HF_ENGINES_FILE_LISTING_H
 
@@ -11,17 +18,18 @@
  * full of anything is not read into memory. */
 #define HF_LISTING_MAX 65536
 
+/* An array that grows. */
 struct hf_ticket_list {
     struct hf_ticket *items;
     size_t count;
     size_t capacity;
 };
 
-/* Which tickets a listing is of.  Who is at a double barrier stands in no
- * queue, and may be in the directory of one all the same. */
+/* Which tickets a listing shows.  The participants of a double barrier stand in
+ * no queue, although their tickets may be in the directory of one. */
 enum hf_listing_scope {
-    HF_LISTING_QUEUE,        /* all but members */
-    HF_LISTING_PARTICIPANTS, /* they alone */
+    HF_LISTING_QUEUE,        /* all but participants */
+    HF_LISTING_PARTICIPANTS, /* participants alone */
     HF_LISTING_ALL,
 };
 
@@ -30,67 +38,73 @@ struct hf_listing {
     enum hf_listing_scope scope;
     char dir_name[HF_DIR_NAME_BYTES];
     struct hf_ticket_list tickets; /* sorted; .payload "" until read */
-    size_t more;                   /* left out ahead of one's own */
-    bool complete; /* nobody can have been missed ahead of one that is shown */
-    struct hf_ticket_list payloads;     /* sorted; those that have one */
-    struct hf_ticket_list new_payloads; /* those whose owner was seen writing
-                                           one, or ended while he did */
-    char *text;                         /* of the payloads that were read */
+    size_t
+        more; /* tickets ahead of the own one that hf_listing_trim() took out */
+    bool complete; /* no ticket can have been missed ahead of one that is shown
+                    */
+    struct hf_ticket_list
+        payloads; /* sorted; the tickets that have a payload */
+    /* The tickets with a payload that was about to replace the old one; its
+     * owner is writing it, or ended while it wrote. */
+    struct hf_ticket_list new_payloads;
+    char *text; /* the payloads that were read; NULL: none were */
 };
 
-/* NULL without memory. */
+/* An empty listing with one reference; NULL without memory. */
 struct hf_listing *hf_listing_new(const char *dir_name,
                                   enum hf_listing_scope scope);
 struct hf_listing *hf_listing_ref(struct hf_listing *listing);
-void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
+void hf_listing_unref(struct hf_listing *listing); /* NULL: nothing */
 
-/* Read the directory ${dir}, called ${path}, from its beginning.
+/* Fill ${listing}, which is empty, with the directory ${dir}, called ${path}.
  *
- * No lock is needed.  A ticket appears in one step, is locked by its owner by
- * then, and numbers rise in the order in which they appear; so what is missed
- * because it appears meanwhile is behind all that is found.  One that is given
- * another name, by a downgrade, has both for a moment: then it is found under
- * the first.  Its whole directory is read again if ${counter} tells of one
- * meanwhile.  Without a counter (NULL) a ticket may be missed.
- *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if it changes
- *             faster than it can be read. */
+ * A downgrade gives a ticket a second name before it takes the first one away.
+ * A read that meets both keeps the first; one that passes the second before it
+ * is there and the first when it is gone would miss the ticket.  So the
+ * directory is read again if ${counter} says that a ticket was renamed
+ * meanwhile. Without a counter (NULL) a ticket may be missed.
+ *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if tickets are
+ *             renamed faster than the directory can be read. */
 hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
                           const struct hf_token_counter *counter,
                           struct hf_error *error);
 
-/* Add the mark READY, if it is in the directory ${dir}, called ${path}.
+/* Add READY, if it is in the directory ${dir}, called ${path}.
  *   Fails     HF_ENOMEM HF_EDIR. */
 hf_status hf_listing_read_ready(struct hf_listing *listing, int dir,
                                 const char *path, struct hf_error *error);
 
-/* Make it that of an empty directory. */
+/* Make ${listing} that of an empty directory. */
 void hf_listing_clear(struct hf_listing *listing);
 
-/* Read what the owners of the first ${count} tickets say; one that is gone by
- * now says "".  A decision needs the first ticket's alone; SIZE_MAX: all.
+/* Read the payloads of the first ${count} tickets, SIZE_MAX: of all, from the
+ * directory ${dir}.  A ticket that has gone by now has "".  A decision of the
+ * core needs the first ticket's alone.  To be called once.
  *   Fails     HF_ENOMEM. */
 hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
                                    size_t count, struct hf_error *error);
 
-/* Remove the payloads in ${dir} that belong to no ticket, and those that are to
- * replace another: left by processes that ended in the middle.  Under the
- * directory's lock, or a ticket being made would lose its own.  An owner who is
- * just then replacing his fails to, and tries again. */
+/* Remove from ${dir} the payloads that belong to no ticket, and those that are
+ * to replace another: processes that ended in the middle have left them.  Under
+ * the directory's lock, because a ticket that is being made would lose its
+ * payload. An owner that is replacing its payload just then fails and tries
+ * again. */
 void hf_listing_remove_orphans(struct hf_listing *listing, int dir);
 
 /* Take the ticket at ${index} out of ${listing}. */
 void hf_listing_drop(struct hf_listing *listing, size_t index);
 
-/* Leave what is needed to decide on the ticket ${mine}, if that waits in a
- * queue; else leave it as it is. */
+/* If the ticket ${own_id} waits in a queue, leave in ${listing} the tickets
+ * that decide on it and count the others in .more; else change nothing. */
 void hf_listing_trim(struct hf_listing *listing,
                      const struct hf_ticket_id *own_id);
 
-/* Set ${ticket} to the one with this ${id}, without its payload; false if it is
- * not in ${listing}. */
+/* Set ${ticket} to the one with this ${id}, without its payload.  False if
+ * ${listing} has none. */
 bool hf_listing_find(const struct hf_listing *listing,
                      const struct hf_ticket_id *id, struct hf_ticket *ticket);
 
+/* The tickets as the core wants them; good while ${listing} is not changed. */
 struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The directory of a lock: giving back its lock, and removing it.  One that is
+ * empty goes by rmdir() alone; else the files of dead owners are removed first.
+ */
 #include "engines/file/lock_dir.h"
 
 #include <errno.h>
@@ -21,6 +25,7 @@ void hf_lock_dir_unlock(struct hf_root_dir *root_dir, const char *dir_name,
         hf_flock_wake(hf_token_counter_futex(counter, dir_name));
 }
 
+/* Is the directory ${dir} the one at ${path}? */
 static bool is_same_dir(int dir, const char *path)
 {
     struct stat open_one, at_path;
@@ -31,8 +36,8 @@ static bool is_same_dir(int dir, const char *path)
            open_one.st_ino == at_path.st_ino;
 }
 
-/* Under the directory's lock: remove what only the dead have left.  False if
- * somebody alive has a ticket, or it cannot be told. */
+/* Remove all that dead owners have left in the directory, whose lock we have.
+ * False if a living owner has a ticket in it, or if that is unknown. */
 static bool remove_dead(struct hf_root_dir *root_dir,
                         struct hf_listing *listing, int dir)
 {
@@ -69,9 +74,9 @@ void hf_lock_dir_remove_unused(struct hf_root_dir *root_dir,
     struct hf_listing *listing;
 
     if (hf_sys_flock(dir, LOCK_EX | LOCK_NB) != 0)
-        return; /* somebody is at work in it */
+        return; /* somebody uses it */
     hf_root_settings_path(root_dir->settings, dir_name, NULL, path);
-    /* Not another one that has come to be at the path since. */
+    /* Not if another directory is at the path by now. */
     if (is_same_dir(dir, path) && hf_sys_rmdir(path) != 0 &&
         errno == ENOTEMPTY) {
         listing = hf_listing_new(dir_name, HF_LISTING_ALL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that take a directory's lock: ENQUEUE, NEW_GENERATION, and
- * CLEAR_FLAG of READY. They are carried out at once where it is free, and by
- * the helper where it is not.
+ * Requests that need the lock of a directory: HF_REQUEST_ENQUEUE,
+ * HF_REQUEST_NEW_GENERATION, and HF_REQUEST_CLEAR_FLAG of READY.  The calling
+ * thread carries them out where it need not wait; else they become jobs of the
+ * worker thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -10,11 +11,20 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/inotify.h"
+#include "engines/file/listing.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/own_watch.h"
+#include "engines/file/queue_read.h"
+#include "engines/file/queue_watch.h"
+#include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_file.h"
 
-/* Takes over the FIFOs of ${result}; NULL if it cannot be had. */
+/* The ticket that ${result} has made, with its FIFOs; NULL without memory. */
 static struct hf_file_ticket *
 own_ticket_new(const struct hf_locked_section_result *result,
                struct hf_error *error)
@@ -37,8 +47,8 @@ own_ticket_new(const struct hf_locked_section_result *result,
     return own_ticket;
 }
 
-/* Make what the section has done the session's own and tell of it.  Takes
- * over ${result}. */
+/* Enter the ticket that ${result} has made as one of this session, and answer.
+ * All that ${result} owns is taken over. */
 static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
                          struct hf_locked_section_result *result)
 {
@@ -55,7 +65,7 @@ static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
         hf_descriptors_close(&engine->descriptors, &result->blocker_fifo);
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
-        /* One's own is not waited for by its FIFO. */
+        /* A ticket of this session needs no FIFO watch. */
         if (hf_engine_own_ticket(engine, &own_ticket->probed) != NULL)
             hf_descriptors_close(&engine->descriptors,
                                  &own_ticket->probed_fifo);
@@ -68,6 +78,8 @@ static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
     hf_listing_unref(listing);
 }
 
+/* Answer the start of a generation; with too few participants it is to be asked
+ * for again. */
 static void answer_generation(struct hf_engine *engine,
                               struct hf_request *request,
                               const struct hf_locked_section_result *result)
@@ -84,7 +96,8 @@ static void answer_generation(struct hf_engine *engine,
     hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
 }
 
-/* The critical section has come to its end.  Takes over ${result}. */
+/* Answer a request whose locked section is done.  All that ${result} owns is
+ * taken over. */
 static void answer_done(struct hf_engine *engine, struct hf_request *request,
                         struct hf_locked_section_result *result)
 {
@@ -97,6 +110,8 @@ static void answer_done(struct hf_engine *engine, struct hf_request *request,
         adopt_ticket(engine, request, result);
 }
 
+/* If the worker has opened the root directory anew, the engine uses that one
+ * too. */
 static void adopt_root_dir(struct hf_engine *engine, struct hf_job *job)
 {
     if (job->root_dir == engine->root_dir)
@@ -110,7 +125,8 @@ static void adopt_root_dir(struct hf_engine *engine, struct hf_job *job)
     hf_inotify_watch_root(engine);
 }
 
-void hf_engine_warn_not_durable(struct hf_engine *engine)
+/* Warn once if tokens would not rise across a reboot. */
+static void warn_not_durable(struct hf_engine *engine)
 {
     struct hf_token_counter *counter = &engine->root_dir->counter;
 
@@ -123,6 +139,7 @@ void hf_engine_warn_not_durable(struct hf_engine *engine)
                      counter->cause.text);
 }
 
+/* Take ${job} out of .jobs of the engine. */
 static void unlist_job(struct hf_engine *engine, struct hf_job *job)
 {
     struct hf_job **link = &engine->jobs;
@@ -132,6 +149,8 @@ static void unlist_job(struct hf_engine *engine, struct hf_job *job)
     *link = job->next_of_engine;
 }
 
+/* Answer the request of ${job}, which is done, and free it.  A removal that was
+ * asked for meanwhile is carried out then. */
 static void finish_job(struct hf_engine *engine, struct hf_job *job)
 {
     struct hf_request *remove_request;
@@ -139,14 +158,15 @@ static void finish_job(struct hf_engine *engine, struct hf_job *job)
 
     hf_dir_name_format(job->args.queue, dir_name);
     adopt_root_dir(engine, job);
-    hf_engine_warn_not_durable(engine);
+    warn_not_durable(engine);
     hf_dir_cache_put(&engine->dir_cache, dir_name, job->lock_dir);
     job->lock_dir.fd = -1;
     if (job->answer == HF_LOCKED_SECTION_DONE)
         answer_done(engine, job->request, &job->result);
     else
         hf_engine_fail_by_status(engine, job->request, &job->error);
-    /* Listed up to here: an END from inside the answer waits for the rest. */
+    /* Only now, because an end of the session that is asked for in the answer
+     * has to wait for the rest of this. */
     remove_request = job->remove_request;
     unlist_job(engine, job);
     hf_job_free(job);
@@ -154,6 +174,8 @@ static void finish_job(struct hf_engine *engine, struct hf_job *job)
         hf_engine_remove(engine, remove_request);
 }
 
+/* Jobs are done: finish each, then the end of the session if it waits for the
+ * last. */
 static void on_jobs_done(uv_async_t *async)
 {
     struct hf_engine *engine = async->data;
@@ -169,6 +191,7 @@ static void on_jobs_done(uv_async_t *async)
         hf_engine_finish_end(engine);
 }
 
+/* Make ${request} a job of the worker thread. */
 static void submit(struct hf_engine *engine, struct hf_request *request)
 {
     uv_loop_t *loop = engine->host.loop(engine->host.host);
@@ -235,7 +258,7 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
     struct hf_error error;
     struct hf_ticket there;
 
-    hf_engine_warn_not_durable(engine);
+    warn_not_durable(engine);
     if (own_ticket == NULL) {
         hf_engine_run_locked(engine, request);
         return;
@@ -248,7 +271,7 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
     }
     if (hf_listing_find(listing, &request->ticket, &there)) {
         hf_engine_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
-    } else { /* somebody removed it */
+    } else { /* somebody has removed it */
         (void)hf_engine_remove_own(engine, own_ticket);
         hf_engine_run_locked(engine, request);
         hf_file_queue_watches_ticket_gone(engine, listing->dir_name);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/file/locked_section_private.h"
+/*
+ * The frame of a locked section: open and lock the directory, run the part that
+ * is asked for, and unlock.  If somebody removes the directory meanwhile, try
+ * again.
+ */
+#include "engines/file/locked_section.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,14 +15,18 @@
 
 #include "core/error.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/listing.h"
+#include "engines/file/locked_section_private.h"
 #include "engines/file/syscalls.h"
 
-/* How often the directory may turn out to be another one, or gone, between
- * opening and locking it.  Each time somebody left the lock empty meanwhile. */
+/* How often the directory may turn out to be gone or another one between the
+ * open and the lock.  Each time somebody has left the lock's queue empty
+ * meanwhile. */
 #define TRIES 64
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
+/* Give back the lock of the directory, which stays open. */
 static void unlock(struct hf_locked_section *s)
 {
     hf_lock_dir_unlock(s->root_dir, s->dir_name, s->lock_dir->fd,
@@ -31,7 +40,8 @@ static void unlock_and_close(struct hf_locked_section *s)
     hf_descriptors_close(s->root_dir->descriptors, &s->lock_dir->fd);
 }
 
-/* Make the directory for a ticket; ${created} is false if it is there. */
+/* Make the directory if a ticket is to be put into it.  ${created} is false if
+ * it was there. */
 static enum hf_locked_section_answer make_dir(struct hf_locked_section *s,
                                               bool *created)
 {
@@ -48,8 +58,9 @@ static enum hf_locked_section_answer make_dir(struct hf_locked_section *s,
     return HF_LOCKED_SECTION_DONE;
 }
 
-/* It is not there: nobody is, unless it was removed again by whoever left the
- * lock empty. */
+/* The directory is not there.  For an enqueue, which has just made it, somebody
+ * has removed it again as unused: try again.  For anything else nobody is
+ * there. */
 static enum hf_locked_section_answer
 answer_no_dir(const struct hf_locked_section *s)
 {
@@ -57,8 +68,8 @@ answer_no_dir(const struct hf_locked_section *s)
                                                : HF_LOCKED_SECTION_DONE;
 }
 
-/* Open the directory; .fd is -1 with HF_LOCKED_SECTION_DONE if nobody is there.
- */
+/* Open the directory and check who owns it.  With HF_LOCKED_SECTION_DONE and
+ * .fd -1 there is none, so nobody is there. */
 static enum hf_locked_section_answer open_dir(struct hf_locked_section *s)
 {
     const struct hf_root_settings *settings = s->root_dir->settings;
@@ -92,12 +103,12 @@ static enum hf_locked_section_answer open_dir(struct hf_locked_section *s)
     if (hf_safe_path_check(&s->root_dir->policy, &status, s->path, s->error) ==
         HF_OK)
         return HF_LOCKED_SECTION_DONE;
-    /* Closed, so that nobody keeps it and uses it without another check. */
+    /* Close it, so that it is not used later without another check. */
     hf_descriptors_close(s->root_dir->descriptors, &lock_dir->fd);
     return HF_LOCKED_SECTION_FAILED;
 }
 
-/* Is the directory that is locked the one that is at its path? */
+/* Is the open directory the one that is at its path? */
 static bool is_current(const struct hf_locked_section *s)
 {
     struct stat status;
@@ -107,8 +118,9 @@ static bool is_current(const struct hf_locked_section *s)
            status.st_ino == s->lock_dir->inode;
 }
 
-/* The counter's page is touched only while the counter is current: a page
- * beyond the end of a file that was truncated is a SIGBUS. */
+/* Take the lock of the open directory, and wait for it as the arguments say.
+ * The futex is in the page of the counter, which may be touched only while the
+ * counter is current. */
 static enum hf_flock_answer take_flock(struct hf_locked_section *s)
 {
     struct hf_token_counter *counter = &s->root_dir->counter;
@@ -125,9 +137,9 @@ static enum hf_flock_answer take_flock(struct hf_locked_section *s)
                          s->error);
 }
 
-/* Have the directory that is at the path, locked; .fd is -1 if nobody is there.
- * HF_LOCKED_SECTION_BUSY with no directory left open means: it went away
- * meanwhile, try again. */
+/* Open and lock the directory that is at the path.  With HF_LOCKED_SECTION_DONE
+ * and .fd -1 there is none.  With HF_LOCKED_SECTION_BUSY and .fd -1 it has gone
+ * meanwhile: try again. */
 static enum hf_locked_section_answer lock(struct hf_locked_section *s)
 {
     enum hf_locked_section_answer answer;
@@ -151,6 +163,7 @@ static enum hf_locked_section_answer lock(struct hf_locked_section *s)
     return HF_LOCKED_SECTION_BUSY;
 }
 
+/* The part that is done under the lock. */
 static enum hf_locked_section_answer run_kind(struct hf_locked_section *s)
 {
     switch (s->args->kind) {
@@ -164,7 +177,9 @@ static enum hf_locked_section_answer run_kind(struct hf_locked_section *s)
     }
 }
 
-/* HF_LOCKED_SECTION_BUSY with no directory left open: try again. */
+/* Lock the directory and do the work.  With HF_LOCKED_SECTION_BUSY and .fd -1:
+ * try again.  A failure counts as such only if the directory is still there,
+ * because every call fails in one that was removed. */
 static enum hf_locked_section_answer run_once(struct hf_locked_section *s)
 {
     enum hf_locked_section_answer answer = lock(s);
@@ -173,7 +188,7 @@ static enum hf_locked_section_answer run_once(struct hf_locked_section *s)
         return answer;
     answer = run_kind(s);
     if (answer == HF_LOCKED_SECTION_FAILED && !is_current(s)) {
-        unlock_and_close(s); /* removed under our hands */
+        unlock_and_close(s); /* removed meanwhile */
         return HF_LOCKED_SECTION_BUSY;
     }
     unlock(s);
@@ -182,6 +197,7 @@ static enum hf_locked_section_answer run_once(struct hf_locked_section *s)
     return answer;
 }
 
+/* run_once() until the directory stays in its place. */
 static enum hf_locked_section_answer run_tries(struct hf_locked_section *s)
 {
     for (unsigned try = 0; try < TRIES; try++) {
@@ -198,6 +214,7 @@ static enum hf_locked_section_answer run_tries(struct hf_locked_section *s)
     return HF_LOCKED_SECTION_FAILED;
 }
 
+/* Which tickets the section lists. */
 static enum hf_listing_scope scope_of(const struct hf_locked_section_args *args)
 {
     return args->kind != HF_REQUEST_ENQUEUE ||

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one critical section: under the exclusive flock of a lock's directory,
- * take the next number, put a ticket under it and list the queue.  Or count
- * the members that are there and stamp, or see that none is and take the stamp
- * away.
+ * The locked section: what is done under the exclusive flock() of a lock's
+ * directory.  It takes the next number, puts a ticket under it and lists the
+ * queue; or it counts the participants of a double barrier and starts a
+ * generation; or it removes READY if no participant is left.
  *
- * All of it is under the lock, because a number taken outside could appear
- * after a higher one was admitted, and because whatever is unfinished is then
- * known to be litter of the dead.  Nobody comes meanwhile; some may go.  So who
- * is found to be there was there when the lock was taken, with all others that
- * are found: that is the instant of a stamp.
+ * All of it is under the lock for two reasons.  A number that was taken outside
+ * could appear after a higher one was admitted.  And whatever is unfinished in
+ * the directory is known to be left by a dead process.
+ *
+ * Nobody can come while the lock is held, although some may go.  So all
+ * participants that are found alive were there together when the lock was
+ * taken: that is the instant of a generation.
  */
 #ifndef HF_ENGINES_FILE_LOCKED_SECTION_H
 #define HF_ENGINES_FILE_LOCKED_SECTION_H
@@ -24,47 +26,52 @@
 #include "engines/file/timed_flock.h"
 
 struct hf_locked_section_args {
-    enum hf_request_kind
-        kind; /* ENQUEUE, NEW_GENERATION; CLEAR_FLAG of READY */
+    /* HF_REQUEST_ENQUEUE, HF_REQUEST_NEW_GENERATION, or HF_REQUEST_CLEAR_FLAG
+     * of READY. */
+    enum hf_request_kind kind;
     const char *queue;
-    struct hf_ticket ticket; /* ENQUEUE: .id .kind .weight .payload; the rest is
-                                given to it.  NEW_GENERATION: .id */
-    uint32_t limit;          /* NEW_GENERATION: so many members */
-    enum hf_flock_wait wait;
-    const atomic_bool *cancelled; /* may be NULL */
+    /* Enqueue: .id .kind .weight .payload, the rest is given to it.  Start of a
+     * generation: .id, of the participant that asks. */
+    struct hf_ticket ticket;
+    uint32_t limit; /* start of a generation: of this many participants */
+    enum hf_flock_wait wait;      /* how long for the directory's lock */
+    const atomic_bool *cancelled; /* read while it waits; may be NULL */
 };
 
 enum hf_locked_section_answer {
     HF_LOCKED_SECTION_DONE,
-    HF_LOCKED_SECTION_BUSY,   /* a thread that may wait must do it */
-    HF_LOCKED_SECTION_STALE,  /* the place was removed or replaced: open it anew
-                               */
-    HF_LOCKED_SECTION_FAILED, /* ${error} says why; nothing of it is left behind
-                               */
+    /* It would have to wait: run it on a thread that may, or, with
+     * HF_FLOCK_WAIT_SLICE, run it again. */
+    HF_LOCKED_SECTION_BUSY,
+    HF_LOCKED_SECTION_STALE,  /* the root directory is another: open it anew */
+    HF_LOCKED_SECTION_FAILED, /* ${error} says why; nothing is left behind */
 };
 
 struct hf_locked_section_result {
-    /* ENQUEUE */
-    struct hf_ticket ticket; /* with its sequence and token */
-    int fifo;                /* holds the ticket while it or a copy is open */
-    /* The FIFO before anybody could change it.  A later .st_mtim means that its
-     * owner was asked to let go: see eviction.c. */
+    /* Of an enqueue. */
+    struct hf_ticket ticket; /* with its .sequence and .token */
+    int fifo;                /* keeps the ticket alive while a copy is open */
+    /* The FIFO before anybody else could change it.  A later .st_mtim means
+     * that somebody has asked its owner to let go: see eviction.c. */
     struct stat fifo_stat;
-    /* The ticket that is in the way, if it was found alive: its FIFO, open for
+    /* The nearest ticket in the way, if it was found alive: its FIFO, open for
      * reading.  Else -1. */
     int blocker_fifo;
     struct hf_ticket_id blocker;
-    struct hf_listing *listing; /* with the ticket in it, one reference */
-    /* NEW_GENERATION: so many members are there, at most as many as were asked
-     * for, and 0 if the ticket is not.  With fewer nothing has been done. */
+    struct hf_listing *listing; /* with the ticket in it; one reference */
+    /* Of the start of a generation: how many participants are there, .limit at
+     * most, and 0 if the one that asks is not.  With fewer than .limit nothing
+     * has been done.  Of the removal of READY: not 0 if one is there. */
     uint32_t participants;
-    bool found; /* NEW_GENERATION, CLEAR_FLAG: the mark was there before */
+    bool found; /* start of a generation, removal: READY was there before */
 };
 
-/* Carry out ${args} in ${root_dir}.  ${lock_dir} may be that of an earlier
- * time, and is whatever was used last on return; it is the caller's to close.
- *   Ownership ${result} is filled with HF_LOCKED_SECTION_DONE only.
- *   Thread    any; a directory and an order belong to one at a time. */
+/* Run the section that ${args} describe.  ${lock_dir} may be one that an
+ * earlier section has left open; on return it is the one that was used last,
+ * and the caller's to close.
+ *   Ownership  after HF_LOCKED_SECTION_DONE of an enqueue the FIFOs and the
+ *              listing in ${result} are the caller's; else it has none.
+ *   Thread     any; one section at a time uses a ${lock_dir}. */
 enum hf_locked_section_answer hf_locked_section_run(
     struct hf_root_dir *root_dir, const struct hf_locked_section_args *args,
     struct hf_lock_dir *lock_dir, struct hf_locked_section_result *result,

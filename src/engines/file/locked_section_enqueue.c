@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ENQUEUE: a ticket under the next number, with all that belongs to it. */
+/*
+ * The enqueue of a locked section: a ticket under the next number.
+ *
+ * The ticket is made under a temporary name, opened and locked, and appears in
+ * one step by a rename.  Then the queue is listed.  What needs no lock is done
+ * after it is given back: dead tickets ahead are removed, and the payload of
+ * the first ticket is read.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,13 +17,15 @@
 #include "core/admission.h"
 #include "core/error.h"
 #include "core/quote.h"
+#include "engines/file/listing.h"
 #include "engines/file/locked_section_private.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
 
-/* A digest stands for one name only, whatever SHA-256 may come to. */
+/* If the directory's name has a digest, the directory must be that of this very
+ * lock: two locks never share one, even if SHA-256 were broken. */
 static enum hf_locked_section_answer check_name(struct hf_locked_section *s)
 {
     const char *queue = s->args->queue;
@@ -42,6 +51,7 @@ static enum hf_locked_section_answer check_name(struct hf_locked_section *s)
     return HF_LOCKED_SECTION_FAILED;
 }
 
+/* Make the FIFO under its temporary name.  0, or -1 with errno. */
 static int make_fifo(struct hf_locked_section *s)
 {
     mode_t mode = hf_root_settings_file_mode(s->root_dir->settings);
@@ -57,8 +67,8 @@ static int make_fifo(struct hf_locked_section *s)
     return hf_sys_mkfifoat(dir, HF_NEW_FILE, mode);
 }
 
-/* Under its temporary name it is nobody's but ours: nobody tests it, and nobody
- * touches it. */
+/* Open and lock the FIFO, and note its time.  Nobody tests or touches it under
+ * its temporary name.  0, or -1 with errno. */
 static int open_fifo(struct hf_locked_section *s)
 {
     const struct hf_root_settings *settings = s->root_dir->settings;
@@ -75,7 +85,7 @@ static int open_fifo(struct hf_locked_section *s)
     return hf_sys_flock(fd, LOCK_EX | LOCK_NB);
 }
 
-/* The ticket comes to be at the rename, with all that belongs to it. */
+/* Make the payload and the FIFO.  The ticket exists from the rename on. */
 static enum hf_locked_section_answer make_ticket(struct hf_locked_section *s)
 {
     const char *payload = s->args->ticket.payload;
@@ -108,6 +118,7 @@ remove_payload:
     return answer;
 }
 
+/* Undo make_ticket() after the rename, and close the FIFO of the blocker. */
 static void remove_new_ticket(struct hf_locked_section *s)
 {
     (void)hf_sys_unlinkat(s->lock_dir->fd, s->file);
@@ -129,7 +140,7 @@ hf_locked_section_enqueue(struct hf_locked_section *s)
         answer = make_ticket(s);
     if (answer != HF_LOCKED_SECTION_DONE)
         return answer;
-    hf_listing_clear(listing); /* of an attempt before this one */
+    hf_listing_clear(listing); /* of an earlier try */
     if (hf_listing_read(listing, s->lock_dir->fd, s->path,
                         &s->root_dir->counter, s->error) != HF_OK) {
         remove_new_ticket(s);
@@ -139,8 +150,9 @@ hf_locked_section_enqueue(struct hf_locked_section *s)
     return HF_LOCKED_SECTION_DONE;
 }
 
-/* Take the one at ${index}, which is not there any more, out of the listing.  A
- * writer may have gone to be a reader in its place: look again. */
+/* Take the ticket at ${index}, which has just been removed, out of the listing.
+ * A writer may have become a reader in its place, so the directory is read
+ * again for one. */
 static hf_status drop_dead_at(struct hf_locked_section *s, size_t index)
 {
     struct hf_listing *listing = s->result->listing;
@@ -154,10 +166,10 @@ static hf_status drop_dead_at(struct hf_locked_section *s, size_t index)
                            &s->root_dir->counter, s->error);
 }
 
-/* Whoever is in the way and dead goes, so that a snapshot never says "taken"
- * of a lock that nobody has.  The core's own rule says who is in the way; it
- * names the nearest, so that a queue of the living costs one probe, and the
- * watch of that ticket none. */
+/* Remove the dead tickets that are in the way, so that a list never shows a
+ * lock as taken that nobody has.  The rule of the core says which ticket is in
+ * the way.  It names the nearest, so a queue of living owners costs one probe,
+ * and the FIFO of that ticket is kept for its watch. */
 static hf_status drop_dead_ahead(struct hf_locked_section *s)
 {
     struct hf_listing *listing = s->result->listing;
@@ -167,7 +179,7 @@ static hf_status drop_dead_ahead(struct hf_locked_section *s)
     bool found;
 
     if (s->args->ticket.kind == HF_TICKET_PARTICIPANT)
-        return HF_OK; /* nobody is in the way; a stamp counts none of them */
+        return HF_OK; /* nobody is in the way of a participant */
     for (size_t left = listing->tickets.count; left > 0 && status == HF_OK;
          left--) {
         struct hf_snapshot snapshot = hf_listing_snapshot(listing);
@@ -186,14 +198,14 @@ static hf_status drop_dead_ahead(struct hf_locked_section *s)
                                  &unused) != HF_OWNER_DEAD ||
             hf_ticket_file_remove(settings, s->dir_name, admission.nearest,
                                   &found, &unused) != HF_OK)
-            break; /* alive, or to be told to the watch of it */
+            break; /* alive, or its watch will report the error */
         status = drop_dead_at(
             s, (size_t)(admission.nearest - listing->tickets.items));
     }
     return status;
 }
 
-/* What its owner says is known then. */
+/* Is our ticket the first?  Then its payload is known. */
 static bool is_first(const struct hf_locked_section *s)
 {
     const struct hf_ticket_list *list = &s->result->listing->tickets;
@@ -202,7 +214,7 @@ static bool is_first(const struct hf_locked_section *s)
            hf_ticket_id_equal(&list->items[0].id, &s->args->ticket.id);
 }
 
-/* Of what is there besides tickets. */
+/* Read what the answer shows besides tickets. */
 static hf_status read_payload_and_ready(struct hf_locked_section *s)
 {
     struct hf_listing *listing = s->result->listing;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NEW_GENERATION, and CLEAR_FLAG of what was stamped.
+ * The two sections of a double barrier.  One starts a generation: it counts the
+ * participants that are alive and puts the next number into READY.  The other
+ * removes READY when no participant is left.
  *
- * A stamp is made under the temporary name and takes the place of the one
- * before it by a rename, so there always is the one or the other.
+ * READY is made under a temporary name and takes the place of the last one by a
+ * rename, so there always is the one or the other.
  */
 #include <errno.h>
 
+#include "engines/file/listing.h"
 #include "engines/file/locked_section_private.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 
-/* HF_OK with ${there}: is the member at ${index}?  If it is dead it goes. */
+/* Is the owner of the participant at ${index} alive?  HF_OK with ${alive}.  A
+ * dead one is removed. */
 static hf_status probe_participant(struct hf_locked_section *s, size_t index,
                                    bool *alive)
 {
@@ -36,8 +40,8 @@ static hf_status probe_participant(struct hf_locked_section *s, size_t index,
     return HF_OK;
 }
 
-/* Count up to ${enough} members that are there, the one at ${own_ticket} not
- * looked at. */
+/* Count living participants in .participants, up to ${max}, without the one at
+ * ${own_index}. */
 static hf_status count_others(struct hf_locked_section *s, size_t own_index,
                               uint32_t max)
 {
@@ -58,7 +62,7 @@ static hf_status count_others(struct hf_locked_section *s, size_t own_index,
     return status;
 }
 
-/* Once more where the directory was removed under our hands. */
+/* List the participants, once more if this is not the first try. */
 static hf_status list(struct hf_locked_section *s)
 {
     hf_listing_clear(s->result->listing);
@@ -67,7 +71,8 @@ static hf_status list(struct hf_locked_section *s)
                            &s->root_dir->counter, s->error);
 }
 
-/* HF_OK with ${s}->result->members. */
+/* Count the living participants, up to the number that is asked for, if the one
+ * that asks is among them; else .participants is 0. */
 static hf_status count_participants(struct hf_locked_section *s)
 {
     struct hf_snapshot snapshot;
@@ -87,6 +92,7 @@ static hf_status count_participants(struct hf_locked_section *s)
     return count_others(s, own_index, s->args->limit);
 }
 
+/* Make a symbolic link under the temporary name.  0, or -1 with errno. */
 static int make_temporary(int dir, const char *text)
 {
     if (hf_sys_symlinkat(text, dir, HF_NEW_FILE) == 0)
@@ -99,6 +105,7 @@ static int make_temporary(int dir, const char *text)
     return hf_sys_symlinkat(text, dir, HF_NEW_FILE);
 }
 
+/* Put READY with the new number in the place of the last one. */
 static enum hf_locked_section_answer make_ready(struct hf_locked_section *s)
 {
     char text[HF_READY_TEXT_BYTES];

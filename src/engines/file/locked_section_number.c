@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The next number of the counter, in a locked section. */
+/*
+ * What all parts of a locked section use: the next number, and failure.
+ */
 #include "core/error.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/locked_section_private.h"
@@ -22,6 +24,7 @@ hf_locked_section_take_number(struct hf_locked_section *s)
     if (!s->counter_current)
         return HF_LOCKED_SECTION_STALE;
     if (!hf_token_counter_next(counter, &ticket->sequence)) {
+        /* A reservation waits for the disk. */
         if (s->args->wait == HF_FLOCK_WAIT_NONE)
             return HF_LOCKED_SECTION_BUSY;
         if (hf_token_counter_reserve(counter, path, s->error) != HF_OK)

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WATCH of another's ticket: its FIFO hangs up.  And UNWATCH of any WATCH. */
+/*
+ * HF_REQUEST_WATCH of a ticket of another session: its end is reported by its
+ * FIFO. And UNWATCH of any HF_REQUEST_WATCH.
+ */
 #include <string.h>
 
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
+#include "engines/file/fifo_watch.h"
+#include "engines/file/inotify.h"
+#include "engines/file/own_watch.h"
+#include "engines/file/predecessor.h"
+#include "engines/file/queue_read.h"
+#include "engines/file/requests.h"
+#include "engines/file/ticket_watch.h"
 
 void hf_ticket_watch_forget(struct hf_engine *engine,
                             struct hf_request *request)
@@ -20,6 +31,10 @@ void hf_ticket_watch_forget(struct hf_engine *engine,
         hf_own_watch_other_forgotten(engine, dir_name);
 }
 
+/* A ticket has gone for which the core waits.  Before that is answered, the
+ * tickets behind it are checked: one that was removed in the meantime must not
+ * be admitted because of the answer.  Then it is noted for
+ * hf_predecessor_own_is_first(). */
 static void on_ticket_gone(struct hf_fifo_watch *fifo_watch)
 {
     struct hf_engine *engine = fifo_watch->engine;
@@ -30,12 +45,14 @@ static void on_ticket_gone(struct hf_fifo_watch *fifo_watch)
     hf_own_watch_blocker_gone(engine, &gone);
     if (removed)
         hf_predecessor_gone(engine, &gone);
-    /* That may have had this watch forgotten, or the engine ended. */
+    /* The core may have forgotten this watch, or ended the session, meanwhile.
+     */
     if (!hf_fifo_watch_is_stopped(fifo_watch))
         hf_ticket_watch_answer_gone(fifo_watch->arg);
 }
 
-/* ${ticket} was found in ${dir_name}; ${watch} is ended unless it lives. */
+/* Wait for ${ticket}, which was found in ${dir_name}, and answer.  ${watch} is
+ * ended unless the owner of the ticket is alive. */
 static void start_watch(struct hf_ticket_watch *watch, const char *dir_name,
                         const struct hf_ticket *ticket)
 {

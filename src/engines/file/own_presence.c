@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the session's own ticket still in its queue?  Its path is looked at,
- * because somebody may have removed the ticket, or moved away its directory.
+ * Is a ticket of this session still in its queue?  What is at its path is
+ * compared with its FIFO by device and inode.
  */
+#include "engines/file/own_presence.h"
+
 #include <errno.h>
 
 #include "engines/file/engine.h"
+#include "engines/file/own_tickets.h"
 #include "engines/file/syscalls.h"
 
+/* Does ${error}, of an lstat(), say that the path does not exist?  Others
+ * (EACCES, ENOMEM) say nothing about the ticket. */
 static bool means_gone(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }
 
-/* By its path: the FIFO is open, so no other has its number. */
+/* No other file can have the inode number, because the FIFO is open. */
 enum hf_presence hf_file_ticket_presence(const struct hf_engine *engine,
                                          struct hf_file_ticket *ticket)
 {
@@ -39,7 +44,8 @@ bool hf_file_ticket_is_present(const struct hf_engine *engine,
     return hf_file_ticket_presence(engine, ticket) != HF_GONE;
 }
 
-/* Who moves or deletes the whole place may not know that it is in use. */
+/* The text is for the person who deleted or moved the whole directory without
+ * knowing that it is in use. */
 void hf_engine_answer_own_gone(struct hf_engine *engine,
                                struct hf_request *request)
 {

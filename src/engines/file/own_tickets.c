@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session's own tickets, by id, and those that wait by the ticket that is
- * nearest in their way: so that the end of one ticket leads to those that it
- * concerns, and not to all that wait.
+ * The tickets of this session, in two trees: all by id, and those that wait by
+ * their blocker.
  */
+#include "engines/file/own_tickets.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "engines/file/engine.h"
 
+/* The ticket of a node, by id or by blocker; NULL stays NULL. */
 static struct hf_file_ticket *of_id(const struct hf_tree_node *node)
 {
-    return (struct hf_file_ticket *)(void *)node; /* it is the first */
+    return (
+        struct hf_file_ticket *)(void *)node; /* .by_id is the first member */
 }
 
 static struct hf_file_ticket *of_blocker(const struct hf_tree_node *node)
@@ -24,11 +27,13 @@ static struct hf_file_ticket *of_blocker(const struct hf_tree_node *node)
     return (struct hf_file_ticket *)(void *)((char *)node - offset);
 }
 
+/* Orders of the two trees: by id; by blocker, then by id. */
 static int compare_ids(const void *id, const struct hf_tree_node *node)
 {
     return memcmp(id, &of_id(node)->ticket.id, sizeof(struct hf_ticket_id));
 }
 
+/* A place in the tree of blocked tickets. */
 struct blocker_key {
     struct hf_ticket_id blocker;
     struct hf_ticket_id id;
@@ -38,11 +43,11 @@ static int compare_blockers(const void *a, const struct hf_tree_node *node)
 {
     const struct hf_file_ticket *own_ticket = of_blocker(node);
     const struct blocker_key *key = a;
-    int args =
+    int order =
         memcmp(&key->blocker, &own_ticket->blocker, sizeof(key->blocker));
 
-    return args != 0
-               ? args
+    return order != 0
+               ? order
                : memcmp(&key->id, &own_ticket->ticket.id, sizeof(key->id));
 }
 
@@ -57,6 +62,7 @@ void hf_file_tickets_init(struct hf_file_tickets *tickets)
     tickets->blocked.compare = compare_blockers;
 }
 
+/* Has it a blocker, and so a place in that tree? */
 static bool is_blocked(const struct hf_file_ticket *own_ticket)
 {
     static const struct hf_ticket_id none;

@@ -1,41 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watching one's own ticket: whoever removes it, or moves its directory away,
- * ends the grant.  inotify tells of the FIFO (its link count changes) and of
- * the directories above it being moved; not of what else happens in them, so
- * nobody is woken by the tickets of others.
+ * Watches of tickets of this session.  Somebody who removes a ticket, or moves
+ * its directory away, ends the grant, so its owner must be notified.
  *
- * A user has few inotify instances (128) and many processes may wait.  So the
- * watch of a ticket that waits behind another one rests: whether the ticket is
- * still there is looked at when the one before it goes, which is when it
- * matters.  From then on it is watched if it is there 5 ms later
- * (below): most grants are short, and a watch costs more than
- * they do.  Where inotify has no room a timer looks every LOOK_EVERY_S.
+ * inotify reports a change of the FIFO (of its link count, or of its time when
+ * somebody asks the owner to let go) and moves of the directories above it.  It
+ * does not report what else happens in them, so the tickets of others wake
+ * nobody.
+ *
+ * A watch is armed late, for two reasons.  A user has few inotify instances
+ * (128) and many processes may wait.  So the watch of a ticket is deferred
+ * while a ticket ahead of it is watched or is of this session: the end of that
+ * ticket is reported here anyway, and only then does it matter whether ours is
+ * still there.  And most grants are short, while arming a watch costs more than
+ * they do.  So a ticket that has moved up is checked at once, and armed only if
+ * it is there ARM_AFTER_MS later.  Where inotify has no room a timer takes its
+ * place (inotify.c).
  */
+#include "engines/file/own_watch.h"
+
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
-#include "engines/file/errno_error.h"
+#include "engines/file/inotify.h"
+#include "engines/file/own_presence.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/queue_watch.h"
 #include "engines/file/ticket_file.h"
+#include "engines/file/ticket_watch.h"
+#include "engines/file/watch_descriptors.h"
 
 #define ARM_AFTER_MS 5
 
-/* Which watches a round of looking concerns. */
+/* Which tickets a check is for.  The first of these that is set decides. */
 struct own_check {
-    bool all;                        /* else those of .wd */
-    const struct hf_ticket_id *gone; /* or those that this was in the way of */
-    bool to_arm;                     /* or those that were woken */
-    int wd;
+    const struct hf_ticket_id *gone; /* those that had this as their blocker */
+    bool to_arm;                     /* those whose watch is to be armed */
+    bool all;                        /* all */
+    int wd; /* those that inotify watches as .wd, or whose directory it does */
 };
 
-/* ------------------------------------------------------------------ check --
- */
+/* ------------------------------------------------------------ checking -- */
 
-/* The first watch of a ticket of our own that ${watch} may concern, and the one
- * after it.  The lists of what was woken and of what waits for one ticket are
- * short. */
+/* The first watch of the next ticket behind ${check}->gone that has any;
+ * ${after} NULL: of the first ticket. */
 static struct hf_ticket_watch *next_blocked(const struct hf_engine *engine,
                                             const struct own_check *check,
                                             const struct hf_file_ticket *after)
@@ -49,6 +60,8 @@ static struct hf_ticket_watch *next_blocked(const struct hf_engine *engine,
     return own_ticket != NULL ? own_ticket->watches : NULL;
 }
 
+/* The first watch that ${check} is for, or NULL.  With .all the watches of
+ * others' tickets come too. */
 static struct hf_ticket_watch *first_in(const struct hf_engine *engine,
                                         const struct own_check *check)
 {
@@ -60,6 +73,7 @@ static struct hf_ticket_watch *first_in(const struct hf_engine *engine,
                       : hf_watch_descriptors_next(engine, check->wd, NULL);
 }
 
+/* The watch after ${watch} that ${check} is for, or NULL. */
 static struct hf_ticket_watch *next_in(const struct hf_engine *engine,
                                        const struct own_check *check,
                                        const struct hf_ticket_watch *watch)
@@ -74,7 +88,8 @@ static struct hf_ticket_watch *next_in(const struct hf_engine *engine,
                       : hf_watch_descriptors_next(engine, check->wd, watch);
 }
 
-/* Where it cannot be told, for want of memory say, it is looked at again. */
+/* Where that is unknown, for want of memory for instance, the timer will have
+ * the ticket checked again. */
 static bool is_gone(struct hf_engine *engine, struct hf_file_ticket *own_ticket)
 {
     enum hf_presence presence = hf_file_ticket_presence(engine, own_ticket);
@@ -84,6 +99,7 @@ static bool is_gone(struct hf_engine *engine, struct hf_file_ticket *own_ticket)
     return presence == HF_GONE;
 }
 
+/* The first watch in ${check} of a ticket of ours that is gone, or NULL. */
 static struct hf_ticket_watch *first_gone(struct hf_engine *engine,
                                           const struct own_check *check)
 {
@@ -95,8 +111,8 @@ static struct hf_ticket_watch *first_gone(struct hf_engine *engine,
     return w;
 }
 
-/* Somebody has touched the ticket since ${watch} last said so, as far as the
- * last check shows: see eviction.c. */
+/* Has somebody touched the ticket since ${watch} last reported it?  The time is
+ * that of the last check.  A touch asks the owner to let go: see eviction.c. */
 static bool was_touched(struct hf_ticket_watch *watch)
 {
     struct timespec seen = watch->reported_mtime;
@@ -106,6 +122,7 @@ static bool was_touched(struct hf_ticket_watch *watch)
            seen.tv_nsec != watch->reported_mtime.tv_nsec;
 }
 
+/* The first watch in ${check} of a ticket of ours that was touched, or NULL. */
 static struct hf_ticket_watch *first_touched(const struct hf_engine *engine,
                                              const struct own_check *check)
 {
@@ -116,7 +133,8 @@ static struct hf_ticket_watch *first_touched(const struct hf_engine *engine,
     return w;
 }
 
-/* Nothing hangs up for one's own: who looks at its queue here is told. */
+/* Give up a ticket that is gone.  This session watches its own tickets through
+ * no FIFO, so its watches of that queue are answered here. */
 static void remove_gone(struct hf_engine *engine,
                         struct hf_file_ticket *own_ticket)
 {
@@ -127,8 +145,10 @@ static void remove_gone(struct hf_engine *engine,
     hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
 
-/* From the start after each: the core may forget any watch meanwhile.  The
- * ticket that is gone is closed too, for the next in line waits for that. */
+/* Check all tickets in ${check} and answer their watches.  A ticket that is
+ * gone is given up, because the next in line waits until its FIFO is closed.
+ * Each search begins anew, because the core may forget any watch when it is
+ * answered. */
 static void check_round(struct hf_engine *engine, const struct own_check *check)
 {
     struct hf_ticket_watch *watch;
@@ -139,8 +159,11 @@ static void check_round(struct hf_engine *engine, const struct own_check *check)
         hf_engine_answer(engine, watch->request, HF_EVENT_REVOKED);
 }
 
-/* ------------------------------------------------------------ arming -- */
+/* ------------------------------------------------------------ deferral -- */
 
+/* May the watch of ${own_ticket} wait?  Yes while a ticket ahead of it is
+ * watched or is of this session, because the end of that ticket is reported
+ * here. */
 static bool is_deferred(const struct hf_engine *engine,
                         const struct hf_file_ticket *own_ticket)
 {
@@ -152,8 +175,9 @@ static bool is_deferred(const struct hf_engine *engine,
            hf_engine_own_ticket(engine, &own_ticket->blocker) != NULL;
 }
 
-/* Those that were woken, but for those that have begun to rest again; and what
- * has gone before they were armed. */
+/* Arm the watches that are to be armed, unless they are deferred again by now.
+ * Check the tickets afterwards, because one may have gone before it was
+ * watched. */
 static void arm_pending(struct hf_engine *engine)
 {
     const struct own_check check = {.to_arm = true};
@@ -165,8 +189,8 @@ static void arm_pending(struct hf_engine *engine)
         if (is_deferred(engine, w->own_ticket))
             hf_ticket_watch_cancel_arm(w);
         else
-            (void)hf_inotify_watch_ticket(
-                engine, w); /* it says so where it could not */
+            (void)hf_inotify_watch_ticket(engine,
+                                          w); /* it warns if it cannot */
     }
     check_round(engine, &check);
     while (engine->inotify.to_arm != NULL)
@@ -178,6 +202,8 @@ static void on_arm_timer(uv_timer_t *timer)
     arm_pending(timer->data);
 }
 
+/* Start the timer unless it runs.  Without memory for it nothing is armed, and
+ * the tickets are checked when the next event comes. */
 static void start_arm_timer(struct hf_engine *engine)
 {
     struct hf_inotify *inotify = &engine->inotify;
@@ -195,7 +221,7 @@ static void start_arm_timer(struct hf_engine *engine)
                              0);
 }
 
-/* Nothing if it is watched already. */
+/* Have ${watch} armed in ARM_AFTER_MS.  Nothing if it is armed already. */
 static void arm_later(struct hf_engine *engine, struct hf_ticket_watch *watch)
 {
     struct hf_ticket_watch **to_arm = &engine->inotify.to_arm;
@@ -226,8 +252,8 @@ void hf_own_watch_blocker_gone(struct hf_engine *engine,
     check_round(engine, &check);
 }
 
-/* The one walk here over all watches: a watch of another's ticket is taken back
- * where a wait is cancelled, and not at a handoff. */
+/* This is the one walk over all watches.  It is rare: a watch of another's
+ * ticket is forgotten where a wait is cancelled, and not at a handoff. */
 void hf_own_watch_other_forgotten(struct hf_engine *engine,
                                   const char *dir_name)
 {
@@ -238,18 +264,20 @@ void hf_own_watch_other_forgotten(struct hf_engine *engine,
             arm_later(engine, w);
 }
 
-/* ------------------------------------------------------------ removal -- */
+/* ------------------------------------------------------------- removal -- */
 
-/* The core may forget others of them when it hears of one. */
+/* Answer all watches of ${own_ticket}.  From the first one each time, because
+ * the core may forget others when one is answered. */
 static void end_watches(struct hf_file_ticket *own_ticket)
 {
     while (own_ticket->watches != NULL)
         hf_ticket_watch_answer_gone(own_ticket->watches);
 }
 
-/* Copies given out by hold() keep the ticket in the queue until the last one
- * is closed; whoever waits then finds it dead.  If they are closed already,
- * nobody may be there to find it. */
+/* Let go of a ticket of whose descriptor copies were given out.  They keep it
+ * in its queue until the last of them is closed; a session that waits for it
+ * then finds it dead.  If they are closed already it is removed here, because
+ * perhaps nobody waits for it.  True if it was in its queue. */
 static bool release_held(struct hf_engine *engine,
                          struct hf_file_ticket *own_ticket)
 {
@@ -271,8 +299,9 @@ static bool release_held(struct hf_engine *engine,
     return found;
 }
 
-/* Unlinked first, so that it is not taken for a dead one; closed before
- * anything else, for the next in line waits for that. */
+/* Remove a ticket.  Its name goes first, so that nobody takes it for a dead
+ * one. Then the FIFO is closed, before anything else, because the next in line
+ * waits for that.  True if it was in its queue. */
 static bool remove_fifo(struct hf_engine *engine,
                         struct hf_file_ticket *own_ticket)
 {
@@ -283,9 +312,10 @@ static bool remove_fifo(struct hf_engine *engine,
                                    &own_ticket->ticket, &found,
                                    &error) != HF_OK) {
         found = true; /* dead all the same once it is closed */
-        engine->host.log(engine->host.host, HF_LOG_WARNING,
-                         "a withdrawn ticket is left to be found dead: %s",
-                         error.text);
+        engine->host.log(
+            engine->host.host, HF_LOG_WARNING,
+            "a ticket that was given up is left to be found dead: %s",
+            error.text);
     }
     hf_descriptors_close(&engine->descriptors, &own_ticket->fifo);
     hf_ticket_file_remove_payload(&engine->settings, own_ticket->dir_name,
@@ -298,7 +328,8 @@ bool hf_engine_remove_own(struct hf_engine *engine,
 {
     bool found;
 
-    /* First, because the one who is told of it may ask for it to be dropped. */
+    /* First, because the core may ask for its removal when a watch is answered.
+     */
     hf_file_tickets_remove(&engine->tickets, own_ticket);
     hf_own_watch_blocker_gone(engine, &own_ticket->ticket.id);
     end_watches(own_ticket);
@@ -319,9 +350,10 @@ void hf_own_watch_on_change(struct hf_engine *engine, int wd, bool all)
     check_round(engine, &check);
 }
 
-/* ----------------------------------------------------------------- watch -- */
+/* ------------------------------------------------------------ watching -- */
 
-/* Closed as drop_gone() does it: others may wait for that alone. */
+/* The same as remove_gone() for a ticket that is found gone before it is
+ * watched. */
 static void answer_gone(struct hf_engine *engine, struct hf_request *request,
                         struct hf_file_ticket *own_ticket)
 {
@@ -342,7 +374,8 @@ void hf_engine_watch_own(struct hf_engine *engine, struct hf_request *request,
     struct hf_ticket_watch *watch;
     bool deferred;
 
-    /* A ticket that is gone already needs no loop to be told of. */
+    /* First the answers that need no loop. A downgrade has ended the ticket of
+     * the kind that is asked for. */
     if (ticket->ticket.kind != request->ticket_kind) {
         hf_engine_answer(engine, request, HF_EVENT_GONE);
         return;
@@ -364,7 +397,9 @@ void hf_engine_watch_own(struct hf_engine *engine, struct hf_request *request,
         return;
     }
     hf_engine_answer(engine, request, HF_EVENT_WATCHING);
-    /* It may have gone between the first check and the arming. */
+    /* The core may have ended the watch in the answer.  Else check again,
+     * because the ticket may have gone between the first check and the arming.
+     */
     if (request->engine_data != watch)
         return;
     if (!deferred && is_gone(engine, ticket))

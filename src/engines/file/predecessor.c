@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is ahead of one's own ticket, known without a list.
+ * The ticket right ahead of an own ticket, by which that is known to be first
+ * without a list.
  *
  * Nobody ever comes ahead of a ticket that is there.  So a ticket that was seen
- * to be first is first for ever, and who stands right behind it is first once
- * it is gone.  Whoever sees a ticket first leaves its number in the page of the
- * counter; whoever stood right behind it finds it there, and need not read the
- * directory when its turn comes.  It leaves its own number then, for the next.
+ * at the head of its queue stays there until it goes, and the ticket right
+ * behind it is at the head then.  A session that sees a ticket at the head
+ * leaves its number in the page of the counter.  A session whose ticket stands
+ * right behind finds the number there when its turn comes, and need not read
+ * the directory.  It leaves its own number then, for the next one.
  *
- * The number is a hint that others may have put another one over: without it
- * the directory is read.  With it, and with one's own ticket seen in its place
- * after the one before it had gone, nobody is ahead.  That it has gone is known
- * from its hang-up, else its name is looked for; and of a writer, that it has
- * not become a reader, whose name is there before the writer's goes.
+ * The number is a hint, and another may have taken its place: then the
+ * directory is read.  With the number, our ticket is first if the ticket before
+ * it has gone and ours was seen in its place after that.  That the other has
+ * gone is known from its hang-up, else its name is looked for.  A writer must
+ * not have become a reader, whose name is there before that of the writer goes.
  */
+#include "engines/file/predecessor.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "core/admission.h"
 #include "engines/file/engine.h"
+#include "engines/file/listing.h"
+#include "engines/file/own_presence.h"
+#include "engines/file/own_tickets.h"
 #include "engines/file/syscalls.h"
 
+/* Does the ticket wait in line?  Leases and participants do not. */
 static bool is_queued(const struct hf_file_ticket *own_ticket)
 {
     return own_ticket->ticket.kind <= HF_TICKET_QUEUED_LAST &&
            own_ticket->ticket.kind != HF_TICKET_LEASE;
 }
 
+/* Note the nearest ticket in the way, by the rule of the core. */
 static void note_blocker(struct hf_engine *engine,
                          struct hf_file_ticket *own_ticket,
                          const struct hf_listing *listing)
@@ -40,8 +49,9 @@ static void note_blocker(struct hf_engine *engine,
         admission.nearest != NULL ? &admission.nearest->id : NULL);
 }
 
-/* All that were there before one's own came are in a list that shows it; of
- * those that came after it some may be missing. */
+/* Note the ticket right ahead, and that the first ticket is first.  A complete
+ * list that shows our ticket has all tickets that were there before it came;
+ * only some of those behind it may be missing. */
 static void note_predecessor(struct hf_token_counter *counter,
                              struct hf_file_ticket *own_ticket,
                              const struct hf_listing *listing)
@@ -74,6 +84,7 @@ void hf_predecessor_note(struct hf_engine *engine,
     note_blocker(engine, own_ticket, listing);
 }
 
+/* Is the name of ${ticket} not in ${dir_name}, for certain? */
 static bool is_absent(const struct hf_engine *engine, const char *dir_name,
                       const struct hf_ticket *ticket)
 {
@@ -86,7 +97,8 @@ static bool is_absent(const struct hf_engine *engine, const char *dir_name,
     return hf_sys_lstat(path, &status) != 0 && errno == ENOENT;
 }
 
-/* A writer's reader is there before the writer goes: see downgrade.c. */
+/* Has ${gone} not become a reader?  The reader's name is there before that of
+ * the writer goes: see downgrade.c. */
 static bool has_no_reader(const struct hf_engine *engine, const char *dir_name,
                           const struct hf_ticket *gone)
 {
@@ -97,7 +109,7 @@ static bool has_no_reader(const struct hf_engine *engine, const char *dir_name,
            is_absent(engine, dir_name, &reader);
 }
 
-/* Has the one before it gone, and is one's own there after that? */
+/* Has the predecessor gone, and was our ticket in its queue after that? */
 static bool is_predecessor_gone(const struct hf_engine *engine,
                                 struct hf_file_ticket *own_ticket)
 {
@@ -111,7 +123,7 @@ static bool is_predecessor_gone(const struct hf_engine *engine,
                          &own_ticket->predecessor);
 }
 
-/* Those of its own that are watched have been looked at since. */
+/* Only for watched tickets is .present known: they have been checked since. */
 void hf_predecessor_gone(struct hf_engine *engine,
                          const struct hf_ticket_id *gone)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the directory of a lock for a request.  No lock is needed: see
- * listing.h.
+ * Reading a queue for a request: open the directory of the lock, check who owns
+ * it, and read it.  One that is not there, or was removed meanwhile, has no
+ * tickets.
  */
+#include "engines/file/queue_read.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,9 +13,10 @@
 #include "core/error.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
+#include "engines/file/listing.h"
 #include "engines/file/syscalls.h"
 
-/* Nobody was in it any more when it was removed after it was opened. */
+/* Was the directory removed after it was opened?  Then nobody was in it. */
 static bool was_removed(int dir)
 {
     struct stat status;
@@ -27,7 +31,7 @@ enum hf_listing_scope hf_engine_listing_scope(const struct hf_request *request)
                : HF_LISTING_QUEUE;
 }
 
-/* Of what is there besides tickets. */
+/* Read what is there besides tickets. */
 static hf_status read_payloads_and_ready(struct hf_listing *listing, int dir,
                                          const char *path, size_t payloads,
                                          struct hf_error *error)
@@ -47,7 +51,7 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
     char dir_name[HF_DIR_NAME_BYTES];
     char path[HF_PATH_BYTES];
     const struct hf_token_counter *counter =
-        NULL; /* of another place: all is lost */
+        NULL; /* NULL: it is of another root */
     hf_status status = HF_OK;
     int dir;
 
@@ -57,7 +61,7 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
     if (*listing == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory to list %s", path);
     if (engine->root_dir == NULL)
-        return HF_OK; /* there was none, so nobody is there */
+        return HF_OK; /* there is no root, so no tickets */
     dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (dir < 0 && errno == ENOENT)
         return HF_OK;

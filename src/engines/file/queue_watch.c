@@ -1,26 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WATCH_QUEUE: the queue, or its members, as they are, and the hang-up of
- * everybody in it.
+ * Watches of whole queues.
  *
- * Only the head of a semaphore's locks looks at its leases, so it is one
- * process that waits for all of them.  Nobody stands in the way of a lease, so
- * nobody else finds the dead ones: they go here, before the list is told.
+ * A queue watch has a FIFO watch of each ticket of another session in the
+ * queue, and answers with the first that hangs up.
  *
- * At members all of them look, for who has come as well: the directory is
- * watched for what is given a name in it.
+ * Leases: only the head of a semaphore's locks asks for its leases, so it is
+ * one process that waits for all of them.  No ticket waits behind a lease, so
+ * nobody else finds dead ones: they are removed here, before the list is shown.
  *
- * One's own tickets leave through hf_engine_remove(), which says so here: no
- * descriptor for them, and no loop where all are one's own.
+ * Participants of a double barrier: all of them ask, to learn of new
+ * participants too.  So the directory is watched too, for the names that appear
+ * in it.
+ *
+ * The tickets of this session need no FIFO watch, and where all are of this
+ * session no loop: their removal is reported by a call
+ * (hf_file_queue_watches_ticket_gone()).
  */
+#include "engines/file/queue_watch.h"
+
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/quote.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
+#include "engines/file/fifo_watch.h"
+#include "engines/file/inotify.h"
+#include "engines/file/listing.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/queue_read.h"
 
-/* How often the directory may come or go under our hands. */
+/* How often the directory may be removed and made again while it is read. */
 #define TRIES 64
 
 static bool is_of_participants(const struct hf_file_queue_watch *watch)
@@ -28,6 +40,7 @@ static bool is_of_participants(const struct hf_file_queue_watch *watch)
     return watch->request->ticket_kind == HF_TICKET_PARTICIPANT;
 }
 
+/* A watch for ${request}, of nothing yet; NULL without memory. */
 static struct hf_file_queue_watch *watch_new(struct hf_engine *engine,
                                              struct hf_request *request,
                                              const char *dir_name)
@@ -71,6 +84,7 @@ void hf_file_queue_watch_forget(struct hf_request *request)
         hf_file_queue_watch_end(request->engine_data);
 }
 
+/* End ${watch} and answer HF_EVENT_QUEUE_CHANGED. */
 static void answer_changed(struct hf_file_queue_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
@@ -80,7 +94,9 @@ static void answer_changed(struct hf_file_queue_watch *watch)
     hf_engine_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
 }
 
-/* A look that is asked for while others are told is not told. */
+/* Answer all watches that are marked .changed, from the start after each,
+ * because the core may forget any watch then.  A watch that is made meanwhile
+ * is not marked. */
 static void answer_all_changed(struct hf_engine *engine)
 {
     struct hf_file_queue_watch *watch = engine->queue_watches;
@@ -88,8 +104,7 @@ static void answer_all_changed(struct hf_engine *engine)
     while (watch != NULL) {
         if (watch->changed) {
             answer_changed(watch);
-            watch =
-                engine->queue_watches; /* the core may have forgotten others */
+            watch = engine->queue_watches; /* the core may have ended others */
         } else {
             watch = watch->next;
         }
@@ -106,8 +121,10 @@ void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
     answer_all_changed(engine);
 }
 
-/* ------------------------------------------------------------- members -- */
+/* -------------------------------------------------------- participants -- */
 
+/* Note what the core is shown, so that a change can be distinguished from an
+ * event that changes nothing. */
 static void note_listed(struct hf_file_queue_watch *watch,
                         const struct hf_listing *listing)
 {
@@ -118,7 +135,10 @@ static void note_listed(struct hf_file_queue_watch *watch,
         list->count == 0 ? 0 : list->items[list->count - 1].sequence;
 }
 
-/* Numbers only rise: who comes or stamps is above all that were told. */
+/* Is anything there that the core was not shown, or the other way round?  Count
+ * and greatest number show it, because numbers only rise: a participant that
+ * comes, and a generation that starts, have a number above all that were shown.
+ */
 static bool differs(const struct hf_file_queue_watch *watch)
 {
     struct hf_file_queue_watch now = {0};
@@ -128,12 +148,15 @@ static bool differs(const struct hf_file_queue_watch *watch)
     if (hf_engine_read_queue(watch->engine, watch->request->queue,
                              HF_LISTING_PARTICIPANTS, 0, &listing,
                              &unused) != HF_OK)
-        return true; /* to be seen by whoever looks again */
+        return true; /* the core asks again and gets the error */
     note_listed(&now, listing);
     hf_listing_unref(listing);
     return now.count != watch->count || now.newest != watch->newest;
 }
 
+/* Does the event change what the core was shown?  A new name is judged by
+ * itself; only READY, and events without a name, need a look at the directory.
+ */
 static bool is_change(const struct hf_file_queue_watch *watch, const char *file)
 {
     struct hf_ticket ticket;
@@ -156,20 +179,20 @@ void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
     answer_all_changed(engine);
 }
 
-/* ---------------------------------------------------------------- WATCH_QUEUE
- * -- */
+/* ------------------------------------------------------------- watching -- */
 
-/* What removed the ticket at the head, if that was first, is told first. */
+/* A ticket of the queue has gone.  If the ticket at the head of the locks,
+ * which asks for this, was removed before that, its owner is notified first. */
 static void on_ticket_gone(struct hf_fifo_watch *fifo_watch)
 {
     hf_inotify_read(fifo_watch->engine);
-    if (!hf_fifo_watch_is_stopped(
-            fifo_watch)) /* nor forgotten on that account */
+    /* The core may have forgotten the watch because of that. */
+    if (!hf_fifo_watch_is_stopped(fifo_watch))
         answer_changed(fifo_watch->arg);
 }
 
-/* Wait for the ticket at ${index} of ${listing}, or take it out if it is dead
- * or gone by now. */
+/* Wait for the ticket at ${index} of ${listing}; take it out of the listing if
+ * it is dead or gone by now. */
 static hf_status watch_ticket(struct hf_file_queue_watch *watch,
                               struct hf_listing *listing, size_t index,
                               struct hf_error *error)
@@ -192,7 +215,8 @@ static hf_status watch_ticket(struct hf_file_queue_watch *watch,
     return HF_OK;
 }
 
-/* From the last to the first, so that what is taken out moves no other. */
+/* Wait for all tickets of other sessions in ${listing}.  From the last to the
+ * first, because a ticket that is taken out moves those behind it. */
 static hf_status watch_all(struct hf_file_queue_watch *watch,
                            struct hf_listing *listing, struct hf_error *error)
 {
@@ -217,8 +241,10 @@ static hf_status watch_all(struct hf_file_queue_watch *watch,
     return status;
 }
 
-/* Watch the directory, read it, and see that it is still the one that was
- * watched: an empty one is removed, and another made. */
+/* Watch the directory, read it, and see that the one at the path is still the
+ * one that was watched: somebody may have removed it when it was empty, and
+ * another may have been made.  HF_OK with ${listing}; else it may be there and
+ * is to be freed. */
 static hf_status read_participants(struct hf_file_queue_watch *watch,
                                    struct hf_listing **listing,
                                    struct hf_error *error)
@@ -244,11 +270,11 @@ static hf_status read_participants(struct hf_file_queue_watch *watch,
     }
     return hf_error_set(error, HF_EUNREACHABLE,
                         "the directory of %s was made and removed %d times "
-                        "while it was looked at; try again",
+                        "while it was read; try again",
                         hf_quote(queue, strlen(queue)).text, TRIES);
 }
 
-/* HF_OK with ${listing}; else that may be there, and is to be freed. */
+/* Read the queue and watch all that is in it.  ${listing} as above. */
 static hf_status read_and_watch(struct hf_file_queue_watch *watch,
                                 struct hf_listing **listing,
                                 struct hf_error *error)
@@ -267,6 +293,7 @@ static hf_status read_and_watch(struct hf_file_queue_watch *watch,
     return status;
 }
 
+/* Show the core the queue. */
 static void answer_listed(struct hf_engine *engine, struct hf_request *request,
                           const struct hf_listing *listing)
 {
@@ -288,7 +315,7 @@ void hf_engine_watch_queue(struct hf_engine *engine, struct hf_request *request)
     hf_dir_name_format(request->queue, dir_name);
     watch = watch_new(engine, request, dir_name);
     if (watch == NULL) {
-        (void)hf_error_set(&error, HF_ENOMEM, "no memory to look at a queue");
+        (void)hf_error_set(&error, HF_ENOMEM, "no memory to watch a queue");
         hf_engine_fail_by_status(engine, request, &error);
     } else if (read_and_watch(watch, &listing, &error) != HF_OK) {
         hf_file_queue_watch_end(watch);

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* REMOVE: the session's own ticket, one that is being enqueued, or another's.
+/*
+ * HF_REQUEST_REMOVE of a ticket of this session, of one that the worker thread
+ * is about to make, or of one of another session.
  */
 #include <assert.h>
 #include <string.h>
 
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
+#include "engines/file/eviction.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/own_watch.h"
+#include "engines/file/queue_watch.h"
+#include "engines/file/requests.h"
 
+/* The job that makes the ticket ${id}, or NULL. */
 static struct hf_job *job_for(struct hf_engine *engine,
                               const struct hf_ticket_id *id)
 {
@@ -29,11 +38,12 @@ void hf_engine_remove(struct hf_engine *engine, struct hf_request *request)
                strlen(own_ticket->dir_name) + 1);
         hf_engine_answer_found(engine, request, HF_EVENT_REMOVED,
                                hf_engine_remove_own(engine, own_ticket));
-        /* Last: the core may end the session on hearing of either. */
+        /* Last, because the core may end the session in either answer. */
         hf_file_queue_watches_ticket_gone(engine, dir_name);
     } else if (job != NULL) {
         assert(job->remove_request == NULL);
-        job->remove_request = request; /* when it is known whether it went in */
+        job->remove_request =
+            request; /* when it is known whether it was made */
         atomic_store(&job->cancelled, true);
     } else {
         hf_engine_evict(engine, request);

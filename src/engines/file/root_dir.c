@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening the root directory: the way to it, itself, its filesystem, its
+ * "locks" and its counter, each checked before the next is opened.
+ */
 #include "engines/file/root_dir.h"
 
 #include <assert.h>
@@ -17,8 +21,9 @@
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
-/* statfs(2) and the kernel's magic.h.  Allowed is what has been shown to end
- * flocks, hang up FIFOs and share mapped pages as this engine needs. */
+/* The numbers are from statfs(2) and the kernel's magic.h.  A filesystem is
+ * allowed if it was shown to end flocks, hang up FIFOs and share mapped pages
+ * as this engine needs it. */
 static const struct {
     uint64_t magic;
     const char *name;
@@ -96,6 +101,7 @@ hf_status hf_root_dir_check_lock_dir(const struct hf_root_dir *root_dir, int fd,
     return hf_safe_path_check(&root_dir->policy, &status, path, error);
 }
 
+/* Check the filesystem of the open root directory. */
 static hf_status check_filesystem(int fd,
                                   const struct hf_root_settings *settings,
                                   struct hf_error *error)
@@ -109,8 +115,9 @@ static hf_status check_filesystem(int fd,
                                         settings->root, error);
 }
 
-/* Open the directory ${name} in ${parent}, which is ${path}, made with ${mode}
- * if it is missing; HF_EGONE if nothing is to be made. */
+/* Open the directory ${name} in ${parent}, at ${path}.  If it is missing it is
+ * made with
+ * ${mode}, or HF_EGONE if nothing is to be made. */
 static hf_status open_dir(struct hf_root_dir *root_dir, int parent,
                           const char *name, const char *path, mode_t mode,
                           int *fd, struct hf_error *error)
@@ -132,15 +139,16 @@ static hf_status open_dir(struct hf_root_dir *root_dir, int parent,
         *fd = -1;
         return hf_error_set_errno(error, "open", path);
     }
-    /* Whoever has it exclusively is cleaning and will be done; the lock is
-     * a courtesy to cleaners and no part of exclusion. */
+    /* If it cannot be had, a cleaner is at work and will be done soon.  The
+     * lock only keeps cleaners away; locks of holdfast do not rest on it. */
     (void)hf_sys_flock(*fd, LOCK_SH | LOCK_NB);
     return created && root_dir->settings->shared
                ? hf_root_dir_set_mode(*fd, mode, path, error)
                : HF_OK;
 }
 
-/* From now on ${root_dir}->trust says who may write below it. */
+/* Check who owns the root directory, and set the policy for all that is in it.
+ */
 static hf_status check_root(struct hf_root_dir *root_dir,
                             const struct stat *parent, struct hf_error *error)
 {
@@ -159,6 +167,7 @@ static hf_status check_root(struct hf_root_dir *root_dir,
                                    settings->root, error);
 }
 
+/* Open the root directory, after the check of all directories above it. */
 static hf_status open_root(struct hf_root_dir *root_dir, struct hf_error *error)
 {
     const struct hf_root_settings *settings = root_dir->settings;
@@ -179,6 +188,7 @@ static hf_status open_root(struct hf_root_dir *root_dir, struct hf_error *error)
     return status;
 }
 
+/* Open ROOT/locks and check it. */
 static hf_status open_locks(struct hf_root_dir *root_dir,
                             struct hf_error *error)
 {
@@ -196,6 +206,7 @@ static hf_status open_locks(struct hf_root_dir *root_dir,
     return status;
 }
 
+/* Open the root directory and what is in it, from the top down. */
 static hf_status open_all(struct hf_root_dir *root_dir, struct hf_error *error)
 {
     const struct hf_root_settings *settings = root_dir->settings;
@@ -213,6 +224,7 @@ static hf_status open_all(struct hf_root_dir *root_dir, struct hf_error *error)
     return status;
 }
 
+/* A new struct hf_root_dir, opened; ${creates}: what is missing is made. */
 static hf_status open_new(const struct hf_root_settings *settings, bool creates,
                           struct hf_descriptors *descriptors,
                           struct hf_root_dir **root_dir, struct hf_error *error)

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The settings of the root directory, from the URL and the environment, and the
+ * paths below it.
+ */
+#include "engines/file/root_settings.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +13,6 @@
 
 #include "core/error.h"
 #include "core/quote.h"
-#include "engines/file/root_dir.h"
 #include "engines/file/syscalls.h"
 
 #define LOCK_DIR "/run/lock"
@@ -15,8 +20,8 @@
 
 static const char *const known_options[] = {"mode", "state", NULL};
 
-/* Nothing that a login sets decides (XDG_RUNTIME_DIR is unset in cron and its
- * directory goes at logout): two directories would mean two holders. */
+/* Nothing that a login sets decides: XDG_RUNTIME_DIR is unset in cron, and its
+ * directory goes at logout.  Two directories would mean two holders. */
 void hf_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
 {
     struct stat status;
@@ -32,8 +37,9 @@ void hf_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
         (void)snprintf(root, HF_ROOT_BYTES, "/tmp/holdfast-%u", (unsigned)uid);
 }
 
-/* Copy an absolute path without slashes at its end: those would have a
- * symbolic link followed in spite of O_NOFOLLOW. */
+/* Copy an absolute path, without the slashes at its end, because with them a
+ * symbolic link would be followed in spite of O_NOFOLLOW.  ${what} is for the
+ * error. */
 static hf_status copy_path(const char *from, char *to, size_t room,
                            hf_status failure, const char *what,
                            struct hf_error *error)
@@ -60,8 +66,8 @@ static hf_status copy_path(const char *from, char *to, size_t room,
     return HF_OK;
 }
 
-/* A '?' is refused although a path may have one, because it is most likely the
- * beginning of options, which would be ignored. */
+/* Use $HOLDFAST_DIR.  A '?' is refused, although a path may have one: most
+ * likely it begins options, which would be ignored. */
 static hf_status copy_named(const char *named,
                             struct hf_root_settings *settings,
                             struct hf_error *error)
@@ -77,6 +83,7 @@ static hf_status copy_named(const char *named,
                      "HOLDFAST_DIR", error);
 }
 
+/* The root directory: from the URL, else $HOLDFAST_DIR, else the default. */
 static hf_status choose_root(const struct hf_url *url,
                              struct hf_root_settings *settings,
                              struct hf_error *error)
@@ -99,6 +106,7 @@ static hf_status choose_root(const struct hf_url *url,
     return HF_OK;
 }
 
+/* With whom do the write bits of ${mode} share the root directory? */
 static enum hf_sharing sharing_of(mode_t mode)
 {
     if ((mode & S_IWOTH) != 0)
@@ -106,6 +114,7 @@ static enum hf_sharing sharing_of(mode_t mode)
     return (mode & S_IWGRP) != 0 ? HF_SHARING_GROUP : HF_SHARING_NONE;
 }
 
+/* What ?mode= says; ${text} is NULL without it. */
 static hf_status choose_mode(const char *text,
                              struct hf_root_settings *settings,
                              struct hf_error *error)
@@ -127,12 +136,13 @@ static hf_status choose_mode(const char *text,
                             hf_quote(text, strlen(text)).text);
     settings->mode = (mode_t)mode;
     settings->sharing = sharing_of(settings->mode);
-    /* What a member makes belongs to the group, whatever the member's own. */
+    /* What a member of the group makes belongs to that group then. */
     if (settings->sharing == HF_SHARING_GROUP)
         settings->mode |= S_ISGID;
     return HF_OK;
 }
 
+/* What ?state= says; ${text} is NULL without it. */
 static hf_status choose_state(const char *text,
                               struct hf_root_settings *settings,
                               struct hf_error *error)
@@ -163,8 +173,8 @@ hf_status hf_root_settings_choose(const struct hf_url *url,
     return status;
 }
 
-/* Without the sticky bit, or nobody could remove the ticket of a dead process
- * of another user. */
+/* Without the sticky bit: with it nobody could remove the ticket of a dead
+ * process of another user. */
 mode_t hf_root_settings_dir_mode(const struct hf_root_settings *settings)
 {
     return settings->mode & (mode_t)~S_ISVTX;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk opens each component with O_PATH | O_NOFOLLOW from the one before it
+ * and follows symbolic links itself, so that each one is checked before it is
+ * used.
+ */
 #include "engines/file/safe_path.h"
 
 #include <errno.h>
@@ -13,7 +18,7 @@
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
-/* As many as the kernel follows in one path. */
+/* As many links as the kernel follows in one path. */
 #define LINKS_MAX 40
 
 /* Room for a name that is one byte too long, and its NUL. */
@@ -25,11 +30,12 @@
  * /proc/sys/kernel/overflowuid can say otherwise, but nothing sets it. */
 #define OVERFLOW_UID 65534
 
+/* Room for a user in an error text. */
 struct user_text {
     char text[80];
 };
 
-/* Those who are always trusted. */
+/* The users that are always trusted. */
 static struct user_text trusted_users(void)
 {
     struct user_text users = {"root"};
@@ -40,6 +46,7 @@ static struct user_text trusted_users(void)
     return users;
 }
 
+/* The owner of a file, for error texts. */
 static struct user_text owner_text(const struct stat *status)
 {
     struct user_text owner;
@@ -63,18 +70,20 @@ static unsigned mode_of(const struct stat *status)
     return (unsigned)status->st_mode & 07777;
 }
 
-/* ------------------------------------------------------------ the way -- */
+/* --------------------------------------------------------- the walk -- */
 
+/* The walk from "/" to the parent of a path, one component after the other. */
 struct walk {
-    const char *path; /* where it leads to, for texts */
-    int dir;          /* O_PATH: how far it has been gone */
-    struct stat status;
-    uid_t root_owner; /* the owner of "/" */
-    unsigned links;
-    char walked[PATH_MAX]; /* .dir, then what is looked at; for texts */
-    char remaining[PATH_MAX];
+    const char *path;         /* the path, for error texts */
+    int dir;                  /* the directory that was reached last, O_PATH */
+    struct stat status;       /* of .dir */
+    uid_t root_owner;         /* the owner of "/" */
+    unsigned links;           /* followed so far */
+    char walked[PATH_MAX];    /* the path of the component at hand, for texts */
+    char remaining[PATH_MAX]; /* the components to come */
 };
 
+/* Is the owner of a component trusted?  ${what} is for the error. */
 static hf_status check_owner(const struct walk *walk, const struct stat *status,
                              const char *what, struct hf_error *error)
 {
@@ -88,6 +97,8 @@ static hf_status check_owner(const struct walk *walk, const struct stat *status,
                         trusted_users().text);
 }
 
+/* Check the directory that was reached: its owner, and who can write there.  In
+ * a sticky directory others can write, but not replace what is not theirs. */
 static hf_status check_directory(const struct walk *walk,
                                  const struct stat *status,
                                  struct hf_error *error)
@@ -107,6 +118,7 @@ static hf_status check_directory(const struct walk *walk,
                         walk->path, (unsigned)status->st_uid, mode_of(status));
 }
 
+/* Close ${fd}; errno stays that of the call that failed. */
 static void close_keeping_errno(int fd)
 {
     int number = errno;
@@ -115,6 +127,7 @@ static void close_keeping_errno(int fd)
     errno = number;
 }
 
+/* Begin at "/", or begin again there for an absolute link. */
 static hf_status start_at_root(struct walk *walk, struct hf_error *error)
 {
     if (walk->dir >= 0)
@@ -129,7 +142,7 @@ static hf_status start_at_root(struct walk *walk, struct hf_error *error)
     return check_directory(walk, &walk->status, error);
 }
 
-/* Take the first component of what is left; false if there is none. */
+/* Take the first component of what remains; false if there is none. */
 static bool next_component(struct walk *walk, char name[NAME_BYTES])
 {
     const char *component = walk->remaining + strspn(walk->remaining, "/");
@@ -137,13 +150,13 @@ static bool next_component(struct walk *walk, char name[NAME_BYTES])
 
     if (bytes == 0)
         return false;
-    /* One that is cut is too long still, and refused for it. */
+    /* A name that is cut here is still too long, and refused for it. */
     (void)snprintf(name, NAME_BYTES, "%.*s", (int)bytes, component);
     memmove(walk->remaining, component + bytes, strlen(component + bytes) + 1);
     return true;
 }
 
-/* Put the text of the symbolic link ${link} in front of what is left. */
+/* Put the text of the symbolic link ${link} in front of what remains. */
 static hf_status follow_link(struct walk *walk, int link,
                              struct hf_error *error)
 {
@@ -164,6 +177,7 @@ static hf_status follow_link(struct walk *walk, int link,
     return target[0] == '/' ? start_at_root(walk, error) : HF_OK;
 }
 
+/* Go on from ${dir}, which is the walk's from now on. */
 static hf_status enter_directory(struct walk *walk, int dir,
                                  const struct stat *status,
                                  struct hf_error *error)
@@ -174,6 +188,7 @@ static hf_status enter_directory(struct walk *walk, int dir,
     return check_directory(walk, status, error);
 }
 
+/* The error for a component that is not there. */
 static hf_status fail_missing(const struct walk *walk, struct hf_error *error)
 {
     return hf_error_set(error, HF_EDIR,
@@ -182,6 +197,7 @@ static hf_status fail_missing(const struct walk *walk, struct hf_error *error)
                         walk->walked, walk->path);
 }
 
+/* Take one step to ${name}: enter a directory, or follow a link. */
 static hf_status walk_component(struct walk *walk, const char *name,
                                 struct hf_error *error)
 {
@@ -215,12 +231,13 @@ static hf_status walk_component(struct walk *walk, const char *name,
     return checked;
 }
 
+/* Walk along .remaining to its end. */
 static hf_status walk_path(struct walk *walk, struct hf_error *error)
 {
     char name[NAME_BYTES];
     hf_status status = start_at_root(walk, error);
 
-    /* Each turn shortens what is left, but for LINKS_MAX of them. */
+    /* Each step shortens what remains, but for LINKS_MAX of them. */
     while (status == HF_OK && next_component(walk, name))
         status = walk_component(walk, name, error);
     return status;
@@ -250,8 +267,9 @@ hf_status hf_safe_path_open_parent(const char *path, int *dir,
     return status;
 }
 
-/* ------------------------------------------------- what it leads to -- */
+/* --------------------------------------------------------- the files -- */
 
+/* Without ?mode=, or with no write bit for others: this user alone. */
 static hf_status check_unshared(const struct hf_path_policy *policy,
                                 const struct stat *status, const char *path,
                                 struct hf_error *error)
@@ -272,6 +290,7 @@ static hf_status check_unshared(const struct hf_path_policy *policy,
     return HF_OK;
 }
 
+/* Shared with a group: nobody outside the group may write. */
 static hf_status check_group(const struct hf_path_policy *policy,
                              const struct stat *status, const char *path,
                              struct hf_error *error)
@@ -306,7 +325,7 @@ hf_status hf_safe_path_check(const struct hf_path_policy *policy,
     return HF_OK;
 }
 
-/* Could somebody who is not in the group have made the root directory? */
+/* Could a user outside the group have made the root directory? */
 static bool made_by_outsider(const struct hf_path_policy *policy,
                              const struct stat *parent,
                              const struct stat *status)

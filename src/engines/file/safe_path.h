@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may own what this engine uses, and who may write there.
+ * Safe paths: who may own the files that this engine uses, and who may write to
+ * them.
  *
- * The user who made a directory of a queue, or who can replace it, decides
- * which ticket holds the lock.  So every step from "/" to the root directory
- * and everything below that is looked at on an open descriptor, as sshd does
- * with authorized_keys ("StrictModes") and sudo with its modules.  What has
- * been found good can be changed only by root, by this user, or by those with
- * whom ?mode= shares the root; so a path that was checked once stays good.
+ * A user who made the directory of a queue, or who can replace it, decides
+ * which ticket holds the lock.  So every component from "/" to the root
+ * directory, and every file below that, is checked on an open descriptor, as
+ * sshd does with authorized_keys ("StrictModes", safe_path()) and sudo with its
+ * modules.  A file that passes can be changed only by root, by this user, and
+ * by those with whom ?mode= shares the root.  So a path that was checked once
+ * stays safe.
  *
- * The group's bits of a mode are also the mask of an access control list: a
+ * The group's bits of a mode are also the mask of an access control list, so a
  * list that lets anybody write shows there.
  */
 #ifndef HF_ENGINES_FILE_SAFE_PATH_H
@@ -27,10 +29,11 @@ enum hf_sharing {
     HF_SHARING_ALL,   /* with every user of the machine */
 };
 
+/* What a file must be like to be used. */
 struct hf_path_policy {
     enum hf_sharing sharing;
-    gid_t group;        /* HF_SHARING_GROUP: of the root directory */
-    const char *remedy; /* for texts: what to name instead; static */
+    gid_t group;        /* with HF_SHARING_GROUP: of the root directory */
+    const char *remedy; /* what to do, for error texts; static */
 };
 
 /* Open the directory that holds the last component of ${path}, an absolute path
@@ -46,23 +49,23 @@ hf_status hf_safe_path_open_parent(const char *path, int *dir,
                                    struct stat *parent, const char **name,
                                    struct hf_error *error);
 
-/* May what ${path} is, of which fstat() says ${status}, be used?
+/* May the file or directory ${path} be used?  ${status} is from fstat().
  *   Fails     HF_EDENIED if somebody else owns it or can write it. */
 hf_status hf_safe_path_check(const struct hf_path_policy *policy,
                              const struct stat *status, const char *path,
                              struct hf_error *error);
 
-/* The same for the root directory in ${parent}: with a group, somebody who need
- * not be in the group must not have made it, and what is made in it must get
- * the group.
+/* The same for the root directory, whose parent has ${parent}.  If it is shared
+ * with a group, only a member of the group may have made it, and files that are
+ * made in it must get the group.
  *   Fails     HF_EDENIED; HF_EDIR without the set-group-id bit. */
 hf_status hf_safe_path_check_root(const struct hf_path_policy *policy,
                                   const struct stat *parent,
                                   const struct stat *status, const char *path,
                                   struct hf_error *error);
 
-/* The same for a regular file, which has no other name.
- *   Fails     HF_EDIR too, for what is no file. */
+/* The same for a regular file, which must have one name only.
+ *   Fails     HF_EDIR too, if it is no regular file. */
 hf_status hf_safe_path_check_file(const struct hf_path_policy *policy,
                                   const struct stat *status, const char *path,
                                   struct hf_error *error);

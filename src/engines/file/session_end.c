@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * END: the session gives up its tickets.  It waits for the jobs of the worker
- * thread, because one of them may be about to make a ticket.
+ * HF_REQUEST_END: the session gives up its tickets.  It waits for the jobs of
+ * the worker thread, because one of them may be about to make a ticket.
  */
 #include <assert.h>
 
+#include "engines/file/answer.h"
+#include "engines/file/barrier.h"
 #include "engines/file/engine.h"
+#include "engines/file/own_tickets.h"
+#include "engines/file/own_watch.h"
+#include "engines/file/queue_watch.h"
+#include "engines/file/requests.h"
+#include "engines/file/ticket_watch.h"
 
+/* The watches end before the tickets, so that the core gets no event for them.
+ */
 static void end_all(struct hf_engine *engine)
 {
     struct hf_file_ticket *own_ticket;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The system calls of the engine, each behind the hook of the tests.
+ */
 #include "engines/file/syscalls.h"
 
 #include <dirent.h>
@@ -30,6 +33,7 @@ _Static_assert(sizeof(_Atomic uint32_t) == sizeof(uint32_t) &&
 
 int (*hf_sys_hook)(const char *call);
 
+/* Does the hook have this call fail?  Sets errno then. */
 static bool refused(const char *call)
 {
     int error = hf_sys_hook == NULL ? 0 : hf_sys_hook(call);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls of this engine, behind one seam: a test may have the n-th
- * one fail, or end the process just before it.  Each is exactly the call it is
- * named after; what opens a descriptor sets close-on-exec.
+ * The system calls of this engine.  Each function makes exactly the call that
+ * it is named after, and sets close-on-exec if it opens a descriptor.  A test
+ * can have the n-th call fail, or kill the process just before it, by a hook.
  */
 #ifndef HF_ENGINES_FILE_SYSCALLS_H
 #define HF_ENGINES_FILE_SYSCALLS_H
@@ -13,8 +13,9 @@
 #include <sys/statfs.h>
 #include <sys/types.h>
 
-/* Asked before each call: 0 to go on, else the errno it is to fail with.  NULL
- * outside tests, and never changed while an engine is open. */
+/* Called before each call with its name.  It returns 0 to let the call go on,
+ * else the errno that the call is to fail with.  NULL outside tests; not
+ * changed while an engine is open. */
 extern int (*hf_sys_hook)(const char *call);
 
 int hf_sys_open(const char *path, int flags, mode_t mode);
@@ -42,14 +43,17 @@ int hf_sys_fdatasync(int fd);
 int hf_sys_fsync(int fd);
 void *hf_sys_map(int fd, size_t bytes);
 ssize_t hf_sys_write(int fd, const void *data, size_t bytes);
-/* Both its times become those of now. */
+/* utimensat() of both times, to now, of the file itself and not of a link. */
 int hf_sys_touch(const char *path);
+/* fcntl(F_DUPFD_CLOEXEC): the lowest free number, ${least} or more. */
 int hf_sys_duplicate(int fd, int least);
+/* Non-blocking. */
 int hf_sys_inotify(void);
 int hf_sys_inotify_add(int fd, const char *path, uint32_t mask);
+/* timerfd_create(CLOCK_BOOTTIME), non-blocking. */
 int hf_sys_timer(void);
-/* FUTEX_WAIT and FUTEX_WAKE of one, between processes: ${word} is in memory
- * that they share.  ${timeout_ms} is counted from now, by CLOCK_MONOTONIC. */
+/* FUTEX_WAIT, and FUTEX_WAKE of one waiter, between processes: ${word} is in
+ * memory that they share.  ${timeout_ms} counts from now on CLOCK_MONOTONIC. */
 int hf_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
                       unsigned timeout_ms);
 int hf_sys_futex_wake(_Atomic uint32_t *word);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is the owner of a ticket alive?  It is while flock() of its FIFO is refused.
+ * And the removal of a ticket's files.
+ */
 #include "engines/file/ticket_file.h"
 
 #include <errno.h>

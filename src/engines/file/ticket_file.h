@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of one ticket in the directory of its lock: test whether the owner
- * is alive, and remove them.
+ * The files of one ticket in the directory of its lock: is its owner alive, and
+ * how they are removed.
+ *
+ * An owner holds the FIFO of its ticket open under flock(LOCK_EX).  So the
+ * owner, or a copy of its descriptor, is alive while that lock cannot be had.
  */
 #ifndef HF_ENGINES_FILE_TICKET_FILE_H
 #define HF_ENGINES_FILE_TICKET_FILE_H
@@ -9,23 +12,24 @@
 #include "engines/file/descriptors.h"
 #include "engines/file/root_dir.h"
 
-/* Is the ticket's owner, or a copy of its descriptor, still alive? */
 enum hf_owner_liveness {
-    HF_OWNER_ALIVE,   /* ${fifo}, opened before the test, will hang up */
-    HF_OWNER_DEAD,    /* or not there at all */
+    HF_OWNER_ALIVE,   /* the FIFO will hang up when the owner ends */
+    HF_OWNER_DEAD,    /* or the ticket is not there at all */
     HF_OWNER_UNKNOWN, /* ${error} says why */
 };
 
-/* Open the ticket at ${path} for reading, then test it (a FIFO that is opened
- * after its last writer went never hangs up).  ${fifo} (NULL: not wanted) is
- * set to the open descriptor with HF_OWNER_ALIVE, else to -1. */
+/* Is the owner of the ticket at ${path} alive?  ${fifo} (NULL: not wanted) is
+ * set to its FIFO, open for reading, with HF_OWNER_ALIVE, and to -1 otherwise.
+ * The FIFO is opened before the test, because one that is opened after its last
+ * writer has gone never hangs up. */
 enum hf_owner_liveness hf_ticket_file_probe(struct hf_descriptors *descriptors,
                                             const char *path, int *fifo,
                                             struct hf_error *error);
 
-/* Remove a dead or withdrawn ticket, and its payload: safe without the
- * directory's lock, for no name is used twice and the dead do not rise.
- * ${found}: it was there.  HF_OK also if it was not. */
+/* Remove the FIFO, the payload, or both, of a ticket that is dead or given up.
+ * This needs no lock of the directory, because no name is used twice and a
+ * ticket whose owner has ended never has an owner again.
+ * ${found}: the FIFO was there.  HF_OK also if it was not. */
 hf_status hf_ticket_file_remove_fifo(const struct hf_root_settings *settings,
                                      const char *dir_name,
                                      const struct hf_ticket *ticket,

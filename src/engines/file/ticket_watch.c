@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WATCH: of another's ticket by its hang-up, of one's own as own_watch.c has
- * it. */
+/*
+ * The watches of tickets: the list of all, the lists of each own ticket, and
+ * the tree of those of others' tickets.
+ */
+#include "engines/file/ticket_watch.h"
+
 #include <stddef.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "engines/file/answer.h"
 #include "engines/file/engine.h"
+#include "engines/file/fifo_watch.h"
+#include "engines/file/inotify.h"
+#include "engines/file/own_presence.h"
+#include "engines/file/own_tickets.h"
 
-/* ------------------------------------------------------------- by place -- */
+/* ----------------------------------------------------------- by position -- */
 
+/* A place in the tree of the watches of others' tickets. */
 struct position_key {
     const char *dir_name;
     struct hf_ticket ticket;
     uint64_t number;
 };
 
+/* The watch of a node; NULL stays NULL. */
 static struct hf_ticket_watch *of_position(const struct hf_tree_node *node)
 {
     size_t offset = offsetof(struct hf_ticket_watch, by_position);
@@ -24,18 +35,19 @@ static struct hf_ticket_watch *of_position(const struct hf_tree_node *node)
     return (struct hf_ticket_watch *)(void *)((char *)node - offset);
 }
 
-/* In each directory in the order of the tickets. */
+/* By directory, in each by ticket as in its queue, and watches of one ticket by
+ * number. */
 static int compare(const void *a, const struct hf_tree_node *node)
 {
     const struct hf_ticket_watch *watch = of_position(node);
     const struct position_key *key = a;
-    int args = strcmp(key->dir_name, watch->fifo_watch->dir_name);
+    int order = strcmp(key->dir_name, watch->fifo_watch->dir_name);
 
-    if (args == 0)
-        args = hf_ticket_compare(&key->ticket, &watch->fifo_watch->ticket);
-    if (args == 0)
-        args = (key->number > watch->number) - (key->number < watch->number);
-    return args;
+    if (order == 0)
+        order = hf_ticket_compare(&key->ticket, &watch->fifo_watch->ticket);
+    if (order == 0)
+        order = (key->number > watch->number) - (key->number < watch->number);
+    return order;
 }
 
 void hf_ticket_watch_init_others(struct hf_tree *other_watches)
@@ -49,6 +61,7 @@ static struct position_key key_of(const struct hf_ticket_watch *watch)
                                  watch->fifo_watch->ticket, watch->number};
 }
 
+/* A zeroed ticket comes before all others. */
 const struct hf_ticket *
 hf_ticket_watch_first_other(const struct hf_engine *engine,
                             const char *dir_name)
@@ -69,6 +82,7 @@ void hf_ticket_watch_set_other(struct hf_ticket_watch *watch)
     hf_tree_add(&watch->engine->other_watches, &watch->by_position, &key);
 }
 
+/* Give up what a watch of another's ticket uses. */
 static void end_other(struct hf_ticket_watch *watch)
 {
     const struct position_key key = key_of(watch);
@@ -77,8 +91,7 @@ static void end_other(struct hf_ticket_watch *watch)
     hf_fifo_watch_stop(watch->fifo_watch);
 }
 
-/* ---------------------------------------------------------------- watches --
- */
+/* --------------------------------------------------------------- watches -- */
 
 void hf_ticket_watch_set_own(struct hf_ticket_watch *watch,
                              struct hf_file_ticket *own_ticket)
@@ -102,6 +115,7 @@ void hf_ticket_watch_cancel_arm(struct hf_ticket_watch *watch)
     watch->to_arm = NULL;
 }
 
+/* Give up what a watch of an own ticket uses. */
 static void end_own(struct hf_ticket_watch *watch)
 {
     *watch->link_of_ticket = watch->next_of_ticket;
@@ -149,10 +163,10 @@ void hf_ticket_watch_answer_gone(struct hf_ticket_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
     struct hf_request *request = watch->request;
-    bool own_ticket = watch->own_ticket != NULL;
+    bool is_own = watch->own_ticket != NULL;
 
     hf_ticket_watch_end(watch);
-    if (own_ticket)
+    if (is_own)
         hf_engine_answer_own_gone(engine, request);
     else
         hf_engine_answer(engine, request, HF_EVENT_GONE);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking an flock() within a bound.  The header has the protocol between
+ * waiters and holders, and why no wake-up is lost.
+ */
 #include "engines/file/timed_flock.h"
 
 #include <assert.h>
@@ -17,10 +21,14 @@
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
+/* How often hf_flock_try() gives the holder a chance to run. */
 #define YIELDS 4
+
+/* Sleeps without a futex: the first, and the longest. */
 #define FIRST_STEP_NS 20000
 #define LAST_STEP_NS 1000000
 
+/* The word of a lock that somebody waits for; 0: nobody does. */
 #define CONTENDED 1
 
 uint64_t hf_flock_now_ms(void)
@@ -80,8 +88,9 @@ static bool try_lock(int fd)
     return hf_sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* Until the holder wakes us, or ${left_ms} are over; where nobody can, for
- * ${step}, which grows. */
+/* Sleep until the holder wakes us, or ${left_ms} are over; where nobody can
+ * wake us, for
+ * ${pause}, which grows. */
 static void sleep_once(_Atomic uint32_t *futex, uint64_t left_ms,
                        struct timespec *pause)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The counter: its file is opened, completed and mapped; then numbers are taken
+ * with atomic operations on the mapped page.
+ */
 #include "engines/file/token_counter.h"
 
 #include <assert.h>
@@ -23,15 +27,15 @@
 
 #define FILE_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
 
-/* A count that no counter reaches: 2^63 numbers at a million a second last
- * three hundred thousand years.  More is a damaged file. */
+/* No counter reaches this: 2^63 numbers at a million a second last three
+ * hundred thousand years.  A greater value is that of a damaged file. */
 #define VALUE_MAX (UINT64_MAX / 2)
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the counter is shared memory");
 _Static_assert(sizeof(struct hf_token_counter_page) <= HF_TOKEN_COUNTER_BYTES,
                "one page");
 
-/* All zero if it cannot be told; no boot has that id. */
+/* The id of this boot; all zero, which no boot has, if it cannot be read. */
 static struct hf_ticket_id this_boot(void)
 {
     struct hf_ticket_id boot = {{0}};
@@ -58,6 +62,7 @@ static uint64_t wall_clock_us(void)
                : (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* Raise ${*number} to ${least}, and never lower it. */
 static void raise_to(_Atomic uint64_t *number, uint64_t least)
 {
     uint64_t seen = atomic_load(number);
@@ -66,6 +71,8 @@ static void raise_to(_Atomic uint64_t *number, uint64_t least)
         continue;
 }
 
+/* Has the page been completed, by a version that is known, with sensible
+ * numbers? */
 static bool is_sound(const struct hf_token_counter_page *page)
 {
     return atomic_load_explicit(&page->magic, memory_order_acquire) == MAGIC &&
@@ -73,7 +80,8 @@ static bool is_sound(const struct hf_token_counter_page *page)
            atomic_load(&page->limit) <= VALUE_MAX;
 }
 
-/* Usable as it is, without the lock? */
+/* Can the page be used as it is, without the lock of the file?  Only if its
+ * numbers are known to be good in this boot. */
 static bool is_ready(const struct hf_token_counter_page *page,
                      const struct hf_ticket_id *boot)
 {
@@ -83,9 +91,9 @@ static bool is_ready(const struct hf_token_counter_page *page,
            memcmp(page->boot, boot->bytes, sizeof(page->boot)) == 0;
 }
 
-/* Every page of the file must exist before it is mapped: a store to a hole on
- * a full disk, or beyond the end, is a SIGBUS.  (Not fallocate(): ext2 and
- * ext3 have none, and written zeros do.) */
+/* Write the page before it is mapped, because a store to a hole on a full disk,
+ * or beyond the end, is a SIGBUS.  (Not with fallocate(), which ext2 and ext3
+ * do not have.) */
 static hf_status fill_page(struct hf_token_counter *counter, const char *path,
                            struct hf_error *error)
 {
@@ -97,6 +105,7 @@ static hf_status fill_page(struct hf_token_counter *counter, const char *path,
     return hf_error_set_errno(error, "write", path);
 }
 
+/* Map the page, shared with all processes. */
 static hf_status map_page(struct hf_token_counter *counter, const char *path,
                           struct hf_error *error)
 {
@@ -108,9 +117,9 @@ static hf_status map_page(struct hf_token_counter *counter, const char *path,
     return HF_OK;
 }
 
-/* Reserve a block above ${above}; where nothing durable can be had, and none
- * was asked for by name, go on without and remember why.  Not so for want of
- * descriptors or memory: that passes, and there may be a floor. */
+/* Reserve a block above ${above}.  If the floor cannot be written, and nobody
+ * has named a directory for it, go on without and note why.  Not for want of
+ * descriptors or memory, because that passes and there may be a floor. */
 static hf_status reserve_block(struct hf_token_counter *counter, uint64_t above,
                                uint64_t *start, struct hf_error *error)
 {
@@ -141,7 +150,7 @@ static hf_status refuse_version(const struct hf_token_counter_page *page,
                         path, (unsigned)page->version, VERSION);
 }
 
-/* Under the lock of the file: make the page good for this boot. */
+/* Make the page good for this boot.  We have the lock of the file. */
 static hf_status init_page(struct hf_token_counter *counter, const char *path,
                            const struct hf_ticket_id *boot,
                            struct hf_error *error)
@@ -162,10 +171,11 @@ static hf_status init_page(struct hf_token_counter *counter, const char *path,
         atomic_store(&page->value, 0);
         atomic_store(&page->limit, 0);
     }
-    /* Hints: of a damaged page they may be anything. */
+    /* In a damaged page the hints may be anything. */
     for (size_t i = 0; i < HF_TOKEN_COUNTER_HEADS; i++)
         atomic_store(&page->heads[i], 0);
-    /* Only ever up: without a boot id this runs while others count. */
+    /* Never lower them: without a boot id this runs while others take numbers.
+     */
     raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
     raise_to(&page->value, start);
     page->version = VERSION;
@@ -174,6 +184,8 @@ static hf_status init_page(struct hf_token_counter *counter, const char *path,
     return HF_OK;
 }
 
+/* Complete and map the file, and make its page good for this boot, unless
+ * another process has done so.  We have the lock of the file. */
 static hf_status init_locked(struct hf_token_counter *counter, const char *path,
                              const struct hf_ticket_id *boot,
                              struct hf_error *error)
@@ -192,6 +204,7 @@ static hf_status init_locked(struct hf_token_counter *counter, const char *path,
     return answer;
 }
 
+/* Take the lock of the file and make its page good for this boot. */
 static hf_status init(struct hf_token_counter *counter, const char *path,
                       const struct hf_ticket_id *boot, struct hf_error *error)
 {
@@ -205,19 +218,21 @@ static hf_status init(struct hf_token_counter *counter, const char *path,
     return answer;
 }
 
-/* Without O_CREAT first: with it, fs.protected_regular would keep those whose
- * file it is not from a counter in a sticky directory. */
+/* Open the file, or make it.  First without O_CREAT: with it,
+ * fs.protected_regular would refuse the counter of another user in a sticky
+ * directory. */
 static int open_or_make(int root, const char *name, mode_t mode)
 {
     int fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
 
     if (fd < 0 && errno == ENOENT)
         fd = hf_sys_openat(root, name, FILE_FLAGS | O_CREAT | O_EXCL, mode);
-    if (fd < 0 && errno == EEXIST) /* made by another meanwhile */
+    if (fd < 0 && errno == EEXIST) /* another process has made it */
         fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
     return fd;
 }
 
+/* Open the file and check its owner. */
 static hf_status open_file(struct hf_token_counter *counter, int root,
                            const char *path, mode_t mode, bool shared,
                            struct stat *status, struct hf_error *error)
@@ -292,8 +307,8 @@ bool hf_token_counter_next(struct hf_token_counter *counter, uint64_t *number)
     if (atomic_load(&page->value) >= atomic_load(&page->limit))
         return false;
     *number = atomic_fetch_add(&page->value, 1) + 1;
-    /* Others may have taken the last ones since; the number is then lost,
-     * which is no harm: they need only rise. */
+    /* Other processes may have taken the last ones since.  Then this number is
+     * lost, which does no harm, because numbers need only rise. */
     return *number <= atomic_load(&page->limit);
 }
 
@@ -322,7 +337,7 @@ bool hf_token_counter_was_head(const struct hf_token_counter *counter,
            number;
 }
 
-/* FNV-1a. */
+/* The hash is FNV-1a (Fowler, Noll, Vo). */
 _Atomic uint32_t *hf_token_counter_futex(struct hf_token_counter *counter,
                                          const char *dir_name)
 {

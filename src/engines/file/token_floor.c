@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The token floor: a number in a small file, which is replaced under the lock
+ * of its directory and synced before it counts.
+ */
 #include "engines/file/token_floor.h"
 
 #include <errno.h>
@@ -27,12 +31,13 @@ void hf_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES])
                        (unsigned)geteuid());
 }
 
-/* A floor is one user's, also where the root directory is shared. */
+/* A floor belongs to one user, also where the root directory is shared. */
 static const struct hf_path_policy policy = {
     .sharing = HF_SHARING_NONE,
     .remedy = "name another directory with ?state=",
 };
 
+/* May the open directory be used? */
 static hf_status check_dir(int fd, const char *dir, struct hf_error *error)
 {
     struct stat status;
@@ -42,6 +47,7 @@ static hf_status check_dir(int fd, const char *dir, struct hf_error *error)
     return hf_safe_path_check(&policy, &status, dir, error);
 }
 
+/* Open DIR, and make it if it is missing. */
 static hf_status open_dir(const char *dir, int *fd, struct hf_error *error)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -70,6 +76,7 @@ static hf_status open_dir(const char *dir, int *fd, struct hf_error *error)
     return status;
 }
 
+/* May the open file be used? */
 static hf_status check_file(int fd, const char *dir, struct hf_error *error)
 {
     char path[HF_TOKEN_FLOOR_DIR_BYTES + sizeof("/" FLOOR_FILE)];
@@ -81,7 +88,7 @@ static hf_status check_file(int fd, const char *dir, struct hf_error *error)
     return hf_safe_path_check_file(&policy, &status, path, error);
 }
 
-/* What the file that is open says: 0 if that makes no sense. */
+/* Read the open file.  ${value} stays 0 if its text makes no sense. */
 static hf_status read_file(int fd, const char *path, uint64_t *value,
                            struct hf_error *error)
 {
@@ -100,8 +107,8 @@ static hf_status read_file(int fd, const char *path, uint64_t *value,
     return HF_OK;
 }
 
-/* Nothing is known of the directory before the first floor is in it: perhaps it
- * was made just now, and its own entry is not on the disk. */
+/* Before there is a floor in the directory nothing is known of it.  Perhaps it
+ * was made just now, and its own name is not on the disk. */
 static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
 {
     int parent = hf_sys_openat(dir, "..", O_RDONLY | O_DIRECTORY, 0);
@@ -115,8 +122,9 @@ static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
     return status;
 }
 
-/* The floor: 0 if there is none, or none that makes sense.  One that cannot be
- * read just now is not taken for none. */
+/* Read the floor: 0 if there is none, or none that makes sense.  One that
+ * cannot be read just now is an error, because it must not be taken for none.
+ */
 static hf_status read_floor(int dir, const char *path, uint64_t *value,
                             struct hf_error *error)
 {
@@ -134,7 +142,9 @@ static hf_status read_floor(int dir, const char *path, uint64_t *value,
     return status;
 }
 
-/* Under the lock of the directory: what has the name was left by the dead. */
+/* Write ${line} to the file of the temporary name and sync it.  We have the
+ * lock of the directory, so a file of that name was left by a dead process.  0,
+ * or -1 with errno. */
 static int write_synced(int dir, const char *line)
 {
     int failed;
@@ -153,8 +163,9 @@ static int write_synced(int dir, const char *line)
     return failed ? -1 : 0;
 }
 
-/* The order is what makes the floor durable: the data before the name that says
- * it counts, that name before anybody hands out a number. */
+/* Put a new floor in the place of the old one.  The order makes it durable: the
+ * data is synced before the name, and the name before anybody hands out a
+ * number. */
 static hf_status write_floor(int dir, const char *path, uint64_t value,
                              struct hf_error *error)
 {
@@ -171,6 +182,8 @@ static hf_status write_floor(int dir, const char *path, uint64_t value,
     return status;
 }
 
+/* Raise the floor by ${count} above the greater of itself and ${start}, which
+ * becomes that maximum.  We have the lock of the directory. */
 static hf_status reserve_locked(int fd, const char *dir, uint64_t count,
                                 uint64_t *start, struct hf_error *error)
 {
@@ -195,8 +208,8 @@ hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
     status = open_dir(dir, &fd, error);
     if (status != HF_OK)
         return status;
-    /* The lock ends with the descriptor; a child forked meanwhile can hold it
-     * up to its own exec or exit, which the bound below takes care of. */
+    /* The lock ends with the descriptor.  A child that is forked meanwhile may
+     * keep it until its exec or exit, so others wait with a timeout. */
     if (hf_flock_lock(fd, dir, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, error) ==
         HF_FLOCK_TAKEN)
         status = reserve_locked(fd, dir, count, start, error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The durable floor: DIR/floor holds a number in decimal that no token handed
- * out so far is above.  The counter itself may live on a tmpfs or be lost;
- * what follows a reboot starts from here.
+ * The token floor: DIR/floor holds a number in decimal, and no token handed out
+ * so far is greater.  The counter itself may live on a tmpfs or be lost; a new
+ * counter starts above the floor, so tokens rise across a reboot.
  */
 #ifndef HF_ENGINES_FILE_TOKEN_FLOOR_H
 #define HF_ENGINES_FILE_TOKEN_FLOOR_H
@@ -11,19 +11,21 @@
 
 #include <holdfast/holdfast.h>
 
-#define HF_TOKEN_FLOOR_DIR_BYTES 1024 /* of DIR, with its NUL */
+#define HF_TOKEN_FLOOR_DIR_BYTES 1024 /* the path of DIR, with its NUL */
 
-/* The directory used unless ?state= names one. */
+/* Set ${dir} to the directory that is used unless ?state= names one. */
 void hf_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES]);
 
 /* Reserve ${count} numbers above max(${above}, all reserved before) and set
- * ${start} to that maximum: what is in (start, start + count] is the caller's
- * to hand out, once this has returned HF_OK, and for that it is on the disk.
- * Numbers that an earlier caller of the same root reserved stay good.
+ * ${start} to that maximum.  After HF_OK the reservation is on the disk, and
+ * the numbers in (start, start + count] are the caller's to hand out.  Those
+ * that an earlier caller of the same root reserved stay good.
  *   Time      two syncs of a small file, a third the first time; up to
- * HF_FLOCK_TIMEOUT_MS for the lock. Thread    any. Fails     HF_EDIR HF_EDENIED
- * HF_EFULL HF_ELIMIT; ${start} is then the greatest of ${above} and what could
- * be read, and nothing is reserved. */
+ *             HF_FLOCK_TIMEOUT_MS for the lock of ${dir}.
+ *   Thread    any that may wait.
+ *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_EUNREACHABLE; ${start}
+ *             is then the greatest of ${above} and what could be read, and
+ *             nothing is reserved. */
 hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
                                  uint64_t count, uint64_t *start,
                                  struct hf_error *error);

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches of one's own tickets by what inotify calls what it watches for them:
- * each ticket has a watch descriptor of its own, and those of one directory
- * share another.  An event leads to those that it concerns, and the last one
- * that needs a watch descriptor is known to be.
+ * Watches of own tickets in two trees, by the watch descriptor of the FIFO and
+ * by that of the directory.
  */
+#include "engines/file/watch_descriptors.h"
+
 #include <stddef.h>
 
 #include "engines/file/engine.h"
+#include "engines/file/inotify.h"
+#include "engines/file/ticket_watch.h"
 
+/* A place in either tree: by watch descriptor, then by number of the watch. */
 struct wd_key {
     int wd;
     uint64_t number;
 };
 
+/* The watch of a node, in either tree; NULL stays NULL. */
 static struct hf_ticket_watch *of_ticket_wd(const struct hf_tree_node *node)
 {
     size_t offset = offsetof(struct hf_ticket_watch, by_ticket_wd);
@@ -87,6 +91,7 @@ void hf_watch_descriptors_set(struct hf_ticket_watch *watch, int ticket_wd,
         hf_tree_add(&inotify->dir_wds, &watch->by_dir_wd, &dir);
 }
 
+/* The watch after ${number} whose directory has ${wd}, or NULL. */
 static struct hf_ticket_watch *next_of_dir(const struct hf_engine *engine,
                                            int wd, uint64_t number)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker thread takes jobs from one queue, gives each a turn, and puts
+ * those that are done into another, which it reports to the loop.
+ */
 #include "engines/file/worker_thread.h"
 
 #include <assert.h>
@@ -8,11 +12,13 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "engines/file/listing.h"
 #include "thread/thread.h"
 
-/* How often one job opens the place anew because it was replaced. */
+/* How often one job opens the root directory anew because it was replaced. */
 #define REPLACED_MAX 8
 
+/* Jobs, linked by .next. */
 struct job_queue {
     struct hf_job *first;
     struct hf_job *last;
@@ -20,14 +26,15 @@ struct job_queue {
 
 struct hf_worker_shared {
     pthread_mutex_t lock;
-    pthread_cond_t kind;
-    unsigned references; /* the engine's and the thread's */
-    bool stopping;
-    struct job_queue todo;
-    struct job_queue done;
-    uv_async_t *async; /* sent to under the lock, so never after the stop */
+    pthread_cond_t has_work; /* .todo has a job, or .stopping is set */
+    unsigned references;     /* the engine's and the thread's */
+    bool stopping;           /* set by the engine: the thread ends */
+    struct job_queue todo; /* the thread takes the first and may put it back */
+    struct job_queue done; /* the engine takes all */
+    uv_async_t *async;     /* used under .lock, so never after the stop */
 };
 
+/* Append ${job}, and take the first; NULL: there is none. */
 static void push(struct job_queue *queue, struct hf_job *job)
 {
     job->next = NULL;
@@ -97,6 +104,7 @@ void hf_job_free(struct hf_job *job)
     hf_free(job);
 }
 
+/* False, with the error of the job, if it cannot be opened. */
 static bool reopen_root_dir(struct hf_job *job)
 {
     struct hf_root_dir *new_root_dir;
@@ -109,6 +117,7 @@ static bool reopen_root_dir(struct hf_job *job)
     return true;
 }
 
+/* ${job} could not get the lock of its directory in time. */
 static void fail_timed_out(struct hf_job *job)
 {
     char dir_name[HF_DIR_NAME_BYTES];
@@ -120,6 +129,8 @@ static void fail_timed_out(struct hf_job *job)
     job->answer = HF_LOCKED_SECTION_FAILED;
 }
 
+/* The root directory was removed or replaced: have the next turn use the one
+ * that is there now. */
 static void reopen_and_retry(struct hf_job *job)
 {
     if (job->reopened++ < REPLACED_MAX) {
@@ -133,7 +144,7 @@ static void reopen_and_retry(struct hf_job *job)
     job->answer = HF_LOCKED_SECTION_FAILED;
 }
 
-/* One turn of ${job}; false if it wants another. */
+/* Run ${job} for one turn; false if it needs another. */
 static bool run_turn(struct hf_job *job)
 {
     if (job->give_up_at_ms == 0)
@@ -149,6 +160,7 @@ static bool run_turn(struct hf_job *job)
            job->answer == HF_LOCKED_SECTION_FAILED;
 }
 
+/* Give back one of the two references; the last one frees ${shared}. */
 static void unref(struct hf_worker_shared *shared)
 {
     unsigned left;
@@ -159,11 +171,13 @@ static void unref(struct hf_worker_shared *shared)
     if (left > 0)
         return;
     assert(shared->todo.first == NULL && shared->done.first == NULL);
-    pthread_cond_destroy(&shared->kind);
+    pthread_cond_destroy(&shared->has_work);
     pthread_mutex_destroy(&shared->lock);
     hf_free(shared);
 }
 
+/* Take the first job, run it for a turn outside the lock, and put it among
+ * those that are done or behind those that wait. */
 static void *thread_main(void *arg)
 {
     struct hf_worker_shared *shared = arg;
@@ -174,7 +188,7 @@ static void *thread_main(void *arg)
     while (!shared->stopping) {
         job = pop(&shared->todo);
         if (job == NULL) {
-            pthread_cond_wait(&shared->kind, &shared->lock);
+            pthread_cond_wait(&shared->has_work, &shared->lock);
             continue;
         }
         pthread_mutex_unlock(&shared->lock);
@@ -189,6 +203,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* 0, or an errno. */
 static int make_shared(struct hf_worker_thread *worker, uv_loop_t *loop,
                        uv_async_cb on_done, void *data)
 {
@@ -205,7 +220,7 @@ static int make_shared(struct hf_worker_thread *worker, uv_loop_t *loop,
     worker->async.data = data;
     uv_unref((uv_handle_t *)&worker->async);
     pthread_mutex_init(&shared->lock, NULL);
-    pthread_cond_init(&shared->kind, NULL);
+    pthread_cond_init(&shared->has_work, NULL);
     shared->references = 1;
     shared->async = &worker->async;
     worker->shared = shared;
@@ -238,7 +253,7 @@ void hf_worker_thread_submit(struct hf_worker_thread *worker,
     assert(worker->running);
     pthread_mutex_lock(&shared->lock);
     push(&shared->todo, job);
-    pthread_cond_signal(&shared->kind);
+    pthread_cond_signal(&shared->has_work);
     pthread_mutex_unlock(&shared->lock);
 }
 
@@ -261,7 +276,7 @@ bool hf_worker_thread_stop(struct hf_worker_thread *worker, uv_close_cb closed)
         return false;
     pthread_mutex_lock(&shared->lock);
     shared->stopping = true;
-    pthread_cond_signal(&shared->kind);
+    pthread_cond_signal(&shared->has_work);
     pthread_mutex_unlock(&shared->lock);
     unref(shared);
     worker->shared = NULL;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper: a thread for what has to wait for a directory's lock, enqueues
- * and stamps, or for the disk, so that the thread of the loop never does.  They
- * take turns, so that one locked directory keeps nobody from the others.
- * Started with the first of them; it blocks all signals and is never waited
- * for.
+ * The worker thread: it runs the locked sections that have to wait for the lock
+ * of a directory or for the disk, so that the thread of the loop never waits.
+ *
+ * Its jobs take turns of HF_FLOCK_SLICE_MS, so that one directory that stays
+ * locked keeps nobody from the others.  The thread is started with the first
+ * job. It blocks all signals, and nobody waits for its end.
  */
 #ifndef HF_ENGINES_FILE_WORKER_THREAD_H
 #define HF_ENGINES_FILE_WORKER_THREAD_H
@@ -14,56 +15,64 @@
 #include "core/engine.h"
 #include "engines/file/locked_section.h"
 
-/* One critical section in the helper's hands; the request is not looked at
- * there. */
+/* One locked section for the worker.  The engine uses .request,
+ * .remove_request, .cancelled and .next_of_engine at any time, and everything
+ * when the job is done; in between the rest is the worker's. */
 struct hf_job {
     struct hf_request *request;
-    struct hf_request *remove_request; /* asked for meanwhile, or NULL */
+    /* A HF_REQUEST_REMOVE of the ticket that the job makes, to be carried out
+     * when it is known whether the ticket was made; or NULL. */
+    struct hf_request *remove_request;
     struct hf_locked_section_args args;
-    char *text;                   /* of the order: its name and its payload */
-    struct hf_root_dir *root_dir; /* one reference; a new one if it was stale */
+    char *text; /* the memory of .queue and .payload in .args */
+    /* One reference, also when the job is done: the worker replaces it if the
+     * root directory was removed or replaced. */
+    struct hf_root_dir *root_dir;
     struct hf_lock_dir lock_dir;
-    unsigned reopened;
-    uint64_t give_up_at_ms; /* CLOCK_BOOTTIME; 0: not begun */
-    atomic_bool cancelled;
-    /* When it is done. */
+    unsigned reopened;      /* how often .root_dir has been replaced */
+    uint64_t give_up_at_ms; /* CLOCK_BOOTTIME; 0: the job has not begun */
+    atomic_bool cancelled;  /* set by the engine: fail if it has to wait */
+    /* When the job is done: _DONE or _FAILED, and what belongs to it. */
     enum hf_locked_section_answer answer;
     struct hf_locked_section_result result;
     struct hf_error error;
-    struct hf_job *next;
-    struct hf_job *next_of_engine; /* the engine's own list of all jobs */
+    struct hf_job *next;           /* in a queue of the worker */
+    struct hf_job *next_of_engine; /* in .jobs of the engine */
 };
 
-/* NULL, with errno, without memory.  ${root_dir} gets a reference of the job's.
- */
+/* A job for ${request}, of which it copies what the worker needs, and with a
+ * reference to ${root_dir} of its own.  NULL, with errno, without memory. */
 struct hf_job *hf_job_new(struct hf_request *request,
                           struct hf_root_dir *root_dir);
-/* What ${job} still has is closed and freed with it: take out what is to live
- * (.result.fifo, .result.before_fifo, .result.listing, .place, .directory.fd).
- */
+
+/* Free ${job} and close or give back what it still has.  The FIFOs of .result
+ * must have been taken out. */
 void hf_job_free(struct hf_job *job);
 
 struct hf_worker_shared; /* what the thread and its engine share */
 
 struct hf_worker_thread {
-    struct hf_worker_shared *shared; /* NULL: never wanted */
-    bool running;
-    uv_async_t async;
+    struct hf_worker_shared *shared; /* NULL: no job has ever needed it */
+    bool running;                    /* the thread was started */
+    uv_async_t async;                /* a handle while .shared is not NULL */
 };
 
-/* Have it running: ${on_done} runs on ${loop} with .data = ${data} whenever
- * jobs were done.  False, with errno, if there is no thread or memory to be
- * had; a later call may do better. */
+/* Have the thread running.  ${on_done} runs on ${loop}, with .data = ${data},
+ * when jobs were done.  False, with errno, if there is no thread or memory to
+ * be had; a later call may do better. */
 bool hf_worker_thread_start(struct hf_worker_thread *worker, uv_loop_t *loop,
                             uv_async_cb on_done, void *data);
+
+/* Give ${job} to the thread, which runs. */
 void hf_worker_thread_submit(struct hf_worker_thread *worker,
                              struct hf_job *job);
 
-/* The jobs that are done, in order; NULL if there are none. */
+/* Take back the jobs that are done, in order, linked by .next; NULL: none are.
+ */
 struct hf_job *hf_worker_thread_collect(struct hf_worker_thread *worker);
 
-/* Have the thread end.  No job may be with it.  ${closed} runs on the loop when
- * the handle is closed; false if there is none. */
+/* Have the thread end; no job is with it.  True if ${closed} will run on the
+ * loop, when the handle is closed; false if there is no handle. */
 bool hf_worker_thread_stop(struct hf_worker_thread *worker, uv_close_cb closed);
 
 #endif
