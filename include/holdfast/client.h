@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Opaque: connection and session; who is told of its states; an operation under
+/* Opaque: connection and session; a listener to its states; an operation under
  * way; what an operation may end with. */
 struct hf_client;
 struct hf_listener;
@@ -30,7 +30,7 @@ struct hf_tickets; /* <holdfast/tickets.h> */
 /* How an operation ended. */
 struct hf_result {
     hf_status status;
-    const char *text;       /* the story of a failure; "" if HF_OK */
+    const char *text;       /* why it failed; "" if HF_OK */
     struct hf_grant *grant; /* of an acquire that gave HF_OK, else NULL; yours
                                to release */
     struct hf_tickets *tickets; /* of a list that gave HF_OK, else NULL; yours
@@ -38,8 +38,8 @@ struct hf_result {
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it
- * returns.  .fn may be NULL where the end brings a status only: nobody is told
- * then.  A call whose end brings a grant or tickets refuses NULL with
+ * returns.  .fn may be NULL where the end brings a status only: the end is not
+ * reported then.  A call whose end brings a grant or tickets refuses NULL with
  * HF_EINVAL, because they would be lost. */
 struct hf_done {
     void (*fn)(void *arg, const struct hf_result *result);
@@ -62,8 +62,8 @@ enum hf_state {
  */
 HF_API const char *hf_state_name(enum hf_state state);
 
-/* A listener: told after the state of a client changed.  A slow one may miss
- * states in between, but never the last one nor a LOST. */
+/* A listener: called after the state of a client has changed.  A slow one may
+ * miss states in between, but never the last one nor a LOST. */
 struct hf_on_state {
     void (*fn)(void *arg, enum hf_state state);
     void *arg;
@@ -77,9 +77,9 @@ enum hf_log_level {
     HF_LOG_DEBUG = 3
 };
 
-/* Told what the library does, up to .level.  Unlike other callbacks it runs
- * on whichever thread did it, several at once, with no lock held; it must not
- * call the library.  Lines never hold secrets. */
+/* Called with what the library does, up to .level.  Unlike other callbacks it
+ * runs on the thread that did it, on several at once, and with no lock held.
+ * It must not call the library.  Lines never hold secrets. */
 struct hf_on_log {
     void (*fn)(void *arg, enum hf_log_level level, const char *line);
     void *arg;
@@ -90,8 +90,8 @@ struct hf_on_log {
  * When to try again to make a connection: the first one, and each one that was
  * lost.  A try is one attempt at every server of the URL.  After a try that
  * failed there is a pause and then a retry, until a connection is there or the
- * policy gives up.  Retries are counted anew after a connection that lasted a
- * second.
+ * policy gives up.  After a connection that lasted a second, retries are
+ * counted from 0 again.
  *
  *     {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL}  the default
  *     {5000, 5000, 3, HF_FOREVER, NULL, NULL}        three times, 5 s apart
@@ -103,9 +103,10 @@ struct hf_on_log {
  * When the policy gives up, everything that waits ends with HF_EUNREACHABLE, or
  * with the status of a refusal, and with the text of the last failure.  No
  * further attempt is made until the next call that needs the engine: an
- * acquire, a release, a downgrade or a question begins again with a first try.
- * A grant is not lost by giving up: its holder hears LOST when safe-until
- * passes, and the session becomes HF_STATE_LOST when it can no longer live.
+ * acquire, a release, a downgrade or a query begins again with a first try.  A
+ * grant is not lost when the policy gives up: its holder is notified of the
+ * loss when safe-until passes, and the session becomes HF_STATE_LOST when it
+ * can no longer live.
  */
 struct hf_reconnect {
     /* The pause before the first retry, at least 1 ms.  If pause_max_ms is
@@ -134,13 +135,13 @@ enum hf_delivery {
                                readable */
 };
 
-/* When those who hold a lock, lead, or are inside a double barrier hear that
- * this is over.  At SUSPENDED they hear as soon as the link is down, although
- * their tickets may live and nobody else has been admitted; the tickets leave
- * their queues when the link is back (not that of an hf_mutex that nobody holds
- * then, but that threads of this client wait for).  Waits are as patient in
- * either case. On an engine without sessions over a network there is no
- * difference. */
+/* When the holder of a lock, a leader, or a party inside a double barrier is
+ * notified that this is over.  At SUSPENDED it is notified as soon as the link
+ * is down, although its ticket may live and no other client has been admitted;
+ * the ticket leaves its queue when the link is back (not that of an hf_mutex
+ * that no thread holds then, but that threads of this client wait for).  Waits
+ * go on in either case.  On an engine without sessions over a network there is
+ * no difference. */
 enum hf_loss_at {
     HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over; with
                             proof=lazy only the latter */
@@ -150,12 +151,13 @@ enum hf_loss_at {
 struct hf_client_opts {
     size_t size; /* set by HF_CLIENT_OPTS_INIT */
     enum hf_delivery delivery;
-    /* How long the first connection may take before acquires that wait for it
-     * end with HF_EUNREACHABLE.  Later outages are ridden out.  If waiting does
-     * not help, because all servers refuse the client (HF_EDENIED), are not
-     * what the URL says (HF_EURL) or answer nonsense (HF_EPROTOCOL), the
-     * acquires end at once.  This limits how long calls wait; .reconnect limits
-     * how often connections are tried; whichever ends first ends the wait. */
+    /* How long the first connection may take, in milliseconds, before acquires
+     * that wait for it end with HF_EUNREACHABLE.  Waits survive later outages.
+     * If waiting does not help, because all servers refuse the client
+     * (HF_EDENIED), are not what the URL says (HF_EURL) or answer nonsense
+     * (HF_EPROTOCOL), the acquires end at once.  This limits how long calls
+     * wait; .reconnect limits how often connections are tried; the one that
+     * ends first ends the wait. */
     uint64_t connect_ms;
     struct hf_on_state on_state;
     struct hf_on_log on_log;
@@ -175,11 +177,11 @@ struct hf_client_opts {
  * Set ${client} to a new client of the engine at ${url}, for instance
  * "file:/run/holdfast".  NULL asks the environment: HOLDFAST_URL, else "file:",
  * which stands for $HOLDFAST_DIR or, without it, a directory of this user's
- * own.  A session over a network is begun but not waited for: the first
- * acquire waits.
+ * own.  A session over a network is begun but not waited for: the first acquire
+ * waits.
  *   Ownership ${url} and ${opts} (NULL: all defaults) are copied.  ${error}
- *             (may be NULL) is filled on failure.  ${client} wants
- *             hf_client_close().
+ *             (may be NULL) is filled on failure.  ${client} must be closed
+ *             with hf_client_close().
  *   Callback  ${opts}->on_state, from then on.
  *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDIR HF_EDENIED HF_EFULL
  *             HF_ELIMIT HF_ENOMEM; ${client} is then NULL.
@@ -193,20 +195,20 @@ HF_API hf_status hf_client_open(const char *url,
 /**
  * hf_client_close(client):
  * End the session and free ${client} (NULL is fine).  Waits end with
- * HF_ECLOSED, each grant that is still held hears LOST, and every callback has
- * returned before this does.  Locks and grants stay valid handles: free and
- * release them as usual.
- *   Time      a session over a network is told goodbye for at most a second.
- *   Fails     HF_EREENTRANT HF_EFORKED; ${client} then lives on.
+ * HF_ECLOSED, each grant that is still held is lost and its user is notified,
+ * and every callback has returned before this does.  Locks and grants stay
+ * valid handles: free and release them as usual.
+ *   Time      closing a session over a network takes at most a second.
+ *   Fails     HF_EREENTRANT HF_EFORKED; ${client} is then not closed.
  */
 HF_API hf_status hf_client_close(struct hf_client *client);
 
 /**
  * hf_client_close_start(client, done):
  * The same without waiting.  ${client} must not be used again, but for
- * hf_client_fd() and hf_client_dispatch() where they are what brings ${done}.
+ * hf_client_fd() and hf_client_dispatch() where these bring ${done}.
  *   Callback  once, after every other callback of ${client}.
- *   Fails     HF_ELIMIT HF_EFORKED; ${client} then lives on.
+ *   Fails     HF_ELIMIT HF_EFORKED; ${client} is then not closed.
  */
 HF_API hf_status hf_client_close_start(struct hf_client *client,
                                        struct hf_done done)
@@ -222,11 +224,12 @@ HF_API enum hf_state hf_client_state(const struct hf_client *client)
 
 /**
  * hf_client_add_listener(client, on_state, listener):
- * Tell ${on_state} of the states of ${client} from now on, after the listeners
- * that were added before; the first is that of struct hf_client_opts.  The
- * state of now is not told: hf_client_state(), called after this, says it.
- *   Ownership ${listener} wants hf_client_remove_listener(), or goes with
- *             ${client} once that is closed.
+ * Notify ${on_state} of the states of ${client} from now on, after the
+ * listeners that were added before; the first is that of struct hf_client_opts.
+ * The state of now is not reported: hf_client_state(), called after this,
+ * returns it.
+ *   Ownership ${listener} must be freed with hf_client_remove_listener(), or is
+ *             freed with ${client} once that is closed.
  *   Callback  ${on_state}, from then on.
  *   Fails     HF_EINVAL if ${on_state} has no function; HF_ECLOSED HF_ENOMEM
  *             HF_EFORKED.
@@ -241,8 +244,8 @@ HF_API hf_status hf_client_add_listener(struct hf_client *client,
  * Free ${listener} (NULL is fine), one of those of ${client}.  None of its
  * calls comes after this: one that runs has returned, one that was queued does
  * not run, and its .drop has been called.  Made inside a callback of this
- * library it waits for nothing; a call of ${listener} that runs then, this one
- * or one elsewhere, goes on, and .drop comes right after it.
+ * library it does not wait: a call of ${listener} that runs then, this one or
+ * one on another thread, goes on, and .drop comes right after it.
  *   Time      until a call of ${listener} that runs on another thread has
  *             returned.
  */
@@ -279,8 +282,8 @@ HF_API int hf_client_fd(const struct hf_client *client) HF_NONNULL(1);
 
 /**
  * hf_client_dispatch(client):
- * Run the callbacks that wait, here.  One that a callback adds is left for the
- * next call, so this always ends.
+ * Run the callbacks that wait, on this thread.  A callback that is added by one
+ * of them is left for the next call, so this always ends.
  *   Thread    one at a time.
  *   Fails     HF_ESTATE unless opened with HF_DELIVER_DISPATCH; HF_EREENTRANT
  *             from a callback; HF_EFORKED.
@@ -292,15 +295,15 @@ HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
 /**
  * hf_op_cancel(op):
  * Ask the operation to end.  Its callback comes as usual: with HF_ECANCELLED,
- * once its ticket is gone as with hf_lock_acquire(), or, if the grant won the
- * race, with HF_OK and a grant to release. Idempotent; without effect when the
- * operation has ended.
+ * once its ticket is gone as with hf_lock_acquire(), or, if it was granted
+ * before, with HF_OK and a grant to release.  Idempotent; without effect when
+ * the operation has ended.
  */
 HF_API void hf_op_cancel(struct hf_op *op) HF_NONNULL(1);
 
 /**
  * hf_op_free(op):
- * Give up the handle (NULL is fine).  The operation itself goes on.
+ * Free the handle (NULL is fine).  The operation itself goes on.
  */
 HF_API void hf_op_free(struct hf_op *op);
 
@@ -315,12 +318,12 @@ struct hf_allocator {
 
 /**
  * hf_set_allocator(allocator):
- * Have the library take its memory from ${allocator}.  libuv's own memory is
- * not covered; uv_replace_allocator() is for that.
+ * Have the library allocate its memory with ${allocator}.  The memory of libuv
+ * is not covered; for that there is uv_replace_allocator().
  *   Ownership ${allocator} is copied; .arg must live as long as the process.
  *   Thread    the functions are called from any thread, several at once.
- *   Fails     HF_ESTATE once the library has allocated anything; HF_EINVAL if
- *             a function is NULL.
+ *   Fails     HF_ESTATE once the library has allocated anything; HF_EINVAL if a
+ *             function is NULL.
  */
 HF_API hf_status hf_set_allocator(const struct hf_allocator *allocator)
     HF_NONNULL(1) HF_MUST_CHECK;

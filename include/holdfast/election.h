@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elections: a candidate that stands in the background, leads and resigns.
+ * Elections: a candidate that campaigns in the background, leads and resigns.
  */
 #ifndef HOLDFAST_ELECTION_H
 #define HOLDFAST_ELECTION_H
@@ -13,14 +13,15 @@ extern "C" {
 
 struct hf_election; /* a candidate for a leadership */
 
-/* Told about a leadership of ours, which has the fencing token ${token}. */
+/* Called about a leadership of this candidate, which has the fencing token
+ * ${token}. */
 struct hf_on_election {
     void (*fn)(void *arg, struct hf_election *election, uint64_t token);
     void *arg;
     void (*drop)(void *arg);
 };
 
-/* Told when a campaign has ended for good without a resignation; ${why} is
+/* Called when a campaign has ended for good without a resignation; ${why} is
  * valid until the callback returns.  hf_election_campaign_start() begins
  * another campaign, from here as well. */
 struct hf_on_ended {
@@ -40,21 +41,22 @@ struct hf_election_opts {
      * use, and any mutex of that name. */
     enum hf_kind kind;
     const char *text; /* as in struct hf_acquire_opts */
-    /* We lead, and lead no more.  They come by turns, on_elected first; of what
-     * was over before it could be told neither is.  on_deposed comes ahead of
-     * whatever else follows from the same loss.  Not for a resignation. */
+    /* This candidate leads, and does not lead any more.  They alternate,
+     * on_elected first; a leadership that was over before it could be reported
+     * is not reported at all. on_deposed comes before anything else that
+     * follows from the same loss.  Not called for a resignation. */
     struct hf_on_election on_elected;
     struct hf_on_election on_deposed;
-    /* Somebody asks us to let go while we lead, or asked while we waited: as
-     * struct hf_on_revoke. */
+    /* Another program asks this candidate to resign while it leads, or asked
+     * while it waited: as struct hf_on_revoke. */
     struct hf_on_election on_revoke;
     struct hf_on_ended on_ended;
-    /* The candidate's id, shown as it is: it is all that its tickets say, also
-     * to others (Curator's Participant.getId(), kazoo's contenders()), and the
-     * .owner of a struct hf_ticket_view.  At most HF_ELECTION_ID_BYTES of UTF-8
-     * without control characters.  NULL: they say what tickets of ours say of
-     * their owner, host and pid included, with .text, which does not go with an
-     * id. */
+    /* The candidate's id, shown as it is.  Its tickets say nothing else, also
+     * to other libraries (Curator's Participant.getId(), kazoo's contenders()),
+     * and in .owner of struct hf_ticket_view.  At most HF_ELECTION_ID_BYTES of
+     * UTF-8 without control characters.  NULL: the tickets say of their owner
+     * what all tickets of this library say, host and pid included, with .text.
+     * An id and a text exclude each other. */
     const char *id;
 };
 #define HF_ELECTION_OPTS_INIT                                                  \
@@ -69,7 +71,8 @@ struct hf_election_opts {
  * Set ${election} to a possible candidate for the leadership of ${name}.  No
  * request is made.
  *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
- *             and .id included.  ${election} wants hf_election_free().
+ *             and .id included.  ${election} must be freed with
+ *             hf_election_free().
  *   Callback  those of ${opts}, between hf_election_campaign_start() and the
  *             end of hf_election_resign() or of hf_election_free().
  *   Fails     as hf_lock_open().
@@ -81,12 +84,12 @@ HF_API hf_status hf_election_open(struct hf_client *client, const char *name,
 
 /**
  * hf_election_free(election):
- * Free ${election} (NULL is fine); it resigns in the background if it stands,
- * and waits for it end with HF_ECANCELLED.  No callback of ${election} comes
- * after this: the one that runs has returned, those that were queued do not
- * run, and each .drop has been called.  Made inside a callback of this library
- * it waits for nothing; a callback of ${election} that runs then, this one or
- * one elsewhere, goes on, and each .drop comes right after it.
+ * Free ${election} (NULL is fine).  If it is a candidate it resigns in the
+ * background, and waits for it end with HF_ECANCELLED.  No callback of
+ * ${election} comes after this: the one that runs has returned, those that were
+ * queued do not run, and each .drop has been called.  Made inside a callback of
+ * this library it does not wait: a callback of ${election} that runs then, this
+ * one or one on another thread, goes on, and each .drop comes right after it.
  *   Time      until a callback of ${election} that runs on another thread has
  *             returned.
  */
@@ -94,9 +97,10 @@ HF_API void hf_election_free(struct hf_election *election);
 
 /**
  * hf_election_campaign_start(election):
- * Stand for the leadership, in the background: take a place in the queue, lead
- * when it is our turn, and stand again at the tail whenever the leadership or
- * the session is lost, until hf_election_resign().  HF_OK if it stands already.
+ * Campaign for the leadership, in the background: enter the queue, lead when it
+ * is our turn, and enter the queue again at the tail whenever the leadership or
+ * the session is lost, until hf_election_resign().  HF_OK if it is a candidate
+ * already.
  *   Callback  on_elected, on_deposed and on_revoke; on_ended with what
  *             hf_lock_acquire() fails with, HF_ECLOSED included.
  *   Fails     HF_ESTATE while a resignation is under way; HF_ECLOSED HF_ELIMIT
@@ -108,14 +112,14 @@ HF_API hf_status hf_election_campaign_start(struct hf_election *election)
 /**
  * hf_election_wait(election, wait_ms):
  * Wait until ${election} leads.  HF_OK means that it has led at some moment
- * since this call.  A wait rides out a lost session as the campaign does, and
+ * since this call.  A wait survives a lost session, as the campaign does, and
  * the end of the wait leaves the campaign as it is.
  *   Time      at most ${wait_ms}.
- *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and somebody else is
- *             ahead; HF_ESTATE if it does not stand, because
+ *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and another candidate
+ *             is ahead; HF_ESTATE if it is not a candidate, because
  *             hf_election_campaign_start() was not called or because it
- *             resigns; HF_ECANCELLED if it resigned during the wait; what its
- *             on_ended says, if the candidacy ended, also before this call;
+ *             resigns; HF_ECANCELLED if it resigned during the wait; the status
+ *             of on_ended, if the candidacy ended, also before this call;
  *             HF_EUNREACHABLE if there was no connection, or for a ${wait_ms}
  *             of 0 no answer; HF_ECLOSED HF_ELIMIT HF_EREENTRANT HF_EFORKED.
  */
@@ -125,7 +129,7 @@ HF_API hf_status hf_election_wait(struct hf_election *election,
 /**
  * hf_election_wait_start(election, wait_ms, done, op):
  * Begin hf_election_wait().  Set ${op}, if not NULL, to a handle for
- * hf_op_cancel() that wants hf_op_free().
+ * hf_op_cancel() that must be freed with hf_op_free().
  *   Callback  ${done} once, with HF_OK or with a status that hf_election_wait()
  *             fails with; HF_ECANCELLED also if the wait was cancelled, which
  *             leaves the candidacy as it is, or ${election} was freed.
@@ -139,23 +143,27 @@ HF_API hf_status hf_election_wait_start(struct hf_election *election,
 
 /**
  * hf_election_resign(election):
- * Stand and lead no more.  HF_OK means that nothing of ${election} is in the
- * queue or can appear there, that none of its callbacks runs, and that none
- * will before the next hf_election_campaign_start(); also if it did not stand.
+ * End the campaign and the leadership.  HF_OK means that nothing of ${election}
+ * is in the queue or can appear there, that none of its callbacks runs, and
+ * that none will before the next hf_election_campaign_start(); also if it was
+ * not a candidate.
  *   Time      as hf_grant_release(), and until a callback of ${election} that
  *             runs has returned.
- *   Fails     HF_ESTATE if this is under way; HF_EDENIED if the engine let us
- *             in and does not let us out: the ticket is then there until the
- *             client is closed, unless that changes; HF_EREENTRANT HF_EFORKED.
+ *   Fails     HF_ESTATE if this is under way; HF_EDENIED if the engine let this
+ *             client make its ticket and does not let it remove it: the ticket
+ *             is then there until the client is closed, unless that changes;
+ *             HF_EREENTRANT HF_EFORKED.
  */
 HF_API hf_status hf_election_resign(struct hf_election *election) HF_NONNULL(1);
 
 /**
  * hf_election_resign_start(election, done):
- * Begin hf_election_resign().  ${election} leads no more when this returns.
+ * Begin hf_election_resign().  ${election} does not lead any more when this
+ * returns.
  *   Callback  ${done} once, with HF_OK or HF_EDENIED.
  *   Fails     HF_ESTATE HF_ELIMIT HF_EFORKED; HF_ECLOSED if ${done} has a
- *             function and the client, being closed, nowhere to call it.
+ *             function and the client is being closed, so that no thread can
+ *             call it.
  */
 HF_API hf_status hf_election_resign_start(struct hf_election *election,
                                           struct hf_done done)
@@ -164,12 +172,13 @@ HF_API hf_status hf_election_resign_start(struct hf_election *election,
 /**
  * hf_election_is_leader(election), hf_election_token(election),
  * hf_election_safe_until_ms(election):
- * Whether we lead; the fencing token of our leadership, 0 if we do not lead;
- * until when nobody else can, as hf_grant_safe_until_ms(), 0 if we do not lead.
- * They change before on_elected and on_deposed are told.  For what the first
- * one says use the token: see hf_grant_token().  With proof=lazy in a ZooKeeper
- * URL we lead until the session is known to be over, also when safe-until is
- * past, and no call of an election has it proven.
+ * Whether this candidate leads; the fencing token of its leadership, 0 if it
+ * does not lead; until when no other candidate can lead, as
+ * hf_grant_safe_until_ms(), 0 if it does not lead.  They change before
+ * on_elected and on_deposed are called.  A write that depends on the leadership
+ * needs the token: see hf_grant_token().  With proof=lazy in a ZooKeeper URL it
+ * leads until the session is known to be over, also when safe-until is past,
+ * and no call of an election has it proven.
  *   Thread    any; also async-signal-safe.
  */
 HF_API bool hf_election_is_leader(const struct hf_election *election)
@@ -182,8 +191,8 @@ HF_API uint64_t hf_election_safe_until_ms(const struct hf_election *election)
 /**
  * hf_election_tickets(election, which, wait_ms, tickets):
  * Set ${tickets} to those of all candidates, the leader first, or to that of
- * the leader (HF_TICKETS_HOLDERS: none if nobody leads), or to those of the
- * other candidates.  It does not matter whether ${election} stands.
+ * the leader (HF_TICKETS_HOLDERS: none if there is no leader), or to those of
+ * the other candidates.  ${election} need not be a candidate.
  *   Time, Ownership, Fails  as hf_lock_tickets().
  */
 HF_API hf_status hf_election_tickets(struct hf_election *election,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A grant: the proof that you were admitted.
+ * A grant: the proof that you were admitted.  It exists from the end of an
+ * acquire until its release.
  */
 #ifndef HOLDFAST_GRANT_H
 #define HOLDFAST_GRANT_H
@@ -14,10 +15,10 @@ extern "C" {
 /**
  * hf_grant_token(grant):
  * The fencing token: greater than that of every earlier ticket of this lock
- * that was granted, ever.  Hand it to the resource with each write and let the
- * resource refuse a lower one than it has seen: only that covers a process or
- * machine that was paused past its lease.  Of several locks, that of the first
- * that was asked for.
+ * that was granted, ever.  Send it to the resource with each write, and let the
+ * resource refuse a token that is lower than one it has seen.  Only that
+ * protects against a process or machine that was paused past its lease.  Of
+ * several locks, this is the token of the first that was asked for.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_token(const struct hf_grant *grant) HF_NONNULL(1);
@@ -32,13 +33,13 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
 
 /**
  * hf_grant_safe_until_ms(grant):
- * The instant on CLOCK_BOOTTIME, in milliseconds, before which nobody else can
- * have been admitted.  It moves forward while the session lives; 0 once the
+ * The instant on CLOCK_BOOTTIME, in milliseconds, before which no other client
+ * can have been admitted.  It moves forward while the session lives. 0 once the
  * grant is lost, and in a child of a fork; HF_FOREVER on an engine without
  * leases, where only the end of the ticket itself ends the grant.  With
- * proof=lazy in a ZooKeeper URL it moves only when something has the session
- * proven, as hf_grant_check() does, and is in the past until then; to read it
- * asks for nothing.
+ * proof=lazy in a ZooKeeper URL it moves only when a call has the session
+ * proven, as hf_grant_check() does, and is in the past until then; reading it
+ * sends no request.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
@@ -46,25 +47,25 @@ HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 
 /**
  * hf_grant_check(grant):
- * Take in what the engine has said so far, then answer HF_OK if ${grant} is
- * valid, HF_ELOST if not.  Good advice, not a fence: it can be out of date
- * when it returns.  With proof=lazy it first has the session proven, unless
- * that was done within the last quarter of its timeout and a quarter is left:
- * HF_OK then means that safe-until was ahead when the proof came.
+ * Process what the engine has sent so far, then return HF_OK if ${grant} is
+ * valid, HF_ELOST if not.  This is advice and not a fence: it can be out of
+ * date when it returns.  With proof=lazy it first has the session proven,
+ * unless that was done within the last quarter of its timeout and a quarter is
+ * left: HF_OK then means that safe-until was in the future when the proof came.
  *   Time      none; with proof=lazy one answer of the engine; while cut off,
  *             until it answers or ${grant} is lost.
  *   Fails     HF_ELOST HF_EFORKED; with proof=lazy also HF_ELIMIT, and
- *             HF_EREENTRANT in a callback and on the thread of a borrowed
- *             loop, where the proof is asked for but cannot be waited for:
- *             safe-until moves when it comes.
+ *             HF_EREENTRANT in a callback and on the thread of a borrowed loop,
+ *             where the proof is requested but cannot be waited for: safe-until
+ *             moves when it comes.
  */
 HF_API hf_status hf_grant_check(struct hf_grant *grant) HF_NONNULL(1);
 
 /**
  * hf_grant_error(grant, error):
  * Copy the last failure on ${grant} to ${error}, as hf_lock_error() does.  A
- * loss is one: HF_ELOST and why it came, for instance that somebody evicted the
- * ticket, or that the lease was not renewed in time.  After hf_grant_release()
+ * loss is a failure: HF_ELOST and its reason, for instance that the ticket was
+ * evicted, or that the lease was not renewed in time.  After hf_grant_release()
  * the failure is at hf_lock_error() of the lock, because the grant is freed.
  *   Ownership ${error} is yours.
  */
@@ -83,9 +84,9 @@ HF_API hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
 
 /**
  * hf_grant_hold_fd(grant, fd):
- * Set ${fd} to a new descriptor that keeps the ticket in the queue: nobody
- * else is admitted while any copy of it is open in any process, even after
- * hf_grant_release() or the death of this one.  Close-on-exec.
+ * Set ${fd} to a new descriptor that keeps the ticket in the queue: no other
+ * owner is admitted while any copy of it is open in any process, even after
+ * hf_grant_release() or the death of this process.  Close-on-exec.
  *   Ownership ${fd} is yours to close.
  *   Fails     HF_EUNSUPPORTED on engines with sessions; HF_ELOST HF_ELIMIT
  *             HF_EFORKED.
@@ -105,17 +106,18 @@ HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
 
 /**
  * hf_grant_downgrade(grant):
- * Make the grant of a writer one of a reader, in its place: no other writer
- * comes in between, readers right behind it enter, and the token stays.  There
- * is no way back: a reader that wants to write could wait for another one that
- * wants the same; release, and acquire as a writer.
+ * Make the grant of a writer that of a reader, at the same place in the queue:
+ * no other writer comes in between, readers right behind it enter, and the
+ * token stays.  There is no way back, because two readers that both want to
+ * write would wait for each other: release, and acquire as a writer.
  *   Time      one answer of the engine; while cut off, until it answers or the
  *             session is over.
  *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it is not a
  *             writer's, or of several locks, or this is under way, or
  *             hf_grant_hold_fd() gave out its descriptor; HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT if the engine cannot; HF_ENOMEM HF_EREENTRANT
- *             HF_EFORKED.  But for HF_ELOST it is then a writer's as before.
+ *             HF_EFORKED.  Except with HF_ELOST it is then a writer's as
+ *             before.
  */
 HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
 
@@ -133,19 +135,19 @@ HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
 
 /**
  * hf_grant_release(grant):
- * Leave the queue and free ${grant}, whatever the status.  HF_OK means that
- * the engine confirmed the removal of this very ticket: it was in the queue
- * until this call, nobody it excludes had been admitted, and the next one in
+ * Leave the queue and free ${grant}, whatever the status.  HF_OK means that the
+ * engine confirmed the removal of this very ticket: it was in the queue until
+ * this call, no owner that it excludes had been admitted, and the next one in
  * line may enter.
  *   Time      one answer of the engine; while cut off, until it answers or the
  *             session is over, which is bounded by the session timeout.
  *   Ownership ${grant} is consumed (not with HF_EREENTRANT and HF_EFORKED).
- *   Fails     HF_ELOST if the grant had been lost before this call, or if
- *             that cannot be excluded: the session ended before the engine
- *             answered, or the answer to a first removal was lost and the
- *             ticket was gone afterwards.  HF_EDENIED if the engine let us in
- *             and does not let us out: the ticket is then there until the
- *             client is closed, unless that changes.  HF_EREENTRANT
+ *   Fails     HF_ELOST if the grant had been lost before this call, or if that
+ *             cannot be excluded: the session ended before the engine answered,
+ *             or the answer to a first removal was lost and the ticket was gone
+ *             afterwards.  HF_EDENIED if the engine let this client make the
+ *             ticket and does not let it remove it: the ticket is then there
+ *             until the client is closed, unless that changes.  HF_EREENTRANT
  *             HF_EFORKED.
  */
 HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
@@ -155,8 +157,8 @@ HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
  * Begin hf_grant_release().
  *   Ownership ${grant} is consumed, unless this fails.
  *   Callback  ${done} once, with HF_OK, HF_ELOST or HF_EDENIED.
- *   Fails     HF_ECLOSED if ${done} has a function and the client, being
- *             closed, nowhere to call it; HF_EFORKED.
+ *   Fails     HF_ECLOSED if ${done} has a function and the client is being
+ *             closed, so that no thread can call it; HF_EFORKED.
  */
 HF_API hf_status hf_grant_release_start(struct hf_grant *grant,
                                         struct hf_done done)

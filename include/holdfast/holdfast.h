@@ -41,8 +41,8 @@
  *            clock decides anything; what is called _utc_ms is for people.
  *            ${wait_ms} means the same in every call: HF_FOREVER is no limit
  *            but that of the first connection (connect_ms of the client), and
- *            0 is one answer of the engine: nobody else is waited for, and the
- *            link at most connect_ms.
+ *            0 is one answer of the engine: no wait for another owner, and for
+ *            the link at most connect_ms.
  * Failure    Every failure is an hf_status from one table.  The text of the
  *            last failure is kept on the handle it happened to, where its
  *            ..._error() finds it; in a child of a fork that says HF_EFORKED.
@@ -65,9 +65,9 @@
  *            structs that a program fills, such as those of callbacks, and
  *            struct hf_error do not change.
  *
- * One header a noun: <holdfast/lock.h> and <holdfast/grant.h> are all that a
- * program needs that wants a lock.  This one includes them all, but for
- * <holdfast/uv.h>.
+ * There is one header for each noun: a program that acquires a lock needs only
+ * <holdfast/lock.h> and <holdfast/grant.h>.  This one includes all of them, but
+ * for <holdfast/uv.h>.
  */
 #ifndef HOLDFAST_HOLDFAST_H
 #define HOLDFAST_HOLDFAST_H

@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-struct hf_lock; /* a name that you may want */
+struct hf_lock; /* a name that can be acquired, and a kind */
 
-/* What a lock is wanted for.  The kind belongs to the name: while tickets of
+/* What a lock is acquired for.  The kind belongs to the name: while tickets of
  * one kind are in its queue, another kind is refused with HF_EKIND.  Reading
  * and writing are one kind, of two handles. */
 enum hf_kind {
@@ -21,16 +21,16 @@ enum hf_kind {
     HF_KIND_READ = 1,  /* shared with other readers; waits for every writer that
                           came before, so that none starves */
     HF_KIND_WRITE = 2, /* alone */
-    HF_KIND_SEMAPHORE = 3, /* .permits of .limit, all of them or none.  With a
-                              .limit of 1 it is what Curator calls an
-                              InterProcessSemaphoreMutex: who holds a mutex of
-                              that name does not keep it out, nor it them */
-    HF_KIND_ELECTION = 4,  /* a mutex, whose holder leads: hf_election_open() */
-    /* Only seen, in a struct hf_ticket_view: a mutex, a writer or one who
-     * stands for election, and the ticket does not say which (kazoo's do not).
-     */
+    /* .permits of .limit, all of them or none.  With a .limit of 1 it is what
+     * Curator calls an InterProcessSemaphoreMutex: it and a mutex of that name
+     * do not exclude each other. */
+    HF_KIND_SEMAPHORE = 3,
+    HF_KIND_ELECTION = 4, /* a mutex, whose holder leads: hf_election_open() */
+    /* Only in a struct hf_ticket_view: a mutex, a writer or a candidate of an
+     * election, and the ticket does not say which (kazoo's do not). */
     HF_KIND_EXCLUSIVE = 15,
-    /* Or a party to a double barrier: hf_double_barrier_participants() */
+    /* The same: a party to a double barrier, see
+     * hf_double_barrier_participants(). */
     HF_KIND_PARTICIPANT = 16
 };
 
@@ -41,9 +41,10 @@ enum hf_kind {
 struct hf_lock_opts {
     size_t size; /* set by HF_LOCK_OPTS_INIT */
     enum hf_kind kind;
-    /* Of a semaphore, else 1.  Each handle goes by its own .limit: say the same
-     * everywhere.  A handle that waits behind a ticket with another limit logs
-     * a warning, once, and the text of HF_ETIMEDOUT or HF_EBUSY says both. */
+    /* Of a semaphore, else 1.  Each handle goes by its own .limit: pass the
+     * same everywhere.  A handle that waits behind a ticket with another limit
+     * logs a warning, once, and the text of HF_ETIMEDOUT or HF_EBUSY has
+     * both. */
     uint32_t permits;
     uint32_t limit;
 };
@@ -59,7 +60,7 @@ struct hf_lock_opts {
 /**
  * hf_lock_open(client, name, opts, lock):
  * Set ${lock} to a handle for the lock called ${name}.  No request is made: a
- * lock exists as long as somebody wants it.
+ * lock exists as long as there is a ticket for it.
  *
  * Names are the same on every engine: up to HF_NAME_BYTES of valid UTF-8,
  * compared as bytes; components split by '/', each up to
@@ -71,8 +72,8 @@ struct hf_lock_opts {
  * A semaphore NAME has its tickets in NAME/locks and NAME/leases.  A lock may
  * have such a name too.  Where a lock and a semaphore meet in one of these
  * queues, the one that comes later fails with HF_EKIND.
- *   Ownership ${name} is copied.  ${lock} wants hf_lock_free() and keeps the
- *             memory of ${client} alive.
+ *   Ownership ${name} is copied.  ${lock} must be freed with
+ *             hf_lock_free() and keeps the memory of ${client} alive.
  *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM; the text is
  *             at hf_client_error().
  */
@@ -98,8 +99,8 @@ HF_API void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
 
 /**
  * hf_lock_set_limit(lock, limit):
- * Of the semaphore ${lock} there are ${limit} permits from now on, as far as
- * this handle goes: whoever waits through it looks again.  What is held stays.
+ * The semaphore ${lock} has ${limit} permits from now on, as far as this handle
+ * goes: each wait through it is decided again.  Grants stay.
  *   Fails     HF_EINVAL if it is no semaphore, or ${limit} less than it takes
  *             at once; HF_EFORKED.
  */
@@ -113,41 +114,44 @@ HF_API hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
  */
 HF_API const char *hf_lock_name(const struct hf_lock *lock) HF_NONNULL(1);
 
-/* Where a wait stands. */
+/* The state of a wait. */
 struct hf_wait {
     uint32_t ahead;     /* tickets before ours; 0 when about to be granted */
     uint64_t waited_ms; /* since the acquire was started */
-    const char *holder; /* what the owner at the head of the queue says of
-                           itself, as .owner of struct hf_ticket_view */
-    uint32_t displaced; /* how often the ticket was lost, with the session or
-                           because somebody took it out, and another one had at
-                           the tail */
+    /* What the owner at the head of the queue says of itself, as .owner of
+     * struct hf_ticket_view. */
+    const char *holder;
+    /* How often the ticket was lost, with the session or because it was
+     * evicted, and replaced by one at the tail. */
+    uint32_t displaced;
 };
 
-/* Told while waiting: after the ticket is in the queue, and each time its
- * place was looked up again; of a place that was lost also before the callback
- * of hf_lock_acquire_start(), lest the grant be taken for one in the old place.
- */
+/* Called while waiting: after the ticket is in the queue, and each time its
+ * place was looked up again.  After a place was lost it is also called before
+ * the callback of hf_lock_acquire_start(), so that the grant is not taken for
+ * one in the old place. */
 struct hf_on_wait {
     void (*fn)(void *arg, const struct hf_wait *wait);
     void *arg;
     void (*drop)(void *arg);
 };
 
-/* Told at most once, when a grant ends before it is released; hf_grant_error()
- * says why, here and later.  The handle still wants its release.  Not called
- * once hf_grant_release() or hf_grant_release_start() has been called. */
+/* Called at most once, when a grant ends before it is released;
+ * hf_grant_error() says why, here and later.  The handle must still be
+ * released.  Not called once hf_grant_release() or hf_grant_release_start() has
+ * been called. */
 struct hf_on_loss {
     void (*fn)(void *arg, struct hf_grant *grant);
     void *arg;
     void (*drop)(void *arg);
 };
 
-/* Told each time somebody asks for a grant to be released (hf_lock_revoke(),
- * Curator's Revoker), and right after a grant that was asked for while it
- * waited.  The callback may release ${grant}, here without waiting or elsewhere
- * and later, finish its work first, or do nothing: nobody takes the grant away.
- * Requests in quick succession may be told as one. */
+/* Called each time another program asks for a grant to be released
+ * (hf_lock_revoke(), Curator's Revoker), and right after a grant whose release
+ * was asked for while it waited.  The callback may release ${grant}, here
+ * without waiting or elsewhere and later, finish its work first, or do nothing:
+ * the grant is not taken away.  Requests in quick succession may be reported as
+ * one. */
 struct hf_on_revoke {
     void (*fn)(void *arg, struct hf_grant *grant);
     void *arg;
@@ -165,11 +169,11 @@ struct hf_acquire_opts {
                                   only when it has to be looked up anyway */
     struct hf_on_loss on_loss;
     struct hf_on_revoke on_revoke;
-    const char *text; /* a word to those who look at the queue, at most
-                         HF_OWNER_TEXT_BYTES of UTF-8 without control
-                         characters; NULL: none */
-    /* The number of the owner: hf_owner_self(), or one of the program's own;
-     * 0: not said.  With a number, the ticket lists what else this owner holds
+    /* A text for people who list the queue, at most HF_OWNER_TEXT_BYTES of
+     * UTF-8 without control characters; NULL: none. */
+    const char *text;
+    /* The number of the owner: hf_owner_self(), or one of the program's own; 0:
+     * not known.  With a number, the ticket lists what else this owner holds
      * through this client (holds=, see hf_owner_text_get()), because queues
      * then show who waits for whom.  An owner waits for one acquire at a time
      * and releases nothing meanwhile.  All handles of a client share these
@@ -185,27 +189,27 @@ struct hf_acquire_opts {
 /**
  * hf_lock_acquire(lock, opts, grant):
  * Wait in the queue of ${lock} until admitted and set ${grant}.  The queue is
- * fair: tickets are admitted in the order the engine took them in, and those
- * of one client enter it in the order in which their acquires were begun.  One
- * whose request failed may be overtaken by those that were under way beside it,
- * and after eight failures by any.  A wait rides out a lost connection; after a
- * lost session it goes on at the tail.
- *   Time      at most ${opts}->wait_ms for the grant.  An end without one
- *             comes after the engine answered that the ticket is gone, and at
- *             most a second late.
- *   Ownership ${opts} (NULL: wait for ever) is copied.  ${grant} wants
- *             hf_grant_release().
+ * fair: tickets are admitted in the order in which the engine accepted them,
+ * and those of one client enter it in the order in which their acquires were
+ * begun.  A ticket whose request failed may be overtaken by those that were
+ * under way beside it, and after eight failures by any.  A wait survives a lost
+ * connection; after a lost session it goes on at the tail.
+ *   Time      at most ${opts}->wait_ms for the grant.  An end without one comes
+ *             after the engine answered that the ticket is gone, and at most a
+ *             second late.
+ *   Ownership ${opts} (NULL: wait for ever) is copied.  ${grant} must be
+ *             released with hf_grant_release().
  *   Thread    any; the grant belongs to no thread.
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EUNREACHABLE if there
  *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
- *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
- *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the
- *             engine, as its URL has it, has no tickets of that kind.
- *             ${grant} is NULL.  No ticket is left in the queue unless the
- *             text says that it may stay there until the session ends: the
- *             engine gave no answer for a second (the link is down), or an
- *             enqueue that it never answered may still take effect.  Such a
- *             ticket is removed as soon as the engine answers again.
+ *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL HF_EINVAL
+ *             HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the engine, as its
+ *             URL has it, has no tickets of that kind.  ${grant} is NULL.  No
+ *             ticket is left in the queue unless the text says that it may stay
+ *             there until the session ends: the engine gave no answer for a
+ *             second (the link is down), or an enqueue that it never answered
+ *             may still take effect.  Such a ticket is removed as soon as the
+ *             engine answers again.
  */
 HF_API hf_status hf_lock_acquire(struct hf_lock *lock,
                                  const struct hf_acquire_opts *opts,
@@ -227,7 +231,7 @@ HF_API hf_status hf_lock_try_acquire(struct hf_lock *lock,
 /**
  * hf_lock_acquire_start(lock, opts, done, op):
  * Begin hf_lock_acquire().  Set ${op}, if not NULL, to a handle for
- * hf_op_cancel() that wants hf_op_free().
+ * hf_op_cancel() that must be freed with hf_op_free().
  *   Time      ${opts}->wait_ms counts from this call.
  *   Ownership ${opts} is copied.
  *   Callback  ${done} once, with HF_OK and a grant or with a status that
@@ -243,11 +247,12 @@ HF_API hf_status hf_lock_acquire_start(struct hf_lock *lock,
 /**
  * hf_locks_acquire(locks, count, opts, grant):
  * As hf_lock_acquire(), of all ${count} ${locks}, of any kinds, or none.  They
- * are taken one after the other in the order of their names, whatever their
- * order here, so that callers never wait for each other in a circle; what was
- * taken is given back, last first, if the rest is not had in time.  Should one
- * be lost meanwhile all are taken from the start.  Of ${grant} everything holds
- * for all of them: it is lost with the first that is.
+ * are acquired one after the other in the order of their names, whatever their
+ * order here, so that callers never wait for each other in a circle.  If the
+ * others are not acquired in time, those that were are released, last first.
+ * If one is lost meanwhile, all are acquired again from the start.  What is
+ * said of a grant holds for all of them: ${grant} is lost with the first that
+ * is.
  *   Time      at most ${opts}->wait_ms, for all.
  *   Ownership ${locks} is borrowed for the call.
  *   Fails     as hf_lock_acquire(); HF_EINVAL if there are none or more than

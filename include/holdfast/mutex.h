@@ -22,13 +22,14 @@ struct hf_rwlock;
  */
 HF_API uint64_t hf_owner_self(void);
 
-/* -------------------------------------------------------------- mutex -- */
+/* ---------------------------------------------------------------- mutex -- */
 
-/* Called each time somebody asks the grant of ${owner} to be released, as
- * struct hf_on_revoke, and right after a grant that was asked for while it
- * waited, perhaps before the call that locks has returned.  The callback passes
- * the request on: only the owner can unlock.  It is not called for an owner
- * that has unlocked; a callback that runs meanwhile, elsewhere, goes on. */
+/* Called each time another program asks for the grant of ${owner} to be
+ * released, as struct hf_on_revoke, and right after a grant whose release was
+ * asked for while it waited, perhaps before the call that locks has returned.
+ * The callback passes the request on, because only the owner can unlock.  It is
+ * not called for an owner that has unlocked; a callback that runs meanwhile, on
+ * another thread, goes on. */
 struct hf_on_mutex_revoke {
     void (*fn)(void *arg, struct hf_mutex *mutex, uint64_t owner);
     void *arg;
@@ -50,8 +51,8 @@ struct hf_mutex_opts {
     uint64_t (*owner)(void *arg);
     void *owner_arg;
     /* How often a ticket passes from one owner of this client to the next
-     * before it is given back.  0: it never does, and each owner has a ticket
-     * of its own. */
+     * before it is removed. 0: it never does, and each owner has a ticket of
+     * its own. */
     uint32_t handoffs;
     const char *text; /* as in struct hf_acquire_opts, of every ticket */
     struct hf_on_mutex_revoke on_revoke;
@@ -69,20 +70,20 @@ struct hf_mutex_opts {
  * Set ${mutex} to the lock called ${name}, counted per owner: an owner that
  * locks it again counts up, without traffic.
  *
- * Owners that want one name through one client queue here, in order, and one
- * ticket stands for all of them.  The ticket passes from one owner to the next
- * without traffic, at most .handoffs times, ahead of other clients that wait.
- * Then, or once somebody has asked for it to be released, it is given back and
- * another is taken at the tail of the queue, so that other clients get a turn.
- * What a ticket says of its owner is about the one that was first in line when
- * it was made.
+ * Owners of one client that want the same name wait in a queue of the client,
+ * in order, and one ticket stands for all of them.  The ticket passes from one
+ * owner to the next without traffic, at most .handoffs times, ahead of other
+ * clients that wait.  Then, or once its release was asked for, it is removed
+ * and another one is made at the tail of the queue, so that other clients get a
+ * turn.  What a ticket says of its owner is about the one that was first in
+ * line when it was made.
  *
  * With .handoffs of 0 each owner has a ticket of its own: all owners of all
- * clients are admitted in the order in which their tickets were made, and
- * nobody overtakes.  Handles of one name share tickets if their .handoffs are
+ * clients are admitted in the order in which their tickets were made, and none
+ * is overtaken.  Handles of one name share tickets if their .handoffs are
  * equal; handles with different ones queue as two clients do.
  *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
- *             included.  ${mutex} wants hf_mutex_free().
+ *             included.  ${mutex} must be freed with hf_mutex_free().
  *   Fails     as hf_lock_open().
  */
 HF_API hf_status hf_mutex_open(struct hf_client *client, const char *name,
@@ -93,7 +94,7 @@ HF_API hf_status hf_mutex_open(struct hf_client *client, const char *name,
 /**
  * hf_mutex_free(mutex):
  * Free ${mutex} (NULL is fine); what is still locked is released.  A callback
- * that runs meanwhile, elsewhere, goes on; .drop comes after it.
+ * that runs meanwhile, on another thread, goes on; .drop comes after it.
  *   Thread    no other thread may be in a call on ${mutex}.
  */
 HF_API void hf_mutex_free(struct hf_mutex *mutex);
@@ -102,7 +103,7 @@ HF_API void hf_mutex_free(struct hf_mutex *mutex);
  * hf_mutex_lock(mutex), hf_mutex_trylock(mutex),
  * hf_mutex_timedlock(mutex, wait_ms):
  * Become the owner, or count up if the caller is it already.  A count belongs
- * to a ticket: when that was lost this answers HF_ELOST until the owner has
+ * to a ticket: after that was lost this fails with HF_ELOST until the owner has
  * unlocked as often as it locked.
  *   Time      for ever; one answer of the engine, and none while an owner that
  *             shares tickets with the caller has it or waits for it;
@@ -119,10 +120,10 @@ HF_API hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
 
 /**
  * hf_mutex_unlock(mutex):
- * Count down; at zero, release, or pass it on to the owner that is next here.
- * A mutex that is passed on keeps its ticket, so nothing is asked of the
- * engine: HF_OK then means that no loss was known.  The first time after an
- * outage the next owner is let in once the ticket was seen in its queue.
+ * Count down; at zero, release, or pass it on to the owner that is next in this
+ * client.  A mutex that is passed on keeps its ticket, so no request is made:
+ * HF_OK then means that no loss was known.  The first time after an outage the
+ * next owner is admitted once the ticket was seen in its queue.
  *   Fails     HF_EOWNER if the caller is not the owner; HF_ELOST, having
  *             counted down, if the grant was lost or as hf_grant_release();
  *             HF_EREENTRANT HF_EFORKED.
@@ -132,9 +133,9 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
 /**
  * hf_mutex_token(mutex):
  * The fencing token of the caller's grant; 0 if the caller is not the owner.
- * Owners of one client to whom one ticket was passed on have the same: let the
- * resource accept an equal one.  Between them there is nothing to fence off:
- * each has it until it unlocks.
+ * Owners of one client to which one ticket was passed on have the same token:
+ * let the resource accept an equal one.  Nothing needs fencing between them,
+ * because each has the mutex until it unlocks.
  */
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
 
@@ -144,7 +145,7 @@ HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
  * ${owner} is 0.  Such a wait ends without a grant, with HF_ECANCELLED unless
  * it was about to end otherwise.  It concerns neither an owner that holds
  * ${mutex} nor one that begins to wait later.
- *   Time      does not wait for the ends.
+ *   Time      does not wait for these ends.
  *   Thread    any, also in a callback.
  *   Fails     HF_EGONE if no such owner waits through this handle; HF_EFORKED.
  */
@@ -154,10 +155,10 @@ HF_API hf_status hf_mutex_cancel(struct hf_mutex *mutex, uint64_t owner)
 /**
  * hf_mutex_tickets(mutex, which, wait_ms, tickets):
  * As hf_lock_tickets(), with the owners of this client that wait for the ticket
- * which they share: right behind that ticket, or last if it is yet to be made,
+ * that they share: right behind that ticket, or last if it is yet to be made,
  * in the order in which they will have it.  They have no ticket, so .id and
- * .layout are "" and .token is 0; .own is true.  What .owner says at the shared
- * ticket is about the owner for which it stands now.
+ * .layout are "" and .token is 0; .own is true.  .owner of the shared ticket is
+ * about the owner that it is for now.
  *   Time, Ownership, Fails  as hf_lock_tickets().
  */
 HF_API hf_status hf_mutex_tickets(struct hf_mutex *mutex,
@@ -204,8 +205,8 @@ struct hf_rwlock_opts {
  * Set ${rwlock} to the read/write lock called ${name}, counted per owner.  An
  * owner that writes may also read: that counts, without traffic.  Each owner
  * has a ticket of its own, in strict order: there is no .handoffs here.
- *   Ownership as hf_lock_open(); ${opts} as in hf_mutex_open().  ${rwlock}
- *             wants hf_rwlock_free().
+ *   Ownership as hf_lock_open(); ${opts} as in hf_mutex_open().  ${rwlock} must
+ *             be freed with hf_rwlock_free().
  *   Fails     as hf_lock_open().
  */
 HF_API hf_status hf_rwlock_open(struct hf_client *client, const char *name,
@@ -224,8 +225,8 @@ HF_API void hf_rwlock_free(struct hf_rwlock *rwlock);
  * hf_rwlock_rdlock(rwlock), hf_rwlock_tryrdlock(rwlock),
  * hf_rwlock_timedrdlock(rwlock, wait_ms):
  * Become a reader, or count up if the caller reads or writes already.  A count
- * belongs to a ticket: when that was lost this answers HF_ELOST until the owner
- * has unlocked as often as it locked.
+ * belongs to a ticket: after that was lost this fails with HF_ELOST until the
+ * owner has unlocked as often as it locked.
  *   Time      for ever; one answer of the engine; ${wait_ms}.
  *   Fails     as hf_lock_acquire(), and HF_ELOST; HF_ECANCELLED after
  *             hf_rwlock_cancel().
@@ -257,14 +258,15 @@ HF_API hf_status hf_rwlock_timedwrlock(struct hf_rwlock *rwlock,
 
 /**
  * hf_rwlock_rdunlock(rwlock), hf_rwlock_wrunlock(rwlock):
- * Take back one read, or one write.  With the last of both the lock is
+ * Count one read, or one write, down.  With the last of both the lock is
  * released; with the last write, while reads remain, the grant is downgraded:
- * the caller goes on reading, with the same token, and nobody wrote in between.
+ * the caller goes on reading, with the same token, and no other writer wrote in
+ * between.
  *   Time      one answer of the engine where it releases or downgrades.
  *   Fails     HF_EOWNER if the caller has none of that sort; HF_ELOST, having
- *             counted down, if the grant was lost; what hf_grant_downgrade()
- *             fails with, having counted down: others then wait on, until all
- *             is unlocked; HF_EREENTRANT HF_EFORKED.
+ *             counted down, if the grant was lost; a status that
+ *             hf_grant_downgrade() fails with, having counted down: others then
+ *             wait on, until all is unlocked; HF_EREENTRANT HF_EFORKED.
  */
 HF_API hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
 HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);

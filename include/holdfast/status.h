@@ -89,7 +89,7 @@ typedef enum hf_status {
 /* What kind of failure a status is: switch on this. */
 enum hf_class {
     HF_CLASS_OK = 0,
-    HF_CLASS_CONTENDED = 1,   /* somebody else has it */
+    HF_CLASS_CONTENDED = 1,   /* another owner has it */
     HF_CLASS_TIMEOUT = 2,     /* time ran out */
     HF_CLASS_CANCELLED = 3,   /* this program gave up */
     HF_CLASS_LOST = 4,        /* ownership ended while in use */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of a lock: who holds it and who waits, and how to act on them.
+ * The queue of a lock: its tickets, those that hold it and those that wait, and
+ * calls that act on them.
  */
 #ifndef HOLDFAST_TICKETS_H
 #define HOLDFAST_TICKETS_H
@@ -13,29 +14,33 @@ extern "C" {
 
 /* A ticket in a queue.  The text is the snapshot's. */
 struct hf_ticket_view {
-    const char *id; /* what hf_lock_evict() and hf_lock_revoke() call
-                       it; the same for as long as it is in the queue.  "":
-                       an owner without a ticket, see hf_mutex_tickets() */
+    /* What hf_lock_evict() and hf_lock_revoke() call it; the same for as long
+     * as it is in the queue. "": an owner without a ticket, see
+     * hf_mutex_tickets(). */
+    const char *id;
     enum hf_kind kind;
-    uint32_t permits; /* of a semaphore, 0 while it waits: its ticket does not
-                         say; else 1 */
+    /* Of a semaphore, 0 while it waits, because its ticket does not say; else
+     * 1. */
+    uint32_t permits;
     bool holds;     /* the rule admits it: it holds the lock, or is about to */
     bool own;       /* this client's */
     uint64_t token; /* its fencing token; 0 if unknown */
-    /* How long ago its owner began to wait, where that can be told: on one
-     * machine since it was booted.  HF_FOREVER if not. */
+    /* How long ago its owner began to wait, if that can be told: on one machine
+     * since it was booted.  HF_FOREVER if not. */
     uint64_t age_ms;
     /* When it was made, in milliseconds since 1970, by the wall clock of its
-     * owner or of the engine; 0 if nobody said.  For people: clocks differ. */
+     * owner or of the engine; 0 if that is not known.  For people: clocks
+     * differ. */
     uint64_t created_utc_ms;
     const char *layout; /* how it is written: "holdfast" on files, "curator",
                            "kazoo" and so on in ZooKeeper */
-    /* What its owner says of itself, "" if nothing.  Ours says host=, pid= and
-     * so on, see docs/ticket-text.md, which hf_owner_text_get() reads; others
-     * say whatever they like.  Curator's Revoker, and
-     * hf_lock_revoke() in ZooKeeper, overwrite it with "__REVOKE__", until an
-     * owner of ours has heard it and written its text again with asked=.
-     * Valid UTF-8, but anything in it: do not print it as it is. */
+    /* What its owner says of itself, "" if nothing.  Tickets of this library
+     * say host=, pid= and so on, see docs/ticket-text.md, which
+     * hf_owner_text_get() reads; those of others say whatever they like.
+     * Curator's Revoker, and hf_lock_revoke() in ZooKeeper, overwrite it with
+     * "__REVOKE__", until an owner that uses this library has received that and
+     * written its text again with asked=.  Valid UTF-8, but anything in it: do
+     * not print it as it is. */
     const char *owner;
 };
 
@@ -61,11 +66,11 @@ struct hf_ticket_view {
  *              NAME:ID,NAME:ID,... with names percent-encoded, and not decoded
  *              here; ID: the first eight digits of the id of the ticket by
  *              which it is held; '+' at the end: not all had room
- *     asked    when the owner heard a request to release the ticket, as at=;
+ *     asked    when the owner received a request to release the ticket, as at=;
  *              only once it has
  *
  * A later version may write more; a word without a value is "".  Texts of other
- * libraries have none of them.  Anybody who may make a ticket may write
+ * libraries have none of them.  Anyone who may make a ticket may write
  * anything, so that the value may have control characters and may be no UTF-8:
  * do not print it as it is.
  *   Thread    any.
@@ -78,8 +83,8 @@ HF_API hf_status hf_owner_text_get(const char *owner, const char *key,
 
 /**
  * hf_tickets_count(tickets), hf_tickets_at(tickets, place):
- * How many there are; the one at ${place}, from 0, in queue order; NULL beyond
- * the last.
+ * How many tickets there are; the one at ${place}, from 0, in queue order; NULL
+ * beyond the last.
  *   Ownership ${tickets}'.
  */
 HF_API size_t hf_tickets_count(const struct hf_tickets *tickets) HF_NONNULL(1);
@@ -88,7 +93,7 @@ hf_tickets_at(const struct hf_tickets *tickets, size_t place) HF_NONNULL(1);
 
 /**
  * hf_tickets_unknown(tickets, n):
- * The name of the ${n}th entry, from 0, that lies among the tickets and is no
+ * The name of the ${n}th entry, from 0, that is among the tickets and is no
  * ticket in any layout; it does not take part in the queue.  NULL beyond the
  * last.
  *   Ownership ${tickets}'.
@@ -111,16 +116,16 @@ enum hf_tickets_which {
 
 /**
  * hf_lock_tickets(lock, which, wait_ms, tickets):
- * Set ${tickets} to the queue of ${lock} as it stands, or to those tickets in
- * it that hold the lock, or to those that wait.  No ticket is taken for that,
+ * Set ${tickets} to the queue of ${lock} as it is now, or to those tickets in
+ * it that hold the lock, or to those that wait.  No ticket is made for that,
  * and the kind of ${lock} does not matter, except that it is a semaphore or is
  * none.  A semaphore has two queues: first come the tickets that have permits,
  * one each whatever their number, then those that wait.  The two are read one
  * after the other, so a ticket that gets its permits meanwhile may be in both.
- * One of Curator's that is next in line has its lease already, and counts
- * among the holders.
+ * One of Curator's that is next in line has its lease already, and counts among
+ * the holders.
  *   Time      at most ${wait_ms}.
- *   Ownership ${tickets} wants hf_tickets_free().
+ *   Ownership ${tickets} must be freed with hf_tickets_free().
  *   Fails     HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
  *             HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED;
  *             HF_EINVAL if ${which} is none of the above.  ${tickets} is then
@@ -146,13 +151,14 @@ HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
 
 /**
  * hf_lock_evict(lock, id, wait_ms):
- * Take the ticket called ${id} out of the queue of ${lock} by force, whosever
- * it is.  One of ours hears: a holder that its grant is lost, a waiter that it
- * is displaced (struct hf_wait), for it goes to the tail of the queue.  The
- * next one may enter before the evicted holder has heard, or while it goes on
- * because it cannot hear: only its token tells the two apart.
- *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED it may
- *             have been taken out, or may yet be.
+ * Remove the ticket called ${id} from the queue of ${lock} by force, whoever
+ * its owner is.  An owner that uses this library is notified: a holder that its
+ * grant is lost, a waiter that it is displaced (struct hf_wait), because it
+ * goes to the tail of the queue.  The next one may enter before the evicted
+ * holder is notified, or while that goes on because it cannot be reached: only
+ * its token tells the two apart.
+ *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED the ticket
+ *             may have been removed, or may yet be.
  *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as
  *             hf_lock_tickets().
  */
@@ -164,7 +170,7 @@ HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
  * Ask the owner of the ticket called ${id}, or of each that holds ${lock} if
  * that is NULL, to release it.  HF_OK says that the owners were asked; each
  * decides for itself (struct hf_on_revoke; in ZooKeeper also a Revocable of
- * Curator's).  Programs of kazoo and go-zookeeper do not listen.
+ * Curator's).  Programs of kazoo and go-zookeeper do not receive such requests.
  *   Time      at most ${wait_ms}, for all of them together.
  *   Fails     HF_EGONE if there is none to ask, or each holder is gone before
  *             it can be asked, 16 times in a row; else as hf_lock_evict().

@@ -15,11 +15,11 @@ extern "C" {
 /**
  * hf_client_open_uv(loop, url, opts, client, error):
  * As hf_client_open(), with every callback run by ${loop}.  No thread is
- * started.  Two handles of ours keep ${loop} alive until the client is closed
- * with hf_client_close_start() and its callback has run.
+ * started.  Two handles of the library keep ${loop} alive until the client is
+ * closed with hf_client_close_start() and its callback has run.
  *   Ownership ${loop} is borrowed until then.
- *   Thread    the one that runs ${loop}.  Other threads may use the client
- *             and its calls that wait; on this thread those are refused with
+ *   Thread    the one that runs ${loop}.  Other threads may use the client and
+ *             its calls that wait; on this thread those are refused with
  *             HF_EREENTRANT, hf_client_close() included.
  *   Fails     as hf_client_open(); HF_EINVAL if ${opts}->delivery is not 0.
  */

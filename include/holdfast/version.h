@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The version of the header a program was compiled with.  hf_version() tells
- * the version of the library it runs with.  Until 1.0 a minor version may
- * break the ABI and then changes the soname; from 1.0 on only a major one.
+ * The version of the header that a program was compiled with.  hf_version()
+ * returns the version of the library that it runs with.  Until 1.0 a minor
+ * version may break the ABI and then changes the soname; from 1.0 on only a
+ * major one.
  */
 #ifndef HOLDFAST_VERSION_H
 #define HOLDFAST_VERSION_H

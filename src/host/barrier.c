@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The single barrier: a name, and three operations on it. */
+/*
+ * The single barrier.  It is a name and three operations on it: set, clear, and
+ * wait until it is clear.  All of them are operations on a queue (queue_op.h),
+ * and none of them needs a ticket.
+ */
 #include "core/memory.h"
 #include "host/open_common.h"
 #include "host/queue_op.h"
 
+/* The handle of the user. */
 struct hf_barrier {
-    struct hf_lock *lock; /* for its name */
+    struct hf_lock *lock; /* for its name and its last error */
 };
 
+/* The lock inside is never acquired. */
 hf_status hf_barrier_open(struct hf_client *client, const char *name,
                           struct hf_barrier **barrier)
 {
@@ -40,6 +46,7 @@ void hf_barrier_error(const struct hf_barrier *barrier, struct hf_error *error)
     hf_lock_error(barrier->lock, error);
 }
 
+/* The arguments of the operation ${kind}. */
 static struct hf_queue_op_args args(enum hf_request_kind kind, uint64_t wait_ms)
 {
     return (struct hf_queue_op_args){

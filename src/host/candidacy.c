@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The course of candidacies: a campaign begins the first one, the effects of
+ * the core move it to leadership or to its end, and a loss begins the next one.
+ */
 #include "host/candidacy.h"
 
 #include <assert.h>
@@ -11,8 +15,11 @@
  * backoff. */
 #define LASTING_LEADERSHIP_MS 10000
 
-/* ------------------------------------------------------------ leadership -- */
+/* ----------------------------------------------------------- leadership -- */
 
+/* The candidacy was granted.  The token is set before .valid, and so before
+ * safe-until counts for this leadership, because readers without the lock check
+ * the token first. */
 static void start_leading(struct hf_election *e)
 {
     const struct hf_error elected = {.status = HF_OK};
@@ -29,6 +36,7 @@ static void start_leading(struct hf_election *e)
     hf_election_waits_end(e, &elected);
 }
 
+/* The opposite, in the opposite order: .valid is cleared first. */
 static void stop_leading(struct hf_election *e)
 {
     e->grant->acquisition.user.valid_copy = NULL;
@@ -37,8 +45,11 @@ static void stop_leading(struct hf_election *e)
     e->revoke_pending = false;
 }
 
-/* ------------------------------------------------------------- candidacy -- */
+/* ------------------------------------------------------------ candidacy -- */
 
+/* Begin a candidacy: a grant whose end the election receives, and not the user.
+ * Its ticket is not requested before ${not_before_ms}.  With ${error} set on
+ * failure. */
 static hf_status begin_candidacy(struct hf_election *e, uint64_t not_before_ms,
                                  struct hf_error *error)
 {
@@ -55,14 +66,17 @@ static hf_status begin_candidacy(struct hf_election *e, uint64_t not_before_ms,
     e->grant->election = e;
     e->grant->acquisition.user.waits_for_removal = true;
     e->grant->acquisition.not_before_ms = not_before_ms;
-    hf_election_reference(e);     /* the candidacy's, until DONE */
-    hf_grant_reference(e->grant); /* the core's, as long */
+    /* The candidacy's, until the core is done with it. */
+    hf_election_reference(e);
+    hf_grant_reference(e->grant); /* the core's, for as long */
     hf_grant_set_pending(e->grant, true);
     event.as.acquisition = &e->grant->acquisition;
     hf_client_step(e->client, &event);
     return HF_OK;
 }
 
+/* A leadership ends here at once, before its ticket is removed, so that no
+ * thread relies on it while another candidate may be elected. */
 void hf_candidacy_leave(struct hf_election *e)
 {
     if (e->state == HF_ELECTION_IDLE || e->state == HF_ELECTION_LEAVING)
@@ -73,6 +87,8 @@ void hf_candidacy_leave(struct hf_election *e)
     hf_grant_release_or_cancel(e->grant);
 }
 
+/* Only HF_EDENIED is reported: any other end means that nothing is left in the
+ * queue. */
 void hf_candidacy_left(struct hf_election *e, const struct hf_error *why)
 {
     e->state = HF_ELECTION_IDLE;
@@ -83,7 +99,8 @@ void hf_candidacy_left(struct hf_election *e, const struct hf_error *why)
     hf_election_answer_resign(e);
 }
 
-/* The candidacy ended, and nobody asked for that. */
+/* The candidacy ended with ${why}, although the user did not resign: there is
+ * no next one. */
 static void end_candidacy(struct hf_election *e, const struct hf_error *why)
 {
     e->state = HF_ELECTION_IDLE;
@@ -93,7 +110,9 @@ static void end_candidacy(struct hf_election *e, const struct hf_error *why)
     hf_election_waits_end(e, why);
 }
 
-/* Not faster than a retry, lest we fight with whoever takes our tickets out. */
+/* When the next candidacy may request its ticket.  After a short leadership
+ * that is no sooner than a retry, because otherwise two candidates that evict
+ * each other would do it without end. */
 static uint64_t campaign_again_at_ms(struct hf_election *e)
 {
     if (hf_now_ms() - e->elected_at_ms >= LASTING_LEADERSHIP_MS)
@@ -101,6 +120,8 @@ static uint64_t campaign_again_at_ms(struct hf_election *e)
     return hf_core_retry_at_ms(&e->client->core, &e->campaign_retry);
 }
 
+/* The leadership was lost: notify the user, release the old grant, and begin
+ * the next candidacy. */
 static void handle_loss(struct hf_election *e)
 {
     struct hf_grant *grant = e->grant;
@@ -123,8 +144,9 @@ static void handle_loss(struct hf_election *e)
         end_candidacy(e, &why);
 }
 
-/* ENDED or RELEASED: nothing of ${grant} is in the queue, or its status says
- * why.  It is no more the candidacy if it was lost before. */
+/* The acquisition or the release of ${grant} has ended: nothing of it is in the
+ * queue, or its status says why something is.  If it was lost before, ${grant}
+ * is not the candidacy any more. */
 static void candidacy_over(struct hf_election *e, struct hf_grant *grant)
 {
     struct hf_error why = {.status = HF_OK};
@@ -142,13 +164,16 @@ static void candidacy_over(struct hf_election *e, struct hf_grant *grant)
     hf_grant_dereference(grant);
 }
 
-void hf_candidacy_effect(struct hf_election *e, struct hf_grant *grant,
-                         enum hf_effect_kind kind)
+/* HF_EFFECT_GRANTED may come after a resignation has begun; the grant is then
+ * released. */
+void hf_candidacy_handle_effect(struct hf_election *e, struct hf_grant *grant,
+                                enum hf_effect_kind kind)
 {
     switch (kind) {
     case HF_EFFECT_GRANTED:
         if (e->state == HF_ELECTION_LEAVING)
-            hf_grant_release_or_cancel(grant); /* it won the race */
+            /* It was granted before it could be cancelled. */
+            hf_grant_release_or_cancel(grant);
         else
             start_leading(e);
         break;
@@ -176,6 +201,7 @@ void hf_candidacy_effect(struct hf_election *e, struct hf_grant *grant,
 
 /* ------------------------------------------------------------- campaign -- */
 
+/* Begin the first candidacy, unless there is one. */
 static hf_status begin_campaign(struct hf_election *e, struct hf_error *error)
 {
     hf_status status;
@@ -195,6 +221,7 @@ static hf_status begin_campaign(struct hf_election *e, struct hf_error *error)
     return begin_candidacy(e, 0, error);
 }
 
+/* A second call while the election campaigns or leads does nothing. */
 hf_status hf_election_campaign_start(struct hf_election *e)
 {
     struct hf_client *client = e->client;

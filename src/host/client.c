@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client: stepping its core, remembering failures, and the calls that only
+ * read it.
+ */
 #include "host/client.h"
 
 #include <stdio.h>
 
 #include "core/error.h"
 
-/* An engine may answer from inside its request: that steps the core again and
- * leaves the new effects to the pump that is already running. */
+/* Carry out the effects of the core until there are none left.  An engine may
+ * answer from inside its request, which steps the core again; the new effects
+ * are then left to the call that is already in this loop, so that effects are
+ * carried out in their order. */
 static void carry_out_effects(struct hf_client *client)
 {
     struct hf_effect *effect;
@@ -19,6 +25,8 @@ static void carry_out_effects(struct hf_client *client)
     client->pumping = false;
 }
 
+/* Each step counts as an event of the monitor, so that the loop is run once
+ * more and sends what the step asked for. */
 void hf_client_step(struct hf_client *client, struct hf_event *event)
 {
     event->now_ms = hf_now_ms();
@@ -60,6 +68,8 @@ void hf_client_describe(const struct hf_client *client, char *buffer,
         (void)snprintf(buffer, bytes, "%s", client->description);
 }
 
+/* It reads under the lock but does nothing that is due, because it must not
+ * change what it reports. */
 void hf_client_error(const struct hf_client *client, struct hf_error *error)
 {
     struct hf_client *locked = (struct hf_client *)client;
@@ -78,6 +88,7 @@ int hf_client_fd(const struct hf_client *client)
                : client->monitor.callback_queue.fd;
 }
 
+/* Run the callbacks that are queued now, in this thread. */
 hf_status hf_client_dispatch(struct hf_client *client)
 {
     static const char call[] = "hf_client_dispatch";
@@ -99,7 +110,8 @@ hf_status hf_client_dispatch(struct hf_client *client)
         hf_monitor_leave(&client->monitor);
         return status;
     }
-    hf_monitor_reference(&client->monitor); /* a callback may close it */
+    /* A callback may close the client. */
+    hf_monitor_reference(&client->monitor);
     hf_callback_queue_run(&client->monitor.callback_queue);
     hf_monitor_leave(&client->monitor);
     hf_monitor_release(&client->monitor);

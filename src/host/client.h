@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client is a core, an engine, and what the user has of both, guarded by a
- * monitor: whoever holds the monitor's lock may touch all of it.  How that is
- * entered, left and waited in, see monitor/monitor.h.
+ * A client: a core, an engine, and what the user has of both.  A monitor guards
+ * all of it, so a thread may touch any of it while it holds the monitor's lock.
+ * For how that lock is taken, released and waited with, see monitor/monitor.h.
+ *
+ * An engine brings events to the core by hf_client_step().  The effects that
+ * the core answers with are carried out in the same call (effects.h).
  */
 #ifndef HF_HOST_CLIENT_H
 #define HF_HOST_CLIENT_H
@@ -17,72 +20,88 @@
 struct hf_election_wait;
 struct hf_grant;
 
+/* Room for what an engine says it is connected to, with the NUL. */
 #define HF_DESCRIPTION_BYTES 512
 
 /* All fields under the monitor's lock, where nothing else is said. */
 struct hf_client {
     struct hf_monitor monitor;
     struct hf_core core;
-    const struct hf_engine_ops *ops; /* set once */
-    struct hf_engine *engine;        /* NULL before it is open, after its end */
-    struct hf_reconnect reconnect;   /* lent to the engine */
-    char description[HF_DESCRIPTION_BYTES]; /* of the engine; set once */
+    const struct hf_engine_ops *ops; /* of the engine; set once */
+    struct hf_engine *engine; /* NULL before it is open and after its end */
+    /* The user's policy; the engine has a pointer to it. */
+    struct hf_reconnect reconnect;
+    /* What the engine is connected to; set once. */
+    char description[HF_DESCRIPTION_BYTES];
 
-    /* Carries out an effect of the core: it knows the grants and operations
-     * that effects are about, and the client does not.  Set once, before the
-     * first step.  With the lock. */
+    /* Carries out one effect of the core: hf_effects_carry_out(), which knows
+     * the grants and operations that effects are about.  The client does not
+     * know them.  Set once, before the first step.  With the lock. */
     void (*carry_out)(struct hf_client *client, const struct hf_effect *effect);
-    bool pumping; /* effects are being carried out */
-    /* Grants and operations on which the core has work to do, and waits for an
-     * election. */
+    bool pumping; /* effects are being carried out, further up the stack */
+    /* How many grants and operations the core still has work to do on, and how
+     * many waits for an election were started.  While it is not 0 a thread has
+     * to poll. */
     unsigned pending;
 
+    /* Of client_cohort.c, by name and number of handoffs. */
     struct hf_tree cohorts;
-    struct hf_owner_grants owner_grants;
-    struct hf_grant_check *checks; /* callers that wait for a proof */
-    struct hf_grant *loss_fds;     /* grants that have a loss descriptor */
+    struct hf_owner_grants owner_grants; /* what each owner holds */
+    /* Callers that wait for a proof, the newest first. */
+    struct hf_grant_check *checks;
+    struct hf_grant *loss_fds; /* grants that have a loss descriptor */
+    /* Of all elections, the newest first. */
     struct hf_election_wait *election_waits;
-    struct hf_heap election_deadlines; /* theirs; each step reads the first */
+    /* The deadlines of these, in milliseconds of hf_now_ms(). */
+    struct hf_heap election_deadlines;
 
-    struct hf_listener first_listener; /* that of the options */
-    struct hf_listener *listeners;     /* all, in the order of their adding */
-    enum hf_state state;               /* the last one, for them */
-    _Atomic unsigned published; /* enum hf_state, for hf_client_state() */
-    struct hf_done close_done;  /* of hf_client_close_start() */
+    struct hf_listener first_listener; /* the one of the client's options */
+    /* All of them, in the order in which they were added. */
+    struct hf_listener *listeners;
+    enum hf_state state; /* the last state that the core reported */
+    /* The same, for hf_client_state() in any thread. */
+    _Atomic unsigned published;
+    struct hf_done close_done; /* of hf_client_close_start() */
 
-    struct hf_shared_texts error_texts; /* of locks and grants */
-    struct hf_error error;              /* the last one of the client itself */
+    /* Texts of the last errors of locks and grants. */
+    struct hf_shared_texts error_texts;
+    struct hf_error error; /* the last error of the client itself */
 };
 
-/* Hand the core an event of ours (its time is filled in) and carry out what
- * follows.  With the lock. */
+/* Give the core ${event}, whose time is filled in here, and carry out the
+ * effects that follow.  With the lock.  May be called from inside an effect:
+ * the effects then follow when that one is carried out. */
 void hf_client_step(struct hf_client *client, struct hf_event *event);
 
-/* Call .fn of ${done} with ${result}, then .drop.  In a callback, with the
- * lock, which is given up meanwhile. */
+/* Call .fn of ${done} with ${result}, and then its .drop.  Only from the .run
+ * of a callback, with the lock, which is released meanwhile. */
 void hf_client_call_done(struct hf_client *client, const struct hf_done *done,
                          const struct hf_result *result);
 
-/* Remember ${error} under "call: " and return its status.  With the lock. */
+/* Remember ${error} as "${call}: ..." for hf_client_error(), and return its
+ * status.  With the lock. */
 hf_status hf_client_fail(struct hf_client *client, const char *call,
                          struct hf_error *error);
 
-/* The URL of a client that is given none: HOLDFAST_URL, or "file:".  The
- * environment is not asked in a set-id program, because it is the caller's. */
+/* The URL of a client that is opened without one: HOLDFAST_URL, or "file:".  A
+ * set-user-id program ignores the environment, because its caller wrote
+ * that. */
 const char *hf_client_default_url(void);
 
-/* Open with callbacks on ${loop} or, if that is NULL, where ${opts} say; with
- * ${list_only} as hf_client_open_list_only(). */
+/* Open a client whose callbacks run on ${loop} or, if that is NULL, where
+ * ${opts} say.  All public calls that open a client end here.  ${list_only} is
+ * as in hf_client_open_list_only().  On failure the callbacks of ${opts} are
+ * dropped.  Without the lock. */
 hf_status hf_client_open_common(const char *url,
                                 const struct hf_client_opts *opts,
                                 struct uv_loop_s *loop, bool list_only,
                                 struct hf_client **client,
                                 struct hf_error *error);
 
-/* As hf_client_open(), for a client that asks for nothing but tickets
- * (hf_lock_tickets() and its kin): the engine makes no directory and no schema.
- * Where there is none the name may be mistyped, and an empty queue would hide
- * that: HF_EDIR from here, or HF_EURL from the first list. */
+/* As hf_client_open(), for a client that only lists tickets (hf_lock_tickets()
+ * and the like): the engine makes no directory and no schema.  Where there is
+ * none, the name may be mistyped, and an empty queue would hide that.  So this
+ * call fails with HF_EDIR, or the first list with HF_EURL. */
 hf_status hf_client_open_list_only(const char *url,
                                    const struct hf_client_opts *opts,
                                    struct hf_client **client,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a client.  The order of its steps is in monitor/close.c.
+ */
 #include "host/client_close.h"
 
 #include "host/client.h"
@@ -11,6 +14,7 @@ void hf_client_close_begin(void *owner)
     hf_client_step(owner, &event);
 }
 
+/* .close_done is taken out of the client first, so that it is called once. */
 void hf_client_close_ended(void *owner)
 {
     struct hf_client *client = owner;
@@ -27,6 +31,8 @@ void hf_client_close_ended(void *owner)
     hf_monitor_lock(&client->monitor);
 }
 
+/* Where it may not block, the failure is remembered and the client stays
+ * open. */
 hf_status hf_client_close(struct hf_client *client)
 {
     struct hf_error error;
@@ -43,7 +49,8 @@ hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
     hf_status status = hf_monitor_enter(&client->monitor);
     struct hf_error error;
 
-    /* Its own thread runs the last callback and cannot wait for itself. */
+    /* A poller has to run the last callback, because no caller waits for the
+     * end. */
     if (status == HF_OK && (status = hf_monitor_ensure_poller(
                                 &client->monitor, &error)) != HF_OK) {
         hf_client_fail(client, "hf_client_close_start", &error);
@@ -61,7 +68,7 @@ hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
 
 void hf_client_abandon(struct hf_client *client)
 {
-    /* That of the options is its caller's still. */
+    /* The callbacks in the options still belong to the caller. */
     hf_callback_queue_remove(&client->monitor.callback_queue,
                              &client->first_listener.callback);
     client->listeners = NULL;

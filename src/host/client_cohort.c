@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of a client's cohorts, by name and number of handoffs.  The number
+ * is part of the key because a cohort has one bound for all of its waiters.
+ */
 #include "host/client_cohort.h"
 
 #include <assert.h>
@@ -7,11 +11,13 @@
 #include "core/memory.h"
 #include "host/client.h"
 
+/* What a cohort is found by. */
 struct key {
     const char *name;
     uint32_t handoffs;
 };
 
+/* The order of the tree; ${a} is a struct key. */
 static int compare_key(const void *a, const struct hf_tree_node *node)
 {
     const struct key *key = a;
@@ -23,6 +29,7 @@ static int compare_key(const void *a, const struct hf_tree_node *node)
     return strcmp(key->name, client_cohort->name);
 }
 
+/* Add a cohort for ${key} to the tree, with no reference yet. */
 static struct hf_client_cohort *new_client_cohort(struct hf_client *client,
                                                   const struct key *key)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions that the monitor calls: when the client is due, whether it
+ * needs a poller, and its end.
+ */
 #include "host/client_monitor.h"
 
 #include "core/memory.h"
@@ -8,6 +12,7 @@
 #include "host/election_wait.h"
 #include "host/grant.h"
 
+/* The core and the waits for an election have deadlines of their own. */
 static uint64_t due_at_ms(const void *owner)
 {
     const struct hf_client *client = owner;
@@ -16,6 +21,7 @@ static uint64_t due_at_ms(const void *owner)
                      hf_election_waits_wake_at_ms(client));
 }
 
+/* Give the core the time, and end the waits whose deadline has passed. */
 static void run_due(void *owner)
 {
     struct hf_client *client = owner;
@@ -25,8 +31,8 @@ static void run_due(void *owner)
     hf_election_waits_expire(client);
 }
 
-/* A session that is not connected, or that a proof keeps alive, is never at
- * rest. */
+/* A session needs a poller while it is being connected, and while proofs keep
+ * it alive.  Otherwise only operations under way do. */
 static bool needs_poller(const void *owner)
 {
     const struct hf_client *client = owner;
@@ -37,6 +43,7 @@ static bool needs_poller(const void *owner)
                                     session->timeout_ms != HF_FOREVER));
 }
 
+/* Free the engine: its handles are on the loop. */
 static void leave_loop(void *owner)
 {
     struct hf_client *client = owner;
@@ -51,7 +58,8 @@ static void destroy(void *owner)
     hf_free(owner);
 }
 
-/* Nobody holds in the child: its copies of the parent's handles say so. */
+/* In the child nothing is held: the copies of the parent's handles must say so,
+ * and their descriptors must not keep a ticket alive. */
 static void after_fork(void *owner)
 {
     struct hf_client *client = owner;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a client: the options are checked, the core is set up, and the engine
+ * of the URL is opened.  Also the functions that an engine calls (struct
+ * hf_engine_host).
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,18 +25,24 @@
 
 /* ------------------------------------------------- what the engine asks -- */
 
+/* The .event of the host: an event of the engine goes to the core, with the
+ * lock.  A list that a user wants is copied first, because the event owns
+ * it. */
 static void host_event(void *host, struct hf_event *event)
 {
     hf_queue_op_save_list(event);
     hf_client_step(host, event);
 }
 
+/* The .now_ms of the host: the clock of the whole library. */
 static uint64_t host_now_ms(void *host)
 {
     (void)host;
     return hf_now_ms();
 }
 
+/* The .loop of the host: our own loop, which is created here for engines that
+ * need one. */
 static struct uv_loop_s *host_loop(void *host)
 {
     struct hf_client *client = host;
@@ -39,6 +50,7 @@ static struct uv_loop_s *host_loop(void *host)
     return hf_loop_get(&client->monitor.loop);
 }
 
+/* The .tls of the host: from the module for TLS. */
 static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
                           struct hf_error *error)
 {
@@ -46,6 +58,7 @@ static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
     return hf_engines_tls(tls, error);
 }
 
+/* The .log of the host: a line for the user. */
 static void host_log(void *host, enum hf_log_level level, const char *format,
                      ...)
 {
@@ -61,7 +74,8 @@ static void host_log(void *host, enum hf_log_level level, const char *format,
 
 /* ----------------------------------------------------------------- open -- */
 
-/* Set ${opts} to what ${given} says. */
+/* Set ${opts} to what ${given} says, and check it.  ${borrowed}: the loop is
+ * the user's. */
 static hf_status check_opts(const struct hf_client_opts *given, bool borrowed,
                             struct hf_client_opts *opts, struct hf_error *error)
 {
@@ -89,17 +103,18 @@ static hf_status check_opts(const struct hf_client_opts *given, bool borrowed,
     return HF_OK;
 }
 
+/* Seed the generator of the core, which draws ticket ids and backoffs. */
 static hf_status seed_random(struct hf_random *random, struct hf_error *error)
 {
     if (getrandom(random->s, sizeof(random->s), 0) != sizeof(random->s))
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
                             hf_errno_text(errno));
-    random->s[0] |= 1; /* xoshiro must not start from nothing but zeros */
+    random->s[0] |= 1; /* xoshiro must not start with all zeros */
     return HF_OK;
 }
 
-/* How long an enqueue that the engine turned down is tried again. */
+/* How an enqueue is retried that the engine has refused. */
 static const struct hf_retry_policy enqueue_retry = {
     .base_ms = 20,
     .cap_ms = 2000,
@@ -107,6 +122,8 @@ static const struct hf_retry_policy enqueue_retry = {
     .elapsed_ms = 15000,
 };
 
+/* Set up everything but the engine.  On failure there is nothing to undo but
+ * the memory. */
 static hf_status init_client(struct hf_client *client,
                              const struct hf_engine_ops *ops,
                              const struct hf_client_opts *opts, uv_loop_t *loop,
@@ -133,7 +150,7 @@ static hf_status init_client(struct hf_client *client,
     hf_listeners_init(client, opts->on_state);
     client->reconnect = opts->reconnect;
     hf_core_init(&client->core, &config, hf_now_ms());
-    /* The last, because a fork may look at the client from here on. */
+    /* The last step, because a fork may use the client from here on. */
     if (!hf_monitor_init(&client->monitor, &hf_client_monitor_ops, client,
                          runner, opts->on_log))
         return hf_error_set(error, HF_ELIMIT,
@@ -143,13 +160,17 @@ static hf_status init_client(struct hf_client *client,
     return HF_OK;
 }
 
+/* The engine may be gone when hf_client_describe() is called, so copy what it
+ * says. */
 static void remember_description(struct hf_client *client)
 {
     (void)snprintf(client->description, sizeof(client->description), "%s",
                    client->ops->describe(client->engine));
 }
 
-/* With the lock: events, and perhaps a thread, begin here. */
+/* Open the engine, and start a thread if the session needs one at once.  With
+ * the lock.  Events may come from here on, so a failure is undone by
+ * hf_client_abandon(). */
 static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
                              uv_loop_t *loop, bool list_only,
                              struct hf_error *error)
@@ -168,7 +189,7 @@ static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
     hf_status status;
 
     if (loop != NULL &&
-        (status = hf_monitor_borrow(&client->monitor, loop)) != HF_OK)
+        (status = hf_monitor_borrow_loop(&client->monitor, loop)) != HF_OK)
         return hf_error_set(error, status,
                             "the loop takes no more handles; raise the limit "
                             "on open files");
@@ -184,6 +205,7 @@ static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
     return HF_OK;
 }
 
+/* Allocate a client for ${url} and open it. */
 static hf_status new_client(const struct hf_url *url,
                             const struct hf_client_opts *opts, uv_loop_t *loop,
                             bool list_only, struct hf_client **client,
@@ -203,7 +225,8 @@ static hf_status new_client(const struct hf_url *url,
     hf_monitor_lock(&made->monitor);
     if ((status = open_engine(made, url, loop, list_only, error)) != HF_OK)
         goto abandon_client;
-    hf_monitor_reference(&made->monitor); /* ours, while we leave */
+    /* A callback may close it while we leave. */
+    hf_monitor_reference(&made->monitor);
     hf_monitor_leave(&made->monitor);
     hf_monitor_release(&made->monitor);
     *client = made;
@@ -223,6 +246,8 @@ const char *hf_client_default_url(void)
     return url != NULL && url[0] != '\0' ? url : "file:";
 }
 
+/* The callbacks in ${given} are dropped on every failure, also when the URL
+ * cannot be read, so that their owner need not know how far the call came. */
 hf_status hf_client_open_common(const char *text,
                                 const struct hf_client_opts *given,
                                 uv_loop_t *loop, bool list_only,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a double barrier, and entering it: an acquisition, whose grant it
- * keeps for its user. */
+/*
+ * Opening and freeing a double barrier, and entering it.  To enter is to
+ * acquire: the grant comes when enough parties are there, and the barrier keeps
+ * it for the user.
+ */
 #include "host/double_barrier.h"
 
 #include <inttypes.h>
@@ -13,8 +16,10 @@
 _Static_assert(HF_PARTIES_MAX == HF_PARTICIPANTS_MAX,
                "what the core can count");
 
-/* ------------------------------------------------------------ life cycle -- */
+/* ----------------------------------------------------------- life cycle -- */
 
+/* A double barrier is a lock whose tickets are participants and whose limit is
+ * the number of parties. */
 hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
                                  uint32_t parties,
                                  struct hf_double_barrier **barrier)
@@ -47,7 +52,7 @@ hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
     return HF_OK;
 }
 
-/* Without the client's lock. */
+/* Free ${barrier} if its last reference is gone.  Without the client's lock. */
 static void free_if_last(struct hf_double_barrier *barrier, bool last)
 {
     if (!last)
@@ -56,7 +61,9 @@ static void free_if_last(struct hf_double_barrier *barrier, bool last)
     hf_free(barrier);
 }
 
-/* Take the membership that nobody wants any more out of ${barrier}. */
+/* If the user has freed ${barrier}, a party that is inside is to leave without
+ * waiting for others: take its grant out, to be released without the lock.
+ * NULL: there is none. */
 static struct hf_grant *take_unwanted(struct hf_double_barrier *barrier)
 {
     struct hf_grant *grant = barrier->grant;
@@ -68,6 +75,7 @@ static struct hf_grant *take_unwanted(struct hf_double_barrier *barrier)
     return grant;
 }
 
+/* Begin the release of ${grant}, which may be NULL, and do not wait for it. */
 static void release_grant(struct hf_grant *grant)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
@@ -76,6 +84,8 @@ static void release_grant(struct hf_grant *grant)
         (void)!hf_grant_release_start(grant, no_done);
 }
 
+/* The grant and the memory are released without the lock, because both may call
+ * back or free the client. */
 void hf_double_barrier_free(struct hf_double_barrier *barrier)
 {
     struct hf_grant *unwanted;
@@ -101,8 +111,10 @@ void hf_double_barrier_error(const struct hf_double_barrier *barrier,
     hf_lock_error(barrier->lock, error);
 }
 
-/* ------------------------------------------------------------ operations -- */
+/* ----------------------------------------------------------- operations -- */
 
+/* The operation ${call} is not possible in the state that the barrier is in:
+ * HF_ESTATE, and what to do. */
 static hf_status fail_state(struct hf_double_barrier *barrier, const char *call)
 {
     static const char *const texts[] = {
@@ -149,6 +161,8 @@ hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
     return status;
 }
 
+/* As hf_double_barrier_free(): an operation may be the last that keeps a freed
+ * barrier alive. */
 void hf_double_barrier_end(struct hf_double_barrier *barrier,
                            struct hf_grant *grant)
 {
@@ -185,8 +199,10 @@ hf_double_barrier_participants_start(struct hf_double_barrier *barrier,
                                   HF_TICKETS_ALL, wait_ms, done);
 }
 
-/* -------------------------------------------------------------- entering -- */
+/* ------------------------------------------------------------- entering -- */
 
+/* The grant of a successful acquire is kept in the barrier and not given to the
+ * user. */
 hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
                                   uint64_t wait_ms)
 {
@@ -204,61 +220,67 @@ hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
     return status;
 }
 
-/* An enter that was started, until its callback has run. */
+/* An enter that was started, until its .drop was called. */
 struct enter_call {
     struct hf_double_barrier *barrier;
     struct hf_done done;
-    bool ended;
+    bool ended; /* the user's callback was called */
 };
 
+/* The acquire has ended: change the state first, so that the user may leave in
+ * the callback. */
 static void enter_ended(void *arg, const struct hf_result *result)
 {
-    struct enter_call *enter_call = arg;
+    struct enter_call *enter = arg;
     struct hf_result outcome = {.status = result->status, .text = result->text};
 
-    hf_double_barrier_end(enter_call->barrier, result->grant);
-    enter_call->ended = true;
-    if (enter_call->done.fn != NULL)
-        enter_call->done.fn(enter_call->done.arg, &outcome);
+    hf_double_barrier_end(enter->barrier, result->grant);
+    enter->ended = true;
+    if (enter->done.fn != NULL)
+        enter->done.fn(enter->done.arg, &outcome);
 }
 
+/* The .drop of the acquire.  It is called without enter_ended() if the acquire
+ * could not be begun. */
 static void drop_enter(void *arg)
 {
-    struct enter_call *enter_call = arg;
+    struct enter_call *enter = arg;
 
-    if (!enter_call->ended) /* nor begun */
-        hf_double_barrier_end(enter_call->barrier, NULL);
-    if (enter_call->done.drop != NULL)
-        enter_call->done.drop(enter_call->done.arg);
-    hf_free(enter_call);
+    if (!enter->ended) /* it could not be begun */
+        hf_double_barrier_end(enter->barrier, NULL);
+    if (enter->done.drop != NULL)
+        enter->done.drop(enter->done.arg);
+    hf_free(enter);
 }
 
+/* The acquire calls enter_ended() and then drop_enter(), which wrap the user's
+ * callback. */
 hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done,
                                         struct hf_op **op)
 {
     static const char call[] = "hf_double_barrier_enter_start";
-    struct enter_call *enter_call = hf_alloc(sizeof(*enter_call));
+    struct enter_call *enter = hf_alloc(sizeof(*enter));
     struct hf_error error;
     hf_status status;
 
     if (op != NULL)
         *op = NULL;
-    if (enter_call == NULL) {
+    if (enter == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
         status = hf_double_barrier_fail(barrier, call, &error);
         goto drop;
     }
-    *enter_call = (struct enter_call){barrier, done, false};
+    *enter = (struct enter_call){barrier, done, false};
     status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
                                      HF_DOUBLE_BARRIER_ENTERING);
     if (status != HF_OK)
-        goto free_entry;
+        goto free_enter;
     return hf_acquire_start_for(
         barrier->lock, call, wait_ms,
-        (struct hf_done){enter_ended, enter_call, drop_enter}, op);
-free_entry:
-    hf_free(enter_call);
+        (struct hf_done){enter_ended, enter, drop_enter}, op);
+free_enter:
+    hf_free(enter);
 drop:
     if (done.drop != NULL)
         done.drop(done.arg);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One party to a double barrier: outside, inside, or between the two. */
+/*
+ * One party to a double barrier: it is outside, inside, or on its way between
+ * the two.  Entering is an acquisition; while the party is inside it has the
+ * grant.  Leaving is in double_barrier_leave.c.
+ */
 #ifndef HF_HOST_DOUBLE_BARRIER_H
 #define HF_HOST_DOUBLE_BARRIER_H
 
@@ -12,29 +16,34 @@ enum hf_double_barrier_state {
     HF_DOUBLE_BARRIER_LEAVING,
 };
 
-/* Under the client's lock. */
+/* All fields under the client's lock. */
 struct hf_double_barrier {
-    struct hf_lock *lock; /* its name, of members; .limit are the parties */
+    /* Its name.  Its tickets are participants, and .limit is the number of
+     * parties. */
+    struct hf_lock *lock;
     enum hf_double_barrier_state state;
-    struct hf_grant *grant; /* INSIDE, LEAVING: the membership */
-    unsigned references;    /* the user's, and each operation's under way */
-    bool freed;
+    /* INSIDE and LEAVING: the grant of our ticket; else NULL. */
+    struct hf_grant *grant;
+    /* One of the user's handle, one of each operation under way. */
+    unsigned references;
+    bool freed; /* by the user */
 };
 
-/* Go from ${from} to ${to} for an operation called ${call}, and keep it alive.
- *   Fails     HF_ESTATE if it is not there; HF_EFORKED. */
+/* Begin an operation that ${call} names: go from the state ${from} to ${to},
+ * and keep the barrier alive until hf_double_barrier_end().  Without the lock.
+ *   Fails     HF_ESTATE if it is not in ${from}; HF_EFORKED. */
 hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
                                   const char *call,
                                   enum hf_double_barrier_state from,
                                   enum hf_double_barrier_state to);
 
-/* Remember that ${call} failed as ${error} says, whose status is returned:
- * HF_EFORKED instead in a child. */
+/* Remember that ${call} failed with ${error}, and return its status; HF_EFORKED
+ * in a child.  Without the lock. */
 hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
                                  const char *call, struct hf_error *error);
 
-/* The operation has ended, and it now is INSIDE with ${grant} or, that being
- * NULL, OUTSIDE. */
+/* The operation has ended: the party is INSIDE with ${grant} or, if that is
+ * NULL, OUTSIDE.  Without the lock. */
 void hf_double_barrier_end(struct hf_double_barrier *barrier,
                            struct hf_grant *grant);
 

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaving a double barrier, in up to three steps: wait until we are alone, or
- * until we see that our ticket has to go first; remove the ticket; and, if it
- * went first, wait for the others without it.
+ * Leaving a double barrier, in up to three steps:
+ *
+ * - Wait until we are the only one left of our round, or until the rule says
+ *   that our ticket has to be removed first.
+ * - Remove the ticket.
+ * - If it was removed first, wait for the others without it.
+ *
+ * The rule is in the core, and the recipe that of Curator's
+ * DistributedDoubleBarrier.  hf_double_barrier_leave() runs the steps in the
+ * calling thread.  hf_double_barrier_leave_start() runs each of them from the
+ * callback of the one before.
  */
 #include <stddef.h>
 
@@ -12,15 +20,16 @@
 #include "host/double_barrier.h"
 #include "host/queue_op.h"
 
-/* How long tidying up may take, which nobody waits for; then it is left undone.
- */
+/* How long clearing the ready flag may take.  No caller waits for it; after
+ * that time it is left as it is. */
 #define CLEAR_READY_MS 5000
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
 
-/* ----------------------------------------------------------------- steps -- */
+/* ---------------------------------------------------------------- steps -- */
 
-/* Of a membership, which is not released: its ticket and stamp stay. */
+/* The arguments of the first wait.  ${grant} is not released yet, so its ticket
+ * is still in the queue. */
 static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
                                           uint64_t wait_ms,
                                           uint64_t deadline_at_ms)
@@ -40,7 +49,7 @@ static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
     return args;
 }
 
-/* The same without a ticket. */
+/* The arguments of the second wait, after our ticket was removed. */
 static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
                                          uint64_t deadline_at_ms)
 {
@@ -52,8 +61,8 @@ static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
     return args;
 }
 
-/* The last one sees to it that the next round finds nothing of this one.  Not
- * to succeed in that does no harm: a stamp of before lets nobody in. */
+/* Clear the ready flag, so that the next round does not find it.  A failure
+ * does no harm, because a flag of an earlier generation lets no party in. */
 static void clear_ready_flag(struct hf_lock *lock, const char *call)
 {
     const struct hf_queue_op_args args = {.kind = HF_REQUEST_CLEAR_FLAG,
@@ -63,8 +72,9 @@ static void clear_ready_flag(struct hf_lock *lock, const char *call)
     (void)!hf_queue_op_start(lock, call, args, NULL, no_done, NULL);
 }
 
-/* A ticket could not be taken out, for the reason ${why}: a close takes it
- * along as a loss does, and is the reason to report. */
+/* Our ticket could not be removed, for the reason ${why}.  If the client is
+ * being closed, that is the reason to report, because the close removes the
+ * ticket with the session. */
 static void prefer_close(struct hf_client *client, struct hf_error *why)
 {
     if (hf_monitor_enter(&client->monitor) != HF_OK) {
@@ -78,6 +88,7 @@ static void prefer_close(struct hf_client *client, struct hf_error *why)
 
 /* ------------------------------------------------------------- blocking -- */
 
+/* Run the steps, and wait for each of them. */
 static hf_status leave_blocking(struct hf_double_barrier *barrier,
                                 const char *call, uint64_t wait_ms)
 {
@@ -100,6 +111,8 @@ static hf_status leave_blocking(struct hf_double_barrier *barrier,
     return status;
 }
 
+/* Whether it may block is checked before the state changes, because a refused
+ * call must leave the party inside. */
 hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
                                   uint64_t wait_ms)
 {
@@ -117,24 +130,26 @@ hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
     return status;
 }
 
-/* --------------------------------------------------------------- started -- */
+/* -------------------------------------------------------------- started -- */
 
-/* A leave that was started; under the client's lock. */
+/* A leave that was started.  Under the client's lock. */
 struct leave {
     struct hf_double_barrier *barrier; /* until the end */
-    struct hf_op op;
-    struct hf_op *step; /* the wait that is under way, or NULL */
+    struct hf_op op;                   /* the user's operation handle */
+    struct hf_op *step;                /* the wait that is under way, or NULL */
     struct hf_done done;
-    struct hf_queue_op_args args; /* the first wait */
-    uint64_t deadline_at_ms;      /* HF_FOREVER: none */
+    struct hf_queue_op_args args; /* of the first wait */
+    uint64_t deadline_at_ms;      /* by hf_now_ms(); HF_FOREVER: none */
     bool cancelled;
-    bool waits_after_removal; /* the others are waited for without a ticket */
+    bool waits_after_removal; /* our ticket is removed first */
     struct hf_error outcome;
-    unsigned references; /* its own until the end, and the user's handle */
+    /* Its own until the end, and that of the user's handle. */
+    unsigned references;
 };
 
 static const char start_call[] = "hf_double_barrier_leave_start";
 
+/* Drop a reference.  With the client's lock. */
 static void dereference_leave(struct leave *leave)
 {
     struct hf_client *client = leave->op.client;
@@ -145,11 +160,14 @@ static void dereference_leave(struct leave *leave)
     hf_monitor_dereference(&client->monitor);
 }
 
+/* The leave whose handle is ${op}. */
 static struct leave *of_op(struct hf_op *op)
 {
     return (struct leave *)((char *)op - offsetof(struct leave, op));
 }
 
+/* End the wait that is under way.  If none is, .cancelled prevents the next
+ * one. */
 static void cancel_op(struct hf_op *op)
 {
     struct leave *leave = of_op(op);
@@ -169,19 +187,23 @@ static const struct hf_op_ops op_ops = {
     .dereference = dereference_op,
 };
 
+/* Drop the reference that ${leave} has of itself.  Without the client's
+ * lock. */
 static void drop_own_reference(struct leave *leave)
 {
     struct hf_client *client = leave->op.client;
 
     if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
-    /* Ours, until the lock is given up. */
+    /* Keep the client until the lock is released. */
     hf_monitor_reference(&client->monitor);
     dereference_leave(leave);
     hf_monitor_leave(&client->monitor);
     hf_monitor_release(&client->monitor);
 }
 
+/* The last step has ended: change the state first, so that the user may enter
+ * again in the callback. */
 static void finish_leave(struct leave *leave)
 {
     struct hf_error outcome = leave->outcome;
@@ -200,6 +222,7 @@ static void finish_leave(struct leave *leave)
     drop_own_reference(leave);
 }
 
+/* A wait has ended with ${result}: remember that, and free its handle. */
 static void finish_step(struct leave *leave, const struct hf_result *result)
 {
     struct hf_op *step;
@@ -215,13 +238,15 @@ static void finish_step(struct leave *leave, const struct hf_result *result)
     hf_op_free(step);
 }
 
+/* The wait for the others has ended. */
 static void others_left(void *arg, const struct hf_result *result)
 {
     finish_step(arg, result);
     finish_leave(arg);
 }
 
-/* With the lock throughout: a cancel either is seen here or finds a step. */
+/* Begin the wait without our ticket.  The lock is held all the time, so that a
+ * cancel is either seen here or finds a step to cancel. */
 static hf_status wait_for_others(struct leave *leave)
 {
     struct hf_queue_op_args args =
@@ -244,6 +269,7 @@ static hf_status wait_for_others(struct leave *leave)
     return status;
 }
 
+/* The release has ended: go on to the wait for the others, if there is one. */
 static void ticket_removed(void *arg, const struct hf_result *result)
 {
     struct leave *leave = arg;
@@ -257,6 +283,7 @@ static void ticket_removed(void *arg, const struct hf_result *result)
     finish_leave(leave);
 }
 
+/* The first wait has ended: remove our ticket, whatever it ended with. */
 static void first_wait_ended(void *arg, const struct hf_result *result)
 {
     struct leave *leave = arg;
@@ -272,6 +299,7 @@ static void first_wait_ended(void *arg, const struct hf_result *result)
     finish_leave(leave);
 }
 
+/* A leave with one reference, its own; NULL if out of memory. */
 static struct leave *new_leave(struct hf_double_barrier *barrier,
                                uint64_t wait_ms, struct hf_done done)
 {
@@ -289,14 +317,15 @@ static struct leave *new_leave(struct hf_double_barrier *barrier,
     return leave;
 }
 
-/* It could not be begun: outside all the same, and nobody is notified. */
+/* The leave could not be begun: release the grant without reporting it, and be
+ * outside. */
 static void abandon_barrier(struct hf_double_barrier *barrier)
 {
     (void)!hf_grant_release_start(barrier->grant, no_done);
     hf_double_barrier_end(barrier, NULL);
 }
 
-/* Hand out the handle, which keeps it. */
+/* Set ${op}, and begin the first wait. */
 static hf_status begin_leave(struct leave *leave, struct hf_op **op)
 {
     const struct hf_done done = {first_wait_ended, leave, NULL};
@@ -321,6 +350,8 @@ static hf_status begin_leave(struct leave *leave, struct hf_op **op)
     return status;
 }
 
+/* From the change of the state on the party will be outside in any case, also
+ * if the leave cannot be begun. */
 hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done,
                                         struct hf_op **op)

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who carries out which effect of the core.  The effects of one step come in an
+ * order that matters, for instance a loss before what follows from it; so they
+ * are carried out one by one, and nothing here reorders them.
+ */
 #include "host/effects.h"
 
 #include <stddef.h>
@@ -9,6 +14,8 @@
 #include "host/queue_op.h"
 #include "host/state_listener.h"
 
+/* The session has another state: publish it, log it, and notify the listeners.
+ * CLOSED is the end that the monitor waits for. */
 static void notify_state(struct hf_client *client, enum hf_state state)
 {
     client->state = state;
@@ -20,12 +27,15 @@ static void notify_state(struct hf_client *client, enum hf_state state)
         hf_monitor_closed(&client->monitor);
 }
 
+/* Every acquisition that an effect is about is part of a grant. */
 static struct hf_grant *grant_of(const struct hf_effect *effect)
 {
     return (struct hf_grant *)((char *)effect->acquisition -
                                offsetof(struct hf_grant, acquisition));
 }
 
+/* The payload of a ticket is written just before its request is sent, so that
+ * it says what is true then. */
 void hf_effects_carry_out(struct hf_client *client,
                           const struct hf_effect *effect)
 {
@@ -57,11 +67,11 @@ void hf_effects_carry_out(struct hf_client *client,
     case HF_EFFECT_DOWNGRADED:
     case HF_EFFECT_ACQUISITION_DONE:
     case HF_EFFECT_REVOKED:
-        hf_grant_effect(grant_of(effect), effect);
+        hf_grant_handle_effect(grant_of(effect), effect);
         break;
     case HF_EFFECT_OPERATION_ANSWERED:
     case HF_EFFECT_OPERATION_DONE:
-        hf_queue_op_effect(effect);
+        hf_queue_op_handle_effect(effect);
         break;
     }
 }

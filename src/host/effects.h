@@ -4,15 +4,15 @@
  * goes to the engine, a change of the session to the listeners, and everything
  * else to the grant or the operation that it is about.
  *
- * This is the top of the host: it knows all of them, and no file below calls
- * it.  A client has it as .carry_out, so a step taken anywhere below ends here.
+ * This is the top of the host.  It knows the files below, and none of them
+ * calls it: a client has it as .carry_out, so every step of the core ends here.
  */
 #ifndef HF_HOST_EFFECTS_H
 #define HF_HOST_EFFECTS_H
 
 #include "host/client.h"
 
-/* The .carry_out of every client.  With the lock. */
+/* Carry out ${effect}: the .carry_out of every client.  With the lock. */
 void hf_effects_carry_out(struct hf_client *client,
                           const struct hf_effect *effect);
 

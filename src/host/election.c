@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An election: its references, and what any thread may read of it without the
+ * lock.
+ */
 #include "host/election.h"
 
 #include <assert.h>
@@ -19,8 +23,9 @@ void hf_election_dereference(struct hf_election *e)
 
 /* -------------------------------------------------------------- looking -- */
 
-/* In a lazy session a leadership outlasts safe-until.  It is over when that is
- * 0, or when its token is; a token is there before a promise is. */
+/* In a lazy session a leadership outlasts safe-until, so it is over only when
+ * safe-until reads as 0, which it does as soon as the token or .valid is
+ * gone. */
 bool hf_election_is_leader(const struct hf_election *e)
 {
     uint64_t until_ms = hf_election_safe_until_ms(e);
@@ -30,15 +35,17 @@ bool hf_election_is_leader(const struct hf_election *e)
     return until_ms > hf_now_ms();
 }
 
-/* In a child of a fork nobody leads. */
+/* 0 in a child of a fork, where nothing is led. */
 uint64_t hf_election_token(const struct hf_election *e)
 {
     return hf_fork_is_child(&e->client->monitor.fork) ? 0
                                                       : atomic_load(&e->token);
 }
 
-/* Leaderships follow one another: a value that was loaded before this one began
- * may be of the session before, and later than what this one has. */
+/* Safe-until of this leadership, without the lock.  The token is read before
+ * and after, because leaderships follow one another: a value that was read
+ * before this one began may belong to the session before, and may be later than
+ * what this one has. */
 uint64_t hf_election_safe_until_ms(const struct hf_election *e)
 {
     const struct hf_safe_until *word = &e->client->core.session.published;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An election: a candidacy in the background that is always one grant, and the
- * next one as soon as that is lost.
+ * An election: a candidacy in the background.  Each candidacy is one grant, and
+ * the next one begins when that is lost.
  *
  *   IDLE         no candidacy
- *   CAMPAIGNING  .grant is wanted
+ *   CAMPAIGNING  .grant is requested and waits
  *   LEADING      .grant is held
- *   LEAVING      .grant is on its way out, resigned
+ *   LEAVING      .grant is being removed, because of a resignation
  *
- * The state changes as effects of the core are carried out (candidacy.c), so it
- * goes on where nobody runs callbacks; the user is notified apart from that
+ * The state changes while effects of the core are carried out (candidacy.c), so
+ * it goes on where no thread runs callbacks.  The user is notified separately
  * (election_events.c).
  *
  * An election is kept alive by the user's handle, by each of its candidacies
- * until the core has forgotten it, and by callbacks of it that are queued.
+ * until the core is done with it, and by its callbacks that are queued.
  */
 #ifndef HF_HOST_ELECTION_H
 #define HF_HOST_ELECTION_H
@@ -29,46 +29,56 @@ enum hf_election_state {
     HF_ELECTION_LEAVING
 };
 
+/* All fields under the client's lock, where nothing else is said. */
 struct hf_election {
     struct hf_client *client;
-    struct hf_lock *lock;
-    unsigned references; /* under the client's lock, as the rest */
+    struct hf_lock *lock; /* its name and kind; set once */
+    unsigned references;  /* see above */
+    /* Of the user; its texts are in .text_or_id. */
     struct hf_election_opts opts;
-    char text_or_id[HF_ELECTION_ID_BYTES + 1]; /* .opts.text or .opts.id */
+    /* A copy of the text or the id in the options. */
+    char text_or_id[HF_ELECTION_ID_BYTES + 1];
     enum hf_election_state state;
-    struct hf_grant *grant; /* NULL if IDLE */
+    struct hf_grant *grant; /* the candidacy; NULL if IDLE */
 
-    /* Of the grant if LEADING, else 0; and whether safe-until of the session is
-     * about that: no more as soon as it is lost, before the user is notified.
-     * For any thread. */
+    /* The token of the grant if LEADING, else 0.  Any thread may read it
+     * without the lock. */
     _Atomic uint64_t token;
+    /* Is safe-until of the session about this leadership?  False from the loss
+     * on, before the user is notified.  Any thread may read it; the core clears
+     * it. */
     _Atomic bool valid;
-    uint64_t elected_at_ms;
-    struct hf_retry_state campaign_retry; /* of leaderships that end soon */
+    uint64_t elected_at_ms; /* when the last leadership began, by hf_now_ms() */
+    /* The backoff of candidacies after short leaderships. */
+    struct hf_retry_state campaign_retry;
 
-    /* Events that the user is to be notified of, see election_events.h. */
-    struct hf_callback event_callback;
-    bool notifying;          /* a callback of the user runs */
-    uint64_t notified_token; /* on_elected had it, and on_deposed not yet */
-    bool revoke_pending;     /* to let go */
-    bool end_pending;
-    struct hf_error idle_reason; /* why it is idle; HF_OK: nobody asked it to
-                            campaign, or it resigned */
+    struct hf_callback event_callback; /* one for all events */
+    bool notifying;                    /* a callback of the user runs */
+    /* The user was notified of this leadership by on_elected, and not of its
+     * end yet; 0: neither. */
+    uint64_t notified_token;
+    bool revoke_pending; /* a release was asked for; to be reported */
+    bool end_pending;    /* the candidacy ended unasked; to be reported */
+    /* Why it is IDLE.  HF_OK: it was not asked to campaign, or it resigned. */
+    struct hf_error idle_reason;
 
-    /* A resignation, from the call to its answer. */
+    /* A resignation, from the call until it is answered. */
     bool resigning;
-    bool has_left_queue; /* it can be answered */
-    struct hf_error outcome;
-    struct hf_waiter *waiter;
-    struct hf_done done;
+    /* Nothing of it is in the queue, so it can be answered. */
+    bool has_left_queue;
+    struct hf_error outcome;  /* the answer */
+    struct hf_waiter *waiter; /* the call that waits for it, or NULL */
+    struct hf_done done;      /* or the callback */
     struct hf_callback done_callback;
 
-    bool freed;                    /* by the user */
-    struct hf_waiter *free_waiter; /* who waits in that for a callback's end */
+    bool freed; /* by the user */
+    /* hf_election_free() that waits for a callback to return. */
+    struct hf_waiter *free_waiter;
     struct hf_deferred_free deferred;
 };
 
-/* Both with the client's lock. */
+/* Keep it alive, and drop a reference.  It is destroyed after the lock was
+ * released. */
 void hf_election_reference(struct hf_election *election);
 void hf_election_dereference(struct hf_election *election);
 

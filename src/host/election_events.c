@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events of an election, and the one callback that reports them.
+ */
 #include "host/election_events.h"
 
 #include <assert.h>
 
+/* Was the user notified of a leadership that is over? */
 static bool is_deposed_due(const struct hf_election *e)
 {
     return e->notified_token != 0 &&
            e->notified_token != atomic_load(&e->token);
 }
 
+/* Is there a leadership of which the user was not notified? */
 static bool is_elected_due(const struct hf_election *e)
 {
     return e->notified_token == 0 && atomic_load(&e->token) != 0;
 }
 
+/* Does somebody ask for the release of a leadership of which the user was
+ * notified? */
 static bool is_revoke_due(const struct hf_election *e)
 {
     return e->revoke_pending && e->notified_token != 0;
 }
 
+/* While the callback is queued it will see every change, so it is not queued
+ * twice.  It keeps the election alive. */
 void hf_election_notify(struct hf_election *e)
 {
     if (e->event_callback.queued || (!is_deposed_due(e) && !e->end_pending &&
@@ -28,6 +37,8 @@ void hf_election_notify(struct hf_election *e)
     hf_monitor_queue(&e->client->monitor, &e->event_callback);
 }
 
+/* .notified_token is set to 0 as well: on_deposed must not follow a resignation
+ * that the user asked for. */
 void hf_election_discard_events(struct hf_election *e)
 {
     e->notified_token = 0;
@@ -40,6 +51,7 @@ void hf_election_discard_events(struct hf_election *e)
     hf_election_dereference(e);
 }
 
+/* A callback that runs now answers when it has returned; see run_event(). */
 void hf_election_answer_resign(struct hf_election *e)
 {
     if (!e->resigning || !e->has_left_queue || e->notifying)
@@ -68,6 +80,8 @@ void hf_election_drop_opts(const struct hf_election_opts *opts)
         opts->on_ended.drop(opts->on_ended.arg);
 }
 
+/* The options are emptied first, so that no callback can be called or dropped
+ * twice. */
 void hf_election_drop_callbacks(struct hf_election *e)
 {
     static const struct hf_election_opts silent = HF_ELECTION_OPTS_INIT;
@@ -84,7 +98,7 @@ void hf_election_drop_callbacks(struct hf_election *e)
 
 /* -------------------------------------------------------------- calling -- */
 
-/* With the lock, which it gives up. */
+/* Call the callback ${on} of the user.  Releases the lock meanwhile. */
 static void call_user(struct hf_election *e, const struct hf_on_election *on,
                       uint64_t token)
 {
@@ -94,6 +108,7 @@ static void call_user(struct hf_election *e, const struct hf_on_election *on,
     hf_monitor_lock(&e->client->monitor);
 }
 
+/* Report why the candidacy ended.  Releases the lock meanwhile. */
 static void call_ended(struct hf_election *e)
 {
     const struct hf_on_ended *on = &e->opts.on_ended;
@@ -126,6 +141,9 @@ static void call_revoke(struct hf_election *e)
     call_user(e, &e->opts.on_revoke, e->notified_token);
 }
 
+/* The .run of the callback: report one event, and queue the callback again if
+ * there is another.  A thread that frees the election waits for this callback,
+ * or leaves the .drop to it. */
 static void run_event(void *arg)
 {
     struct hf_election *e = arg;

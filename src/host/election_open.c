@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening an election, and freeing it. */
+/*
+ * Opening an election and freeing it.  An election is a lock with a candidacy
+ * in the background; opening it begins nothing.
+ */
 #include <stddef.h>
 #include <string.h>
 
@@ -12,6 +15,8 @@
 #include "host/open_common.h"
 #include "host/owner_text.h"
 
+/* The .destroy of an election: without the lock, after its last reference is
+ * gone. */
 static void destroy_election(struct hf_deferred_free *object)
 {
     struct hf_election *e =
@@ -21,11 +26,11 @@ static void destroy_election(struct hf_deferred_free *object)
 
     if (hf_fork_is_child(&client->monitor.fork))
         return;
-    hf_lock_free(e->lock); /* and perhaps the client with it */
+    hf_lock_free(e->lock); /* this may free the client */
     hf_free(e);
 }
 
-/* Set ${opts} to what ${given} says. */
+/* Set ${opts} to what ${given} says, and check it. */
 static hf_status check_opts(const struct hf_election_opts *given,
                             struct hf_election_opts *opts,
                             struct hf_error *error)
@@ -49,6 +54,8 @@ static hf_status check_opts(const struct hf_election_opts *given,
     return opts->text != NULL ? hf_owner_text_check(opts->text, error) : HF_OK;
 }
 
+/* An election with one reference and copies of the texts in ${opts}; NULL if
+ * out of memory. */
 static struct hf_election *new_election(struct hf_client *client,
                                         const struct hf_election_opts *opts)
 {
@@ -69,6 +76,7 @@ static struct hf_election *new_election(struct hf_client *client,
     return e;
 }
 
+/* What hf_election_open() does, but for the .drop of callbacks on failure. */
 static hf_status open_election(struct hf_client *client, const char *name,
                                const struct hf_election_opts *given,
                                struct hf_election_opts *opts,
@@ -111,6 +119,9 @@ hf_status hf_election_open(struct hf_client *client, const char *name,
     return status;
 }
 
+/* Events are discarded first, then waits are ended, then the candidacy.  If a
+ * callback runs on another thread, wait until it has returned; if it runs on
+ * this one, it drops the callbacks itself. */
 void hf_election_free(struct hf_election *e)
 {
     struct hf_client *client;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resigning from an election: started, and the same waited for.  A resignation
- * is answered when nothing of the candidacy can be in the queue any more, and
- * no callback of the election runs. */
+/*
+ * Resigning from an election: started, and the same waited for.  A resignation
+ * is answered when nothing of the candidacy can be in the queue any more and no
+ * callback of the election runs.
+ */
 #include "core/error.h"
 #include "host/candidacy.h"
 #include "host/election.h"
 #include "host/election_events.h"
 #include "host/election_wait.h"
 
+/* The .run of its callback. */
 static void run_resign_done(void *arg)
 {
     struct hf_election *e = arg;
@@ -21,6 +24,7 @@ static void run_resign_done(void *arg)
     hf_election_dereference(e);
 }
 
+/* Begin a resignation for ${waiter} or ${done}.  With the lock. */
 static hf_status begin_resign(struct hf_election *e, struct hf_waiter *waiter,
                               struct hf_done done, const char *call)
 {
@@ -47,6 +51,7 @@ static hf_status begin_resign(struct hf_election *e, struct hf_waiter *waiter,
     return HF_OK;
 }
 
+/* If this thread cannot wait, the resignation goes on all the same. */
 hf_status hf_election_resign(struct hf_election *e)
 {
     static const char call[] = "hf_election_resign";
@@ -65,7 +70,7 @@ hf_status hf_election_resign(struct hf_election *e)
         status = hf_monitor_wait(&client->monitor, &waiter);
         error = e->outcome;
         if (!waiter.done) {
-            e->waiter = NULL; /* it goes on, and nobody is notified */
+            e->waiter = NULL; /* it goes on, and its end is not reported */
             hf_error_set(&error, status,
                          "no descriptors to wait with; raise the limit on "
                          "open files");
@@ -77,7 +82,7 @@ hf_status hf_election_resign(struct hf_election *e)
     return status;
 }
 
-/* Is there somebody to call ${done}, if it is to be called? */
+/* Is there a thread that can call ${done}, if it has a function? */
 static hf_status check_done(struct hf_election *e, struct hf_done done,
                             const char *call)
 {
@@ -93,6 +98,8 @@ static hf_status check_done(struct hf_election *e, struct hf_done done,
     return status;
 }
 
+/* After the end of the client ${done} is only dropped, because there is nothing
+ * to resign from. */
 hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
 {
     static const char call[] = "hf_election_resign_start";
@@ -101,8 +108,8 @@ hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
     bool calls_nobody = false;
 
     if (status == HF_OK) {
-        calls_nobody =
-            client->monitor.ended; /* and nothing is left to resign */
+        /* After the end of the client there is nothing to resign from. */
+        calls_nobody = client->monitor.ended;
         status = check_done(e, done, call);
         if (status == HF_OK && !calls_nobody)
             status = begin_resign(e, NULL, done, call);

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting until a candidate leads: the list of waits, their deadlines, and the
+ * two public calls.
+ *
+ * All waits of a client are in one list, which an election walks when it ends
+ * its own.  Their deadlines are in a heap, because each step of the client
+ * reads the first of them.
+ */
 #include "host/election_wait.h"
 
 #include <assert.h>
@@ -10,6 +18,7 @@
 
 /* -------------------------------------------------------------- endings -- */
 
+/* Drop a reference of a wait that was started. */
 static void dereference_wait(struct hf_election_wait *wait)
 {
     struct hf_client *client = wait->op.client;
@@ -21,6 +30,7 @@ static void dereference_wait(struct hf_election_wait *wait)
     hf_monitor_dereference(&client->monitor);
 }
 
+/* Take ${wait} out of the client's list and heap. */
 static void remove_wait(struct hf_election_wait *wait)
 {
     struct hf_election_wait **link = &wait->op.client->election_waits;
@@ -31,6 +41,7 @@ static void remove_wait(struct hf_election_wait *wait)
     hf_heap_remove(&wait->deadline);
 }
 
+/* End ${wait} with ${why}: answer its caller, or queue its callback. */
 static void end_wait(struct hf_election_wait *wait, const struct hf_error *why)
 {
     assert(!wait->ended);
@@ -48,6 +59,7 @@ static void end_wait(struct hf_election_wait *wait, const struct hf_error *why)
         dereference_wait(wait);
 }
 
+/* The next wait is read before, because the end of a wait may free it. */
 void hf_election_waits_end(struct hf_election *e, const struct hf_error *why)
 {
     struct hf_election_wait *wait, *next;
@@ -59,6 +71,7 @@ void hf_election_waits_end(struct hf_election *e, const struct hf_error *why)
     }
 }
 
+/* ${reason} becomes the text of the end. */
 void hf_election_waits_cancel(struct hf_election *e, const char *reason)
 {
     struct hf_error why;
@@ -67,7 +80,8 @@ void hf_election_waits_cancel(struct hf_election *e, const char *reason)
     hf_election_waits_end(e, &why);
 }
 
-/* What the engine said last is as good as an answer while it can be heard. */
+/* Is another candidate ahead?  While the session is connected, the last list is
+ * as good as a new answer, because a change would have been reported. */
 static bool is_behind_another(const struct hf_election *e)
 {
     const struct hf_acquisition *a = &e->grant->acquisition;
@@ -91,6 +105,7 @@ void hf_election_waits_end_tries(struct hf_election *e)
     }
 }
 
+/* The wait that has the deadline ${node}. */
 static struct hf_election_wait *of_deadline(struct hf_heap_node *node)
 {
     size_t offset = offsetof(struct hf_election_wait, deadline);
@@ -98,6 +113,8 @@ static struct hf_election_wait *of_deadline(struct hf_heap_node *node)
     return (struct hf_election_wait *)(void *)((char *)node - offset);
 }
 
+/* The reason is that of the election's acquisition: what it waits for, and
+ * since when. */
 void hf_election_waits_expire(struct hf_client *client)
 {
     struct hf_heap_node *first;
@@ -124,6 +141,8 @@ uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client)
 
 /* ---------------------------------------------------------------- begin -- */
 
+/* Until when a wait lasts.  One that only tries waits for one answer of the
+ * engine. */
 static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
                                uint64_t wait_ms)
 {
@@ -132,10 +151,10 @@ static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
     if (wait_ms == 0)
         wait_ms = client->core.config.connect_ms;
     return hf_after_ms(now_ms,
-                       hf_after_ms(wait_ms, 1)); /* it is rounded down */
+                       hf_after_ms(wait_ms, 1)); /* the time was rounded down */
 }
 
-/* Why nothing can be waited for; HF_OK if it campaigns or leads. */
+/* Can the election be waited for?  It can while it campaigns or leads. */
 static hf_status check_can_wait(const struct hf_election *e,
                                 struct hf_error *error)
 {
@@ -155,7 +174,7 @@ static hf_status check_can_wait(const struct hf_election *e,
                         "hf_election_campaign_start() first");
 }
 
-/* Of one that can be waited for. */
+/* Begin ${wait}.  It may end at once. */
 static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
                        uint64_t wait_ms)
 {
@@ -212,6 +231,7 @@ static const struct hf_op_ops op_ops = {
 
 /* ---------------------------------------------------------------- calls -- */
 
+/* Wait for the end of ${wait}, which blocks. */
 static hf_status await_end(struct hf_election_wait *wait,
                            struct hf_error *error)
 {
@@ -226,6 +246,8 @@ static hf_status await_end(struct hf_election_wait *wait,
                         "open files");
 }
 
+/* The wait is on the stack, so it must be out of every list when this
+ * returns. */
 hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
 {
     struct hf_client *client = e->client;
@@ -239,7 +261,7 @@ hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
         return status;
     if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
-    hf_election_reference(e); /* ours */
+    hf_election_reference(e); /* the election may be freed meanwhile */
     if ((status = check_can_wait(e, &error)) == HF_OK) {
         begin_wait(&wait, e, wait_ms);
         status = await_end(&wait, &error);
@@ -251,6 +273,7 @@ hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
     return status;
 }
 
+/* The .run of the callback of a wait that was started. */
 static void run_done(void *arg)
 {
     struct hf_election_wait *wait = arg;
@@ -263,6 +286,7 @@ static void run_done(void *arg)
     dereference_wait(wait);
 }
 
+/* Allocate a wait for ${done} and begin it.  With the lock. */
 static hf_status start_wait(struct hf_election *e, uint64_t wait_ms,
                             struct hf_done done, struct hf_op **op,
                             struct hf_error *error)
@@ -291,6 +315,7 @@ static hf_status start_wait(struct hf_election *e, uint64_t wait_ms,
     return HF_OK;
 }
 
+/* On failure ${done} is only dropped. */
 hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
                                  struct hf_done done, struct hf_op **op)
 {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engines that are built in, and the loading of the others.
+ *
+ * A scheme is at most 32 lower-case letters and digits, because it becomes part
+ * of a file name.
+ */
 #include "host/engines.h"
 
 #include <stdio.h>
@@ -9,18 +15,20 @@
 #include "engines/zookeeper/zookeeper.h"
 #include "host/modules.h"
 
+/* For the text of an error. */
 #define BUILT_IN "\"file:\", \"zk:\" and \"zks:\" are built in"
 
-/* The longest scheme a URL can have: core/url.c. */
+/* The longest scheme that a URL can have; see core/url.c. */
 #define SCHEME_BYTES 32
 
+/* In the order in which they are tried. */
 static const struct hf_engine_ops *const built_in[] = {
     &hf_engine_file,
     &hf_engine_zookeeper,
     &hf_engine_zookeeper_tls,
 };
 
-/* The scheme becomes part of a file name. */
+/* May ${scheme} become part of the name of a file? */
 static bool is_plain(const char *scheme)
 {
     return scheme[0] != '\0' && strlen(scheme) <= SCHEME_BYTES &&
@@ -28,7 +36,7 @@ static bool is_plain(const char *scheme)
                '\0';
 }
 
-/* Schemes that are served by another one's module. */
+/* The scheme whose module serves ${scheme}. */
 static const char *module_of(const char *scheme)
 {
     static const char *const aliases[][2] = {
@@ -41,6 +49,8 @@ static const char *module_of(const char *scheme)
     return scheme;
 }
 
+/* A module is accepted only if it serves the scheme that its file name
+ * promises. */
 hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
                           const struct hf_engine_ops **ops,
                           struct hf_error *error)
@@ -80,6 +90,7 @@ hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
     return HF_OK;
 }
 
+/* The engines that are built in come first: no module can take their place. */
 hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
                           struct hf_error *error)
 {
@@ -96,6 +107,8 @@ hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
     return hf_engines_load(&dirs, scheme, ops, error);
 }
 
+/* TLS is a module of its own, so that the library does not need a TLS
+ * library. */
 hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
 {
     static const struct hf_module module = {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A grant: its references, whether the core has work to do on it, its tokens
+ * and ticket ids.
+ *
+ * What the other files do with a grant is listed in grant.h, by file.
+ */
 #include "host/grant.h"
 
 #include <assert.h>
@@ -8,6 +14,8 @@ void hf_grant_reference(struct hf_grant *grant)
     grant->references++;
 }
 
+/* With the last reference the grant is destroyed, but only after the lock was
+ * released. */
 void hf_grant_dereference(struct hf_grant *grant)
 {
     assert(grant->references > 0);
@@ -25,6 +33,7 @@ void hf_grant_queue_callback(struct hf_grant *grant,
     hf_monitor_queue(&grant->client->monitor, callback);
 }
 
+/* Each grant counts once, however often this is called. */
 void hf_grant_set_pending(struct hf_grant *grant, bool pending)
 {
     if (grant->pending == pending)
@@ -36,6 +45,7 @@ void hf_grant_set_pending(struct hf_grant *grant, bool pending)
         grant->client->pending--;
 }
 
+/* The core answers with an end or, if it was granted already, with nothing. */
 void hf_grant_cancel(struct hf_grant *grant)
 {
     struct hf_event event = {.kind = HF_EVENT_CANCEL};

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user of a grant is notified of: its end, that it waits, that it was
- * lost, that somebody asks for it. */
+/*
+ * The callbacks of a grant: its operation has ended, it waits, it was lost, its
+ * release is asked for.  Each .run is called with the lock and releases it
+ * around the function of the user.
+ *
+ * A callback is queued at most once.  It reports what is true when it runs, and
+ * holds a reference to the grant until then.
+ */
 #include "core/error.h"
 #include "host/grant.h"
 
 /* ----------------------------------------------------------------- runs -- */
 
-/* Why it was not acquired, or not released. */
+/* Set ${why} to why it was not acquired, or not released. */
 static void explain_end(struct hf_grant *grant, struct hf_error *why)
 {
     if (grant->released) {
@@ -19,6 +25,7 @@ static void explain_end(struct hf_grant *grant, struct hf_error *why)
     }
 }
 
+/* Report the end of the acquire or the release. */
 static void run_done(void *arg)
 {
     struct hf_grant *grant = arg;
@@ -33,13 +40,15 @@ static void run_done(void *arg)
         explain_end(grant, &why);
     grant->done = (struct hf_done){NULL, NULL, NULL};
     hf_client_call_done(client, &done, &result);
-    /* A grant is the user's from here on; anything else was the operation's.
-     */
+    /* A grant that was granted is the user's from here on.  Otherwise the
+     * reference was that of the operation. */
     if (result.grant == NULL)
         hf_grant_dereference(grant);
     hf_grant_dereference(grant);
 }
 
+/* Report the place in the queue as it is now, which may have changed since this
+ * was queued. */
 static void run_wait(void *arg)
 {
     struct hf_grant *grant = arg;
@@ -63,6 +72,7 @@ static void run_wait(void *arg)
     hf_grant_dereference(grant);
 }
 
+/* Report the loss. */
 static void run_loss(void *arg)
 {
     struct hf_grant *grant = arg;
@@ -75,6 +85,7 @@ static void run_loss(void *arg)
     hf_grant_dereference(grant);
 }
 
+/* Report that somebody asks for the release. */
 static void run_revoke(void *arg)
 {
     struct hf_grant *grant = arg;
@@ -89,6 +100,7 @@ static void run_revoke(void *arg)
 
 /* ------------------------------------------------------------- queueing -- */
 
+/* Take ${callback} out of the queue, with the reference that it has. */
 static void unqueue_callback(struct hf_grant *grant,
                              struct hf_callback *callback)
 {
@@ -112,6 +124,8 @@ void hf_grant_unqueue_wait(struct hf_grant *grant)
         unqueue_callback(grant, &grant->callbacks->wait);
 }
 
+/* Queued in the order of the effects, and so before anything else that follows
+ * from the loss. */
 void hf_grant_queue_loss(struct hf_grant *grant)
 {
     struct hf_grant_callbacks *callbacks = grant->callbacks;
@@ -120,6 +134,7 @@ void hf_grant_queue_loss(struct hf_grant *grant)
         hf_grant_queue_callback(grant, &callbacks->loss);
 }
 
+/* A release was called: the user knows that the grant ends. */
 void hf_grant_unqueue_loss(struct hf_grant *grant)
 {
     if (grant->callbacks != NULL)
@@ -157,6 +172,7 @@ bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts)
            opts->on_revoke.fn != NULL || opts->on_revoke.drop != NULL;
 }
 
+/* A grant without callbacks besides ${done} has no memory for them. */
 void hf_grant_set_callbacks(struct hf_grant *grant, struct hf_done done,
                             const struct hf_acquire_opts *opts)
 {
@@ -185,6 +201,8 @@ void hf_grant_clear_callbacks(struct hf_grant *grant)
     callbacks->on_revoke = (struct hf_on_revoke){NULL, NULL, NULL};
 }
 
+/* Each .drop runs once: hf_grant_clear_callbacks() has emptied those that the
+ * caller keeps. */
 void hf_grant_drop_callbacks(struct hf_grant *grant)
 {
     const struct hf_grant_callbacks *callbacks = grant->callbacks;

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checking whether a grant is still ours, at once or with a proof of the
+ * session.
+ */
 #include "host/grant_check.h"
 
 #include "core/error.h"
 
+/* Is the session proven only when a check asks for it? */
 static bool is_lazy(const struct hf_grant *grant)
 {
     return hf_session_is_lazy(&grant->client->core.session);
@@ -19,7 +24,7 @@ bool hf_grant_is_valid(const struct hf_grant *grant)
            (is_lazy(grant) || hf_grant_safe_until_ms(grant) > hf_now_ms());
 }
 
-/* With the lock. */
+/* HF_OK, or HF_ELOST and why.  With the lock. */
 static hf_status check_valid(const struct hf_grant *grant,
                              struct hf_error *error)
 {
@@ -27,6 +32,8 @@ static hf_status check_valid(const struct hf_grant *grant,
                                     : hf_grant_explain_loss(grant, error);
 }
 
+/* What the engine has sent by now is processed first, so that a loss that is
+ * known to the kernel is known here. */
 hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error)
 {
     hf_status status = hf_fork_check(&grant->client->monitor.fork, error);
@@ -40,9 +47,10 @@ hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error)
     return status;
 }
 
-/* ---------------------------------------------------------------- asking -- */
+/* --------------------------------------------------------------- asking -- */
 
-/* Is there an answer to wait for? */
+/* Have a lazy session proven, if need be.  True if the proof is under way.
+ * With the lock. */
 static bool request_proof(struct hf_client *client)
 {
     struct hf_event event = {.kind = HF_EVENT_CHECK};
@@ -62,6 +70,8 @@ hf_status hf_grant_request_proof(struct hf_grant *grant)
     return HF_OK;
 }
 
+/* Answered checks are taken out of the list, which is on the stacks of their
+ * callers. */
 void hf_grant_checks_answer(struct hf_client *client,
                             const struct hf_grant *grant)
 {
@@ -77,6 +87,7 @@ void hf_grant_checks_answer(struct hf_client *client,
     }
 }
 
+/* Take ${check} out of the list of those that wait. */
 static void remove_check(struct hf_client *client,
                          const struct hf_grant_check *check)
 {
@@ -87,7 +98,7 @@ static void remove_check(struct hf_client *client,
     *link = check->next;
 }
 
-/* With the lock: until the session is proven, or ${grant} is lost. */
+/* Wait until the session is proven or ${grant} is lost.  With the lock. */
 static hf_status await_proof(const struct hf_grant *grant,
                              struct hf_error *error)
 {
@@ -111,6 +122,7 @@ static hf_status await_proof(const struct hf_grant *grant,
                         "files");
 }
 
+/* What hf_grant_check() does, but for remembering a failure. */
 static hf_status check_with_proof(struct hf_grant *grant,
                                   struct hf_error *error)
 {

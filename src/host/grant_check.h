@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a grant still ours?  Where safe-until is proven all the time, what the
- * engine has said so far decides.  In a lazy session, whose grants outlast
- * safe-until, that only says that nothing is known against it; so a check has
- * the session proven, and waits for that.
+ * Is a grant still ours?  Where safe-until is proven all the time, the answer
+ * is in what the engine has said so far.  In a lazy session grants outlast
+ * safe-until, so that only says that nothing is known against them; a check
+ * therefore has the session proven, and waits for that.
  */
 #ifndef HF_HOST_GRANT_CHECK_H
 #define HF_HOST_GRANT_CHECK_H
 
 #include "host/grant.h"
 
-/* One who waits for the session to be proven, or for the loss of ${grant}. */
+/* A call that waits until the session is proven or ${grant} is lost, on the
+ * stack of its caller. */
 struct hf_grant_check {
     struct hf_waiter waiter;
     const struct hf_grant *grant;
     struct hf_grant_check *next;
 };
 
-/* With the client's lock: is nothing known against ${grant}? */
+/* Is nothing known against ${grant}?  With the client's lock. */
 bool hf_grant_is_valid(const struct hf_grant *grant);
 
-/* The same, with what the engine has said by now: HF_OK or HF_ELOST.  Waits for
- * nothing. */
+/* The same, after what the engine has sent by now was processed: HF_OK or
+ * HF_ELOST.  Does not wait.  Without the lock. */
 hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error);
 
-/* Have a lazy session proven, if that is not as good as new; nothing otherwise.
- * Waits for nothing. */
+/* Request a proof of a lazy session, unless the last one is fresh; nothing
+ * otherwise.  Does not wait.  Without the lock. */
 hf_status hf_grant_request_proof(struct hf_grant *grant);
 
-/* With the lock: the session was proven, or, with ${grant}, that was lost. */
+/* The session was proven; or, if ${grant} is not NULL, that grant was lost:
+ * answer the checks that wait for it.  With the lock. */
 void hf_grant_checks_answer(struct hf_client *client,
                             const struct hf_grant *grant);
 

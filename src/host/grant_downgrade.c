@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A grant of a writer becomes one of a reader. */
+/*
+ * Downgrading a grant: that of a writer becomes that of a reader.  Started, and
+ * waited for.
+ *
+ * The core keeps the ticket and asks the engine to give it another kind.  The
+ * record of the downgrade is allocated when it begins, because only few grants
+ * need one.
+ */
 #include <stdio.h>
 
 #include "core/error.h"
@@ -7,7 +14,7 @@
 #include "core/multi_lock.h"
 #include "host/grant.h"
 
-/* Allocated when it begins, freed when its end has been notified. */
+/* A downgrade, from its beginning until its end is reported. */
 struct hf_downgrade {
     hf_status status; /* when it has ended */
     struct hf_waiter *waiter;
@@ -15,6 +22,7 @@ struct hf_downgrade {
     struct hf_callback callback;
 };
 
+/* The text of an end with ${status}. */
 static const char *downgrade_message(const struct hf_grant *grant,
                                      hf_status status)
 {
@@ -30,12 +38,14 @@ static const char *downgrade_message(const struct hf_grant *grant,
     }
 }
 
+/* The end was reported. */
 static void free_downgrade(struct hf_grant *grant)
 {
     hf_free(grant->downgrade);
     grant->downgrade = NULL;
 }
 
+/* The .run of its callback. */
 static void run_downgrade_done(void *arg)
 {
     struct hf_grant *grant = arg;
@@ -52,6 +62,8 @@ static void run_downgrade_done(void *arg)
     hf_grant_dereference(grant);
 }
 
+/* After a loss or a release the core still has work to do on the grant, so it
+ * stays pending. */
 void hf_grant_downgraded(struct hf_grant *grant)
 {
     struct hf_downgrade *downgrade = grant->downgrade;
@@ -69,6 +81,7 @@ void hf_grant_downgraded(struct hf_grant *grant)
     free_downgrade(grant);
 }
 
+/* For ${waiter} or ${done}; NULL if out of memory. */
 static struct hf_downgrade *new_downgrade(struct hf_grant *grant,
                                           struct hf_waiter *waiter,
                                           struct hf_done done)
@@ -84,7 +97,8 @@ static struct hf_downgrade *new_downgrade(struct hf_grant *grant,
     return made;
 }
 
-/* With the lock: begin, or say why not. */
+/* Begin the downgrade, or set ${error} to why it is not possible.  With the
+ * lock. */
 static hf_status begin_downgrade(struct hf_grant *grant,
                                  struct hf_waiter *waiter, struct hf_done done,
                                  struct hf_error *error)
@@ -119,6 +133,7 @@ static hf_status begin_downgrade(struct hf_grant *grant,
     return HF_OK;
 }
 
+/* Wait for the end of it.  With the lock. */
 static hf_status await_downgrade(struct hf_grant *grant,
                                  struct hf_waiter *waiter,
                                  struct hf_error *error)
@@ -126,7 +141,8 @@ static hf_status await_downgrade(struct hf_grant *grant,
     hf_status status = hf_monitor_wait(&grant->client->monitor, waiter);
 
     if (!waiter->done)
-        grant->downgrade->waiter = NULL; /* goes on, and nobody is notified */
+        /* It goes on, and its end is not reported. */
+        grant->downgrade->waiter = NULL;
     if (status == HF_OK)
         return HF_OK;
     if (status == HF_ELOST)
@@ -137,6 +153,8 @@ static hf_status await_downgrade(struct hf_grant *grant,
                                        "limit on open files");
 }
 
+/* Blocking, without remembering a failure: the caller has a handle of its own
+ * for that. */
 hf_status hf_grant_downgrade_for(struct hf_grant *grant, struct hf_error *error)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
@@ -164,6 +182,7 @@ hf_status hf_grant_downgrade(struct hf_grant *grant)
     return status;
 }
 
+/* A poller is needed only if ${done} has a function to be called. */
 hf_status hf_grant_downgrade_start(struct hf_grant *grant, struct hf_done done)
 {
     struct hf_client *client = grant->client;

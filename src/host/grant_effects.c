@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each effect of the core does to its grant.
+ */
 #include "host/grant_effects.h"
 
 #include <assert.h>
@@ -9,8 +12,8 @@
 #include "host/grant_check.h"
 #include "host/semaphore_limit.h"
 
-/* The acquire or the release has ended: answer the caller that waits for it, or
- * queue the callback. */
+/* The acquire or the release has ended with ${status}: answer the call that
+ * waits for it, or queue the callback. */
 static void complete(struct hf_grant *grant, hf_status status)
 {
     struct hf_waiter *waiter = grant->waiter;
@@ -18,15 +21,17 @@ static void complete(struct hf_grant *grant, hf_status status)
     grant->done_status = status;
     grant->waiter = NULL;
     if (grant->election != NULL)
-        return; /* which receives every effect */
+        return; /* the election receives every effect itself */
     if (waiter != NULL)
         hf_waiter_answer(&grant->client->monitor, waiter, status);
     else if (grant->done.fn != NULL || grant->done.drop != NULL)
         hf_grant_queue_callback(grant, &grant->done_callback);
     else
-        hf_grant_dereference(grant); /* a release that nobody waits for */
+        hf_grant_dereference(grant); /* a release whose end is not reported */
 }
 
+/* The grant was lost: remember why, log it, and notify everyone who waits or
+ * listens. */
 static void lose_grant(struct hf_grant *grant)
 {
     struct hf_error why;
@@ -46,7 +51,8 @@ static void lose_grant(struct hf_grant *grant)
         hf_grant_queue_loss(grant);
 }
 
-/* A caller that blocks has its answer already, and no callback runs. */
+/* It was granted: report once more that it waited, if it was displaced since.
+ * A caller that blocks has its answer, and no callback follows that. */
 static void end_waiting(struct hf_grant *grant)
 {
     if (grant->waiter == NULL && hf_grant_has_unreported_wait(grant))
@@ -55,7 +61,8 @@ static void end_waiting(struct hf_grant *grant)
         hf_grant_unqueue_wait(grant);
 }
 
-/* A wait that was in vain may have been so because of a wrong limit. */
+/* If the wait failed, put into its text that the limits of a semaphore differ,
+ * because that may be why. */
 static void explain_limits(struct hf_grant *grant)
 {
     struct hf_acquisition *a = &grant->acquisition;
@@ -63,13 +70,16 @@ static void explain_limits(struct hf_grant *grant)
 
     if (a->status != HF_ETIMEDOUT && a->status != HF_EBUSY)
         return;
-    hf_limit_compare(grant); /* a try has no WAITING */
+    hf_limit_compare(grant); /* a try has no HF_EFFECT_WAITING */
     (void)snprintf(why.text, sizeof(why.text), "%s", hf_acquisition_text(a));
     hf_limit_explain(grant, &why);
     hf_acquisition_set_text(&grant->client->core, a, why.text);
 }
 
-void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
+/* Effects of the last seven kinds are not about an acquisition and cannot come
+ * here. */
+void hf_grant_handle_effect(struct hf_grant *grant,
+                            const struct hf_effect *effect)
 {
     struct hf_election *election = grant->election;
 
@@ -130,5 +140,5 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         assert(false);
     }
     if (election != NULL)
-        hf_candidacy_effect(election, grant, effect->kind);
+        hf_candidacy_handle_effect(election, grant, effect->kind);
 }

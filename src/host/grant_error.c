@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a grant has to say of its loss, and of calls on it that fail. */
+/*
+ * What a grant says of its loss and of calls on it that failed.
+ */
 #include "core/error.h"
 #include "host/grant.h"
 
@@ -14,6 +16,7 @@ const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant)
     return grant->lock;
 }
 
+/* A grant that the core has not reported as lost may be past safe-until. */
 hf_status hf_grant_explain_loss(const struct hf_grant *grant,
                                 struct hf_error *error)
 {
@@ -35,6 +38,7 @@ void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
                      text[0] != '\0' ? text : hf_status_text(status));
 }
 
+/* Fills the last error of the grant and of its lock. */
 hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
                         const struct hf_error *error)
 {

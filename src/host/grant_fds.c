@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The descriptors of a grant: one that shows its loss, and one that keeps its
- * ticket, which a child may inherit. */
+/*
+ * The descriptors of a grant: one that becomes readable when the grant is lost,
+ * and one that keeps its ticket alive and that a child process may inherit.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -12,7 +14,9 @@
 
 /* ------------------------------------------------------------- its loss -- */
 
-/* Of any grant that there is: the core need not have it any more. */
+/* Put ${grant} into the client's list of grants with a loss descriptor.  A fork
+ * closes all of them, also those of grants that the core does not have any
+ * more. */
 static void keep_loss_fd(struct hf_grant *grant, int fd)
 {
     struct hf_grant **first = &grant->client->loss_fds;
@@ -25,6 +29,7 @@ static void keep_loss_fd(struct hf_grant *grant, int fd)
     *first = grant;
 }
 
+/* Close it and take the grant out of the client's list.  With the lock. */
 void hf_grant_close_loss_fd(struct hf_grant *grant)
 {
     if (grant->loss_fd < 0)
@@ -46,14 +51,16 @@ void hf_grant_after_fork(struct hf_client *client)
 void hf_grant_signal_loss_fd(const struct hf_grant *grant)
 {
     uint64_t one = 1;
-    ssize_t done;
+    ssize_t rc;
 
     if (grant->loss_fd < 0)
         return;
-    done = write(grant->loss_fd, &one, sizeof(one));
-    assert(done == sizeof(one) || errno == EAGAIN);
+    rc = write(grant->loss_fd, &one, sizeof(one));
+    assert(rc == sizeof(one) || errno == EAGAIN);
 }
 
+/* Make the loss descriptor, unless it is there, and a poller that notices the
+ * loss.  With the lock. */
 static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 {
     hf_status status;
@@ -75,6 +82,7 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
     return HF_OK;
 }
 
+/* The descriptor is the same for each call, and the grant closes it. */
 hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
 {
     struct hf_error error;
@@ -93,7 +101,8 @@ hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
 
 /* ----------------------------------------------------------- its ticket -- */
 
-/* With the lock. */
+/* Set ${fd} to a descriptor that keeps the ticket for ${lock} alive, if the
+ * engine has such.  With the lock. */
 static hf_status get_hold_fd(struct hf_grant *grant, const struct hf_lock *lock,
                              int *fd, struct hf_error *error)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The items of a grant: checking them, sorting them, and turning them into
+ * acquisitions.
+ */
 #include "host/grant_items.h"
 
 #include <assert.h>
@@ -9,12 +13,14 @@
 #include "host/grant.h"
 #include "host/semaphore_limit.h"
 
-/* A semaphore is two queues, see core/multi_lock.h. */
+/* How many tickets a lock needs.  A semaphore has two queues; see
+ * core/multi_lock.h. */
 static size_t tickets_of(const struct hf_lock *lock)
 {
     return lock->kind == HF_TICKET_LEASE ? 2 : 1;
 }
 
+/* All pairs are compared, because HF_LOCKS_MAX is small. */
 hf_status hf_grant_items_check(struct hf_lock *const *locks, size_t count,
                                struct hf_error *error)
 {
@@ -48,7 +54,8 @@ size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count)
     return children;
 }
 
-/* In the order of their names, which is the same in every process. */
+/* Insertion sort of the ${count} ${locks} by name into ${items}.  The order is
+ * the same in every process, so that two of them cannot wait for each other. */
 static void sort_by_name(struct hf_grant_item *items,
                          struct hf_lock *const *locks, size_t count)
 {
@@ -64,6 +71,8 @@ static void sort_by_name(struct hf_grant_item *items,
     }
 }
 
+/* Have ${child}, an acquisition of ${grant}, ask for a ticket of ${kind} in
+ * ${queue}. */
 static void want_ticket(struct hf_acquisition *child,
                         const struct hf_grant *grant, const char *queue,
                         enum hf_ticket_kind kind)
@@ -80,6 +89,8 @@ static void want_ticket(struct hf_acquisition *child,
     child->report_every_ms = grant->acquisition.report_every_ms;
 }
 
+/* Have two children ask for the tickets of a semaphore: one for its entry
+ * mutex, and then one for the leases.  Returns the second. */
 static struct hf_acquisition *want_semaphore(struct hf_acquisition *children,
                                              const struct hf_grant *grant,
                                              const struct hf_lock *lock)
@@ -92,6 +103,8 @@ static struct hf_acquisition *want_semaphore(struct hf_acquisition *children,
     return &children[1];
 }
 
+/* The token of the grant is that of the lock that the user named first,
+ * wherever sorting puts it. */
 void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks)
 {
     struct hf_multi_lock *multi_lock =

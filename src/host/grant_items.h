@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The locks that a grant is of: one, or several in the order of their names. */
+/*
+ * The items of a grant: the locks that it is of, one or several.  Several are
+ * sorted by name, because all processes must take them in the same order to
+ * avoid a deadlock.
+ */
 #ifndef HF_HOST_GRANT_ITEMS_H
 #define HF_HOST_GRANT_ITEMS_H
 
@@ -8,26 +12,30 @@
 
 struct hf_grant;
 
+/* One lock of a grant.  Under the client's lock. */
 struct hf_grant_item {
     struct hf_lock *lock;
-    struct hf_acquisition *acquisition; /* that has its ticket */
-    /* The semaphore's list that it is in; .link is NULL: in none. */
+    struct hf_acquisition *acquisition; /* the one that has its ticket */
+    /* In one of the two lists of a semaphore (lock.h); .link is NULL: in
+     * none. */
     struct hf_grant_item *next;
     struct hf_grant_item **link;
 };
 
-/* May the ${count} ${locks} be had together? */
+/* May the ${count} ${locks} be acquired together?  HF_EINVAL if there are none
+ * or too many, if they are of two clients, or if one is given twice. */
 hf_status hf_grant_items_check(struct hf_lock *const *locks, size_t count,
                                struct hf_error *error);
 
-/* How many tickets are theirs, one after the other. */
+/* How many tickets they need together. */
 size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count);
 
-/* Have ${grant}, whose acquisition is set but for what is wanted, want
- * ${locks}. That of several tickets is a multi-lock with a child for each. */
+/* Have ${grant} ask for ${locks}.  Its acquisition is set, except for what it
+ * asks for.  If there are several tickets it is a multi-lock with a child for
+ * each of them. */
 void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks);
 
-/* Its acquisition for ${lock}, or NULL. */
+/* The acquisition of ${grant} that has the ticket for ${lock}, or NULL. */
 struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
                                            const struct hf_lock *lock);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a grant, and freeing it. */
+/*
+ * Allocating a grant with everything that it will need, and destroying it.
+ */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,6 +10,7 @@
 #include "host/grant.h"
 #include "host/owner_text.h"
 
+/* Set until when ${grant} waits, and how often its wait is reported. */
 static void set_wait_limits(struct hf_grant *grant,
                             const struct hf_acquire_opts *opts)
 {
@@ -24,8 +27,9 @@ static void set_wait_limits(struct hf_grant *grant,
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
 
-/* A multi-lock of several tickets, the list of the locks, callbacks, and what
- * the tickets say, with room for a limit, lie behind the grant. */
+/* Allocate a grant and, behind it in the same memory, what it needs: the
+ * multi-lock of several tickets with its children, the items, the callbacks,
+ * and the payload with room for a limit. */
 static struct hf_grant *allocate(size_t tickets, size_t count, bool calls_back,
                                  const char *payload)
 {
@@ -42,7 +46,7 @@ static struct hf_grant *allocate(size_t tickets, size_t count, bool calls_back,
 
     if (grant == NULL)
         return NULL;
-    if (tickets > 1) { /* what is aligned most comes first */
+    if (tickets > 1) { /* what needs the greatest alignment is first */
         children = (void *)(grant + 1);
         multi_lock = (void *)(children + tickets);
         multi_lock->children = children;
@@ -61,6 +65,7 @@ static struct hf_grant *allocate(size_t tickets, size_t count, bool calls_back,
     return grant;
 }
 
+/* Free the texts that the core and the last error keep for it. */
 static void free_texts(struct hf_grant *grant)
 {
     const struct hf_multi_lock *multi_lock =
@@ -73,6 +78,9 @@ static void free_texts(struct hf_grant *grant)
     hf_last_error_free(&client->error_texts, &grant->last_error);
 }
 
+/* The .destroy of a grant: without the lock, after its last reference is gone.
+ * In a child of a fork only the callbacks are dropped, because the rest belongs
+ * to the parent. */
 static void destroy_grant(struct hf_deferred_free *object)
 {
     struct hf_grant *grant =
@@ -115,6 +123,7 @@ static const struct hf_op_ops op_ops = {
     .dereference = dereference_op,
 };
 
+/* Everything is allocated here, except a downgrade and a payload that grows. */
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               const char *fixed_payload, struct hf_done done)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tickets of a grant say. */
+/*
+ * The payload of a grant's tickets: what they say of its owner.
+ */
 #include <stddef.h>
 #include <string.h>
 
@@ -14,8 +16,8 @@ static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
                                offsetof(struct hf_grant, acquisition));
 }
 
-/* The tickets of a semaphore's entry mutex say its limit too: who waits for the
- * mutex sees no others. */
+/* Add the limit of a semaphore.  The tickets of its entry mutex have it too,
+ * because those who wait for the mutex see no others. */
 static void describe_limit(char payload[HF_PAYLOAD_BYTES],
                            const struct hf_acquisition *acquisition)
 {
@@ -25,8 +27,9 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
         hf_owner_text_add_limit(payload, lease->limit);
 }
 
-/* Have the payload of ${grant} be of ${size} bytes at least; the one that it
- * had may be gone then, and none of its tickets is being enqueued. */
+/* Make room for ${size} bytes in the payload of ${grant}.  The old payload may
+ * be freed, so no ticket of the grant may be under way with it.  False for lack
+ * of memory. */
 static bool grow_payload(struct hf_grant *grant, size_t size)
 {
     const struct hf_multi_lock *multi_lock =
@@ -47,6 +50,8 @@ static bool grow_payload(struct hf_grant *grant, size_t size)
     return true;
 }
 
+/* First what is the same for all tickets of the grant, then the limit, then
+ * what its owner holds now. */
 void hf_grant_write_payload(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
@@ -56,7 +61,8 @@ void hf_grant_write_payload(struct hf_own_ticket *ticket)
     struct hf_grant *grant;
 
     if (hf_acquisition_cohort(acquisition) != NULL)
-        return; /* several share it: it says what the first of them is */
+        /* Several share the ticket, and its payload is that of the first. */
+        return;
     grant = of_acquisition(parent != NULL ? parent : acquisition);
     memcpy(payload, grant->payload, grant->payload_bytes);
     payload[grant->payload_bytes] = '\0';
@@ -64,13 +70,15 @@ void hf_grant_write_payload(struct hf_own_ticket *ticket)
     least = strlen(payload);
     hf_owner_grants_write(grant, payload);
     if (!grow_payload(grant, strlen(payload) + 1))
-        payload[least] = '\0'; /* people do without what its owner holds */
+        /* Without memory for it, leave out what its owner holds. */
+        payload[least] = '\0';
     memcpy(grant->payload, payload, strlen(payload) + 1);
     ticket->request.payload = grant->payload;
 }
 
-/* Tickets of one grant have its text in turn: one that is held has lost its own
- * to the next, and does not wait, so that it need not say what it holds. */
+/* The tickets of one grant use its payload one after the other.  A ticket that
+ * is held has lost what it said to the next one.  It does not wait, so it need
+ * not say what its owner holds. */
 void hf_grant_add_asked(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Releasing a grant: started, and the same waited for. */
+/*
+ * Releasing a grant: started, and the same waited for.
+ */
 #include <assert.h>
 
 #include "core/error.h"
 #include "host/grant.h"
 
+/* Hand the release of ${grant} to the core, and take back callbacks that are
+ * out of date. */
 static void step_release(struct hf_grant *grant)
 {
     struct hf_event event = {.kind = HF_EVENT_RELEASE};
@@ -27,7 +31,8 @@ void hf_grant_release_or_cancel(struct hf_grant *grant)
         hf_grant_cancel(grant);
 }
 
-/* The grant is consumed, so what went wrong is kept at the lock. */
+/* The grant stays alive until the core has answered, also if this thread cannot
+ * wait for that. */
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)
 {
     struct hf_client *client = grant->client;
@@ -47,7 +52,7 @@ hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)
     if (waiter.done)
         hf_grant_dereference(grant);
     else
-        grant->waiter = NULL; /* goes on, and its end gives it up */
+        grant->waiter = NULL; /* it goes on; its end drops the reference */
     hf_monitor_leave(&client->monitor);
     return status;
 }
@@ -62,6 +67,8 @@ hf_status hf_grant_release(struct hf_grant *grant)
     return status;
 }
 
+/* After the end of the client there is no thread for ${done}; without a
+ * function the release still drops the grant. */
 hf_status hf_grant_release_start(struct hf_grant *grant, struct hf_done done)
 {
     static const char call[] = "hf_grant_release_start";
@@ -82,7 +89,7 @@ hf_status hf_grant_release_start(struct hf_grant *grant, struct hf_done done)
         return status;
     }
     grant->done = done;
-    hf_grant_reference(grant); /* the operation's, given up in run_done */
+    hf_grant_reference(grant); /* the operation's; run_done() drops it */
     step_release(grant);
     hf_grant_dereference(grant);
     hf_monitor_leave(&client->monitor);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The last error of a handle.  A program has many handles and most of them fail
+ * alike, so the texts are shared.
+ */
 #include "host/last_error.h"
 
 #include "core/error.h"
@@ -12,6 +16,8 @@ void hf_last_error_set(struct hf_shared_texts *texts,
     (void)hf_shared_text_set(texts, &last_error->text, error->text);
 }
 
+/* The text of the call is put before the text of the failure only here, so that
+ * it is not kept with each. */
 void hf_last_error_copy(const struct hf_last_error *last_error,
                         struct hf_error *error)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last failure of a handle, as its ..._error() copies it: kept at its
- * length and, of handles that share a struct hf_shared_texts, once. */
+/*
+ * The last error of a handle, which hf_lock_error() and the like copy.  Its
+ * text is kept at its length, and once for all handles that share a struct
+ * hf_shared_texts.
+ */
 #ifndef HF_HOST_LAST_ERROR_H
 #define HF_HOST_LAST_ERROR_H
 
@@ -8,17 +11,19 @@
 
 #include "core/shared_text.h"
 
-/* Zeroed: none. */
+/* Zeroed: no error yet. */
 struct hf_last_error {
-    hf_status status;
-    const char *call; /* NULL: none failed */
+    hf_status status; /* HF_OK: no error */
+    /* The call that failed, a static text; NULL: the text says everything. */
+    const char *call;
     struct hf_shared_text *text;
 };
 
-/* Below: with the lock of ${texts}. */
+/* All with the lock that guards ${texts}. */
 
-/* That ${call}, a static text, failed; or, if that is NULL, what ${error} says.
- * Without memory for the text it is that of the status. */
+/* Remember ${error} as the failure of ${call}, a static text; if that is NULL,
+ * the text says everything.  Without memory for the text, the text of the
+ * status is used. */
 void hf_last_error_set(struct hf_shared_texts *texts,
                        struct hf_last_error *last_error, const char *call,
                        const struct hf_error *error);
@@ -27,6 +32,7 @@ void hf_last_error_set(struct hf_shared_texts *texts,
 void hf_last_error_copy(const struct hf_last_error *last_error,
                         struct hf_error *error);
 
+/* Free the text. */
 void hf_last_error_free(struct hf_shared_texts *texts,
                         struct hf_last_error *last_error);
 

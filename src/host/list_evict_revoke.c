@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listing a queue, and acting on a ticket in it: blocking, and started. */
+/*
+ * Listing a queue, evicting a ticket, and asking for a release: each blocking
+ * and started.  All of them are arguments for an operation on the queue
+ * (queue_op.h).
+ *
+ * A ${wait_ms} of 0 means one answer of the engine and not a deadline that has
+ * passed.
+ */
 #include "host/list_evict_revoke.h"
 
 #include "host/queue_op.h"
 
 /* -------------------------------------------------------------- looking -- */
 
+/* The arguments for a list.  That of a double barrier shows its
+ * participants. */
 static struct hf_queue_op_args list_args(const struct hf_lock *lock,
                                          enum hf_tickets_which which,
                                          uint64_t wait_ms)
@@ -50,8 +59,9 @@ hf_status hf_lock_tickets_start(struct hf_lock *lock,
                                   done);
 }
 
-/* ------------------------------------------------------------ changing -- */
+/* ------------------------------------------------------------- changing -- */
 
+/* The arguments for the removal of one ticket. */
 static struct hf_queue_op_args evict_args(uint64_t wait_ms)
 {
     return (struct hf_queue_op_args){.kind = HF_REQUEST_REMOVE,
@@ -59,6 +69,8 @@ static struct hf_queue_op_args evict_args(uint64_t wait_ms)
                                      .wait_ms = wait_ms};
 }
 
+/* The arguments for a request to release: to the owner of one ticket or, if
+ * ${id} is NULL, of each that holds. */
 static struct hf_queue_op_args revoke_args(const char *id, uint64_t wait_ms)
 {
     return (struct hf_queue_op_args){.kind = HF_REQUEST_REVOKE,

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A look at a queue on behalf of another call of the user's. */
+/*
+ * Listing a queue on behalf of a call of another noun: an election lists its
+ * candidates and a double barrier its participants.
+ */
 #ifndef HF_HOST_LIST_EVICT_REVOKE_H
 #define HF_HOST_LIST_EVICT_REVOKE_H
 
 #include "host/lock.h"
 #include "host/ticket_list.h"
 
-/* As hf_lock_tickets() and so on; failures name ${call}. */
+/* As hf_lock_tickets() and hf_lock_tickets_start(); errors name ${call}, a
+ * static text.  Without the lock. */
 hf_status hf_lock_list_for(struct hf_lock *lock, const char *call,
                            enum hf_tickets_which which, uint64_t wait_ms,
                            struct hf_tickets **tickets);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening, freeing and naming a lock, and its last error.  A lock is a name, a
+ * kind and a reference to its client; no request is made before an acquire.
+ */
 #include "host/lock.h"
 
 #include <assert.h>
@@ -10,6 +14,7 @@
 #include "core/memory.h"
 #include "host/opts_compat.h"
 
+/* The kind of ticket that each kind of lock makes. */
 static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_MUTEX] = HF_TICKET_MUTEX,
     [HF_KIND_READ] = HF_TICKET_READ,
@@ -18,7 +23,8 @@ static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_ELECTION] = HF_TICKET_ELECTION,
 };
 
-/* Set ${opts} to what ${given} says, and ${canonical} to the name. */
+/* Set ${opts} to what ${given} says, check it, and set ${canonical} to the name
+ * in its canonical form. */
 static hf_status check_opts(struct hf_client *client, const char *name,
                             const struct hf_lock_opts *given,
                             struct hf_lock_opts *opts, const char **canonical,
@@ -44,7 +50,8 @@ static hf_status check_opts(struct hf_client *client, const char *name,
     return hf_lock_name_check(name, canonical, error);
 }
 
-/* The queue ${suffix} of the lock, spelled behind its other names. */
+/* Write the name of the queue ${suffix} of ${lock} to ${at}, which is behind
+ * its other names, and return that. */
 static const char *write_queue_name(const struct hf_lock *lock, char *at,
                                     const char *suffix)
 {
@@ -55,6 +62,8 @@ static const char *write_queue_name(const struct hf_lock *lock, char *at,
     return at;
 }
 
+/* A lock with one reference; NULL if out of memory.  The names of a semaphore's
+ * two queues are in the same allocation. */
 static struct hf_lock *new_lock(struct hf_client *client, const char *name,
                                 const struct hf_lock_opts *opts)
 {
@@ -80,6 +89,7 @@ static struct hf_lock *new_lock(struct hf_client *client, const char *name,
     return lock;
 }
 
+/* ${name} becomes canonical on the way. */
 hf_status hf_lock_open_for(struct hf_client *client, const char *call,
                            const char *name, const struct hf_lock_opts *given,
                            struct hf_lock **lock)
@@ -106,6 +116,7 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
     return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
 }
 
+/* Each lock keeps one reference to its cohort. */
 hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
                               uint32_t handoffs)
 {
@@ -129,6 +140,8 @@ void hf_lock_reference(struct hf_lock *lock)
     lock->references++;
 }
 
+/* The client is dereferenced and not released, because the caller holds its
+ * lock. */
 void hf_lock_dereference(struct hf_lock *lock)
 {
     assert(lock->references > 0);
@@ -149,7 +162,8 @@ void hf_lock_free(struct hf_lock *lock)
         return;
     client = lock->client;
     hf_monitor_lock(&client->monitor);
-    /* Ours, until the lock is given up. */
+    /* Keep the client until its lock is released, because the lock may be the
+     * last that refers to it. */
     hf_monitor_reference(&client->monitor);
     hf_lock_dereference(lock);
     hf_monitor_unlock(&client->monitor);
@@ -161,6 +175,7 @@ const char *hf_lock_name(const struct hf_lock *lock)
     return lock->name;
 }
 
+/* The text is kept once for all handles that fail with the same one. */
 hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
                        const struct hf_error *error)
 {
@@ -169,6 +184,8 @@ hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
     return error->status;
 }
 
+/* The failure is remembered under the lock, if this is not a child of a
+ * fork. */
 hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
                             struct hf_error *error)
 {
@@ -181,6 +198,8 @@ hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
     return status;
 }
 
+/* Nothing that is due is done here, because reading an error must not change
+ * it. */
 void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
 {
     if (hf_fork_check(&lock->client->monitor.fork, error) != HF_OK)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lock: a name that somebody may want. */
+/*
+ * A lock: the handle of a name that the user may acquire, with a kind.
+ * Mutexes, elections and barriers each have one of these inside.
+ */
 #ifndef HF_HOST_LOCK_H
 #define HF_HOST_LOCK_H
 
@@ -10,52 +13,62 @@
 
 struct hf_grant_item;
 
+/* Set once, where nothing else is said. */
 struct hf_lock {
     struct hf_client *client;
-    unsigned references; /* the user's, and each grant; under client->lock */
-    struct hf_last_error last_error;
-    enum hf_ticket_kind kind; /* a LEASE: it is a semaphore */
-    uint32_t permits;         /* that are taken at once ... */
-    uint32_t limit;           /* ... of so many; under client->lock */
-    bool limit_changed;       /* hf_lock_set_limit() was called */
-    bool limit_warned;        /* the log has said that limits differ */
-    /* Under client->lock, of a semaphore: what wants it, from ACQUIRE to
-     * DONE, except what has yet to be notified of another limit.  Written
-     * by semaphore_limit.c, as what follows. */
+    /* One of the user's handle and one of each grant; under the client's
+     * lock. */
+    unsigned references;
+    struct hf_last_error last_error; /* under the client's lock */
+    enum hf_ticket_kind kind; /* of its tickets; a LEASE: it is a semaphore */
+    uint32_t permits;         /* a semaphore: how many an acquire takes */
+    /* A semaphore: how many there are; under the client's lock. */
+    uint32_t limit;
+    bool limit_changed; /* hf_lock_set_limit() was called */
+    bool limit_warned;  /* the log has said that limits differ */
+    /* A semaphore: the items that ask for it, from the request to the end of
+     * the acquisition.  The core knows the current limit for the first list,
+     * and not yet for the second.  Written by semaphore_limit.c under the
+     * client's lock, as .other_limit. */
     struct hf_grant_item *notified_items;
     struct hf_grant_item *unnotified_items;
-    uint32_t other_limit; /* by the ticket ahead of the last one that waited,
-                             where it is not .limit; else 0 */
-    struct hf_client_cohort *client_cohort; /* a mutex that shares its tickets
-                                     within the client, or NULL */
-    const char *entry_queue;                /* the queues of a semaphore */
-    const char *lease_queue;
-    char name[];
+    /* The limit at the last ticket ahead that was seen, if it is not .limit;
+     * else 0. */
+    uint32_t other_limit;
+    /* Of a mutex that shares its tickets within the client, or NULL. */
+    struct hf_client_cohort *client_cohort;
+    const char *entry_queue; /* a semaphore: the queue of its entry mutex */
+    const char *lease_queue; /* a semaphore: the queue of its leases */
+    char name[]; /* the canonical name; the names of the queues are behind it */
 };
 
-/* hf_lock_open() on behalf of the user's ${call}, which its failures name. */
+/* hf_lock_open() for another call of the user, ${call}, which errors name.
+ * Without the client's lock. */
 hf_status hf_lock_open_for(struct hf_client *client, const char *call,
                            const char *name, const struct hf_lock_opts *opts,
                            struct hf_lock **lock);
 
-/* From now on ${lock}, a mutex nobody has wanted yet, shares its tickets with
- * the client's others of that name that hand them on ${handoffs} times, too.
- *   Fails     HF_ENOMEM, as hf_lock_open_for(), and HF_EFORKED. */
+/* From now on ${lock} shares its tickets with the client's other mutexes of
+ * that name that hand a ticket on ${handoffs} times.  It is a mutex that was
+ * never acquired.  Without the client's lock.
+ *   Fails     HF_ENOMEM and HF_EFORKED, as hf_lock_open_for(). */
 hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
                               uint32_t handoffs);
 
-/* With the client's lock, which the caller must be able to give up later: the
- * lock's own reference to the client goes too. */
+/* Keep it alive, and drop a reference.  With the client's lock.  The last one
+ * also drops the lock's reference to the client, so the caller must keep the
+ * client alive until the client's lock is released. */
 void hf_lock_reference(struct hf_lock *lock);
 void hf_lock_dereference(struct hf_lock *lock);
 
-/* As hf_monitor_may_block(), and remember why not, as ${call}.  Without the
+/* hf_monitor_may_block(); the lock remembers a failure of ${call}.  Without the
  * client's lock. */
 hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
                             struct hf_error *error);
 
-/* Remember ${error} under "call: " and return its status.  ${call} is a static
- * text, here and in what calls this. */
+/* Remember ${error} as "${call}: ...", and return its status.  ${call} is a
+ * static text, here and in all functions that call this.  With the client's
+ * lock. */
 hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
                        const struct hf_error *error);
 

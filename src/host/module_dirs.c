@@ -2,27 +2,28 @@
 /*
  * Where the modules are that belong to the code that asks for them.
  *
- * An installed tree may be moved, so that the place that was configured is
- * only the second guess.  The first is relative to the file that this code was
- * loaded from, which is the shared library or a program that was linked with
+ * An installed tree may be moved, so the directory that was configured is only
+ * the second guess.  The first guess is relative to the file that this code was
+ * loaded from, which is the shared library, or a program that was linked with
  * the static one:
  *
  *     PREFIX/LIBDIR/libholdfast.so.0.1    LIBDIR is the base
  *     PREFIX/BINDIR/PROGRAM               PREFIX is the base
  *     PREFIX/LIBDIR/holdfast/MODULE.so
  *
- * What is loaded runs with our rights, so the first guess is left out where
- * somebody else could have put the modules there:
+ * A module runs with our rights, so the first guess is left out where another
+ * user could have put modules there:
  *
- * - In a set-user-id program, because any user may have linked the program to
- *   a place of his own, or told the loader where to find the library.
+ * - In a set-user-id program, because any user may have linked the program to a
+ *   directory of his own, or set where the loader looks for the library.
  * - With a base that every user may write to, as when a program is built in
- *   /tmp/bin.  Whoever can write above the base could replace the program too.
- * - When the library was loaded by a relative path, which may mean another
- *   file by now.
+ *   /tmp/bin.  A user who can write above the base could replace the program
+ *   too.
+ * - When the library was loaded by a relative path, which may mean another file
+ *   by now.
  *
- * A file of its own because programs that are not installed have another one:
- * they find the modules that were built with them.
+ * It is a file of its own because programs that are not installed have another
+ * one: they find the modules that were built with them.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -41,21 +42,22 @@
 #error "HF_MODULE_DIR must be set to the directory of modules"
 #endif
 
-/* From the directory of a program to PREFIX, and from there to the modules;
- * not set where the two have no PREFIX in common. */
+/* The way from the directory of a program to PREFIX, and from there to the
+ * modules; empty where the two have no PREFIX in common. */
 #ifndef HF_MODULE_PREFIX
 #define HF_MODULE_PREFIX ""
 #define HF_MODULE_BELOW_PREFIX ""
 #endif
 
-/* What a file of code says of its place. */
+/* Where a file of code is, and the modules relative to that. */
 struct origin {
-    char base[PATH_MAX]; /* absolute; "": unknown */
+    char base[PATH_MAX]; /* absolute */
     const char *below;   /* from there to the modules; "": they are nowhere */
 };
 
-/* glibc calls the program by its argv[0], which may be anything; so it is told
- * from a library by where its program headers are. */
+/* Is ${info} about the program, and not about a library? glibc calls the
+ * program by its argv[0], which may be anything; so compare where its program
+ * headers are. */
 static bool is_program(const Dl_info *info)
 {
     const ElfW(Ehdr) *header = info->dli_fbase;
@@ -63,7 +65,7 @@ static bool is_program(const Dl_info *info)
     return (uintptr_t)header + header->e_phoff == getauxval(AT_PHDR);
 }
 
-/* Set ${base} to the directory ${up} from that of the file ${path}. */
+/* Set ${base} to the directory that is ${up} from that of the file ${path}. */
 static bool find_base(char base[PATH_MAX], const char *path, const char *up)
 {
     char real[PATH_MAX];
@@ -78,6 +80,7 @@ static bool find_base(char base[PATH_MAX], const char *path, const char *up)
            realpath(joined, base) != NULL;
 }
 
+/* Set ${origin} for the file that this function was loaded from. */
 static bool find_origin(struct origin *origin)
 {
     static const char here;
@@ -91,6 +94,7 @@ static bool find_origin(struct origin *origin)
     return find_base(origin->base, info.dli_fname, "");
 }
 
+/* May every user write to ${directory}?  Also true if that cannot be told. */
 static bool is_world_writable(const char *directory)
 {
     struct stat status;
@@ -98,6 +102,7 @@ static bool is_world_writable(const char *directory)
     return stat(directory, &status) != 0 || (status.st_mode & S_IWOTH) != 0;
 }
 
+/* AT_SECURE is set for set-user-id programs and the like; see getauxval(3). */
 void hf_module_dirs_find(struct hf_module_dirs *dirs)
 {
     struct origin origin;

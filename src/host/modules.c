@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding and loading a module.  A module is trusted like the library itself,
+ * so it is only looked for where the library was installed or loaded from.
+ */
 #include "host/modules.h"
 
 #include <assert.h>
@@ -10,6 +14,8 @@
 
 #include "core/error.h"
 
+/* Is ${found}, the symbol of the module in ${path}, there, and of our
+ * version? */
 static hf_status check_abi(const struct hf_module *module, const void *found,
                            const char *path, struct hf_error *error)
 {
@@ -31,7 +37,7 @@ static hf_status check_abi(const struct hf_module *module, const void *found,
     return HF_OK;
 }
 
-/* Is there a file for ${module} in ${directory}? */
+/* Is there a file for ${module} in ${directory}?  Sets ${path} to its name. */
 static bool is_in(const char *directory, const struct hf_module *module,
                   char path[PATH_MAX])
 {
@@ -40,6 +46,7 @@ static bool is_in(const char *directory, const struct hf_module *module,
     return length > 0 && length < PATH_MAX && access(path, F_OK) == 0;
 }
 
+/* The error names every directory that was tried. */
 hf_status hf_module_find(const struct hf_module_dirs *dirs,
                          const struct hf_module *module, char path[PATH_MAX],
                          struct hf_error *error)
@@ -59,6 +66,8 @@ hf_status hf_module_find(const struct hf_module_dirs *dirs,
                         module->package);
 }
 
+/* RTLD_NODELETE keeps the module although dlclose() is called when it does not
+ * fit. */
 hf_status hf_module_load(const char *path, const struct hf_module *module,
                          const void **found, struct hf_error *error)
 {

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reentrant front: a count per owner over a grant.  Owners of one client
- * queue locally, see core/cohort.h. */
+/*
+ * The reentrant mutex: a count per owner over a grant.  Owners in one client
+ * share a ticket by way of a cohort (core/cohort.h), unless the user asked for
+ * a ticket per owner (.handoffs of 0).
+ *
+ * The records of the owners are in reentrant.c; only the owner itself changes
+ * its count, so counting takes no lock.
+ */
 #include <stddef.h>
 
 #include "core/error.h"
@@ -9,25 +15,28 @@
 #include "host/open_common.h"
 #include "host/reentrant.h"
 
+/* The handle of the user. */
 struct hf_mutex {
-    struct hf_lock *lock;
-    struct hf_reentrant reentrant;
+    struct hf_lock *lock;          /* in a cohort if tickets are shared */
+    struct hf_reentrant reentrant; /* the owners and their counts */
     struct hf_on_mutex_revoke on_revoke;
 };
 
+/* The mutex that ${reentrant} is part of. */
 static struct hf_mutex *of_reentrant(struct hf_reentrant *reentrant)
 {
     return (struct hf_mutex *)((char *)reentrant -
                                offsetof(struct hf_mutex, reentrant));
 }
 
-/* In a child nothing of the parent's may be touched, least of all the guard,
- * which another thread may have held. */
+/* In a child of a fork nothing of the parent may be touched, and least of all
+ * .guard, which another thread may have held. */
 static bool is_forked(const struct hf_mutex *mutex)
 {
     return hf_fork_is_child(&mutex->lock->client->monitor.fork);
 }
 
+/* Somebody asks ${owner} to release: call the user. */
 static void call_on_revoke(struct hf_reentrant *reentrant, uint64_t owner)
 {
     struct hf_mutex *mutex = of_reentrant(reentrant);
@@ -35,6 +44,7 @@ static void call_on_revoke(struct hf_reentrant *reentrant, uint64_t owner)
     mutex->on_revoke.fn(mutex->on_revoke.arg, mutex, owner);
 }
 
+/* Free the mutex; the .destroy of its reentrancy. */
 static void destroy_mutex(struct hf_reentrant *reentrant)
 {
     struct hf_mutex *mutex = of_reentrant(reentrant);
@@ -45,6 +55,7 @@ static void destroy_mutex(struct hf_reentrant *reentrant)
     hf_free(mutex);
 }
 
+/* Set ${mutex} as ${opts} say. */
 static void init_mutex(struct hf_mutex *mutex, const struct hf_mutex_opts *opts)
 {
     mutex->on_revoke = opts->on_revoke;
@@ -56,6 +67,7 @@ static void init_mutex(struct hf_mutex *mutex, const struct hf_mutex_opts *opts)
     hf_reentrant_init(&mutex->reentrant, opts->text);
 }
 
+/* What hf_mutex_open() does, but for the .drop of the callback on failure. */
 static hf_status open_mutex(struct hf_client *client, const char *name,
                             const struct hf_mutex_opts *given,
                             struct hf_mutex_opts *opts, struct hf_mutex **mutex)
@@ -88,6 +100,7 @@ free_mutex:
     return status;
 }
 
+/* The callback is dropped on failure. */
 hf_status hf_mutex_open(struct hf_client *client, const char *name,
                         const struct hf_mutex_opts *opts,
                         struct hf_mutex **mutex)
@@ -102,6 +115,7 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
     return status;
 }
 
+/* In a child of a fork the handle is left as it is. */
 void hf_mutex_free(struct hf_mutex *mutex)
 {
     if (mutex == NULL || is_forked(mutex))
@@ -109,6 +123,9 @@ void hf_mutex_free(struct hf_mutex *mutex)
     hf_reentrant_free(&mutex->reentrant);
 }
 
+/* Lock for the caller: count, or acquire if it does not hold the mutex.  An
+ * owner whose grant was lost keeps its record and is refused until it has
+ * unlocked, because it may not know of the loss. */
 static hf_status lock_for(struct hf_mutex *mutex, const char *call,
                           uint64_t wait_ms)
 {
@@ -145,6 +162,8 @@ hf_status hf_mutex_trylock(struct hf_mutex *mutex)
     return lock_for(mutex, "hf_mutex_trylock", 0);
 }
 
+/* Only the last unlock releases.  The others report a loss, but count all the
+ * same, because the owner unlocks as often as it locked. */
 hf_status hf_mutex_unlock(struct hf_mutex *mutex)
 {
     static const char call[] = "hf_mutex_unlock";
@@ -171,6 +190,7 @@ void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
         hf_reentrant_error((struct hf_reentrant *)&mutex->reentrant, error);
 }
 
+/* The token of the caller's record; 0 without one. */
 uint64_t hf_mutex_token(struct hf_mutex *mutex)
 {
     struct hf_hold *hold;

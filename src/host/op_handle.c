@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two public calls on the handle of an operation.
+ */
 #include "host/op_handle.h"
 
 void hf_op_cancel(struct hf_op *op)
@@ -20,7 +23,8 @@ void hf_op_free(struct hf_op *op)
     client = op->client;
     if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
-    /* Ours, until the lock is given up. */
+    /* Keep the client until the lock is released, because the operation may be
+     * the last that refers to it. */
     hf_monitor_reference(&client->monitor);
     op->ops->dereference(op);
     hf_monitor_leave(&client->monitor);

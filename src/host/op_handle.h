@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handle that a user has of an operation under way: embedded, as .op, in
- * the object that carries the operation out.  The handle does not know that
- * object; it reaches it by a table of two functions.
+ * The handle that a user has of an operation under way.  It is embedded, as
+ * .op, in the object that carries the operation out.  The handle does not know
+ * that object; it reaches it by a table of two functions.
  */
 #ifndef HF_HOST_OP_HANDLE_H
 #define HF_HOST_OP_HANDLE_H
@@ -11,15 +11,16 @@
 
 struct hf_op;
 
-/* Both with the client's lock. */
+/* What the object does for its handle.  Both with the client's lock. */
 struct hf_op_ops {
-    /* End the wait, if it has not ended: hf_op_cancel(). */
+    /* End the wait, unless it has ended; for hf_op_cancel(). */
     void (*cancel)(struct hf_op *op);
-    /* Give up the handle's reference, and perhaps the object with it. */
+    /* Drop the reference of the handle, and free the object with the last
+     * one. */
     void (*dereference)(struct hf_op *op);
 };
 
-/* Set once, when the operation is made. */
+/* Set once, when the operation is created. */
 struct hf_op {
     const struct hf_op_ops *ops;
     struct hf_client *client;

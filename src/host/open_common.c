@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps that all calls share that open a handle of a client.  They run
+ * without the client's lock and take it only to remember a failure.
+ */
 #include "host/open_common.h"
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/owner_text.h"
 
+/* In a child of a fork nothing is remembered. */
 hf_status hf_client_fail_unlocked(struct hf_client *client, const char *call,
                                   struct hf_error *error)
 {
@@ -38,6 +43,7 @@ hf_status hf_open_check_text(struct hf_client *client, const char *call,
     return hf_client_fail_unlocked(client, call, &error);
 }
 
+/* Zeroed, so that a handle begins in its first state. */
 void *hf_open_alloc(struct hf_client *client, const char *call, size_t bytes)
 {
     void *memory = hf_alloc(bytes);

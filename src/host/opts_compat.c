@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copying a struct of options of any version.
+ */
 #include "host/opts_compat.h"
 
 #include <stdbool.h>
@@ -6,9 +9,11 @@
 
 #include "core/error.h"
 
+/* The first byte behind ${field}. */
 #define END_OF(type, field)                                                    \
     (offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
+/* The type of the options of one noun. */
 #define DEFINE(noun, NOUN, field)                                              \
     static const struct hf_##noun##_opts noun##_defaults =                     \
         HF_##NOUN##_OPTS_INIT;                                                 \
@@ -24,6 +29,7 @@
                    "no larger than any size that is taken");
 HF_OPTS_TABLE(DEFINE)
 
+/* Are the bytes from ${from} to before ${to} all zero? */
 static bool is_zero(const unsigned char *bytes, size_t from, size_t to)
 {
     while (from < to && bytes[from] == 0)
@@ -31,6 +37,8 @@ static bool is_zero(const unsigned char *bytes, size_t from, size_t to)
     return from >= to;
 }
 
+/* ${opts} begins as the defaults, so that fields a program does not know have
+ * their defaults. */
 hf_status hf_opts_copy(const struct hf_opts_type *type, const void *given,
                        void *opts, struct hf_error *error)
 {

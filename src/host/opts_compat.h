@@ -2,27 +2,29 @@
 /*
  * Structs of options of programs that were compiled with another version.
  *
- * A struct of options begins with its .size and only ever grows at its end. So
- * the size tells what a program knows of it, and the rest is the default; a
- * program that is newer than the library sets what the library does not know,
- * and as long as that is zero nothing is asked that cannot be given. The idea
- * is that of copy_struct_from_user() of Linux, used by clone3() and openat2().
+ * A struct of options begins with its .size and only grows at its end.  So the
+ * size says which fields a program knows, and the others get their defaults.  A
+ * program that is newer than the library may set fields that the library does
+ * not know; as long as these are zero it asks for nothing that the library
+ * cannot do.  The idea is that of copy_struct_from_user() of Linux, which
+ * clone3() and openat2() use.
  *
- * A struct grows by a uint64_t, or by fields that begin with one, because that
+ * A struct grows by a uint64_t, or by fields that begin with one.  Such a field
  * never lies in the padding at the end of the struct of an earlier release,
- * which programs do not set. The default of a new field is 0, because a program
- * that does not use it must work with a library that does not have it.
+ * which programs do not set.  The default of a new field is 0, because a
+ * program that does not use it must work with a library that does not have it.
  */
 #ifndef HF_HOST_OPTS_COMPAT_H
 #define HF_HOST_OPTS_COMPAT_H
 
 #include <holdfast/holdfast.h>
 
-/* More than any struct of options will ever have: a .size beyond is not set. */
+/* More than any struct of options will ever have: a greater .size was not
+ * set. */
 #define HF_OPTS_BYTES_MAX 4096
 
-/* The structs, and the last field of each in 0.1.0: its end is the least size
- * that is taken. X(noun, NOUN, field) */
+/* The structs, and the last field of each in 0.1.0, whose end is the least size
+ * that is accepted.  X(noun, NOUN, field) */
 #define HF_OPTS_TABLE(X)                                                       \
     X(client, CLIENT, loss_at)                                                 \
     X(lock, LOCK, limit)                                                       \
@@ -31,11 +33,13 @@
     X(rwlock, RWLOCK, on_revoke)                                               \
     X(election, ELECTION, id)
 
+/* One struct of options, as this version has it. */
 struct hf_opts_type {
-    const char *initialiser; /* what sets .size, for the text of an error */
-    size_t first_bytes;      /* of the first release */
-    size_t bytes;            /* of this one */
-    const void *defaults;    /* a whole struct */
+    /* The macro that sets .size, for the text of an error. */
+    const char *initialiser;
+    size_t first_bytes;   /* the size in the first release */
+    size_t bytes;         /* the size in this version */
+    const void *defaults; /* a whole struct */
 };
 
 /* hf_client_opts_type and so on. */
@@ -44,12 +48,12 @@ struct hf_opts_type {
 HF_OPTS_TABLE(HF_OPTS_DECLARE_)
 #undef HF_OPTS_DECLARE_
 
-/* Set ${opts}, a whole struct of ${type}, to what ${given} says (NULL: nothing)
- * and else to the defaults.  Whatever the status, ${opts} has the callbacks
- * whose .drop must be called: none of a ${given} that cannot be read.
- *   Fails     HF_EINVAL if .size is less than in the first release, or no size
- *             at all; HF_EUNSUPPORTED if it is more than here and something
- *             beyond is not zero. */
+/* Set ${opts}, a whole struct of ${type}, to what ${given} says (NULL:
+ * nothing), and the rest to the defaults.  Whatever the status, ${opts} has the
+ * callbacks whose .drop must be called: none, if ${given} cannot be read.
+ *   Fails     HF_EINVAL if .size is less than in the first release, or too
+ *             great to be a size; HF_EUNSUPPORTED if it is greater than here
+ *             and a field that this version does not know is not zero. */
 hf_status hf_opts_copy(const struct hf_opts_type *type, const void *given,
                        void *opts, struct hf_error *error);
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hash table of grants by owner, and the text that it is for.
+ */
 #include "host/owner_grants.h"
 
 #include <string.h>
 
 #include "host/grant.h"
 
-/* Owners are counted threads, pointers, or whatever a program has: the upper
- * bits of the product depend on all bits below (Knuth, "The Art of Computer
- * Programming", volume 3, 6.4: multiplicative hashing). */
+/* The bucket of ${owner}.  Owners are counted threads, pointers, or whatever a
+ * program chooses.  With multiplicative hashing the upper bits of the product
+ * depend on all bits below (Knuth, "The Art of Computer Programming", volume 3,
+ * 6.4). */
 static struct hf_grant **bucket_of(struct hf_owner_grants *owner_grants,
                                    uint64_t owner)
 {
@@ -23,6 +27,7 @@ void hf_owner_grants_inherit(struct hf_client *client, const char *name,
                                  HF_OWNER_INHERITED_BYTES, name, id);
 }
 
+/* At the head of the bucket, so the newest grant is named first. */
 void hf_owner_grants_add(struct hf_grant *grant)
 {
     struct hf_grant **bucket;
@@ -47,6 +52,7 @@ void hf_owner_grants_remove(struct hf_grant *grant)
     grant->held_link = NULL;
 }
 
+/* Add the lock of ${item} and its ticket; false if there is no room. */
 static bool write_ticket(char payload[HF_PAYLOAD_BYTES],
                          const struct hf_grant_item *item)
 {
@@ -57,7 +63,8 @@ static bool write_ticket(char payload[HF_PAYLOAD_BYTES],
                                   id);
 }
 
-/* What ${grant} has: of several locks some, as long as it waits. */
+/* Add what ${grant} holds; if it still waits for several locks, those it has
+ * already.  False if there is no room. */
 static bool write_grant(char payload[HF_PAYLOAD_BYTES],
                         const struct hf_grant *grant)
 {
@@ -71,6 +78,8 @@ static bool write_grant(char payload[HF_PAYLOAD_BYTES],
     return true;
 }
 
+/* The inherited locks come first, then those of ${grant}, then those of the
+ * owner's other grants. */
 void hf_owner_grants_write(const struct hf_grant *grant,
                            char payload[HF_PAYLOAD_BYTES])
 {

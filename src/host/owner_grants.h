@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each owner holds through one client.
+ * The grants of each owner in one client.
  *
- * A ticket that waits says what its owner holds meanwhile (holds=), so that
- * those who look at queues can tell who waits for whom.  The text is written
- * when the ticket is enqueued: what an owner that waits holds does not change,
- * and the ids of the tickets show a reader what is out of date.
+ * A ticket that waits says what its owner holds meanwhile (holds=), so that a
+ * reader of queues can tell who waits for whom.  The text is written when the
+ * ticket is enqueued.  It stays true while the ticket waits, because what an
+ * owner holds does not change while it waits; and by the ids of the tickets a
+ * reader sees what is out of date.
  *
  * All with the client's lock.
  */
@@ -14,34 +15,35 @@
 
 #include "host/owner_text.h"
 
-/* A power of two. */
+/* How many buckets the hash table has; a power of two. */
 #define HF_OWNER_GRANTS_BUCKETS 256
 
 struct hf_client;
 struct hf_grant;
 
 struct hf_owner_grants {
-    /* The grants whose owner is known, by owner, the last one first. */
+    /* The grants that are held and whose owner is known, hashed by owner; the
+     * newest first. */
     struct hf_grant *buckets[HF_OWNER_GRANTS_BUCKETS];
     /* " holds=..." of what every owner of this client holds besides, or "". */
     char inherited[HF_OWNER_INHERITED_BYTES];
 };
 
-/* Every owner of ${client} holds the lock called ${name} too, by the ticket
- * whose id begins with the eight hex digits of ${id}: it was started by a
- * process that does, and holds it as long as this one lives. */
+/* Every owner of ${client} also holds the lock called ${name}, by the ticket
+ * whose id begins with the eight hex digits of ${id}: the process was started
+ * by one that holds it and that keeps it as long as this process lives
+ * (holdfast run inside holdfast run). */
 void hf_owner_grants_inherit(struct hf_client *client, const char *name,
                              const char *id);
 
-/* ${grant} is held from now on; it is not any more.  Nothing happens if its
- * owner is not known, and nothing the second time. */
+/* ${grant} is held from now on; it is not held any more.  Nothing happens if
+ * its owner is not known, or the second time. */
 void hf_owner_grants_add(struct hf_grant *grant);
 void hf_owner_grants_remove(struct hf_grant *grant);
 
 /* Add holds= to ${payload} if the owner of ${grant}, which waits, holds
- * anything: what other grants of that owner are of, and what ${grant} itself
- * has of several locks already.  Visits no more grants than there is room for,
- * but for those of other owners in the same bucket. */
+ * anything: the locks of that owner's other grants, and those of several locks
+ * that ${grant} itself has already.  It stops when ${payload} is full. */
 void hf_owner_grants_write(const struct hf_grant *grant,
                            char payload[HF_PAYLOAD_BYTES]);
 

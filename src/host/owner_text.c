@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing and parsing what a ticket says of its owner.  The form is in
+ * docs/ticket-text.md.
+ *
+ * What is written is plain ASCII.  What is read may have been written by
+ * anybody, so every parser has a bound and accepts anything.
+ */
 #include "host/owner_text.h"
 
 #include <errno.h>
@@ -18,7 +25,7 @@
 #define TIME_BYTES 21 /* "2026-11-21T16:33:00Z" and the NUL */
 #define DAY_S 86400
 
-/* All that is bounded by these, and numbers of twenty digits, fits. */
+/* With these bounds, and numbers of at most twenty digits, all words fit. */
 #define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
 _Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit=") +
                        (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)4 * 20 +
@@ -27,10 +34,11 @@ _Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit=") +
                    HF_OWNER_HOLDS_END,
                "a payload has room for everything");
 
-/* Digits of a ticket's id in holds=: a reader looks the ticket up in the queue
- * of that name, where so many tell it from all others. */
+/* How many digits of a ticket's id holds= has.  A reader looks the ticket up in
+ * the queue of that name, where these tell it from all others. */
 #define HOLD_ID_DIGITS 8
 
+/* What is the same for all tickets of the process, encoded. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char host[HF_OWNER_VALUE_BYTES];
 static char command[HF_OWNER_VALUE_BYTES];
@@ -38,6 +46,7 @@ static char boot[BOOT_DIGITS + 1];
 
 /* -------------------------------------------------------------- writing -- */
 
+/* Control characters are refused because people print what a ticket says. */
 hf_status hf_owner_text_check_value(const char *what, const char *value,
                                     size_t max_bytes, struct hf_error *error)
 {
@@ -64,13 +73,15 @@ hf_status hf_owner_text_check(const char *text, struct hf_error *error)
     return hf_owner_text_check_value("text", text, HF_OWNER_TEXT_BYTES, error);
 }
 
+/* Is ${c} a character that is not encoded? */
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 }
 
-/* Encode ${text} to ${value}, leaving out what does not fit. */
+/* Percent-encode ${text} to ${value}, which has room for ${bytes}; what does
+ * not fit is left out. */
 static void encode(char *value, size_t bytes, const char *text)
 {
     size_t length = 0;
@@ -85,6 +96,7 @@ static void encode(char *value, size_t bytes, const char *text)
     value[length] = '\0';
 }
 
+/* The id of this boot of the machine, or "" if the kernel does not say. */
 static void read_boot_id(void)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -96,6 +108,7 @@ static void read_boot_id(void)
     close(fd);
 }
 
+/* The host, the program and the boot: once for each process. */
 static void read_process_names(void)
 {
     struct utsname names;
@@ -106,7 +119,8 @@ static void read_process_names(void)
     read_boot_id();
 }
 
-/* The thread's number, which a fork changes. */
+/* The number of the calling thread in ${process}.  It is cached, because
+ * gettid() is a system call, and read again after a fork. */
 static pid_t thread_id(pid_t process)
 {
     static _Thread_local pid_t cached_id, cached_for;
@@ -118,10 +132,9 @@ static pid_t thread_id(pid_t process)
     return cached_id;
 }
 
-/* Days since 1970 as a date of the Gregorian calendar.  Not gmtime_r(), which
- * takes a lock of the C library's, and a fork may have left that taken.  See
- * Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms":
- * civil_from_days. */
+/* Days since 1970 as a date of the Gregorian calendar. gmtime_r() would take a
+ * lock of the C library, which a fork may have left locked.  See Howard
+ * Hinnant, "chrono-Compatible Low-Level Date Algorithms": civil_from_days. */
 static void date_of_days(int64_t days, int *year, int *month, int *day)
 {
     int64_t shifted = days + 719468; /* since the first of March in year 0 */
@@ -137,13 +150,14 @@ static void date_of_days(int64_t days, int *year, int *month, int *day)
     *year = (int)(y + era * 400 + (*month <= 2));
 }
 
+/* The time of day in UTC, as in "2026-11-21T16:33:00Z". */
 static void write_time(char text[TIME_BYTES])
 {
     struct timespec now;
     int year, month, day;
     unsigned second_of_day;
 
-    /* As cheap as it gets: it need not be exact. */
+    /* The coarse clock is the cheapest, and the time need not be exact. */
     if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || now.tv_sec < 0)
         now.tv_sec = 0;
     date_of_days(now.tv_sec / DAY_S, &year, &month, &day);
@@ -175,6 +189,7 @@ void hf_owner_text_write(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
                    " text=%s", encoded);
 }
 
+/* The key cannot be part of a value, because spaces are encoded. */
 void hf_owner_text_add_asked(char payload[HF_PAYLOAD_BYTES])
 {
     static const char key[] = " asked=";
@@ -198,6 +213,8 @@ void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit)
                    (unsigned long)limit);
 }
 
+/* A name that does not fit leaves a '+' instead, for which one byte is always
+ * kept. */
 bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
                             const char *id)
 {
@@ -206,7 +223,8 @@ bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
     size_t length = strlen(payload);
     int added;
 
-    if (length > 0 && payload[length - 1] == '+') /* no other word ends so */
+    /* No other word ends with it. */
+    if (length > 0 && payload[length - 1] == '+')
         return false;
     encode(encoded, sizeof(encoded), name);
     added = snprintf(payload + length, bytes - length, "%s%s:%.*s", before,
@@ -221,6 +239,7 @@ bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
 
 /* -------------------------------------------------------------- reading -- */
 
+/* The value of ${c}, a digit of a percent-encoding; -1 if it is none. */
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -230,8 +249,9 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* The byte that ${value} begins with, which takes three if it is escaped.  A
- * NUL is never escaped by ours, and would hide what follows. */
+/* Decode the byte at ${value} and return how many characters it takes: three if
+ * it is encoded, else one. "%00" stays as it is, because we never write it and
+ * a NUL would hide what follows. */
 static size_t parse_byte(const char *value, size_t left, char *byte)
 {
     int high = left > 2 && value[0] == '%' ? hex_digit(value[1]) : -1;
@@ -244,8 +264,8 @@ static size_t parse_byte(const char *value, size_t left, char *byte)
     return 3;
 }
 
-/* Decode the value that ${length} bytes encode; false if not all of it fits,
- * and the rest was left out. */
+/* Decode ${length} characters of ${value} to ${text}, which has room for
+ * ${bytes}.  False if not all of it fits; the rest is then left out. */
 static bool decode(char *text, size_t bytes, const char *value, size_t length)
 {
     size_t used = 0, i = 0;
@@ -256,7 +276,7 @@ static bool decode(char *text, size_t bytes, const char *value, size_t length)
     return i == length;
 }
 
-/* The value as it stands. */
+/* The same without decoding. */
 static bool copy_value(char *text, size_t bytes, const char *value,
                        size_t length)
 {
@@ -267,7 +287,8 @@ static bool copy_value(char *text, size_t bytes, const char *value,
     return taken == length;
 }
 
-/* Decimal digits at ${*text}, which moves behind them; false without any. */
+/* Parse the decimal digits at ${*text}, and move that behind them.  False if
+ * there are none, or too many. */
 static bool parse_number(const char **text, uint64_t *number)
 {
     uint64_t value = 0;
@@ -287,6 +308,8 @@ static bool parse_number(const char **text, uint64_t *number)
     return true;
 }
 
+/* since=: how long ago that was, if this is still the same boot of the
+ * machine. */
 static void parse_since(struct hf_owner *owner, const char *value,
                         size_t length, uint64_t now_ms)
 {
@@ -301,7 +324,7 @@ static void parse_since(struct hf_owner *owner, const char *value,
     owner->age_ms = now_ms > since_ms ? now_ms - since_ms : 0;
 }
 
-/* Days since 1970: the other way round, and from the same place. */
+/* Days since 1970 of a date: days_from_civil of the same source. */
 static int64_t days_of_date(int64_t year, int64_t month, int64_t day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -313,6 +336,7 @@ static int64_t days_of_date(int64_t year, int64_t month, int64_t day)
            of_year - 719468;
 }
 
+/* at=, in milliseconds since 1970; nothing if ${value} has another form. */
 static void parse_time(struct hf_owner *owner, const char *value, size_t length)
 {
     static const char pattern[] = "dddd-dd-ddTdd:dd:ddZ";
@@ -339,8 +363,9 @@ static void parse_time(struct hf_owner *owner, const char *value, size_t length)
     owner->at_utc_ms = (uint64_t)seconds * 1000;
 }
 
-/* The value of ${key} in ${payload}, and its length; false if it is not there.
- * Ours begins with host=; any other text may have any words in it. */
+/* Find the value of ${key} in ${payload}, and its length.  False if it is not
+ * there.  Only a payload that begins with host= is ours; any other text may
+ * have any words in it. */
 static bool find_value(const char *payload, const char *key, const char **value,
                        size_t *length)
 {
@@ -353,7 +378,7 @@ static bool find_value(const char *payload, const char *key, const char **value,
 
         bool named = word >= bytes && memcmp(payload, key, bytes) == 0;
 
-        if (named && word == bytes) { /* a word without a value */
+        if (named && word == bytes) { /* a word without '=' */
             *value = payload + word;
             *length = 0;
             return true;
@@ -369,6 +394,7 @@ static bool find_value(const char *payload, const char *key, const char **value,
     return false;
 }
 
+/* Set ${text} to the decoded value of ${key}, if it is there. */
 static void parse_text(const char *payload, const char *key, char *text,
                        size_t bytes)
 {
@@ -379,6 +405,8 @@ static void parse_text(const char *payload, const char *key, char *text,
         (void)decode(text, bytes, value, length);
 }
 
+/* Each word is looked for by its key, so order and unknown words do not
+ * matter. */
 bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
                          struct hf_owner *owner)
 {
@@ -402,6 +430,7 @@ bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
     return owner->pid != 0;
 }
 
+/* A word without a value is found and gives "". */
 hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
                             size_t bytes)
 {
@@ -413,7 +442,7 @@ hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
     text[0] = '\0';
     if (!find_value(owner, key, &value, &length))
         return HF_EGONE;
-    if (strcmp(key, "holds") == 0) /* decoded, a name could look like two */
+    if (strcmp(key, "holds") == 0) /* decoded, one name could look like two */
         return copy_value(text, bytes, value, length) ? HF_OK : HF_EINVAL;
     return decode(text, bytes, value, length) ? HF_OK : HF_EINVAL;
 }

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The course of an operation on a queue: operations of the core, one after the
+ * other, until one of them brings the answer.
+ *
+ * The core reports each of them twice: first its answer, and then that it does
+ * not use the object any more.  Only after the second may the same object be
+ * used for the next one.
+ */
 #include "host/queue_op.h"
 
 #include <assert.h>
@@ -9,13 +17,14 @@
 #include "core/memory.h"
 #include "core/time_math.h"
 
+/* The operation that ${operation} of the core is part of. */
 static struct hf_queue_op *of_operation(struct hf_operation *operation)
 {
     return (struct hf_queue_op *)((char *)operation -
                                   offsetof(struct hf_queue_op, operation));
 }
 
-/* Those who hold the lock are to be found first. */
+/* Is this the list that finds the holders to ask? */
 static bool is_listing_holders(const struct hf_queue_op *queue_op)
 {
     return queue_op->args.every_holder &&
@@ -34,6 +43,7 @@ void hf_queue_op_dereference(struct hf_queue_op *queue_op)
     hf_free(queue_op);
 }
 
+/* The .run of the callback: report the end. */
 static void run_done(void *arg)
 {
     struct hf_queue_op *queue_op = arg;
@@ -48,8 +58,10 @@ static void run_done(void *arg)
     hf_queue_op_dereference(queue_op);
 }
 
-/* Who waits may be granted between two lists: with those who wait listed first
- * nobody is missed.  Whoever is to be found by its id most likely holds. */
+/* Choose the queues to ask, in order.  A semaphore has two.  For a list the
+ * queue of those that wait comes first: a waiter that is granted in between is
+ * then in both lists, and not in none.  A ticket that is looked for by its id
+ * is more likely a holder's. */
 static void choose_queues(struct hf_queue_op *queue_op)
 {
     const struct hf_queue_op_args *args = &queue_op->args;
@@ -68,7 +80,7 @@ static void choose_queues(struct hf_queue_op *queue_op)
         queue_op->queue_count = 2;
 }
 
-/* Have the core begin with the next operation: the same object, once more. */
+/* Have the core begin the next operation, in the same object. */
 static void start_operation(struct hf_queue_op *queue_op,
                             enum hf_request_kind kind,
                             const struct hf_ticket_id *ticket)
@@ -91,7 +103,7 @@ static void start_operation(struct hf_queue_op *queue_op,
     hf_client_step(queue_op->lock->client, &event);
 }
 
-/* ------------------------------------------------------------ its handle -- */
+/* ----------------------------------------------------------- its handle -- */
 
 static struct hf_queue_op *of_op(struct hf_op *op)
 {
@@ -99,6 +111,7 @@ static struct hf_queue_op *of_op(struct hf_op *op)
                                   offsetof(struct hf_queue_op, op));
 }
 
+/* The end comes as an effect, perhaps at once. */
 static void cancel_op(struct hf_op *op)
 {
     struct hf_queue_op *queue_op = of_op(op);
@@ -110,6 +123,7 @@ static void cancel_op(struct hf_op *op)
     hf_client_step(queue_op->lock->client, &event);
 }
 
+/* The handle of the user is freed. */
 static void dereference_op(struct hf_op *op)
 {
     hf_queue_op_dereference(of_op(op));
@@ -126,9 +140,10 @@ struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op)
     return &queue_op->op;
 }
 
-/* ----------------------------------------------------------------- begin -- */
+/* ---------------------------------------------------------------- begin -- */
 
-/* One more, because the time was rounded down. */
+/* The instant ${wait_ms} from now.  One more, because the time was rounded
+ * down. */
 static uint64_t deadline_ms(uint64_t wait_ms)
 {
     return wait_ms == HF_FOREVER
@@ -136,6 +151,7 @@ static uint64_t deadline_ms(uint64_t wait_ms)
                : hf_after_ms(hf_now_ms(), hf_after_ms(wait_ms, 1));
 }
 
+/* With two references: the core's, and that of the caller or the callback. */
 static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
                                         const struct hf_queue_op_args *args)
 {
@@ -146,7 +162,7 @@ static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
     queue_op->args = *args;
     queue_op->lock = lock;
     queue_op->op = (struct hf_op){&op_ops, lock->client};
-    queue_op->references = 2; /* the core's, and whose end it is */
+    queue_op->references = 2; /* see above */
     queue_op->deadline_at_ms = deadline_ms(args->wait_ms);
     choose_queues(queue_op);
     queue_op->done_callback =
@@ -155,6 +171,8 @@ static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
     return queue_op;
 }
 
+/* The core has one reference and the caller or the callback another, from
+ * before the first step on, because the step may answer at once. */
 hf_status hf_queue_op_begin(struct hf_lock *lock,
                             const struct hf_queue_op_args *args,
                             struct hf_waiter *waiter, struct hf_done done,
@@ -181,8 +199,9 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
     return HF_OK;
 }
 
-/* ------------------------------------------------------------ the answer -- */
+/* ----------------------------------------------------------- the answer -- */
 
+/* Answer the operation: the caller that waits, or the callback. */
 static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
                          const char *text)
 {
@@ -204,22 +223,26 @@ static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
     else if (queue_op->done.fn != NULL || queue_op->done.drop != NULL)
         hf_monitor_queue(&client->monitor, &queue_op->done_callback);
     else
-        hf_queue_op_dereference(queue_op); /* nobody waits, or not any more */
+        /* No caller waits for it, or not any more. */
+        hf_queue_op_dereference(queue_op);
 }
 
+/* No queue had the ticket. */
 static void end_ticket_gone(struct hf_queue_op *queue_op)
 {
     end_queue_op(queue_op, HF_EGONE,
                  "there is no such ticket in the queue, or not any more");
 }
 
-/* Is it about a ticket? */
+/* Is ${operation} about a ticket that has to be in the queue? */
 static bool must_be_found(const struct hf_operation *operation)
 {
     return operation->kind == HF_REQUEST_REMOVE ||
            operation->kind == HF_REQUEST_REVOKE;
 }
 
+/* The core has an answer for one operation.  It is the answer to all if there
+ * is nothing left to ask. */
 static void operation_answered(struct hf_queue_op *queue_op)
 {
     const struct hf_operation *operation = &queue_op->operation;
@@ -239,8 +262,8 @@ static void operation_answered(struct hf_queue_op *queue_op)
         end_ticket_gone(queue_op);
 }
 
-/* Every holder that was listed was gone before it could be asked.  Somebody
- * else may hold the lock by now, so that only another list can tell. */
+/* Every holder that was listed was gone before it could be asked.  Another
+ * owner may hold the lock by now, so list again. */
 static bool list_again(struct hf_queue_op *queue_op)
 {
     if (++queue_op->list_count == HF_REVOKE_LISTS_MAX) {
@@ -256,7 +279,8 @@ static bool list_again(struct hf_queue_op *queue_op)
     return true;
 }
 
-/* Every holder that was listed was asked, or was gone. */
+/* Every holder that was listed was asked or was gone.  False: the operation has
+ * ended. */
 static bool end_holders(struct hf_queue_op *queue_op)
 {
     if (queue_op->asked_count == 0 && hf_tickets_count(queue_op->tickets) > 0)
@@ -268,7 +292,7 @@ static bool end_holders(struct hf_queue_op *queue_op)
     return false;
 }
 
-/* The core is done with the operation: go on with the next holder. */
+/* Ask the next holder.  False: there is none, and the operation has ended. */
 static bool revoke_next_holder(struct hf_queue_op *queue_op)
 {
     const struct hf_ticket_view *view;
@@ -283,6 +307,7 @@ static bool revoke_next_holder(struct hf_queue_op *queue_op)
     return true;
 }
 
+/* Begin the next operation of the core, if the answer is not there yet. */
 static bool start_next(struct hf_queue_op *queue_op)
 {
     if (queue_op->ended)
@@ -294,6 +319,8 @@ static bool start_next(struct hf_queue_op *queue_op)
     return true;
 }
 
+/* The core does not use the operation any more: go on, or drop the core's
+ * reference. */
 static void operation_finished(struct hf_queue_op *queue_op)
 {
     if (start_next(queue_op))
@@ -302,7 +329,8 @@ static void operation_finished(struct hf_queue_op *queue_op)
     hf_queue_op_dereference(queue_op);
 }
 
-void hf_queue_op_effect(const struct hf_effect *effect)
+/* Either the answer has come, or the core is done with the object. */
+void hf_queue_op_handle_effect(const struct hf_effect *effect)
 {
     struct hf_queue_op *queue_op = of_operation(effect->operation);
 
@@ -312,6 +340,8 @@ void hf_queue_op_effect(const struct hf_effect *effect)
         operation_finished(queue_op);
 }
 
+/* A failure for lack of memory is found when the core reports the answer:
+ * .list_saved is false then. */
 void hf_queue_op_save_list(const struct hf_event *event)
 {
     struct hf_operation *operation;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation on a queue on behalf of a user: started, and the same waited
- * for. */
+/*
+ * An operation on a queue for a call of the user: started, and the same waited
+ * for.  The arguments that the user gave are checked here; a failure is
+ * remembered at the lock.
+ */
 #include <string.h>
 
 #include "core/error.h"
@@ -8,6 +11,7 @@
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
 
+/* Is ${which} one of the enum?  A program may pass any number. */
 static hf_status check_which(enum hf_tickets_which which,
                              struct hf_error *error)
 {
@@ -19,6 +23,8 @@ static hf_status check_which(enum hf_tickets_which which,
                         (int)which);
 }
 
+/* Set the ticket of ${args} to the one with the id ${text}, unless that is
+ * NULL. */
 static hf_status parse_id(const char *text, struct hf_queue_op_args *args,
                           struct hf_error *error)
 {
@@ -31,7 +37,8 @@ static hf_status parse_id(const char *text, struct hf_queue_op_args *args,
                         text);
 }
 
-/* With the lock: the end of ${queue_op}, whose text goes to ${error}. */
+/* Wait for the end of ${queue_op}, whose text goes to ${error}, and drop the
+ * reference of the caller.  With the lock. */
 static hf_status await_queue_op(struct hf_queue_op *queue_op,
                                 struct hf_waiter *waiter,
                                 struct hf_tickets **tickets,
@@ -41,7 +48,7 @@ static hf_status await_queue_op(struct hf_queue_op *queue_op,
         hf_monitor_wait(&queue_op->lock->client->monitor, waiter);
 
     if (!waiter->done) {
-        queue_op->waiter = NULL; /* it goes on, and end() gives it up */
+        queue_op->waiter = NULL; /* it goes on; its end drops the reference */
         return hf_error_set(error, status,
                             "no descriptors to wait with; raise the limit on "
                             "open files");
@@ -55,12 +62,15 @@ static hf_status await_queue_op(struct hf_queue_op *queue_op,
     return status;
 }
 
-/* That others are there sends who still has his ticket on to his next step. */
+/* Is ${status} a failure to remember?  A party that leaves a double barrier
+ * with its ticket in the queue may get HF_EBUSY, which only means that the
+ * ticket has to be removed first. */
 static bool is_failure(const struct hf_queue_op_args *args, hf_status status)
 {
     return status != HF_OK && !(args->keeps_ticket && status == HF_EBUSY);
 }
 
+/* A call that may not block is refused before anything else. */
 hf_status hf_queue_op_run(struct hf_lock *lock, const char *call,
                           struct hf_queue_op_args args, const char *id,
                           struct hf_tickets **tickets)
@@ -91,6 +101,8 @@ hf_status hf_queue_op_run(struct hf_lock *lock, const char *call,
     return status;
 }
 
+/* ${done} must have a function for a list, because the list would be lost
+ * otherwise. */
 hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
                             struct hf_queue_op_args args, const char *id,
                             struct hf_done done, struct hf_op **op)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records of the owners of one handle, and acquiring and releasing for
+ * them.
+ */
 #include "host/reentrant.h"
 
 #include <assert.h>
@@ -9,8 +13,9 @@
 #include "host/grant.h"
 #include "host/list_evict_revoke.h"
 
-/* Thread ids are reused by the kernel, and pthread_t by the C library; an
- * owner must never be mistaken for one that has gone. */
+/* A number for the calling thread that is never reused.  Thread ids are reused
+ * by the kernel and pthread_t by the C library, and an owner must never be
+ * mistaken for one that has gone. */
 uint64_t hf_owner_self(void)
 {
     static _Atomic uint64_t last;
@@ -21,6 +26,7 @@ uint64_t hf_owner_self(void)
     return mine;
 }
 
+/* The owner that calls. */
 static uint64_t caller_owner(const struct hf_reentrant *reentrant)
 {
     return reentrant->owner != NULL ? reentrant->owner(reentrant->owner_arg)
@@ -35,7 +41,8 @@ void hf_reentrant_init(struct hf_reentrant *reentrant, const char *text)
     pthread_mutex_init(&reentrant->guard, NULL);
 }
 
-/* The .drop of a callback in a grant, too. */
+/* Drop a reference; the last one destroys the handle.  It is also the .drop of
+ * the callback that a grant has. */
 static void dereference(void *arg)
 {
     struct hf_reentrant *reentrant = arg;
@@ -47,6 +54,7 @@ static void dereference(void *arg)
     reentrant->destroy(reentrant);
 }
 
+/* The .on_revoke of a grant. */
 static void call_revoked(void *arg, struct hf_grant *grant)
 {
     struct hf_reentrant *reentrant = arg;
@@ -54,6 +62,8 @@ static void call_revoked(void *arg, struct hf_grant *grant)
     reentrant->revoked(reentrant, grant->owner);
 }
 
+/* The records need no .guard any more: the user frees a handle that no thread
+ * uses. */
 void hf_reentrant_free(struct hf_reentrant *reentrant)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
@@ -64,12 +74,13 @@ void hf_reentrant_free(struct hf_reentrant *reentrant)
         (void)!hf_grant_release_start(hold->grant, no_done);
         hf_free(hold);
     }
-    hf_callback_enter(); /* for the .drop of the user's callback */
+    hf_callback_enter(); /* because of the .drop of the user's callback */
     dereference(reentrant);
     hf_callback_leave();
 }
 
-/* Under the guard. */
+/* The pointer to the record of ${owner}, or to the NULL at the end.  With
+ * .guard. */
 static struct hf_hold **find_link(struct hf_reentrant *reentrant,
                                   uint64_t owner)
 {
@@ -80,6 +91,8 @@ static struct hf_hold **find_link(struct hf_reentrant *reentrant,
     return link;
 }
 
+/* The list has those owners that hold the lock, or have lost it and not
+ * unlocked it yet. */
 struct hf_hold *hf_reentrant_find(struct hf_reentrant *reentrant)
 {
     uint64_t owner = caller_owner(reentrant);
@@ -91,6 +104,8 @@ struct hf_hold *hf_reentrant_find(struct hf_reentrant *reentrant)
     return hold;
 }
 
+/* Options of an acquire.  A callback for revokes holds a reference, because the
+ * grant may outlive the handle of the user. */
 static struct hf_acquire_opts make_opts(struct hf_reentrant *reentrant,
                                         uint64_t wait_ms)
 {
@@ -107,6 +122,8 @@ static struct hf_acquire_opts make_opts(struct hf_reentrant *reentrant,
     return opts;
 }
 
+/* The record is allocated before the lock is acquired, because a grant without
+ * a record could not be unlocked. */
 hf_status hf_reentrant_acquire(struct hf_reentrant *reentrant,
                                struct hf_lock *lock, const char *call,
                                uint64_t wait_ms, struct hf_hold **hold,
@@ -135,7 +152,8 @@ free_hold:
     return status;
 }
 
-/* Is there any?  With the client's lock. */
+/* Cancel the waits of ${owner}, or of all owners if that is 0.  True if there
+ * was one.  With the client's lock. */
 static bool cancel_waits(struct hf_reentrant *reentrant, uint64_t owner)
 {
     bool found = false;
@@ -143,13 +161,15 @@ static bool cancel_waits(struct hf_reentrant *reentrant, uint64_t owner)
     for (struct hf_grant_waiter *w = reentrant->waiters; w != NULL;
          w = w->next) {
         if ((owner != 0 && w->owner != owner) || w->grant->waiter == NULL)
-            continue; /* another one, or answered */
+            continue; /* another owner's, or it was answered */
         hf_grant_cancel(w->grant);
         found = true;
     }
     return found;
 }
 
+/* A wait that is answered is not cancelled, although its caller has not
+ * returned yet. */
 hf_status hf_reentrant_cancel(struct hf_reentrant *reentrant,
                               struct hf_client *client, const char *call,
                               uint64_t owner)
@@ -170,6 +190,7 @@ hf_status hf_reentrant_cancel(struct hf_reentrant *reentrant,
     return hf_reentrant_fail(reentrant, call, &error);
 }
 
+/* Take ${hold} out of the list and free it. */
 static void remove_hold(struct hf_reentrant *reentrant, struct hf_hold *hold)
 {
     struct hf_hold **link;
@@ -182,6 +203,8 @@ static void remove_hold(struct hf_reentrant *reentrant, struct hf_hold *hold)
     hf_free(hold);
 }
 
+/* A call that could not be begun keeps the record, so that the owner can unlock
+ * on another thread. */
 hf_status hf_reentrant_release(struct hf_reentrant *reentrant,
                                struct hf_hold *hold, struct hf_error *error)
 {
@@ -192,6 +215,7 @@ hf_status hf_reentrant_release(struct hf_reentrant *reentrant,
     return status;
 }
 
+/* Remember ${error} as the last one of the handle. */
 static void keep_error(struct hf_reentrant *reentrant, const char *call,
                        const struct hf_error *error)
 {
@@ -207,8 +231,8 @@ hf_status hf_reentrant_fail(struct hf_reentrant *reentrant, const char *call,
     return error->status;
 }
 
-/* The lock has its text; another owner's failure may be there by now, and is
- * then the last one of this handle as well. */
+/* The lock remembers the text of the failure.  Another owner's failure may be
+ * there by now; it is then the last one of this handle too. */
 hf_status hf_reentrant_list(struct hf_reentrant *reentrant,
                             struct hf_lock *lock, const char *call,
                             enum hf_tickets_which which, uint64_t wait_ms,

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front of readers and writers: two counts per owner over one grant, which
- * is a writer's as long as the count of writes lasts. */
+/*
+ * The read/write lock: two counts per owner over one grant.  The grant is a
+ * writer's while the count of writes is not 0; with the last unlock of a write
+ * it is downgraded.
+ *
+ * A reader cannot become a writer: two readers that want that would wait for
+ * each other.  The records of the owners are in reentrant.c; only the owner
+ * itself changes its counts, so counting takes no lock.
+ */
 #include <stddef.h>
 
 #include "core/error.h"
@@ -9,24 +16,28 @@
 #include "host/open_common.h"
 #include "host/reentrant.h"
 
+/* The handle of the user. */
 struct hf_rwlock {
-    struct hf_lock *reader;
-    struct hf_lock *writer;
-    struct hf_reentrant reentrant;
+    struct hf_lock *reader;        /* its tickets are readers' */
+    struct hf_lock *writer;        /* its tickets are writers' */
+    struct hf_reentrant reentrant; /* the owners and their counts */
     struct hf_on_rwlock_revoke on_revoke;
 };
 
+/* The lock that ${reentrant} is part of. */
 static struct hf_rwlock *of_reentrant(struct hf_reentrant *reentrant)
 {
     return (struct hf_rwlock *)((char *)reentrant -
                                 offsetof(struct hf_rwlock, reentrant));
 }
 
+/* In a child of a fork nothing of the parent may be touched; see mutex.c. */
 static bool is_forked(const struct hf_rwlock *rwlock)
 {
     return hf_fork_is_child(&rwlock->reader->client->monitor.fork);
 }
 
+/* Open the lock for tickets of ${kind}. */
 static hf_status open_for(struct hf_client *client, const char *name,
                           enum hf_kind kind, struct hf_lock **lock)
 {
@@ -36,6 +47,7 @@ static hf_status open_for(struct hf_client *client, const char *name,
     return hf_lock_open_for(client, "hf_rwlock_open", name, &opts, lock);
 }
 
+/* Open the two locks of the name, one for each kind of ticket. */
 static hf_status open_locks(struct hf_client *client, const char *name,
                             struct hf_rwlock *rwlock)
 {
@@ -49,6 +61,7 @@ static hf_status open_locks(struct hf_client *client, const char *name,
     return status;
 }
 
+/* Somebody asks ${owner} to release: call the user. */
 static void call_on_revoke(struct hf_reentrant *reentrant, uint64_t owner)
 {
     struct hf_rwlock *rwlock = of_reentrant(reentrant);
@@ -56,6 +69,7 @@ static void call_on_revoke(struct hf_reentrant *reentrant, uint64_t owner)
     rwlock->on_revoke.fn(rwlock->on_revoke.arg, rwlock, owner);
 }
 
+/* Free the lock; the .destroy of its reentrancy. */
 static void destroy_rwlock(struct hf_reentrant *reentrant)
 {
     struct hf_rwlock *rwlock = of_reentrant(reentrant);
@@ -67,6 +81,7 @@ static void destroy_rwlock(struct hf_reentrant *reentrant)
     hf_free(rwlock);
 }
 
+/* Set ${rwlock} as ${opts} say. */
 static void init_rwlock(struct hf_rwlock *rwlock,
                         const struct hf_rwlock_opts *opts)
 {
@@ -79,6 +94,7 @@ static void init_rwlock(struct hf_rwlock *rwlock,
     hf_reentrant_init(&rwlock->reentrant, opts->text);
 }
 
+/* What hf_rwlock_open() does, but for the .drop of the callback on failure. */
 static hf_status open_rwlock(struct hf_client *client, const char *name,
                              const struct hf_rwlock_opts *given,
                              struct hf_rwlock_opts *opts,
@@ -132,8 +148,9 @@ void hf_rwlock_error(const struct hf_rwlock *rwlock, struct hf_error *error)
         hf_reentrant_error((struct hf_reentrant *)&rwlock->reentrant, error);
 }
 
-/* --------------------------------------------------------------- locking -- */
+/* -------------------------------------------------------------- locking -- */
 
+/* Lock to read for the caller: count, or acquire if it holds nothing. */
 static hf_status read_for(struct hf_rwlock *rwlock, const char *call,
                           uint64_t wait_ms)
 {
@@ -170,7 +187,8 @@ hf_status hf_rwlock_tryrdlock(struct hf_rwlock *rwlock)
     return read_for(rwlock, "hf_rwlock_tryrdlock", 0);
 }
 
-/* A reader that wants to write could wait for nobody but itself. */
+/* May the caller, who has ${hold}, lock to write?  A reader may not, because it
+ * would only wait for itself. */
 static hf_status check_write(struct hf_hold *hold, struct hf_error *error)
 {
     hf_status status = hf_grant_check_now(hold->grant, error);
@@ -182,6 +200,7 @@ static hf_status check_write(struct hf_hold *hold, struct hf_error *error)
     return status;
 }
 
+/* Lock to write for the caller: count, or acquire if it holds nothing. */
 static hf_status write_for(struct hf_rwlock *rwlock, const char *call,
                            uint64_t wait_ms)
 {
@@ -218,15 +237,16 @@ hf_status hf_rwlock_trywrlock(struct hf_rwlock *rwlock)
     return write_for(rwlock, "hf_rwlock_trywrlock", 0);
 }
 
-/* ------------------------------------------------------------- unlocking -- */
+/* ------------------------------------------------------------ unlocking -- */
 
-/* Could it not even be begun? */
+/* Does ${status} mean that the call could not be begun? */
 static bool is_refused(hf_status status)
 {
     return status == HF_EREENTRANT || status == HF_EFORKED;
 }
 
-/* Take one off ${count}, which has some, of the caller's ${hold}. */
+/* Decrement ${count}, a count of ${hold} that is not 0: release with the last
+ * one of both, and downgrade with the last write. */
 static hf_status unlock(struct hf_rwlock *rwlock, struct hf_hold *hold,
                         uint64_t *count, struct hf_error *error)
 {
@@ -243,6 +263,7 @@ static hf_status unlock(struct hf_rwlock *rwlock, struct hf_hold *hold,
     return status;
 }
 
+/* The count is checked before anything is undone. */
 hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock)
 {
     static const char call[] = "hf_rwlock_rdunlock";
@@ -259,6 +280,7 @@ hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock)
     return hf_reentrant_fail(&rwlock->reentrant, call, &error);
 }
 
+/* As hf_rwlock_rdunlock(), for the other count. */
 hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock)
 {
     static const char call[] = "hf_rwlock_wrunlock";
@@ -291,6 +313,8 @@ hf_status hf_rwlock_cancel(struct hf_rwlock *rwlock, uint64_t owner)
                                "hf_rwlock_cancel", owner);
 }
 
+/* The kind of the lock does not matter for a list, so the reader's serves for
+ * both. */
 hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
                             enum hf_tickets_which which, uint64_t wait_ms,
                             struct hf_tickets **tickets)

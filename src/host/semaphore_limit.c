@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limit of a semaphore: setting another one, and comparing it with those of
+ * other programs.
+ *
+ * The items that ask for a semaphore are in one list.  When the limit changes,
+ * all of them are moved to a second list and from there back one by one, each
+ * with a step of the core.  A step may end any item and take it out of its
+ * list; so the loop only ever looks at the head.
+ */
 #include "host/semaphore_limit.h"
 
 #include <assert.h>
@@ -7,8 +16,9 @@
 #include "core/error.h"
 #include "host/owner_text.h"
 
-/* ------------------------------------------------------- another limit -- */
+/* -------------------------------------------------------- another limit -- */
 
+/* Put ${item} at the head of the list ${first}. */
 static void add_item(struct hf_grant_item **first, struct hf_grant_item *item)
 {
     item->next = *first;
@@ -18,6 +28,7 @@ static void add_item(struct hf_grant_item **first, struct hf_grant_item *item)
     *first = item;
 }
 
+/* Take ${item} out of its list, if it is in one. */
 static void remove_item(struct hf_grant_item *item)
 {
     if (item->link == NULL)
@@ -39,6 +50,7 @@ void hf_limit_remove(struct hf_grant *grant)
         remove_item(&grant->items[i]);
 }
 
+/* Move the list ${from} to ${to}, which is empty. */
 static void move_all(struct hf_grant_item **from, struct hf_grant_item **to)
 {
     assert(*to == NULL);
@@ -48,8 +60,8 @@ static void move_all(struct hf_grant_item **from, struct hf_grant_item **to)
         (*to)->link = to;
 }
 
-/* The limit of ${lock} is another: notify the core for each item that goes by
- * the one before.  A step may end any of them, which takes it out. */
+/* The limit of ${lock} was set: notify the core for each item that goes by
+ * another. */
 static void notify_items(struct hf_lock *lock)
 {
     struct hf_event event = {.kind = HF_EVENT_SET_LIMIT};
@@ -67,6 +79,7 @@ static void notify_items(struct hf_lock *lock)
     }
 }
 
+/* May the limit of ${lock} be ${limit}? */
 static hf_status check_limit(const struct hf_lock *lock, uint32_t limit,
                              struct hf_error *error)
 {
@@ -82,6 +95,7 @@ static hf_status check_limit(const struct hf_lock *lock, uint32_t limit,
     return HF_OK;
 }
 
+/* The differences found so far are forgotten: they were about the old limit. */
 hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
 {
     struct hf_client *client = lock->client;
@@ -102,11 +116,11 @@ hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
     return status;
 }
 
-/* -------------------------------------------------- limits that differ -- */
+/* --------------------------------------------------- limits that differ -- */
 
-/* The owner at the head of a queue of ${lock} says ${holder} of itself.  After
- * hf_lock_set_limit() nothing is said: tickets that were enqueued before it
- * show the limit of that time. */
+/* Compare the limit of ${lock} with the one in ${holder}, the payload of a
+ * ticket ahead.  After hf_lock_set_limit() nothing is compared, because tickets
+ * that were enqueued before show the limit of that time. */
 static void compare_limit(struct hf_lock *lock, const char *holder)
 {
     struct hf_owner owner;
@@ -126,6 +140,8 @@ static void compare_limit(struct hf_lock *lock, const char *holder)
                  owner.pid);
 }
 
+/* An acquisition of leases stands directly behind that of its entry mutex
+ * (grant_items.c). */
 void hf_limit_compare(struct hf_grant *grant)
 {
     for (size_t i = 0; i < grant->item_count; i++) {
@@ -134,7 +150,7 @@ void hf_limit_compare(struct hf_grant *grant)
 
         if (item->lock->kind != HF_TICKET_LEASE)
             continue;
-        /* Until it waits for permits it has seen the entry mutex only. */
+        /* until it waits for permits it has only seen the entry mutex */
         compare_limit(item->lock,
                       lease->holder != NULL
                           ? lease->holder->text
@@ -142,6 +158,8 @@ void hf_limit_compare(struct hf_grant *grant)
     }
 }
 
+/* Put before the text of ${error} that the limits of ${lock} differ, if they
+ * do. */
 static void explain_limit(const struct hf_lock *lock, struct hf_error *error)
 {
     const struct hf_error before = *error;

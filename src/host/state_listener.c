@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The listeners of a client: adding and removing them, and notifying them.
+ *
+ * A listener may be removed while its function runs, on another thread or in
+ * that function itself.  The removal then waits for the function, or leaves the
+ * rest to the thread that runs it.
+ */
 #include "host/state_listener.h"
 
 #include <assert.h>
@@ -13,7 +20,7 @@ static void drop_callback(const struct hf_on_state *on_state)
         on_state->drop(on_state->arg);
 }
 
-/* Without the lock. */
+/* Call .drop and free ${listener}.  Without the lock. */
 static void destroy_listener(struct hf_listener *listener)
 {
     hf_callback_enter();
@@ -24,7 +31,8 @@ static void destroy_listener(struct hf_listener *listener)
 
 /* ------------------------------------------------------------ notifying -- */
 
-/* With the lock, which it gives up. */
+/* Call .fn of ${listener} with ${state}, unless it was removed.  Releases the
+ * lock meanwhile. */
 static void call_listener(struct hf_client *client,
                           struct hf_listener *listener, enum hf_state state)
 {
@@ -35,6 +43,9 @@ static void call_listener(struct hf_client *client,
     hf_monitor_lock(&client->monitor);
 }
 
+/* The .run of its callback.  If the listener was removed while .fn ran, the
+ * thread that removes it is answered, or the listener is destroyed here because
+ * that thread could not wait. */
 static void run_listener(void *arg)
 {
     struct hf_listener *listener = arg;
@@ -59,12 +70,15 @@ static void run_listener(void *arg)
     }
 }
 
+/* A LOST is remembered for each listener, because a later state may replace it
+ * before the callback runs. */
 void hf_listeners_notify(struct hf_client *client)
 {
     for (struct hf_listener *l = client->listeners; l != NULL; l = l->next) {
         if (client->state == HF_STATE_LOST) {
             l->lost_pending = true;
-            /* Not ahead of what was lost with it. */
+            /* queue it behind the callbacks of the grants that are lost with
+             * the session */
             hf_callback_queue_remove(&client->monitor.callback_queue,
                                      &l->callback);
         }
@@ -73,7 +87,7 @@ void hf_listeners_notify(struct hf_client *client)
     }
 }
 
-/* -------------------------------------------------------------- lifetime -- */
+/* ------------------------------------------------------------- lifetime -- */
 
 static void init_listener(struct hf_listener *listener,
                           struct hf_client *client, struct hf_on_state on_state)
@@ -89,6 +103,8 @@ void hf_listeners_init(struct hf_client *client, struct hf_on_state on_state)
     client->listeners = &client->first_listener;
 }
 
+/* No callback is queued any more; that of the options is part of the client and
+ * not freed. */
 void hf_listeners_drop(struct hf_client *client)
 {
     struct hf_listener *listener;
@@ -105,6 +121,8 @@ void hf_listeners_drop(struct hf_client *client)
     }
 }
 
+/* The pointer in the client's list that points to ${listener}; to NULL: the one
+ * at the end. */
 static struct hf_listener **find_link(struct hf_client *client,
                                       const struct hf_listener *listener)
 {
@@ -115,6 +133,7 @@ static struct hf_listener **find_link(struct hf_client *client,
     return link;
 }
 
+/* Add a listener at the end of the list.  With the lock. */
 static hf_status add_listener(struct hf_client *client,
                               struct hf_on_state on_state,
                               struct hf_listener **listener,
@@ -156,6 +175,8 @@ hf_status hf_client_add_listener(struct hf_client *client,
     return status;
 }
 
+/* If .fn runs on another thread, wait until it has returned.  If it runs on
+ * this one, the listener is destroyed when it has. */
 void hf_client_remove_listener(struct hf_client *client,
                                struct hf_listener *listener)
 {
@@ -173,5 +194,5 @@ void hf_client_remove_listener(struct hf_client *client,
     hf_monitor_leave(&client->monitor);
     if (!notifying)
         destroy_listener(
-            listener); /* else by whoever calls it, or has by now */
+            listener); /* else run_listener() does it, or has done it */
 }

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copying the answer to a list into memory of the user, with the owners that
+ * wait in a cohort; and reading that.
+ *
+ * A list of a semaphore is two of these, one for each queue, linked by .next.
+ */
 #include "host/ticket_list.h"
 
 #include <string.h>
@@ -9,31 +15,33 @@
 #include "core/utf8.h"
 #include "host/owner_text.h"
 
+/* The tickets of one queue. */
 struct hf_tickets {
     struct hf_tickets *next; /* of the same lock, from another queue */
     size_t count;
     struct hf_ticket_view *views;
     size_t unknown_count;
-    const char **unknown;
-    char *text; /* of all of them */
+    const char **unknown; /* names of nodes that are no tickets */
+    char *text;           /* every text that the views point to */
 };
 
-/* The cohort that shares the tickets of ${lock}; NULL: there is none. */
+/* The cohort that shares the tickets of ${lock}, or NULL. */
 static const struct hf_cohort *cohort_of(const struct hf_lock *lock)
 {
     return lock->client_cohort != NULL ? &lock->client_cohort->cohort : NULL;
 }
 
-/* What is being made, and of what. */
+/* A list that is being made, and the snapshot that it is made of. */
 struct builder {
     const struct hf_snapshot *snapshot;
-    bool is_entry_queue; /* it is the queue in front of the leases */
-    bool *holds;         /* by index in the snapshot */
-    bool *own;
+    bool is_entry_queue; /* the queue of a semaphore's entry mutex */
+    bool *holds;         /* does the ticket hold? by index in the snapshot */
+    bool *own;           /* is it this client's? as .holds */
     struct hf_tickets *tickets;
     char *text; /* the next free byte */
 };
 
+/* The kind that the user knows. */
 static enum hf_kind kind_of(const struct hf_ticket *ticket)
 {
     switch (ticket->kind) {
@@ -57,6 +65,7 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
     return HF_KIND_MUTEX;
 }
 
+/* Copy ${text} to the memory for texts. */
 static const char *copy_text(struct builder *builder, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -67,7 +76,8 @@ static const char *copy_text(struct builder *builder, const char *text)
     return kept;
 }
 
-/* Not all engines look at what strangers write. */
+/* The same for a payload, which not all engines check: it may have been written
+ * by anybody. */
 static const char *copy_payload(struct builder *builder, const char *payload)
 {
     size_t bytes = strlen(payload);
@@ -77,7 +87,7 @@ static const char *copy_payload(struct builder *builder, const char *payload)
     return copy_text(builder, hf_quote(payload, bytes).text);
 }
 
-/* The next one, of an owner that says ${payload} of itself. */
+/* The next view, with what its ${payload} says of the owner. */
 static struct hf_ticket_view *next_view(struct builder *builder,
                                         const char *payload)
 {
@@ -92,6 +102,7 @@ static struct hf_ticket_view *next_view(struct builder *builder,
     return view;
 }
 
+/* Add a view of the ticket at ${index}, whose owner says ${payload}. */
 static void add_ticket(struct builder *builder, size_t index,
                        const char *payload)
 {
@@ -111,14 +122,16 @@ static void add_ticket(struct builder *builder, size_t index,
     view->layout = ticket->dialect != NULL ? ticket->dialect : "";
 }
 
-/* The member of ${cohort} for which its ticket stands now; NULL: none. */
+/* The waiter of ${cohort} that the shared ticket is for now: the holder, or the
+ * first that waits; NULL: none. */
 static const struct hf_acquisition *
 current_waiter(const struct hf_cohort *cohort)
 {
     return cohort->holder != NULL ? cohort->holder : cohort->first;
 }
 
-/* Those who wait in ${cohort}, but for ${listed}. */
+/* Add a view of each waiter of ${cohort}, except ${listed}.  It has no ticket,
+ * and so no id. */
 static void add_waiters(struct builder *builder, const struct hf_cohort *cohort,
                         const struct hf_acquisition *listed)
 {
@@ -136,8 +149,8 @@ static void add_waiters(struct builder *builder, const struct hf_cohort *cohort,
     }
 }
 
-/* Of a double barrier: who was called in by the mark.  That itself, and what
- * is there of a lock, is not shown. */
+/* Which participants of a double barrier are inside: those that are older than
+ * the ready flag. */
 static void mark_inside(const struct hf_snapshot *snapshot, bool *inside)
 {
     uint64_t generation = 0;
@@ -150,18 +163,22 @@ static void mark_inside(const struct hf_snapshot *snapshot, bool *inside)
         inside[i] = snapshot->tickets[i].token < generation;
 }
 
+/* Is ${ticket} of the kind that is listed?  A double barrier shows participants
+ * only, and everything else shows none. */
 static bool is_shown(const struct hf_lock *lock, const struct hf_ticket *ticket)
 {
     return (lock->kind == HF_TICKET_PARTICIPANT) ==
            (ticket->kind == HF_TICKET_PARTICIPANT);
 }
 
+/* Does ${which} select a ticket that holds, or does not? */
 static bool is_selected(enum hf_tickets_which which, bool holds)
 {
     return which == HF_TICKETS_ALL || (which == HF_TICKETS_HOLDERS) == holds;
 }
 
-/* Each ticket is looked up among the client's, however many these are. */
+/* Which tickets are this client's.  Each is looked up in the table of its
+ * tickets, so the cost does not grow with their number. */
 static void flag_own(const struct hf_client *client, const char *queue,
                      struct builder *builder)
 {
@@ -176,7 +193,8 @@ static void flag_own(const struct hf_client *client, const char *queue,
     }
 }
 
-/* Is ${ticket} the one that ${cohort}, which may be NULL, shares? */
+/* Is ${ticket} the one that the waiters of ${cohort} share?  ${cohort} may be
+ * NULL. */
 static bool is_shared(const struct hf_cohort *cohort,
                       const struct hf_ticket *ticket)
 {
@@ -189,7 +207,8 @@ static bool is_shared(const struct hf_cohort *cohort,
            hf_ticket_id_equal(&own->id, &ticket->id);
 }
 
-/* Those who wait for a ticket that is yet to be made come last. */
+/* Add the views.  Waiters of a cohort are listed behind their ticket, or at the
+ * end if they have none yet. */
 static void add_tickets(struct builder *builder, const struct hf_lock *lock,
                         enum hf_tickets_which which)
 {
@@ -214,6 +233,7 @@ static void add_tickets(struct builder *builder, const struct hf_lock *lock,
         add_waiters(builder, cohort, NULL);
 }
 
+/* How much memory the texts need at most. */
 static size_t text_bytes(const struct hf_event *listed,
                          const struct hf_cohort *cohort)
 {
@@ -225,11 +245,12 @@ static size_t text_bytes(const struct hf_event *listed,
                  strlen(snapshot->tickets[i].payload) + 1;
     for (size_t i = 0; i < listed->as.answer.unknown_count; i++)
         bytes += strlen(listed->as.answer.unknown[i]) + 1;
-    if (cohort != NULL) /* each at most once */
+    if (cohort != NULL) /* each waiter is listed at most once */
         bytes += cohort->count * HF_PAYLOAD_BYTES;
     return bytes;
 }
 
+/* Memory for a list of everything in ${listed}; NULL if out of memory. */
 static struct hf_tickets *allocate(const struct hf_event *listed,
                                    const struct hf_cohort *cohort)
 {
@@ -251,6 +272,8 @@ static struct hf_tickets *allocate(const struct hf_event *listed,
     return NULL;
 }
 
+/* One allocation holds both arrays of flags; it is freed here, and the list is
+ * the user's. */
 bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
                     const char *queue, const struct hf_event *listed,
                     enum hf_tickets_which which)
@@ -291,6 +314,7 @@ size_t hf_tickets_count(const struct hf_tickets *tickets)
     return count;
 }
 
+/* The lists of a semaphore's two queues count as one. */
 const struct hf_ticket_view *hf_tickets_at(const struct hf_tickets *tickets,
                                            size_t index)
 {
@@ -312,6 +336,7 @@ const char *hf_tickets_unknown(const struct hf_tickets *tickets, size_t n)
     return NULL;
 }
 
+/* Each list of a semaphore was allocated separately. */
 void hf_tickets_free(struct hf_tickets *tickets)
 {
     struct hf_tickets *next;

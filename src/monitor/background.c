@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The background thread: its states, how it is woken in each of them, and its
+ * lifetime.
+ */
 #include "monitor/background.h"
 
 #include <assert.h>
@@ -10,12 +14,14 @@
 
 #include "thread/thread.h"
 
-/* How long it leaves polling to callers before it looks whether they still
- * come.  Not a deadline of anything: while it stands by, callers poll. */
+/* How long the thread leaves polling to callers before it checks whether they
+ * still come.  It is not a deadline of anything, because callers poll
+ * meanwhile. */
 #define STANDBY_NS 5000000L
 
-/* --------------------------------------------------- the thread itself -- */
+/* ---------------------------------------------------- the thread itself -- */
 
+/* pthread_cond_timedwait() takes an instant. */
 void hf_background_stand_by(struct hf_background *background,
                             pthread_mutex_t *lock)
 {
@@ -54,8 +60,9 @@ void hf_background_end_poll(struct hf_background *background)
         ;
 }
 
-/* -------------------------------------------------------------- lifetime -- */
+/* ------------------------------------------------------------- lifetime -- */
 
+/* A condition whose timeouts are on CLOCK_MONOTONIC. */
 static void init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -66,6 +73,7 @@ static void init_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
+/* The thread first takes the lock, which the caller holds. */
 hf_status hf_background_start(struct hf_background *background,
                               void *(*work)(void *arg), void *arg)
 {
@@ -101,16 +109,17 @@ void hf_background_after_fork(struct hf_background *background)
 
 /* --------------------------------------------------------------- waking -- */
 
+/* A busy thread checks everything before it sleeps, so it needs no wake-up. */
 void hf_background_wake(struct hf_background *background)
 {
     uint64_t one = 1;
-    ssize_t done;
+    ssize_t rc;
 
     if (!background->started || background->state == HF_BACKGROUND_BUSY)
         return;
     if (background->state == HF_BACKGROUND_POLLING) {
-        done = write(background->wake_fd, &one, sizeof(one));
-        assert(done == sizeof(one) || errno == EAGAIN);
+        rc = write(background->wake_fd, &one, sizeof(one));
+        assert(rc == sizeof(one) || errno == EAGAIN);
     } else {
         pthread_cond_signal(&background->wake);
     }

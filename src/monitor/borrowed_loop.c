@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two handles on a borrowed loop.
+ */
 #include "monitor/borrowed_loop.h"
 
 #include <assert.h>
@@ -20,6 +23,7 @@ static void on_async(uv_async_t *async)
     borrowed_loop->ready(borrowed_loop->arg);
 }
 
+/* .handles counts what was opened, also on failure. */
 hf_status hf_borrowed_loop_open(struct hf_borrowed_loop *borrowed_loop,
                                 uv_loop_t *loop, int fd)
 {
@@ -44,6 +48,7 @@ void hf_borrowed_loop_wake(struct hf_borrowed_loop *borrowed_loop)
         (void)uv_async_send(&borrowed_loop->async);
 }
 
+/* A handle is off the loop.  The last one ends the use of the loop. */
 static void on_close(uv_handle_t *handle)
 {
     struct hf_borrowed_loop *borrowed_loop = handle->data;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A borrowed uv loop, which is the user's: it polls our own loop like any other
- * poller, and so can run callbacks.  Only two handles of ours are on it. */
+/*
+ * A borrowed uv loop, which belongs to the user.  It polls the descriptor of
+ * our own loop as any other poller does, and so it can run callbacks.  Only two
+ * handles of ours are on it.
+ */
 #ifndef HF_MONITOR_BORROWED_LOOP_H
 #define HF_MONITOR_BORROWED_LOOP_H
 
@@ -10,34 +13,38 @@
 
 #include <holdfast/status.h>
 
+/* All fields under the monitor's lock, where nothing else is said. */
 struct hf_borrowed_loop {
-    uv_loop_t *loop; /* NULL: none is borrowed */
-    pthread_t thread;
-    _Atomic bool in_use; /* read without the lock */
-    uv_poll_t poll;
-    uv_async_t async;
-    /* Not closed yet.  Falls on the loop's thread, without the lock. */
+    uv_loop_t *loop;  /* NULL: none is borrowed */
+    pthread_t thread; /* the one that runs the loop; set once */
+    /* From the opening until the handles are closed; read without the lock. */
+    _Atomic bool in_use;
+    uv_poll_t poll;   /* polls the descriptor of our loop */
+    uv_async_t async; /* wakes the loop from any thread */
+    /* How many of the two are not closed yet.  It falls on the loop's thread,
+     * without the lock. */
     _Atomic unsigned handles;
 
-    /* Called on the loop's thread, without the lock. */
-    void (*ready)(void *arg);  /* our loop has something, or it was woken */
-    void (*closed)(void *arg); /* the handles are off the loop */
+    /* Our loop has something, or the loop was woken. */
+    void (*ready)(void *arg);
+    void (*closed)(void *arg); /* both handles are off the loop */
     void *arg;
 };
 
-/* Put the handles on ${loop}, on its thread, to poll ${fd}; .ready, .gone and
- * .arg are set.  HF_ELIMIT; if there are .handles then, they want
- * hf_borrowed_loop_close() all the same. */
+/* Put the handles on ${loop}, on its thread, to poll ${fd}; .ready, .closed and
+ * .arg are set before.  HF_ELIMIT if the loop takes no more handles; if
+ * .handles is not 0 then, hf_borrowed_loop_close() must be called all the
+ * same. */
 hf_status hf_borrowed_loop_open(struct hf_borrowed_loop *borrowed_loop,
                                 uv_loop_t *loop, int fd);
 
-/* From any thread: have .ready called soon. */
+/* Have .ready called soon.  From any thread. */
 void hf_borrowed_loop_wake(struct hf_borrowed_loop *borrowed_loop);
 
-/* On the loop's thread: take the handles off. */
+/* Take the handles off the loop, on its thread; .closed follows. */
 void hf_borrowed_loop_close(struct hf_borrowed_loop *borrowed_loop);
 
-/* Is this the thread that runs the loop? */
+/* Is the calling thread the one that runs the loop? */
 bool hf_borrowed_loop_is_current(const struct hf_borrowed_loop *borrowed_loop);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue of callbacks, and who is inside one.
+ */
 #include "monitor/callback_queue.h"
 
 #include <assert.h>
@@ -8,6 +11,7 @@
 
 #include "monitor/fork.h"
 
+/* How many callbacks this thread is inside of: one may call a .drop. */
 static _Thread_local unsigned callback_depth;
 
 bool hf_callback_queue_init(struct hf_callback_queue *queue,
@@ -30,19 +34,20 @@ void hf_callback_queue_free(struct hf_callback_queue *queue)
     queue->fd = -1;
 }
 
-/* Level-triggered for the user: readable exactly while something is queued. */
+/* Make the descriptor readable if something is queued, and not readable if
+ * nothing is.  It is level-triggered for the user. */
 static void update_fd(const struct hf_callback_queue *queue)
 {
     uint64_t count = 1;
-    ssize_t done;
+    ssize_t rc;
 
     if (queue->fd < 0)
         return;
     if (queue->first != NULL)
-        done = write(queue->fd, &count, sizeof(count));
+        rc = write(queue->fd, &count, sizeof(count));
     else
-        done = read(queue->fd, &count, sizeof(count));
-    assert(done == sizeof(count) || errno == EAGAIN);
+        rc = read(queue->fd, &count, sizeof(count));
+    assert(rc == sizeof(count) || errno == EAGAIN);
 }
 
 bool hf_callback_queue_add(struct hf_callback_queue *queue,
@@ -61,6 +66,7 @@ bool hf_callback_queue_add(struct hf_callback_queue *queue,
     return was_empty;
 }
 
+/* .end and .run_end may point into the callback that is taken out. */
 void hf_callback_queue_remove(struct hf_callback_queue *queue,
                               struct hf_callback *callback)
 {
@@ -90,13 +96,15 @@ void hf_callback_enter(void)
     callback_depth++;
 }
 
-/* In a child that was forked from there it is outside already. */
+/* In a child that was forked in a callback the depth is 0 already. */
 void hf_callback_leave(void)
 {
     if (callback_depth > 0)
         callback_depth--;
 }
 
+/* .run_end is where the queue ends now; a callback that is added later is
+ * behind it. */
 void hf_callback_queue_run(struct hf_callback_queue *queue)
 {
     uint64_t generation = hf_fork_generation();

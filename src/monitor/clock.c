@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clock of the library.
+ */
 #include "monitor/clock.h"
 
 #include <assert.h>

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clock of the library.
+ */
 #ifndef HF_MONITOR_CLOCK_H
 #define HF_MONITOR_CLOCK_H
 
 #include <stdint.h>
 
-/* CLOCK_BOOTTIME, which goes on while the machine is suspended. */
+/* Milliseconds of CLOCK_BOOTTIME, which goes on while the machine is suspended,
+ * so that a lease does not outlive a suspend. */
 uint64_t hf_now_ms(void);
 
 #endif

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a monitor, in this order: the owner begins it (.close) and comes
- * to it (hf_monitor_closed()); every callback that is queued has run; the user
- * is notified (.ended) and the close is answered; when the last thread has left
- * the loop, what is on it (.leave_loop) and the loop go; with the last
- * reference the memory goes (.destroy).
+ * The end of a monitor, in this order:
+ *
+ * - The owner begins it (.close) and reports when it is reached
+ *   (hf_monitor_closed()).
+ * - Every callback that is queued runs.
+ * - Our handles are taken off a borrowed loop.
+ * - The user is notified (.ended), and the call that waits for the end is
+ *   answered.
+ * - When the last thread has left the loop, the owner's handles on it
+ *   (.leave_loop) and the loop are closed.
+ * - With the last reference the memory is freed (.destroy).
  */
 #include <assert.h>
 
@@ -21,7 +27,8 @@ void hf_monitor_try_close_loop(struct hf_monitor *m)
     m->loop_closed = true;
 }
 
-/* Does nobody but the closing thread run callbacks? */
+/* Is there no poller that runs callbacks?  Then the thread that closes runs
+ * them. */
 static bool closer_runs_callbacks(const struct hf_monitor *m)
 {
     return m->callback_queue.runner == HF_RUNNER_DISPATCH ||
@@ -29,6 +36,7 @@ static bool closer_runs_callbacks(const struct hf_monitor *m)
             !m->background.started);
 }
 
+/* Answer the thread that waits in hf_monitor_close(), if there is one. */
 static void answer_close(struct hf_monitor *m)
 {
     if (m->close_waiter != NULL)
@@ -38,12 +46,15 @@ static void answer_close(struct hf_monitor *m)
 
 void hf_monitor_closed(struct hf_monitor *m)
 {
-    /* Last in the queue: only what callbacks add can come after it. */
+    /* Behind all callbacks that are queued; only what they add comes after
+     * it. */
     hf_monitor_queue(m, &m->close_callback);
     if (closer_runs_callbacks(m))
         answer_close(m);
 }
 
+/* All callbacks have run: notify the user, stop the background thread, and
+ * answer the thread that waits. */
 static void end_monitor(struct hf_monitor *m)
 {
     bool somebody_waits = m->close_is_awaited;
@@ -59,6 +70,7 @@ static void end_monitor(struct hf_monitor *m)
     hf_monitor_try_close_loop(m);
 }
 
+/* Callbacks that the callbacks before have added run first. */
 void hf_monitor_run_close(void *arg)
 {
     struct hf_monitor *m = arg;
@@ -78,6 +90,7 @@ void hf_monitor_borrowed_loop_closed(struct hf_monitor *m)
     hf_callback_leave();
 }
 
+/* Begin the end. */
 static void begin_close(struct hf_monitor *m)
 {
     assert(!m->closing);
@@ -85,17 +98,20 @@ static void begin_close(struct hf_monitor *m)
     m->ops->close(m->owner);
 }
 
-/* With the lock, which it gives up.  HF_EFORKED in the child of a callback that
- * forked. */
+/* Wait for the end, run the callbacks if no poller does, join the background
+ * thread, and drop the reference of the owner's handle.  With the lock, which
+ * it releases.  HF_EFORKED in the child of a callback that forked. */
 static hf_status await_end(struct hf_monitor *m, struct hf_waiter *waiter)
 {
     bool join;
 
     (void)hf_monitor_wait(m, waiter);
-    assert(waiter->done); /* an owner that needs a loop for it has one */
+    /* hf_monitor_wait() cannot fail: an owner that needs a loop for it has
+     * one. */
+    assert(waiter->done);
     if (closer_runs_callbacks(m))
         hf_callback_queue_await(&m->callback_queue,
-                                &m->lock); /* a dispatch elsewhere */
+                                &m->lock); /* a dispatch on another thread */
     while (!m->ended && closer_runs_callbacks(m) && !hf_fork_is_child(&m->fork))
         hf_callback_queue_run(&m->callback_queue);
     if (hf_fork_is_child(&m->fork)) {
@@ -112,6 +128,8 @@ static hf_status await_end(struct hf_monitor *m, struct hf_waiter *waiter)
     return HF_OK;
 }
 
+/* .close_waiter is set first, because the owner may reach its end inside
+ * begin_close(). */
 hf_status hf_monitor_close(struct hf_monitor *m)
 {
     struct hf_waiter waiter = {.done = false};
@@ -125,16 +143,20 @@ hf_status hf_monitor_close(struct hf_monitor *m)
     return await_end(m, &waiter);
 }
 
+/* No thread joins the background thread, because the last callback runs on
+ * it. */
 void hf_monitor_close_start(struct hf_monitor *m)
 {
     if (m->background.started)
         pthread_detach(m->background.thread);
-    hf_monitor_reference(m); /* ours, while we leave */
+    hf_monitor_reference(m); /* the end may drop all others while we leave */
     begin_close(m);
     hf_monitor_leave(m);
     hf_monitor_release(m);
 }
 
+/* Three cases: the owner has something to close; only the borrowed loop has our
+ * handles; or there is nothing yet. */
 void hf_monitor_abandon(struct hf_monitor *m, bool opened)
 {
     struct hf_waiter waiter = {.done = false};
@@ -145,7 +167,8 @@ void hf_monitor_abandon(struct hf_monitor *m, bool opened)
         begin_close(m);
         (void)await_end(m, &waiter);
     } else if (m->borrowed_loop.handles > 0) {
-        m->close_is_awaited = false; /* the loop frees it, in its own time */
+        /* Freed when the loop has closed the handles. */
+        m->close_is_awaited = false;
         hf_monitor_close_borrowed_loop(m);
         hf_monitor_unlock(m);
         hf_monitor_restore_cancel();

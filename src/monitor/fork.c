@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry of what forks must care for, and the handlers of
+ * pthread_atfork().
+ */
 #include "monitor/fork.h"
 
 #include <stdatomic.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The entries of this process, under registry_lock. */
 static struct hf_fork_entry *registry;
 static _Atomic uint64_t generation;
 
@@ -31,8 +36,9 @@ hf_status hf_fork_check(const struct hf_fork_entry *entry,
     return HF_EFORKED;
 }
 
-/* With every lock held no table of descriptors is half-changed.  The locks are
- * only ever held for work, so this does not wait long. */
+/* Before a fork: take every lock, so that no table of descriptors is
+ * half-changed in the child.  The locks are only ever held for work, so this
+ * does not wait long. */
 static void lock_all(void)
 {
     struct hf_fork_entry *entry;
@@ -50,15 +56,17 @@ static void unlock_all(void)
         pthread_mutex_unlock(entry->lock);
 }
 
+/* In the parent after a fork. */
 static void in_parent(void)
 {
     unlock_all();
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* Only async-signal-safe calls: other threads may have held any lock but ours.
- * The parent's entries are forgotten.  They are unlocked for the sake of a
- * callback that forked, from which the child may return. */
+/* In the child.  Only async-signal-safe calls, because other threads may have
+ * held any lock but ours.  The parent's entries are forgotten.  Their locks are
+ * released for the sake of a callback that forked, from which the child may
+ * return. */
 static void in_child(void)
 {
     struct hf_fork_entry *entry;
@@ -76,6 +84,8 @@ static void register_handlers(void)
     (void)pthread_atfork(lock_all, in_parent, in_child);
 }
 
+/* The handlers are registered with the first entry, and once for the
+ * process. */
 void hf_fork_add(struct hf_fork_entry *entry)
 {
     (void)pthread_once(&once, register_handlers);

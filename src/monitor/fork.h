@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fork: a child closes its copies of our descriptors, so that it can't keep a
- * dead parent's ticket alive, and does nothing else: an unlock or a closing
- * message would be the parent's.  A generation, compared by every call, makes
- * handles of the parent unusable.
+ * Forks.  A child closes its copies of our descriptors, so that it cannot keep
+ * the ticket of a dead parent alive.  It does nothing else, because an unlock
+ * or a closing message would act for the parent.  Every call compares a
+ * generation that each fork increments; so handles of the parent are unusable
+ * in the child.
  */
 #ifndef HF_MONITOR_FORK_H
 #define HF_MONITOR_FORK_H
@@ -14,17 +15,16 @@
 
 #include <holdfast/status.h>
 
-/* What the forks of this process have to see to. */
+/* One object with descriptors that a fork must care for. */
 struct hf_fork_entry {
-    /* The generation of the process that made it.  Written once, before any
-     * other thread knows of it; so it is read without a lock. */
+    /* The generation of the process that made the object.  Written once, before
+     * another thread knows the object, so it is read without a lock. */
     uint64_t generation;
-    /* A thread holds it while it changes descriptors; so do we across each
-     * fork. */
+    /* The lock under which descriptors change.  It is held across each fork. */
     pthread_mutex_t *lock;
     /* In the child, with that lock: close the copies of descriptors.  Only
-     * calls that are async-signal-safe, because other threads may have held any
-     * other lock. */
+     * async-signal-safe calls, because other threads may have held any other
+     * lock. */
     void (*in_child)(void *arg);
     void *arg;
 
@@ -32,17 +32,18 @@ struct hf_fork_entry {
     struct hf_fork_entry **link;
 };
 
-/* Have forks see to ${entry}, whose .lock, .in_child and .arg are set, until it
- * is removed.  Without its lock. */
+/* Register ${entry}, whose .lock, .in_child and .arg are set, until it is
+ * removed.  Without its lock. */
 void hf_fork_add(struct hf_fork_entry *entry);
 void hf_fork_remove(struct hf_fork_entry *entry);
 
-/* Counts the forks between this process and the first one. */
+/* How many forks lie between this process and the first one that used the
+ * library. */
 uint64_t hf_fork_generation(void);
 
-/* Is this a child of the process that added ${entry}?  Callbacks run without
- * the lock and may fork: ask after each one, and in the child do nothing but
- * give up the lock. */
+/* Is this process a child of the one that added ${entry}?  Callbacks run
+ * without the lock and may fork: ask after each one, and in the child only
+ * release the lock. */
 bool hf_fork_is_child(const struct hf_fork_entry *entry);
 
 /* HF_EFORKED, and its text, in a child of the process that added ${entry}.

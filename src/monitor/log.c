@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines: a buffer under the lock, and the calls of the user without it.
+ */
 #include "monitor/log.h"
 
 #include <stdarg.h>
@@ -27,7 +30,7 @@ void hf_log_write(struct hf_log *log, enum hf_log_level level,
     va_start(args, format);
     wanted = vsnprintf(line->text, sizeof(line->text), format, args);
     va_end(args);
-    /* As error texts are. */
+    /* Valid UTF-8 and printable, as the texts of errors are. */
     hf_utf8_make_printable(line->text, wanted >= (int)sizeof(line->text));
 }
 
@@ -42,6 +45,7 @@ bool hf_log_take(struct hf_log *log, struct hf_log *taken)
     return true;
 }
 
+/* The lines are the caller's alone by now. */
 void hf_log_emit(struct hf_log *taken)
 {
     char text[64];

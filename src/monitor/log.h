@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines are written under the monitor's lock and given to the user without
- * it: a thread that gives the lock up takes the lines that are there along.
+ * Log lines.  They are written under the monitor's lock and given to the user
+ * without it: a thread that releases the lock takes the lines that are there
+ * and emits them.
  */
 #ifndef HF_MONITOR_LOG_H
 #define HF_MONITOR_LOG_H
@@ -10,6 +11,8 @@
 
 #include <holdfast/client.h>
 
+/* How many lines are kept until a thread emits them, and how long a line may be
+ * with its NUL. */
 #define HF_LOG_LINES 16
 #define HF_LOG_BYTES 512
 
@@ -18,28 +21,30 @@ struct hf_log_line {
     char text[HF_LOG_BYTES];
 };
 
-/* The lines that nobody has taken yet.  More than fit are counted, and the
- * count is a line of its own. */
+/* The lines that no thread has taken yet, under the monitor's lock.  Lines that
+ * find no room are counted, and the count becomes a line of its own. */
 struct hf_log {
-    struct hf_on_log on_log;   /* .fn is NULL: nobody listens */
-    struct hf_log_line *lines; /* made with the first */
-    unsigned count;
-    unsigned dropped;
+    /* Set once; .fn is NULL: the user wants no lines. */
+    struct hf_on_log on_log;
+    /* HF_LOG_LINES of them, allocated for the first; else NULL. */
+    struct hf_log_line *lines;
+    unsigned count;   /* lines that are written */
+    unsigned dropped; /* lines that found no room or no memory */
 };
 
-/* With the lock. */
+/* Write a line, if the user wants lines of ${level}.  With the lock. */
 void hf_log_write(struct hf_log *log, enum hf_log_level level,
                   const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* With the lock: move all lines to ${taken}, for hf_log_emit().  False if there
- * are none, and then ${taken} is not set. */
+/* Move all lines to ${taken}, for hf_log_emit().  False if there are none, and
+ * then ${taken} is not set.  With the lock. */
 bool hf_log_take(struct hf_log *log, struct hf_log *taken);
 
-/* Without the lock: give the user the lines that were taken, and free them. */
+/* Give the user the lines that were taken, and free them.  Without the lock. */
 void hf_log_emit(struct hf_log *taken);
 
-/* At the end; lines that nobody took are lost. */
+/* At the end; lines that were not taken are lost. */
 void hf_log_free(struct hf_log *log);
 
 #endif

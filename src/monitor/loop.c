@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The uv loop and its timer.
+ */
 #include "monitor/loop.h"
 
 #include <assert.h>
@@ -10,12 +13,14 @@
 #include "core/time_math.h"
 #include "monitor/clock.h"
 
-/* How often a loop is run at most until the last of its handles is closed. */
+/* How often the loop is run at most until the last of its handles is closed. */
 #define CLOSING_RUNS_MAX 16
 
-/* What a loop takes: epoll, two pipes of signals, a wake-up, and our timer. */
+/* The descriptors that a loop needs: epoll, two pipes of signals, a wake-up,
+ * and our timer. */
 #define LOOP_DESCRIPTORS 7
 
+/* The timer has fired: it is not armed any more. */
 static void on_timer(uv_poll_t *timer, int status, int events)
 {
     struct hf_loop *loop = timer->data;
@@ -23,13 +28,14 @@ static void on_timer(uv_poll_t *timer, int status, int events)
 
     (void)status;
     (void)events;
-    /* Nobody else reads it, but it may have been armed anew meanwhile. */
+    /* It may have been armed again since it fired; the read then fails. */
     if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
         errno == EAGAIN)
         return;
     loop->armed_at_ms = HF_FOREVER;
 }
 
+/* Create the timerfd and poll it.  False if there is no descriptor for it. */
 static bool make_timer(struct hf_loop *loop)
 {
     loop->armed_at_ms = HF_FOREVER;
@@ -45,8 +51,9 @@ static bool make_timer(struct hf_loop *loop)
     return true;
 }
 
-/* libuv ends the process where the pipes of its first loop cannot be made:
- * see that they can.  Another thread may still be quicker. */
+/* Are there descriptors for a loop? libuv ends the process if the pipes of its
+ * first loop cannot be made, so try with eventfds first.  Another thread may
+ * still take them in between. */
 static bool has_descriptors(void)
 {
     int fds[LOOP_DESCRIPTORS];
@@ -79,6 +86,7 @@ uv_loop_t *hf_loop_get(struct hf_loop *loop)
     return &loop->uv;
 }
 
+/* UV_RUN_NOWAIT runs what is ready and does not sleep. */
 bool hf_loop_run(struct hf_loop *loop, const uint64_t *events)
 {
     uint64_t before = *events;
@@ -86,14 +94,13 @@ bool hf_loop_run(struct hf_loop *loop, const uint64_t *events)
     assert(loop->made);
     loop->unfinished = true;
     (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
-    /* A handle that a callback started is known to the kernel only after the
-     * next run. */
+    /* A handle that a callback has started is known to the kernel only after
+     * the next run. */
     loop->unfinished = *events != before || uv_backend_timeout(&loop->uv) == 0;
     return loop->unfinished;
 }
 
-/* When the next timer of the loop is due, which the descriptor does not show.
- */
+/* When the next uv timer is due, which the descriptor does not show. */
 static uint64_t next_timer_ms(const struct hf_loop *loop)
 {
     int timeout_ms = uv_backend_timeout(&loop->uv);
@@ -102,6 +109,8 @@ static uint64_t next_timer_ms(const struct hf_loop *loop)
                           : hf_after_ms(hf_now_ms(), (uint64_t)timeout_ms);
 }
 
+/* The timer is only ever set to an earlier time, and not cancelled, because
+ * setting it is a system call. */
 void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
 {
     struct itimerspec when = {{0, 0}, {0, 0}};
@@ -109,7 +118,7 @@ void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
 
     if (!loop->made)
         return;
-    /* What the last run has left has to wake threads that sleep already. */
+    /* What the last run left undone must wake threads that sleep already. */
     if (loop->unfinished || uv_backend_timeout(&loop->uv) == 0)
         at_ms = 0;
     at_ms = hf_min_ms(at_ms, next_timer_ms(loop));
@@ -123,6 +132,7 @@ void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
     assert(rc == 0);
 }
 
+/* uv_loop_close() refuses until the close callback of each handle has run. */
 void hf_loop_close(struct hf_loop *loop)
 {
     int rc;

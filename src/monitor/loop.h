@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The monitor's own uv loop, made when somebody first asks for it: an
- * uncontended lock on the file engine never does.  It is only ever run without
- * sleeping, under the monitor's lock; sleeping is a poll() of its descriptor.
+ * The monitor's own uv loop, created when it is first needed: an uncontended
+ * lock on the file engine never needs it.  It is only ever run without
+ * sleeping, under the monitor's lock; a thread sleeps in poll() on its
+ * descriptor.
  *
- * Deadlines are on one timerfd of CLOCK_BOOTTIME, because uv timers stop while
- * a machine is suspended, and because they do not show on the descriptor.
+ * Deadlines are on one timerfd of CLOCK_BOOTTIME.  Timers of uv would stop
+ * while the machine is suspended, and they do not make the descriptor readable.
  */
 #ifndef HF_MONITOR_LOOP_H
 #define HF_MONITOR_LOOP_H
@@ -14,34 +15,36 @@
 #include <stdint.h>
 #include <uv.h>
 
+/* All fields under the monitor's lock. */
 struct hf_loop {
-    bool made;
+    bool made;       /* .uv and .timer are there */
     bool unfinished; /* the last run left something to do */
     uv_loop_t uv;
-    int timer_fd;
+    int timer_fd; /* the timerfd, which .timer polls */
     uv_poll_t timer;
-    uint64_t armed_at_ms; /* HF_FOREVER: not armed */
+    uint64_t armed_at_ms; /* when it fires; HF_FOREVER: not armed */
 };
 
 /* All with the monitor's lock. */
 
-/* Make it if it is not made.  NULL if there are no descriptors left. */
+/* The loop, which is created if it is not there.  NULL if there are no
+ * descriptors left. */
 uv_loop_t *hf_loop_get(struct hf_loop *loop);
 
-/* Run what is ready once, without sleeping.  True if something may be left:
- * ${*events}, which counts what came of it, has risen, or a handle is due at
- * once.  It must be made. */
+/* Run once what is ready, without sleeping.  True if something may be left:
+ * ${*events}, which counts what the run caused, has risen, or a handle is due
+ * at once.  The loop must be there. */
 bool hf_loop_run(struct hf_loop *loop, const uint64_t *events);
 
-/* Have the descriptor become readable at ${at_ms} at the latest; when a uv
- * timer is due if that is earlier, because a thread that only waits for
- * the descriptor does not know of it; at once if the loop has something left to
- * do. It may be early: a timer that fires in vain now and then is cheaper than
- * one that is set twice for each acquire and release. */
+/* Have the descriptor become readable at ${at_ms} at the latest.  It becomes
+ * readable earlier when a uv timer is due, because a thread that only waits for
+ * the descriptor does not know of it, and at once if the loop has something
+ * left to do.  It may be early without need: a timer that sometimes fires in
+ * vain is cheaper than one that is set twice for each acquire and release. */
 void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms);
 
-/* Close it, if it is made.  All that others had on it is closed, or is
- * being closed. */
+/* Close the loop, if it is there.  All handles that others had on it are closed
+ * or being closed. */
 void hf_loop_close(struct hf_loop *loop);
 
 /* In the child of a fork: close descriptors, touch nothing else. */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Its life, and how the lock is taken and given up. */
+/*
+ * Entering and leaving the monitor, processing what is ready, and its lifetime.
+ * The shape is that of a monitor lock with two additions: leaving processes
+ * what became ready meanwhile, and it destroys objects after the lock was
+ * released.
+ */
 #include <assert.h>
 #include <poll.h>
 #include <unistd.h>
@@ -8,18 +13,18 @@
 #include "core/time_math.h"
 #include "monitor/monitor_private.h"
 
-/* How often the loop is run before others get the lock.  What is left is seen
- * at once by the next sleep. */
+/* How often the loop is run before other threads get the lock.  What is left
+ * wakes the next sleep at once. */
 #define LOOP_RUNS_MAX 16
 
-/* And how often while callbacks wait for this thread: as often as it takes to
- * have the kernel know what was asked for.  Where answers keep coming, the
- * first of them would otherwise be delivered only with the last of many. */
+/* The same while callbacks wait for this thread: enough runs to tell the kernel
+ * what was asked for.  With more, answers that keep coming would delay the
+ * first callback until the last of many answers. */
 #define LOOP_RUNS_WITH_CALLBACKS 2
 
-/* ---------------------------------------------------------- what is ready --
- */
+/* -------------------------------------------------------- what is ready -- */
 
+/* How often the loop may be run now. */
 static int max_runs(const struct hf_monitor *m)
 {
     bool waiting = m->callback_queue.runner == HF_RUNNER_THREAD &&
@@ -28,6 +33,8 @@ static int max_runs(const struct hf_monitor *m)
     return waiting ? LOOP_RUNS_WITH_CALLBACKS : LOOP_RUNS_MAX;
 }
 
+/* Run the loop, if it is created, until nothing is left or it was run often
+ * enough. */
 static void run_loop(struct hf_monitor *m)
 {
     int runs = 0;
@@ -38,7 +45,7 @@ static void run_loop(struct hf_monitor *m)
         ;
 }
 
-/* Whether anything was. */
+/* Let the owner do what is due.  True if anything was due. */
 static bool run_due(struct hf_monitor *m)
 {
     bool due = m->ops->due_at_ms(m->owner) <= hf_now_ms();
@@ -48,16 +55,20 @@ static bool run_due(struct hf_monitor *m)
     return due;
 }
 
+/* What is due is done after the loop was run, because an answer that has
+ * arrived may make it needless. */
 void hf_monitor_run_ready(struct hf_monitor *m)
 {
     if (m->loop_closed)
         return;
     run_loop(m);
     if (run_due(m))
-        run_loop(m); /* what was asked for leaves */
+        run_loop(m); /* send what .run_due asked for */
     hf_loop_arm(&m->loop, m->ops->due_at_ms(m->owner));
 }
 
+/* The only place where a thread sleeps on the loop.  It reads the timeout of
+ * the loop first, because uv_backend_timeout() needs the lock. */
 void hf_monitor_sleep(struct hf_monitor *m, int fd)
 {
     struct pollfd fds[2] = {
@@ -69,15 +80,17 @@ void hf_monitor_sleep(struct hf_monitor *m, int fd)
     assert(m->loop.made);
     m->sleepers++;
     hf_monitor_unlock(m);
-    /* Interrupted or out of memory: the caller looks again in any case. */
+    /* EINTR and ENOMEM need no care: the caller checks its state in any
+     * case. */
     (void)poll(fds, 2, timeout_ms);
     hf_monitor_lock(m);
     m->sleepers--;
 }
 
-/* ---------------------------------------------------------------- shields --
- */
+/* --------------------------------------------------------- cancellation -- */
 
+/* How many hf_monitor_disable_cancel() of this thread are open, and the state
+ * before the first of them. */
 static _Thread_local unsigned cancel_depth;
 static _Thread_local int cancel_state_before;
 
@@ -97,8 +110,7 @@ void hf_monitor_restore_cancel(void)
         pthread_setcancelstate(cancel_state_before, NULL);
 }
 
-/* ---------------------------------------------------------- deferred frees --
- */
+/* ------------------------------------------------------- deferred frees -- */
 
 void hf_monitor_defer_free(struct hf_monitor *m,
                            struct hf_deferred_free *object)
@@ -107,7 +119,8 @@ void hf_monitor_defer_free(struct hf_monitor *m,
     m->deferred = object;
 }
 
-/* Without the lock. */
+/* Call .destroy of each object.  Without the lock.  It counts as a callback,
+ * because a .drop of the user must not block. */
 static void destroy_all(struct hf_deferred_free *objects)
 {
     struct hf_deferred_free *next;
@@ -120,8 +133,9 @@ static void destroy_all(struct hf_deferred_free *objects)
     hf_callback_leave();
 }
 
-/* Give the lock up and destroy what is deferred: each object holds a reference,
- * and the last one may take the monitor along. */
+/* Release the lock, then destroy the deferred objects.  The list is taken
+ * first, because each object holds a reference to the monitor and the last one
+ * may free it: the monitor must not be touched after the release. */
 static void unlock_and_free(struct hf_monitor *m)
 {
     struct hf_deferred_free *objects = m->deferred;
@@ -137,8 +151,7 @@ void hf_monitor_free_deferred(struct hf_monitor *m)
     hf_monitor_lock(m);
 }
 
-/* -------------------------------------------------------- enter and leave --
- */
+/* ------------------------------------------------------ enter and leave -- */
 
 void hf_monitor_lock(struct hf_monitor *m)
 {
@@ -161,13 +174,15 @@ hf_status hf_monitor_enter(struct hf_monitor *m)
         return HF_EFORKED;
     hf_monitor_disable_cancel();
     hf_monitor_lock(m);
-    /* See .due_at_ms: without a loop what is due can wait, and what this call
-     * is about to do often makes it needless. */
+    /* See .due_at_ms: without a loop what is due can wait, and often this call
+     * makes it needless. */
     if (m->loop.made)
         (void)run_due(m);
     return HF_OK;
 }
 
+/* What hf_monitor_leave() does with the lock, and the release of it.  In the
+ * child of a fork it releases the lock and does nothing else. */
 static void leave_locked(struct hf_monitor *m)
 {
     struct hf_error unstarted;
@@ -192,9 +207,10 @@ void hf_monitor_leave(struct hf_monitor *m)
     hf_monitor_restore_cancel();
 }
 
-/* --------------------------------------------------------------- lifetime --
- */
+/* ------------------------------------------------------------- lifetime -- */
 
+/* In the child of a fork: close every descriptor of the monitor and of its
+ * owner. */
 static void after_fork(void *arg)
 {
     struct hf_monitor *m = arg;
@@ -207,6 +223,8 @@ static void after_fork(void *arg)
     hf_loop_after_fork(&m->loop);
 }
 
+/* The fork entry is registered last: a fork may call after_fork() from then
+ * on. */
 bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
                      void *owner, enum hf_callback_runner runner,
                      struct hf_on_log on_log)
@@ -239,6 +257,7 @@ void hf_monitor_dereference(struct hf_monitor *m)
     m->references--;
 }
 
+/* Free everything, with the last reference.  Without the lock. */
 static void destroy_monitor(struct hf_monitor *m)
 {
     assert(m->loop_closed);
@@ -253,6 +272,7 @@ static void destroy_monitor(struct hf_monitor *m)
     m->ops->destroy(m->owner);
 }
 
+/* Only the last reference makes anything happen, and that without the lock. */
 void hf_monitor_release(struct hf_monitor *m)
 {
     bool last;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A monitor: one lock, held while something is worked out and never while
- * a thread sleeps or a callback of the user runs.  A thread that holds it may
- * touch the loop and all that the owner of the monitor has: the owner is the
- * state that the lock guards, and is known here by a few functions only.
+ * A monitor: one lock that is held while something is worked out, and never
+ * while a thread sleeps or a callback of the user runs.  A thread that holds
+ * the lock may touch the loop and everything that the owner of the monitor has.
+ * The owner is the state that the lock guards; the monitor knows it only by the
+ * functions of struct hf_monitor_ops.
  *
- * Nobody owns the loop.  A thread that has to wait for an answer polls the
- * loop's descriptor without the lock, takes it to work off what came, and polls
- * again.  One caller polls at a time; others sleep until their answer is there
- * or until it is their turn to poll.  When no caller waits, a driver polls: the
- * background thread, or a borrowed loop.
+ * No thread owns the loop.  A thread that has to wait for an answer polls the
+ * loop's descriptor without the lock, takes the lock to process what came, and
+ * polls again.  One caller polls at a time; the other callers sleep until they
+ * are answered or it is their turn to poll.  While no caller waits, a poller
+ * polls: the background thread, or a loop that was borrowed from the user.  The
+ * idea is the leader/followers pattern (Schmidt and others, "Pattern-Oriented
+ * Software Architecture", volume 2).
  *
  * Every entry from outside has this shape:
  *
@@ -35,187 +38,210 @@
 #include "monitor/log.h"
 #include "monitor/loop.h"
 
-/* An object whose last reference was given up.  What frees it may call the
- * user, so it is freed once the lock has been given up. */
+/* An object whose last reference was dropped while the lock was held.  Its
+ * .destroy may call the user (a .drop), so it runs after the lock was
+ * released. */
 struct hf_deferred_free {
     void (*destroy)(struct hf_deferred_free *object); /* without the lock */
     struct hf_deferred_free *next;
 };
 
-/* A call that waits for its answer, on its caller's stack. */
+/* A call that waits for its answer, on the stack of its caller.  Zeroed at the
+ * beginning.  All fields under the monitor's lock. */
 struct hf_waiter {
-    bool done;
-    bool waits; /* its caller sleeps */
-    bool polls; /* in poll(), not on .wake */
+    bool done;  /* it was answered; .status is the answer */
+    bool waits; /* its caller sleeps, or polls */
+    bool polls; /* its caller is in poll(), and not on .wake */
     hf_status status;
-    pthread_cond_t wake;
+    pthread_cond_t wake; /* initialised while .waits */
     struct hf_waiter *next;
-    struct hf_waiter **link; /* what points here */
+    struct hf_waiter **link; /* the pointer that points to this one */
 };
 
-/* What a monitor asks of its owner.  With the lock, where nothing else is said;
- * none of them sleeps. */
+/* What a monitor asks of its owner.  All of them are called with the lock,
+ * where nothing else is said, and none of them sleeps. */
 struct hf_monitor_ops {
-    /* When .run_due wants to be called next, HF_FOREVER for not at all.  What
-     * is due before anybody asked for the loop can wait until the lock is given
-     * up. */
+    /* The instant at which .run_due wants to be called next, in milliseconds of
+     * hf_now_ms(); HF_FOREVER: not at all.  What is due before the first use of
+     * the loop may wait until the lock is released. */
     uint64_t (*due_at_ms)(const void *owner);
-    /* Do what is due. */
+    /* Do everything that is due by now. */
     void (*run_due)(void *owner);
-    /* Is something under way that goes on, or would be noticed, only if
-     * somebody polls? */
+    /* Is something under way that goes on, or is noticed, only if a thread
+     * polls? */
     bool (*needs_poller)(const void *owner);
 
-    /* The end, in this order.  Begin it: hf_monitor_closed() follows, at once
-     * or later. */
+    /* The steps of the end, in this order.  First: begin it.  The owner calls
+     * hf_monitor_closed() when it is done, at once or later. */
     void (*close)(void *owner);
-    /* All callbacks have run, and it is the last of them: notify the user,
-     * giving the lock up meanwhile. */
+    /* All other callbacks have run, and this is the last one: notify the user.
+     * Releases the lock meanwhile. */
     void (*ended)(void *owner);
-    /* Nobody polls the loop any more: take off what is on it. */
+    /* No thread polls the loop any more: close the owner's handles on it. */
     void (*leave_loop)(void *owner);
-    /* Without the lock: nobody refers to the monitor any more; free it. */
+    /* Without the lock: the last reference is gone, so free the owner. */
     void (*destroy)(void *owner);
 
-    /* In the child of a fork: close descriptors.  Only calls that are
-     * async-signal-safe. */
+    /* In the child of a fork: close descriptors.  Only async-signal-safe
+     * calls. */
     void (*after_fork)(void *owner);
 };
 
 /* All fields under the lock, where nothing else is said. */
 struct hf_monitor {
     pthread_mutex_t lock;
-    const struct hf_monitor_ops *ops; /* set once, as the owner */
+    /* Set once by hf_monitor_init(), as .owner. */
+    const struct hf_monitor_ops *ops;
     void *owner;
-    /* The owner's handle, each object that keeps the monitor, and the
-     * background thread. */
+    /* One of the owner's handle, one of each object that keeps the monitor
+     * alive, and one of the background thread. */
     unsigned references;
-    uint64_t events; /* counts what happened to the owner, which adds to it */
+    /* Counts what happened to the owner.  The owner increments it; a run of the
+     * loop that changed it is followed by another run. */
+    uint64_t events;
+    /* In the registry of fork.c, from hf_monitor_init() to the end. */
     struct hf_fork_entry fork;
 
-    struct hf_loop loop;
+    struct hf_loop loop; /* created when it is first needed */
     struct hf_background background;
     struct hf_borrowed_loop borrowed_loop;
     struct hf_callback_queue callback_queue;
     struct hf_log log;
 
-    struct hf_waiter *waiters; /* callers that wait, the last one first */
-    bool polled_by_caller;
-    /* Interrupts that caller.  Not a handle of the loop: another thread that
-     * runs the loop would take the event, and the caller would sleep on. */
-    int interrupt_fd;                  /* -1 until somebody waits */
-    uint64_t caller_poll_count;        /* counts callers that stopped polling */
-    unsigned sleepers;                 /* threads in poll() on the loop */
-    struct hf_deferred_free *deferred; /* freed once the lock is given up */
+    struct hf_waiter *waiters; /* callers that wait, the newest one first */
+    bool polled_by_caller;     /* one of .waiters is in poll() */
+    /* An eventfd that ends the poll() of that caller; -1 until the first wait.
+     * It is not a handle of the loop, because another thread that runs the loop
+     * would consume the event, and the caller would sleep on. */
+    int interrupt_fd;
+    /* How often a caller has finished a poll().  The background thread compares
+     * it to learn whether callers still come. */
+    uint64_t caller_poll_count;
+    unsigned sleepers; /* threads in poll() on the loop's descriptor */
+    /* Objects to destroy once the lock is released. */
+    struct hf_deferred_free *deferred;
 
-    bool closing;          /* the end has begun */
-    bool ended;            /* and every callback has run */
-    bool loop_closed;      /* and the loop is gone */
-    bool close_is_awaited; /* somebody waits for it, and gives up the handle */
-    struct hf_waiter *close_waiter;
-    struct hf_callback close_callback; /* the last one */
+    bool closing;     /* the end has begun: .close was called */
+    bool ended;       /* every callback has run, .ended included */
+    bool loop_closed; /* the owner's handles and the loop are closed */
+    /* A thread waits in hf_monitor_close() and drops the reference of the
+     * owner's handle itself. */
+    bool close_is_awaited;
+    struct hf_waiter *close_waiter; /* that thread's; NULL: none, or answered */
+    struct hf_callback close_callback; /* the last callback to run */
 };
 
 /* --------------------------------------------------------- life and end -- */
 
-/* Make ${monitor}, which is zeroed, with one reference, the owner's handle;
- * callbacks run in ${place}.  False, with errno set, if there is no descriptor
- * for that.  From here on forks call .after_fork. */
+/* Initialise ${monitor}, which is zeroed and part of ${owner}, with one
+ * reference, that of the owner's handle.  ${runner} says where callbacks run.
+ * False, with errno set, if there is no descriptor for that.  From here on a
+ * fork calls .after_fork.  Without the lock. */
 bool hf_monitor_init(struct hf_monitor *monitor,
                      const struct hf_monitor_ops *ops, void *owner,
                      enum hf_callback_runner runner, struct hf_on_log on_log);
 
-/* With the lock, on the thread of ${loop}: let that be the driver.  HF_ELIMIT,
- * and then there is still hf_monitor_abandon(). */
-hf_status hf_monitor_borrow(struct hf_monitor *monitor, uv_loop_t *loop);
+/* Have ${loop}, a loop of the user's, be the poller.  With the lock, on the
+ * thread that runs ${loop}.  HF_ELIMIT if it takes no more handles: the caller
+ * then still calls hf_monitor_abandon(). */
+hf_status hf_monitor_borrow_loop(struct hf_monitor *monitor, uv_loop_t *loop);
 
+/* Keep the monitor, and its owner, alive.  With the lock, or before the owner
+ * is known to another thread. */
 void hf_monitor_reference(struct hf_monitor *monitor);
-/* With the lock, and never the last one. */
+/* Drop a reference that is not the last one.  With the lock. */
 void hf_monitor_dereference(struct hf_monitor *monitor);
-/* Without the lock; destroys the owner with the last one. */
+/* Drop a reference without the lock.  The last one destroys the monitor and its
+ * owner. */
 void hf_monitor_release(struct hf_monitor *monitor);
 
-/* Without the lock: end it, wait for that, and give up the handle.  The caller
- * may block.  HF_EFORKED in a child. */
+/* End the monitor, wait for that, and drop the reference of the owner's handle.
+ * Without the lock, and where hf_monitor_may_block() allows it.  HF_EFORKED in
+ * a child. */
 hf_status hf_monitor_close(struct hf_monitor *monitor);
 
-/* With the lock, which it gives up, and with a driver: begin the end.  The
- * handle is given up when that is reached. */
+/* Begin the end, which drops the reference of the owner's handle when it is
+ * reached.  With the lock, which it releases as hf_monitor_leave() does.  There
+ * must be a poller (hf_monitor_ensure_poller()). */
 void hf_monitor_close_start(struct hf_monitor *monitor);
 
-/* The owner has come to the end that .close began: nothing will happen to it
- * any more.  With the lock. */
+/* The owner calls this when the end that .close began is reached: nothing will
+ * happen to it any more.  With the lock. */
 void hf_monitor_closed(struct hf_monitor *monitor);
 
-/* Undo one whose handle nobody got: ends it, waits for that, and gives up the
- * handle.  With the lock, which it gives up as hf_monitor_leave() does.
- * ${opened}: the owner has something that .close ends. */
+/* Undo an open that failed, so that the user never got the handle: end the
+ * monitor, wait for that, and drop the reference of the handle.  With the lock,
+ * which it releases as hf_monitor_leave() does.  ${opened}: the owner has
+ * something that .close must end. */
 void hf_monitor_abandon(struct hf_monitor *monitor, bool opened);
 
-/* -------------------------------------------------------- enter and leave --
- */
+/* ------------------------------------------------------ enter and leave -- */
 
-/* Take the lock and let what is due happen first, so that a thread that was
- * frozen learns of a loss before it does anything else.  HF_EFORKED in a child,
- * without the lock. */
+/* Take the lock, and do first what is due.  So a thread that was frozen learns
+ * of a loss before it does anything else.  HF_EFORKED in a child, and then the
+ * lock is not taken. */
 hf_status hf_monitor_enter(struct hf_monitor *monitor);
 
-/* Run what is ready, give the lock up, and do what must be done without it. */
+/* Process what is ready, release the lock, and destroy what was deferred. */
 void hf_monitor_leave(struct hf_monitor *monitor);
 
-/* Take the lock, and nothing else; give it up, and emit the log lines that were
- * written.  Around a function of the user's they come the other way round.  The
- * caller keeps the monitor from being freed. */
+/* Take the lock and do nothing else; release it and emit the log lines that
+ * were written.  Around a function of the user they come in the other order.
+ * The caller keeps the monitor from being freed. */
 void hf_monitor_lock(struct hf_monitor *monitor);
 void hf_monitor_unlock(struct hf_monitor *monitor);
 
-/* Keep the calling thread from being cancelled, once more and once less.
- * hf_monitor_enter() does, hf_monitor_leave() undoes it: a thread that was
- * cancelled in between, in any close() or poll(), would take the lock along. */
+/* Disable cancellation of the calling thread (pthread_setcancelstate()), and
+ * restore what was before.  The two nest.  hf_monitor_enter() disables and
+ * hf_monitor_leave() restores it, because a thread that is cancelled in
+ * between, in any close() or poll(), would leave the lock locked. */
 void hf_monitor_disable_cancel(void);
 void hf_monitor_restore_cancel(void);
 
-/* With the lock: work off everything that is ready and arm the timer for what
- * is not.  Nobody may sleep on the loop without it. */
+/* Process everything that is ready and arm the timer for what is not.  With the
+ * lock.  No thread may sleep on the loop without it. */
 void hf_monitor_run_ready(struct hf_monitor *monitor);
 
-/* With the lock: have ${object} destroyed. */
+/* Have .destroy of ${object} called after the lock is released.  With the
+ * lock. */
 void hf_monitor_defer_free(struct hf_monitor *monitor,
                            struct hf_deferred_free *object);
 
-/* With the lock: have ${callback} run, unless it is queued already. */
+/* Have ${callback} run, unless it is queued already, and wake the poller that
+ * runs it.  With the lock. */
 void hf_monitor_queue(struct hf_monitor *monitor, struct hf_callback *callback);
 
-/* ---------------------------------------------------------------- waiting --
- */
+/* -------------------------------------------------------------- waiting -- */
 
-/* HF_EREENTRANT, and its text, where a call that waits could only wait for
- * itself; or as hf_fork_check(). */
+/* May the calling thread wait here?  HF_EREENTRANT, and its text, in a callback
+ * and on the thread of a borrowed loop, where the call could only wait for
+ * itself; HF_EFORKED as hf_fork_check(). */
 hf_status hf_monitor_may_block(const struct hf_monitor *monitor,
                                struct hf_error *error);
 
-/* Answer a waiter, and wait to be answered.  Both with the lock, which the wait
- * gives up while it sleeps.  HF_ELIMIT, without an answer, if there is no loop
- * to wait on. */
+/* Answer ${waiter} with ${status} and wake its caller.  With the lock. */
 void hf_waiter_answer(struct hf_monitor *monitor, struct hf_waiter *waiter,
                       hf_status status);
+/* Wait until ${waiter} is answered, and return that status.  With the lock,
+ * which is released while the thread sleeps.  HF_ELIMIT, with .done false, if
+ * there is neither a descriptor to poll with nor a poller. */
 hf_status hf_monitor_wait(struct hf_monitor *monitor, struct hf_waiter *waiter);
 
-/* A callback that is to be freed runs: wait until the thread that runs it has
- * answered ${*waiter}, which is set meanwhile; do not wait where that could
- * only wait for itself.  With the lock, as those. */
+/* A callback runs whose object is about to be freed: wait until the thread that
+ * runs it answers ${*waiter}, which is set meanwhile.  Returns at once where
+ * the call could only wait for itself.  With the lock, as hf_monitor_wait(). */
 void hf_monitor_await_callback(struct hf_monitor *monitor,
                                struct hf_waiter **waiter);
 
-/* ---------------------------------------------------------------- drivers --
- */
+/* -------------------------------------------------------------- pollers -- */
 
-/* With the lock: would something be left undone, or unnoticed, if no caller
- * came any more? */
+/* Would something be left undone, or unnoticed, if no caller came any more?
+ * With the lock. */
 bool hf_monitor_needs_poller(const struct hf_monitor *monitor);
 
-/* With the lock: make sure that something polls although no caller does.
- * HF_ELIMIT, and its text. */
+/* Make sure that a thread polls although no caller does: start the background
+ * thread, unless it runs or a loop is borrowed.  With the lock.  HF_ELIMIT, and
+ * its text, if it cannot be started. */
 hf_status hf_monitor_ensure_poller(struct hf_monitor *monitor,
                                    struct hf_error *error);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drivers: the background thread and a borrowed loop poll while no caller does,
- * so that nothing depends on callers, and run callbacks.  The background thread
- * is started when it is first needed: an uncontended lock on the file engine
- * starts none.
+ * Pollers: the background thread and a borrowed loop.  They poll while no
+ * caller does, so that nothing depends on callers, and they run callbacks.  The
+ * background thread is started when it is first needed; an uncontended lock on
+ * the file engine starts none.
  */
 #include <assert.h>
 
@@ -19,6 +19,8 @@ bool hf_monitor_needs_poller(const struct hf_monitor *m)
            m->ops->needs_poller(m->owner);
 }
 
+/* Only the first callback in the queue needs a wake-up, because the thread that
+ * is woken runs all of them. */
 void hf_monitor_queue(struct hf_monitor *m, struct hf_callback *callback)
 {
     if (!hf_callback_queue_add(&m->callback_queue, callback))
@@ -31,19 +33,23 @@ void hf_monitor_queue(struct hf_monitor *m, struct hf_callback *callback)
 
 /* ------------------------------------------------ the background thread -- */
 
-/* What only this thread does. */
+/* Are there callbacks that the background thread has to run?  No caller runs
+ * them. */
 static bool has_callbacks(const struct hf_monitor *m)
 {
     return m->callback_queue.runner == HF_RUNNER_THREAD &&
            !hf_callback_queue_empty(&m->callback_queue);
 }
 
+/* Is there anything to do that polling does not bring? */
 static bool has_work(const struct hf_monitor *m)
 {
     return m->background.stop || m->deferred != NULL || has_callbacks(m);
 }
 
-/* Leave polling to callers as long as there are any. */
+/* Leave polling to callers: stand by for a moment, and park if one caller has
+ * been in the same poll() all that time, because it wakes this thread when it
+ * stops. */
 static void let_callers_poll(struct hf_monitor *m)
 {
     uint64_t polls_before = m->caller_poll_count;
@@ -54,6 +60,7 @@ static void let_callers_poll(struct hf_monitor *m)
         hf_background_park(&m->background, &m->lock);
 }
 
+/* Poll until the loop has something or the thread is woken. */
 static void poll_once(struct hf_monitor *m)
 {
     hf_background_begin_poll(&m->background);
@@ -61,6 +68,8 @@ static void poll_once(struct hf_monitor *m)
     hf_background_end_poll(&m->background);
 }
 
+/* Run the callbacks, and destroy what was deferred.  Either releases the lock
+ * meanwhile. */
 static void do_work(struct hf_monitor *m)
 {
     if (has_callbacks(m))
@@ -69,7 +78,8 @@ static void do_work(struct hf_monitor *m)
         hf_monitor_free_deferred(m);
 }
 
-/* Until it is to stop; or until it is the child of a callback that forked. */
+/* The work of the background thread.  Returns when it is to stop, and in the
+ * child of a fork that a callback made. */
 static void poll_until_stopped(struct hf_monitor *m)
 {
     uint64_t polls_before = m->caller_poll_count;
@@ -90,6 +100,7 @@ static void poll_until_stopped(struct hf_monitor *m)
     }
 }
 
+/* The background thread.  With its end it drops its reference. */
 static void *background_main(void *arg)
 {
     struct hf_monitor *m = arg;
@@ -98,7 +109,7 @@ static void *background_main(void *arg)
     poll_until_stopped(m);
     if (hf_fork_is_child(&m->fork)) {
         pthread_mutex_unlock(&m->lock);
-        return NULL; /* the child's only thread: it ends with exit(0) */
+        return NULL; /* the only thread of the child: it ends with exit(0) */
     }
     m->background.finished = true;
     hf_monitor_try_close_loop(m);
@@ -107,6 +118,7 @@ static void *background_main(void *arg)
     return NULL;
 }
 
+/* Start the background thread, and create the loop for it. */
 static hf_status start_background(struct hf_monitor *m)
 {
     hf_status status;
@@ -135,8 +147,10 @@ hf_status hf_monitor_ensure_poller(struct hf_monitor *m, struct hf_error *error)
     return status;
 }
 
-/* ------------------------------------------------------- a borrowed loop -- */
+/* ------------------------------------------------------ a borrowed loop -- */
 
+/* What the borrowed loop runs when our loop has something or a callback was
+ * queued. */
 static void run_on_borrowed_loop(void *arg)
 {
     struct hf_monitor *m = arg;
@@ -145,18 +159,20 @@ static void run_on_borrowed_loop(void *arg)
         return;
     hf_monitor_reference(m);
     hf_monitor_run_ready(m);
-    /* A user's callback may run the loop; what is queued is for the outer
-     * turn then. */
+    /* A callback may run the borrowed loop itself.  The callbacks are then left
+     * to the outer call, so that they run one after the other. */
     if (!m->callback_queue.running)
         hf_callback_queue_run(&m->callback_queue);
-    /* Added by a callback while others waited: that woke nobody. */
+    /* A callback that was queued while others waited in the queue woke no
+     * thread. */
     if (m->callback_queue.first != NULL && !hf_fork_is_child(&m->fork))
         hf_borrowed_loop_wake(&m->borrowed_loop);
     hf_monitor_leave(m);
     hf_monitor_release(m);
 }
 
-/* The reference is that of hf_monitor_close_borrowed_loop(). */
+/* Our handles are off the borrowed loop.  Drops the reference that
+ * hf_monitor_close_borrowed_loop() took. */
 static void borrowed_loop_closed(void *arg)
 {
     struct hf_monitor *m = arg;
@@ -167,7 +183,7 @@ static void borrowed_loop_closed(void *arg)
     hf_monitor_release(m);
 }
 
-hf_status hf_monitor_borrow(struct hf_monitor *m, uv_loop_t *loop)
+hf_status hf_monitor_borrow_loop(struct hf_monitor *m, uv_loop_t *loop)
 {
     uv_loop_t *own = hf_loop_get(&m->loop);
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callers that wait for an answer: one polls, the others sleep until they are
- * answered or it is their turn to poll. */
+/*
+ * Callers that wait for an answer.  One of them polls the loop; the others
+ * sleep on a condition of their own until they are answered or it is their turn
+ * to poll.  A caller that runs the loop itself needs no hop to another thread
+ * between the notice of the engine and its answer.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -29,6 +33,8 @@ hf_status hf_monitor_may_block(const struct hf_monitor *m,
     return status;
 }
 
+/* A caller in poll() is woken by the descriptor, one that sleeps by its
+ * condition, and one that has not begun to wait finds .done. */
 void hf_waiter_answer(struct hf_monitor *m, struct hf_waiter *waiter,
                       hf_status status)
 {
@@ -46,6 +52,7 @@ void hf_waiter_answer(struct hf_monitor *m, struct hf_waiter *waiter,
     }
 }
 
+/* Put ${waiter} at the head of the callers that wait. */
 static void add_waiter(struct hf_monitor *m, struct hf_waiter *waiter)
 {
     pthread_cond_init(&waiter->wake, NULL);
@@ -57,7 +64,8 @@ static void add_waiter(struct hf_monitor *m, struct hf_waiter *waiter)
     m->waiters = waiter;
 }
 
-/* The next caller that waits polls now, else the background thread. */
+/* Take ${waiter} out, and let the next caller that waits poll, or else the
+ * background thread. */
 static void remove_waiter(struct hf_monitor *m, struct hf_waiter *waiter)
 {
     *waiter->link = waiter->next;
@@ -72,6 +80,8 @@ static void remove_waiter(struct hf_monitor *m, struct hf_waiter *waiter)
         hf_background_unpark(&m->background);
 }
 
+/* Create the loop and the eventfd that interrupts a poll(), if they are not
+ * there.  False if there are no descriptors for them. */
 static bool can_poll(struct hf_monitor *m)
 {
     bool had_loop = m->loop.made;
@@ -81,16 +91,19 @@ static bool can_poll(struct hf_monitor *m)
     if (m->interrupt_fd < 0 || hf_loop_get(&m->loop) == NULL)
         return false;
     if (!had_loop)
-        hf_monitor_run_ready(m); /* it is neither run nor armed yet */
+        hf_monitor_run_ready(m); /* a new loop is neither run nor armed */
     return true;
 }
 
-/* A caller for which no descriptor is left leaves polling to the drivers. */
+/* Does a poller poll?  Then a caller that has no descriptor to poll with can
+ * sleep on its condition. */
 static bool others_poll(const struct hf_monitor *m)
 {
     return m->background.started || m->borrowed_loop.handles > 0;
 }
 
+/* Poll until the loop has something or ${waiter} is answered.  The interrupt is
+ * read only when it was sent to this caller. */
 static void poll_once(struct hf_monitor *m, struct hf_waiter *waiter)
 {
     uint64_t interrupts;
@@ -105,6 +118,9 @@ static void poll_once(struct hf_monitor *m, struct hf_waiter *waiter)
     m->caller_poll_count++;
 }
 
+/* Each turn either sleeps until it is this caller's turn, or polls once.
+ * hf_monitor_run_ready() comes before each check, because it may answer this
+ * waiter. */
 hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter)
 {
     hf_status status = HF_OK;
@@ -140,6 +156,6 @@ void hf_monitor_await_callback(struct hf_monitor *m, struct hf_waiter **waiter)
     (void)hf_monitor_wait(m, &waiter_here);
     if (!waiter_here.done)
         hf_callback_queue_await(&m->callback_queue,
-                                &m->lock); /* nothing to wait with */
+                                &m->lock); /* no descriptor to wait with */
     *waiter = NULL;
 }

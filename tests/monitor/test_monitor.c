@@ -423,7 +423,7 @@ static void a_borrowed_loop_drives(void **state)
     assert_int_equal(uv_loop_init(&loop), 0);
     enter(box);
     box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
-    assert_int_equal(hf_monitor_borrow(&box->monitor, &loop), HF_OK);
+    assert_int_equal(hf_monitor_borrow_loop(&box->monitor, &loop), HF_OK);
     box->busy = true;
     box->due_at_ms = hf_now_ms() + 30;
     leave(box);
