@@ -50,7 +50,7 @@ static void put_out(struct wire *wire)
     if (send(wire->fd, wire->out.bytes, wire->out.used, MSG_NOSIGNAL) !=
         (ssize_t)wire->out.used)
         bench_fail("the server does not take a request");
-    hf_jute_drop(&wire->out, wire->out.used);
+    hf_jute_consume(&wire->out, wire->out.used);
 }
 
 static const uint8_t *take_in(struct wire *wire, size_t count)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The file is read into memory and parsed line by line.  Every error text
+ * gives the number of the line and never its content. */
 #include "transport/auth_file.h"
 
 #include <stdio.h>
@@ -10,27 +12,27 @@
 #include "core/utf8.h"
 #include "transport/secret_file.h"
 
-/* A file that is being read. */
+/* A file that is being parsed. */
 struct auth_search {
     const struct hf_auth_wanted *wanted;
-    bool servers_required; /* each line has to name its servers */
+    bool servers_required; /* each line must name its servers */
     struct hf_auth *auth;
-    size_t line;  /* the number of the last one that was read */
-    size_t lines; /* of credentials */
-    size_t matches;
+    size_t line; /* number of the last line read; 0: not about a line */
+    size_t lines; /* of credentials */ /* lines of credentials so far */
+    size_t matches; /* of them, those for the servers of the URL */
 };
 
 /* --------------------------------------------------------------- servers -- */
 
-/* One of "host,host:port,[::1]:port". */
+/* One server of "host,host:port,[::1]:port". */
 struct auth_server {
-    const char *host; /* with brackets */
+    const char *host; /* with brackets; not NUL-terminated */
     size_t bytes;
     unsigned port;
 };
 
-/* The first of ${*at}, which then begins behind it, or is NULL; false if it is
- * none. */
+/* Parse the first server of ${*at} and move ${*at} behind it, to NULL after
+ * the last one.  ${port} is the default.  False if it is not a server. */
 static bool take_server(const char **at, unsigned port,
                         struct auth_server *server)
 {
@@ -55,6 +57,7 @@ static bool take_server(const char **at, unsigned port,
     return stopped == end && server->port > 0 && server->port <= UINT16_MAX;
 }
 
+/* Is ${servers} a list of valid servers? */
 static bool are_servers(const char *servers)
 {
     struct auth_server server;
@@ -65,6 +68,7 @@ static bool are_servers(const char *servers)
     return good;
 }
 
+/* Does the list ${servers} contain the server ${wanted}? */
 static bool has_server(const char *servers, const struct auth_server *wanted,
                        unsigned port)
 {
@@ -78,7 +82,9 @@ static bool has_server(const char *servers, const struct auth_server *wanted,
     return false;
 }
 
-/* All of those of the URL, since any of them may be the one that is asked. */
+/* Does the list ${servers} contain all servers of ${wanted}, the URL?
+ * Credentials for a part would not do, because the client may connect to any
+ * of them. */
 static bool has_servers(const char *servers, const char *wanted, unsigned port)
 {
     struct auth_server server;
@@ -92,6 +98,7 @@ static bool has_servers(const char *servers, const char *wanted, unsigned port)
 
 /* ----------------------------------------------------------------- lines -- */
 
+/* Is the line valid UTF-8 without control characters? */
 static bool is_text(const char *line)
 {
     size_t bytes = strlen(line);
@@ -105,7 +112,8 @@ static bool is_text(const char *line)
     return true;
 }
 
-/* It is for us. */
+/* The line is for the servers of the URL: store its user and password.
+ * Returns what is wrong with it, or NULL. */
 static const char *use_credentials(struct auth_search *search, const char *user,
                                    size_t user_bytes, const char *password)
 {
@@ -124,7 +132,7 @@ static const char *use_credentials(struct auth_search *search, const char *user,
     return NULL;
 }
 
-/* "user:password", for any server. */
+/* Read "user:password", which is for any server. */
 static const char *read_plain(struct auth_search *search, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -136,7 +144,8 @@ static const char *read_plain(struct auth_search *search, const char *text)
     return use_credentials(search, text, (size_t)(colon - text), colon + 1);
 }
 
-/* "scheme://user:password@servers", or with the path of a socket instead. */
+/* Is ${line} of the form "scheme://user:password@servers", or with the path of
+ * a socket instead of the servers? */
 static bool is_credentials_url(const struct hf_url *line)
 {
     bool socket = line->authority != NULL && line->authority[0] == '\0';
@@ -146,6 +155,7 @@ static bool is_credentials_url(const struct hf_url *line)
                    : line->path[0] == '\0' && are_servers(line->authority));
 }
 
+/* Is the line for the same scheme and servers as the URL? */
 static bool is_for_url(const struct auth_search *search,
                        const struct hf_url *line)
 {
@@ -159,6 +169,8 @@ static bool is_for_url(const struct auth_search *search,
            has_servers(line->authority, url->authority, search->wanted->port);
 }
 
+/* Read a line that is a URL with credentials.  Returns what is wrong with it,
+ * or NULL. */
 static const char *read_url(struct auth_search *search, const char *text)
 {
     struct hf_error unused = {HF_OK, ""};
@@ -176,6 +188,7 @@ static const char *read_url(struct auth_search *search, const char *text)
     return fault;
 }
 
+/* Read one line; empty lines and comments are skipped. */
 static const char *read_line(struct auth_search *search, const char *line)
 {
     size_t bytes = strlen(search->wanted->prefix);
@@ -194,6 +207,7 @@ static const char *read_line(struct auth_search *search, const char *line)
 
 /* ------------------------------------------------------------------ file -- */
 
+/* Read all lines.  Returns what is wrong with the file, or NULL. */
 static const char *read_lines(struct auth_search *search, char *text,
                               size_t bytes)
 {
@@ -207,7 +221,7 @@ static const char *read_lines(struct auth_search *search, char *text,
         fault = read_line(search, line);
     if (fault != NULL)
         return fault;
-    search->line = 0; /* what follows is about no line */
+    search->line = 0; /* what follows is not about a line */
     if (search->lines == 0)
         return "no line of credentials";
     if (search->matches == 0 && !search->servers_required)
@@ -215,6 +229,7 @@ static const char *read_lines(struct auth_search *search, char *text,
     return NULL;
 }
 
+/* Set ${error} to a text that names the file, the line and what is expected. */
 static hf_status refuse(const struct auth_search *search, const char *path,
                         const char *fault, struct hf_error *error)
 {
@@ -260,7 +275,8 @@ hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
     hf_status status;
 
     *auth = (struct hf_auth){.path = NULL};
-    /* The environment of a set-id program is its caller's. */
+    /* secure_getenv(), because the environment of a set-user-id program
+     * belongs to its caller. */
     if (path == NULL && wanted->url->user == NULL)
         path = secure_getenv("HOLDFAST_AUTH_FILE");
     if (path == NULL || path[0] == '\0')

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Credentials in a file, which neither a process list nor a log shows.  Lines
- * besides empty ones and those that begin with '#':
+ * A file of credentials, which unlike a URL appears neither in a process list
+ * nor in a log.  Apart from empty lines and comments, which begin with '#',
+ * its lines are:
  *
  *     zk://USER:PASSWORD@HOST:PORT,HOST:PORT       for these servers
  *     redis://:PASSWORD@/run/redis/redis.sock      for this socket
- *     digest:USER:PASSWORD                         for whatever is asked for
+ *     digest:USER:PASSWORD                         for any server
  *
- * A URL chooses by auth_file= the file that it is to use.  Without that, and
- * without a user of its own, it gets what HOLDFAST_AUTH_FILE names; but there
- * every line names its servers: the environment does not know which URL an
- * argument gives, so one to somebody else's server must not get anything.  The
- * scheme counts too, so that what is for TLS is never said in plain text.
+ * A URL names the file to use by auth_file=.  Without that option, and without
+ * a user of its own, it gets the file that HOLDFAST_AUTH_FILE names.  In that
+ * file every line must name its servers: the environment does not know which
+ * URL a program gets as an argument, and a URL of somebody else's server must
+ * not get credentials.  The scheme counts too, so that credentials for TLS are
+ * never sent in plain text.
  *
- * No error text has any of a line.
+ * No error text contains any part of a line.
  */
 #ifndef HF_TRANSPORT_AUTH_FILE_H
 #define HF_TRANSPORT_AUTH_FILE_H
@@ -27,29 +29,31 @@
 
 #define HF_AUTH_BYTES 512
 
+/* Credentials that were found. */
 struct hf_auth {
     char user[HF_AUTH_BYTES];     /* may be "" */
-    char password[HF_AUTH_BYTES]; /* "": none was found */
-    const char *path; /* of the file, as the URL or the environment has it */
-    bool for_other_servers; /* HOLDFAST_AUTH_FILE has lines for other servers
-                               only */
+    char password[HF_AUTH_BYTES]; /* "" if none were found */
+    const char *path; /* of the file, as the URL or the environment names it */
+    bool for_other_servers; /* HOLDFAST_AUTH_FILE has only lines for other
+                               servers */
 };
 
-/* Whose credentials are looked for. */
+/* What credentials are wanted for. */
 struct hf_auth_wanted {
-    const struct hf_url *url; /* checked but for this */
-    const char *prefix;       /* begins a line for any server */
-    unsigned port;            /* of a server without one */
+    const struct hf_url *url; /* valid except for its credentials */
+    const char *prefix;       /* first word of a line for any server, such as
+                                 "digest" */
+    unsigned port;            /* the default port of a server */
 };
 
-/* Find the credentials for the servers of the URL.  HF_EURL or HF_EDENIED,
- * naming the file; where auth_file= names one, also if it has no line for these
- * servers.  The caller wipes ${auth}. */
+/* Find the credentials for the servers of the URL.  HF_EURL or HF_EDENIED with
+ * a text that names the file; a file named by auth_file= must have a line for
+ * these servers.  The caller wipes ${auth}. */
 hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
                        struct hf_auth *auth, struct hf_error *error);
 
-/* The same by the ${bytes} of ${text}, which came from ${path} and are changed:
- * for fuzzing. */
+/* The same from the ${bytes} of ${text}, which were read from ${path} and are
+ * modified.  Also used by the fuzzer. */
 hf_status hf_auth_parse(const struct hf_auth_wanted *wanted, const char *path,
                         char *text, size_t bytes, struct hf_auth *auth,
                         struct hf_error *error);

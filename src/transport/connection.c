@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The phases are RESOLVING, CONNECTING, HANDSHAKING (TLS only), UP and ENDED.
+ * The user may close the connection in any callback, so every loop looks at
+ * .phase after a callback.  Memory is freed when libuv has closed the handles.
+ */
 #include "transport/connection.h"
 
 #include <assert.h>
@@ -13,44 +17,48 @@
 
 #define READ_BYTES 65536
 
-/* How often one turn of the loop reads before others get theirs. */
+/* How often one loop iteration reads before other handles get their turn. */
 #define READS_MAX 8
 
 #define HANDSHAKE_CLOSED                                                       \
     "closed by the server during the TLS handshake; expected its port for "    \
     "TLS, or a URL without TLS"
 
+/* In this order; a phase may be skipped. */
 enum hf_connection_phase {
     HF_CONNECTION_RESOLVING,
     HF_CONNECTION_CONNECTING,
     HF_CONNECTION_HANDSHAKING, /* with TLS only */
     HF_CONNECTION_UP,
-    HF_CONNECTION_ENDED, /* nothing is told any more */
+    HF_CONNECTION_ENDED, /* no callback is called any more */
 };
 
+/* A connection. */
 struct hf_connection {
-    struct hf_connection_config config; /* .host is ours */
+    struct hf_connection_config config; /* .host points to .host below */
     char host[HF_RESOLVER_HOST_BYTES];
     struct hf_connection_callbacks callbacks;
     enum hf_connection_phase phase;
-    struct hf_resolver_request resolver_request;
-    int fd; /* -1: none */
+    struct hf_resolver_request resolver_request; /* active while RESOLVING */
+    int fd;                                      /* -1: none */
     uv_poll_t poll;
-    uv_idle_t wake;
-    unsigned handles;    /* those two; memory is freed with the last */
+    uv_idle_t wake;      /* see poll_for() */
+    unsigned handles;    /* how many of these two are open; the memory is freed
+                            with the last */
     int events;          /* what is polled for */
-    bool blocked;        /* waits for room */
+    bool blocked;        /* the socket has no room; wait until it is writable */
     bool closed_by_peer; /* see hf_connection_closed_by_peer() */
-    bool in_handshake;   /* the TLS handshake has begun, not ended */
-    bool received_any;   /* of TLS: bytes have come */
+    bool in_handshake;   /* the TLS handshake has begun and not ended */
+    bool received_any;   /* with TLS: bytes have arrived */
     struct hf_tls_stream *tls_stream; /* NULL: no TLS */
-    hf_status status;                 /* of .why */
+    hf_status status;                 /* status that belongs to .why */
     char why[HF_CONNECTION_TEXT_BYTES];
-    char bytes[READ_BYTES];
+    char bytes[READ_BYTES]; /* the last read */
 };
 
 /* ------------------------------------------------------------------- end -- */
 
+/* Remember why the connection ends. */
 static void set_why(struct hf_connection *connection, hf_status status,
                     const char *text)
 {
@@ -58,6 +66,7 @@ static void set_why(struct hf_connection *connection, hf_status status,
     (void)snprintf(connection->why, sizeof(connection->why), "%s", text);
 }
 
+/* Take the error of the TLS module over. */
 static void set_tls_why(struct hf_connection *connection)
 {
     connection->status =
@@ -66,7 +75,8 @@ static void set_tls_why(struct hf_connection *connection)
                    connection->config.tls->why(connection->tls_stream->tls));
 }
 
-/* A server without TLS does that, and so does a balancer without a server. */
+/* A server without TLS closes the connection during the handshake, and so does
+ * a load balancer without a server. */
 static void set_why_of_handshake(struct hf_connection *connection)
 {
     set_why(connection,
@@ -74,7 +84,8 @@ static void set_why_of_handshake(struct hf_connection *connection)
             HANDSHAKE_CLOSED);
 }
 
-/* What the system's error means for who gave the URL. */
+/* Set .why for an error of the system.  For a local socket some errors mean
+ * that the URL is wrong. */
 static void set_why_of_system(struct hf_connection *connection, int failure)
 {
     bool local = connection->config.path != NULL;
@@ -91,8 +102,9 @@ static void set_why_of_system(struct hf_connection *connection, int failure)
         set_why(connection, HF_EUNREACHABLE, uv_strerror(-failure));
 }
 
-/* The socket failed: set .why.  While it connects too the server may have ended
- * it: a port where nobody listens refuses instead. */
+/* Set .why for a socket that failed, and note whether the server closed it.  A
+ * refused connection is not counted as closed by the server, because nobody
+ * listens there. */
 static void set_why_of_break(struct hf_connection *connection, int failure)
 {
     bool by_server = failure == ECONNRESET || failure == EPIPE;
@@ -106,6 +118,8 @@ static void set_why_of_break(struct hf_connection *connection, int failure)
         set_why_of_system(connection, failure);
 }
 
+/* Stop polling and callbacks.  An address that failed before the connection
+ * was up is skipped next time. */
 static void end(struct hf_connection *connection)
 {
     if (connection->config.path == NULL &&
@@ -118,7 +132,8 @@ static void end(struct hf_connection *connection)
         (void)uv_poll_stop(&connection->poll);
 }
 
-/* As .why tells.  The user may close the link, which then may be gone. */
+/* End the connection and call .down with .why.  The callback may close the
+ * connection, so nothing may be used after that. */
 static void fail(struct hf_connection *connection)
 {
     char why[HF_CONNECTION_TEXT_BYTES];
@@ -142,6 +157,7 @@ static void fail_tls(struct hf_connection *connection)
     fail(connection);
 }
 
+/* End the connection because of the system error ${failure}. */
 static void fail_errno(struct hf_connection *connection, int failure)
 {
     set_why_of_break(connection, failure);
@@ -152,13 +168,15 @@ static void fail_errno(struct hf_connection *connection, int failure)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
+/* Does nothing; the idle handle has made the loop iterate. */
 static void on_wake(uv_idle_t *wake)
 {
     (void)uv_idle_stop(wake);
 }
 
-/* The kernel hears of what is polled for when the loop next runs: an idle
- * handle sees to it that this is before anybody sleeps. */
+/* Poll for what is needed now.  libuv registers it with the kernel only when
+ * the loop next iterates, so an idle handle makes sure that it does before it
+ * blocks. */
 static void poll_for(struct hf_connection *connection)
 {
     int events = connection->phase == HF_CONNECTION_CONNECTING ? UV_WRITABLE
@@ -179,6 +197,7 @@ static void poll_for(struct hf_connection *connection)
 
 /* ------------------------------------------------------------------ send -- */
 
+/* Send what TLS has to send; false if the socket failed. */
 static bool flush(struct hf_connection *connection)
 {
     bool alive = hf_tls_stream_flush(connection->tls_stream, connection->fd);
@@ -190,6 +209,7 @@ static bool flush(struct hf_connection *connection)
     return alive;
 }
 
+/* Encrypt and send; false if the socket or TLS failed. */
 static bool send_tls(struct hf_connection *connection, const void *bytes,
                      size_t count, size_t *taken)
 {
@@ -203,6 +223,8 @@ static bool send_tls(struct hf_connection *connection, const void *bytes,
     return answer == HF_TLS_DONE;
 }
 
+/* A failure is reported by the return value and not by .down, because the
+ * caller is in the middle of its own work. */
 bool hf_connection_send(struct hf_connection *connection, const void *bytes,
                         size_t count, size_t *taken)
 {
@@ -250,6 +272,7 @@ bool hf_connection_awaits_tls(const struct hf_connection *connection)
     return connection->in_handshake && !connection->received_any;
 }
 
+/* The socket has room again. */
 static void on_socket_writable(struct hf_connection *connection)
 {
     connection->blocked = false;
@@ -263,6 +286,7 @@ static void on_socket_writable(struct hf_connection *connection)
 
 /* --------------------------------------------------------------- receive -- */
 
+/* The server has closed its side. */
 static void on_end_of_stream(struct hf_connection *connection)
 {
     connection->closed_by_peer = connection->phase == HF_CONNECTION_UP;
@@ -273,6 +297,7 @@ static void on_end_of_stream(struct hf_connection *connection)
     fail(connection);
 }
 
+/* The connection is up. */
 static void set_up(struct hf_connection *connection)
 {
     connection->phase = HF_CONNECTION_UP;
@@ -280,7 +305,8 @@ static void set_up(struct hf_connection *connection)
     connection->callbacks.up(connection->callbacks.arg);
 }
 
-/* What TLS makes of what it was pushed. */
+/* Pass on what TLS has decrypted, then send what it has to send, or end the
+ * connection. */
 static void read_tls(struct hf_connection *connection)
 {
     struct hf_tls_stream *tls_stream = connection->tls_stream;
@@ -301,15 +327,17 @@ static void read_tls(struct hf_connection *connection)
     else if (answer == HF_TLS_FAILED)
         fail_tls(connection);
     else if (!connection->blocked &&
-             !flush(connection)) /* else on_room() does, and tells */
+             !flush(connection)) /* otherwise on_socket_writable() does that */
         fail(connection);
 }
 
+/* Go on with the TLS handshake after bytes have arrived. */
 static void continue_handshake(struct hf_connection *connection)
 {
     enum hf_tls_result answer =
         connection->config.tls->handshake(connection->tls_stream->tls);
-    bool alive = flush(connection); /* also what tells the peer why not */
+    bool alive = flush(connection); /* also sends the alert that says to the
+                                       peer why it failed */
 
     if (answer == HF_TLS_FAILED)
         fail_tls(connection);
@@ -319,6 +347,7 @@ static void continue_handshake(struct hf_connection *connection)
         set_up(connection);
 }
 
+/* Give ${count} received bytes to TLS. */
 static void receive_tls(struct hf_connection *connection, size_t count)
 {
     connection->received_any = true;
@@ -333,6 +362,7 @@ static void receive_tls(struct hf_connection *connection, size_t count)
         read_tls(connection);
 }
 
+/* Read from the socket until it is empty, but not too often. */
 static void receive(struct hf_connection *connection)
 {
     ssize_t count = READ_BYTES;
@@ -355,6 +385,7 @@ static void receive(struct hf_connection *connection)
 
 /* --------------------------------------------------------------- connect -- */
 
+/* The socket is connected, or could not be. */
 static void on_connected(struct hf_connection *connection)
 {
     int failure = hf_socket_connected(connection->fd);
@@ -370,8 +401,8 @@ static void on_connected(struct hf_connection *connection)
     }
 }
 
-/* The socket has an error that no read has shown: it was before the data, or
- * libuv would have said so by what is readable. */
+/* The socket has an error that reading did not show, because it came before
+ * the data; otherwise libuv would have reported it as readable. */
 static void on_error(struct hf_connection *connection)
 {
     int failure = hf_socket_connected(connection->fd);
@@ -382,6 +413,7 @@ static void on_error(struct hf_connection *connection)
         fail_with(connection, "the connection broke");
 }
 
+/* libuv's callback for the socket. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct hf_connection *connection = poll->data;
@@ -400,7 +432,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     poll_for(connection);
 }
 
-/* If false, .status and .why are set.  ${address} is NULL for a unix socket. */
+/* Create the socket and begin to connect.  False with .status and .why set.
+ * ${address} is NULL for a unix socket. */
 static bool connect_to(struct hf_connection *connection,
                        const union hf_address *address)
 {
@@ -428,6 +461,7 @@ static bool connect_to(struct hf_connection *connection,
     return true;
 }
 
+/* The resolver's callback. */
 static void on_resolved(void *arg, const union hf_address *address,
                         const char *why)
 {
@@ -441,8 +475,8 @@ static void on_resolved(void *arg, const union hf_address *address,
 
 /* ------------------------------------------------------------- interface -- */
 
-/* Begin to look the name up, or to connect.  If false, .status and .why are
- * set. */
+/* Look the name up, or connect at once if the address is known.  False with
+ * .status and .why set. */
 static bool begin(struct hf_connection *connection)
 {
     char no_address[HF_RESOLVER_TEXT_BYTES];
@@ -461,6 +495,7 @@ static bool begin(struct hf_connection *connection)
     return answer == HF_RESOLVER_PENDING;
 }
 
+/* Allocate a connection and its TLS stream; NULL for lack of memory. */
 static struct hf_connection *
 make(const struct hf_connection_config *config,
      const struct hf_connection_callbacks *callbacks)
@@ -507,6 +542,7 @@ hf_connection_open(const struct hf_connection_config *config,
     return NULL;
 }
 
+/* A handle is closed; free the memory with the last one. */
 static void on_closed(uv_handle_t *handle)
 {
     struct hf_connection *connection = handle->data;
@@ -515,6 +551,8 @@ static void on_closed(uv_handle_t *handle)
         hf_free(connection);
 }
 
+/* The handles are closed before the descriptor, because libuv must not poll a
+ * closed one. */
 void hf_connection_close(struct hf_connection *connection,
                          enum hf_connection_close_mode how)
 {

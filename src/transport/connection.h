@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection to one server, from its name to its end.  What it is for does
- * not matter here: bytes go in and out, through TLS if wanted.
+ * One connection to one server, from the lookup of its name to its end.  It
+ * passes bytes in both directions, through TLS if configured, and does not
+ * know what they mean.
  *
- * A socket of our own in a uv_poll_t rather than a uv_tcp_t: libuv writes
- * without MSG_NOSIGNAL, and a library must neither raise SIGPIPE nor change how
- * a program takes it.
+ * It uses a socket of its own in a uv_poll_t and not a uv_tcp_t, because libuv
+ * writes without MSG_NOSIGNAL, and a library must neither raise SIGPIPE nor
+ * change how the program handles it.
  *
  * Everything here is used with the client's lock held.
  */
@@ -24,77 +25,81 @@
 
 struct hf_connection;
 
-/* Who is told, from the loop and never from inside a call of his own.  Each of
- * these may send and close. */
+/* Callbacks, called from the loop and never from within a function called by
+ * the user.  Each may send on the connection and may close it. */
 struct hf_connection_callbacks {
-    /* The connection is there, TLS and all. */
+    /* The connection is established, including TLS. */
     void (*up)(void *arg);
+    /* ${count} bytes have arrived. */
     void (*received)(void *arg, const void *bytes, size_t count);
-    /* There is room again after hf_connection_send() could not take everything.
-     */
+    /* The socket has room again after hf_connection_send() could not take
+     * everything. */
     void (*writable)(void *arg);
-    /* It could not be made, or has ended, for the reason ${why}: a text for
-     * people without the server's name.  ${status}: HF_EUNREACHABLE, trying
-     * again may help by itself; HF_EDENIED, a certificate was refused, by us or
-     * the server; HF_EURL, there is something else than the URL says;
-     * HF_EPROTOCOL, it ended in a TLS handshake of which nothing was answered.
-     * Nothing is told after that but nothing else happens either: close it. */
+    /* The connection could not be made, or has ended, because of ${why}, a
+     * text without the server's name.  ${status}: HF_EUNREACHABLE, a later
+     * attempt may succeed; HF_EDENIED, a certificate was refused by either
+     * side; HF_EURL, there is something else than the URL says; HF_EPROTOCOL,
+     * it ended in a TLS handshake to which the server answered nothing.  No
+     * callback follows.  The user must still close the connection. */
     void (*down)(void *arg, hf_status status, const char *why);
     void *arg;
 };
 
-/* Where a link goes.  Everything is borrowed for as long as the link is open,
- * but for .host, which is copied. */
+/* Where to connect, and by what means.  .host is copied; the rest must stay
+ * valid while the connection is open. */
 struct hf_connection_config {
     uv_loop_t *loop;
     struct hf_resolver *resolver;
-    const char *host; /* a name or an address */
+    const char *host; /* a host name or an address */
     uint16_t port;
-    const char *path; /* not NULL: of a unix socket, instead of both; shorter
-                         than sockaddr_un has room for */
-    const struct hf_tls_ops *tls; /* NULL: none */
+    const char *path; /* not NULL: the path of a unix socket instead of host
+                         and port; must fit into sockaddr_un */
+    const struct hf_tls_ops *tls; /* NULL: no TLS */
     struct hf_tls_context *context;
 };
 
+/* How to close a connection. */
 enum hf_connection_close_mode {
-    /* What has not been sent yet is not sent, and the peer is told by a reset:
-     * a request that was given up must not arrive later. */
+    /* Drop unsent bytes and send a reset, because a request that was given up
+     * must not arrive later. */
     HF_CONNECTION_ABORT,
-    /* What was taken goes out, then the end. */
+    /* Send what was taken, then close. */
     HF_CONNECTION_FINISH,
 };
 
-/* Begin to connect.  NULL with ${status} and ${why}, as .down has them, if that
+/* Begin to connect.  NULL, with ${status} and ${why} as for .down, if that
  * fails at once. */
 struct hf_connection *
 hf_connection_open(const struct hf_connection_config *config,
                    const struct hf_connection_callbacks *callbacks,
                    hf_status *status, char why[HF_CONNECTION_TEXT_BYTES]);
 
-/* Send as much of ${bytes} as there is room for and set ${taken} to how much
- * that was; nothing unless the link is up.  If it was not everything,
- * .writable will be told.  False if the link has failed, of which .down is not
- * told: see hf_connection_status() and hf_connection_why(), and close it. */
+/* Send as much of ${bytes} as there is room for and set ${taken} to that
+ * amount; it is 0 unless the connection is up.  If it is less than ${count},
+ * .writable will be called.  False if the connection has failed: .down is not
+ * called then; see hf_connection_status() and hf_connection_why(), and close
+ * it. */
 bool hf_connection_send(struct hf_connection *connection, const void *bytes,
                         size_t count, size_t *taken);
 hf_status hf_connection_status(const struct hf_connection *connection);
 const char *hf_connection_why(const struct hf_connection *connection);
 
-/* Did the server end it, by closing or by a reset, and not in the middle of a
- * TLS handshake?  Which of them says more of its buffers than of its reasons.
- */
+/* Did the server end the connection, by closing or by a reset, and not during
+ * a TLS handshake?  The two are not distinguished, because which one is seen
+ * depends on what is in the buffers. */
 bool hf_connection_closed_by_peer(const struct hf_connection *connection);
 
-/* Is, or was until its end, a TLS handshake under way of which the server has
- * answered nothing?  A port without TLS may be the reason. */
+/* Is a TLS handshake in progress, or was until the end, to which the server
+ * has answered nothing?  The port may be one without TLS. */
 bool hf_connection_awaits_tls(const struct hf_connection *connection);
 
-/* Close it: nothing is told any more, the descriptor is gone at once, and the
- * memory when the loop has closed the handle. */
+/* Close the connection.  No callback is called any more, the descriptor is
+ * closed at once, and the memory is freed when the loop has closed the
+ * handles. */
 void hf_connection_close(struct hf_connection *connection,
                          enum hf_connection_close_mode end);
 
-/* In the child of a fork: close the descriptor, touch nothing else. */
+/* In the child of a fork: close the descriptor and touch nothing else. */
 void hf_connection_after_fork(struct hf_connection *connection);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The completions are reference-counted, because a thread in getaddrinfo()
+ * cannot be cancelled and may end after the resolver was freed. */
 #include "transport/lookup_thread.h"
 
 #include <assert.h>
@@ -12,10 +14,12 @@
 #include "core/memory.h"
 #include "thread/thread.h"
 
+/* Shared by the resolver and the threads; all fields are used with .lock held.
+ */
 struct hf_lookup_completions {
     pthread_mutex_t lock;
-    unsigned references; /* the resolver's and each thread's */
-    uv_async_t *async;   /* NULL: closed; sent to under the lock */
+    unsigned references; /* the resolver's and one for each thread */
+    uv_async_t *async;   /* woken when a lookup has ended; NULL: closed */
     struct hf_lookup *done;
 };
 
@@ -31,7 +35,7 @@ struct hf_lookup_completions *hf_lookup_completions_new(uv_async_t *async)
     return completions;
 }
 
-/* Gives up the lock, and with it a reference. */
+/* Release a reference and the lock.  The last one frees everything. */
 static void unlock_and_release(struct hf_lookup_completions *completions)
 {
     bool last = --completions->references == 0;
@@ -70,6 +74,7 @@ struct hf_lookup *hf_lookup_collect(struct hf_lookup_completions *completions)
 
 /* ---------------------------------------------------------------- thread -- */
 
+/* Copy the IPv4 and IPv6 addresses of ${found}. */
 static void copy_addresses(struct hf_lookup *lookup,
                            const struct addrinfo *found)
 {
@@ -83,10 +88,11 @@ static void copy_addresses(struct hf_lookup *lookup,
     }
 }
 
+/* Call getaddrinfo(), which may take minutes. */
 static void look_up(struct hf_lookup *lookup)
 {
-    /* No AI_ADDRCONFIG: it takes away 127.0.0.1 and ::1 from a machine that
-     * has no other address, where a server may well be. */
+    /* Not AI_ADDRCONFIG, because it drops 127.0.0.1 and ::1 on a machine that
+     * has no other address, and a server may well be there. */
     const struct addrinfo hints = {
         .ai_family = AF_UNSPEC,
         .ai_socktype = SOCK_STREAM,
@@ -106,6 +112,7 @@ static void look_up(struct hf_lookup *lookup)
                        why != NULL ? why : "unknown error");
 }
 
+/* A lookup thread: look up, store the result, wake the resolver. */
 static void *thread_main(void *arg)
 {
     struct hf_lookup *lookup = arg;
@@ -121,6 +128,8 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* The thread gets a reference before it starts, so the completions outlive it.
+ */
 bool hf_lookup_start(struct hf_lookup_completions *completions,
                      const char *host)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Lookups: threads in getaddrinfo(), and the desk where they leave what they
- * found.  The desk outlives whoever asked, for as long as a thread needs it.
- */
+/* Threads that call getaddrinfo(), and the list of their results.  The list is
+ * kept until the resolver and all threads have released it. */
 #ifndef HF_TRANSPORT_LOOKUP_THREAD_H
 #define HF_TRANSPORT_LOOKUP_THREAD_H
 
@@ -10,32 +8,34 @@
 
 #include "transport/resolver.h"
 
+/* A completion queue: finished lookups wait here until they are collected. */
 struct hf_lookup_completions;
 
-/* What a lookup found. */
+/* One lookup and its result. */
 struct hf_lookup {
     char host[HF_RESOLVER_HOST_BYTES];
     union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
-    size_t address_count; /* 0: none, and .why says why */
+    size_t address_count; /* 0: none, .why says why */
     char why[HF_RESOLVER_TEXT_BYTES];
     struct hf_lookup_completions *completions;
     struct hf_lookup *next;
 };
 
-/* ${async} is sent to whenever a lookup has ended, until the desk is closed.
- * NULL for lack of memory. */
+/* Make an empty list.  ${async} is signalled whenever a lookup has ended,
+ * until the list is closed.  NULL for lack of memory. */
 struct hf_lookup_completions *hf_lookup_completions_new(uv_async_t *async);
 
-/* Nothing is sent from then on; lookups under way are on their own. */
+/* Stop signalling and release the resolver's reference.  Threads still running
+ * free their results themselves. */
 void hf_lookup_completions_close(struct hf_lookup_completions *completions);
 
-/* Have a thread look ${host} up.  False, with errno, if there is none to be
- * had. */
+/* Start a thread that looks ${host} up.  False, with errno set, if no thread
+ * can be started. */
 bool hf_lookup_start(struct hf_lookup_completions *completions,
                      const char *host);
 
-/* The lookups that have ended, linked by .next, each to be freed by
- * hf_free(). */
+/* Remove and return the finished lookups, linked by .next.  The caller frees
+ * each with hf_free(). */
 struct hf_lookup *hf_lookup_collect(struct hf_lookup_completions *completions);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A name stays in the table once it was looked up, with its last addresses.
+ * If the next lookup fails or hangs, these are used. */
 #include "transport/resolver.h"
 
 #include <assert.h>
@@ -10,29 +12,34 @@
 #include "core/memory.h"
 #include "transport/lookup_thread.h"
 
+/* One name, what is known of it, and who waits for it. */
 struct hf_resolver_name {
     char host[HF_RESOLVER_HOST_BYTES];
-    bool under_way;
-    bool uses_old_addresses; /* what is known is used although it may be out of
-                                date */
+    bool under_way;          /* a thread is looking it up */
+    bool uses_old_addresses; /* the known addresses are used although they
+                                may be out of date */
     union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
-    size_t address_count; /* 0: nothing known */
-    size_t next_address;  /* whose it is; counts on past the end */
-    struct hf_resolver_request *requests;  /* wait for the lookup */
-    struct hf_resolver_request *answering; /* are being answered */
+    size_t address_count; /* 0: nothing is known */
+    size_t next_address;  /* which address is used next, modulo the count */
+    struct hf_resolver_request *requests;  /* requests that wait for the
+                                              lookup */
+    struct hf_resolver_request *answering; /* requests that are being
+                                              answered now */
 };
 
+/* The resolver of one client. */
 struct hf_resolver {
     uv_async_t async;
     struct hf_lookup_completions *completions;
     struct hf_resolver_log log;
-    unsigned under_way;
+    unsigned under_way; /* lookups in progress */
     struct hf_resolver_name *names[HF_RESOLVER_NAMES_MAX];
     size_t name_count;
 };
 
 /* ----------------------------------------------------------------- names -- */
 
+/* The entry of ${host}, or NULL. */
 static struct hf_resolver_name *find_name(struct hf_resolver *resolver,
                                           const char *host)
 {
@@ -42,6 +49,7 @@ static struct hf_resolver_name *find_name(struct hf_resolver *resolver,
     return NULL;
 }
 
+/* Find or add a name.  NULL if there are too many, or no memory. */
 static struct hf_resolver_name *get_name(struct hf_resolver *resolver,
                                          const char *host)
 {
@@ -58,6 +66,7 @@ static struct hf_resolver_name *get_name(struct hf_resolver *resolver,
     return name;
 }
 
+/* The address whose turn it is. */
 static const union hf_address *
 current_address(const struct hf_resolver_name *name)
 {
@@ -65,6 +74,7 @@ current_address(const struct hf_resolver_name *name)
     return &name->addresses[name->next_address % name->address_count];
 }
 
+/* Is ${host} an address and not a name?  Sets ${address} then. */
 static bool is_numeric(const char *host, union hf_address *address)
 {
     memset(address, 0, sizeof(*address));
@@ -72,7 +82,7 @@ static bool is_numeric(const char *host, union hf_address *address)
            uv_ip6_addr(host, 0, &address->in6) == 0;
 }
 
-/* Said once for each time that it begins. */
+/* Log once that old addresses are used, each time that this begins. */
 static void warn_old_addresses(struct hf_resolver *resolver,
                                struct hf_resolver_name *name, const char *why)
 {
@@ -86,6 +96,7 @@ static void warn_old_addresses(struct hf_resolver *resolver,
 
 /* --------------------------------------------------------------- answers -- */
 
+/* Take the result of a lookup over; if it failed, keep the old addresses. */
 static void store_result(struct hf_resolver *resolver,
                          struct hf_resolver_name *name,
                          const struct hf_lookup *found)
@@ -101,8 +112,8 @@ static void store_result(struct hf_resolver *resolver,
     }
 }
 
-/* Those who wait by now: whoever asks anew from in here waits for the next
- * answer. */
+/* Answer the requests that wait now.  One that a callback adds waits for the
+ * next lookup. */
 static void answer_all(struct hf_resolver_name *name, const char *reason)
 {
     char why[HF_RESOLVER_TEXT_BYTES + sizeof("no address: ")];
@@ -123,6 +134,7 @@ static void answer_all(struct hf_resolver_name *name, const char *reason)
     }
 }
 
+/* Some lookups have ended. */
 static void on_done(uv_async_t *async)
 {
     struct hf_resolver *resolver = async->data;
@@ -180,7 +192,8 @@ void hf_resolver_free(struct hf_resolver *resolver)
     uv_close((uv_handle_t *)&resolver->async, on_closed);
 }
 
-/* See that the name is being looked up.  NULL, or why it cannot be. */
+/* Start a lookup unless one is in progress.  NULL, or why it cannot be
+ * started. */
 static const char *start_lookup(struct hf_resolver *resolver,
                                 struct hf_resolver_name *name)
 {
@@ -201,8 +214,8 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES])
 {
-    /* Asked again while a lookup is under way, of whichever name: somebody did
-     * not get his answer in time. */
+    /* A lookup of some name has not ended yet, and somebody asks again: it
+     * takes too long. */
     bool lookups_hang = resolver->under_way > 0;
     const char *fault = "too many names, or no memory for another";
     struct hf_resolver_name *name;
@@ -229,6 +242,7 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
     return HF_RESOLVER_PENDING;
 }
 
+/* Remove ${request} from a list; false if it is not there. */
 static bool unlink_request(struct hf_resolver_request **link,
                            const struct hf_resolver_request *request)
 {

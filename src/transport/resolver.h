@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names to addresses, without anybody waiting for it: each lookup is a detached
- * thread in getaddrinfo(), which nothing can interrupt, and which finds nobody
- * at home if the resolver has been freed meanwhile.
+ * Turns names into addresses without blocking.  Each lookup is a detached
+ * thread in getaddrinfo(), which nothing can interrupt.  If the resolver is
+ * freed meanwhile, the thread discards its result.
  *
- * The last known addresses of a name are used when it stops resolving, and
- * when lookups hang.
+ * The last known addresses of a name are used if it does not resolve any more,
+ * and if lookups hang.
  *
  * Everything here is used with the client's lock held.
  */
@@ -24,12 +24,12 @@
 #define HF_RESOLVER_HOST_BYTES 256
 #define HF_RESOLVER_NAMES_MAX 64
 #define HF_RESOLVER_ADDRESSES_MAX 16
-/* Lookups under way at a time, one for a name at most. */
+/* Lookups in progress at a time, at most one for each name. */
 #define HF_RESOLVER_THREADS_MAX 8
-/* What is said of a name that has no address. */
+/* Length of a text that says why a name has no address. */
 #define HF_RESOLVER_TEXT_BYTES 160
 
-/* Without a port: that is not the name's. */
+/* An address without a port, because ports do not belong to names. */
 union hf_address {
     struct sockaddr any;
     struct sockaddr_in in;
@@ -38,50 +38,56 @@ union hf_address {
 
 struct hf_resolver;
 
-/* Where notes for people go: as hf_engine_host.log, with its .host. */
+/* Where log lines go, as .log and .host of struct hf_engine_host. */
 struct hf_resolver_log {
     void (*write)(void *arg, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     void *arg;
 };
 
-/* One who wants an address.  Zeroed, then .fn and .arg set. */
+/* A request for an address.  Zero it, then set .fn and .arg. */
 struct hf_resolver_request {
-    /* ${address} lives for the call; NULL: there is none, for the reason
-     * ${why}.  May ask and forget, but not free the resolver. */
+    /* The answer.  ${address} is valid during the call, or NULL for the reason
+     * ${why}.  The callback may make and cancel requests but may not free the
+     * resolver. */
     void (*fn)(void *arg, const union hf_address *address, const char *why);
     void *arg;
-    /* The resolver's own. */
-    struct hf_resolver_name *name; /* waits for it; NULL: does not wait */
+    /* Written by the resolver only. */
+    struct hf_resolver_name *name; /* the name it waits for; NULL: it does
+                                      not wait */
     struct hf_resolver_request *next;
 };
 
+/* How hf_resolver_find() went. */
 enum hf_resolver_result {
-    HF_RESOLVER_FOUND,   /* at once: ${address} is set */
-    HF_RESOLVER_PENDING, /* .fn will be called, once, from the loop */
-    HF_RESOLVER_FAILED,  /* at once: ${why} is set */
+    HF_RESOLVER_FOUND,   /* ${address} is set */
+    HF_RESOLVER_PENDING, /* .fn will be called once, from the loop */
+    HF_RESOLVER_FAILED,  /* ${why} is set */
 };
 
-/* NULL if the loop takes no more handles or for lack of memory. */
+/* Make a resolver.  NULL if the loop takes no more handles, or for lack of
+ * memory. */
 struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
                                     const struct hf_resolver_log *log);
 
-/* No ask may wait any more.  Its handle is closed on the loop. */
+/* Free the resolver.  No request may be waiting.  Its handle is closed by the
+ * loop. */
 void hf_resolver_free(struct hf_resolver *resolver);
 
-/* An address of ${host}, which is a name or a numeric address; the latter is
- * always known.  Where there are several it is the one whose turn it is. */
+/* Find an address of ${host}, a name or a numeric address, which is always
+ * known.  If there are several addresses, they are used in turn; see
+ * hf_resolver_address_failed(). */
 enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          const char *host,
                                          struct hf_resolver_request *request,
                                          union hf_address *address,
                                          char why[HF_RESOLVER_TEXT_BYTES]);
 
-/* Take back an ask; without effect if it does not wait. */
+/* Cancel a request; does nothing if it does not wait. */
 void hf_resolver_cancel(struct hf_resolver_request *request);
 
-/* The address that was given last could not be connected to: it is the next
- * one's turn. */
+/* No connection to the last address of ${host} could be made: use the next one
+ * from now on. */
 void hf_resolver_address_failed(struct hf_resolver *resolver, const char *host);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The file is opened first and then checked through the descriptor, so that it
+ * cannot be exchanged between check and use. */
 #include "transport/secret_file.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 
 #define MAX_BYTES (HF_SECRET_FILE_BYTES - 1)
 
+/* Check that only its owner, or root's group, can read the file. */
 static hf_status check_owner(const struct stat *status, const char *path,
                              const struct hf_secret_kind *kind,
                              struct hf_error *error)
@@ -35,6 +38,7 @@ static hf_status check_owner(const struct stat *status, const char *path,
     return HF_OK;
 }
 
+/* Check that it is a plain file and who may read it. */
 static hf_status check(int fd, const char *path,
                        const struct hf_secret_kind *kind,
                        struct hf_error *error)
@@ -54,7 +58,7 @@ hf_status hf_secret_file_open(const char *path,
 {
     hf_status status;
 
-    /* Not blocking, in case it is a FIFO. */
+    /* Non-blocking, because opening a FIFO would wait. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (*fd < 0)
         return hf_error_set(error, errno == EACCES ? HF_EDENIED : HF_EURL,
@@ -68,6 +72,7 @@ hf_status hf_secret_file_open(const char *path,
     return status;
 }
 
+/* Read the whole file; it must be shorter than the buffer. */
 static hf_status read_all(int fd, const char *path,
                           char text[HF_SECRET_FILE_BYTES], size_t *bytes,
                           struct hf_error *error)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* System calls for sockets, and the peculiarities of Linux that callers need
+ * not know. */
 #include "transport/socket.h"
 
 #include <assert.h>
@@ -14,7 +16,7 @@ static socklen_t bytes_of(const union hf_address *address)
                                              : sizeof(address->in6);
 }
 
-/* ${fd} as it is, or -1 with it closed. */
+/* Begin to connect.  Returns ${fd}, or closes it and returns -1. */
 static int begin_connect(int fd, const struct sockaddr *to, socklen_t bytes)
 {
     int failure;
@@ -54,13 +56,13 @@ int hf_socket_connect(const union hf_address *address, uint16_t port)
         socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    /* Slower without it, and no worse. */
+    /* An error is ignored, because it only makes the connection slower. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return begin_connect(fd, &to.any, bytes_of(&to));
 }
 
-/* With a port from the range that the kernel also draws clients' ports from, a
- * socket that connects to it while nobody listens may meet itself. */
+/* A client may get a port of its own from the same range as the server's.  If
+ * nobody listens there, the socket may connect to itself. */
 static bool is_connected_to_itself(int fd)
 {
     union hf_address here, there;

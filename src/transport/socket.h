@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP or unix socket: non-blocking, close-on-exec, without delay, and never
- * the cause of a SIGPIPE.  What fails sets errno. */
+/* TCP and unix sockets that are non-blocking, close-on-exec, without Nagle's
+ * delay, and never cause SIGPIPE.  Functions that fail set errno. */
 #ifndef HF_TRANSPORT_SOCKET_H
 #define HF_TRANSPORT_SOCKET_H
 
@@ -10,21 +10,21 @@
 
 #include "transport/resolver.h"
 
-/* A new socket that is connecting; -1. */
+/* A new socket that has begun to connect, or -1. */
 int hf_socket_connect(const union hf_address *address, uint16_t port);
 
-/* The same to the unix socket at ${path}, which fits into a sockaddr_un. */
+/* The same for the unix socket at ${path}, which must fit into sockaddr_un. */
 int hf_socket_connect_unix(const char *path);
 
-/* Once it is writable, or has failed: 0 if it is connected, else why not, as an
- * errno. */
+/* To be called when the socket is writable or has failed: 0 if it is
+ * connected, otherwise the errno that says why not. */
 int hf_socket_connected(int fd);
 
-/* Send until there is no more room; false if the connection is broken.
- * ${sent} is set in either case. */
+/* Send until the socket has no more room; false if the connection is broken.
+ * Sets ${sent} in either case. */
 bool hf_socket_send(int fd, const void *bytes, size_t count, size_t *sent);
 
-/* Close it with a reset instead of an end: what is under way is dropped. */
+/* Close it with a reset, so that unsent bytes are dropped. */
 void hf_socket_abort(int fd);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS as a filter without I/O: ciphertext in, plaintext out and back.  The
- * filter is a module, so that the library itself needs no TLS library; it is
- * loaded on the first URL that wants it.
+ * TLS as a filter without I/O, which turns ciphertext into plaintext and back.
+ * The filter is a module that is loaded for the first URL that needs it, so
+ * the library itself does not need a TLS library.
  *
  * One connection:
  *
  *     tls->open(context, host, &filter, &error)
  *     until tls->handshake(filter) is HF_TLS_DONE, and after that for ever:
- *         tls->pull(filter, ...)     what is to be sent
- *         tls->push(filter, ...)     what was received
- *         tls->read(filter, ...)     what it means
- *         tls->write(filter, ...)    what is to be said
+ *         tls->pull(filter, ...)     ciphertext to send
+ *         tls->push(filter, ...)     ciphertext that arrived
+ *         tls->read(filter, ...)     plaintext that arrived
+ *         tls->write(filter, ...)    plaintext to send
  *     tls->close(filter)
  *
  * A context and its filters are used by one thread at a time.
@@ -24,9 +24,9 @@
 
 #include <holdfast/holdfast.h>
 
-/* Where a module takes its own memory from: that of the library, since its copy
- * of the functions would not know of hf_set_allocator().  As in
- * core/memory.h. */
+/* The allocator that a module uses for its own memory: that of the library,
+ * because the module has its own copy of core/memory.h, which does not know of
+ * hf_set_allocator(). */
 struct hf_tls_memory {
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
@@ -34,66 +34,69 @@ struct hf_tls_memory {
 
 /* Paths of PEM files; NULL or "" for none. */
 struct hf_tls_files {
-    const char *ca;   /* whom to trust; none: the system's trust store */
-    const char *cert; /* the client's own certificate, with its chain */
-    const char *key;  /* and its key, without a passphrase, closed to others */
+    const char *ca; /* certificates to trust; none: the system's trust store */
+    const char *cert; /* the client's certificate with its chain */
+    const char *key;  /* its private key, without a passphrase, not readable
+                         by others */
 };
 
+/* The result of a function of the module. */
 enum hf_tls_result {
-    HF_TLS_DONE,   /* did what it says */
-    HF_TLS_MORE,   /* wants to be pushed first */
-    HF_TLS_CLOSED, /* the peer said goodbye */
-    HF_TLS_FAILED, /* for good: see .why */
+    HF_TLS_DONE,   /* success */
+    HF_TLS_MORE,   /* more ciphertext must be pushed first */
+    HF_TLS_CLOSED, /* the peer has closed TLS (close_notify) */
+    HF_TLS_FAILED, /* permanent failure, see .why */
 };
 
 struct hf_tls_context;
 struct hf_tls;
 
+/* The functions of a module. */
 struct hf_tls_ops {
-    unsigned abi; /* HF_TLS_ABI; a module of another is refused */
+    unsigned abi; /* HF_TLS_ABI; a module with another number is refused */
 
-    /* Read ${files} and make a context.  HF_EURL or, of a key that others can
-     * read, HF_EDENIED, naming the file; HF_ENOMEM or HF_EUNSUPPORTED. */
+    /* Read ${files} and make a context.  Fails with HF_EURL, or HF_EDENIED for
+     * a private key that others can read, and a text that names the file; or
+     * with HF_ENOMEM or HF_EUNSUPPORTED. */
     hf_status (*context_new)(const struct hf_tls_memory *memory,
                              const struct hf_tls_files *files,
                              struct hf_tls_context **context,
                              struct hf_error *error);
-    /* Its filters have been closed. */
+    /* Free a context whose filters have all been closed. */
     void (*context_free)(struct hf_tls_context *context);
 
-    /* A filter for one connection.  The peer must show a certificate for
-     * ${host}, a name or an address.  NULL for lack of memory. */
+    /* Make the filter for one connection.  The peer must present a certificate
+     * for ${host}, a name or an address.  NULL for lack of memory. */
     struct hf_tls *(*open)(struct hf_tls_context *context, const char *host);
     void (*close)(struct hf_tls *tls);
 
-    /* Go on with the handshake.  DONE, MORE or FAILED; there may be something
-     * to be pulled after each. */
+    /* Continue the handshake: DONE, MORE or FAILED.  Pull after each call. */
     enum hf_tls_result (*handshake)(struct hf_tls *tls);
 
-    /* Take in ${count} bytes that were received.  DONE or FAILED. */
+    /* Take ${count} received bytes: DONE or FAILED. */
     enum hf_tls_result (*push)(struct hf_tls *tls, const void *bytes,
                                size_t count);
-    /* Up to ${room} bytes that are to be sent; how many there are. */
+    /* Copy up to ${room} bytes that are to be sent; returns how many. */
     size_t (*pull)(struct hf_tls *tls, void *bytes, size_t room);
 
-    /* After the handshake.  Up to ${room} bytes of what the peer says: DONE
-     * with ${count} > 0, MORE, CLOSED or FAILED. */
+    /* After the handshake: copy up to ${room} bytes of plaintext.  DONE with
+     * ${count} > 0, MORE, CLOSED or FAILED. */
     enum hf_tls_result (*read)(struct hf_tls *tls, void *bytes, size_t room,
                                size_t *count);
-    /* Say ${count} > 0 bytes, all of them: pull what that makes.  DONE or
-     * FAILED. */
+    /* After the handshake: encrypt all ${count} > 0 bytes; pull the result.
+     * DONE or FAILED. */
     enum hf_tls_result (*write)(struct hf_tls *tls, const void *bytes,
                                 size_t count);
 
-    /* After FAILED: a text for people, and its status.  HF_EDENIED: a
-     * certificate was refused, by us or the peer; HF_EURL: the peer does not
-     * speak TLS; else HF_EUNREACHABLE. */
+    /* After FAILED: a text, and its status.  HF_EDENIED: a certificate was
+     * refused by either side; HF_EURL: the peer does not speak TLS; otherwise
+     * HF_EUNREACHABLE. */
     const char *(*why)(const struct hf_tls *tls);
     hf_status (*status)(const struct hf_tls *tls);
 };
 #define HF_TLS_ABI 2
 
-/* The one symbol the module exports, of type struct hf_tls_ops. */
+/* The only symbol that a module exports, of type struct hf_tls_ops. */
 #define HF_TLS_MODULE_SYMBOL "hf_tls_module"
 
 #endif

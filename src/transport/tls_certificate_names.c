@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The names come from the extension subjectAltName (RFC 5280, 4.2.1.6). */
 #include "transport/tls_certificate_names.h"
 
 #include <arpa/inet.h>
@@ -7,12 +8,15 @@
 
 #include <openssl/x509v3.h>
 
+/* A text that names are appended to. */
 struct name_list {
     char *text;
     size_t bytes;
     size_t used;
 };
 
+/* Append one name, with a comma before it, if there is room.  Anything but
+ * printable ASCII becomes '?'. */
 static void add(struct name_list *list, const char *name, size_t count)
 {
     const char *comma = list->used > 0 ? ", " : "";
@@ -31,6 +35,7 @@ static void add(struct name_list *list, const char *name, size_t count)
     list->text[list->used] = '\0';
 }
 
+/* Append an IPv4 or IPv6 address. */
 static void add_address(struct name_list *list,
                         const ASN1_OCTET_STRING *address)
 {
@@ -43,6 +48,7 @@ static void add_address(struct name_list *list,
         add(list, text, strlen(text));
 }
 
+/* Append the DNS names and addresses of subjectAltName. */
 static void add_alternatives(struct name_list *list, X509 *certificate)
 {
     GENERAL_NAMES *names =
@@ -60,6 +66,7 @@ static void add_alternatives(struct name_list *list, X509 *certificate)
     GENERAL_NAMES_free(names);
 }
 
+/* Append the common name of the subject. */
 static void add_common_name(struct name_list *list, X509 *certificate)
 {
     X509_NAME *subject = X509_get_subject_name(certificate);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The host loads the module, see .tls of struct hf_engine_host. */
 #include "transport/tls_context.h"
 
 #include "core/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS for an engine: the module that its host loads, and a context there. */
+/* TLS for an engine: gets the module from the host, and makes a context. */
 #ifndef HF_TRANSPORT_TLS_CONTEXT_H
 #define HF_TRANSPORT_TLS_CONTEXT_H
 
@@ -7,9 +7,9 @@
 #include "core/pem_files.h"
 #include "transport/tls.h"
 
-/* A ${context} with ${files}, to be freed by ${ops}.  HF_EUNSUPPORTED, naming
- * ${plain}, the scheme to be used instead, where there is no TLS; HF_EURL,
- * HF_ENOMEM. */
+/* Make a ${context} for the certificates and keys of ${files}; free it with
+ * ${ops}.  HF_EUNSUPPORTED if there is no TLS, with a text that names
+ * ${plain}, the scheme without it; HF_EURL, HF_EDENIED, HF_ENOMEM. */
 hf_status hf_tls_context_get(const struct hf_engine_host *host,
                              const struct hf_pem_files *files,
                              const char *plain, const struct hf_tls_ops **ops,

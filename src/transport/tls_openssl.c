@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The filter of tls.h by OpenSSL 3: a module, so that nothing but a program
- * that asks for TLS loads OpenSSL.
+/* The filter of tls.h with OpenSSL 3.  It is a module, so only programs that
+ * use TLS load OpenSSL.
  *
- * OpenSSL tears itself down in an exit handler while our threads still run.  It
- * is asked not to; but the program may have started it before.  So a handler of
- * ours, registered after its own and run before it, waits until no thread is in
- * here and keeps all out from then on.
- */
+ * OpenSSL frees its global state in an exit handler while our threads still
+ * run.  It is asked not to, but the program may have initialised OpenSSL
+ * before.  So a handler of ours, which is registered later and therefore runs
+ * earlier, waits until no thread is in this module and keeps all out from then
+ * on. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,40 +23,48 @@
 #include "transport/tls_certificate_names.h"
 #include "transport/tls_private_key.h"
 
+/* Length of an error text. */
 #define WHY_BYTES 224
 
-/* What can no longer be freed when the process ends: see leave(). */
+/* An object that can no longer be freed because the process is exiting: see
+ * keep_reachable(). */
 struct leaked {
     struct leaked *next;
 };
 
+/* A context; its filters share the certificates. */
 struct hf_tls_context {
     struct leaked leaked;
     struct hf_tls_memory memory;
     SSL_CTX *ssl;
-    bool trusts_system;   /* no ca= was given */
-    bool has_certificate; /* cert= was */
+    bool trusts_system;   /* ca= was not given */
+    bool has_certificate; /* cert= was given */
 };
 
+/* The filter of one connection. */
 struct hf_tls {
     struct leaked leaked;
     struct hf_tls_context *context;
     SSL *ssl;
-    BIO *in;  /* ciphertext that was received; .ssl's */
-    BIO *out; /* and that is to be sent */
-    char host[256];
+    BIO *in;        /* ciphertext that arrived; owned by .ssl */
+    BIO *out;       /* ciphertext to be sent; owned by .ssl */
+    char host[256]; /* the name or address that the certificate must have */
     char why[WHY_BYTES];
-    hf_status status; /* of .why; HF_OK: HF_EUNREACHABLE */
+    hf_status status; /* belongs to .why; HF_OK means HF_EUNREACHABLE */
 };
 
-/* ------------------------------------------------------------------ gate -- */
+/* ------------------------------------------------------------- exit lock -- */
 
+/* The exit lock: read-locked while a thread is in this module, write-locked by
+ * the exit handler. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
-static bool exiting;               /* under the gate; never opened again */
-static struct leaked *leaked_list; /* under the gate, shut */
+static bool exiting; /* written with exit_lock held; never reset */
+static struct leaked
+    *leaked_list; /* written with exit_lock held, after exiting is set */
 static int index_of_tls = -1;
 
+/* The exit handler: wait for all threads to leave this module. */
 static void on_process_exit(void)
 {
     pthread_rwlock_wrlock(&exit_lock);
@@ -65,6 +72,7 @@ static void on_process_exit(void)
     pthread_rwlock_unlock(&exit_lock);
 }
 
+/* Initialise OpenSSL and register the exit handler after its own. */
 static void start_openssl(void)
 {
     if (OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) != 1 ||
@@ -73,13 +81,15 @@ static void start_openssl(void)
     index_of_tls = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 }
 
-/* Each call from outside goes in here and, if that is true, out again. */
+/* To be called at the start of each function of the module.  If it returns
+ * true, leave_openssl() must be called at the end; if false, the process is
+ * exiting and OpenSSL must not be used. */
 static bool enter_openssl(void)
 {
     (void)pthread_once(&once, start_openssl);
     pthread_rwlock_rdlock(&exit_lock);
     if (!exiting && index_of_tls >= 0) {
-        /* What others left behind in this thread is not ours to explain. */
+        /* Errors that other code left in this thread's queue are not ours. */
         ERR_clear_error();
         return true;
     }
@@ -87,14 +97,15 @@ static bool enter_openssl(void)
     return false;
 }
 
+/* Release the exit lock. */
 static void leave_openssl(void)
 {
     ERR_clear_error();
     pthread_rwlock_unlock(&exit_lock);
 }
 
-/* Shut out: keep ${rest}, and with it what is OpenSSL's, where a checker of
- * leaks finds it. */
+/* The process is exiting: keep ${leaked}, and with it OpenSSL's objects, in a
+ * list, so that a leak checker finds it reachable. */
 static void keep_reachable(struct leaked *leaked)
 {
     pthread_rwlock_wrlock(&exit_lock);
@@ -108,24 +119,27 @@ static void keep_reachable(struct leaked *leaked)
 static void set_why(struct hf_tls *tls, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Set the error text of the filter, unless one is set already. */
 static void set_why(struct hf_tls *tls, const char *format, ...)
 {
     va_list args;
 
-    if (tls->why[0] != '\0') /* the first reason is the reason */
+    if (tls->why[0] != '\0') /* later errors are consequences of the first */
         return;
     va_start(args, format);
     (void)vsnprintf(tls->why, sizeof(tls->why), format, args);
     va_end(args);
 }
 
+/* Set the status of the text that set_why() will set next. */
 static void set_status(struct hf_tls *tls, hf_status status)
 {
     if (tls->why[0] == '\0')
         tls->status = status;
 }
 
-/* The reason of the first error, of which later ones are consequences. */
+/* The text of the first error in OpenSSL's queue; later ones are consequences.
+ */
 static const char *reason(void)
 {
     unsigned long code = ERR_peek_error();
@@ -136,8 +150,8 @@ static const char *reason(void)
     return text != NULL ? text : "unknown error";
 }
 
-/* RFC 8446, 6: how a server says that we should have shown a certificate, or
- * another one. */
+/* Does the server's ${alert} mean that we should present a certificate, or
+ * another one?  See RFC 8446, 6. */
 static bool is_about_our_certificate(const struct hf_tls *tls, int alert)
 {
     bool has_certificate = tls->context->has_certificate;
@@ -159,6 +173,7 @@ static bool is_about_our_certificate(const struct hf_tls *tls, int alert)
     }
 }
 
+/* Set the text for an alert that the server sent. */
 static void explain_alert(struct hf_tls *tls, int alert)
 {
     const char *advice = "";
@@ -173,6 +188,7 @@ static void explain_alert(struct hf_tls *tls, int alert)
             SSL_alert_desc_string_long(alert), advice);
 }
 
+/* Set the text for a server that does not speak TLS. */
 static void explain_no_tls(struct hf_tls *tls)
 {
     set_status(tls, HF_EURL);
@@ -180,7 +196,7 @@ static void explain_no_tls(struct hf_tls *tls)
                  "port for TLS, or a URL without TLS");
 }
 
-/* What OpenSSL's own error means for people. */
+/* Set the text for OpenSSL's error while doing ${what}. */
 static void explain(struct hf_tls *tls, const char *what)
 {
     unsigned long code = ERR_peek_error();
@@ -200,6 +216,7 @@ static void explain(struct hf_tls *tls, const char *what)
 
 /* ---------------------------------------------------------- certificates -- */
 
+/* Set the text for a certificate of the server that is not accepted. */
 static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
 {
     char names[WHY_BYTES / 2];
@@ -235,7 +252,8 @@ static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
     }
 }
 
-/* Only looks: what is not right stays so. */
+/* OpenSSL's callback for each certificate of the chain.  It only sets the text
+ * and never changes the verdict. */
 static int on_verify(int good, X509_STORE_CTX *store)
 {
     SSL *ssl =
@@ -250,11 +268,13 @@ static int on_verify(int good, X509_STORE_CTX *store)
 
 /* --------------------------------------------------------------- context -- */
 
+/* Is ${path} set? */
 static bool given(const char *path)
 {
     return path != NULL && path[0] != '\0';
 }
 
+/* Fail because OpenSSL cannot use a file. */
 static hf_status refuse_file(const char *key, const char *path,
                              const char *expected, struct hf_error *error)
 {
@@ -262,6 +282,7 @@ static hf_status refuse_file(const char *key, const char *path,
                         key, path, reason(), expected);
 }
 
+/* Load the certificates to trust: ca=, or the system's. */
 static hf_status load_trusted(SSL_CTX *ssl, const char *ca,
                               struct hf_error *error)
 {
@@ -276,6 +297,7 @@ static hf_status load_trusted(SSL_CTX *ssl, const char *ca,
     return HF_OK;
 }
 
+/* Load the private key. */
 static hf_status use_key(SSL_CTX *ssl, const char *path, struct hf_error *error)
 {
     EVP_PKEY *key;
@@ -291,6 +313,7 @@ static hf_status use_key(SSL_CTX *ssl, const char *path, struct hf_error *error)
     return status;
 }
 
+/* Load the client's certificate, its chain and its key. */
 static hf_status load_certificate(SSL_CTX *ssl,
                                   const struct hf_tls_files *files,
                                   struct hf_error *error)
@@ -304,6 +327,7 @@ static hf_status load_certificate(SSL_CTX *ssl,
     return use_key(ssl, files->key, error);
 }
 
+/* Configure the OpenSSL context. */
 static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
                       struct hf_error *error)
 {
@@ -317,7 +341,7 @@ static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
     SSL_CTX_set_default_passwd_cb(ssl, hf_tls_no_passphrase);
-    /* Each link is a new connection; nothing would take a session up again. */
+    /* Sessions are not resumed, because every connection is a new one. */
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     status = load_trusted(ssl, files->ca, error);
     if (status == HF_OK)
@@ -325,6 +349,7 @@ static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
     return status;
 }
 
+/* Make the OpenSSL context and configure it. */
 static hf_status make_context(struct hf_tls_context *context,
                               const struct hf_tls_files *files,
                               struct hf_error *error)
@@ -343,6 +368,8 @@ static hf_status make_context(struct hf_tls_context *context,
     return status;
 }
 
+/* See .context_new of struct hf_tls_ops; the same for the functions below and
+ * theirs. */
 static hf_status context_new(const struct hf_tls_memory *memory,
                              const struct hf_tls_files *files,
                              struct hf_tls_context **context,
@@ -369,6 +396,7 @@ static hf_status context_new(const struct hf_tls_memory *memory,
     return status;
 }
 
+/* While the process exits, the context is kept instead of freed. */
 static void context_free(struct hf_tls_context *context)
 {
     if (!enter_openssl()) {
@@ -382,8 +410,9 @@ static void context_free(struct hf_tls_context *context)
 
 /* ---------------------------------------------------------------- filter -- */
 
-/* Whom to expect: an address by its bytes, a name by its spelling, without the
- * dot that only a resolver wants. */
+/* Set the host that the certificate must be for: an address is compared by its
+ * bytes, a name by its spelling, without a final dot, which is only for
+ * resolvers. */
 static bool set_expected_host(struct hf_tls *tls, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(tls->ssl);
@@ -397,8 +426,8 @@ static bool set_expected_host(struct hf_tls *tls, const char *host)
     tls->host[bytes] = '\0';
     if (X509_VERIFY_PARAM_set1_ip_asc(param, tls->host) == 1)
         return true;
-    /* A common name is text for people (RFC 9525, 6.3): an authority that
-     * checks alternative names may let anything stand there. */
+    /* The common name is ignored because it is free text (RFC 9525, 6.3): an
+     * authority that checks alternative names may accept anything there. */
     X509_VERIFY_PARAM_set_hostflags(param,
                                     X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                         X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
@@ -406,6 +435,7 @@ static bool set_expected_host(struct hf_tls *tls, const char *host)
            SSL_set_tlsext_host_name(tls->ssl, tls->host) == 1;
 }
 
+/* Make the OpenSSL objects of one connection. */
 static bool make_filter(struct hf_tls *tls, const char *host)
 {
     if ((tls->ssl = SSL_new(tls->context->ssl)) == NULL)
@@ -419,7 +449,7 @@ static bool make_filter(struct hf_tls *tls, const char *host)
     if (SSL_set_ex_data(tls->ssl, index_of_tls, tls) == 1 &&
         set_expected_host(tls, host))
         return true;
-    goto free_ssl; /* with its BIOs */
+    goto free_ssl; /* it owns the BIOs now */
 free_bios:
     (void)BIO_free(tls->in);
     (void)BIO_free(tls->out);
@@ -428,6 +458,7 @@ free_ssl:
     return false;
 }
 
+/* The underscore avoids the names of POSIX. */
 static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
 {
     struct hf_tls *tls = context->memory.alloc(sizeof(*tls));
@@ -446,6 +477,7 @@ static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
     return NULL;
 }
 
+/* While the process exits, the filter is kept instead of freed. */
 static void close_(struct hf_tls *tls)
 {
     if (!enter_openssl()) {
@@ -457,7 +489,8 @@ static void close_(struct hf_tls *tls)
     tls->context->memory.free(tls);
 }
 
-/* What ${result} of a call on tls->ssl says. */
+/* The result of a call on tls->ssl that returned ${result}.  Sets the text if
+ * it failed. */
 static enum hf_tls_result result_of(struct hf_tls *tls, int result,
                                     const char *what)
 {
@@ -474,12 +507,14 @@ static enum hf_tls_result result_of(struct hf_tls *tls, int result,
     }
 }
 
+/* Fail because the process is exiting. */
 static enum hf_tls_result fail_exiting(struct hf_tls *tls)
 {
     set_why(tls, "the process is ending");
     return HF_TLS_FAILED;
 }
 
+/* The functions of struct hf_tls_ops, see tls.h. */
 static enum hf_tls_result handshake(struct hf_tls *tls)
 {
     enum hf_tls_result answer;
@@ -495,6 +530,7 @@ static enum hf_tls_result handshake(struct hf_tls *tls)
     return answer;
 }
 
+/* Ciphertext goes into a memory BIO, from which OpenSSL reads. */
 static enum hf_tls_result push(struct hf_tls *tls, const void *bytes,
                                size_t count)
 {
@@ -511,6 +547,7 @@ static enum hf_tls_result push(struct hf_tls *tls, const void *bytes,
     return HF_TLS_FAILED;
 }
 
+/* Ciphertext that OpenSSL has written to a memory BIO. */
 static size_t pull(struct hf_tls *tls, void *bytes, size_t room)
 {
     size_t count = 0;
@@ -523,6 +560,7 @@ static size_t pull(struct hf_tls *tls, void *bytes, size_t room)
     return count;
 }
 
+/* Decrypt; MORE if there is no complete record yet. */
 static enum hf_tls_result read_(struct hf_tls *tls, void *bytes, size_t room,
                                 size_t *count)
 {
@@ -538,6 +576,7 @@ static enum hf_tls_result read_(struct hf_tls *tls, void *bytes, size_t room,
     return answer;
 }
 
+/* Encrypt everything into the memory BIO. */
 static enum hf_tls_result write_(struct hf_tls *tls, const void *bytes,
                                  size_t count)
 {
@@ -551,7 +590,7 @@ static enum hf_tls_result write_(struct hf_tls *tls, const void *bytes,
     leave_openssl();
     if (answer == HF_TLS_DONE && written == count)
         return HF_TLS_DONE;
-    /* It never waits for the peer: there is no renegotiation. */
+    /* A write never has to wait for input, because renegotiation is off. */
     set_why(tls, "writing failed: the server wants something else first");
     return HF_TLS_FAILED;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The file is opened by secret_file.c, which checks who may read it, and read
+ * by OpenSSL through the descriptor. */
 #include "transport/tls_private_key.h"
 
 #include <unistd.h>

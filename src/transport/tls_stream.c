@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The socket side of a TLS filter: pulls ciphertext and sends it. */
 #include "transport/tls_stream.h"
 
 #include <assert.h>
@@ -36,7 +37,8 @@ bool hf_tls_stream_blocked(const struct hf_tls_stream *stream)
     return stream->out_sent < stream->out_count;
 }
 
-/* Ends because the filter makes no more than it was given. */
+/* The loop ends because the filter produces a limited amount of output for its
+ * input. */
 bool hf_tls_stream_flush(struct hf_tls_stream *stream, int fd)
 {
     bool alive = true;

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Work that waits is kept in one FIFO list for each class, and in a tree by
+ * its address so that hf_zk_window_cancel() finds it without a walk.  See
+ * call_window.h for what the window is for. */
 #include "zookeeper/call_window.h"
 
 #include "core/memory.h"
 
+/* One piece of work that waits for room.  It is allocated when it begins to
+ * wait and freed when it is taken or cancelled. */
 struct hf_zk_waiting {
-    struct hf_tree_node by_work; /* first */
+    struct hf_tree_node by_work; /* must be the first member, because the
+                                    tree's node is cast to this struct */
     void *work;
     const struct hf_zk_window_callbacks *callbacks;
     enum hf_zk_work_class class;
@@ -12,6 +18,7 @@ struct hf_zk_waiting {
     struct hf_zk_waiting **link;
 };
 
+/* Order of the tree: by the address of the work. */
 static int compare(const void *work, const struct hf_tree_node *node)
 {
     uintptr_t key = (uintptr_t)work;
@@ -23,14 +30,17 @@ static int compare(const void *work, const struct hf_tree_node *node)
 
 void hf_zk_window_init(struct hf_zk_window *window, unsigned size)
 {
-    *window = (struct hf_zk_window){.size = size > 0 ? size : HF_ZK_WINDOW,
-                                    .work = {.compare = compare}};
+    *window =
+        (struct hf_zk_window){.size = size > 0 ? size : HF_ZK_WINDOW_CALLS,
+                              .work = {.compare = compare}};
     for (unsigned i = 0; i < HF_ZK_CLASSES; i++)
         window->waiting_work[i].end = &window->waiting_work[i].first;
 }
 
-/* ----------------------------------------------------------------- lines -- */
+/* ----------------------------------------------------------------- lists -- */
 
+/* Insert ${waiting} into the list of its class where ${link} points, and keep
+ * the list's end pointer right. */
 static void insert_at(struct hf_zk_window *window,
                       struct hf_zk_waiting *waiting,
                       struct hf_zk_waiting **link)
@@ -44,6 +54,7 @@ static void insert_at(struct hf_zk_window *window,
         window->waiting_work[waiting->class].end = &waiting->next;
 }
 
+/* Remove ${waiting} from its list and from the tree, and free it. */
 static void remove_waiting(struct hf_zk_window *window,
                            struct hf_zk_waiting *waiting)
 {
@@ -56,6 +67,7 @@ static void remove_waiting(struct hf_zk_window *window,
     hf_free(waiting);
 }
 
+/* Make ${work} wait as the last of its class; false for lack of memory. */
 static bool add(struct hf_zk_window *window, enum hf_zk_work_class class,
                 const struct hf_zk_window_callbacks *callbacks, void *work)
 {
@@ -83,12 +95,14 @@ hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,
                              const struct hf_zk_window_callbacks *callbacks,
                              void *work)
 {
+    /* Work that waits already goes first, even when there is room. */
     if (class == HF_ZK_URGENT ||
         (hf_zk_window_has_room(window, calls) && window->work.root == NULL))
         return HF_OK;
     return add(window, class, callbacks, work) ? HF_EBUSY : HF_ENOMEM;
 }
 
+/* The class whose turn it is goes first, the other one if that has none. */
 void *hf_zk_window_take(struct hf_zk_window *window,
                         const struct hf_zk_window_callbacks **callbacks)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The window: how much may be under way on the connection, and what waits until
- * there is room.
+ * The call window: how many calls may be in flight on the connection, and
+ * which work waits until there is room.  It is a sliding window as in TCP or
+ * HTTP/2, counted in calls.
  *
- * A server carries out the requests of a session in their order.  All that was
- * sent stands ahead of what is sent next: behind ten thousand creates, lists
- * and watches a release takes seconds, and a proof may come too late for the
- * session.  So a piece of work begins only while fewer than so many calls are
- * under way.  Until then it waits here, before anything of it is sent; but for
- * what is urgent, which is sent at once.
+ * A server carries out the requests of a session in order, so everything that
+ * was sent before a request delays it.  Behind ten thousand creates, lists and
+ * watches a release takes seconds, and a proof may come too late for the
+ * session.  So a piece of work begins only while fewer calls than the window's
+ * size are in flight.  Until then it waits here and has sent nothing.  Urgent
+ * work never waits.
  *
- * Work waits as a whole.  From when it begins its calls go to the wire as they
- * are made, those of its later steps too, so that there may be somewhat more
- * calls than the window has.  A call gets its number, and the times that decide
- * what it proves, when it is put on the wire, and what waits has no call yet.
+ * A piece of work waits only once, before its first call.  After it has begun,
+ * the calls of its later steps are sent as they are made, so there may be a
+ * few more calls in flight than the size says.  A call gets its xid and its
+ * send time when it is written.  Work that waits has no call yet.
  */
 #ifndef HF_ZOOKEEPER_CALL_WINDOW_H
 #define HF_ZOOKEEPER_CALL_WINDOW_H
@@ -26,58 +27,66 @@
 
 struct hf_zk_waiting;
 
-/* Calls under way at most: enough to keep a server busy, few enough for a
- * release behind them to take some milliseconds, and twice what a whole list
- * has under way. */
-#define HF_ZK_WINDOW 128
+/* Default size: calls in flight.  It is enough to keep a server busy, few
+ * enough for a release behind them to take some milliseconds, and twice the
+ * batch of a detailed list. */
+#define HF_ZK_WINDOW_CALLS 128
 
-/* The classes of work.  Those that wait take turns, so that neither keeps the
- * other from going on. */
+/* The classes of work.  The two classes that wait take turns, so neither
+ * blocks the other. */
 enum hf_zk_work_class {
     HF_ZK_NORMAL,
-    HF_ZK_BULK, /* there may be very much of it */
+    HF_ZK_BULK, /* may be thousands of requests: enqueues and detailed lists */
     HF_ZK_CLASSES,
-    HF_ZK_URGENT = HF_ZK_CLASSES /* what others wait for, or the session lives
-                                    by: never waits */
+    HF_ZK_URGENT = HF_ZK_CLASSES /* others wait for it, or the session lives
+                                    by it; never waits */
 };
 
-/* Whoever has work.  It lives as long as its work waits. */
+/* What the window calls when work may begin.  The struct must stay valid while
+ * any of its work waits. */
 struct hf_zk_window_callbacks {
     void *user;
-    /* ${work} waited and may begin; or never will, because the connection has
-     * ended, .trouble of the session says why. */
+    /* .begin: ${work} has waited and may begin now.  .refused: ${work} will
+     * never begin, because the connection has ended; .connection_error of the
+     * session says why.  Exactly one of them is called for work that has
+     * waited, unless hf_zk_window_cancel() removes it. */
     void (*begin)(void *user, void *work);
     void (*refused)(void *user, void *work);
 };
 
+/* The window of one session.  Only the session and the functions below write
+ * to it. */
 struct hf_zk_window {
-    unsigned size;                    /* in calls; those of urgent work count */
-    enum hf_zk_work_class next_class; /* of the next one to begin */
+    unsigned size; /* calls; those of urgent work count too */
+    enum hf_zk_work_class next_class; /* the class whose turn it is next */
     struct {
         struct hf_zk_waiting *first;
-        struct hf_zk_waiting **end; /* where the next one is linked */
+        struct hf_zk_waiting **end; /* where the next element is linked */
     } waiting_work[HF_ZK_CLASSES];
-    struct hf_tree work; /* all that waits */
+    struct hf_tree work; /* everything that waits, by address */
 };
 
-/* ${size}: 0 for HF_ZK_WINDOW. */
+/* Initialise an empty window.  ${size} 0 means HF_ZK_WINDOW_CALLS. */
 void hf_zk_window_init(struct hf_zk_window *window, unsigned size);
 
-/* Is there room beside ${calls} that are under way? */
+/* True if one more piece of work may begin while ${calls} are in flight. */
 bool hf_zk_window_has_room(const struct hf_zk_window *window, unsigned calls);
 
-/* HF_OK: ${work} may begin; HF_EBUSY: it waits; HF_ENOMEM: it cannot even
- * wait. */
+/* Ask to begin ${work} while ${calls} are in flight.  HF_OK: begin it now.
+ * HF_EBUSY: it waits, and one of ${callbacks} will be called.  HF_ENOMEM: it
+ * can neither begin nor wait. */
 hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,
                              enum hf_zk_work_class class,
                              const struct hf_zk_window_callbacks *callbacks,
                              void *work);
 
-/* The next that waits, taken out, and whose it is; or NULL. */
+/* Remove the next work that waits and return it, or NULL if none waits.  Sets
+ * ${callbacks} to those it was entered with.  The classes take turns. */
 void *hf_zk_window_take(struct hf_zk_window *window,
                         const struct hf_zk_window_callbacks **callbacks);
 
-/* ${work} need not begin any more; false if it does not wait here. */
+/* Remove ${work} from those that wait; no callback is called for it.  False if
+ * it does not wait. */
 bool hf_zk_window_cancel(struct hf_zk_window *window, const void *work);
 
 #endif

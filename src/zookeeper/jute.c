@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The writer grows its buffer by doubling.  A failed allocation sets .failed
+ * and makes all later writes do nothing, so a caller checks once at the end.
+ * The reader never reads past its bytes. */
 #include "zookeeper/jute.h"
 
 #include <assert.h>
@@ -10,6 +13,8 @@
 
 /* ---------------------------------------------------------------- writer -- */
 
+/* Extend the writer by ${count} bytes and return where they begin.  NULL, with
+ * .failed set, if there is no memory. */
 static uint8_t *room(struct hf_jute_writer *writer, size_t count)
 {
     size_t size = writer->size < MIN_SIZE ? MIN_SIZE : writer->size;
@@ -33,12 +38,14 @@ static uint8_t *room(struct hf_jute_writer *writer, size_t count)
     return bytes;
 }
 
+/* Write the low ${count} bytes of ${value} to ${bytes}, big-endian. */
 static void store(uint8_t *bytes, uint64_t value, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         bytes[i] = (uint8_t)(value >> 8 * (count - 1 - i));
 }
 
+/* Append ${value} as a big-endian integer of ${count} bytes. */
 static void put(struct hf_jute_writer *writer, uint64_t value, size_t count)
 {
     uint8_t *bytes = room(writer, count);
@@ -70,13 +77,13 @@ void hf_jute_put_long(struct hf_jute_writer *writer, int64_t value)
 void hf_jute_put_buffer(struct hf_jute_writer *writer, const void *bytes,
                         size_t count)
 {
-    uint8_t *there;
+    uint8_t *to;
 
     assert(count <= INT32_MAX);
     hf_jute_put_int(writer, (int32_t)count);
-    there = count > 0 ? room(writer, count) : NULL;
-    if (there != NULL)
-        memcpy(there, bytes, count);
+    to = count > 0 ? room(writer, count) : NULL;
+    if (to != NULL)
+        memcpy(to, bytes, count);
 }
 
 void hf_jute_put_string(struct hf_jute_writer *writer, const char *text)
@@ -105,7 +112,7 @@ void hf_jute_end_frame(struct hf_jute_writer *writer, size_t begin)
     hf_jute_set_int(writer, begin, (int32_t)(writer->used - begin - 4));
 }
 
-void hf_jute_drop(struct hf_jute_writer *writer, size_t count)
+void hf_jute_consume(struct hf_jute_writer *writer, size_t count)
 {
     assert(count <= writer->used);
     writer->used -= count;
@@ -121,6 +128,8 @@ void hf_jute_free(struct hf_jute_writer *writer)
 
 /* ---------------------------------------------------------------- reader -- */
 
+/* Consume the next ${count} bytes and return them.  NULL, with .failed set, if
+ * there are fewer. */
 static const uint8_t *take(struct hf_jute_reader *reader, size_t count)
 {
     const uint8_t *bytes = reader->bytes;
@@ -134,6 +143,7 @@ static const uint8_t *take(struct hf_jute_reader *reader, size_t count)
     return bytes;
 }
 
+/* Consume a big-endian integer of ${count} bytes; 0 if there are fewer. */
 static uint64_t get(struct hf_jute_reader *reader, size_t count)
 {
     const uint8_t *bytes = take(reader, count);
@@ -166,6 +176,7 @@ int64_t hf_jute_get_long(struct hf_jute_reader *reader)
     return (int64_t)get(reader, 8);
 }
 
+/* A length below -1 is malformed and sets .failed. */
 struct hf_jute_piece hf_jute_get_buffer(struct hf_jute_reader *reader)
 {
     struct hf_jute_piece piece = {NULL, 0};
@@ -182,6 +193,7 @@ struct hf_jute_piece hf_jute_get_buffer(struct hf_jute_reader *reader)
     return piece;
 }
 
+/* The bound keeps a malformed length from causing a huge allocation. */
 size_t hf_jute_get_count(struct hf_jute_reader *reader, size_t least)
 {
     int32_t count = hf_jute_get_int(reader);

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The listeners form a singly linked list.  Each notification in progress has
+ * a cursor on the stack (struct hf_zk_notification), and removing a listener
+ * moves every cursor that points into it.  This makes it safe to add and
+ * remove listeners from a callback. */
 #include "zookeeper/listeners.h"
 
 #include <assert.h>
 #include <stddef.h>
 
+/* The link that points to ${listener}; for NULL the link at the end of the
+ * list. */
 static struct hf_zk_listener **find(struct hf_zk_listeners *listeners,
                                     const struct hf_zk_listener *listener)
 {
@@ -23,6 +29,8 @@ void hf_zk_listeners_add(struct hf_zk_listeners *listeners,
     *find(listeners, NULL) = listener;
 }
 
+/* Cursors that point to the removed listener's link move to the link before
+ * it. */
 void hf_zk_listeners_remove(struct hf_zk_listeners *listeners,
                             struct hf_zk_listener *listener)
 {
@@ -38,6 +46,7 @@ void hf_zk_listeners_remove(struct hf_zk_listeners *listeners,
 
 void hf_zk_notifications_end(struct hf_zk_listeners *listeners)
 {
+    /* An empty list to point the cursors at. */
     static struct hf_zk_listener *none;
 
     for (struct hf_zk_notification *n = listeners->innermost; n != NULL;

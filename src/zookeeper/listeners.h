@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The listeners of a session, any number of them, each embedded in what it is
- * for.  They are notified in the order in which they were added.
+ * The listeners of a session.  There may be any number.  Each is embedded in
+ * the struct of its user, and they are notified in the order in which they
+ * were added.
  *
- * A listener may remove itself and others while it is notified, and add others.
- * One that is removed is notified of nothing from then on; one that is added is
- * notified of the same thing, too.  What one does may have a
- * consequence for the session that is notified to all before the first
- * notification goes on: see .up.
+ * A listener may remove itself or others, and add others, while it is
+ * notified.  A removed listener gets no further notification.  An added
+ * listener gets the notification in progress too.  A callback may also cause
+ * another notification for the session; all listeners get that one before the
+ * first notification continues (see .up).
  */
 #ifndef HF_ZOOKEEPER_LISTENERS_H
 #define HF_ZOOKEEPER_LISTENERS_H
@@ -17,78 +18,90 @@
 
 #include <holdfast/holdfast.h>
 
-/* Why there is no connection. */
+/* Why the session has no connection. */
 struct hf_zk_connection_error {
-    const char *text; /* with the server's name */
+    const char *text; /* includes the server's name */
     hf_status status;
-    bool final; /* no later attempt will do better */
+    bool final; /* true if no later attempt can succeed */
 };
 
-/* Zeroed, then set, before it is added.  It lives until it is removed, or its
- * session is freed.  A function that is NULL is not called.  Each may end the
- * session, and may make calls while hf_zk_session_usable(); none may free the
- * session, and only .up and .proven may drop the connection.  Nothing follows
- * .closed. */
+/* A listener.  Zero it, then set .user and the callbacks, then add it.  It
+ * must stay valid until it is removed or its session is freed.  A callback
+ * that is NULL is not called.
+ *
+ * Each callback may close the session, and may make calls while
+ * hf_zk_session_usable() is true.  No callback may free the session.  Only .up
+ * and .proven may drop the connection.  No callback follows .closed. */
 struct hf_zk_listener {
     void *user;
+    /* An attempt to connect failed or the connection ended.  Called once for
+     * each, before .suspended. */
     void (*connection_error)(
         void *user, const struct hf_zk_connection_error *connection_error);
-    /* The policy for reconnecting has come to its end. */
+    /* The reconnect policy allows no further attempt.  ${retries}: attempts in
+     * a row that failed; ${elapsed_ms}: time since the first of them. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
-    /* A server is asked, now, to take the session up again, and grants at least
-     * ${least_timeout_ms}. */
+    /* A ConnectRequest that resumes the session is sent now.  The server will
+     * grant a timeout of at least ${least_timeout_ms}. */
     void (*resuming)(void *user, uint64_t least_timeout_ms);
-    /* There is a connection.  Nothing was sent on it but credentials, what sets
-     * the watches of the session again, and the calls of listeners before this
-     * one.  Where one of these made the connection end, those behind it hear
-     * .suspended without .up. */
+    /* The session is connected.  ${resumed} is false for a new session.  Only
+     * the credentials, SetWatches and calls of earlier listeners have been
+     * sent on this connection.  If an earlier listener ended the connection,
+     * later ones get .suspended without .up. */
     void (*up)(void *user, bool resumed);
-    /* There is none any more.  Then the calls under way are answered with
-     * HF_ZK_DISCONNECTED, and what waits for the window is refused. */
+    /* The connection has ended.  The calls in flight are answered with
+     * HF_ZK_DISCONNECTED after this, and work that waits for the window is
+     * refused. */
     void (*suspended)(void *user);
-    /* The session is over; calls and what waits were answered before. */
+    /* The session has expired or was given up.  All calls were answered, and
+     * waiting work refused, before this. */
     void (*lost)(void *user, const char *why);
-    /* As hf_zk_session_close() had it, with or without a close request. */
+    /* The session was closed as hf_zk_session_close() asked, with or without a
+     * close request to the server. */
     void (*closed)(void *user);
-    /* The session lives at least a timeout from ${anchor_ms}. */
+    /* The servers keep the session for at least one timeout from ${anchor_ms}
+     * (see proof.h).  Anchors only rise within a session. */
     void (*proven)(void *user, uint64_t anchor_ms);
 
-    /* The session's own. */
+    /* Written by the list only. */
     struct hf_zk_listener *next;
 };
 
-/* How far a notification has come. */
+/* A notification in progress, on the stack of its caller. */
 struct hf_zk_notification {
-    struct hf_zk_listener **next;     /* where the next one is linked */
-    struct hf_zk_notification *outer; /* in which this one came up */
+    struct hf_zk_listener **next;     /* the link to the listener that is
+                                         notified next */
+    struct hf_zk_notification *outer; /* the notification during which this
+                                         one began */
 };
 
+/* The list of a session, and the notifications in progress. */
 struct hf_zk_listeners {
     struct hf_zk_listener *first;
-    struct hf_zk_notification *innermost; /* of those that go on */
+    struct hf_zk_notification *innermost; /* of the notifications in progress */
 };
 
-/* ${listener} is in no list. */
+/* Add ${listener}, which must be in no list, as the last one. */
 void hf_zk_listeners_add(struct hf_zk_listeners *listeners,
                          struct hf_zk_listener *listener);
 
-/* It has been added, and not removed since. */
+/* Remove ${listener}, which must be in the list. */
 void hf_zk_listeners_remove(struct hf_zk_listeners *listeners,
                             struct hf_zk_listener *listener);
 
-/* .closed was notified: no listener is notified of anything any more, also not
- * by notifications that go on. */
+/* Stop every notification in progress, because .closed was the last one. */
 void hf_zk_notifications_end(struct hf_zk_listeners *listeners);
 
-/* A notification begins; ask for the next listener until that is NULL. */
+/* Begin a notification, then call hf_zk_notification_next() until it returns
+ * NULL.  Notifications nest and must end in reverse order. */
 void hf_zk_notification_begin(struct hf_zk_notification *notification,
                               struct hf_zk_listeners *listeners);
 struct hf_zk_listener *
 hf_zk_notification_next(struct hf_zk_notification *notification,
                         struct hf_zk_listeners *listeners);
 
-/* Call ${function} of each listener with ${arguments}, in parentheses, in which
- * it is called listener. */
+/* Call ${function} of each listener.  ${arguments} are in parentheses and may
+ * use the variable "listener". */
 #define HF_ZK_NOTIFY(listeners, function, arguments)                           \
     do {                                                                       \
         struct hf_zk_notification notification;                                \

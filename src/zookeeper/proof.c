@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Computes what an answer proves; proof.h has the argument.  Times are of the
+ * client's monotonic clock, in milliseconds. */
 #include "zookeeper/proof.h"
 
 #include <assert.h>
@@ -6,26 +8,28 @@
 
 #include "core/time_math.h"
 
+/* The least D, and into how many slots D is divided for keeping requests. */
 #define SPACING_MIN_MS 1500
 #define SLOTS_PER_SPACING 16
 
-/* How long before a write the leader must have been heard of, in eighths of the
- * timeout.  Who proves all the time writes every quarter, and who waits pings
- * every third, before an event.  What was held up for this, and a quarter of D
- * more, is reported before the session ends: with a timeout of 10 s four
- * seconds before, with 4 s 0.7, if the leader pings every second. */
+/* How long before a write the leader must last have been seen, in eighths of
+ * the timeout.  A holder that proves all the time writes every quarter of the
+ * timeout, and a waiter pings every third before its event comes, so 3/8
+ * covers both.  Whatever was held up for 3/8 of the timeout plus a quarter of
+ * D is reported before the session expires: 4 s before with a timeout of 10 s,
+ * and 0.7 s with 4 s, if the leader pings every second. */
 #define PAUSE_EIGHTHS 3
 
 uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
 {
-    /* More would leave too little of a short lease to be of use. */
-    uint64_t fits_ms = timeout_ms / 8 * 3;
+    /* A larger D would leave too little of a short session timeout. */
+    uint64_t max_ms = timeout_ms / 8 * 3;
     uint64_t least_ms = SPACING_MIN_MS;
 
-    /* The leader pings every half tick; half as much again for its loop. */
+    /* The leader pings every half tick; half as much is added for its loop. */
     if (tick_ms > 0)
         least_ms = tick_ms / 4 * 3;
-    return hf_max_ms(timeout_ms / 4, hf_min_ms(least_ms, fits_ms));
+    return hf_max_ms(timeout_ms / 4, hf_min_ms(least_ms, max_ms));
 }
 
 void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
@@ -42,16 +46,17 @@ void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
     hf_zk_proof_answered(proof, connect_sent_at_ms, now_ms);
 }
 
+/* Keep the request for later, unless one was sent within the last D/16. */
 void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
                           uint64_t now_ms)
 {
-    uint64_t apart_ms = proof->spacing_ms / SLOTS_PER_SPACING;
+    uint64_t min_gap_ms = proof->spacing_ms / SLOTS_PER_SPACING;
 
     assert(sent_at_ms <= now_ms);
     proof->last_sent_ms = hf_max_ms(proof->last_sent_ms, sent_at_ms);
     if (proof->count > 0 &&
         sent_at_ms <=
-            hf_after_ms(proof->requests[proof->count - 1].sent_ms, apart_ms))
+            hf_after_ms(proof->requests[proof->count - 1].sent_ms, min_gap_ms))
         return;
     if (proof->count == HF_ZK_PROOF_REQUESTS) {
         memmove(proof->requests, proof->requests + 1,
@@ -63,7 +68,8 @@ void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
     proof->count++;
 }
 
-/* Had the leader heard of ${request} before a write that is sent now? */
+/* Was ${request} certainly reported to the leader before a write that is sent
+ * now?  That is so if it was sent D ago and answered 7/8 D ago. */
 static bool was_reported(const struct hf_zk_proof *proof,
                          const struct hf_zk_proof_request *request,
                          uint64_t now_ms)
@@ -75,6 +81,8 @@ static bool was_reported(const struct hf_zk_proof *proof,
                now_ms;
 }
 
+/* What a write that is sent now would prove: the send time of the latest
+ * request that was reported to the leader. */
 static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 {
     for (size_t i = proof->count; i > 0; i--) {
@@ -84,7 +92,8 @@ static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
     return proof->connect_sent_at_ms;
 }
 
-/* The follower handled it behind the last request that it answered. */
+/* The follower handles the event after the last request that it answered, so
+ * the leader's stream has reached it since that request was sent. */
 void hf_zk_proof_event(struct hf_zk_proof *proof)
 {
     proof->leader_seen_ms =
@@ -99,16 +108,19 @@ struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
                                      .leader_seen_ms = proof->leader_seen_ms};
 }
 
-/* May the leader have been cut off from the follower since long before? */
+/* Has so much time passed since the leader was last seen that the follower may
+ * have been cut off for long? */
 static bool is_after_pause(const struct hf_zk_proof *proof,
                            const struct hf_zk_proof_sent *sent)
 {
-    uint64_t reach_ms = proof->timeout_ms / 8 * PAUSE_EIGHTHS;
+    uint64_t max_gap_ms = proof->timeout_ms / 8 * PAUSE_EIGHTHS;
 
-    return sent->at_ms > hf_after_ms(sent->leader_seen_ms, reach_ms);
+    return sent->at_ms > hf_after_ms(sent->leader_seen_ms, max_gap_ms);
 }
 
-/* Is its answer late, or was it sent before one that was? */
+/* Did the answer take more than a quarter of D, or was the write sent before
+ * such a late answer came?  Then pings of the leader may have been held up
+ * with it. */
 static bool is_late(struct hf_zk_proof *proof,
                     const struct hf_zk_proof_sent *sent, uint64_t now_ms)
 {

@@ -1,42 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second clock: what is proven of a session, as opposed to its link being
- * alive.
+ * Proofs: until when the servers certainly keep the session.  This is the
+ * second of the session's two clocks.  The first one only shows that the
+ * connection is alive.
  *
- * A follower that is cut off from its leader goes on answering pings and reads,
- * while the leader, which alone ends sessions, hears nothing.  So those answers
- * prove nothing.  What does: a follower tells its leader which sessions it has
- * heard of in its answer to each of the leader's pings, on the same ordered
- * stream on which it forwards writes.  When a write W is committed, everything
- * that the follower put into that stream before W has reached the leader.  If a
- * request R had been answered for long enough before W was sent for the
- * leader's ping to have come by, then R had been reported by then:
+ * A follower that is cut off from its leader still answers pings and reads.
+ * The leader, which alone expires sessions, receives nothing from it.  So those
+ * answers prove nothing.  A committed write does.  In its answer to each ping
+ * of the leader, a follower reports the sessions from which it has received
+ * something, and it does so on the same ordered stream on which it forwards
+ * writes.  When a write W is committed, everything that the follower sent on
+ * that stream before W has reached the leader.  So if a request R was answered
+ * so long before W was sent that a ping of the leader came in between, then R
+ * was reported before W, and
  *
  *     the session lives at least until send(R) + timeout.
  *
- * Long enough is: R was sent at least D before W, and answered at least 7/8 D
- * before W.  Its sending alone would not do: R may have been under way for most
- * of D, and the follower have heard of it just before W.  (An eighth is for the
- * way and back, so that of heartbeats D apart each can be the R of the next.)
+ * "So long" means: R was sent at least D before W, and answered at least 7/8 D
+ * before W.  The time of sending alone is not enough, because R may have been
+ * delayed for most of D and have reached the follower just before W.  The
+ * eighth is for the round trip, so that of heartbeats D apart each can be the
+ * R of the next.
  *
- * D is a quarter of the timeout, and at least 1.5 s where that fits: leaders
- * ping every half tickTime, 1 s by default.  That the leader's ping loop ran
- * once within 7/8 D is assumed; ?proof=strict assumes less, see below.
+ * D is a quarter of the timeout, and at least 1.5 s where that fits, because
+ * leaders ping every half tickTime (1 s by default).  This assumes that the
+ * leader's ping loop runs once within 7/8 D.  The URL option proof=strict
+ * assumes less, see below.
  *
- * A ping may also have been held up on its way to the follower, R and W having
- * got through, until after W: then W's answer, which comes the same way behind
- * it, is late as well.  So a write W that is answered late, or was sent before
- * such an answer came, proves what the write before would have, provided that
- * this one had been answered when W was sent: the answer to it came behind the
- * ping, and W was sent behind the report.
+ * A ping may also be held up on its way to the follower while R and W get
+ * through, and arrive after W.  Then the answer to W takes the same way behind
+ * the ping and is late too.  So a write W that is answered late, or was sent
+ * before such a late answer came, proves only what the previous write would
+ * have proven, and only if the previous one had been answered when W was sent:
+ * its answer came behind the ping, and W was sent behind the report.
  *
- * An answer that is in time shows only that nothing was held up for long since
- * W was sent.  Pings that were held up ever since the leader was last heard of
- * may have come through just behind W; and if that was for most of a timeout,
- * the end of the session may stand right behind W.  So W proves by itself only
- * if the leader was heard of shortly before: a write was answered, or an event
- * came.  The first write after a pause proves what the writes before it did,
- * and what it would have proven is left to the next one.
+ * An answer that is in time shows only that nothing was held up since W was
+ * sent.  Pings that were held up ever since the leader was last seen may have
+ * come through just after W.  If that was for most of a timeout, the expiry of
+ * the session may follow W directly.  So W proves something by itself only if
+ * the leader was seen shortly before: a write was answered, or an event came.
+ * The first write after a pause proves what the writes before it did, and what
+ * it would have proven counts with the next write.
  */
 #ifndef HF_ZOOKEEPER_PROOF_H
 #define HF_ZOOKEEPER_PROOF_H
@@ -47,59 +51,70 @@
 
 #define HF_ZK_PROOF_REQUESTS 40
 
+/* What is known of the current connection.  Only the functions below write to
+ * it. */
 struct hf_zk_proof {
-    uint64_t connect_sent_at_ms; /* the accepted greeting proves itself */
-    uint64_t spacing_ms;         /* D */
+    uint64_t connect_sent_at_ms; /* when the accepted ConnectRequest was
+                                    sent; it proves itself */
+    uint64_t spacing_ms;         /* D, see above */
     uint64_t timeout_ms;
-    bool strict;
-    /* Answered requests of this connection, rising, no two sent within D/16:
-     * enough to look back over 2 D. */
+    bool strict; /* option proof=strict: a write proves only what the
+                    previous one would have */
+    /* Answered requests of this connection, oldest first, no two sent within
+     * D/16.  The array is long enough to look back over 2 D. */
     struct hf_zk_proof_request {
         uint64_t sent_ms;
         uint64_t answered_ms;
     } requests[HF_ZK_PROOF_REQUESTS];
     size_t count;
-    uint64_t last_sent_ms; /* of the latest request that was answered */
-    /* What the leader sent out before this has reached the follower. */
+    uint64_t last_sent_ms; /* send time of the latest answered request */
+    /* Everything that the leader sent before this time has reached the
+     * follower. */
     uint64_t leader_seen_ms;
-    /* An earlier write: what it would have proven, and when it was answered.
-     * And what such writes have proven, as later ones showed. */
+    /* The previous write: the anchor that it would have proven, and when it
+     * was answered.  .confirmed_anchor_ms is what such writes have proven,
+     * once a later write confirmed them. */
     uint64_t previous_anchor_ms;
     uint64_t previous_answered_ms;
     uint64_t confirmed_anchor_ms;
-    uint64_t last_late_answer_ms; /* the last answer that was late came then */
+    uint64_t last_late_answer_ms; /* when the last late answer came */
 };
 
-/* D for a session of ${timeout_ms} on servers of ${tick_ms}, 0 if unknown. */
+/* D for a session timeout of ${timeout_ms}.  ${tick_ms} is the servers'
+ * tickTime, 0 if unknown. */
 uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms);
 
-/* A new connection, on which nothing was answered but its greeting, just
- * now. */
+/* Start for a new connection whose ConnectRequest was sent at
+ * ${connect_sent_at_ms} and answered at ${now_ms}. */
 void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
                        uint64_t tick_ms, bool strict,
                        uint64_t connect_sent_at_ms, uint64_t now_ms);
 
-/* A request sent at ${sent_at_ms} was answered at ${now_ms}. */
+/* A request that was sent at ${sent_at_ms} has been answered at ${now_ms}. */
 void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
                           uint64_t now_ms);
 
-/* An event came: what another client wrote. */
+/* A watch event has arrived, which means that another client's write has come
+ * through from the leader. */
 void hf_zk_proof_event(struct hf_zk_proof *proof);
 
-/* A request as it is sent, at ${now_ms}. */
+/* What is remembered with a request when it is sent. */
 struct hf_zk_proof_sent {
-    uint64_t at_ms;
-    uint64_t anchor_ms; /* what a write then proves if nothing is held up */
-    uint64_t leader_seen_ms; /* until when nothing was */
+    uint64_t at_ms;          /* send time */
+    uint64_t anchor_ms;      /* what it proves if it is a write, and nothing is
+                                held up */
+    uint64_t leader_seen_ms; /* .leader_seen_ms of the proof at that time */
 };
 
+/* To be stored with a request that is sent at ${now_ms}. */
 struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
                                          uint64_t now_ms);
 
-/* A write that was ${sent} was committed, as we hear at ${now_ms}: what that
- * proves, and at least what the greeting did.  With .strict, or if it took more
- * than a quarter of D, or if it was the first after a pause, no more than an
- * earlier write would have. */
+/* The write ${sent} was committed, and its answer came at ${now_ms}.  Returns
+ * the anchor that this proves, which is at least the connect request's.  It is
+ * no more than the previous write's anchor if the proof is strict, if the
+ * answer took more than a quarter of D, or if this is the first write after a
+ * pause. */
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
                                const struct hf_zk_proof_sent *sent,
                                uint64_t now_ms);

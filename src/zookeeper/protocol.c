@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The only record that more than one file reads. */
 #include "zookeeper/protocol.h"
 
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
 {
     struct hf_zk_stat stat;
 
+    /* The order of org.apache.zookeeper.data.Stat in zookeeper.jute. */
     stat.czxid = hf_jute_get_long(reader);
     (void)hf_jute_get_long(reader); /* mzxid */
     stat.ctime = hf_jute_get_long(reader);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both sides of a connection agree on: see zookeeper.jute and ZooDefs.java
- * in ZooKeeper's sources. */
+/* The numbers and records of ZooKeeper's client protocol.  The source is
+ * zookeeper.jute and ZooDefs.java in ZooKeeper's tree. */
 #ifndef HF_ZOOKEEPER_PROTOCOL_H
 #define HF_ZOOKEEPER_PROTOCOL_H
 
 #include "zookeeper/jute.h"
 
+/* The type of a request: ZooDefs.OpCode. */
 enum hf_zk_opcode {
     HF_ZK_CREATE = 1,
     HF_ZK_DELETE = 2,
@@ -22,10 +23,11 @@ enum hf_zk_opcode {
     HF_ZK_AUTH = 100,
     HF_ZK_SET_WATCHES = 101,
     HF_ZK_CLOSE_SESSION = -11,
-    HF_ZK_ERROR_RESULT = -1, /* in the answer to a multi */
+    HF_ZK_ERROR_RESULT = -1, /* the type of a failed result within the answer
+                                to a multi */
 };
 
-/* Ids of what is not an answer to a request in its turn. */
+/* The xids of answers that belong to no call. */
 enum hf_zk_xid {
     HF_ZK_XID_EVENT = -1,
     HF_ZK_XID_PING = -2,
@@ -33,6 +35,7 @@ enum hf_zk_xid {
     HF_ZK_XID_SET_WATCHES = -8,
 };
 
+/* Kinds of nodes: CreateMode. */
 enum hf_zk_create_flags {
     HF_ZK_PERSISTENT = 0,
     HF_ZK_EPHEMERAL = 1,
@@ -40,6 +43,7 @@ enum hf_zk_create_flags {
     HF_ZK_CONTAINER = 4,
 };
 
+/* What a watch reports: Watcher.Event.EventType. */
 enum hf_zk_event_type {
     HF_ZK_NODE_CREATED = 1,
     HF_ZK_NODE_DELETED = 2,
@@ -47,7 +51,8 @@ enum hf_zk_event_type {
     HF_ZK_NODE_CHILDREN_CHANGED = 4,
 };
 
-/* X(name, number, text) */
+/* Errors of a server: KeeperException.Code.  X(name, number, text); the text
+ * completes "cannot create ...: ". */
 #define HF_ZK_ERROR_TABLE(X)                                                   \
     X(SYSTEM_ERROR, -1, "a fault of the server")                               \
     X(INCONSISTENCY, -2, "an inconsistency in the server")                     \
@@ -76,9 +81,11 @@ enum hf_zk_error {
 #define HF_ZK_ERROR_ENUM_(name, number, text) HF_ZK_##name = number,
     HF_ZK_ERROR_TABLE(HF_ZK_ERROR_ENUM_)
 #undef HF_ZK_ERROR_ENUM_
-    /* Ours: the connection ended first; it may have happened, or may yet. */
+    /* Made by the client: the connection ended before the answer came.  The
+     * request may have taken effect, or may take effect later. */
     HF_ZK_DISCONNECTED = 1,
-    /* Ours: the answer is no answer to that request. */
+    /* Made by the client: the answer does not fit the request, or there was no
+     * memory to read it. */
     HF_ZK_MALFORMED = 2,
 };
 /* clang-format on */
@@ -86,19 +93,21 @@ enum hf_zk_error {
 #define HF_ZK_PASSWORD_BYTES 16
 #define HF_ZK_PERMISSIONS_ALL 31
 
-/* What we need of a node's Stat. */
+/* The fields of a node's Stat that the engine uses. */
 struct hf_zk_stat {
-    int64_t czxid;
-    int64_t ctime;   /* UTC in milliseconds, by some server's clock */
-    int64_t owner;   /* the session of an ephemeral node, else 0 */
-    int32_t version; /* how often its data were written */
-    int32_t children;
+    int64_t czxid;    /* the transaction that created the node; the fencing
+                         token */
+    int64_t ctime;    /* UTC in milliseconds, by the clock of some server */
+    int64_t owner;    /* the session of an ephemeral node, otherwise 0 */
+    int32_t version;  /* counts the writes of the node's data */
+    int32_t children; /* how many */
 };
 #define HF_ZK_STAT_BYTES 68
 
+/* Read a Stat.  Zeros if there are too few bytes. */
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader);
 
-/* In place of a version: whichever the node has. */
+/* Instead of a version: match whatever version the node has. */
 #define HF_ZK_ANY_VERSION (-1)
 
 #endif

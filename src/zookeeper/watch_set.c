@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The first watcher of each mode and path is in a tree; further watchers of
+ * the same path are linked behind it.  All watchers are also in one list,
+ * newest first, for resuming. */
 #include "zookeeper/watch_set.h"
 
 #include <assert.h>
@@ -6,16 +9,19 @@
 
 #include "zookeeper/zk_wire.h"
 
-/* A SetWatches ends when it has so many bytes: servers refuse packets of a
- * megabyte (jute.maxbuffer), and ours are no longer than this and one path. */
+/* A SetWatches packet ends when it reaches this many bytes.  Servers refuse
+ * packets of a megabyte (jute.maxbuffer), and a packet here is at most this
+ * plus one path long. */
 #define RESUME_BYTES (128 << 10)
 
+/* The key of the tree: mode and path. */
 struct watch_key {
     enum hf_zk_watch_mode mode;
     const char *path;
     size_t bytes;
 };
 
+/* The watcher that ${node} is embedded in; NULL for NULL. */
 static struct hf_zk_watcher *watcher_of(const struct hf_tree_node *node)
 {
     size_t offset = offsetof(struct hf_zk_watcher, by_path);
@@ -25,6 +31,7 @@ static struct hf_zk_watcher *watcher_of(const struct hf_tree_node *node)
     return (struct hf_zk_watcher *)(void *)((char *)(uintptr_t)node - offset);
 }
 
+/* Order of the tree: mode, then length, then bytes of the path. */
 static int compare(const void *a, const struct hf_tree_node *node)
 {
     const struct watch_key *key = a;
@@ -77,6 +84,8 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
     set->first = watcher;
 }
 
+/* If it was the first of its path, the next watcher takes its place in the
+ * tree. */
 void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
                             struct hf_zk_watcher *watcher)
 {
@@ -103,6 +112,8 @@ void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
 
 /* ---------------------------------------------------------------- events -- */
 
+/* The next watcher at the path of ${key} that has not been notified of the
+ * current event, or NULL. */
 static struct hf_zk_watcher *next_to_notify(const struct hf_zk_watch_set *set,
                                             const struct watch_key *key)
 {
@@ -114,7 +125,8 @@ static struct hf_zk_watcher *next_to_notify(const struct hf_zk_watch_set *set,
     return watcher;
 }
 
-/* Those who are there now: who is told may remove others, and add some. */
+/* Notify the watchers that are in the set now.  A callback may remove any of
+ * them and may add others, so the search starts again after each callback. */
 static void notify_all(const struct hf_zk_watch_set *set,
                        const struct watch_key *key, enum hf_zk_event_type type)
 {
@@ -131,6 +143,7 @@ static void notify_all(const struct hf_zk_watch_set *set,
     }
 }
 
+/* A deletion fires the watches of both modes. */
 void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
                            enum hf_zk_event_type type, const char *path,
                            size_t bytes)
@@ -146,17 +159,19 @@ void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
 
 /* ---------------------------------------------------------------- resume -- */
 
-/* A packet under way: lists of data, exists and child watches. */
+/* A SetWatches packet that is being written: lists of data, exists and child
+ * watches. */
 struct packet {
     struct hf_jute_writer *out;
     int64_t zxid;
-    bool children; /* their list is being written */
+    bool children; /* the list of child watches is being written */
     bool open;
     size_t begin;
     size_t count_at;
     int32_t count;
 };
 
+/* Reserve the count of a list of paths; it is filled in when the list ends. */
 static void begin_list(struct packet *packet, bool children)
 {
     packet->children = children;
@@ -164,6 +179,8 @@ static void begin_list(struct packet *packet, bool children)
     packet->count = 0;
 }
 
+/* Write the header of a SetWatches packet and begin its list of data watches.
+ */
 static void begin_packet(struct packet *packet)
 {
     packet->begin = hf_jute_begin_frame(packet->out);
@@ -174,13 +191,15 @@ static void begin_packet(struct packet *packet)
     packet->open = true;
 }
 
+/* End the list of data watches and begin that of child watches. */
 static void begin_children_list(struct packet *packet)
 {
     hf_jute_set_int(packet->out, packet->count_at, packet->count);
-    hf_jute_put_int(packet->out, 0); /* exists watches */
+    hf_jute_put_int(packet->out, 0); /* no exists watches */
     begin_list(packet, true);
 }
 
+/* Complete the packet; all three lists must be present. */
 static void end_packet(struct packet *packet)
 {
     if (!packet->children)
@@ -190,6 +209,8 @@ static void end_packet(struct packet *packet)
     packet->open = false;
 }
 
+/* Add the watcher's path to the packet; begins and ends packets as needed.
+ * Data watches must come before child watches. */
 static void put_path(struct packet *packet, const struct hf_zk_watcher *watcher)
 {
     if (!packet->open)
@@ -202,7 +223,8 @@ static void put_path(struct packet *packet, const struct hf_zk_watcher *watcher)
         end_packet(packet);
 }
 
-/* Is it the first of those at its path that the new connection has to have? */
+/* True for the first armed watcher at its path.  One entry in SetWatches
+ * serves all watchers of a path. */
 static bool is_first_armed(const struct hf_zk_watch_set *set,
                            const struct hf_zk_watcher *watcher)
 {
@@ -214,6 +236,8 @@ static bool is_first_armed(const struct hf_zk_watch_set *set,
     return first == watcher;
 }
 
+/* Two passes, because SetWatches has the data watches before the child
+ * watches. */
 void hf_zk_watch_set_resume(const struct hf_zk_watch_set *set,
                             struct hf_jute_writer *out, int64_t zxid)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watches of a session.  A server keeps one of each mode per path and
- * connection, whoever asked, and fires it once.  So here are the watchers, by
- * mode and path: each hears of the event, and a new connection that carries the
- * session has each path set again once.
+ * The watches of a session.  A server keeps one watch of each mode for a path
+ * and connection, no matter how many requests set it, and fires it once.  So
+ * this set has the watchers by mode and path.  Each watcher at a path is
+ * notified of an event, and a new connection that resumes the session sets
+ * each path again once.
  *
- * A watch is set by a request that reads the node and is its watcher's own
- * matter: when that was answered the watcher is armed, until the event.
+ * The watcher's owner sets the watch itself, with a request that reads the
+ * node.  When that request was answered, the owner sets .armed; the next event
+ * clears it.
  */
 #ifndef HF_ZOOKEEPER_WATCH_SET_H
 #define HF_ZOOKEEPER_WATCH_SET_H
@@ -20,61 +22,71 @@
 #include "zookeeper/protocol.h"
 
 enum hf_zk_watch_mode {
-    HF_ZK_WATCH_DATA,     /* by getData: of its data, and its end */
-    HF_ZK_WATCH_CHILDREN, /* by getChildren: of these, and its end */
+    HF_ZK_WATCH_DATA,     /* set by getData: the node's data change or the node
+                             is deleted */
+    HF_ZK_WATCH_CHILDREN, /* set by getChildren: the children change or the
+                             node is deleted */
     HF_ZK_WATCH_MODES,
 };
 
-/* Zeroed, then the first four fields set, before hf_zk_watch_set_add(). */
+/* One interest in a path, embedded in the struct of its owner.  Zero it, set
+ * the first four fields, then add it. */
 struct hf_zk_watcher {
     void *user;
-    /* What is watched has changed, or is gone.  The callee may make calls, and
-     * add and remove watchers: an added one does not hear of this event. */
+    /* The watched thing has changed or is gone.  The callback may make calls,
+     * and add and remove watchers.  A watcher added during an event is not
+     * notified of that event. */
     void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
-    const char *path; /* lives as long as the watcher is in the set */
+    const char *path; /* must stay valid while the watcher is in the set */
     enum hf_zk_watch_mode mode;
 
-    bool armed; /* the server has it, and will tell of it */
-    bool idle;  /* nobody waits: a new connection need not have it */
+    bool armed; /* the server has the watch and will report the next change;
+                   the owner sets it */
+    bool idle;  /* no request waits for it, so a new connection need not set
+                   it; the owner sets it */
     bool in_set;
-    /* The set's own. */
-    bool to_notify;              /* of the event that is being told */
-    size_t bytes;                /* of .path */
-    struct hf_tree_node by_path; /* of the first at its path */
-    struct hf_zk_watcher
-        *next_at_path;          /* another at the same path, in this mode */
-    struct hf_zk_watcher *next; /* of all, the newest first */
+    /* Written by the set only. */
+    bool to_notify; /* the current event has not been reported to it yet */
+    size_t bytes;   /* length of .path */
+    struct hf_tree_node by_path; /* used by the first watcher at its path */
+    /* The next watcher with the same mode and path. */
+    struct hf_zk_watcher *next_at_path;
+    struct hf_zk_watcher *next; /* in the list of all watchers, newest first */
     struct hf_zk_watcher **link;
 };
 
+/* All watchers of a session. */
 struct hf_zk_watch_set {
     struct hf_tree paths;
     struct hf_zk_watcher *first;
 };
 
+/* Initialise an empty set. */
 void hf_zk_watch_set_init(struct hf_zk_watch_set *set);
 
+/* Add ${watcher}, which must be in no set. */
 void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
                          struct hf_zk_watcher *watcher);
 
-/* Without effect if it is not in the set. */
+/* Remove ${watcher}.  Does nothing if it is not in the set. */
 void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
                             struct hf_zk_watcher *watcher);
 
-/* The first of those at ${bytes} of ${path}, the others are .beside it; or
- * NULL. */
+/* The first watcher of ${mode} at the ${bytes} of ${path}, or NULL.  The
+ * others follow by .next_at_path. */
 struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
                                            enum hf_zk_watch_mode mode,
                                            const char *path, size_t bytes);
 
-/* The server tells of ${path}. */
+/* The server has reported an event of ${path}: clear .armed of its watchers
+ * and call their .fired. */
 void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
                            enum hf_zk_event_type type, const char *path,
                            size_t bytes);
 
-/* A new connection carries the session, of which all events up to ${zxid} have
- * come: put into ${out} what sets the watches again.  The idle ones are not
- * armed from then on. */
+/* A new connection resumes the session, which has seen all events up to the
+ * transaction ${zxid}.  Write to ${out} the SetWatches packets for all armed
+ * watchers.  Idle watchers are not set again, and are not armed afterwards. */
 void hf_zk_watch_set_resume(const struct hf_zk_watch_set *set,
                             struct hf_jute_writer *out, int64_t zxid);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each function writes one request to the session's output.  Nothing here
+ * waits for an answer or knows of locks. */
 #include "zookeeper/zk_calls.h"
 
 void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,
@@ -52,7 +54,7 @@ void hf_zk_send_sync(struct hf_zk_session *session, struct hf_zk_call *call,
     hf_zk_call_end(session, begin);
 }
 
-/* The record of a DELETE or a CHECK. */
+/* The record that DELETE and CHECK share: a path and a version. */
 static void put_versioned(struct hf_zk_session *session, const char *path,
                           int32_t version)
 {
@@ -69,7 +71,8 @@ void hf_zk_send_delete(struct hf_zk_session *session, struct hf_zk_call *call,
     hf_zk_call_end(session, begin);
 }
 
-/* Who may do what: everybody, or whoever has our credentials. */
+/* The access list of a created node: everybody, or only clients with our
+ * credentials. */
 static void put_acl(struct hf_jute_writer *out, bool private_nodes)
 {
     hf_jute_put_int(out, 1);
@@ -78,6 +81,7 @@ static void put_acl(struct hf_jute_writer *out, bool private_nodes)
     hf_jute_put_string(out, private_nodes ? "" : "anyone");
 }
 
+/* The record of a CREATE in all its variants. */
 static void put_create(struct hf_zk_session *session, const char *path,
                        const char *data, enum hf_zk_create_flags flags)
 {
@@ -101,6 +105,7 @@ void hf_zk_send_create(struct hf_zk_session *session, struct hf_zk_call *call,
 
 /* ----------------------------------------------------------------- multi -- */
 
+/* The header in front of each operation of a multi, and after the last. */
 static void put_header(struct hf_zk_session *session, int32_t type, bool done)
 {
     hf_jute_put_int(&session->wire.out, type);
@@ -134,8 +139,9 @@ void hf_zk_multi_end(struct hf_zk_session *session, size_t begin)
     hf_zk_call_end(session, begin);
 }
 
-/* What the header of a result says of the whole: the error of what failed.  In
- * front of that one those that were undone again have none. */
+/* Read the error of one failed operation in a multi's answer.  Operations
+ * before the failed one, which were rolled back, have the error 0.
+ * ${rolled_back} is set in either case. */
 static enum hf_zk_error get_error(struct hf_jute_reader *body,
                                   bool *rolled_back)
 {
@@ -147,6 +153,8 @@ static enum hf_zk_error get_error(struct hf_jute_reader *body,
     return (enum hf_zk_error)error;
 }
 
+/* The answer has one result for each operation; the failed one is the first
+ * with an error. */
 size_t hf_zk_multi_failed_index(const struct hf_jute_reader *body)
 {
     struct hf_jute_reader rest = *body;
@@ -162,6 +170,8 @@ size_t hf_zk_multi_failed_index(const struct hf_jute_reader *body)
     }
 }
 
+/* The answer is a sequence of headers and results that ends with a header
+ * whose done flag is set. */
 enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
                                     struct hf_jute_piece *paths, size_t count)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of a server, each as one call: its record, put on the wire. */
+/* The calls that can be made to a server: each function writes one request,
+ * whose answer goes to ${call}.  All need hf_zk_session_usable(), and
+ * .answered, .user and .owner of ${call} must be set.  Strings are copied. */
 #ifndef HF_ZOOKEEPER_ZK_CALLS_H
 #define HF_ZOOKEEPER_ZK_CALLS_H
 
@@ -9,14 +11,13 @@
 
 #include "zookeeper/zk_session.h"
 
-/* A request whose record is a path and, if the opcode has one, a flag or a
- * version. */
+/* Requests whose record is a path and, for some, a watch flag or a version. */
 void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,
                        const char *path);
 void hf_zk_send_get_data(struct hf_zk_session *session, struct hf_zk_call *call,
                          const char *path, bool watch);
-/* BAD_VERSION if the node has another version than that, which may be
- * HF_ZK_ANY_VERSION. */
+/* Fails with BAD_VERSION if the node's data have another version than
+ * ${version}, which may be HF_ZK_ANY_VERSION. */
 void hf_zk_send_set_data(struct hf_zk_session *session, struct hf_zk_call *call,
                          const char *path, const char *data, int32_t version);
 void hf_zk_send_get_children(struct hf_zk_session *session,
@@ -26,12 +27,15 @@ void hf_zk_send_sync(struct hf_zk_session *session, struct hf_zk_call *call,
                      const char *path);
 void hf_zk_send_delete(struct hf_zk_session *session, struct hf_zk_call *call,
                        const char *path);
+/* ${opcode} is HF_ZK_CREATE, HF_ZK_CREATE2, whose answer has a Stat, or
+ * HF_ZK_CREATE_CONTAINER. */
 void hf_zk_send_create(struct hf_zk_session *session, struct hf_zk_call *call,
                        enum hf_zk_opcode opcode, const char *path,
                        const char *data, enum hf_zk_create_flags flags);
 
-/* A multi, all or nothing: begun and ended as any call, between the two its
- * operations. */
+/* A multi carries out all of its operations or none.  Begin it with
+ * hf_zk_call_begin(..., HF_ZK_MULTI), add the operations, and end it with
+ * hf_zk_multi_end(${begin}). */
 void hf_zk_multi_create(struct hf_zk_session *session, const char *path,
                         const char *data, enum hf_zk_create_flags flags);
 void hf_zk_multi_delete(struct hf_zk_session *session, const char *path,
@@ -39,14 +43,16 @@ void hf_zk_multi_delete(struct hf_zk_session *session, const char *path,
 void hf_zk_multi_check(struct hf_zk_session *session, const char *path);
 void hf_zk_multi_end(struct hf_zk_session *session, size_t begin);
 
-/* What became of it: the error of the operation that failed, or
- * HF_ZK_MALFORMED.  With HF_ZK_OK exactly ${count} of its operations, none or
- * all, were creates: the ${paths} they made.  Servers answer create2 in a multi
- * as create, without a Stat. */
+/* The result of a multi from the body of its answer: HF_ZK_OK, the error of
+ * the operation that failed, or HF_ZK_MALFORMED.  With HF_ZK_OK exactly
+ * ${count} of its operations were creates, and ${paths} has the paths that
+ * they made.  Servers answer a create2 within a multi like a create, without a
+ * Stat. */
 enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
                                     struct hf_jute_piece *paths, size_t count);
 
-/* Which of its operations it was, counted from 0; of a multi that failed. */
+/* The index, from 0, of the operation that failed; only for a multi that
+ * failed. */
 size_t hf_zk_multi_failed_index(const struct hf_jute_reader *body);
 
 #endif

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The session's state machine: which server to connect to, the handshake,
+ * keeping the connection alive, losing the session and closing it.
+ * zk_session_receive.c handles what servers send.
+ *
+ * Listeners may call back into the session from any notification, so each
+ * function changes the session completely before it notifies. */
 #include "zookeeper/zk_session.h"
 
 #include <assert.h>
@@ -14,6 +20,8 @@
 
 #define TO(state) (1u << HF_ZK_##state)
 
+/* The states and their legal successors; hf_state_machine_move() checks each
+ * move. */
 static const struct hf_state_machine_state states[] = {
     [HF_ZK_IDLE] = {"IDLE", TO(CONNECTING) | TO(CLOSED)},
     [HF_ZK_WAITING] = {"WAITING", TO(CONNECTING) | TO(CLOSED)},
@@ -32,6 +40,7 @@ static const struct hf_state_machine_state states[] = {
 static const struct hf_state_machine table = {"connection", states,
                                               sizeof states / sizeof states[0]};
 
+/* The only place that changes .state. */
 static void move(struct hf_zk_session *session, enum hf_zk_session_state state)
 {
     hf_state_machine_move(&table, &session->state, state);
@@ -50,6 +59,8 @@ bool hf_zk_session_wants_connection(const struct hf_zk_session *session)
 
 /* ------------------------------------------------------------- attempts -- */
 
+/* How long one attempt may take, from the TCP connection to the accepted
+ * handshake. */
 static uint64_t connect_timeout_ms(const struct hf_zk_session *session)
 {
     return hf_connect_timeout_ms(session->config->timeout_ms,
@@ -57,6 +68,7 @@ static uint64_t connect_timeout_ms(const struct hf_zk_session *session)
                                  session->silent_attempts);
 }
 
+/* Begin an attempt at the next server of the list, as a new connection. */
 static void connect_to_next_server(struct hf_zk_session *session)
 {
     session->server = (session->server + 1) % session->config->server_count;
@@ -66,6 +78,8 @@ static void connect_to_next_server(struct hf_zk_session *session)
     move(session, HF_ZK_CONNECTING);
 }
 
+/* Begin the next attempt at ${at_ms}: now if that has passed, never if it is
+ * HF_FOREVER. */
 static void connect_at(struct hf_zk_session *session, uint64_t at_ms)
 {
     if (at_ms <= session->now_ms) {
@@ -76,8 +90,9 @@ static void connect_at(struct hf_zk_session *session, uint64_t at_ms)
     move(session, at_ms == HF_FOREVER ? HF_ZK_IDLE : HF_ZK_WAITING);
 }
 
-/* When the next attempt is due.  ${steady}: the connection that ended was no
- * failed attempt. */
+/* When the next attempt is due by the reconnect policy.  ${steady}: the
+ * connection that ended had lasted long enough not to count as a failed
+ * attempt. */
 static uint64_t next_attempt_ms(struct hf_zk_session *session, bool steady,
                                 hf_status status)
 {
@@ -110,8 +125,8 @@ void hf_zk_session_begin(struct hf_zk_session *session,
     connect_to_next_server(session);
 }
 
-/* Answer all that is under way with HF_ZK_DISCONNECTED, and refuse all that
- * waits. */
+/* Answer all calls in flight with HF_ZK_DISCONNECTED, and refuse all work that
+ * waits for the window. */
 static void fail_pending(struct hf_zk_session *session)
 {
     const struct hf_zk_window_callbacks *callbacks;
@@ -138,25 +153,26 @@ void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)
     connect_to_next_server(session);
 }
 
-/* --------------------------------------------------------------- trouble -- */
+/* ----------------------------------------------------- connection errors -- */
 
-/* Tell whoever waits for a connection why there is none, and log what is new.
- * What is final is the text of the waits that end, and need not be said
- * twice. */
+/* Notify the listeners why there is no connection, and log the text if it is
+ * new for this server.  A final error is logged at a lower level, because it
+ * is also the error text of the operations that it ends. */
 static void notify_connection_error(struct hf_zk_session *session,
                                     const char *why)
 {
     const struct hf_zk_server *server =
         &session->config->servers[session->server];
     char text[sizeof session->connection_error];
-    const char *form = strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
+    const char *format =
+        strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
     bool final = hf_reconnect_backoff_is_final(&session->backoff);
     enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
     struct hf_zk_connection_error connection_error = {
         session->connection_error,
         hf_reconnect_backoff_status(&session->backoff), final};
 
-    snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
+    snprintf(text, sizeof text, format, server->host, (unsigned)server->port,
              why);
     if (hf_log_text_changed(&session->logged_digests[session->server], text))
         session->log.line(session->log.user, level, "%s", text);
@@ -165,7 +181,8 @@ static void notify_connection_error(struct hf_zk_session *session,
                  (listener->user, &connection_error));
 }
 
-/* Last of all, because this may lead back to hf_zk_session_reconnect(). */
+/* Notify the listeners that no further attempt is made.  disconnect() must do
+ * this last, because a listener may call hf_zk_session_reconnect(). */
 static void notify_gave_up(struct hf_zk_session *session)
 {
     const struct hf_reconnect_backoff *backoff = &session->backoff;
@@ -176,10 +193,11 @@ static void notify_gave_up(struct hf_zk_session *session)
                  (listener->user, retries, elapsed_ms));
 }
 
-/* -------------------------------------------------------------- greeting -- */
+/* ------------------------------------------------------------- handshake -- */
 
-/* No server grants less to a resume: by what the URL says, or else by what
- * servers have granted so far. */
+/* The least timeout that a server can grant when the session is resumed:
+ * timeout_floor= of the URL, or otherwise the least that servers have granted
+ * so far. */
 static uint64_t least_timeout_ms(const struct hf_zk_session *session)
 {
     if (session->config->timeout_floor_ms == 0)
@@ -188,6 +206,9 @@ static uint64_t least_timeout_ms(const struct hf_zk_session *session)
                      session->config->timeout_floor_ms);
 }
 
+/* The server closed the connection without an answer to the ConnectRequest.
+ * If there has never been a session, probe the server for TLS on the next
+ * connection. */
 static void note_closed_in_handshake(struct hf_zk_session *session)
 {
     if (session->state == HF_ZK_HANDSHAKING && !session->config->tls &&
@@ -196,8 +217,9 @@ static void note_closed_in_handshake(struct hf_zk_session *session)
         session->tls_probe[session->server] = HF_ZK_TLS_PROBE_NEXT;
 }
 
-/* In place of a greeting: the alert close_notify, RFC 8446, 6.1.  For ZooKeeper
- * it begins a frame of an impossible length. */
+/* Send the TLS alert close_notify (RFC 8446, 6.1) instead of a ConnectRequest.
+ * A server for TLS answers it; for ZooKeeper it begins a frame of an
+ * impossible length. */
 static void send_tls_probe(struct hf_zk_session *session)
 {
     struct hf_jute_writer *out = &session->wire.out;
@@ -211,6 +233,8 @@ static void send_tls_probe(struct hf_zk_session *session)
     move(session, HF_ZK_HANDSHAKING);
 }
 
+/* The TCP connection is there: send the ConnectRequest, or the TLS probe if
+ * one is due.  A session that exists is resumed by its id and password. */
 static void send_connect_request(struct hf_zk_session *session)
 {
     struct hf_jute_writer *out = &session->wire.out;
@@ -223,14 +247,15 @@ static void send_connect_request(struct hf_zk_session *session)
     }
     hf_zk_wire_begin(&session->wire, session->now_ms);
     begin = hf_jute_begin_frame(out);
-    hf_jute_put_int(out, 0); /* version of the protocol */
+    hf_jute_put_int(out, 0); /* protocol version */
     hf_jute_put_long(out, session->zxid);
-    /* The same for ever: another number would change what a resume does to
-     * the session's end. */
+    /* Always the same value: another one would change how a resume affects the
+     * session's timeout. */
     hf_jute_put_int(out, (int32_t)session->config->timeout_ms);
     hf_jute_put_long(out, session->id);
     hf_jute_put_buffer(out, session->password, sizeof session->password);
-    hf_jute_put_bool(out, false); /* a read-only server is of no use */
+    hf_jute_put_bool(out, false); /* a read-only server is of no use for
+                                     locks */
     hf_jute_end_frame(out, begin);
     session->connect_sent_at_ms = session->now_ms;
     move(session, HF_ZK_HANDSHAKING);
@@ -240,11 +265,12 @@ static void send_connect_request(struct hf_zk_session *session)
                  (listener->user, least_timeout_ms(session)));
 }
 
-/* A new session is a transaction, and as good a proof as any.  A resumed one is
- * not: a leader that was deposed and has not noticed takes a session back on
- * its own, and the next leader knows nothing of that.  So there is no more than
- * what was proven before, until a transaction on this connection is committed;
- * that one proves the greeting too. */
+/* What the accepted handshake proves.  Creating a session is a transaction and
+ * proves as much as any other.  Resuming is not, because a deposed leader that
+ * has not noticed accepts a resume on its own, and the next leader knows
+ * nothing of it.  So a resume proves nothing beyond what was proven before,
+ * until a transaction on this connection is committed; that one also proves
+ * the resume. */
 static uint64_t accepted_anchor_ms(const struct hf_zk_session *session,
                                    bool resumed)
 {
@@ -253,7 +279,9 @@ static uint64_t accepted_anchor_ms(const struct hf_zk_session *session,
     return session->proven_anchor_ms;
 }
 
-/* The server at the other end has granted ${granted_ms}. */
+/* Take over the timeout ${granted_ms} that the server granted.  A resume never
+ * lengthens the timeout, because another server may still count the shorter
+ * one.  Warns if the server granted less than was assumed. */
 static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
                          bool resumed)
 {
@@ -272,11 +300,12 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
         hf_min_ms(session->least_granted_ms, granted_ms);
     if (!resumed || granted_ms < session->timeout_ms)
         session->timeout_ms = granted_ms;
-    session->alive_until_ms = 0; /* what was counted before counts no more */
+    session->alive_until_ms = 0; /* what was computed with the old timeout
+                                    does not count */
 }
 
-/* A listener may end the connection, or ask for the end of the session: those
- * behind it are not notified then that there is a connection. */
+/* Call .up of each listener.  A listener may end the connection or close the
+ * session; the listeners after it then get no .up. */
 static void notify_up(struct hf_zk_session *session, bool resumed)
 {
     struct hf_zk_notification notification;
@@ -292,6 +321,8 @@ static void notify_up(struct hf_zk_session *session, bool resumed)
     }
 }
 
+/* The server accepted the handshake: start the proof for this connection, send
+ * credentials and SetWatches, and notify the listeners. */
 static void session_accepted(struct hf_zk_session *session, bool resumed)
 {
     session->up_at_ms = session->now_ms;
@@ -306,13 +337,16 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
     hf_zk_session_answered(session, session->connect_sent_at_ms);
     if (session->config->auth[0] != '\0')
         hf_zk_wire_auth(&session->wire, session->config->auth, session->now_ms);
-    /* Before any other request could see what they would tell. */
+    /* Before any other request, because its answer could already show what
+     * these watches would report. */
     if (resumed)
         hf_zk_watch_set_resume(&session->watches, &session->wire.out,
                                session->zxid);
     notify_up(session, resumed);
 }
 
+/* A timeout or id of 0 means that the server does not know the session any
+ * more, or has granted none. */
 void hf_zk_session_connect_answered(struct hf_zk_session *session,
                                     struct hf_jute_reader *frame)
 {
@@ -322,25 +356,25 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
     int64_t id;
 
     assert(session->state == HF_ZK_HANDSHAKING);
-    (void)hf_jute_get_int(frame); /* version of the protocol */
+    (void)hf_jute_get_int(frame); /* protocol version */
     timeout_ms = hf_jute_get_int(frame);
     id = hf_jute_get_long(frame);
     password = hf_jute_get_buffer(frame);
     if (frame->failed) {
-        hf_zk_session_drop_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
+        hf_zk_session_disconnect_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
         return;
     }
     if (timeout_ms <= 0 || id == 0) {
         if (session->id == 0)
-            hf_zk_session_drop(session, "no session was granted");
+            hf_zk_session_disconnect(session, "no session was granted");
         else
             hf_zk_session_lose(session, "the server has ended the session");
         return;
     }
     if (password.count != sizeof session->password ||
         (session->id != 0 && id != session->id)) {
-        hf_zk_session_drop(session,
-                           "an answer to a connect request that was not ours");
+        hf_zk_session_disconnect(
+            session, "an answer to a connect request that was not ours");
         return;
     }
     resumed = session->id != 0;
@@ -350,20 +384,21 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
     session_accepted(session, resumed);
 }
 
-/* ------------------------------------------------------------ link alive -- */
+/* ----------------------------------- answers and the end of a connection -- */
 
 void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
 {
     uint64_t until_ms = hf_after_ms(sent_at_ms, session->timeout_ms);
 
-    /* Nothing else ends a grant in time. */
+    /* With lazy proofs nothing else ends a grant in time, so the session is
+     * given up a margin earlier. */
     if (session->config->lazy_proof)
         until_ms = hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms));
     session->alive_until_ms = hf_max_ms(session->alive_until_ms, until_ms);
     hf_zk_proof_answered(&session->proof, sent_at_ms, session->now_ms);
 }
 
-/* No session any more, and no connection that carries it. */
+/* Clear everything that belongs to the session that has ended. */
 static void forget_session(struct hf_zk_session *session)
 {
     session->id = 0;
@@ -373,6 +408,8 @@ static void forget_session(struct hf_zk_session *session)
     memset(session->password, 0, sizeof session->password);
 }
 
+/* The session is closed: answer everything, then notify .closed, which is the
+ * last notification. */
 static void closed(struct hf_zk_session *session)
 {
     move(session, HF_ZK_CLOSED);
@@ -381,7 +418,8 @@ static void closed(struct hf_zk_session *session)
     hf_zk_notifications_end(&session->listeners);
 }
 
-/* The end, where no goodbye can be said. */
+/* Close where no close request can be sent.  The server will expire the
+ * session later. */
 static void close_without_request(struct hf_zk_session *session)
 {
     if (session->id != 0)
@@ -389,14 +427,14 @@ static void close_without_request(struct hf_zk_session *session)
             session->log.user, HF_LOG_WARNING,
             "closed without a connection: what tickets there are go "
             "when the session ends, %" PRIu64
-            " ms after the server last heard of it",
+            " ms after the server last received something",
             session->timeout_ms);
     closed(session);
 }
 
-/* Done with telling of a connection or a session that ended.  Whoever was told
- * may have asked for the end of everything, but what was being told had to be
- * told first, and from tables that were whole. */
+/* End of a loss of connection or session.  A listener may have asked to close
+ * the session meanwhile; that had to wait until all listeners were notified
+ * and all calls answered. */
 static void close_if_requested(struct hf_zk_session *session)
 {
     session->disconnecting = false;
@@ -404,8 +442,11 @@ static void close_if_requested(struct hf_zk_session *session)
         close_without_request(session);
 }
 
-static void drop(struct hf_zk_session *session, hf_status status,
-                 const char *format, va_list args)
+/* The connection is of no use any more: report why, schedule the next attempt,
+ * notify .suspended and fail all calls.  While closing it completes the close
+ * instead. */
+static void disconnect(struct hf_zk_session *session, hf_status status,
+                       const char *format, va_list args)
 {
     bool was_up = session->state == HF_ZK_UP;
     char why[sizeof session->connection_error];
@@ -436,25 +477,29 @@ static void drop(struct hf_zk_session *session, hf_status status,
         notify_gave_up(session);
 }
 
-void hf_zk_session_drop_as(struct hf_zk_session *session, hf_status status,
-                           const char *format, ...)
+void hf_zk_session_disconnect_as(struct hf_zk_session *session,
+                                 hf_status status, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    drop(session, status, format, args);
+    disconnect(session, status, format, args);
     va_end(args);
 }
 
-void hf_zk_session_drop(struct hf_zk_session *session, const char *format, ...)
+void hf_zk_session_disconnect(struct hf_zk_session *session, const char *format,
+                              ...)
 {
     va_list args;
 
     va_start(args, format);
-    drop(session, HF_EUNREACHABLE, format, args);
+    disconnect(session, HF_EUNREACHABLE, format, args);
     va_end(args);
 }
 
+/* The session has ended: forget it, fail all calls and notify .lost.  A
+ * connection that carried it is replaced, and the next one begins a new
+ * session. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
 {
     char why[HF_ERROR_TEXT_BYTES];
@@ -479,6 +524,8 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
 
 /* ----------------------------------------------------------------- calls -- */
 
+/* True if a successful request of this type is a transaction.  A multi is not
+ * listed, because its body says whether it succeeded. */
 static bool commits(enum hf_zk_opcode opcode)
 {
     return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
@@ -513,7 +560,7 @@ uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
     return hf_zk_proof_committed(&session->proof, &call->sent, session->now_ms);
 }
 
-/* Tell what a write proves besides, unless that has been told. */
+/* Notify the listeners of a proven anchor if it is later than the last one. */
 static void notify_proven(struct hf_zk_session *session, uint64_t anchor_ms)
 {
     if (anchor_ms <= session->proven_anchor_ms)
@@ -528,19 +575,23 @@ void hf_zk_call_committed(struct hf_zk_session *session,
     notify_proven(session, hf_zk_call_proves_ms(session, call));
 }
 
-/* ---------------------------------------------------------------- ending -- */
+/* --------------------------------------------------------------- closing -- */
 
+/* The answer to the close request. */
 static void close_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
     struct hf_zk_session *session = call->owner;
 
     (void)user;
-    /* Cut: whoever cuts tells. */
+    /* HF_ZK_DISCONNECTED comes from a function that completes the close
+     * itself. */
     if (reply->error != HF_ZK_DISCONNECTED && session->state == HF_ZK_CLOSING)
         closed(session);
 }
 
+/* With a connection the close request is sent, and .closed follows when it is
+ * answered or times out. */
 void hf_zk_session_close(struct hf_zk_session *session)
 {
     assert(!session->close_requested);
@@ -561,30 +612,34 @@ void hf_zk_session_close(struct hf_zk_session *session)
 
 /* ------------------------------------------------------------------ time -- */
 
-/* A connection on which nothing comes for so long is dead: a third of the
- * timeout is left to find another. */
+/* A connection on which nothing has arrived for this long is dead.  A third of
+ * the timeout is left to find another server. */
 static uint64_t dead_after_ms(const struct hf_zk_session *session)
 {
     return session->timeout_ms / 3 * 2;
 }
 
+/* When the next ping is due: a third of the timeout after the last write. */
 static uint64_t ping_at_ms(const struct hf_zk_session *session)
 {
     return hf_after_ms(session->wire.written_at_ms,
                        hf_max_ms(session->timeout_ms / 3, 1));
 }
 
+/* Drop a connection on which nothing arrives, or send a ping if one is due. */
 static void keep_alive(struct hf_zk_session *session)
 {
     uint64_t silent_ms = session->now_ms - session->wire.received_at_ms;
 
     if (silent_ms >= dead_after_ms(session))
-        hf_zk_session_drop(session, "no answer for %" PRIu64 " ms", silent_ms);
+        hf_zk_session_disconnect(session, "no answer for %" PRIu64 " ms",
+                                 silent_ms);
     else if (session->now_ms >= ping_at_ms(session) &&
              session->wire.pings < HF_ZK_PINGS_MAX)
         hf_zk_wire_ping(&session->wire, session->now_ms);
 }
 
+/* An attempt, or the close request, got no answer in time. */
 static void connect_timed_out(struct hf_zk_session *session)
 {
     uint64_t timeout_ms = connect_timeout_ms(session);
@@ -594,14 +649,15 @@ static void connect_timed_out(struct hf_zk_session *session)
         missing =
             session->config->tls ? "connection through TLS" : "connection";
     session->silent_attempts++;
-    hf_zk_session_drop(session, "no %s within %" PRIu64 " ms", missing,
-                       timeout_ms);
+    hf_zk_session_disconnect(session, "no %s within %" PRIu64 " ms", missing,
+                             timeout_ms);
 }
 
+/* Do what is due at .now_ms: lose the session, ping, connect, or time out. */
 static void tick(struct hf_zk_session *session)
 {
     if (session->state == HF_ZK_CLOSED)
-        return; /* with the connection that had no memory */
+        return; /* ended by the drop for lack of memory */
     if (session->id != 0 && session->now_ms >= session->alive_until_ms)
         hf_zk_session_lose(session,
                            "the server has not answered for %" PRIu64
@@ -624,10 +680,12 @@ void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
     if (session->state == HF_ZK_CLOSED)
         return;
     if (session->wire.out.failed && session->state >= HF_ZK_HANDSHAKING)
-        hf_zk_session_drop(session, "out of memory");
+        hf_zk_session_disconnect(session, "out of memory");
     tick(session);
 }
 
+/* The first of: a ping or a dead connection, the end of an attempt, the loss
+ * of the session. */
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
 {
     uint64_t at_ms = session->until_ms;
@@ -676,7 +734,8 @@ void hf_zk_session_connection_up(struct hf_zk_session *session, uint64_t number,
         send_connect_request(session);
 }
 
-/* A server that takes no session says so by closing, whatever its reason. */
+/* Text for a server that closed the connection without accepting a session.
+ * Servers give no reason, so it lists the likely ones. */
 static const char *why_no_session(const struct hf_zk_session *session)
 {
     if (session->zxid > 0)
@@ -688,6 +747,8 @@ static const char *why_no_session(const struct hf_zk_session *session)
            "expect TLS (zks:)";
 }
 
+/* The text depends on when the server closed the connection, because ZooKeeper
+ * gives no reasons. */
 void hf_zk_session_connection_down(struct hf_zk_session *session,
                                    uint64_t number, uint64_t now_ms,
                                    hf_status status, const char *why)
@@ -696,14 +757,14 @@ void hf_zk_session_connection_down(struct hf_zk_session *session,
     if (!hf_zk_session_is_current(session, number))
         return;
     if (why != NULL) {
-        hf_zk_session_drop_as(session, status, "%s", why);
+        hf_zk_session_disconnect_as(session, status, "%s", why);
     } else if (session->state != HF_ZK_UP) {
         note_closed_in_handshake(session);
-        hf_zk_session_drop(session,
-                           "closed by the server without a session; %s",
-                           why_no_session(session));
+        hf_zk_session_disconnect(session,
+                                 "closed by the server without a session; %s",
+                                 why_no_session(session));
     } else {
-        hf_zk_session_drop(session, "closed by the server");
+        hf_zk_session_disconnect(session, "closed by the server");
     }
 }
 
@@ -719,5 +780,5 @@ const void *hf_zk_session_output(const struct hf_zk_session *session,
 
 void hf_zk_session_written(struct hf_zk_session *session, size_t count)
 {
-    hf_jute_drop(&session->wire.out, count);
+    hf_jute_consume(&session->wire.out, count);
 }

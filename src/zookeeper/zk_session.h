@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session and the connections that carry it, without I/O: bytes and time in,
- * bytes and what the listeners hear out.  Which server, the greeting, calls and
- * their answers, the two clocks (is the link alive, may the session be, and
- * what is proven of it: proof.h), and the goodbye.  It knows no locks.  It
- * makes no system call and has no clock, thread or descriptor, so that the
- * simulator, the fuzzers and the real transport drive the same machine.
+ * A ZooKeeper session and the connections that carry it, without I/O: bytes
+ * and time go in, bytes and notifications to listeners come out.  It chooses
+ * the server, does the handshake, matches answers to calls, keeps the two
+ * clocks (is the connection alive; until when the servers certainly keep the
+ * session, proof.h), and closes the session.  It knows nothing of locks.  It
+ * makes no system call and has no clock, thread or descriptor, so the
+ * simulator, the fuzzers and the real transport drive the same code.
  *
- * Whoever drives it does this after each call:
+ * The driver does this after each call:
  *
- *     hf_zk_session_wanted_server()        another number than before: drop the
- * old connection; not NULL: begin a new one to it hf_zk_session_output() write
- * that, then hf_zk_session_written() hf_zk_session_wake_at_ms()  arm a timer,
- * to call hf_zk_session_tick()
+ *     hf_zk_session_wanted_server()  another number than before: close the
+ *                                    old connection; not NULL: connect
+ *     hf_zk_session_output()         write it, then hf_zk_session_written()
+ *     hf_zk_session_wake_at_ms()     set a timer for hf_zk_session_tick()
  *
- * Each server grants a timeout of its own, within its limits.  The leader
- * counts the one of the last server that it heard of the session from, and a
- * new leader the one of the session's creation.  A server that was left may be
- * heard late, and a resume without an answer may be carried out late.  So the
- * session goes by the shortest that any of them may bring: for how long it is
- * safe, how often it is heard of, and when it is lost.
+ * All functions are called by one thread at a time.
+ *
+ * Each server grants a timeout within its own limits.  The leader counts the
+ * timeout of the last server that reported the session, and a new leader
+ * counts the one from the session's creation.  A server that was left may
+ * report late, and a resume without an answer may be carried out late.  So the
+ * session uses the shortest timeout that any of them may have in force: for
+ * how long it is safe, for how often it sends, and for when it counts as lost.
  */
 #ifndef HF_ZOOKEEPER_ZK_SESSION_H
 #define HF_ZOOKEEPER_ZK_SESSION_H
@@ -36,188 +39,211 @@
 #include "zookeeper/zk_wire.h"
 
 #define HF_ZK_SERVERS_MAX 32
-#define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 and the NUL */
+#define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 bytes and a NUL */
 #define HF_ZK_AUTH_BYTES 512
 
+/* A server of the ensemble, as the URL names it. */
 struct hf_zk_server {
-    char host[HF_ZK_HOST_BYTES]; /* a name or an address, without brackets */
+    char host[HF_ZK_HOST_BYTES]; /* a host name or an address, without
+                                    brackets */
     uint16_t port;
 };
 
+/* What the URL says.  The session changes nothing but .random. */
 struct hf_zk_session_config {
     struct hf_zk_server servers[HF_ZK_SERVERS_MAX];
-    size_t server_count;         /* at least one */
-    char auth[HF_ZK_AUTH_BYTES]; /* "user:password" for digest, or "" */
-    bool private_nodes;          /* what we make is for this user only, not for
-                                    everybody */
+    size_t server_count;         /* at least 1 */
+    char auth[HF_ZK_AUTH_BYTES]; /* "user:password" for the scheme digest, or
+                                    "" */
+    bool private_nodes;          /* created nodes are for this user only */
     struct hf_reconnect reconnect;
-    uint64_t timeout_ms;       /* of a session, as it is asked for */
-    uint64_t timeout_floor_ms; /* no server grants less, 0 if not given */
-    uint64_t tick_ms;          /* the servers' tickTime, 0 if not given */
-    bool lazy_proof;   /* proofs come when they are wanted; what relies on the
-                          session ends with it and not before */
-    bool strict_proof; /* see proof.h */
-    unsigned window;   /* so many calls are under way at a time; 0:
-                          HF_ZK_WINDOW */
-    bool tls;
-    struct hf_random random; /* seeded */
+    uint64_t timeout_ms;       /* session timeout to ask for */
+    uint64_t timeout_floor_ms; /* no server grants less than this; 0: unknown */
+    uint64_t tick_ms;          /* the servers' tickTime; 0: unknown */
+    bool lazy_proof;         /* option proof=lazy: proofs are made when they are
+                                asked for */
+    bool strict_proof;       /* option proof=strict, see proof.h */
+    unsigned window;         /* calls in flight; 0: HF_ZK_WINDOW_CALLS */
+    bool tls;                /* the transport uses TLS */
+    struct hf_random random; /* must be seeded */
 };
 
-/* Where log lines go: one place, however many listeners there are. */
+/* Where log lines go.  There is one log, however many listeners there are. */
 struct hf_zk_log {
     void *user;
     void (*line)(void *user, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 };
 
+/* The state of the connection, not of the session, which is there while .id is
+ * not 0. */
 enum hf_zk_session_state {
-    HF_ZK_IDLE,        /* the policy gave up: waits for
+    HF_ZK_IDLE,        /* the reconnect policy gave up; waits for
                           hf_zk_session_reconnect() */
-    HF_ZK_WAITING,     /* for the next attempt to connect */
-    HF_ZK_CONNECTING,  /* a connection is being made */
-    HF_ZK_HANDSHAKING, /* it is there, and so is our ConnectRequest */
-    HF_ZK_UP,          /* accepted */
-    HF_ZK_CLOSING,     /* we have said goodbye */
-    HF_ZK_CLOSED,
+    HF_ZK_WAITING,     /* for the time of the next attempt */
+    HF_ZK_CONNECTING,  /* the transport is connecting */
+    HF_ZK_HANDSHAKING, /* connected; the ConnectRequest has been sent */
+    HF_ZK_UP,          /* the session is connected; calls can be made */
+    HF_ZK_CLOSING,     /* the close request has been sent */
+    HF_ZK_CLOSED,      /* final */
 };
 
-/* A server for TLS closes a connection without it in silence, as one without a
- * quorum does.  So, before there ever was a session, each server that does so
- * is asked once: the next connection to it begins with TLS' own goodbye, which
- * a server for TLS answers with its own, and any other with nothing. */
+/* A server for TLS silently closes a connection that does not begin with TLS,
+ * and so does a server without a quorum.  To distinguish them, each server that
+ * does so is probed once, as long as there has never been a session: the next
+ * connection to it begins with a TLS close_notify alert.  A server for TLS
+ * answers with the same alert, any other with nothing. */
 enum hf_zk_tls_probe {
     HF_ZK_TLS_UNPROBED,
-    HF_ZK_TLS_PROBE_NEXT, /* on the next connection */
+    HF_ZK_TLS_PROBE_NEXT, /* due on the next connection */
     HF_ZK_TLS_PROBED,
 };
 
+/* A session.  Other files read the fields; unless noted otherwise only
+ * zk_session.c and zk_session_receive.c write them.  Times are of the driver's
+ * monotonic clock. */
 struct hf_zk_session {
     struct hf_zk_session_config *config;
     struct hf_zk_log log;
-    struct hf_zk_listeners listeners; /* whoever wants to hear of it joins */
-    uint64_t now_ms; /* of the call that is being carried out */
-    struct hf_zk_wire wire;
-    struct hf_zk_window window;
-    struct hf_zk_watch_set watches; /* whoever sets one joins */
-    struct hf_zk_proof proof;
-    uint64_t proven_anchor_ms; /* the latest that was told as proven */
-    unsigned state;
-    /* The session: .id is 0 while there is none. */
+    struct hf_zk_listeners listeners; /* notified of what happens to the
+                                         session */
+    uint64_t now_ms;                  /* the time of the call in progress */
+    struct hf_zk_wire wire;           /* of the current connection */
+    struct hf_zk_window window;       /* limits the calls in flight */
+    struct hf_zk_watch_set watches;   /* their owners add and remove watchers */
+    struct hf_zk_proof proof;         /* of the current connection */
+    uint64_t proven_anchor_ms;        /* the latest anchor that was proven and
+                                         notified */
+    unsigned state;                   /* enum hf_zk_session_state */
+    /* The session; .id is 0 while there is none. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
-    uint64_t timeout_ms;       /* the shortest that may be in force */
-    uint64_t least_granted_ms; /* the shortest ever granted, to any session */
-    int64_t zxid;              /* all events up to this transaction have come */
-    /* Link alive: when the last answered request was sent, and a timeout.
-     * Later than this the session is no more for us. */
+    uint64_t timeout_ms;       /* the shortest timeout that may be in force */
+    uint64_t least_granted_ms; /* the shortest ever granted to any session of
+                                  this client */
+    int64_t zxid; /* all events up to this transaction have arrived */
+    /* First clock: one timeout after the last answered request was sent.  From
+     * this time on the client treats the session as lost. */
     uint64_t alive_until_ms;
-    /* The connection. */
+    /* The connection.  The number is a new one for each attempt. */
     uint64_t connection_number;
-    size_t server; /* its index */
+    size_t server; /* index of the current server */
     enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX];
     struct hf_reconnect_backoff backoff;
-    size_t silent_attempts; /* of them, since there was a session, those in
-                        which nothing was heard */
-    uint64_t up_at_ms;      /* since when it is UP */
-    uint64_t connect_sent_at_ms;
-    uint64_t until_ms; /* WAITING: the next attempt; OPENING, GREETING, ENDING:
-                          the end of our patience */
-    /* The goodbye. */
+    size_t silent_attempts;      /* attempts since the last session in which
+                                    nothing arrived */
+    uint64_t up_at_ms;           /* when the state became UP */
+    uint64_t connect_sent_at_ms; /* when the ConnectRequest was sent */
+    uint64_t until_ms; /* WAITING: when the next attempt begins; CONNECTING,
+                          HANDSHAKING, CLOSING: when it times out */
+    /* Closing. */
     bool close_requested;
-    bool disconnecting; /* drop or lose is telling: an end waits for them */
-    struct hf_zk_call close_call;
-    char connection_error[HF_ERROR_TEXT_BYTES]; /* why there is no connection,
-                                                   or "" */
-    /* Of each server's last trouble, since there was a session: a list of dead
-     * ones must not fill the log with what it says already. */
+    bool disconnecting; /* a loss is being notified; a close has to wait for
+                           its end */
+    struct hf_zk_call close_call; /* the close request */
+    /* The last error, with the server's name; "" while connected. */
+    char connection_error[HF_ERROR_TEXT_BYTES];
+    /* A digest of each server's last error since there was a session, so that
+     * a list of dead servers does not fill the log with the same lines. */
     uint64_t logged_digests[HF_ZK_SERVERS_MAX];
 };
 
-/* ${config} has to live as long; .random of it is drawn from.  ${log} is
- * copied. The first connection is wanted at once. */
+/* Start a session.  ${config} must stay valid as long as the session; .random
+ * of it is drawn from.  ${log} is copied.  The first connection is wanted at
+ * once. */
 void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
                          const struct hf_zk_log *log, uint64_t now_ms);
 
-/* Calls under way are answered with HF_ZK_DISCONNECTED, and what waits is
- * refused; no listener hears of anything else.  Not from within a notification.
- */
+/* Free everything.  Calls in flight are answered with HF_ZK_DISCONNECTED and
+ * waiting work is refused, but no listener is notified.  Must not be called
+ * from a notification. */
 void hf_zk_session_free(struct hf_zk_session *session);
 
-/* The policy had given up: try again. */
+/* Start connecting again after the policy gave up; does nothing in other
+ * states. */
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
 
-/* May calls be made? */
+/* True while calls can be made. */
 bool hf_zk_session_usable(const struct hf_zk_session *session);
 
-/* Is a connection there, or wanted? */
+/* True while the driver should have a connection. */
 bool hf_zk_session_wants_connection(const struct hf_zk_session *session);
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* It is ${now_ms}: before calls, or the end, that are asked for from outside of
- * what a listener hears. */
+/* Set the time.  Call it before calls or a close that do not come from within
+ * a notification. */
 void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms);
 
-/* Write the header of a request, and end its record.  .answered, .user and
- * .owner of ${call} are set; between the two the record is put into .wire.out.
- */
+/* Begin a request: write its header and register ${call}, whose .answered,
+ * .user and .owner are set.  Then append the record to .wire.out, and end it
+ * with hf_zk_call_end(), passing what hf_zk_call_begin() returned. */
 size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
                         enum hf_zk_opcode opcode);
 void hf_zk_call_end(struct hf_zk_session *session, size_t begin);
 
-/* What the transaction ${call}, which was just answered, proves.  Once for
- * each. */
+/* The anchor that ${call} proves, which is a transaction and was just
+ * answered.  Call it once for each call. */
 uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
                               const struct hf_zk_call *call);
 
-/* ${call} is a multi and has been carried out: tell what that proves. */
+/* ${call} is a multi that succeeded: notify the listeners of what it proves. */
 void hf_zk_call_committed(struct hf_zk_session *session,
                           const struct hf_zk_call *call);
 
 /* ------------------------------------------------------------ connection -- */
 
-/* The server to be connected to; NULL: none.  ${number} is that of the
- * connection, another one for each. */
+/* The server that the driver should be connected to, or NULL for none.  Sets
+ * ${number} to the connection's number, which is a new one for each
+ * connection. */
 const struct hf_zk_server *
 hf_zk_session_wanted_server(const struct hf_zk_session *session,
                             uint64_t *number);
 
-/* Connection ${number} is there: bytes can be sent.  Calls about another than
- * the latest are without effect. */
+/* The connection ${number} is established: bytes can be sent.  Calls about
+ * another connection than the current one do nothing, here and below. */
 void hf_zk_session_connection_up(struct hf_zk_session *session, uint64_t number,
                                  uint64_t now_ms);
 
-/* It could not be made, or has ended: ${status} and ${why}, a text for people
- * without the server's name, are the link's.  NULL: the server ended it, and
- * did not say why. */
+/* The connection could not be made or has ended.  ${status} and ${why}, a text
+ * without the server's name, come from the transport.  ${why} is NULL if the
+ * server closed it. */
 void hf_zk_session_connection_down(struct hf_zk_session *session,
                                    uint64_t number, uint64_t now_ms,
                                    hf_status status, const char *why);
 
+/* ${count} bytes have arrived on the connection.  Calls are answered and
+ * watchers notified from within. */
 void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
                            uint64_t now_ms, const void *bytes, size_t count);
 
-/* What is to be sent on the connection, valid until the next call; and that
- * the first ${count} bytes of it have been taken. */
+/* The bytes to be sent on the connection; valid until the next call of any of
+ * these functions.  Report with hf_zk_session_written() how many of them were
+ * taken. */
 const void *hf_zk_session_output(const struct hf_zk_session *session,
                                  size_t *count);
 void hf_zk_session_written(struct hf_zk_session *session, size_t count);
 
-/* The connection is of no use any more, for the reason given: another one. */
-void hf_zk_session_drop(struct hf_zk_session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Give the current connection up and connect to another server.  The text says
+ * why. */
+void hf_zk_session_disconnect(struct hf_zk_session *session, const char *format,
+                              ...) __attribute__((format(printf, 2, 3)));
 
-/* --------------------------------------------------------------- the end -- */
+/* --------------------------------------------------------------- closing -- */
 
-/* Say goodbye; .closed comes when that was answered, or cannot be said. */
+/* Close the session.  .closed of the listeners follows when the server has
+ * answered, when that times out, or at once if there is no connection.  May be
+ * called once. */
 void hf_zk_session_close(struct hf_zk_session *session);
 
 /* ------------------------------------------------------------------ time -- */
 
+/* Do what is due at ${now_ms}. */
 void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms);
 
-/* When the next tick is wanted, HF_FOREVER if none; may be past. */
+/* When hf_zk_session_tick() should be called next; HF_FOREVER for never.  May
+ * lie in the past. */
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session);
 
 #endif

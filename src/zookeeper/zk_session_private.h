@@ -1,35 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What zk_session.c has for zk_session_receive.c. */
+/* What zk_session.c and zk_session_receive.c share. */
 #ifndef HF_ZOOKEEPER_ZK_SESSION_PRIVATE_H
 #define HF_ZOOKEEPER_ZK_SESSION_PRIVATE_H
 
 #include "zookeeper/zk_session.h"
 
-/* How a TLS record begins that is an alert, RFC 8446, 5.1: 0x15 and a version,
- * which differs, and the first byte of its length. */
+/* The first four bytes of a TLS alert record (RFC 8446, 5.1): type 0x15, a
+ * version, and the first byte of the length.  Only the type is compared,
+ * because versions differ. */
 #define HF_ZK_TLS_ALERT 0x15030100
 
+/* Error text for an answer that is no ConnectResponse. */
 #define HF_ZK_NOT_ZOOKEEPER                                                    \
     "an answer that is not ZooKeeper's; see whether the port is right"
 
-/* Is connection ${number} still the one that was worked on? */
+/* True if connection ${number} is still the current one.  To be checked after
+ * anything that may call a listener. */
 bool hf_zk_session_is_current(const struct hf_zk_session *session,
                               uint64_t number);
 
-/* The answer to our greeting. */
+/* Handle the ConnectResponse in ${frame}. */
 void hf_zk_session_connect_answered(struct hf_zk_session *session,
                                     struct hf_jute_reader *frame);
 
-/* A request sent at ${sent_at_ms} has been answered. */
+/* A request that was sent at ${sent_at_ms} has been answered: move the first
+ * clock and note it for the proof. */
 void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms);
 
-/* As hf_zk_session_drop(), which says HF_EUNREACHABLE: trying again may help by
- * itself. */
-void hf_zk_session_drop_as(struct hf_zk_session *session, hf_status status,
-                           const char *format, ...)
+/* As hf_zk_session_disconnect(), with another status than HF_EUNREACHABLE,
+ * which means that a later attempt may succeed. */
+void hf_zk_session_disconnect_as(struct hf_zk_session *session,
+                                 hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The session is over: what is ephemeral has gone or will go. */
+/* The session has ended: forget it, fail all calls and notify .lost.  Its
+ * ephemeral nodes are gone or will be deleted by the servers. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes in on a connection, each to where it belongs. */
+/* What arrives on a connection: each frame goes to the call that it answers,
+ * to the watchers of an event, or to the session itself. */
 #include "zookeeper/zk_session_private.h"
 
+/* A watch event: note it for the proof and notify the watchers of its path. */
 static void event_received(struct hf_zk_session *session,
                            struct hf_jute_reader *body)
 {
     int32_t type = hf_jute_get_int(body);
     struct hf_jute_piece path;
 
-    (void)hf_jute_get_int(body); /* the state of the connection */
+    (void)hf_jute_get_int(body); /* the state of the connection, not used */
     path = hf_jute_get_buffer(body);
     if (body->failed)
-        hf_zk_session_drop(session, "an event that makes no sense");
+        hf_zk_session_disconnect(session, "an event that makes no sense");
     else if (type > 0 && path.bytes != NULL) {
         hf_zk_proof_event(&session->proof);
         hf_zk_watch_set_fired(&session->watches, (enum hf_zk_event_type)type,
@@ -19,6 +21,7 @@ static void event_received(struct hf_zk_session *session,
     }
 }
 
+/* The answer to the oldest ping. */
 static void ping_answered(struct hf_zk_session *session)
 {
     uint64_t sent_at_ms;
@@ -26,53 +29,58 @@ static void ping_answered(struct hf_zk_session *session)
     if (hf_zk_wire_ping_answered(&session->wire, &sent_at_ms))
         hf_zk_session_answered(session, sent_at_ms);
     else
-        hf_zk_session_drop(session, "an answer to a ping that was not sent");
+        hf_zk_session_disconnect(session,
+                                 "an answer to a ping that was not sent");
 }
 
+/* The answer to the credentials.  A refusal ends the connection. */
 static void auth_answered(struct hf_zk_session *session, enum hf_zk_error error)
 {
     if (error != HF_ZK_OK)
-        hf_zk_session_drop(session,
-                           "the server did not accept the credentials of "
-                           "the URL (%d)",
-                           (int)error);
+        hf_zk_session_disconnect(session,
+                                 "the server did not accept the credentials of "
+                                 "the URL (%d)",
+                                 (int)error);
 }
 
-/* The server says of the session or of itself what ends the connection. */
+/* True for errors about the session or the server itself, after which the
+ * connection cannot be used. */
 static bool ends_connection(enum hf_zk_error error)
 {
     return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
            error == HF_ZK_NOT_READ_ONLY;
 }
 
-/* Whatever events there are up to the transaction ${zxid} have come.  That is
- * so when a call is answered in its turn: a server sends the events of a
- * transaction before the first answer that names it, and answers SetWatches,
- * with the events that were missed, before any call.  An event says nothing of
- * others of its transaction, though servers from 3.9 on name that in its
- * header; and of several SetWatches the answer to one says nothing of the next.
- */
+/* All events up to the transaction ${zxid} have arrived.  This is true when a
+ * call is answered in its turn: a server sends the events of a transaction
+ * before the first answer that names it, and it answers SetWatches, with the
+ * missed events, before any call.  An event says nothing of other events of
+ * its transaction, although servers from 3.9 on name that in the header.  Of
+ * several SetWatches, the answer to one says nothing of the next. */
 static void note_zxid(struct hf_zk_session *session, int64_t zxid)
 {
     if (zxid > session->zxid)
         session->zxid = zxid;
 }
 
+/* Hand the answer to the call with this xid, after the clocks and the proof
+ * have been updated.  Answers must come in the order of the calls. */
 static void call_answered(struct hf_zk_session *session, int32_t xid,
                           struct hf_zk_reply *reply)
 {
-    /* What a server does not know it refuses out of turn, before it ends the
-     * connection: who is not heard then would ask for it on the next one. */
+    /* A server refuses an unknown opcode out of turn and then closes the
+     * connection.  That answer must be accepted, because otherwise the client
+     * would send the same request on the next connection. */
     bool in_order = reply->error != HF_ZK_UNIMPLEMENTED;
     struct hf_zk_call *call =
         hf_zk_wire_take_call(&session->wire, xid, in_order);
     uint64_t number = session->connection_number;
 
     if (call == NULL) {
-        hf_zk_session_drop(session,
-                           "an answer to request %d, which is not the "
-                           "next one",
-                           xid);
+        hf_zk_session_disconnect(session,
+                                 "an answer to request %d, which is not the "
+                                 "next one",
+                                 xid);
         return;
     }
     if (reply->error == HF_ZK_SESSION_EXPIRED) {
@@ -90,10 +98,11 @@ static void call_answered(struct hf_zk_session *session, int32_t xid,
     call->answered(call->user, call, reply);
     if (ends_connection(reply->error) &&
         hf_zk_session_is_current(session, number))
-        hf_zk_session_drop(session, "the server refused a request (%d)",
-                           (int)reply->error);
+        hf_zk_session_disconnect(session, "the server refused a request (%d)",
+                                 (int)reply->error);
 }
 
+/* Dispatch one frame by its xid. */
 static void answer_received(struct hf_zk_session *session,
                             struct hf_jute_reader *frame)
 {
@@ -103,7 +112,7 @@ static void answer_received(struct hf_zk_session *session,
     struct hf_zk_reply reply = {(enum hf_zk_error)error, zxid, *frame};
 
     if (frame->failed || error > 0) {
-        hf_zk_session_drop(session, "an answer that makes no sense");
+        hf_zk_session_disconnect(session, "an answer that makes no sense");
         return;
     }
     switch (xid) {
@@ -118,33 +127,37 @@ static void answer_received(struct hf_zk_session *session,
         break;
     case HF_ZK_XID_SET_WATCHES:
         if (reply.error != HF_ZK_OK)
-            hf_zk_session_drop(session,
-                               "the server did not set the watches again "
-                               "(%d)",
-                               (int)reply.error);
+            hf_zk_session_disconnect(session,
+                                     "the server did not set the watches again "
+                                     "(%d)",
+                                     (int)reply.error);
         break;
     default:
         call_answered(session, xid, &reply);
     }
 }
 
-/* A frame of ${length} bytes is no frame, or there is no memory for it. */
+/* A frame with the length ${length} cannot be received: it is no frame of
+ * ZooKeeper's, or there is no memory.  Drops the connection with a text that
+ * names the likely cause, such as TLS. */
 static void reject_frame(struct hf_zk_session *session, int32_t length)
 {
     if (length >= 0 && length <= HF_ZK_FRAME_MAX)
-        hf_zk_session_drop(session, "out of memory");
+        hf_zk_session_disconnect(session, "out of memory");
     else if (session->state != HF_ZK_HANDSHAKING)
-        hf_zk_session_drop(session, "a frame of %d bytes, expected at most %d",
-                           length, HF_ZK_FRAME_MAX);
+        hf_zk_session_disconnect(session,
+                                 "a frame of %d bytes, expected at most %d",
+                                 length, HF_ZK_FRAME_MAX);
     else if (length >> 24 == HF_ZK_TLS_ALERT >> 24)
-        hf_zk_session_drop_as(session, HF_EURL,
-                              "the server speaks TLS; expected zks: for this "
-                              "port, or the port for zk:");
+        hf_zk_session_disconnect_as(
+            session, HF_EURL,
+            "the server speaks TLS; expected zks: for this "
+            "port, or the port for zk:");
     else
-        hf_zk_session_drop_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
+        hf_zk_session_disconnect_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
 }
 
-/* Answers have come: begin what waits and has room now. */
+/* Begin waiting work for which answers have made room. */
 static void begin_waiting_work(struct hf_zk_session *session)
 {
     const struct hf_zk_window_callbacks *callbacks;
@@ -156,6 +169,8 @@ static void begin_waiting_work(struct hf_zk_session *session)
         callbacks->begin(callbacks->user, work);
 }
 
+/* Any frame may end the connection or the session, so each iteration checks
+ * whether the connection is still the current one. */
 void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
                            uint64_t now_ms, const void *bytes, size_t count)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Output is one growing buffer; the driver sends from its front.  Input is
+ * collected until a frame is complete. */
 #include "zookeeper/zk_wire.h"
 
 #include <assert.h>
@@ -72,7 +74,7 @@ void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *auth, uint64_t now_ms)
 
 void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call)
 {
-    /* Ids below zero have a meaning of their own. */
+    /* Negative xids have special meanings. */
     wire->xid = wire->xid == INT32_MAX ? 1 : wire->xid + 1;
     call->next = NULL;
     call->xid = wire->xid;
@@ -86,6 +88,7 @@ void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call)
 
 /* -------------------------------------------------------------------- in -- */
 
+/* Make room for ${count} more bytes of input; false for lack of memory. */
 static bool make_room(struct hf_zk_wire *wire, size_t count)
 {
     size_t size = wire->in_size < IN_MIN_BYTES ? IN_MIN_BYTES : wire->in_size;
@@ -102,7 +105,8 @@ static bool make_room(struct hf_zk_wire *wire, size_t count)
     return true;
 }
 
-/* The length in front of the frame at ${offset}, which must be there. */
+/* The length prefix of the frame at ${offset}; its four bytes must have
+ * arrived. */
 static int32_t length_at(const struct hf_zk_wire *wire, size_t offset)
 {
     struct hf_jute_reader reader = {wire->in + offset, LENGTH_BYTES, false};
@@ -157,9 +161,9 @@ void hf_zk_wire_consume(struct hf_zk_wire *wire, size_t offset)
         memmove(wire->in, wire->in + offset, wire->in_used);
 }
 
-/* Take the call behind ${before}, NULL: the first, off the list. */
-static struct hf_zk_call *take_off(struct hf_zk_wire *wire,
-                                   struct hf_zk_call *before)
+/* Unlink and return the call after ${before}, or the first call for NULL. */
+static struct hf_zk_call *unlink_call(struct hf_zk_wire *wire,
+                                      struct hf_zk_call *before)
 {
     struct hf_zk_call **link = before != NULL ? &before->next : &wire->first;
     struct hf_zk_call *call = *link;
@@ -184,7 +188,7 @@ struct hf_zk_call *hf_zk_wire_take_call(struct hf_zk_wire *wire, int32_t xid,
     }
     if (call == NULL || call->xid != xid)
         return NULL;
-    return take_off(wire, before);
+    return unlink_call(wire, before);
 }
 
 void hf_zk_wire_fail_calls(struct hf_zk_wire *wire)
@@ -193,7 +197,7 @@ void hf_zk_wire_fail_calls(struct hf_zk_wire *wire)
     struct hf_zk_call *call;
 
     while (wire->first != NULL) {
-        call = take_off(wire, NULL);
+        call = unlink_call(wire, NULL);
         call->answered(call->user, call, &reply);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection: frames in and out, and the calls that wait for an answer.  A
- * server answers the requests of a session in their order. */
+/* One connection at the level of frames: the bytes to be sent, the bytes
+ * received, and the calls in flight.  A server answers the requests of a
+ * session in order, so the calls form a queue. */
 #ifndef HF_ZOOKEEPER_ZK_WIRE_H
 #define HF_ZOOKEEPER_ZK_WIRE_H
 
@@ -13,89 +14,97 @@
 
 struct hf_zk_call;
 
-/* A reply longer than this ends the connection: about 200,000 tickets of one
- * queue. */
+/* A longer reply ends the connection.  This is enough for about 200,000
+ * tickets in one queue. */
 #define HF_ZK_FRAME_MAX (16 << 20)
 
+/* The answer to a call; valid only during the callback. */
 struct hf_zk_reply {
-    enum hf_zk_error error; /* or a number that we do not know */
-    int64_t zxid; /* the last transaction that the server had carried out: that
-                     of the request itself if it was one */
-    struct hf_jute_reader body;
+    enum hf_zk_error error; /* may be a number that is not in the enum */
+    int64_t zxid; /* the last transaction that the server has applied; the
+                     request's own if it was a transaction */
+    struct hf_jute_reader body; /* the record after the header */
 };
 
-/* Called once, when the answer comes or the connection ends.  The call is the
- * callee's again. */
+/* Called once, when the answer arrives or the connection ends.  From then on
+ * ${call} belongs to the callee again. */
 typedef void hf_zk_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply);
 
-/* A request under way, embedded in what waits for it. */
+/* A request in flight, embedded in the struct of its maker, which must not be
+ * freed before .answered was called. */
 struct hf_zk_call {
     struct hf_zk_call *next;
     hf_zk_answered *answered;
-    void *user;  /* whose call it is */
-    void *owner; /* what it is embedded in */
+    void *user;  /* passed to .answered; the maker's own */
+    void *owner; /* the struct that it is embedded in */
     int32_t xid;
-    bool commits; /* it is a transaction if it succeeds; of a multi its body
-                     says whether it did */
-    struct hf_zk_proof_sent sent;
+    bool commits; /* a success is a transaction; false for a multi, whose
+                     body decides */
+    struct hf_zk_proof_sent sent; /* send time, and what a transaction would
+                                     prove */
 };
 
+/* Pings that may be unanswered at a time. */
 #define HF_ZK_PINGS_MAX 8
 
+/* The state of one connection.  Reset by hf_zk_wire_begin() for each new one.
+ */
 struct hf_zk_wire {
-    struct hf_jute_writer out;
-    uint8_t *in; /* what came in and was not worked off */
+    struct hf_jute_writer out; /* bytes not sent yet */
+    uint8_t *in;               /* bytes received and not consumed */
     size_t in_used;
     size_t in_size;
-    int32_t xid; /* of the last call, from 1 */
+    int32_t xid; /* of the last call; the first one is 1 */
     struct hf_zk_call *first;
     struct hf_zk_call *last;
-    unsigned calls;                     /* so many are under way */
-    uint64_t pings_ms[HF_ZK_PINGS_MAX]; /* when those unanswered were sent */
+    unsigned calls;                     /* calls in flight */
+    uint64_t pings_ms[HF_ZK_PINGS_MAX]; /* send times of the unanswered pings */
     size_t pings;
-    uint64_t written_at_ms;  /* when something was last put out */
-    uint64_t received_at_ms; /* when something last came in */
+    uint64_t written_at_ms;  /* when a request was last written */
+    uint64_t received_at_ms; /* when bytes last arrived */
 };
 
-/* A new connection.  No call is under way. */
+/* Reset for a new connection.  No call may be in flight. */
 void hf_zk_wire_begin(struct hf_zk_wire *wire, uint64_t now_ms);
 void hf_zk_wire_free(struct hf_zk_wire *wire);
 
-/* Put out the header of a request; its record follows, and
- * hf_jute_end_frame(). */
+/* Write the header of a request and return its position.  Append the record,
+ * then call hf_jute_end_frame() with that position. */
 size_t hf_zk_wire_begin_request(struct hf_zk_wire *wire, int32_t xid,
                                 enum hf_zk_opcode opcode, uint64_t now_ms);
 
-/* Requests that are no calls: nobody waits for their answer.  False if no ping
- * was sent that could be answered. */
+/* Requests that are no calls, because nobody waits for their answer.
+ * hf_zk_wire_ping_answered() sets ${sent_at_ms} of the oldest ping, or returns
+ * false if none is unanswered. */
 void hf_zk_wire_ping(struct hf_zk_wire *wire, uint64_t now_ms);
 bool hf_zk_wire_ping_answered(struct hf_zk_wire *wire, uint64_t *sent_at_ms);
 void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *auth,
                      uint64_t now_ms);
 
-/* ${call} gets its id, and waits for its answer behind all others. */
+/* Give ${call} its xid and append it to the calls in flight. */
 void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call);
 
-/* Take ${count} bytes in; false for lack of memory or for a frame longer than
- * HF_ZK_FRAME_MAX, whose length is then in ${length}. */
+/* Append ${count} received bytes.  False for lack of memory, or if a frame is
+ * longer than HF_ZK_FRAME_MAX or negative; its length is then in ${length}. */
 bool hf_zk_wire_receive(struct hf_zk_wire *wire, const void *bytes,
                         size_t count, int32_t *length);
 
-/* The next whole frame, which stays valid until bytes are taken in again;
- * false if there is none.  ${offset} begins at 0 and is moved on. */
+/* Set ${frame} to the next complete frame at ${offset} and move ${offset}
+ * behind it.  False if there is none.  The frame is valid until bytes are
+ * received or consumed. */
 bool hf_zk_wire_next_frame(const struct hf_zk_wire *wire, size_t *offset,
                            struct hf_jute_reader *frame);
 
-/* Forget the first ${offset} bytes. */
+/* Remove the first ${offset} bytes of the input. */
 void hf_zk_wire_consume(struct hf_zk_wire *wire, size_t offset);
 
-/* The first call or, unless ${in_turn}, any, if it has the id ${xid}, taken off
- * the list; else NULL. */
+/* Remove and return the call with the id ${xid}: only the first call if
+ * ${in_order}, otherwise any.  NULL if there is none. */
 struct hf_zk_call *hf_zk_wire_take_call(struct hf_zk_wire *wire, int32_t xid,
                                         bool in_order);
 
-/* Answer every call with HF_ZK_DISCONNECTED. */
+/* Answer every call with HF_ZK_DISCONNECTED, in order. */
 void hf_zk_wire_fail_calls(struct hf_zk_wire *wire);
 
 #endif

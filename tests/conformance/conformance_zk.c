@@ -106,7 +106,7 @@ static void evict(struct conformance_fixture *fixture, const char *queue,
         hf_zk_permit_name(&ticket->id, 0, name);
     } else {
         assert_true(hf_zk_node_prefix(place.layout, &ticket->id, kind, prefix));
-        hf_zk_node_number(prefix, (int32_t)ticket->sequence, name);
+        hf_zk_node_format_name(prefix, (int32_t)ticket->sequence, name);
     }
     (void)snprintf(path, sizeof(path), "%s/%s", parent, name);
     assert_true(raw_zk_delete(place.raw, path));

@@ -53,7 +53,7 @@ static struct hf_jute_reader exchange(struct raw_zk *raw)
     assert_false(raw->out.failed);
     assert_int_equal(send(raw->fd, raw->out.bytes, raw->out.used, MSG_NOSIGNAL),
                      (ssize_t)raw->out.used);
-    hf_jute_drop(&raw->out, raw->out.used);
+    hf_jute_consume(&raw->out, raw->out.used);
     read_all(raw, head, sizeof(head));
     length = hf_jute_get_int(&reader);
     assert_in_range(length, 0, 1 << 24);

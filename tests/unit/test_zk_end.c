@@ -246,7 +246,7 @@ static void without_a_connection_the_end_is_at_once(void **state)
             assert_string_equal(f.logged_digests,
                                 "closed without a connection: what tickets "
                                 "there are go when the session ends, 10000 ms "
-                                "after the server last heard of it");
+                                "after the server last received something");
         assert_over(&f);
         zk_fixture_close(&f);
     }

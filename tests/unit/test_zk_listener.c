@@ -121,7 +121,7 @@ static void on_up(void *user, bool resumed)
     if (l->ends)
         hf_zk_session_close(&l->f->session);
     if (l->drops)
-        hf_zk_session_drop(&l->f->session, "not wanted");
+        hf_zk_session_disconnect(&l->f->session, "not wanted");
 }
 
 static void on_suspended(void *user)

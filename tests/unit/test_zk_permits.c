@@ -90,9 +90,9 @@ static void sizes_are_decimal(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_jute_piece data = {rows[i].data, strlen(rows[i].data)};
 
-        assert_int_equal(hf_zk_permits_read(data), rows[i].permits);
+        assert_int_equal(hf_zk_permits_parse(data), rows[i].permits);
     }
-    assert_int_equal(hf_zk_permits_read((struct hf_jute_piece){NULL, 0}), 0);
+    assert_int_equal(hf_zk_permits_parse((struct hf_jute_piece){NULL, 0}), 0);
 }
 
 /* A lock of such a name would be at another path than kazoo's. */

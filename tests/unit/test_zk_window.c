@@ -85,13 +85,13 @@ static void without_a_size_it_is_the_usual_one(void **state)
 
     (void)state;
     connected(&f, 0);
-    for (int i = 0; i < HF_ZK_WINDOW; i++)
+    for (int i = 0; i < HF_ZK_WINDOW_CALLS; i++)
         ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
-    assert_int_equal(f.calls, HF_ZK_WINDOW);
+    assert_int_equal(f.calls, HF_ZK_WINDOW_CALLS);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
-    assert_int_equal(f.calls, HF_ZK_WINDOW);
+    assert_int_equal(f.calls, HF_ZK_WINDOW_CALLS);
     children(&f, "a#1");
-    assert_int_equal(f.calls, HF_ZK_WINDOW);
+    assert_int_equal(f.calls, HF_ZK_WINDOW_CALLS);
     zk_fixture_close(&f);
 }
 

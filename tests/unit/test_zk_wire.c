@@ -59,10 +59,10 @@ static void frames_know_their_length(void **state)
     hf_jute_set_int(&writer, 8, 9);
     assert_int_equal(writer.used, sizeof expected);
     assert_memory_equal(writer.bytes, expected, sizeof expected);
-    hf_jute_drop(&writer, 4);
+    hf_jute_consume(&writer, 4);
     assert_int_equal(writer.used, 8);
     assert_memory_equal(writer.bytes, expected + 4, 8);
-    hf_jute_drop(&writer, 8);
+    hf_jute_consume(&writer, 8);
     assert_int_equal(writer.used, 0);
     hf_jute_free(&writer);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Deciding whether the last list can be used again, and comparing a new list
+ * with it; cached_list.h has the argument.  The indexes here are into .children
+ * of the queue. */
 #include "engines/zookeeper/cached_list.h"
 
 #include <string.h>
@@ -7,6 +10,8 @@
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
+/* Is the data of the node at ${path} watched by a waiting request, so that its
+ * end will be seen? */
 static bool is_watched(const struct hf_zk *zk, const char *path)
 {
     int32_t version;
@@ -14,7 +19,9 @@ static bool is_watched(const struct hf_zk *zk, const char *path)
     return hf_zk_watches_version(zk, path, &version);
 }
 
-/* Are those ahead of ${place} ours, but for a few that are watched? */
+/* Are all children ahead of ${index} tickets of this session, except for at
+ * most HF_ADMISSION_NEAREST that are watched?  Walks only the others, by
+ * .nearest_other. */
 static bool sees_all_ahead(struct hf_zk *zk, const struct hf_zk_queue *queue,
                            size_t index)
 {
@@ -32,7 +39,9 @@ static bool sees_all_ahead(struct hf_zk *zk, const struct hf_zk_queue *queue,
     return true;
 }
 
-/* The place of our ticket ${own}, if what is kept is about it; or .count. */
+/* The index of our ticket in the cached list, or .count if the list cannot be
+ * used for it: it came on another connection, or the ticket is being removed
+ * or downgraded, is a lease, or is not in the list. */
 static size_t index_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
                        const struct hf_zk_own_ticket *own_ticket)
 {
@@ -65,7 +74,8 @@ bool hf_zk_cached_list_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
 
 /* ------------------------------------------------------------ new lists -- */
 
-/* The place of the last of those in ${line}, or .count if one is not there. */
+/* The greatest index of the tickets of ${requests}, or at least .count if one
+ * of them is not in the cached list. */
 static size_t last_index(const struct hf_zk *zk,
                          const struct hf_zk_queue *queue,
                          const struct hf_zk_request_list *requests)
@@ -85,7 +95,8 @@ static size_t last_index(const struct hf_zk *zk,
     return last;
 }
 
-/* The new list has ${name}.  False if that is ahead and not in what is kept. */
+/* Handle one name of a new list.  False if it stands ahead of ${last} and is
+ * not in the cached list, which is then of no use. */
 static bool mark_child_listed(struct hf_zk *zk, struct hf_zk_queue *queue,
                               size_t last, struct hf_jute_piece name)
 {
@@ -95,10 +106,10 @@ static bool mark_child_listed(struct hf_zk *zk, struct hf_zk_queue *queue,
 
     if (name.bytes == NULL ||
         !hf_zk_queue_parse(queue, name.bytes, name.count, &node)) {
-        hf_zk_unknown_node_ignored(zk, queue, name);
+        hf_zk_report_unknown_node(zk, queue, name);
         return true;
     }
-    hf_zk_unknown_layout_check(zk, queue, name, &node);
+    hf_zk_report_unseen_layout(zk, queue, name, &node);
     if (hf_zk_node_order(node.sequence) >
         hf_zk_node_order(children[last].node.sequence))
         return true;
@@ -110,8 +121,10 @@ static bool mark_child_listed(struct hf_zk *zk, struct hf_zk_queue *queue,
     return true;
 }
 
-/* Mark those up to ${last} that the new list has; false if they are not all
- * that it has there. */
+/* Set .listed of the children up to ${last} that the new list ${body} has.
+ * False if the new list has others there, or cannot be read.  Most names are
+ * behind ${last}; hf_zk_pattern_precedes() recognises these without parsing
+ * them. */
 static bool mark_listed(struct hf_zk *zk, struct hf_zk_queue *queue,
                         size_t last, struct hf_jute_reader body)
 {
@@ -127,13 +140,15 @@ static bool mark_listed(struct hf_zk *zk, struct hf_zk_queue *queue,
         struct hf_jute_piece name = hf_jute_get_buffer(&body);
 
         if ((name.bytes == NULL ||
-             !hf_zk_pattern_before(&pattern, name.bytes, name.count)) &&
+             !hf_zk_pattern_precedes(&pattern, name.bytes, name.count)) &&
             !mark_child_listed(zk, queue, last, name))
             return false;
     }
     return !body.failed;
 }
 
+/* Cost: linear in the length of the new list, but most names are only compared
+ * with a pattern. */
 bool hf_zk_cached_list_update(struct hf_zk *zk, struct hf_zk_queue *queue,
                               const struct hf_zk_request_list *requests,
                               struct hf_jute_reader body)

@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last list of a queue, less what has gone since: a superset of who is
- * ahead.
+ * The cached list: the last list of a queue, less the children that have gone
+ * since.  It is a superset of the tickets that are ahead of one of ours.
  *
- * Nobody comes to stand ahead of a ticket that was listed, but for a reader who
- * takes the place of its own write ticket.  So what a list shows ahead of a
- * ticket of ours is, less what this session saw go, all that can be ahead of it
- * ever after.  Who waits by that waits too long at the worst, until the watch
- * of one that is not there says so, and never enters early.
+ * No ticket comes to stand ahead of a ticket that was listed, except a reader
+ * that takes the place of its own write ticket (a downgrade).  So what a list
+ * shows ahead of our ticket, less what this session saw go, is all that can be
+ * ahead of it from then on.  A waiter that uses the cached list may wait too
+ * long at worst, until the watch of a node that no longer exists says so.  It
+ * never enters too early.
  *
- * It serves in place of a new list while those ahead are the session's own, or
- * are watched: what goes of them is seen.  Of others we see nothing, and
- * whoever waited for one after the other would find each gone.  And it serves
- * on the connection that it came by, and only a ticket that is watched itself.
+ * It is used instead of a new list only while the tickets ahead are of this
+ * session or are watched, because then their end is seen.  The end of other
+ * tickets is not seen, and a waiter would try one after the other and find
+ * each gone.  It is used only on the connection that it came from, and only
+ * for a ticket that is watched itself.
  *
- * A write ticket of another session that goes, or what may be one, ends its
- * use: there may be a reader where it was.
+ * If a write ticket of another session goes, the cached list is not used any
+ * more, because there may be a reader in its place.
  *
- * Where it does not serve, a new list is compared with it: of those ahead of
- * the ticket that asks, what the new one lacks has gone.  Those behind stay, as
- * they are a superset of who is ahead of the tickets there.  So a list of ten
- * thousand, of which a few are ahead, is passed over once and not sorted.  A
- * ticket ahead that is not in the kept one is a reader in the place of its
- * writer: then the new list replaces it.
+ * Where the cached list cannot be used, a new list is compared with it: of the
+ * children ahead of the asking ticket, those that are missing in the new list
+ * have gone.  Children behind it are left as they are; they still are a
+ * superset for the tickets there.  So a list of ten thousand names of which a
+ * few are ahead is scanned once and not sorted.  If the new list has a child
+ * ahead that the cached one does not have, a downgraded reader, then it
+ * replaces the cached list.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_CACHED_LIST_H
 #define HF_ENGINES_ZOOKEEPER_CACHED_LIST_H
 
 #include "engines/zookeeper/zk_own_ticket.h"
 
-/* Does it serve our ticket ${own} in place of a new one?  What has gone is then
- * no more in it. */
+/* Can the cached list be used for our ticket ${own_ticket} instead of a new
+ * list?  If so, the children that have gone are removed from it. */
 bool hf_zk_cached_list_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
                               const struct hf_zk_own_ticket *own_ticket);
 
-/* The list ${body} has come for those in ${line}, whose tickets are in the one
- * that is kept: leave out what has gone ahead of the last of them, at the cost
- * of what it has there.  False, with nothing changed, if it is to be taken in
- * as a whole. */
+/* A new list ${body} has arrived for ${requests}.  If all of their tickets are
+ * in the cached list, remove the children that have gone ahead of the last of
+ * them and return true.  The cost is linear in the names ahead.  Otherwise
+ * return false with nothing changed; the caller must take the new list in. */
 bool hf_zk_cached_list_update(struct hf_zk *zk, struct hf_zk_queue *queue,
                               const struct hf_zk_request_list *requests,
                               struct hf_jute_reader body);

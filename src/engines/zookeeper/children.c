@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The children are an array sorted by hf_zk_child_order(), so a child is found
+ * by binary search for its sequence number. */
 #include "engines/zookeeper/children.h"
 
 #include <stdlib.h>
@@ -18,7 +20,7 @@ uint64_t hf_zk_child_order(const struct hf_zk_child *child)
                : hf_zk_node_order(child->node.sequence);
 }
 
-/* Permits of one ticket stand together. */
+/* Keep the permits of one ticket next to each other. */
 static int compare_permits(const struct hf_zk_node *x,
                            const struct hf_zk_node *y)
 {
@@ -29,6 +31,7 @@ static int compare_permits(const struct hf_zk_node *x,
     return order != 0 ? order : x->sequence - y->sequence;
 }
 
+/* Order of children for qsort(): by sequence, then by creation. */
 static int compare(const void *a, const void *b)
 {
     const struct hf_zk_child *x = a, *y = b;
@@ -48,7 +51,8 @@ void hf_zk_children_sort(struct hf_zk_queue *queue)
     queue->unsorted = false;
 }
 
-/* The first child whose place is not below ${order}. */
+/* The index of the first child whose order is at least ${order}, by binary
+ * search. */
 static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
 {
     size_t low = 0, high = queue->count;
@@ -64,7 +68,8 @@ static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
     return low;
 }
 
-/* The place of ${id} from ${place} on, among children of that number. */
+/* The index of ${id} among the children with the same order that begin at
+ * ${index}; .count if it is not there. */
 static size_t index_among_equal(const struct hf_zk_queue *queue, size_t index,
                                 const struct hf_ticket_id *id)
 {
@@ -87,8 +92,9 @@ size_t hf_zk_children_find(const struct hf_zk_queue *queue, int32_t sequence,
         queue, lower_bound(queue, hf_zk_node_order(sequence)), id);
 }
 
-/* A name that is listed twice is there once: counted twice, a permit would
- * stand in its owner's way for good. */
+/* Keep each name once.  A permit that is counted twice would block its owner
+ * for ever.  Sets .unsorted if two children have the same number, because a
+ * list does not show which came first. */
 static void drop_duplicates(struct hf_zk_queue *queue)
 {
     struct hf_zk_child *children = queue->children;
@@ -97,7 +103,7 @@ static void drop_duplicates(struct hf_zk_queue *queue)
     for (size_t i = 0; i < queue->count; i++) {
         if (kept > 0 && strcmp(children[i].name, children[kept - 1].name) == 0)
             continue;
-        /* Two of one number: who came first is still to be told. */
+        /* Two with one number: their creation has still to be asked for. */
         if (kept > 0 && hf_zk_child_order(&children[i]) ==
                             hf_zk_child_order(&children[kept - 1]))
             queue->unsorted = true;
@@ -128,12 +134,13 @@ size_t hf_zk_children_count_id(const struct hf_zk_queue *queue,
     return nodes;
 }
 
-void hf_zk_children_disown(struct hf_zk_queue *queue,
-                           const struct hf_ticket_id *id)
+/* The new id differs only in the version of the UUID, which becomes 8. */
+void hf_zk_children_change_id(struct hf_zk_queue *queue,
+                              const struct hf_ticket_id *id)
 {
     struct hf_ticket_id other = *id;
 
-    /* No id that anybody makes: see node_name.c. */
+    /* No program makes such an id, see node_name.c. */
     other.bytes[6] = (uint8_t)((other.bytes[6] & 0x0f) | 0x80);
     for (size_t i = 0; i < queue->count; i++) {
         if (hf_ticket_id_equal(&queue->children[i].node.id, id))
@@ -143,7 +150,7 @@ void hf_zk_children_disown(struct hf_zk_queue *queue,
 
 /* ------------------------------------------------------------------ gone -- */
 
-/* Links each child with the nearest other ahead; none of them has gone. */
+/* Set .nearest_other of every child.  None may have gone. */
 static void link_nearest_others(struct hf_zk_queue *queue)
 {
     size_t other = 0;
@@ -169,6 +176,7 @@ void hf_zk_children_compact(struct hf_zk_queue *queue)
     link_nearest_others(queue);
 }
 
+/* Set .gone of one child and count it. */
 static void count_gone(struct hf_zk_queue *queue, size_t index)
 {
     queue->gone_count += !queue->children[index].gone;
@@ -184,13 +192,16 @@ void hf_zk_children_mark_gone(struct hf_zk_queue *queue, size_t index)
         queue->gone_count--;
 }
 
-/* Kinds whose tickets stand one by one, and leave nothing in their place. */
+/* Kinds of tickets that are one node each and leave no other node in their
+ * place. */
 static bool goes_for_good(enum hf_ticket_kind kind)
 {
     return kind == HF_TICKET_MUTEX || kind == HF_TICKET_READ ||
            kind == HF_TICKET_ELECTION;
 }
 
+/* Called for watched nodes; the name must match, because a number may have
+ * been used twice. */
 void hf_zk_children_node_gone(struct hf_zk *zk, const char *name,
                               const char *path)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * DESCRIBE: write the data of our ticket's nodes.
+/* HF_REQUEST_DESCRIBE: write the data of our ticket's nodes, one after the
+ * other.
  *
- * Each is written only if it has the version that its watch has read: of what
- * is overwritten its owner has been told.  A request to release that comes in
- * between changes the version; it fires the watch, is told, and the core asks
- * once more.  The event of our own write has the data read as any other; they
- * do not ask for anything.
- */
+ * A node is written only in the version that its watch has read, because the
+ * owner must have been notified of whatever is overwritten.  A revoke request
+ * that comes in between changes the version.  It fires the watch, the core is
+ * notified, and describes the ticket again.  The event of our own write makes
+ * the watch read the data like any other; the data do not ask for anything. */
 #include "engines/zookeeper/zk_request.h"
 
 static void describe_next(struct hf_zk *zk, struct hf_zk_request *req);
 
+/* Answer the request.  ${found}: all nodes of the ticket were written. */
 static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_DESCRIBED};
@@ -21,12 +21,14 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
     hf_zk_notify(zk, &event);
 }
 
+/* Fail with RETRY because the version of a node is not known at the moment. */
 static void fail_unread(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY, HF_EBUSY,
                "the ticket is being read, as it may have changed");
 }
 
+/* One node has been written, or could not be. */
 static void node_written(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->error == HF_ZK_OK)
@@ -41,7 +43,7 @@ static void node_written(struct hf_zk *zk, struct hf_zk_request *req)
                            req->queue->path);
 }
 
-/* The node after the ${rounds} that are done. */
+/* Write the next node; .attempts counts those already written. */
 static void describe_next(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_zk_own_ticket *own_ticket =
@@ -66,7 +68,7 @@ static void describe_next(struct hf_zk *zk, struct hf_zk_request *req)
                         path, req->request->payload, version);
 }
 
-void hf_zk_describe(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_describe_ticket(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
 

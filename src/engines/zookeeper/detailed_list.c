@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * LIST with details, for people: the names, and then what each ticket says of
- * itself, so many at a time in one write.  A ticket that has gone meanwhile is
- * left out; one that came meanwhile is behind all that are in it.
+/* HF_REQUEST_LIST with details, for people: list the names, then read every
+ * node, a batch at a time.  A ticket that has gone meanwhile is left out.  A
+ * ticket that came meanwhile is behind all that are shown.
  *
- * What was listed is kept here and not in the queue, which other requests go on
- * listing.
- */
+ * The list is kept here and not in the queue, because other requests go on
+ * listing the queue. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,39 +17,41 @@
 #include "engines/zookeeper/zk_double_barrier.h"
 #include "engines/zookeeper/zk_request.h"
 
-/* How many are asked for before the first has to answer: enough for one round
- * trip each to count for nothing, and little enough not to keep others from
- * their turn on the connection. */
+/* Reads in flight at a time.  It is enough to make round trips negligible, and
+ * little enough to let other calls through. */
 #define BATCH 64
 
 #define FIRST_TEXT_BYTES 4096
 
+/* One child that is shown. */
 struct list_entry {
     struct hf_zk_node node;
     const char *name; /* in .names of the list */
-    bool there;       /* it was when its turn came */
+    bool there;       /* it existed when it was read */
     int64_t czxid;
     int64_t ctime;
-    size_t payload; /* where in .text */
+    size_t payload; /* offset in .text of the list */
 };
 
+/* The state of one detailed list, freed when the request is answered. */
 struct detailed_list {
     struct hf_zk *zk;
-    struct hf_zk_request *req; /* which waits until this is done */
+    struct hf_zk_request *req; /* answered when the list is complete */
     char *names;
     struct list_entry *entries;
     size_t count;
-    const char **unknown; /* in .names */
+    const char **unknown; /* names of other children; in .names */
     size_t unknown_count;
-    size_t asked; /* of the entries */
-    size_t pending;
-    enum hf_zk_error error;
+    size_t asked; /* how many of the entries have been read or are in flight */
+    size_t pending;         /* reads in flight */
+    enum hf_zk_error error; /* the first failure of a read, or HF_ZK_OK */
     char *text;
     size_t used;
     size_t size;
     struct hf_zk_call calls[BATCH];
 };
 
+/* Free the list and what it has collected. */
 static void free_list(struct detailed_list *list)
 {
     hf_free(list->text);
@@ -61,8 +61,9 @@ static void free_list(struct detailed_list *list)
     hf_free(list);
 }
 
-/* -------------------------------------------------------------- the end -- */
+/* ---------------------------------------------------------------- answer -- */
 
+/* Fail the request with the server's error and free the list. */
 static void fail(struct detailed_list *list, enum hf_zk_error error)
 {
     struct hf_zk *zk = list->zk;
@@ -72,6 +73,7 @@ static void fail(struct detailed_list *list, enum hf_zk_error error)
     hf_zk_request_fail(zk, req, error, "list", req->queue->path);
 }
 
+/* Fail the request for lack of memory and free the list. */
 static void fail_memory(struct detailed_list *list)
 {
     struct hf_zk *zk = list->zk;
@@ -81,12 +83,15 @@ static void fail_memory(struct detailed_list *list)
     hf_zk_fail_memory(zk, request);
 }
 
+/* Is it a participant or the barrier node, which have no number? */
 static bool is_of_barrier(const struct list_entry *entry)
 {
     return entry->node.kind == HF_TICKET_PARTICIPANT ||
            entry->node.kind == HF_TICKET_READY;
 }
 
+/* The number that orders entries: the sequence, or the czxid where there is
+ * none. */
 static uint64_t order_of(const struct list_entry *entry)
 {
     return hf_zk_node_is_permit(&entry->node) || is_of_barrier(entry)
@@ -94,6 +99,7 @@ static uint64_t order_of(const struct list_entry *entry)
                : hf_zk_node_order(entry->node.sequence);
 }
 
+/* Order of entries for qsort(). */
 static int compare(const void *a, const void *b)
 {
     const struct list_entry *x = a, *y = b;
@@ -104,6 +110,7 @@ static int compare(const void *a, const void *b)
     return (x->czxid > y->czxid) - (x->czxid < y->czxid);
 }
 
+/* The entry as the ticket of a snapshot; its strings belong to ${list}. */
 static struct hf_ticket ticket_of(const struct detailed_list *list,
                                   const struct list_entry *entry)
 {
@@ -119,7 +126,7 @@ static struct hf_ticket ticket_of(const struct detailed_list *list,
     };
 }
 
-/* Is it one permit more of ${ticket}, a lease? */
+/* Is ${entry} another permit of ${ticket}, a lease? */
 static bool is_more_of(const struct list_entry *entry,
                        const struct hf_ticket *ticket)
 {
@@ -128,6 +135,8 @@ static bool is_more_of(const struct list_entry *entry,
            hf_ticket_id_equal(&entry->node.id, &ticket->id);
 }
 
+/* Sort the entries, merge the permits of each lease into one ticket, and
+ * answer the request. */
 static void answer(struct detailed_list *list)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
@@ -160,7 +169,7 @@ static void answer(struct detailed_list *list)
 
 /* -------------------------------------------------------------- tickets -- */
 
-/* Room for one more payload; false for lack of memory. */
+/* Make room for one more payload; false for lack of memory. */
 static bool make_room(struct detailed_list *list)
 {
     size_t size = list->size == 0 ? FIRST_TEXT_BYTES : 2 * list->size;
@@ -178,6 +187,8 @@ static bool make_room(struct detailed_list *list)
 
 static void ask_batch(struct detailed_list *list);
 
+/* All reads of the batch are answered: send the next batch or answer the
+ * request. */
 static void batch_done(struct detailed_list *list)
 {
     if (list->error != HF_ZK_OK)
@@ -187,9 +198,10 @@ static void batch_done(struct detailed_list *list)
     else if (hf_zk_session_usable(&list->zk->session))
         ask_batch(list);
     else
-        fail(list, HF_ZK_DISCONNECTED); /* behind the goodbye */
+        fail(list, HF_ZK_DISCONNECTED); /* the session is closing */
 }
 
+/* Store what a read of ${entry} returned. */
 static void take_in(struct detailed_list *list, struct list_entry *entry,
                     struct hf_jute_reader *body)
 {
@@ -207,6 +219,7 @@ static void take_in(struct detailed_list *list, struct list_entry *entry,
     list->used += hf_zk_payload_copy(list->text + list->used, data) + 1;
 }
 
+/* The answer to one read of the batch. */
 static void data_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -225,6 +238,7 @@ static void data_read(void *user, struct hf_zk_call *call,
         batch_done(list);
 }
 
+/* Send the reads of the next batch. */
 static void ask_batch(struct detailed_list *list)
 {
     struct hf_zk *zk = list->zk;
@@ -245,7 +259,8 @@ static void ask_batch(struct detailed_list *list)
 
 /* ---------------------------------------------------------------- names -- */
 
-/* The list shows tickets, or participants and their barrier node. */
+/* Is ${name} shown?  A list shows either tickets, or participants and their
+ * barrier node.  Sets ${node} if so. */
 static bool is_wanted(const struct detailed_list *list, const char *name,
                       size_t bytes, struct hf_zk_node *node)
 {
@@ -261,6 +276,8 @@ static bool is_wanted(const struct detailed_list *list, const char *name,
            (node->kind == HF_TICKET_PARTICIPANT) == participants;
 }
 
+/* Split the answer of getChildren into entries and unknown children.  False
+ * for lack of memory. */
 static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
@@ -281,7 +298,7 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
         memcpy(names, name.bytes, name.count);
         entry->name = names;
         if (is_wanted(list, names, name.count, &entry->node)) {
-            hf_zk_unknown_layout_check(list->zk, list->req->queue, name,
+            hf_zk_report_unseen_layout(list->zk, list->req->queue, name,
                                        &entry->node);
             list->count++;
         } else {
@@ -292,6 +309,7 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
     return true;
 }
 
+/* The answer to getChildren. */
 static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
@@ -309,6 +327,7 @@ static void children_listed(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* The names are known, or the list has failed. */
 static void listed(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct detailed_list *list = req->detailed;
@@ -318,6 +337,8 @@ static void listed(struct hf_zk *zk, struct hf_zk_request *req)
     batch_done(list);
 }
 
+/* The list is behind a sync, so it shows what other clients have done before.
+ */
 void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DOWNGRADE: one transaction that creates the read node, with the write node's
- * id and number, and deletes the write node; as Curator lays out a reader that
- * was a writer.  So nobody sees the place empty.
+ * HF_REQUEST_DOWNGRADE: turn a write ticket into a read ticket, in one
+ * transaction that creates the read node, with the write node's id and number,
+ * and deletes the write node.  Curator lays out a reader that was a writer in
+ * the same way.  No other client sees the queue without the ticket.
  *
- * One that got no answer may have happened, or may yet, until it is known of
- * either node.  It happens once, for it needs the one and makes the other:
- * asked again it fails, and a search shows what is there.
+ * A transaction without an answer may have happened, or may happen later,
+ * until one of the two nodes has been seen.  It can happen only once, because
+ * it needs the write node and creates the read node.  Sent again, it fails,
+ * and a search shows which node exists.
  *
- * A request to let go is written over the text of the write node, which nobody
- * watches meanwhile.  So that node is deleted only in the version whose text is
- * known, and the read node takes a request over: the watch that is set on it
- * afterwards tells of it.  Where the text has changed, the transaction fails,
- * and the text is read before the next one.
+ * A revoke request overwrites the data of the write node, and nothing watches
+ * that node meanwhile.  So the transaction deletes the write node only in the
+ * version whose data are known, and the read node takes a revoke request over;
+ * the watch that is set on it afterwards reports it.  If the data have
+ * changed, the transaction fails, and the data are read before it is sent
+ * again.
  */
 #include "engines/zookeeper/get_children.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
+/* Answer that the ticket is a read ticket now. */
 static void answer(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_event event = {.kind = HF_EVENT_DOWNGRADED};
@@ -26,18 +30,21 @@ static void answer(struct hf_zk *zk, struct hf_request *request)
     hf_zk_notify(zk, &event);
 }
 
+/* Fail because the ticket is no longer in its queue. */
 static void fail_gone(struct hf_zk *zk, struct hf_request *request)
 {
     hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_ELOST,
                "the ticket is not in its queue any more");
 }
 
-/* The transaction was carried out and failed for what it found. */
+/* Was the transaction carried out and rejected because of the nodes that
+ * exist? */
 static bool is_node_conflict(enum hf_zk_error error)
 {
     return error == HF_ZK_NO_NODE || error == HF_ZK_NODE_EXISTS;
 }
 
+/* Fail with the server's error. */
 static void fail(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_request_fail(zk, req, req->error,
@@ -45,7 +52,7 @@ static void fail(struct hf_zk *zk, struct hf_zk_request *req)
                        req->queue->path);
 }
 
-/* What is there?  Found by its id under either name. */
+/* The search is done.  The ticket is found by its id under either name. */
 static void searched(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
@@ -57,7 +64,7 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_request_fail(zk, req, req->list_error, "list", queue->path);
     } else if (own_ticket == NULL || index == queue->count) {
         if (own_ticket != NULL)
-            hf_zk_own_ticket_drop(zk, own_ticket);
+            hf_zk_own_ticket_free(zk, own_ticket);
         fail_gone(zk, hf_zk_request_end(zk, req));
     } else if (own_ticket->kind == HF_TICKET_READ) {
         answer(zk, hf_zk_request_end(zk, req));
@@ -67,21 +74,22 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
                    "the server would not turn a write ticket into a read "
                    "ticket, and shows no reason");
     } else {
-        own_ticket->downgrading = false; /* nor did an earlier one */
+        own_ticket->downgrading = false; /* the search shows that no earlier
+                                            one happened either */
         fail(zk, req);
     }
 }
 
-/* Does it take a search to know what became of the ticket?  Also if this one
- * was refused and an earlier one was not answered. */
+/* Is a search needed to know what became of the ticket?  That is so if the
+ * nodes rejected the transaction, or if an earlier one got no answer. */
 static bool needs_search(const struct hf_zk_request *req)
 {
     return is_node_conflict(req->error) ||
            (req->earlier_unsure && !hf_zk_is_unsure(req->error));
 }
 
-/* Our write ticket; NULL, having answered, if it is not that any more or the
- * session has ended meanwhile. */
+/* Our write ticket.  If it is gone, already a read ticket, or the session has
+ * ended, answers the request and returns NULL. */
 static struct hf_zk_own_ticket *find_writer(struct hf_zk *zk,
                                             struct hf_zk_request *req)
 {
@@ -103,7 +111,7 @@ static struct hf_zk_own_ticket *find_writer(struct hf_zk *zk,
 
 static void read_text(struct hf_zk *zk, struct hf_zk_request *req);
 
-/* The transaction has failed, or the text could not be read. */
+/* The transaction failed, or the data could not be read: search, or fail. */
 static void refused(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
@@ -120,13 +128,14 @@ static void refused(struct hf_zk *zk, struct hf_zk_request *req)
     fail(zk, req);
 }
 
+/* The transaction was answered. */
 static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &req->request->ticket);
 
     if (req->error == HF_ZK_OK) {
-        if (own_ticket != NULL) /* not removed meanwhile */
+        if (own_ticket != NULL) /* NULL if it was removed meanwhile */
             hf_zk_own_ticket_downgraded(zk, own_ticket);
         answer(zk, hf_zk_request_end(zk, req));
     } else if (req->error == HF_ZK_BAD_VERSION) {
@@ -138,6 +147,7 @@ static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
     }
 }
 
+/* The answer to the transaction. */
 static void answered(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
@@ -151,6 +161,8 @@ static void answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* Write the operations of the transaction: create the read node, delete the
+ * write node in the known version. */
 static void put_downgrade(struct hf_zk *zk, const struct hf_zk_request *req,
                           const struct hf_zk_own_ticket *own_ticket)
 {
@@ -164,6 +176,7 @@ static void put_downgrade(struct hf_zk *zk, const struct hf_zk_request *req,
                        req->version);
 }
 
+/* Send the transaction. */
 static void send_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
                            struct hf_zk_own_ticket *own_ticket)
 {
@@ -178,6 +191,7 @@ static void send_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
     hf_zk_multi_end(&zk->session, begin);
 }
 
+/* The data of the write node are known. */
 static void text_read(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket;
@@ -188,6 +202,8 @@ static void text_read(struct hf_zk *zk, struct hf_zk_request *req)
         send_downgrade(zk, req, own_ticket);
 }
 
+/* The answer to the read: note the version and whether it asks the owner to
+ * release. */
 static void text_answered(void *user, struct hf_zk_call *call,
                           const struct hf_zk_reply *reply)
 {
@@ -203,6 +219,8 @@ static void text_answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* Read the data of the write node before the transaction is sent; gives up
+ * after HF_ZK_ATTEMPTS_MAX changes. */
 static void read_text(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_zk_own_ticket *own_ticket = find_writer(zk, req);
@@ -220,7 +238,9 @@ static void read_text(struct hf_zk *zk, struct hf_zk_request *req)
                         hf_zk_own_ticket_path(zk, own_ticket, 0), false);
 }
 
-void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request)
+/* If a watch has read the data of the write node already, they need not be
+ * read again. */
+void hf_zk_downgrade_ticket(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
     struct hf_zk_own_ticket *own_ticket;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What moves the machine of zk_machine.h: a link to the server it wants, and
- * the loop. The requests of one turn leave in one write.  Everything here runs
- * with the client's lock held.
- */
+/* Drives the machine of zk_machine.h: opens the connection that its session
+ * wants, passes bytes and time, and runs on the engine loop.  The requests of
+ * one loop iteration leave in one write.  Everything here runs with the
+ * client's lock held. */
 #include <stdio.h>
 
 #include "core/memory.h"
 #include "engines/zookeeper/engine_io.h"
 
-/* How many links may fail at once before the loop gets a turn. */
+/* How many connections may fail at once before the loop continues. */
 #define CONNECTIONS_PER_DRIVE 8
 
 static uint64_t now_ms(const struct hf_engine *engine)
@@ -19,9 +18,11 @@ static uint64_t now_ms(const struct hf_engine *engine)
 
 /* ----------------------------------------------------------------- drive -- */
 
-static void drop_connection(struct hf_engine *engine)
+/* Close the connection if there is one. */
+static void close_connection(struct hf_engine *engine)
 {
-    /* A goodbye that is still on its way out is meant to arrive. */
+    /* While closing, the close request, which was taken already, still goes
+     * out. */
     if (engine->connection != NULL)
         hf_connection_close(engine->connection, engine->ending
                                                     ? HF_CONNECTION_FINISH
@@ -29,13 +30,15 @@ static void drop_connection(struct hf_engine *engine)
     engine->connection = NULL;
 }
 
+/* Close the connection and give the session the reason.  A connection that the
+ * server closed has no reason of its own. */
 static void report_down(struct hf_engine *engine, hf_status status,
                         const char *why)
 {
     if (engine->connection != NULL &&
         hf_connection_closed_by_peer(engine->connection))
         why = NULL;
-    drop_connection(engine);
+    close_connection(engine);
     hf_zk_session_connection_down(hf_zk_session(engine->zk),
                                   engine->connection_number, now_ms(engine),
                                   status, why);
@@ -43,8 +46,8 @@ static void report_down(struct hf_engine *engine, hf_status status,
 
 static const struct hf_connection_callbacks connection_callbacks;
 
-/* Have the link that the machine wants.  False if that failed, of which it was
- * told. */
+/* Open the connection that the session wants and close any other.  False if
+ * opening failed; the session knows it then. */
 static bool open_wanted_connection(struct hf_engine *engine)
 {
     struct hf_connection_config config = {
@@ -62,7 +65,7 @@ static bool open_wanted_connection(struct hf_engine *engine)
     server = hf_zk_session_wanted_server(hf_zk_session(engine->zk), &number);
     if (server != NULL && number == engine->connection_number)
         return true;
-    drop_connection(engine);
+    close_connection(engine);
     if (server == NULL)
         return true;
     engine->connection_number = number;
@@ -75,7 +78,8 @@ static bool open_wanted_connection(struct hf_engine *engine)
     return engine->connection != NULL;
 }
 
-/* Send what the machine wants to have sent.  False if that failed. */
+/* Send the session's output.  False if the connection failed; the session has
+ * been informed. */
 static bool flush(struct hf_engine *engine)
 {
     size_t count = 0;
@@ -96,6 +100,8 @@ static bool flush(struct hf_engine *engine)
     return false;
 }
 
+/* Called by the engine loop after anything has changed.  Returns when it wants
+ * to be called again. */
 static uint64_t drive(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -106,6 +112,7 @@ static uint64_t drive(void *arg)
     return done ? hf_zk_session_wake_at_ms(hf_zk_session(engine->zk)) : 0;
 }
 
+/* The time that drive() returned has come. */
 static void on_due(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -113,8 +120,10 @@ static void on_due(void *arg)
     hf_zk_session_tick(hf_zk_session(engine->zk), now_ms(engine));
 }
 
-/* ------------------------------------------------------------------ link -- */
+/* ------------------------------------------------------------ connection -- */
 
+/* Callbacks of the connection; each calls the session and then drive(), by way
+ * of hf_engine_loop_leave(). */
 static void on_up(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -125,6 +134,7 @@ static void on_up(void *arg)
     hf_engine_loop_leave(&engine->turns);
 }
 
+/* Bytes have arrived. */
 static void on_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_engine *engine = arg;
@@ -135,6 +145,8 @@ static void on_received(void *arg, const void *bytes, size_t count)
     hf_engine_loop_leave(&engine->turns);
 }
 
+/* The socket has room again; entering and leaving the loop calls drive(),
+ * which sends. */
 static void on_writable(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -143,6 +155,7 @@ static void on_writable(void *arg)
     hf_engine_loop_leave(&engine->turns);
 }
 
+/* The connection has ended or could not be made. */
 static void on_down(void *arg, hf_status status, const char *why)
 {
     struct hf_engine *engine = arg;
@@ -159,8 +172,9 @@ static const struct hf_connection_callbacks connection_callbacks = {
     .down = on_down,
 };
 
-/* ------------------------------------------------------------------ life -- */
+/* ----------------------------------------------------- beginning and end -- */
 
+/* Free the memory once all handles are closed. */
 static void release(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -179,10 +193,10 @@ void hf_engine_init(struct hf_engine *engine, const struct hf_engine_host *host)
     hf_engine_loop_init(&engine->turns, &user);
 }
 
-/* What open() had made by then, or all of it. */
+/* Frees whatever hf_engine_open() had made. */
 void hf_engine_free(struct hf_engine *engine)
 {
-    drop_connection(engine);
+    close_connection(engine);
     if (engine->resolver != NULL)
         hf_resolver_free(engine->resolver);
     if (engine->zk != NULL)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ENQUEUE: a create and a list in one write.  A session's requests are carried
- * out in order, so the list is the queue as of the create, and an uncontended
- * acquire is one round trip.  A lease of n permits is a multi of n creates.
+ * HF_REQUEST_ENQUEUE: a create and a list of the queue, sent together.  A
+ * server carries out a session's requests in order, so the list shows the
+ * queue as it is just after the create, and an uncontended acquire takes one
+ * round trip.  A lease of n permits is a multi of n creates.
  *
- * The list counts only if the create succeeded and our own name is in it: a
- * create that succeeded and a list without our name mean that somebody has
- * removed the ticket already.
+ * The list counts only if the create succeeded and our own name is in it.  If
+ * it is missing, somebody has removed the ticket already.
  *
- * kazoo's permits are made in a multi however many they are, with the check of
- * our ticket in the lock in front of them: see permit.h.
+ * Permits in kazoo's layout are always created by a multi, together with a
+ * check of our ticket in the entry mutex: see permit.h.
  */
 #include <assert.h>
 #include <string.h>
@@ -25,7 +25,8 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req);
 
 /* ---------------------------------------------------------------- ticket -- */
 
-/* The create succeeded. */
+/* The create succeeded: answer from the list, or fail if the ticket is not in
+ * it. */
 static void ticket_created(struct hf_zk *zk, struct hf_zk_request *req,
                            struct hf_zk_own_ticket *own_ticket)
 {
@@ -33,20 +34,22 @@ static void ticket_created(struct hf_zk *zk, struct hf_zk_request *req,
     bool there = req->list_error == HF_ZK_OK && index < req->queue->count;
 
     if (there) {
-        hf_zk_list_answer(zk, req);
+        hf_zk_answer_list(zk, req);
     } else if (req->list_error == HF_ZK_OK ||
                req->list_error == HF_ZK_NO_NODE) {
-        hf_zk_own_ticket_drop(zk, own_ticket);
+        hf_zk_own_ticket_free(zk, own_ticket);
         hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
                    HF_EPROTOCOL,
                    "the ticket was gone as soon as it was in the queue; see "
                    "who removes tickets there");
     } else {
-        /* It is in the queue, and what the queue is has to be asked again. */
+        /* The ticket is in the queue, but the queue could not be listed, so
+         * the core has to ask again. */
         hf_zk_request_fail(zk, req, req->list_error, "list", req->queue->path);
     }
 }
 
+/* The create and the list are answered. */
 static void create_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
@@ -66,8 +69,8 @@ static void create_done(struct hf_zk *zk, struct hf_zk_request *req)
     }
 }
 
-/* The child that the server made for us and what it calls it; false if that
- * makes no sense. */
+/* Set ${name} and ${node} from the path that the server reports for the
+ * created node.  False if it is no node of this ticket. */
 static bool read_path(const struct hf_zk_request *req,
                       struct hf_jute_piece path, struct hf_jute_piece *name,
                       struct hf_zk_node *node)
@@ -83,8 +86,8 @@ static bool read_path(const struct hf_zk_request *req,
            hf_ticket_id_equal(&node->id, &req->request->ticket);
 }
 
-/* Remember our ticket as the server named its ${count} nodes; false if it makes
- * no sense. */
+/* Remember the ticket under the names that the server gave its ${count} nodes.
+ * False if the answer makes no sense or there is no memory. */
 static bool take_names(struct hf_zk *zk, struct hf_zk_request *req,
                        const struct hf_jute_piece *paths, uint32_t count,
                        int64_t czxid)
@@ -106,6 +109,7 @@ static bool take_names(struct hf_zk *zk, struct hf_zk_request *req,
                                 czxid) != NULL;
 }
 
+/* The answer to the create of a single node. */
 static void ticket_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
@@ -118,10 +122,12 @@ static void ticket_answered(void *user, struct hf_zk_call *call,
     req->error = reply->error;
     if (reply->error == HF_ZK_OK &&
         (body.failed || !take_names(zk, req, &path, 1, czxid)))
-        req->error = HF_ZK_MALFORMED; /* it is there: to be looked for */
+        req->error = HF_ZK_MALFORMED; /* The node exists, so the core must
+                                         search for it. */
     hf_zk_request_answered(zk, req);
 }
 
+/* The answer to the multi that creates a lease. */
 static void lease_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
@@ -146,7 +152,7 @@ static void lease_answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
-/* One node for each permit, all or none. */
+/* Create one node for each permit, all or none. */
 static void create_nodes(struct hf_zk *zk, struct hf_zk_request *req,
                          const char *prefix)
 {
@@ -161,8 +167,8 @@ static void create_nodes(struct hf_zk *zk, struct hf_zk_request *req,
     hf_zk_multi_end(&zk->session, begin);
 }
 
-/* The same as kazoo has it.  The check comes last, since whose fault it was
- * can be told by that. */
+/* Create the permits of kazoo's layout.  The check of the entry mutex comes
+ * last, so that its index shows which operation failed. */
 static void create_permits(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_request *request = req->request;
@@ -182,7 +188,9 @@ static void create_permits(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_multi_end(&zk->session, begin);
 }
 
-/* What comes before the number, if there is one; as hf_zk_node_prefix(). */
+/* Write the name of the node to create: the prefix of a sequential node, or
+ * the whole name of a participant.  False if the layout has none for this
+ * kind. */
 static bool format_name(const struct hf_zk *zk,
                         const struct hf_request *request,
                         char prefix[HF_ZK_PREFIX_BYTES])
@@ -194,6 +202,7 @@ static bool format_name(const struct hf_zk *zk,
     return true;
 }
 
+/* Send the create, with missing parents before it and the list after it. */
 static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_request *request = req->request;
@@ -201,7 +210,7 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
     bool participant = request->ticket_kind == HF_TICKET_PARTICIPANT;
     bool named = format_name(zk, request, prefix);
 
-    assert(named); /* see hf_zk_enqueue() */
+    assert(named); /* hf_zk_enqueue() has checked that */
     (void)named;
     hf_zk_request_step(req, create_done);
     req->attempts++;
@@ -220,14 +229,15 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_list_children(zk, req);
 }
 
+/* Check the name, then create; an existing ticket is only listed. */
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
 {
     char prefix[HF_ZK_PREFIX_BYTES];
     struct hf_zk_request *req;
 
-    /* Asked again for one that is there. */
+    /* The core asks again for a ticket that exists. */
     if (hf_zk_own_ticket_find(zk, &request->ticket) != NULL) {
-        hf_zk_list(zk, request);
+        hf_zk_list_queue(zk, request);
         return;
     }
     assert(request->weight <= HF_WEIGHT_MAX);

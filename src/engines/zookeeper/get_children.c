@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Shared lists and searches, see get_children.h.  .list_requests of a queue are
+ * the requests that the list in flight is for, and .next_list_requests those
+ * that wait for the next one. */
 #include "engines/zookeeper/get_children.h"
 
 #include "engines/zookeeper/cached_list.h"
@@ -10,7 +13,7 @@
 static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply);
 
-/* For all who wait. */
+/* Send a list for all that wait for the next one. */
 static void send_list(struct hf_zk *zk, struct hf_zk_queue *queue)
 {
     queue->list_requests = queue->next_list_requests;
@@ -22,6 +25,7 @@ static void send_list(struct hf_zk *zk, struct hf_zk_queue *queue)
                             false);
 }
 
+/* Finish the list call of each of ${requests} with ${error}. */
 static void answer_all(struct hf_zk *zk, struct hf_zk_request_list requests,
                        enum hf_zk_error error)
 {
@@ -31,7 +35,9 @@ static void answer_all(struct hf_zk *zk, struct hf_zk_request_list requests,
     hf_zk_request_list_answered(zk, &requests);
 }
 
-/* Those who wait are not sent for behind a goodbye, or without a connection. */
+/* Send the next list if one is waited for and none is in flight.  If no call
+ * can be made, because the session is closing or disconnected, fail the
+ * requests instead. */
 static void send_next_list(struct hf_zk *zk, struct hf_zk_queue *queue)
 {
     struct hf_zk_request_list waiting = queue->next_list_requests;
@@ -46,7 +52,8 @@ static void send_next_list(struct hf_zk *zk, struct hf_zk_queue *queue)
     answer_all(zk, waiting, HF_ZK_DISCONNECTED);
 }
 
-/* For those in ${line}. */
+/* Take a list in for ${requests}: compare it with the cached one, or replace
+ * that. */
 static enum hf_zk_error take_list(struct hf_zk *zk, struct hf_zk_queue *queue,
                                   const struct hf_zk_request_list *requests,
                                   const struct hf_zk_reply *reply)
@@ -59,6 +66,7 @@ static enum hf_zk_error take_list(struct hf_zk *zk, struct hf_zk_queue *queue,
     return hf_zk_queue_take_list(zk, queue, reply->error, &body);
 }
 
+/* The answer to a shared list. */
 static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {
@@ -83,8 +91,8 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_request *req)
 
 /* --------------------------------------------------------------- search -- */
 
-void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_request *req,
-                         const struct hf_zk_reply *reply)
+void hf_zk_take_search_list(struct hf_zk *zk, struct hf_zk_request *req,
+                            const struct hf_zk_reply *reply)
 {
     struct hf_jute_reader body = reply->body;
 
@@ -94,13 +102,14 @@ void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_request *req,
             : hf_zk_queue_take_list(zk, req->queue, reply->error, &body);
 }
 
+/* The answer to the list of a search. */
 static void children(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
 
-    hf_zk_take_children(zk, req, reply);
+    hf_zk_take_search_list(zk, req, reply);
     hf_zk_request_answered(zk, req);
 }
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A list is completed in one step of calls: exists of our own node if we do
+ * not know it, exists of nodes with the same number, and the data of the head.
+ * details_known() answers after that. */
 #include "engines/zookeeper/list_queue.h"
 
 #include <inttypes.h>
@@ -15,8 +18,8 @@
 
 /* ------------------------------------------------------------- answering -- */
 
-/* Is the part of the queue that is near enough of an answer?  Not for leases,
- * which are counted. */
+/* Is the part of the queue near the ticket enough for the answer?  Not for
+ * leases, because they are counted. */
 static bool is_partial(const struct hf_request *request)
 {
     return request->kind != HF_REQUEST_WATCH_QUEUE &&
@@ -24,6 +27,8 @@ static bool is_partial(const struct hf_request *request)
            request->ticket_kind != HF_TICKET_LEASE;
 }
 
+/* Make the snapshot that the request is answered with.  False for lack of
+ * memory. */
 static bool snapshot(struct hf_zk *zk, const struct hf_zk_request *req,
                      struct hf_snapshot *to)
 {
@@ -36,6 +41,7 @@ static bool snapshot(struct hf_zk *zk, const struct hf_zk_request *req,
     return true;
 }
 
+/* Answer the request with the snapshot. */
 static void answer(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
@@ -47,7 +53,7 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_request_end_cancel(zk, req);
     if (!snapshot(zk, req, &event.as.answer.snapshot)) {
         if (watches_queue)
-            hf_zk_watches_forget(zk, req->request);
+            hf_zk_watches_cancel(zk, req->request);
         hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
         return;
     }
@@ -56,14 +62,14 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_watches_listed(zk, req->queue, &event);
     else
         hf_zk_notify(zk, &event);
-    /* Last: with it the queue may go, which has the payload of the snapshot. */
+    /* Last, because this may free the queue, which owns the payload in the
+     * snapshot. */
     hf_zk_request_free(zk, req);
 }
 
-/* ---------------------------------------------- what a list doesn't tell -- */
+/* --------------------------------------------- what a list does not show -- */
 
-/* The ticket is there and must not be: its number is beyond what orders a
- * queue. */
+/* A ticket whose number is out of range was removed again, or could not be. */
 static void removed_beyond(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->error != HF_ZK_OK && req->error != HF_ZK_NO_NODE) {
@@ -78,8 +84,8 @@ static void removed_beyond(struct hf_zk *zk, struct hf_zk_request *req)
                HF_ZK_SEQUENCE_END);
 }
 
-/* If the ticket is ours and has such a number, delete it and answer so; false
- * if not. */
+/* If our ticket has a number beyond HF_ZK_SEQUENCE_END, remove it and fail the
+ * request later.  False if the number is all right. */
 static bool remove_if_beyond(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
@@ -97,11 +103,10 @@ static bool remove_if_beyond(struct hf_zk *zk, struct hf_zk_request *req)
     return true;
 }
 
-/* The step's calls are answered. */
+/* All calls of the step are answered: answer the request or fail. */
 static void details_known(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    if (req->request ==
-        NULL) { /* a WATCH_QUEUE that was taken back meanwhile */
+    if (req->request == NULL) { /* the request was cancelled meanwhile */
         hf_zk_request_end_cancel(zk, req);
         hf_zk_request_free(zk, req);
         return;
@@ -118,13 +123,14 @@ static void details_known(struct hf_zk *zk, struct hf_zk_request *req)
     }
     if (req->request->kind == HF_REQUEST_WATCH_QUEUE) {
         hf_zk_request_end_cancel(zk, req);
-        hf_zk_watches_forget(zk, req->request);
+        hf_zk_watches_cancel(zk, req->request);
     }
     hf_zk_request_fail(zk, req, req->error, "look at a ticket in",
                        req->queue->path);
 }
 
-/* Of the ticket at ${place}; all permits of one are made at once. */
+/* Store the czxid of the ticket at ${index}, and of all its permits, which are
+ * created together. */
 static void set_czxid(struct hf_zk_queue *queue, size_t index, int64_t czxid)
 {
     const struct hf_ticket_id id = queue->children[index].node.id;
@@ -137,7 +143,8 @@ static void set_czxid(struct hf_zk_queue *queue, size_t index, int64_t czxid)
            hf_ticket_id_equal(&queue->children[index].node.id, &id));
 }
 
-/* The ticket with our id: is it of this session, and since when? */
+/* The Stat of the node with our id: does this session own it, and what is its
+ * czxid? */
 static void own_node_answered(void *user, struct hf_zk_call *call,
                               const struct hf_zk_reply *reply)
 {
@@ -153,10 +160,10 @@ static void own_node_answered(void *user, struct hf_zk_call *call,
         req->error = reply->error;
     } else if (index < req->queue->count &&
                hf_zk_own_ticket_find(zk, id) == NULL) {
-        stat = hf_zk_get_stat(&body); /* zeros for NoNode: nobody's */
+        stat = hf_zk_get_stat(&body); /* all zeros for NoNode, so no owner */
         name = req->queue->children[index].name;
         if (stat.owner != zk->session.id)
-            hf_zk_children_disown(req->queue, id);
+            hf_zk_children_change_id(req->queue, id);
         else if (hf_zk_own_ticket_add(zk, req->queue, name, strlen(name),
                                       hf_zk_queue_weight(zk, req->queue, id),
                                       stat.czxid) == NULL)
@@ -167,7 +174,7 @@ static void own_node_answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
-/* A ticket with the same number as ours: who came first? */
+/* The Stat of a node with the same number as ours: which was created first? */
 static void tie_answered(void *user, struct hf_zk_call *call,
                          const struct hf_zk_reply *reply)
 {
@@ -184,7 +191,8 @@ static void tie_answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
-/* For ${op}, and then for those who want to know of the same head. */
+/* Finish the call for ${req} and for all requests that wait for the data of
+ * the same head. */
 static void head_answered(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_queue *queue = req->queue;
@@ -201,7 +209,8 @@ static void head_answered(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_queue_release(zk, queue);
 }
 
-/* The ticket at the head: whose is it?  Nothing depends on it. */
+/* The data of the head, for texts that say who holds the lock.  A failure is
+ * ignored, because nothing depends on it. */
 static void head_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -225,13 +234,14 @@ static void head_read(void *user, struct hf_zk_call *call,
     head_answered(zk, req);
 }
 
+/* The path of the child at ${index}. */
 static const char *path_at(struct hf_zk *zk, const struct hf_zk_request *req,
                            size_t index)
 {
     return hf_zk_child_path(zk, req->queue, req->queue->children[index].name);
 }
 
-/* A call about the child at ${place}. */
+/* A call about the child at ${index}, which .ids remembers. */
 static struct hf_zk_call *call_about(struct hf_zk_request *req, size_t index,
                                      hf_zk_answered *answered)
 {
@@ -239,6 +249,7 @@ static struct hf_zk_call *call_about(struct hf_zk_request *req, size_t index,
     return hf_zk_request_call(req, answered);
 }
 
+/* Does the child at ${index} have the same number as ours? */
 static bool is_tied(const struct hf_zk_queue *queue, size_t index,
                     size_t own_index)
 {
@@ -246,7 +257,7 @@ static bool is_tied(const struct hf_zk_queue *queue, size_t index,
                                        queue->children[own_index].node.sequence;
 }
 
-/* Those stand next to it. */
+/* Ask for the czxid of nodes with our number.  They stand next to ours. */
 static void ask_about_ties(struct hf_zk *zk, struct hf_zk_request *req,
                            size_t own_index)
 {
@@ -267,6 +278,7 @@ static void ask_about_ties(struct hf_zk *zk, struct hf_zk_request *req,
     }
 }
 
+/* Ask for what is not known of our own node and of nodes with its number. */
 static void ask_about_own(struct hf_zk *zk, struct hf_zk_request *req,
                           size_t index)
 {
@@ -283,8 +295,9 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_request *req,
         ask_about_ties(zk, req, index);
 }
 
-/* A watch on it comes for nothing, and is what will be asked for next by
- * whoever is right behind it. */
+/* Ask for the data of the head, unless another request is asking for the same.
+ * If our ticket is right behind the head, the read sets a watch too, because
+ * the core will ask for that next. */
 static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
                            size_t own_index)
 {
@@ -312,20 +325,23 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
                         path_at(zk, req, head), req->head_watched);
 }
 
-void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_request *req)
+/* Remove a ticket of ours that is incomplete or out of range, then send the
+ * calls for what the list does not show. */
+void hf_zk_answer_list(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_queue *queue = req->queue;
     const struct hf_ticket_id *id = &req->request->ticket;
     struct hf_zk_own_ticket *own_ticket = hf_zk_own_ticket_find(zk, id);
     size_t index;
 
-    /* Gone, whoever removed it: its check would fail those of all others.  So
-     * is a lease of which somebody has taken a part. */
+    /* The ticket is gone, or nodes of a lease are missing, no matter who
+     * removed them.  Forget it, because a check of it would fail the proof of
+     * all others. */
     if (hf_zk_queue_weight(zk, queue, id) <
         (own_ticket != NULL ? own_ticket->weight : req->request->weight)) {
         if (own_ticket != NULL)
-            hf_zk_own_ticket_drop(zk, own_ticket);
-        hf_zk_children_disown(queue, id);
+            hf_zk_own_ticket_free(zk, own_ticket);
+        hf_zk_children_change_id(queue, id);
     }
     index = hf_zk_queue_index(zk, queue, id);
     if (remove_if_beyond(zk, req))
@@ -343,18 +359,20 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_request *req)
         details_known(zk, req);
 }
 
-/* ------------------------------------------------------------------ LIST -- */
+/* --------------------------------------------------------------- request -- */
 
+/* The queue has been listed, or the list failed. */
 static void listed(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->list_error == HF_ZK_OK || req->list_error == HF_ZK_NO_NODE) {
-        hf_zk_list_answer(zk, req);
+        hf_zk_answer_list(zk, req);
         return;
     }
     hf_zk_request_fail(zk, req, req->list_error, "list", req->queue->path);
 }
 
-void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
+/* Answer from the cached list if it can be used, otherwise list the queue. */
+void hf_zk_list_queue(struct hf_zk *zk, struct hf_request *request)
 {
     const struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &request->ticket);
@@ -364,12 +382,12 @@ void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
         return;
     if (own_ticket != NULL &&
         hf_zk_cached_list_serves(zk, req->queue, own_ticket)) {
-        hf_zk_list_answer(zk, req);
+        hf_zk_answer_list(zk, req);
         return;
     }
     hf_zk_request_step(req, listed);
-    /* A ticket that we know of is in whatever this server shows, since it does
-     * not show us less than before. */
+    /* This server has shown us our ticket before, so it shows it again and no
+     * sync is needed. */
     if (own_ticket != NULL)
         hf_zk_list_children(zk, req);
     else

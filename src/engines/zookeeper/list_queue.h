@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * LIST: the queue as it is now.  ENQUEUE and WATCH_QUEUE end here too, when
- * they have the list.
+/* HF_REQUEST_LIST: the queue as it is now.  HF_REQUEST_ENQUEUE and
+ * HF_REQUEST_WATCH_QUEUE end here too, once they have the list.
  *
- * Names tell the order and whose ticket is whose, but not everything: the token
- * of a ticket that we find again after its create got no answer, and whether it
- * is of this session at all; who came first where two have one number; and what
- * the ticket at the head says of itself, for those who wait.  These are asked
- * for, in one write, when they are needed.
- */
+ * Names show the order and the ids, but not everything.  They do not show the
+ * token of a ticket that is found again after its create got no answer, nor
+ * whether this session owns it; which of two nodes with the same number came
+ * first; and the payload of the head, which is shown to those who wait.  These
+ * are asked for, in one write, when they are needed. */
 #ifndef HF_ENGINES_ZOOKEEPER_LIST_QUEUE_H
 #define HF_ENGINES_ZOOKEEPER_LIST_QUEUE_H
 
 #include "engines/zookeeper/zk_request.h"
 
-/* The queue has been listed: find out what the list does not tell, and answer
- * as the request has it. */
-void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_request *req);
+/* The queue has been listed: ask for what the list does not show, then answer
+ * the request. */
+void hf_zk_answer_list(struct hf_zk *zk, struct hf_zk_request *req);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A name is parsed from left to right: each skip function consumes one part or
+ * leaves the rest as it is.  Each dialect is tried in turn. */
 #include "engines/zookeeper/node_name.h"
 
 #include <assert.h>
@@ -8,12 +10,13 @@
 
 #include "core/sha256.h"
 
-#define UUID_BYTES 36
+#define UUID_BYTES 36 /* with hyphens */
 #define HEX_BYTES 32
-#define DIGITS_LEAST 10 /* "%010d", a sign counts */
+#define DIGITS_LEAST 10 /* "%010d"; a sign counts */
 #define DIGITS_MOST 11
-#define SESSION_DIGITS_MOST 20 /* 64 bits in decimal */
+#define SESSION_DIGITS_MOST 20 /* 64 bits in decimal, with a sign */
 
+/* A text within a name that stands for the kind of the ticket. */
 struct marker {
     const char *text;
     enum hf_ticket_kind kind;
@@ -30,12 +33,13 @@ static const struct marker kazoo_markers[] = {
     {"__rlock__", HF_TICKET_READ},
 };
 
-/* The rest of a name that is being taken apart. */
+/* What is left of a name that is being parsed. */
 struct name_rest {
     const char *text;
     size_t bytes;
 };
 
+/* Consume ${text} if the rest begins with it. */
 static bool skip(struct name_rest *rest, const char *text)
 {
     size_t bytes = strlen(text);
@@ -47,6 +51,7 @@ static bool skip(struct name_rest *rest, const char *text)
     return true;
 }
 
+/* Consume one of ${markers} and set ${kind}. */
 static bool skip_marker(struct name_rest *rest, const struct marker *markers,
                         size_t count, enum hf_ticket_kind *kind)
 {
@@ -59,6 +64,7 @@ static bool skip_marker(struct name_rest *rest, const struct marker *markers,
     return false;
 }
 
+/* The value of a lower-case hexadecimal digit, or -1. */
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -68,6 +74,7 @@ static int hex_digit(char c)
     return -1;
 }
 
+/* Consume an id of 32 hexadecimal digits. */
 static bool skip_hex(struct name_rest *rest, struct hf_ticket_id *id)
 {
     if (rest->bytes < HEX_BYTES)
@@ -93,6 +100,7 @@ bool hf_zk_node_parse_hex(const char *text, size_t bytes,
     return bytes == HEX_BYTES && skip_hex(&rest, id);
 }
 
+/* Consume an id in the form of a UUID. */
 static bool skip_uuid(struct name_rest *rest, struct hf_ticket_id *id)
 {
     if (rest->bytes < UUID_BYTES ||
@@ -103,7 +111,7 @@ static bool skip_uuid(struct name_rest *rest, struct hf_ticket_id *id)
     return true;
 }
 
-/* All of the rest is the sequence. */
+/* Is all of the rest a sequence number as servers write it? */
 static bool is_sequence(const struct name_rest *rest, int32_t *sequence)
 {
     bool negative = rest->bytes > 0 && rest->text[0] == '-';
@@ -124,8 +132,8 @@ static bool is_sequence(const struct name_rest *rest, int32_t *sequence)
     return true;
 }
 
-/* An id for a name that has none: a digest of it, marked as no UUID that
- * anybody makes (version 8, "vendor specific", RFC 9562). */
+/* An id for a name that contains none: a digest of the name, marked as UUID
+ * version 8 ("vendor specific", RFC 9562), which no program generates. */
 static struct hf_ticket_id digest_id(const char *name, size_t bytes)
 {
     struct hf_ticket_id id;
@@ -138,6 +146,7 @@ static struct hf_ticket_id digest_id(const char *name, size_t bytes)
     return id;
 }
 
+/* Parse a name of Curator, or of go-zookeeper, which begins in the same way. */
 static bool is_curator(struct name_rest rest, struct hf_zk_node *node)
 {
     size_t count = sizeof curator_markers / sizeof curator_markers[0];
@@ -160,6 +169,7 @@ static bool is_curator(struct name_rest rest, struct hf_zk_node *node)
            is_sequence(&rest, &node->sequence);
 }
 
+/* Parse a name of kazoo. */
 static bool is_kazoo(struct name_rest rest, struct hf_zk_node *node)
 {
     size_t count = sizeof kazoo_markers / sizeof kazoo_markers[0];
@@ -170,7 +180,8 @@ static bool is_kazoo(struct name_rest rest, struct hf_zk_node *node)
            is_sequence(&rest, &node->sequence);
 }
 
-/* A session id in decimal (Java, and it may be negative) or in hex (C). */
+/* Consume a session id, in decimal as Java writes it (it may be negative) or
+ * in hexadecimal as the C client does. */
 static bool skip_session(struct name_rest *rest)
 {
     size_t digits = 0;
@@ -184,7 +195,7 @@ static bool skip_session(struct name_rest *rest)
     return digits > 0;
 }
 
-/* x-, a session or our id, -, the sequence. */
+/* Parse a name of WriteLock: x-, a session or our id, -, the sequence. */
 static bool is_writelock(struct name_rest rest, struct hf_zk_node *node)
 {
     const char *name = rest.text;
@@ -212,14 +223,14 @@ bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
 
 /* --------------------------------------------------------------- layouts -- */
 
-/* A name is what stands before the id, the id, and what follows by kind; NULL
- * where there is none. */
+/* How a layout writes names: a text before the id, the id, and a text after it
+ * that depends on the kind, NULL if the layout has none for that kind. */
 struct layout {
     const char *name;
     const char *before;
     const char *after[HF_TICKET_QUEUED_LAST + 1];
-    bool hyphens; /* in the id */
-    bool seen_by[HF_ZK_DIALECTS];
+    bool hyphens;                 /* the id is written with hyphens */
+    bool seen_by[HF_ZK_DIALECTS]; /* see hf_zk_dialect_sees() */
 };
 
 static const struct layout layouts[] = {
@@ -248,6 +259,7 @@ static const struct layout layouts[] = {
          .seen_by = {[HF_ZK_WRITELOCK] = true, [HF_ZK_GO] = true}},
 };
 
+/* Write the id with or without hyphens. */
 static void format_id(const struct hf_ticket_id *id, bool hyphens,
                       char text[HF_TICKET_ID_TEXT_BYTES])
 {
@@ -262,7 +274,8 @@ static void format_id(const struct hf_ticket_id *id, bool hyphens,
     *to = '\0';
 }
 
-void hf_zk_node_hex(const struct hf_ticket_id *id, char text[HF_ZK_NODE_BYTES])
+void hf_zk_node_format_hex(const struct hf_ticket_id *id,
+                           char text[HF_ZK_NODE_BYTES])
 {
     format_id(id, false, text);
 }
@@ -271,7 +284,7 @@ bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
                        enum hf_ticket_kind kind,
                        char prefix[HF_ZK_PREFIX_BYTES])
 {
-    /* Nobody but Curator numbers leases. */
+    /* Only Curator has numbered leases, so every layout uses its names. */
     const struct layout *of =
         &layouts[kind == HF_TICKET_LEASE ? HF_ZK_CURATOR : layout];
     char text[HF_TICKET_ID_TEXT_BYTES];
@@ -301,8 +314,8 @@ bool hf_zk_dialect_sees(enum hf_zk_dialect dialect, enum hf_zk_dialect layout)
     return layouts[layout].seen_by[dialect];
 }
 
-void hf_zk_node_number(const char *prefix, int32_t sequence,
-                       char name[HF_ZK_NODE_BYTES])
+void hf_zk_node_format_name(const char *prefix, int32_t sequence,
+                            char name[HF_ZK_NODE_BYTES])
 {
     int bytes =
         snprintf(name, HF_ZK_NODE_BYTES, "%s%010" PRId32, prefix, sequence);
@@ -311,7 +324,7 @@ void hf_zk_node_number(const char *prefix, int32_t sequence,
     (void)bytes;
 }
 
-size_t hf_zk_node_digits(int32_t sequence)
+size_t hf_zk_node_sequence_bytes(int32_t sequence)
 {
     return (size_t)snprintf(NULL, 0, "%010" PRId32, sequence);
 }
@@ -323,6 +336,7 @@ uint64_t hf_zk_node_order(int32_t sequence)
 
 /* --------------------------------------------------------------- pattern -- */
 
+/* The name must have exactly the length that our layout gives it. */
 bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
                       struct hf_zk_pattern *pattern)
 {
@@ -347,10 +361,10 @@ bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
     return true;
 }
 
-/* Numbers of as many digits are in the order of their texts, and one that has
- * a sign, or is none, is not above. */
-bool hf_zk_pattern_before(const struct hf_zk_pattern *pattern, const char *name,
-                          size_t bytes)
+/* Numbers of the same length compare as their texts do.  A text with a sign,
+ * or that is no number, compares below. */
+bool hf_zk_pattern_precedes(const struct hf_zk_pattern *pattern,
+                            const char *name, size_t bytes)
 {
     const char *reference = pattern->name;
     size_t kind_at = pattern->kind_at, digits = pattern->digits_at;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A path is walked by its components; positions are offsets in .path of the
+ * queue.  Levels count from 1 for the first node below the chroot. */
 #include "engines/zookeeper/parent_nodes.h"
 
 #include <inttypes.h>
@@ -8,20 +10,21 @@
 #include "core/memory.h"
 #include "engines/zookeeper/zk_request.h"
 
-/* A number of 32 bits. */
+/* A number of 32 bits and a NUL. */
 #define DATA_BYTES 11
 
-/* Those who write in the other layouts make persistent parents, and rely on
- * their staying: kazoo looks for one only once. */
+/* Containers are deleted by the server when they are empty.  Programs that use
+ * the other layouts make persistent parents and rely on them: kazoo checks for
+ * the parent only once. */
 static bool makes_containers(const struct hf_zk *zk)
 {
     return !zk->containers_unsupported && zk->config.layout == HF_ZK_CURATOR;
 }
 
-/* What the node at the first ${bytes} of the queue's path says.  That of
- * kazoo's permits says how many there are, from its first moment on: kazoo
- * itself writes that a moment later, and a client that comes in between does
- * not see it. */
+/* The data of the parent at the first ${bytes} of the queue's path.  For
+ * kazoo's permits it is their number, written with the create.  kazoo itself
+ * writes it a moment later, and a client that comes in between does not see
+ * it. */
 static const char *parent_data(const struct hf_zk_request *req, size_t bytes,
                                char text[DATA_BYTES])
 {
@@ -33,13 +36,13 @@ static const char *parent_data(const struct hf_zk_request *req, size_t bytes,
     return text;
 }
 
-/* The end of the component that follows the first ${bytes} of ${path}. */
+/* The end of the component after the first ${bytes} of ${path}. */
 static size_t next_component_end(const char *path, size_t bytes)
 {
     return bytes + 1 + strcspn(path + bytes + 1, "/");
 }
 
-/* Those below the chroot, which is not ours to create. */
+/* How many parents there are below the chroot, which we never create. */
 static size_t count_parents(const struct hf_zk *zk,
                             const struct hf_zk_request *req)
 {
@@ -51,8 +54,8 @@ static size_t count_parents(const struct hf_zk *zk,
     return count;
 }
 
-/* What counts is the answer for the lowest node that was not turned down for
- * want of the one above it. */
+/* The answer to the create of a parent.  What counts is the lowest one that
+ * did not fail with NoNode, which only says that the level above is missing. */
 static void parent_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
@@ -64,12 +67,13 @@ static void parent_answered(void *user, struct hf_zk_call *call,
         req->parent_level = level;
         req->parent_error = reply->error;
     }
-    /* A server before 3.5.3, which may hang up now. */
+    /* A server before 3.5.3, which may close the connection now. */
     if (reply->error == HF_ZK_UNIMPLEMENTED && req->containers)
         zk->containers_unsupported = true;
     hf_zk_request_answered(zk, req);
 }
 
+/* Send the create of the parent at the first ${bytes} of the path. */
 static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
                         struct hf_zk_call *call, size_t bytes)
 {
@@ -86,6 +90,7 @@ static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
                       req->containers ? HF_ZK_CONTAINER : HF_ZK_PERSISTENT);
 }
 
+/* Nothing is sent unless the first create has failed for a missing parent. */
 bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
                           size_t bytes)
 {
@@ -111,12 +116,16 @@ bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
     return true;
 }
 
+/* Do all parents exist, as far as the answers show? */
 static bool parents_exist(const struct hf_zk_request *req)
 {
     return req->parent_level > 0 && (req->parent_error == HF_ZK_OK ||
                                      req->parent_error == HF_ZK_NODE_EXISTS);
 }
 
+/* Repeat once to send the parents, and again if they exist but the node
+ * failed, because a container may have been deleted in between, or if the
+ * server knows no containers. */
 bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req)
 {
     bool retry = !req->parents_missing || parents_exist(req) ||
@@ -129,6 +138,7 @@ bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req)
     return retry;
 }
 
+/* Fail because the chroot of the URL does not exist. */
 static void fail_no_chroot(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_FATAL, HF_EDIR,
@@ -137,6 +147,7 @@ static void fail_no_chroot(struct hf_zk *zk, struct hf_zk_request *req)
                zk->config.chroot);
 }
 
+/* Fail with what kept a parent from being created. */
 static void fail_parent(struct hf_zk *zk, struct hf_zk_request *req)
 {
     size_t bytes = strlen(zk->config.chroot);
@@ -147,6 +158,7 @@ static void fail_parent(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_request_fail(zk, req, req->parent_error, "create", zk->path);
 }
 
+/* If a parent could not be created, its error says more than the node's. */
 void hf_zk_fail_create(struct hf_zk *zk, struct hf_zk_request *req,
                        const char *what, const char *path)
 {

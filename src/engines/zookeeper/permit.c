@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How many permits a semaphore has, and how permits are named. */
 #include "engines/zookeeper/permit.h"
 
 #include <assert.h>
@@ -7,11 +8,12 @@
 
 #include "engines/zookeeper/zk_private.h"
 
+/* What kazoo appends to the name of a semaphore for its entry mutex. */
 #define ENTRY_MUTEX "-__lock__"
 #define DIGITS_MOST 9 /* of a number of permits */
 
-/* Version and variant of a UUID: four bits and two, and what they are in one of
- * version 4. */
+/* The tag of a permit: the version and the variant of its UUID, six bits that
+ * all UUIDs of version 4 have alike.  FIRST_TAG is their value there. */
 #define TAGS 64
 #define FIRST_TAG ((4 << 2) | 2)
 
@@ -19,7 +21,8 @@ static_assert(HF_WEIGHT_MAX <= TAGS, "each permit has a tag of its own");
 
 /* ----------------------------------------------------------------- paths -- */
 
-/* ${name} without ${end}, in bytes; 0 if it does not end so. */
+/* The length of ${name} without the suffix ${end}; 0 if it does not end with
+ * it. */
 static size_t bytes_without_suffix(const char *name, const char *end)
 {
     size_t bytes = strlen(name), less = strlen(end);
@@ -29,6 +32,8 @@ static size_t bytes_without_suffix(const char *name, const char *end)
     return bytes - less;
 }
 
+/* With layout=kazoo the two queues of a semaphore are at NAME and
+ * NAME-__lock__; otherwise the path is just the name. */
 bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
                       const char *name, char path[HF_ZK_QUEUE_PATH_BYTES])
 {
@@ -71,6 +76,7 @@ static unsigned get_tag(const struct hf_ticket_id *id)
     return (unsigned)(id->bytes[6] >> 4) << 2 | (unsigned)(id->bytes[8] >> 6);
 }
 
+/* get_tag() and set_tag() read and write the six bits. */
 static void set_tag(struct hf_ticket_id *id, unsigned tag)
 {
     id->bytes[6] = (uint8_t)((id->bytes[6] & 0x0f) | (tag >> 2) << 4);
@@ -85,7 +91,7 @@ void hf_zk_permit_name(const struct hf_ticket_id *id, uint32_t nth,
     assert(nth < HF_WEIGHT_MAX);
     if (nth > 0)
         set_tag(&permit, (get_tag(id) + nth) % TAGS);
-    hf_zk_node_hex(&permit, name);
+    hf_zk_node_format_hex(&permit, name);
 }
 
 bool hf_zk_permit_parse(const char *name, size_t bytes, struct hf_zk_node *node)
@@ -104,9 +110,10 @@ bool hf_zk_node_is_permit(const struct hf_zk_node *node)
     return node->kind == HF_TICKET_LEASE && node->dialect == HF_ZK_KAZOO;
 }
 
-/* -------------------------------------------------------- size and gate -- */
+/* -------------------------------------------------- size and entry mutex -- */
 
-uint32_t hf_zk_permits_read(struct hf_jute_piece data)
+/* Only digits count; at most DIGITS_MOST, so the number cannot overflow. */
+uint32_t hf_zk_permits_parse(struct hf_jute_piece data)
 {
     uint32_t permits = 0;
 

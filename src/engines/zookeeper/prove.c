@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * PROVE: a transaction that changes nothing.  A multi of nothing but checks is
- * committed like any write, fires no watch, and fails when a ticket is gone.
- */
+/* HF_REQUEST_PROVE: a transaction that changes nothing.  A multi of checks is
+ * committed like any write, fires no watch, and fails if one of the tickets is
+ * gone.  Its commit proves that the session lives (zookeeper/proof.h). */
 #include "engines/zookeeper/zk_request.h"
 
-/* So many nodes are checked at a time, by turns; more only if one ticket has
- * them. */
+/* Nodes checked by one request.  With more tickets they take turns.  A single
+ * ticket may have more nodes. */
 #define CHECKS_MAX 32
 
-/* Those that were checked, ${count} tickets, are behind all others the next
- * time. */
+/* Move the first ${count} tickets, which were checked, behind all others for
+ * the next time. */
 static void move_checked_last(struct hf_zk *zk, unsigned count)
 {
     struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first, *next;
@@ -21,8 +20,9 @@ static void move_checked_last(struct hf_zk *zk, unsigned count)
     }
 }
 
-/* A ticket that is being deleted, or may have another name by now, would fail
- * the check of all.  Without any the root is as good as a ticket. */
+/* Write the checks.  A ticket that is being deleted, or may have another name
+ * by now, would fail all of them and is left out.  Without any ticket the root
+ * is checked. */
 static void put_checks(struct hf_zk *zk)
 {
     struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first;
@@ -50,6 +50,7 @@ static void put_checks(struct hf_zk *zk)
     move_checked_last(zk, count);
 }
 
+/* The answer to the multi. */
 static void checked(void *user, struct hf_zk_call *call,
                     const struct hf_zk_reply *reply)
 {
@@ -74,6 +75,8 @@ static void checked(void *user, struct hf_zk_call *call,
         hf_zk_notify(zk, &event);
 }
 
+/* The proof itself is computed from the times at which calls were sent and
+ * answered, see zookeeper/proof.h. */
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Taking a list in: names become children, with czxids as far as they are
+ * known.  Giving it out: children become tickets, with the tokens of our own.
+ */
 #include "engines/zookeeper/queue_snapshot.h"
 
 #include <stdlib.h>
@@ -13,9 +16,8 @@
 
 /* ------------------------------------------------------------ taking in -- */
 
-/* The czxid of a participant as the list before had it; see
- * zk_double_barrier.c.
- */
+/* The czxid of a participant, which the previous list may have; 0 if unknown.
+ * See zk_double_barrier.c. */
 static int64_t participant_czxid(const struct hf_zk *zk,
                                  const struct hf_zk_queue *queue,
                                  const struct hf_zk_node *node)
@@ -30,7 +32,8 @@ static int64_t participant_czxid(const struct hf_zk *zk,
     return index < queue->count ? queue->children[index].czxid : 0;
 }
 
-/* What orders permits of ours; of others nobody has to know. */
+/* The czxid of a child as far as it is known.  Permits of ours are ordered by
+ * it; of other permits nobody has to know the order. */
 static int64_t czxid_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
                         const struct hf_zk_node *node)
 {
@@ -44,7 +47,8 @@ static int64_t czxid_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
     return own_ticket == NULL ? 0 : own_ticket->czxid;
 }
 
-/* Children that are tickets, their names put to ${names}. */
+/* Turn the names of a list into children and copy the names to ${names}.
+ * Reports unknown nodes.  Returns how many are tickets. */
 static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
                             struct hf_jute_reader *body, size_t count,
                             struct hf_zk_child *children, char *names)
@@ -57,10 +61,10 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         if (name.bytes == NULL ||
             !hf_zk_queue_parse(queue, name.bytes, name.count,
                                &children[kept].node)) {
-            hf_zk_unknown_node_ignored(zk, queue, name);
+            hf_zk_report_unknown_node(zk, queue, name);
             continue;
         }
-        hf_zk_unknown_layout_check(zk, queue, name, &children[kept].node);
+        hf_zk_report_unseen_layout(zk, queue, name, &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
@@ -74,8 +78,8 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
     return kept;
 }
 
-/* A list that shows a ticket of ours as a reader has the answer to a downgrade
- * that got none. */
+/* A list that shows a ticket of ours as a reader shows that a downgrade
+ * without an answer has happened. */
 static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
 {
     for (size_t i = 0; i < queue->count; i++) {
@@ -90,6 +94,8 @@ static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
     }
 }
 
+/* Replace the queue's children by those in ${body}.  False, with nothing
+ * changed, if it cannot be read or there is no memory. */
 static bool replace_list(struct hf_zk *zk, struct hf_zk_queue *queue,
                          struct hf_jute_reader *body)
 {
@@ -129,8 +135,8 @@ enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
     return error;
 }
 
-/* By what the snapshot says of our tickets: two may have one number, where a
- * server says so or somebody else has made a node. */
+/* Set the czxids of our own tickets, because two nodes may have the same
+ * number, for example one that somebody created by hand. */
 static void set_own_czxids(const struct hf_zk *zk, struct hf_zk_queue *queue)
 {
     for (size_t i = 0; i < queue->count; i++) {
@@ -171,6 +177,7 @@ size_t hf_zk_queue_index(const struct hf_zk *zk,
     return index;
 }
 
+/* The nodes of a lease stand next to each other with consecutive numbers. */
 uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
                             const struct hf_zk_queue *queue,
                             const struct hf_ticket_id *id)
@@ -193,7 +200,8 @@ uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
     return (uint32_t)(next - index);
 }
 
-/* What others wrote is anything; a payload is valid UTF-8 without NUL. */
+/* Other programs write arbitrary bytes; a payload is valid UTF-8 without NUL.
+ */
 size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
                           struct hf_jute_piece data)
 {
@@ -221,6 +229,7 @@ void hf_zk_queue_set_head(struct hf_zk_queue *queue,
     (void)hf_zk_payload_copy(queue->head_payload, payload);
 }
 
+/* Make ${ticket} from ${child}.  Strings belong to the queue. */
 static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
                         const struct hf_zk_child *child,
                         struct hf_ticket *ticket)
@@ -239,8 +248,8 @@ static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
         ticket->payload = queue->head_payload;
 }
 
-/* Is it one permit more of ${ticket}?  Such nodes are made at once, so that
- * nobody's is between them. */
+/* Is ${child} another permit of ${ticket}?  The permits of a lease are created
+ * together, so no other node is between them. */
 static bool belongs_to(const struct hf_zk_child *child,
                        const struct hf_ticket *ticket)
 {
@@ -264,6 +273,7 @@ bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count)
     return true;
 }
 
+/* Permits of one lease become one ticket with a weight. */
 bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_snapshot *snapshot)
 {
@@ -278,7 +288,7 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
         const struct hf_zk_child *child = &queue->children[i];
 
         if (child->node.kind == HF_TICKET_PARTICIPANT)
-            continue; /* see zk_double_barrier.c */
+            continue; /* zk_double_barrier.c makes those snapshots */
         if (snapshot->count > 0 &&
             belongs_to(child, &tickets[snapshot->count - 1]))
             tickets[snapshot->count - 1].weight++;
@@ -288,6 +298,8 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
     return true;
 }
 
+/* The head, the nearest tickets ahead that may be in the way, and the ticket
+ * itself; .more counts those left out. */
 void hf_zk_queue_partial_snapshot(struct hf_zk *zk,
                                   const struct hf_zk_queue *queue,
                                   const struct hf_ticket_id *mine,

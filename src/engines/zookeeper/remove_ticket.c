@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The fields .several, .listed and .partly_removed of the request say what is
+ * being deleted; see zk_request.h. */
 #include "engines/zookeeper/remove_ticket.h"
 
 #include "engines/zookeeper/children.h"
@@ -6,16 +8,19 @@
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
-/* How often nodes may go between our listing and our deleting them. */
+/* How often nodes may vanish between listing and deleting them before the
+ * request gives up. */
 #define DELETES_MAX 8
 
-/* From this number on an empty queue's node is removed with its last ticket, so
- * that the count begins anew long before it ends.  Containers go by
- * themselves, but only after a minute without any ticket. */
+/* From this number on the node of an empty queue is deleted with its last
+ * ticket, so that the counter starts again long before it ends.  Containers go
+ * by themselves, but only after a minute without tickets. */
 #define COUNTER_HIGH (INT32_C(1) << 30)
 
 static void search(struct hf_zk *zk, struct hf_zk_request *req);
 
+/* The deletes are answered: search again if a listed node was not there,
+ * otherwise go on with .after_removal. */
 static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
@@ -28,12 +33,14 @@ static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
         return;
     }
     if (gone && req->several && req->error == HF_ZK_NO_NODE)
-        req->error = HF_ZK_DISCONNECTED; /* some of them, and perhaps not all */
+        req->error = HF_ZK_DISCONNECTED; /* some nodes were deleted and
+                                            perhaps not all */
     else if (gone && own_ticket != NULL)
-        hf_zk_own_ticket_drop(zk, own_ticket);
+        hf_zk_own_ticket_free(zk, own_ticket);
     req->after_removal(zk, req);
 }
 
+/* The answer to the delete of a node, or of all nodes. */
 static void deleted(void *user, struct hf_zk_call *call,
                     const struct hf_zk_reply *reply)
 {
@@ -44,14 +51,16 @@ static void deleted(void *user, struct hf_zk_call *call,
 
     if (error == HF_ZK_OK && req->several)
         error = hf_zk_multi_result(&reply->body, NULL, 0);
-    /* Of two names the ticket has one: found if either was there. */
+    /* The ticket may have either of two names; it was found if one of them
+     * existed. */
     if (error != HF_ZK_NO_NODE &&
         (req->error == HF_ZK_NO_NODE || error != HF_ZK_OK))
         req->error = error;
     hf_zk_request_answered(zk, req);
 }
 
-/* Whether it goes depends on whether it is empty: the server knows. */
+/* The answer to the delete of the queue's node is ignored, because the server
+ * refuses it while there are children. */
 static void parent_deleted(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
@@ -60,6 +69,7 @@ static void parent_deleted(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, call->owner);
 }
 
+/* Delete the queue's node too if its counter is high. */
 static void delete_parent(struct hf_zk *zk, struct hf_zk_request *req,
                           int32_t sequence)
 {
@@ -69,6 +79,7 @@ static void delete_parent(struct hf_zk *zk, struct hf_zk_request *req,
                           req->queue->path);
 }
 
+/* Delete the nodes of our ticket, whose names we know. */
 static void delete_own(struct hf_zk *zk, struct hf_zk_request *req,
                        struct hf_zk_own_ticket *own_ticket)
 {
@@ -79,8 +90,9 @@ static void delete_own(struct hf_zk *zk, struct hf_zk_request *req,
     req->error = HF_ZK_NO_NODE;
     hf_zk_request_step(req, delete_done);
     hf_zk_own_ticket_delete(zk, own_ticket, hf_zk_request_call(req, deleted));
-    /* What it may be called by now.  In this order: a downgrade that is still
-     * to come finds the first name gone. */
+    /* It may have the read ticket's name by now.  The order matters: a
+     * downgrade that is carried out later finds the write node gone and fails.
+     */
     if (own_ticket->downgrading) {
         hf_zk_own_ticket_read_name(zk, own_ticket, read_name);
         hf_zk_send_delete(&zk->session, hf_zk_request_call(req, deleted),
@@ -89,8 +101,9 @@ static void delete_own(struct hf_zk *zk, struct hf_zk_request *req,
     delete_parent(zk, req, own_ticket->sequence);
 }
 
-/* As many as we ever make of one id; the rest, which can only be another's,
- * another time. */
+/* Delete the ${nodes} that were listed with the id, at most as many as we ever
+ * make of one.  Others, which must be somebody else's, are deleted by a later
+ * round. */
 static void delete_listed(struct hf_zk *zk, struct hf_zk_request *req,
                           size_t index, size_t nodes)
 {
@@ -127,7 +140,7 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_request *req,
     delete_parent(zk, req, sequence);
 }
 
-/* Searched for what is there of the ticket. */
+/* The search is done: delete what it found. */
 static void searched(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_queue *queue = req->queue;
@@ -146,12 +159,15 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
     delete_done(zk, req);
 }
 
+/* List the queue behind a sync to find the nodes of the ticket. */
 static void search(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_request_step(req, searched);
     hf_zk_search(zk, req);
 }
 
+/* A ticket of ours is deleted by the names of its nodes, any other is searched
+ * for first. */
 void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
                          void (*then)(struct hf_zk *zk,
                                       struct hf_zk_request *req))
@@ -168,6 +184,7 @@ void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
         search(zk, req);
 }
 
+/* Answer HF_REQUEST_REMOVE. */
 static void ticket_deleted(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_REMOVED};
@@ -182,7 +199,7 @@ static void ticket_deleted(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_notify(zk, &event);
 }
 
-void hf_zk_remove(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_remove_ticket(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * REMOVE: delete the ticket, wherever it is found by its id.  The nodes of a
- * lease go in one transaction; where somebody has removed one of them before,
- * that fails, and those that are left are searched for.  A node that was listed
- * and is gone is searched for once more as well: another's write ticket may
- * have become a read ticket, which has another name.
+/* HF_REQUEST_REMOVE: delete a ticket that is found by its id.  The nodes of a
+ * lease are deleted in one transaction.  If somebody has removed one of them
+ * before, the transaction fails, and the others are searched for.  A node that
+ * was listed and is gone is also searched for once more, because another
+ * client's write ticket may have become a read ticket, which has another name.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_REMOVE_TICKET_H
 #define HF_ENGINES_ZOOKEEPER_REMOVE_TICKET_H
 
 #include "engines/zookeeper/zk_request.h"
 
-/* Delete all there is of the request's ticket.  ${then} finds in .error whether
- * it was there (HF_ZK_OK), was not (HF_ZK_NO_NODE), or may be still. */
+/* Delete all nodes of the request's ticket.  ${then} is called with .error
+ * HF_ZK_OK if the ticket existed, HF_ZK_NO_NODE if not, and another error if
+ * it may still exist. */
 void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
                          void (*then)(struct hf_zk *zk,
                                       struct hf_zk_request *req));

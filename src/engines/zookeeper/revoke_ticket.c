@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* REVOKE: find the node of the ticket, and write into it what its owner, if it
- * watches it as ours and Curator's do, takes for a request to let go. */
+/* HF_REQUEST_REVOKE: ask the owner of a ticket to release it, by writing
+ * HF_ZK_REVOKE as the data of its node.  Our clients and Curator's Revocable
+ * watch their nodes for that. */
 #include "engines/zookeeper/get_children.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
+/* Answer the request; a ticket that is gone counts as not found. */
 static void answer(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_REVOKE_SENT};
@@ -21,8 +23,9 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req)
 
 static void search(struct hf_zk *zk, struct hf_zk_request *req);
 
-/* A node that was listed and is gone may have another name by now: its write
- * ticket has become a read ticket. */
+/* The write is answered.  A node that was listed and is gone may have another
+ * name by now, because a write ticket has become a read ticket; then search
+ * again. */
 static void write_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->error == HF_ZK_NO_NODE && req->attempts++ < HF_ZK_ATTEMPTS_MAX &&
@@ -32,6 +35,7 @@ static void write_done(struct hf_zk *zk, struct hf_zk_request *req)
         answer(zk, req);
 }
 
+/* The search is done: write to the node that it found. */
 static void searched(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_zk_queue *queue = req->queue;
@@ -53,13 +57,14 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
         HF_ZK_ANY_VERSION);
 }
 
+/* List the queue behind a sync to find the node of the ticket. */
 static void search(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_request_step(req, searched);
     hf_zk_search(zk, req);
 }
 
-void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_revoke_ticket(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The reports made so far are a ring of digests, which is searched linearly. */
 #include "engines/zookeeper/unknown_node.h"
 
 #include <string.h>
@@ -7,6 +8,8 @@
 #include "core/sha256.h"
 #include "engines/zookeeper/zk_private.h"
 
+/* A digest of what is reported: a path, and whether it is about a ticket or an
+ * unknown node. */
 static uint64_t digest_of(const char *path, bool ticket)
 {
     uint8_t digest[HF_SHA256_BYTES];
@@ -17,8 +20,9 @@ static uint64_t digest_of(const char *path, bool ticket)
     return ticket ? ~number : number;
 }
 
-/* Once per path, not once per queue: one is forgotten when nobody here wants
- * anything of it. */
+/* Remember ${digest}; false if it has been reported before.  This is by path
+ * and not a flag of the queue, because a queue is freed when no request uses
+ * it. */
 static bool is_new(struct hf_zk_reports *reports, uint64_t digest)
 {
     size_t known =
@@ -31,9 +35,9 @@ static bool is_new(struct hf_zk_reports *reports, uint64_t digest)
     return true;
 }
 
-void hf_zk_unknown_node_ignored(struct hf_zk *zk,
-                                const struct hf_zk_queue *queue,
-                                struct hf_jute_piece name)
+void hf_zk_report_unknown_node(struct hf_zk *zk,
+                               const struct hf_zk_queue *queue,
+                               struct hf_jute_piece name)
 {
     if (!is_new(&zk->reports, digest_of(queue->path, false)))
         return;
@@ -44,7 +48,9 @@ void hf_zk_unknown_node_ignored(struct hf_zk *zk,
                  queue->path, hf_quote(name.bytes, name.count).text);
 }
 
-void hf_zk_unknown_layout_check(struct hf_zk *zk,
+/* Leases, participants and barrier nodes have one form only, so nothing is
+ * reported for them. */
+void hf_zk_report_unseen_layout(struct hf_zk *zk,
                                 const struct hf_zk_queue *queue,
                                 struct hf_jute_piece name,
                                 const struct hf_zk_node *node)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * WATCH_QUEUE: the queue as it is now, and the news that it has changed since.
+/* HF_REQUEST_WATCH_QUEUE: the queue as it is now, and one notification when it
+ * changes.
  *
- * The getChildren that tells the one sets a watch for the other, so that
- * nothing can happen in between.  It needs no sync: whoever looks has heard
- * from this server, or one that has seen as much, what makes him look.  Not so
- * who leaves a double barrier: what he has seen may be from another session.
- */
+ * The getChildren that lists the queue also sets the watch, so no change is
+ * missed in between.  It needs no sync, because this server, or one that has
+ * seen as much, has shown the client what makes it ask.  Only a participant
+ * that leaves a double barrier needs one, because what it has seen may come
+ * from another session. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,19 +15,22 @@
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_request.h"
 
+/* Did the list succeed?  A queue without a node counts as empty. */
 static bool is_listed(const struct hf_zk_request *req)
 {
     return req->list_error == HF_ZK_OK || req->list_error == HF_ZK_NO_NODE;
 }
 
-/* Is there another number of permits than the asker knows of?  kazoo refuses
- * its own then: who goes by a greater one lets too many in. */
+/* Does the semaphore's node say another number of permits than the request?
+ * kazoo refuses that too, because a client that uses a greater number lets too
+ * many in. */
 static bool size_differs(const struct hf_zk_request *req)
 {
     return req->request != NULL && req->permits > 0 &&
            req->request->limit > 0 && req->permits != req->request->limit;
 }
 
+/* Fail with a text that has both numbers of permits. */
 static void fail_size(struct hf_zk *zk, struct hf_zk_request *req)
 {
     uint32_t permits = req->permits, limit = req->request->limit;
@@ -41,6 +44,8 @@ static void fail_size(struct hf_zk *zk, struct hf_zk_request *req)
                permits, path, limit);
 }
 
+/* All calls are answered: complete the list, or fail, or drop a cancelled
+ * request. */
 static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (size_differs(req)) {
@@ -49,25 +54,26 @@ static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
         return;
     }
     if (req->request != NULL && is_listed(req)) {
-        hf_zk_list_answer(zk, req);
+        hf_zk_answer_list(zk, req);
         return;
     }
     hf_zk_request_end_cancel(zk, req);
-    if (req->request == NULL) /* taken back meanwhile */
+    if (req->request == NULL) /* cancelled meanwhile */
         hf_zk_request_free(zk, req);
     else
         hf_zk_request_fail(zk, req, req->list_error, "look at",
                            req->queue->path);
 }
 
-/* From here on changes are news, though nobody was told of the list. */
+/* The answer to getChildren.  The watch is set now, so the request joins it; a
+ * change from here on is reported after the list. */
 static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
 
-    hf_zk_take_children(zk, req, reply);
+    hf_zk_take_search_list(zk, req, reply);
     if (req->request != NULL && is_listed(req) && !size_differs(req) &&
         !hf_zk_watches_join_queue(zk, req->request, req->queue,
                                   req->list_error == HF_ZK_OK))
@@ -75,6 +81,7 @@ static void children_listed(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* The data of a semaphore's node in kazoo's layout. */
 static void size_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -83,10 +90,12 @@ static void size_read(void *user, struct hf_zk_call *call,
     struct hf_jute_reader body = reply->body;
 
     if (reply->error == HF_ZK_OK)
-        req->permits = hf_zk_permits_read(hf_jute_get_buffer(&body));
+        req->permits = hf_zk_permits_parse(hf_jute_get_buffer(&body));
     hf_zk_request_answered(zk, req);
 }
 
+/* The calls of the one step: a sync if needed, the size of a semaphore, and
+ * the list that sets the watch. */
 void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The watches of this client are in the session's watch set, together with
+ * those of other listeners.  They are distinguished by .user. */
 #include "engines/zookeeper/watch_waiters.h"
 
 #include <string.h>
@@ -6,16 +8,20 @@
 #include "core/memory.h"
 #include "engines/zookeeper/zk_private.h"
 
+/* The watch that ${watcher} is the first member of. */
 static struct hf_zk_watch *watch_of(struct hf_zk_watcher *watcher)
 {
     return (struct hf_zk_watch *)(void *)watcher;
 }
 
+/* The mode in which a server is asked to watch for ${kind}. */
 static enum hf_zk_watch_mode mode_of(enum hf_zk_watch_kind kind)
 {
     return kind == HF_ZK_WATCH_QUEUE ? HF_ZK_WATCH_CHILDREN : HF_ZK_WATCH_DATA;
 }
 
+/* Others at the same path may belong to another listener or be of another
+ * kind. */
 struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
                                      enum hf_zk_watch_kind kind,
                                      const char *path, size_t bytes)
@@ -29,6 +35,7 @@ struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
     return watch_of(watcher);
 }
 
+/* Allocate a watch and add it to the session's set; NULL for lack of memory. */
 static struct hf_zk_watch *add_watch(
     struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
     void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type))
@@ -58,7 +65,8 @@ struct hf_zk_watch *hf_zk_watch_find_or_add(
     return watch != NULL ? watch : add_watch(zk, kind, path, fired);
 }
 
-/* Of one client's, among those of others who listen to the session. */
+/* The first watch of the client ${user} from ${watcher} on, skipping those of
+ * other listeners of the session. */
 static struct hf_zk_watch *next_watch_of(const void *user,
                                          struct hf_zk_watcher *watcher)
 {
@@ -87,14 +95,14 @@ void hf_zk_watch_free_if_unused(struct hf_zk *zk, struct hf_zk_watch *watch)
     if (watch->waiters != NULL || watch->reading)
         return;
     if (watch->watcher.armed && watch->watcher.in_set)
-        return; /* the server will tell of it */
+        return; /* the server will report the next event */
     hf_zk_watch_remove(zk, watch);
     if (watch->queue != NULL)
         hf_zk_queue_release(zk, watch->queue);
     hf_free(watch);
 }
 
-/* ----------------------------------------------------------------- waits -- */
+/* --------------------------------------------------------------- waiters -- */
 
 struct hf_zk_waiter *hf_zk_waiter_add(struct hf_zk_watch *watch,
                                       struct hf_request *request,
@@ -121,7 +129,7 @@ struct hf_zk_waiter *hf_zk_waiter_add(struct hf_zk_watch *watch,
     return waiter;
 }
 
-void hf_zk_waiter_drop(struct hf_zk_waiter *waiter)
+void hf_zk_waiter_free(struct hf_zk_waiter *waiter)
 {
     *waiter->link = waiter->next;
     if (waiter->next != NULL)
@@ -130,7 +138,8 @@ void hf_zk_waiter_drop(struct hf_zk_waiter *waiter)
     hf_free(waiter);
 }
 
-void hf_zk_waiter_drop_all(struct hf_zk *zk, struct hf_zk_waiter *waiter)
+/* Each waiter leaves the ring before its watch may be freed. */
+void hf_zk_waiter_free_all(struct hf_zk *zk, struct hf_zk_waiter *waiter)
 {
     struct hf_zk_waiter *next_of_request;
     struct hf_zk_watch *watch;
@@ -138,11 +147,11 @@ void hf_zk_waiter_drop_all(struct hf_zk *zk, struct hf_zk_waiter *waiter)
     while ((next_of_request = waiter->next_of_request) != waiter) {
         waiter->next_of_request = next_of_request->next_of_request;
         watch = next_of_request->watch;
-        hf_zk_waiter_drop(next_of_request);
+        hf_zk_waiter_free(next_of_request);
         hf_zk_watch_free_if_unused(zk, watch);
     }
     watch = waiter->watch;
-    hf_zk_waiter_drop(waiter);
+    hf_zk_waiter_free(waiter);
     hf_zk_watch_free_if_unused(zk, watch);
 }
 

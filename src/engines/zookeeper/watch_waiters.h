@@ -1,46 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Behind zk_watches.c: what is watched of nodes, barriers and queues, and the
- * requests that wait for it. */
+/* The data behind zk_watches.c: the watches of nodes, barriers and queues, and
+ * for each watch the requests that wait for it.  One request may wait for
+ * several nodes; its waiters then form a ring. */
 #ifndef HF_ENGINES_ZOOKEEPER_WATCH_WAITERS_H
 #define HF_ENGINES_ZOOKEEPER_WATCH_WAITERS_H
 
 #include "engines/zookeeper/zk_watches.h"
 #include "zookeeper/watch_set.h"
 
+/* What a watch is for. */
 enum hf_zk_watch_kind {
-    HF_ZK_WATCH_NODE,    /* its end */
-    HF_ZK_WATCH_BARRIER, /* whatever happens to it */
-    HF_ZK_WATCH_QUEUE,   /* its children */
+    HF_ZK_WATCH_NODE,    /* the deletion of a ticket's node */
+    HF_ZK_WATCH_BARRIER, /* any change of a barrier node */
+    HF_ZK_WATCH_QUEUE,   /* any change of a queue's children */
 };
 
-/* A request that waits, at one of the nodes that it waits for.  Its
- * .engine_data, any of them if there are more. */
+/* One request that waits for one watch.  .engine_data of the request is one of
+ * its waiters. */
 struct hf_zk_waiter {
     struct hf_request *request;
-    struct hf_zk_waiter *next_of_request; /* at another node, in a ring */
-    bool ready;                           /* this node is watched */
-    bool notified;                        /* of WATCHING or LISTED */
-    bool changed;                         /* QUEUE_CHANGED is to follow */
-    bool revoke_due;                      /* REVOKED is to follow */
-    struct hf_zk_waiter *next;
+    struct hf_zk_waiter *next_of_request; /* the next waiter of the same
+                                             request, in a ring */
+    bool ready;                           /* the server watches this node */
+    bool notified;   /* WATCHING, or LISTED, has been reported */
+    bool changed;    /* the queue has changed; HF_EVENT_QUEUE_CHANGED must be
+                        reported */
+    bool revoke_due; /* HF_EVENT_REVOKED must be reported */
+    struct hf_zk_waiter *next; /* in .waiters of the watch */
     struct hf_zk_waiter **link;
     struct hf_zk_watch *watch;
 };
 
+/* One watch of this client, shared by all requests that wait for the same.  It
+ * lives while a request waits, a read is in flight, or the server may still
+ * report its event. */
 struct hf_zk_watch {
-    struct hf_zk_watcher watcher; /* first; .user is the client */
+    struct hf_zk_watcher watcher; /* must be the first member; .user is the
+                                     client */
     struct hf_zk_waiter *waiters;
-    bool reading;    /* a getData is under way */
-    bool revoked;    /* the data asked to let go when it was last seen */
-    int32_t version; /* of the data then; of NODE */
-    struct hf_zk_call call;
-    struct hf_zk_queue *queue; /* of BARRIER and QUEUE: in use by this */
+    bool reading;    /* a getData is in flight, or a function below forbids
+                        freeing */
+    bool revoked;    /* the data asked the owner to release when they were last
+                        read */
+    int32_t version; /* of the data then; only for HF_ZK_WATCH_NODE */
+    struct hf_zk_call call;    /* the getData */
+    struct hf_zk_queue *queue; /* for the other kinds: the queue, in use by
+                                  this watch */
     enum hf_zk_watch_kind kind;
     char path[];
 };
 
-/* The watch of ${bytes} of ${path}, or NULL; _or_add: NULL for lack of memory.
- * Events go to ${fired}, as it was when the watch was added. */
+/* The watch of the ${bytes} of ${path}, or NULL.  _find_or_add() makes one if
+ * there is none, and returns NULL for lack of memory.  Events go to ${fired}.
+ */
 struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
                                      enum hf_zk_watch_kind kind,
                                      const char *path, size_t bytes);
@@ -48,27 +60,31 @@ struct hf_zk_watch *hf_zk_watch_find_or_add(
     struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
     void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type));
 
-/* The first of all, and the one after ${watch}; NULL: there are no more. */
+/* The first watch of the client, and the next after ${watch}; NULL at the end.
+ */
 struct hf_zk_watch *hf_zk_watch_first(const struct hf_zk *zk);
 struct hf_zk_watch *hf_zk_watch_next(const struct hf_zk_watch *watch);
 
-/* Nobody can find it any more. */
+/* Remove the watch from the session's set, so that it is not found any more. */
 void hf_zk_watch_remove(struct hf_zk *zk, struct hf_zk_watch *watch);
 
-/* Free a watch that nobody waits for, unless an answer is to come for it. */
+/* Free the watch unless a request waits for it, a read is in flight, or the
+ * server will still report its event. */
 void hf_zk_watch_free_if_unused(struct hf_zk *zk, struct hf_zk_watch *watch);
 
-/* Have ${request} wait for it, too; ${beside}: a wait of the same request, or
- * NULL.  NULL for lack of memory. */
+/* Make ${request} wait for the watch too.  ${next_of_request} is another
+ * waiter of the same request, or NULL.  Returns NULL for lack of memory. */
 struct hf_zk_waiter *hf_zk_waiter_add(struct hf_zk_watch *watch,
                                       struct hf_request *request,
                                       struct hf_zk_waiter *next_of_request);
-void hf_zk_waiter_drop(struct hf_zk_waiter *waiter);
+/* Remove and free one waiter.  The watch remains. */
+void hf_zk_waiter_free(struct hf_zk_waiter *waiter);
 
-/* Drop ${wait} and those beside it, and settle what they waited for. */
-void hf_zk_waiter_drop_all(struct hf_zk *zk, struct hf_zk_waiter *waiter);
+/* Remove and free all waiters of one request, and free their watches if these
+ * are unused. */
+void hf_zk_waiter_free_all(struct hf_zk *zk, struct hf_zk_waiter *waiter);
 
-/* Are all its nodes watched? */
+/* Does the server watch all nodes of the request? */
 bool hf_zk_waiter_is_ready(const struct hf_zk_waiter *first);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SET_FLAG, CLEAR_FLAG and WATCH_QUEUE at a barrier node, which is called as
- * the barrier is, persistent, as DistributedBarrier of Curator has it.
+ * HF_REQUEST_SET_FLAG, HF_REQUEST_CLEAR_FLAG and HF_REQUEST_WATCH_QUEUE for a
+ * barrier: its flag is a persistent node with the barrier's name, as in
+ * Curator's DistributedBarrier.  The barrier is set while the node exists.
  *
- * Who waits may have been told by others that it is up: so a WATCH_QUEUE is of
- * what all servers have, and not only the one that it asks.
+ * A client that waits may know from others that the barrier is set.
+ * So a wait reads behind a sync and sees what all servers have, not only what
+ * the server it asks has.
  *
- * A node that has children is no barrier but somebody's parent, of tickets or
- * of other barriers: nobody could lower it.
+ * A node with children is no barrier but the parent of tickets or of other
+ * barriers, and cannot be deleted.
  */
 #include <string.h>
 
@@ -15,6 +17,7 @@
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_request.h"
 
+/* Fail because the node is the parent of other nodes. */
 static void fail_has_children(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_fail(zk, req->request, HF_FAILURE_FATAL, HF_EKIND,
@@ -24,6 +27,7 @@ static void fail_has_children(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_request_free(zk, req);
 }
 
+/* Answer that the flag is set or cleared.  ${found}: it existed before. */
 static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_FLAG_UPDATED};
@@ -33,12 +37,12 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
     hf_zk_notify(zk, &event);
 }
 
-/* ----------------------------------------------------------------- SET_FLAG --
- */
+/* ---------------------------------------------------------- set the flag -- */
 
 static void create_node(struct hf_zk *zk, struct hf_zk_request *req);
 
-/* Read with the create: what the one found that is there. */
+/* The Stat that is read together with the create: has the node that existed
+ * any children? */
 static void stat_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -51,6 +55,7 @@ static void stat_read(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* The create is answered. */
 static void set_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const char *path = req->queue->path;
@@ -65,6 +70,7 @@ static void set_done(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_fail_create(zk, req, "create", path);
 }
 
+/* Send the create, with missing parents before it. */
 static void create_node(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const char *path = req->queue->path;
@@ -89,9 +95,9 @@ void hf_zk_set_flag(struct hf_zk *zk, struct hf_request *request)
         create_node(zk, req);
 }
 
-/* ----------------------------------------------------------------- CLEAR_FLAG
- * -- */
+/* -------------------------------------------------------- clear the flag -- */
 
+/* The delete is answered. */
 static void clear_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->error == HF_ZK_NOT_EMPTY)
@@ -102,6 +108,7 @@ static void clear_done(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_request_fail(zk, req, req->error, "delete", req->queue->path);
 }
 
+/* The server refuses to delete a node with children. */
 void hf_zk_clear_flag(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
@@ -114,9 +121,10 @@ void hf_zk_clear_flag(struct hf_zk *zk, struct hf_request *request)
                       req->queue->path);
 }
 
-/* ------------------------------------------------------------------
- * WATCH_QUEUE -- */
+/* -------------------------------------------------------- watch the flag -- */
 
+/* Answer HF_REQUEST_WATCH_QUEUE with a snapshot that has the flag as its only
+ * ticket, or is empty. */
 static void answer_watch(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_ticket node = {.token = (uint64_t)req->czxid,
@@ -126,7 +134,7 @@ static void answer_watch(struct hf_zk *zk, struct hf_zk_request *req)
     struct hf_event event = {.kind = HF_EVENT_LISTED};
     struct hf_zk_queue *queue = req->queue;
 
-    queue->users++; /* beyond the operation */
+    queue->users++; /* keeps the queue beyond the request */
     event.as.answer.snapshot =
         (struct hf_snapshot){&node, req->error == HF_ZK_OK ? 1 : 0, 0};
     event.as.answer.request = hf_zk_request_end(zk, req);
@@ -134,10 +142,11 @@ static void answer_watch(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_queue_release(zk, queue);
 }
 
+/* The node has been read, or could not be. */
 static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_request_end_cancel(zk, req);
-    if (req->request == NULL) /* taken back meanwhile */
+    if (req->request == NULL) /* cancelled meanwhile */
         hf_zk_request_free(zk, req);
     else if (req->has_children)
         fail_has_children(zk, req);
@@ -147,7 +156,8 @@ static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_request_fail(zk, req, req->error, "look at", req->queue->path);
 }
 
-/* From here on changes are news, though nobody was told of the node. */
+/* The answer to getData.  The watch is set now, so the request joins it; a
+ * change from here on is reported after the answer. */
 static void node_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -175,6 +185,7 @@ static void node_read(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* The sync and the read that sets the watch are sent together. */
 void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Error texts here call a server by its number and never quote it: in
- * "zk://user:password", which lacks its host, the password stands where a port
- * is expected.
- */
+/* Parsing a URL.  Error texts name a server by its position and never quote
+ * it, because in "zk://user:password", which has no host, the password stands
+ * where a port is expected. */
 #include "engines/zookeeper/zk_config.h"
 
 #include <arpa/inet.h>
@@ -31,6 +29,7 @@ static const char *const known_options_tls[] = {
     "layout",  "acl",           "auth_file", "retry", "ca",
     "cert",    "key",           NULL};
 
+/* A part of the URL's text, not NUL-terminated. */
 struct url_span {
     const char *from;
     const char *end;
@@ -41,6 +40,7 @@ static size_t bytes_of(struct url_span span)
     return (size_t)(span.end - span.from);
 }
 
+/* Does ${span} consist of ${characters} only? */
 static bool is_made_of(struct url_span span, const char *characters)
 {
     for (const char *at = span.from; at < span.end; at++)
@@ -54,6 +54,7 @@ static bool is_made_of(struct url_span span, const char *characters)
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+/* Read a port from 1 to 65535. */
 static bool take_port(struct url_span text, uint16_t *port)
 {
     unsigned number = 0;
@@ -66,7 +67,8 @@ static bool take_port(struct url_span text, uint16_t *port)
     return number >= 1 && number <= UINT16_MAX;
 }
 
-/* ${text} stood in brackets: an IPv6 address, perhaps with "%zone". */
+/* Is ${text}, which was in brackets, an IPv6 address, perhaps with a "%zone"?
+ */
 static bool is_ipv6(struct url_span text)
 {
     const char *percent = memchr(text.from, '%', bytes_of(text));
@@ -85,13 +87,15 @@ static bool is_ipv6(struct url_span text)
     return inet_pton(AF_INET6, copy, &parsed) == 1;
 }
 
+/* Can ${text} be a host name or an IPv4 address? */
 static bool is_name(struct url_span text)
 {
     return is_made_of(text, DIGITS LETTERS "._-") && text.from[0] != '-' &&
            text.from[0] != '.';
 }
 
-/* Cut ${text} into a host, without brackets, and what follows it. */
+/* Split ${text} into a host without brackets and the rest.  Returns what is
+ * wrong with it, or NULL. */
 static const char *cut_host(struct url_span text, struct url_span *host,
                             struct url_span *rest)
 {
@@ -118,6 +122,8 @@ static const char *cut_host(struct url_span text, struct url_span *host,
     return NULL;
 }
 
+/* Read HOST or HOST:PORT into ${server}.  Returns what is wrong with it, or
+ * NULL. */
 static const char *take_server(struct url_span text, uint16_t usual_port,
                                struct hf_zk_server *server)
 {
@@ -137,6 +143,7 @@ static const char *take_server(struct url_span text, uint16_t usual_port,
     return take_port(rest, &server->port) ? NULL : "has no valid port";
 }
 
+/* Read the comma-separated servers of the URL. */
 static hf_status take_servers(struct hf_zk_config *config, const char *text,
                               struct hf_error *error)
 {
@@ -144,7 +151,8 @@ static hf_status take_servers(struct hf_zk_config *config, const char *text,
     struct url_span rest = {text, text + strlen(text)};
     const char *comma, *fault;
 
-    /* Escaped, it got past the check for a password in the wrong place. */
+    /* An escaped '@' gets past the URL parser's check for a misplaced
+     * password. */
     if (strchr(text, '@') != NULL)
         return hf_error_set(error, HF_EURL,
                             "the servers of the URL have an escaped '@' among "
@@ -174,6 +182,7 @@ static hf_status take_servers(struct hf_zk_config *config, const char *text,
 
 /* ---------------------------------------------------------------- chroot -- */
 
+/* Why ${component} cannot be part of a ZooKeeper path, or NULL. */
 static const char *why_no_component(struct url_span component)
 {
     if (bytes_of(component) == 0)
@@ -185,7 +194,7 @@ static const char *why_no_component(struct url_span component)
         uint32_t code = 0;
         size_t length = hf_utf8_decode(at, (size_t)(component.end - at), &code);
 
-        assert(length > 0); /* the URL was checked */
+        assert(length > 0); /* the URL parser has checked the UTF-8 */
         if (hf_lock_name_why_refused(code) != NULL)
             return hf_lock_name_why_refused(code);
         at += length;
@@ -193,13 +202,14 @@ static const char *why_no_component(struct url_span component)
     return NULL;
 }
 
+/* Why ${path} cannot be a ZooKeeper path, or NULL. */
 static const char *why_no_path(const char *path)
 {
     const char *from = path;
     const char *fault = NULL;
 
     assert(path[0] == '/');
-    /* Each turn takes a '/' and the component behind it. */
+    /* Each iteration takes a '/' and the component after it. */
     while (fault == NULL && from != NULL) {
         const char *slash = strchr(from + 1, '/');
 
@@ -210,13 +220,14 @@ static const char *why_no_path(const char *path)
     return fault;
 }
 
+/* Read the path of the URL as the chroot. */
 static hf_status take_chroot(struct hf_zk_config *config, const char *path,
                              struct hf_error *error)
 {
     size_t bytes = strlen(path);
     const char *fault;
 
-    if (bytes <= 1) /* "/" says no more than "" */
+    if (bytes <= 1) /* "/" means no chroot */
         return HF_OK;
     if (bytes >= sizeof(config->chroot))
         return hf_error_set(error, HF_EURL,
@@ -249,6 +260,7 @@ bool hf_zk_config_authenticate(struct hf_zk_config *config, const char *user,
     return true;
 }
 
+/* Read USER:PASSWORD of the URL. */
 static hf_status take_auth(struct hf_zk_config *config,
                            const struct hf_url *url, struct hf_error *error)
 {
@@ -270,6 +282,8 @@ static hf_status take_auth(struct hf_zk_config *config,
 
 /* --------------------------------------------------------------- options -- */
 
+/* Read an option that is a duration from ${least_ms} to ${most_ms}; ${ms} is
+ * unchanged if it is not given. */
 static hf_status take_duration(const struct hf_url *url, const char *key,
                                uint64_t least_ms, uint64_t most_ms,
                                uint64_t *ms, struct hf_error *error)
@@ -291,8 +305,8 @@ static hf_status take_duration(const struct hf_url *url, const char *key,
     return HF_OK;
 }
 
-/* Which of the ${words}, which end with NULL, the option is: -1 if it is not
- * given. */
+/* Set ${which} to the index of the option's value in ${words}, which end with
+ * NULL, or to -1 if the option is not given. */
 static hf_status take_word(const struct hf_url *url, const char *key,
                            const char *const words[], int *which,
                            struct hf_error *error)
@@ -317,6 +331,7 @@ static hf_status take_word(const struct hf_url *url, const char *key,
                         key, hf_quote(text, strlen(text)).text, key, expected);
 }
 
+/* Read the options whose value is one of a few words. */
 static hf_status take_words(struct hf_zk_config *config,
                             const struct hf_url *url, struct hf_error *error)
 {
@@ -348,6 +363,7 @@ static hf_status take_words(struct hf_zk_config *config,
     return status;
 }
 
+/* Read token_floor=, a decimal number. */
 static hf_status take_floor(struct hf_zk_config *config,
                             const struct hf_url *url, struct hf_error *error)
 {
@@ -361,7 +377,7 @@ static hf_status take_floor(struct hf_zk_config *config,
             __builtin_mul_overflow(floor, (uint64_t)10, &floor) ||
             __builtin_add_overflow(floor, (uint64_t)(*at - '0'), &floor))
             floor = UINT64_MAX;
-    /* A czxid is an int64, so that no sum of both overflows. */
+    /* A czxid is an int64, so the sum of both cannot overflow. */
     if (text[0] == '\0' || floor > INT64_MAX)
         return hf_error_set(error, HF_EURL,
                             "token_floor=%s is no number in range; expected "
@@ -372,6 +388,7 @@ static hf_status take_floor(struct hf_zk_config *config,
     return HF_OK;
 }
 
+/* Read all options, with their defaults. */
 static hf_status take_options(struct hf_zk_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
@@ -400,6 +417,7 @@ static hf_status take_options(struct hf_zk_config *config,
 
 /* ------------------------------------------------------------- interface -- */
 
+/* The parts of the URL are read in order, and the first fault is reported. */
 hf_status hf_zk_config_parse(struct hf_zk_config *config,
                              const struct hf_url *url, struct hf_error *error)
 {
@@ -426,7 +444,7 @@ hf_status hf_zk_config_parse(struct hf_zk_config *config,
     return status;
 }
 
-/* Fisher and Yates. */
+/* The Fisher-Yates shuffle. */
 void hf_zk_config_shuffle(struct hf_zk_config *config)
 {
     struct hf_zk_server moved;

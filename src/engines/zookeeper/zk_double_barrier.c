@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading participants and the barrier node, and the transactions that begin
+ * and clear a generation.  The first participant that sees enough others
+ * creates the barrier node; a check of all of them in the same transaction
+ * makes that safe. */
 #include "engines/zookeeper/zk_double_barrier.h"
 
 #include <assert.h>
@@ -9,9 +13,10 @@
 #include "engines/zookeeper/get_children.h"
 #include "engines/zookeeper/queue_snapshot.h"
 
-/* .czxid of a participant that was gone when it was asked for. */
+/* .czxid of a participant whose node was gone when it was read. */
 #define GONE (-1)
 
+/* The path of the barrier node. */
 static const char *ready_path(struct hf_zk *zk, const struct hf_zk_request *req)
 {
     return hf_zk_child_path(zk, req->queue, HF_ZK_READY);
@@ -19,6 +24,7 @@ static const char *ready_path(struct hf_zk *zk, const struct hf_zk_request *req)
 
 /* ---------------------------------------------------------------- tokens -- */
 
+/* The Stat of the barrier node. */
 static void ready_read(void *user, struct hf_zk_call *call,
                        const struct hf_zk_reply *reply)
 {
@@ -35,6 +41,7 @@ static void ready_read(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* The Stat of one participant's node. */
 static void participant_read(void *user, struct hf_zk_call *call,
                              const struct hf_zk_reply *reply)
 {
@@ -52,6 +59,8 @@ static void participant_read(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* Read as many participants whose czxid is unknown as one step has calls for.
+ */
 static void ask_about_participants(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_zk_queue *queue = req->queue;
@@ -69,6 +78,8 @@ static void ask_about_participants(struct hf_zk *zk, struct hf_zk_request *req)
     }
 }
 
+/* Called again with the same ${then} until every participant's czxid is known.
+ */
 bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_request *req,
                             void (*then)(struct hf_zk *zk,
                                          struct hf_zk_request *req))
@@ -87,6 +98,7 @@ bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_request *req,
 
 /* -------------------------------------------------------------- snapshot -- */
 
+/* Append one ticket to the snapshot. */
 static void put_ticket(struct hf_zk *zk, struct hf_snapshot *snapshot,
                        enum hf_ticket_kind kind, const struct hf_ticket_id *id,
                        int64_t czxid)
@@ -100,6 +112,7 @@ static void put_ticket(struct hf_zk *zk, struct hf_snapshot *snapshot,
                            .payload = ""};
 }
 
+/* A participant whose node was gone when it was read is left out. */
 bool hf_zk_participants_snapshot(struct hf_zk *zk,
                                  const struct hf_zk_request *req,
                                  struct hf_snapshot *snapshot)
@@ -124,9 +137,9 @@ bool hf_zk_participants_snapshot(struct hf_zk *zk,
     return true;
 }
 
-/* -----------------------------------------------------------------
- * NEW_GENERATION -- */
+/* -------------------------------------------------------- new generation -- */
 
+/* Answer the request. */
 static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_FLAG_UPDATED};
@@ -136,7 +149,8 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
     hf_zk_notify(zk, &event);
 }
 
-/* Whatever stood in its way, somebody has come, gone or stamped. */
+/* The transaction is answered, or was not sent.  If it failed, a participant
+ * has come or gone, or another one has created the node. */
 static void set_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->error == HF_ZK_OK)
@@ -146,6 +160,7 @@ static void set_done(struct hf_zk *zk, struct hf_zk_request *req)
                            req->queue->path);
 }
 
+/* The answer to the transaction. */
 static void set_answered(void *user, struct hf_zk_call *call,
                          const struct hf_zk_reply *reply)
 {
@@ -161,7 +176,8 @@ static void set_answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
-/* That the one who asks, and as many others as he says, are there. */
+/* Write the checks: the asking participant and as many others as the request
+ * says must exist. */
 static void check_participants(struct hf_zk *zk, struct hf_zk_request *req,
                                size_t own_index)
 {
@@ -181,6 +197,7 @@ static void check_participants(struct hf_zk *zk, struct hf_zk_request *req,
     }
 }
 
+/* Send the transaction that creates the barrier node, or creates it again. */
 static void send_set(struct hf_zk *zk, struct hf_zk_request *req,
                      size_t own_index)
 {
@@ -198,6 +215,7 @@ static void send_set(struct hf_zk *zk, struct hf_zk_request *req,
     hf_zk_multi_end(&zk->session, begin);
 }
 
+/* How many participants are in the last list. */
 static size_t count_participants(const struct hf_zk_queue *queue)
 {
     size_t count = 0;
@@ -207,6 +225,8 @@ static size_t count_participants(const struct hf_zk_queue *queue)
     return count;
 }
 
+/* The queue is listed and the barrier node read: send the transaction if there
+ * are enough participants. */
 static void participants_listed(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_ticket_id *id = &req->request->ticket;
@@ -227,6 +247,8 @@ static void participants_listed(struct hf_zk *zk, struct hf_zk_request *req)
         send_set(zk, req, own_index);
 }
 
+/* List the participants and read the barrier node; the transaction follows
+ * when both are known. */
 void hf_zk_new_generation(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
@@ -241,10 +263,10 @@ void hf_zk_new_generation(struct hf_zk *zk, struct hf_request *request)
                       ready_path(zk, req));
 }
 
-/* ----------------------------------------------------------------- CLEAR_FLAG
- * -- */
+/* -------------------------------------------------- clear the generation -- */
 
-/* Not where somebody is there, or nothing is. */
+/* The transaction is answered.  It is not carried out if a participant is
+ * there, or if there is nothing to delete. */
 static void clear_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE ||
@@ -255,6 +277,7 @@ static void clear_done(struct hf_zk *zk, struct hf_zk_request *req)
                            req->queue->path);
 }
 
+/* The answer to the transaction. */
 static void clear_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
@@ -269,6 +292,8 @@ static void clear_answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
+/* Delete the barrier node and its parent in one transaction, which fails while
+ * a participant is there. */
 void hf_zk_clear_generation(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);

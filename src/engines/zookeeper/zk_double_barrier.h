@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A double barrier and its participants, as DistributedDoubleBarrier of Curator
- * has them:
+ * A double barrier and its participants, as in Curator's
+ * DistributedDoubleBarrier:
  *
- *   NAME/UUID    one who is there: ephemeral, and not numbered
- *   NAME/ready   the barrier node: persistent
+ *     NAME/UUID    a participant: ephemeral, without a number
+ *     NAME/ready   the barrier node: persistent
  *
- * A stamp is made by creating the barrier node, or by deleting and creating it
- * at once, in one transaction with a check of that many participants.  Tokens
- * are czxids.
+ * A new generation (HF_REQUEST_NEW_GENERATION) begins when the barrier node is
+ * created, or is deleted and created again, in one transaction with a check of
+ * the required number of participants.  Tokens are czxids.
  *
- * A list of names does not tell them: they are asked for, each once.
+ * A list of names does not show czxids, so each node is read once.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_DOUBLE_BARRIER_H
 #define HF_ENGINES_ZOOKEEPER_ZK_DOUBLE_BARRIER_H
@@ -19,15 +19,18 @@
 
 struct hf_zk;
 
+/* The name of the barrier node. */
 #define HF_ZK_READY "ready"
 
-/* Where participants are listed, ask for what is not known of them, for ${then}
- * to go on; false if there is nothing to be asked. */
+/* For a request about participants: send reads for those whose czxid is
+ * unknown, and call ${then} when they are answered.  False if there is nothing
+ * to read. */
 bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_request *req,
                             void (*then)(struct hf_zk *zk,
                                          struct hf_zk_request *req));
 
-/* As hf_zk_queue_snapshot(), the participants and what they have stamped. */
+/* As hf_zk_queue_snapshot(): the participants, and the barrier node of the
+ * current generation. */
 bool hf_zk_participants_snapshot(struct hf_zk *zk,
                                  const struct hf_zk_request *req,
                                  struct hf_snapshot *snapshot);

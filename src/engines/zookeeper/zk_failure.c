@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The tables from the server's errors to what the core does about them. */
 #include "engines/zookeeper/zk_failure.h"
 
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 #include "core/error.h"
 #include "engines/zookeeper/zk_private.h"
 
+/* Every failure of a request goes through here. */
 void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
                 enum hf_failure failure, hf_status status, const char *format,
                 ...)
@@ -15,7 +17,7 @@ void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
     char text[HF_ERROR_TEXT_BYTES];
     va_list args;
 
-    /* Whatever went wrong afterwards, the ticket is there. */
+    /* No matter what went wrong afterwards, the ticket exists. */
     if (request->kind == HF_REQUEST_ENQUEUE &&
         hf_zk_own_ticket_find(zk, &request->ticket) != NULL)
         failure = HF_FAILURE_UNSURE;
@@ -34,6 +36,7 @@ void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request)
     hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM, "out of memory");
 }
 
+/* The text of an error in HF_ZK_ERROR_TABLE. */
 static const char *error_text(enum hf_zk_error error)
 {
     switch (error) {
@@ -48,7 +51,7 @@ static const char *error_text(enum hf_zk_error error)
     return "an error that this version of holdfast does not know";
 }
 
-/* What of the server's errors no retry will help against. */
+/* The status of errors that no retry helps against, otherwise HF_OK. */
 static hf_status fatal_status(enum hf_zk_error error)
 {
     switch ((int)error) {
@@ -67,6 +70,8 @@ static hf_status fatal_status(enum hf_zk_error error)
     }
 }
 
+/* With the errors listed here the server has rejected the request.  After any
+ * other error it may have been carried out. */
 bool hf_zk_is_unsure(enum hf_zk_error error)
 {
     switch ((int)error) {
@@ -90,6 +95,7 @@ bool hf_zk_is_unsure(enum hf_zk_error error)
     }
 }
 
+/* What to do about a fatal error, to be appended to its text. */
 static const char *advice(const struct hf_zk *zk, hf_status fatal)
 {
     if (fatal == HF_EDENIED && zk->config.session.auth[0] == '\0')
@@ -102,6 +108,8 @@ static const char *advice(const struct hf_zk *zk, hf_status fatal)
     return "";
 }
 
+/* What the core may conclude from ${error}: UNSURE is only for requests that
+ * write. */
 static enum hf_failure failure_of(const struct hf_request *request,
                                   enum hf_zk_error error)
 {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The top of the engine without I/O: it accepts requests of the core, starts
+ * each when the call window has room, and passes the session's notifications
+ * on as events. */
 #include "engines/zookeeper/zk_machine.h"
 
 #include <assert.h>
@@ -11,39 +14,43 @@
 /* -------------------------------------------------------------- requests -- */
 
 /*
- * What relies on the order of requests on one connection, and what keeps it
- * (see zookeeper/call_window.h).  What a request does depends on what is known
- * when it begins.  Those who wait for a list that another has asked for have no
- * call: while a long list is under way others go on.
+ * How urgent a request is.
+ *
+ * Some requests rely on the order of calls on one connection.  This list says
+ * what keeps each order (see zookeeper/call_window.h).  What a request does
+ * depends on what is known when it begins.  Requests that wait for a list that
+ * another one has asked for have no call of their own, so others go on during
+ * a long list.
  *
  *  - The calls of one step: parents, create and list; sync and read; delete of
- *    the write node and of the read node.  They are put on the wire together.
- *  - A list that is asked for behind a create shows it (get_children.c).  A
- *    request joins those who wait for a list in the step that sends its create.
+ *    the write node and of the read node.  They are written together.
+ *  - A list that is asked for behind a create shows the node (get_children.c).
+ *    A request joins those that wait for a list in the step that sends its
+ *    create.
  *  - Enqueues enter a queue in the order in which they were asked for, see
- *    core/enqueue_order.h.  All of them are HF_ZK_BULK, first come first
- *    served; but for leases, which stand in no such line.
- *  - A lease enters its queue before the ticket in the entry mutex leaves, as
- *    only the holder of that may add leases, and kazoo's permits are made with
- *    a check of it.  Both are urgent.
+ *    core/enqueue_order.h.  All of them are HF_ZK_BULK and served first come,
+ *    first served.  Leases are not, because they have no such order.
+ *  - A lease enters its queue before the ticket in the entry mutex is removed,
+ *    because only the holder of that may add leases, and kazoo's permits are
+ *    created with a check of it.  Both are urgent.
  *  - A removal comes behind the downgrade of the same ticket.  Both are
  *    urgent.
- *  - A removal comes behind the enqueue of the same ticket.  The core asks
- *    for it when the enqueue has been answered (core/engine.h).
- *  - A removal may overtake a LIST, WATCH, REVOKE or DESCRIBE of the same
- *    ticket.  These then find that it is gone, as if somebody else had removed
- *    it.
- *  - SET_FLAG, CLEAR_FLAG and NEW_GENERATION of a barrier, and a WATCH_QUEUE at
- * it, happen in the order in which they were asked for.  All of them are
- * HF_ZK_NORMAL.
+ *  - A removal comes behind the enqueue of the same ticket.  The core asks for
+ *    it when the enqueue has been answered (core/engine.h).
+ *  - A removal may overtake an HF_REQUEST_LIST, HF_REQUEST_WATCH,
+ *    HF_REQUEST_REVOKE or HF_REQUEST_DESCRIBE of the same ticket.  These then
+ *    find that it is gone, as if somebody else had removed it.
+ *  - HF_REQUEST_SET_FLAG, HF_REQUEST_CLEAR_FLAG, HF_REQUEST_NEW_GENERATION and
+ * HF_REQUEST_WATCH_QUEUE for a barrier happen in the order in which they were
+ * asked for.  All of them are HF_ZK_NORMAL.
  *  - A detailed list shows what this client had enqueued and removed before it
  *    was asked for.  It is HF_ZK_BULK, as enqueues are, and removals are
  *    urgent.
  *  - Credentials come first on a connection, then SetWatches and the reads of
- *    watched nodes.  All are sent before CONNECTED is told, and nothing waits
- *    then: what waited when a connection ended was answered.  It did not
- *    happen.
- *  - Nothing comes behind the end of a session.  What waits then is answered
+ *    watched nodes.  All are sent before HF_EVENT_CONNECTED is reported.
+ *    Nothing waits at that time, because what waited when a connection ended
+ *    was refused.
+ *  - Nothing comes behind the close of a session.  What waits then is answered
  *    as if the connection had ended.
  */
 static enum hf_zk_work_class work_class(const struct hf_request *request)
@@ -61,7 +68,7 @@ static enum hf_zk_work_class work_class(const struct hf_request *request)
     }
 }
 
-/* Carry out ${request}, which does not wait any more; the session is usable. */
+/* Carry out ${request}, which waits no longer; the session is usable. */
 static void begin_request(struct hf_zk *zk, struct hf_request *request)
 {
     switch (request->kind) {
@@ -72,7 +79,7 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
         if (request->detailed)
             hf_zk_list_detailed(zk, request);
         else
-            hf_zk_list(zk, request);
+            hf_zk_list_queue(zk, request);
         break;
     case HF_REQUEST_WATCH_QUEUE:
         if (request->ticket_kind == HF_TICKET_BARRIER)
@@ -96,26 +103,26 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
         hf_zk_watch_ticket(zk, request);
         break;
     case HF_REQUEST_REMOVE:
-        hf_zk_remove(zk, request);
+        hf_zk_remove_ticket(zk, request);
         break;
     case HF_REQUEST_PROVE:
         hf_zk_prove(zk, request);
         break;
     case HF_REQUEST_DOWNGRADE:
-        hf_zk_downgrade(zk, request);
+        hf_zk_downgrade_ticket(zk, request);
         break;
     case HF_REQUEST_REVOKE:
-        hf_zk_revoke(zk, request);
+        hf_zk_revoke_ticket(zk, request);
         break;
     case HF_REQUEST_DESCRIBE:
-        hf_zk_describe(zk, request);
+        hf_zk_describe_ticket(zk, request);
         break;
     case HF_REQUEST_END:
         break;
     }
 }
 
-/* Have it begin when there is room for it. */
+/* Begin the request now, or when the window has room. */
 static void enter(struct hf_zk *zk, struct hf_request *request)
 {
     switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
@@ -132,6 +139,8 @@ static void enter(struct hf_zk *zk, struct hf_request *request)
     }
 }
 
+/* Without a connection a request fails at once, because the core retries when
+ * it is connected. */
 void hf_zk_submit(struct hf_zk *zk, struct hf_request *request, uint64_t now_ms)
 {
     hf_zk_session_set_now(&zk->session, now_ms);
@@ -149,20 +158,22 @@ void hf_zk_submit(struct hf_zk *zk, struct hf_request *request, uint64_t now_ms)
     }
 }
 
+/* Cancel a watch, wherever it is: waiting for the window, in progress, or
+ * joined to a watch. */
 void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
 {
     if (hf_zk_window_cancel(&zk->session.window, request))
         return;
     hf_zk_request_cancel(zk, request);
-    /* A WATCH_QUEUE whose list is there watches already, though it was not
-     * told. */
+    /* A request whose queue was listed has joined the watch already, even if
+     * the list was not reported yet. */
     if (request->engine_data != NULL)
-        hf_zk_watches_forget(zk, request);
+        hf_zk_watches_cancel(zk, request);
 }
 
-/* ------------------------------------------------- what the session tells --
- */
+/* ------------------------------------------------- events of the session -- */
 
+/* The session's callback for log lines. */
 static void log_line(void *user, enum hf_log_level level, const char *format,
                      ...)
 {
@@ -176,6 +187,7 @@ static void log_line(void *user, enum hf_log_level level, const char *format,
     zk->host.log(zk->host.host, level, "%s", text);
 }
 
+/* The session's callbacks: each becomes one event for the core. */
 static void
 connection_error(void *user,
                  const struct hf_zk_connection_error *connection_error)
@@ -188,6 +200,7 @@ connection_error(void *user,
     hf_zk_notify(user, &event);
 }
 
+/* The reconnect policy allows no further attempt. */
 static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
@@ -197,6 +210,8 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
     hf_zk_notify(user, &event);
 }
 
+/* A request to resume the session is sent now.  The core limits what counts as
+ * safe by the least timeout that this may bring. */
 static void resuming(void *user, uint64_t least_timeout_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_RESUMING};
@@ -207,6 +222,8 @@ static void resuming(void *user, uint64_t least_timeout_ms)
     hf_zk_notify(zk, &event);
 }
 
+/* Connected.  The watches are completed first, because the core may send
+ * requests from within the event. */
 static void up(void *user, bool resumed)
 {
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
@@ -221,6 +238,7 @@ static void up(void *user, bool resumed)
     hf_zk_notify(zk, &event);
 }
 
+/* The connection has ended; the session may still live. */
 static void suspended(void *user)
 {
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
@@ -228,13 +246,15 @@ static void suspended(void *user)
     hf_zk_notify(user, &event);
 }
 
-/* No ticket, and nothing to be heard of any. */
+/* Forget all tickets and watches, because the session is gone. */
 static void forget_all(struct hf_zk *zk)
 {
     hf_zk_watches_clear(zk);
     hf_zk_own_tickets_clear(zk);
 }
 
+/* The session has ended.  Tickets and watches are forgotten first, because the
+ * core may enqueue again from within the event. */
 static void lost(void *user, const char *why)
 {
     struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
@@ -245,6 +265,7 @@ static void lost(void *user, const char *why)
     hf_zk_notify(user, &event);
 }
 
+/* The session is closed, which answers HF_REQUEST_END. */
 static void closed(void *user)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSED};
@@ -255,6 +276,7 @@ static void closed(void *user)
     hf_zk_notify(zk, &event);
 }
 
+/* A transaction has proven that the session lives. */
 static void proven(void *user, uint64_t anchor_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
@@ -263,11 +285,13 @@ static void proven(void *user, uint64_t anchor_ms)
     hf_zk_notify(user, &event);
 }
 
+/* The window's callback: the request has room. */
 static void begin(void *user, void *work)
 {
     begin_request(user, work);
 }
 
+/* The window's callback: the connection ended before the request began. */
 static void refused(void *user, void *work)
 {
     const struct hf_zk *zk = user;
@@ -280,6 +304,8 @@ static void refused(void *user, void *work)
 
 /* ----------------------------------------------------- beginning and end -- */
 
+/* The session notifies nothing before it is driven, so the listener can be
+ * added after it has begun. */
 struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
                         const struct hf_engine_host *host, uint64_t now_ms)
 {
@@ -307,6 +333,7 @@ struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
     return zk;
 }
 
+/* Stands in for the host's callback while the machine is freed. */
 static void ignore_event(void *host, struct hf_event *event)
 {
     (void)host;
@@ -316,7 +343,7 @@ static void ignore_event(void *host, struct hf_event *event)
 void hf_zk_free(struct hf_zk *zk)
 {
     zk->host.event = ignore_event;
-    hf_zk_session_free(&zk->session); /* with what was under way */
+    hf_zk_session_free(&zk->session); /* fails what is in flight */
     hf_zk_watches_clear(zk);
     hf_zk_own_tickets_clear(zk);
     hf_zk_queues_free(&zk->queues);

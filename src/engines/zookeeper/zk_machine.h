@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tickets on an ensemble, without I/O: the listener of a session
- * (zookeeper/zk_session.h), which whoever drives it drives for itself.
+ * The ZooKeeper engine without I/O: tickets, queues and watches on an
+ * ensemble.  It is a listener of a session (zookeeper/zk_session.h), and
+ * the caller drives that session.  The simulator and the tests
+ * use the same code as the real engine.
  *
- * Events and answers go to host->event(), from inside the calls of the session,
- * and may lead back into hf_zk_submit() and hf_zk_forget() from there.
- * .now_ms and .loop of the host are not used: ${now_ms} is CLOCK_BOOTTIME,
- * never less than in the call before.
+ * Events and answers go to host->event(), from within calls to the session;
+ * the host may call hf_zk_submit() and hf_zk_forget() from there.  .now_ms and
+ * .loop of the host are not used.  ${now_ms} is CLOCK_BOOTTIME in milliseconds
+ * and never decreases.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_MACHINE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_MACHINE_H
@@ -16,23 +18,24 @@
 
 struct hf_zk;
 
-/* ${config} and ${host} are copied.  The first connection is wanted at once.
- * NULL for lack of memory. */
+/* Make an engine; ${config} and ${host} are copied.  The session wants its
+ * first connection at once.  NULL for lack of memory. */
 struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
                         const struct hf_engine_host *host, uint64_t now_ms);
 
-/* After CLOSED, or before anything was requested, or in a test: requests under
- * way are not answered. */
+/* Free it, after HF_EVENT_CLOSED or before the first request.  Tests may free
+ * it earlier; requests in flight are then not answered. */
 void hf_zk_free(struct hf_zk *zk);
 
-/* As hf_engine_ops.request and .forget. */
+/* As .request and .forget of struct hf_engine_ops. */
 void hf_zk_submit(struct hf_zk *zk, struct hf_request *request,
                   uint64_t now_ms);
 void hf_zk_forget(struct hf_zk *zk, struct hf_request *watch);
 
+/* The session, to be driven by the caller. */
 struct hf_zk_session *hf_zk_session(struct hf_zk *zk);
 
-/* The traits of the engine, HF_ENGINE_... */
+/* The traits of the engine, see HF_ENGINE_... in core/engine.h. */
 #define HF_ZK_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_WATCHES_TWO)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an engine begins: what the URL, the environment and files say, and what
- * is made of it. */
+/* Opening an engine: read the URL, the environment and files, then create the
+ * session machine, the loop handles and the resolver. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +16,8 @@
 #include "transport/auth_file.h"
 #include "transport/tls_context.h"
 
+/* Take the credentials from the file that the URL or the environment names.
+ * ${elsewhere}: it has lines for other servers only. */
 static hf_status read_auth_file(struct hf_zk_config *config,
                                 const struct hf_url *url,
                                 bool *for_other_servers, struct hf_error *error)
@@ -38,6 +40,7 @@ static hf_status read_auth_file(struct hf_zk_config *config,
     return status;
 }
 
+/* Find the credentials and derive from them who may use created nodes. */
 static hf_status get_credentials(struct hf_zk_config *config,
                                  const struct hf_url *url,
                                  const struct hf_engine_host *host,
@@ -64,6 +67,7 @@ static hf_status get_credentials(struct hf_zk_config *config,
     return HF_OK;
 }
 
+/* Seed the random numbers of the session. */
 static hf_status get_random(struct hf_zk_config *config, struct hf_error *error)
 {
     uint64_t *s = config->session.random.s;
@@ -73,10 +77,11 @@ static hf_status get_random(struct hf_zk_config *config, struct hf_error *error)
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
                             hf_errno_text(errno));
-    s[0] |= 1; /* xoshiro must not start from nothing but zeros */
+    s[0] |= 1; /* xoshiro must not start with all zeros */
     return HF_OK;
 }
 
+/* Make the engine's description: the URL without credentials and options. */
 static hf_status describe_servers(struct hf_engine *engine,
                                   const struct hf_zk_config *config,
                                   struct hf_error *error)
@@ -105,6 +110,7 @@ static hf_status describe_servers(struct hf_engine *engine,
     return HF_OK;
 }
 
+/* Create what needs the loop. */
 static hf_status start_io(struct hf_engine *engine, struct hf_error *error)
 {
     const struct hf_resolver_log log = {engine->host.log, engine->host.host};
@@ -122,6 +128,7 @@ static hf_status start_io(struct hf_engine *engine, struct hf_error *error)
     return HF_OK;
 }
 
+/* Create the engine without I/O. */
 static hf_status start_machine(struct hf_engine *engine,
                                struct hf_zk_config *config,
                                struct hf_error *error)
@@ -134,6 +141,8 @@ static hf_status start_machine(struct hf_engine *engine,
     return HF_OK;
 }
 
+/* All steps of opening, in order.  On failure the caller frees what was made.
+ */
 static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
                          struct hf_zk_config *config, struct hf_error *error)
 {
@@ -158,6 +167,8 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
     return status;
 }
 
+/* The configuration, which has the password, is wiped and freed once the
+ * engine has its copy. */
 hf_status hf_engine_open(const struct hf_url *url,
                          const struct hf_engine_host *host,
                          struct hf_engine **engine, struct hf_error *error)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Own tickets are in a tree by id, and in a list by how long ago each was
+ * checked by a proof. */
 #include "engines/zookeeper/zk_own_ticket.h"
 
 #include <assert.h>
@@ -9,6 +11,7 @@
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"
 
+/* Order of the tree: by id. */
 static int compare_id(const void *id, const struct hf_tree_node *node)
 {
     const struct hf_zk_own_ticket *own_ticket =
@@ -24,6 +27,7 @@ struct hf_zk_own_ticket *hf_zk_own_ticket_find(const struct hf_zk *zk,
                                                            id);
 }
 
+/* Append to the list of proofs. */
 static void link_last(struct hf_zk_own_tickets *tickets,
                       struct hf_zk_own_ticket *own_ticket)
 {
@@ -35,6 +39,7 @@ static void link_last(struct hf_zk_own_tickets *tickets,
     tickets->end = &own_ticket->next;
 }
 
+/* Remove from the list of proofs. */
 static void unlink_ticket(struct hf_zk_own_tickets *tickets,
                           struct hf_zk_own_ticket *own_ticket)
 {
@@ -45,7 +50,7 @@ static void unlink_ticket(struct hf_zk_own_tickets *tickets,
         tickets->end = own_ticket->link;
 }
 
-/* Of its ${nth} node. */
+/* Write the name of its ${nth} node. */
 static void node_name(const struct hf_zk_own_ticket *own_ticket, uint32_t nth,
                       char name[HF_ZK_NODE_BYTES])
 {
@@ -53,12 +58,14 @@ static void node_name(const struct hf_zk_own_ticket *own_ticket, uint32_t nth,
         hf_ticket_id_format(&own_ticket->id, name);
     else if (own_ticket->prefix_bytes == 0)
         hf_zk_permit_name(&own_ticket->id, nth, name);
-    else /* as the server counts on */
-        hf_zk_node_number(own_ticket->prefix,
-                          (int32_t)((uint32_t)own_ticket->sequence + nth),
-                          name);
+    else /* servers number the nodes of one multi consecutively */
+        hf_zk_node_format_name(own_ticket->prefix,
+                               (int32_t)((uint32_t)own_ticket->sequence + nth),
+                               name);
 }
 
+/* Only the prefix and the number are kept; the name is built again and
+ * compared, to be sure that this gives the same name. */
 struct hf_zk_own_ticket *hf_zk_own_ticket_add(struct hf_zk *zk,
                                               struct hf_zk_queue *queue,
                                               const char *name, size_t bytes,
@@ -82,10 +89,12 @@ struct hf_zk_own_ticket *hf_zk_own_ticket_add(struct hf_zk *zk,
     own_ticket->weight = weight;
     own_ticket->czxid = czxid;
     if (!hf_zk_node_is_permit(&node) && node.kind != HF_TICKET_PARTICIPANT)
-        own_ticket->prefix_bytes = bytes - hf_zk_node_digits(node.sequence);
+        own_ticket->prefix_bytes =
+            bytes - hf_zk_node_sequence_bytes(node.sequence);
     memcpy(own_ticket->prefix, name, own_ticket->prefix_bytes);
     node_name(own_ticket, 0, rebuilt);
-    if (memcmp(rebuilt, name, bytes) != 0) { /* no server writes numbers so */
+    /* No server writes numbers like that. */
+    if (memcmp(rebuilt, name, bytes) != 0) {
         hf_zk_queue_release(zk, queue);
         hf_free(own_ticket);
         return NULL;
@@ -95,7 +104,7 @@ struct hf_zk_own_ticket *hf_zk_own_ticket_add(struct hf_zk *zk,
     return own_ticket;
 }
 
-/* What was listed of it goes with it: nothing of it is left. */
+/* The ticket has been removed: mark its child in the queue as gone. */
 static void forget_listed(const struct hf_zk_own_ticket *own_ticket)
 {
     struct hf_zk_queue *queue = own_ticket->queue;
@@ -109,7 +118,7 @@ static void forget_listed(const struct hf_zk_own_ticket *own_ticket)
         hf_zk_children_mark_gone(queue, index);
 }
 
-void hf_zk_own_ticket_drop(struct hf_zk *zk,
+void hf_zk_own_ticket_free(struct hf_zk *zk,
                            struct hf_zk_own_ticket *own_ticket)
 {
     forget_listed(own_ticket);
@@ -119,6 +128,7 @@ void hf_zk_own_ticket_drop(struct hf_zk *zk,
     hf_free(own_ticket);
 }
 
+/* The prefix of our ticket as a read ticket. */
 static void read_prefix(const struct hf_zk *zk,
                         const struct hf_zk_own_ticket *own_ticket,
                         char prefix[HF_ZK_PREFIX_BYTES])
@@ -126,7 +136,7 @@ static void read_prefix(const struct hf_zk *zk,
     bool named = hf_zk_node_prefix(zk->config.layout, &own_ticket->id,
                                    HF_TICKET_READ, prefix);
 
-    assert(named); /* as its write ticket was */
+    assert(named); /* the layout has write tickets, so it has read tickets */
     (void)named;
 }
 
@@ -137,7 +147,7 @@ void hf_zk_own_ticket_read_name(const struct hf_zk *zk,
     char prefix[HF_ZK_PREFIX_BYTES];
 
     read_prefix(zk, own_ticket, prefix);
-    hf_zk_node_number(prefix, own_ticket->sequence, name);
+    hf_zk_node_format_name(prefix, own_ticket->sequence, name);
 }
 
 void hf_zk_own_ticket_downgraded(const struct hf_zk *zk,
@@ -147,10 +157,10 @@ void hf_zk_own_ticket_downgraded(const struct hf_zk *zk,
     own_ticket->prefix_bytes = strlen(own_ticket->prefix);
     own_ticket->kind = HF_TICKET_READ;
     own_ticket->downgrading = false;
-    own_ticket->queue->listed_on = 0; /* it shows a write ticket */
+    own_ticket->queue->listed_on = 0; /* the cached list shows a write ticket */
 }
 
-/* The old name of one that is being downgraded goes with that. */
+/* While a ticket is downgraded, its old node goes as part of that. */
 void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path)
 {
     const char *name = strrchr(path, '/') + 1;
@@ -166,7 +176,7 @@ void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path)
         strncmp(own_ticket->prefix, name, own_ticket->prefix_bytes) == 0 &&
         (uint32_t)node.sequence - (uint32_t)own_ticket->sequence <
             own_ticket->weight)
-        hf_zk_own_ticket_drop(zk, own_ticket);
+        hf_zk_own_ticket_free(zk, own_ticket);
 }
 
 const char *hf_zk_own_ticket_path(struct hf_zk *zk,
@@ -179,6 +189,7 @@ const char *hf_zk_own_ticket_path(struct hf_zk *zk,
     return hf_zk_child_path(zk, own_ticket->queue, name);
 }
 
+/* One delete, or a multi for a lease. */
 void hf_zk_own_ticket_delete(struct hf_zk *zk,
                              const struct hf_zk_own_ticket *own_ticket,
                              struct hf_zk_call *call)
@@ -213,5 +224,5 @@ void hf_zk_own_tickets_init(struct hf_zk_own_tickets *tickets)
 void hf_zk_own_tickets_clear(struct hf_zk *zk)
 {
     while (zk->own_tickets.first != NULL)
-        hf_zk_own_ticket_drop(zk, zk->own_tickets.first);
+        hf_zk_own_ticket_free(zk, zk->own_tickets.first);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a client share: the session (src/zookeeper), of which
- * zk_machine.c is the listener; queues, own tickets and watches; and each
- * request, which has a file of its own. */
+/* What the files of the engine share: the client's state, and the function
+ * that begins each kind of request.  Each request has a file of its own. */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 
@@ -16,23 +15,29 @@
 
 #define HF_ZK_PATH_BYTES 4096
 
+/* One client of an ensemble: its session, of which zk_machine.c is a listener,
+ * and what the engine knows of queues, own tickets and watches. */
 struct hf_zk {
     struct hf_zk_config config;
     struct hf_engine_host host;
     struct hf_zk_session session;
-    struct hf_zk_listener listener;                 /* of the session */
-    struct hf_zk_window_callbacks window_callbacks; /* of its window */
-    struct hf_request *end;                         /* NULL: not asked for */
+    struct hf_zk_listener listener; /* of .session */
+    /* Of the session's window. */
+    struct hf_zk_window_callbacks window_callbacks;
+    struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
     struct hf_zk_queues queues;
     struct hf_zk_own_tickets own_tickets;
-    struct hf_zk_reports reports;
-    struct hf_zk_request *cancellable; /* that a UNWATCH may take back */
-    bool containers_unsupported; /* to the server: parents are persistent */
-    char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
+    struct hf_zk_reports reports;      /* log lines written so far */
+    struct hf_zk_request *cancellable; /* list of requests that
+                                          hf_zk_forget() may cancel */
+    bool containers_unsupported; /* the server knows no containers; parents
+                                    are made persistent */
+    char path[HF_ZK_PATH_BYTES]; /* the path that was made last, see
+                                    hf_zk_child_path() */
 };
 
-/* Have the core take in ${event}: an answer to a request, or what happened to
- * the session. */
+/* Give ${event} to the core: the answer to a request, or what happened to the
+ * session.  The core may call back into the engine. */
 static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
 {
     zk->host.event(zk->host.host, event);
@@ -40,17 +45,18 @@ static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Each carries out such a request; the session is usable. */
+/* Each begins one kind of request and answers it later, exactly once.  The
+ * session must be usable. */
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_list(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_list_queue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_remove(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_remove_ticket(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch_ticket(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_describe(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_downgrade_ticket(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_describe_ticket(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_revoke_ticket(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_set_flag(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_clear_flag(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_new_generation(struct hf_zk *zk, struct hf_request *request);

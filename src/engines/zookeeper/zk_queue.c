@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Queues are in a tree by name and count their users: requests, own tickets
+ * and watches. */
 #include "engines/zookeeper/zk_queue.h"
 
 #include <assert.h>
@@ -9,6 +11,7 @@
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"
 
+/* Order of the tree: by name. */
 static int compare_name(const void *name, const struct hf_tree_node *node)
 {
     return strcmp(name, ((const struct hf_zk_queue *)(const void *)node)->name);
@@ -19,6 +22,7 @@ struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name)
     return (struct hf_zk_queue *)(void *)hf_tree_find(&zk->queues.names, name);
 }
 
+/* Allocate a queue and add it to the tree; NULL for lack of memory. */
 static struct hf_zk_queue *add_queue(struct hf_zk *zk, const char *name)
 {
     char path[HF_ZK_QUEUE_PATH_BYTES];
@@ -49,6 +53,7 @@ struct hf_zk_queue *hf_zk_queue_use(struct hf_zk *zk, const char *name)
     return queue;
 }
 
+/* Free a queue that is in no tree. */
 static void free_queue(struct hf_zk_queue *queue)
 {
     hf_free(queue->children);
@@ -70,7 +75,8 @@ const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
 {
     int bytes = snprintf(zk->path, sizeof zk->path, "%s/%s", queue->path, name);
 
-    /* Chroot and name are bounded, and what is longer is no ticket. */
+    /* Chroot and name have a maximum length, and longer children are no
+     * tickets. */
     assert(bytes > 0 && (size_t)bytes < sizeof zk->path);
     return zk->path;
 }
@@ -90,7 +96,8 @@ void hf_zk_queues_init(struct hf_zk_queues *queues)
 
 void hf_zk_queues_free(struct hf_zk_queues *queues)
 {
-    /* Nobody uses one: nothing is under way, and no ticket is ours. */
+    /* No queue is left, because no request is in flight and no ticket is ours.
+     */
     assert(queues->names.root == NULL);
     hf_free(queues->snapshot);
 }

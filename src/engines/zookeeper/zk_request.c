@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each step counts its unanswered calls in .pending.  The answer that brings
+ * it to 0 continues with .next_step. */
 #include "engines/zookeeper/zk_request.h"
 
 #include <assert.h>
 
 #include "core/memory.h"
 
+/* HF_REQUEST_PROVE is about the session and has no queue. */
 struct hf_zk_request *hf_zk_request_new(struct hf_zk *zk,
                                         struct hf_request *request)
 {
@@ -35,7 +38,7 @@ void hf_zk_request_free(struct hf_zk *zk, struct hf_zk_request *req)
     hf_free(req);
 }
 
-/* Freed last: ${error} and ${path} may be of the operation. */
+/* The request is freed last, because ${error} and ${path} may point into it. */
 void hf_zk_request_fail(struct hf_zk *zk, struct hf_zk_request *req,
                         enum hf_zk_error error, const char *what,
                         const char *path)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Callbacks of the core may add, cancel and free anything.  So each loop over
+ * waiters starts again after a callback, and .reading is set meanwhile to keep
+ * the watch from being freed. */
 #include "engines/zookeeper/zk_watches.h"
 
 #include <assert.h>
@@ -10,13 +13,14 @@
 
 static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
 
-/* NULL for lack of memory. */
+/* The watch of ${path}, made if necessary; NULL for lack of memory. */
 static struct hf_zk_watch *
 find_or_add(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path)
 {
     return hf_zk_watch_find_or_add(zk, kind, path, fired);
 }
 
+/* Report an event of ${kind} for ${request}. */
 static void notify(struct hf_zk *zk, struct hf_request *request,
                    enum hf_event_kind kind)
 {
@@ -28,37 +32,37 @@ static void notify(struct hf_zk *zk, struct hf_request *request,
 
 /* ----------------------------------------------------------------- nodes -- */
 
-/* As if an answer were to come, since those that are notified may forget
- * others. */
+/* The node is gone: report HF_EVENT_GONE to all waiting requests.  .reading
+ * keeps the watch, because a callback may cancel other requests. */
 static void node_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_request *request;
-    bool asking = watch->reading;
+    bool was_reading = watch->reading;
 
     hf_zk_own_ticket_node_gone(zk, watch->path);
     if (watch->waiters != NULL)
         hf_zk_children_node_gone(zk, watch->waiters->request->queue,
                                  watch->path);
-    /* First, because a client that is notified may watch the path again. */
+    /* First, because a callback may watch the same path again. */
     hf_zk_watch_remove(zk, watch);
     watch->reading = true;
     while (watch->waiters != NULL) {
         request = watch->waiters->request;
-        hf_zk_waiter_drop_all(zk, watch->waiters);
+        hf_zk_waiter_free_all(zk, watch->waiters);
         notify(zk, request, HF_EVENT_GONE);
     }
-    watch->reading = asking;
+    watch->reading = was_reading;
     hf_zk_watch_free_if_unused(zk, watch);
 }
 
-/* The data of a node whose owner is asked to let go: Revoker of Curator. */
+/* HF_ZK_REVOKE is what Curator's Revoker writes. */
 bool hf_zk_is_revoke_data(struct hf_jute_piece data)
 {
     return data.count == strlen(HF_ZK_REVOKE) &&
            memcmp(data.bytes, HF_ZK_REVOKE, data.count) == 0;
 }
 
-/* Notify those to whom it is due; any of them may forget any. */
+/* Report HF_EVENT_REVOKED to those waiters to which it is due. */
 static void notify_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_zk_waiter *waiter = watch->waiters;
@@ -74,6 +78,8 @@ static void notify_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
     }
 }
 
+/* The data ask the owner to release: report that to all requests that know that
+ * they are watching. */
 static void notify_all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     for (struct hf_zk_waiter *w = watch->waiters; w != NULL; w = w->next)
@@ -81,8 +87,9 @@ static void notify_all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
     notify_revoked(zk, watch);
 }
 
-/* The first notice of a watch is followed by what came before it: that becomes
- * due to ${first}, and those at its node are to be notified next. */
+/* Report HF_EVENT_WATCHING to the request of ${first}.  If one of its nodes
+ * had already asked for release, HF_EVENT_REVOKED becomes due to it; the
+ * caller must call notify_revoked() next. */
 static void notify_watching(struct hf_zk *zk, struct hf_zk_waiter *first)
 {
     struct hf_zk_waiter *waiter = first;
@@ -95,6 +102,7 @@ static void notify_watching(struct hf_zk *zk, struct hf_zk_waiter *first)
     notify(zk, first->request, HF_EVENT_WATCHING);
 }
 
+/* The first waiter that does not know yet that its node is watched. */
 static struct hf_zk_waiter *first_unready(const struct hf_zk_watch *watch)
 {
     struct hf_zk_waiter *waiter = watch->waiters;
@@ -104,6 +112,8 @@ static struct hf_zk_waiter *first_unready(const struct hf_zk_watch *watch)
     return waiter;
 }
 
+/* The node is watched now: report it to requests that waited for their last
+ * node. */
 static void notify_armed(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_zk_waiter *waiter;
@@ -116,6 +126,7 @@ static void notify_armed(struct hf_zk *zk, struct hf_zk_watch *watch)
     notify_revoked(zk, watch);
 }
 
+/* The first waiter to which WATCHING has not been reported. */
 static struct hf_zk_waiter *first_unnotified(const struct hf_zk_watch *watch)
 {
     struct hf_zk_waiter *waiter = watch->waiters;
@@ -125,8 +136,8 @@ static struct hf_zk_waiter *first_unnotified(const struct hf_zk_watch *watch)
     return waiter;
 }
 
-/* Those that were notified of WATCHING may still be watching: a connection that
- * ends does not end a watch. */
+/* Fail the requests to which WATCHING has not been reported.  For the others
+ * the watch goes on, because the end of a connection does not end it. */
 static void fail_unnotified(struct hf_zk *zk, struct hf_zk_watch *watch,
                             enum hf_zk_error error)
 {
@@ -135,11 +146,13 @@ static void fail_unnotified(struct hf_zk *zk, struct hf_zk_watch *watch,
 
     while ((waiter = first_unnotified(watch)) != NULL) {
         request = waiter->request;
-        hf_zk_waiter_drop_all(zk, waiter);
+        hf_zk_waiter_free_all(zk, waiter);
         hf_zk_fail_with_error(zk, request, error, "watch", watch->path);
     }
 }
 
+/* The answer to the getData that sets a watch on a ticket's node: report
+ * WATCHING, REVOKED or GONE to the requests that wait. */
 static void data_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -148,7 +161,7 @@ static void data_read(void *user, struct hf_zk_call *call,
     struct hf_jute_reader body = reply->body;
     bool renew = false;
 
-    /* It is not freed while those that are notified change the list. */
+    /* Keeps the watch while callbacks change its list. */
     assert(watch->reading);
     if (reply->error == HF_ZK_OK) {
         watch->watcher.armed = true;
@@ -161,18 +174,20 @@ static void data_read(void *user, struct hf_zk_call *call,
         node_gone(zk, watch);
     } else {
         fail_unnotified(zk, watch, reply->error);
-        /* Those that were notified of WATCHING would wait for ever.  A new
-         * connection has its watches set again. */
+        /* Requests to which WATCHING has been reported would wait for ever, so
+         * a new connection must set the watch again. */
         renew = watch->waiters != NULL && reply->error != HF_ZK_DISCONNECTED &&
                 hf_zk_session_usable(&zk->session);
     }
     watch->reading = false;
     hf_zk_watch_free_if_unused(zk, watch);
-    if (renew) /* last: it may end everything */
-        hf_zk_session_drop(&zk->session, "a watch could not be renewed (%d)",
-                           (int)reply->error);
+    if (renew) /* last, because this may close everything */
+        hf_zk_session_disconnect(&zk->session,
+                                 "a watch could not be renewed (%d)",
+                                 (int)reply->error);
 }
 
+/* Read the node's data and set the watch, in one call. */
 static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->reading = true;
@@ -183,6 +198,8 @@ static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
     hf_zk_send_get_data(&zk->session, &watch->call, watch->path, true);
 }
 
+/* Make ${request} wait for the node at ${path} too.  For lack of memory the
+ * request is failed, and it waits for none of its nodes any more. */
 bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path)
 {
@@ -195,26 +212,28 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
     if (watch != NULL)
         hf_zk_watch_free_if_unused(zk, watch);
     if (next_of_request != NULL)
-        hf_zk_waiter_drop_all(zk, next_of_request);
+        hf_zk_waiter_free_all(zk, next_of_request);
     request->engine_data = NULL;
     hf_zk_fail_memory(zk, request);
     return false;
 }
 
-/* As if an answer were to come, because the one that is notified may forget
- * it. */
+/* Report WATCHING for a watch that is set already.  .reading keeps it, because
+ * the callback may cancel the request. */
 static void notify_started(struct hf_zk *zk, struct hf_zk_waiter *first)
 {
     struct hf_zk_watch *watch = first->watch;
-    bool asking = watch->reading;
+    bool was_reading = watch->reading;
 
     watch->reading = true;
     notify_watching(zk, first);
     notify_revoked(zk, watch);
-    watch->reading = asking;
+    watch->reading = was_reading;
     hf_zk_watch_free_if_unused(zk, watch);
 }
 
+/* Read the nodes that are not watched yet; report WATCHING at once if all are.
+ */
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_waiter *last = request->engine_data,
@@ -231,9 +250,9 @@ void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
         notify_started(zk, first);
 }
 
-void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_watches_cancel(struct hf_zk *zk, struct hf_request *request)
 {
-    hf_zk_waiter_drop_all(zk, request->engine_data);
+    hf_zk_waiter_free_all(zk, request->engine_data);
 }
 
 void hf_zk_watches_add_armed(struct hf_zk *zk, const char *path,
@@ -242,7 +261,8 @@ void hf_zk_watches_add_armed(struct hf_zk *zk, const char *path,
     struct hf_zk_watch *watch = find_or_add(zk, HF_ZK_WATCH_NODE, path);
 
     if (watch == NULL)
-        return; /* without memory it is set once more: harmless */
+        return; /* without memory the watch is set a second time, which is
+                   harmless */
     watch->watcher.armed = true;
     watch->revoked = hf_zk_is_revoke_data(data);
     watch->version = version;
@@ -273,6 +293,7 @@ bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
     return true;
 }
 
+/* An event of a ticket's node.  A change of the data sets the watch again. */
 static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
                        struct hf_zk_watch *watch)
 {
@@ -283,17 +304,20 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
     if (watch->waiters == NULL)
         hf_zk_watch_free_if_unused(zk, watch);
     else if (!watch->reading && hf_zk_session_usable(&zk->session))
-        read_node(zk, watch); /* not behind a goodbye */
+        read_node(zk, watch); /* not while closing */
 }
 
 /* ---------------------------------------------------------------- queues -- */
 
+/* The kind of watch for an HF_REQUEST_WATCH_QUEUE. */
 static enum hf_zk_watch_kind kind_of(const struct hf_request *request)
 {
     return request->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_BARRIER
                                                      : HF_ZK_WATCH_QUEUE;
 }
 
+/* The waiter is not notified until hf_zk_watches_listed() has reported the
+ * list. */
 bool hf_zk_watches_join_queue(struct hf_zk *zk, struct hf_request *request,
                               struct hf_zk_queue *queue, bool exists)
 {
@@ -301,13 +325,14 @@ bool hf_zk_watches_join_queue(struct hf_zk *zk, struct hf_request *request,
 
     if (watch == NULL)
         return false;
-    /* What it knows of its head serves the next one who looks. */
+    /* Keeps the queue, whose payload of the head is useful for the next watch.
+     */
     if (watch->queue == NULL) {
         watch->queue = queue;
         queue->users++;
     }
-    /* Where there is no node there is nothing to watch, and nobody who could go
-     * from there: such a WATCH_QUEUE waits for its UNWATCH. */
+    /* Without a node there is nothing to watch, and no ticket that could go.
+     * Such a request waits until it is cancelled. */
     watch->watcher.armed |= exists;
     if (hf_zk_waiter_add(watch, request, NULL) != NULL)
         return true;
@@ -315,6 +340,7 @@ bool hf_zk_watches_join_queue(struct hf_zk *zk, struct hf_request *request,
     return false;
 }
 
+/* The first waiter to which a change must be reported. */
 static struct hf_zk_waiter *first_changed(const struct hf_zk_watch *watch)
 {
     struct hf_zk_waiter *waiter = watch->waiters;
@@ -324,22 +350,26 @@ static struct hf_zk_waiter *first_changed(const struct hf_zk_watch *watch)
     return waiter;
 }
 
+/* Report HF_EVENT_QUEUE_CHANGED to all to which it is due.  This ends their
+ * requests. */
 static void notify_changed(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_request *request;
     struct hf_zk_waiter *waiter;
-    bool asking = watch->reading;
+    bool was_reading = watch->reading;
 
     watch->reading = true;
     while ((waiter = first_changed(watch)) != NULL) {
         request = waiter->request;
-        hf_zk_waiter_drop(waiter);
+        hf_zk_waiter_free(waiter);
         notify(zk, request, HF_EVENT_QUEUE_CHANGED);
     }
-    watch->reading = asking;
+    watch->reading = was_reading;
     hf_zk_watch_free_if_unused(zk, watch);
 }
 
+/* The watch is searched for again after the callback, which may have freed it.
+ */
 void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed)
 {
@@ -354,6 +384,7 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
         notify_changed(zk, watch);
 }
 
+/* An event of a queue or a barrier node. */
 static void queue_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     for (struct hf_zk_waiter *w = watch->waiters; w != NULL; w = w->next)
@@ -363,6 +394,7 @@ static void queue_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 
 /* ---------------------------------------------------------------- events -- */
 
+/* The session's callback for an event. */
 static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
 {
     struct hf_zk_watch *watch = (struct hf_zk_watch *)(void *)watcher;
@@ -375,7 +407,8 @@ static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
 
 /* ---------------------------------------------------------------- resume -- */
 
-/* Watches without anybody who waits were not set again. */
+/* Free the watches for which no request waits, because the new connection has
+ * not set them again. */
 static void free_idle(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch, *next;
@@ -387,9 +420,9 @@ static void free_idle(struct hf_zk *zk)
     }
 }
 
-/* Watches that had fired and whose data were still being read when the
- * connection ended: other answers may have named the transaction already, so a
- * SetWatches would not fire them again. */
+/* Read the nodes whose watch had fired but whose data had not arrived when the
+ * connection ended.  SetWatches would not fire for them, because other answers
+ * may have moved the session past that transaction. */
 static void reread_fired(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch;
@@ -409,6 +442,7 @@ void hf_zk_watches_resumed(struct hf_zk *zk)
 
 /* ------------------------------------------------------------------- end -- */
 
+/* The server drops its watches with the session or the connection. */
 void hf_zk_watches_clear(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch, *next;
@@ -417,7 +451,7 @@ void hf_zk_watches_clear(struct hf_zk *zk)
         next = hf_zk_watch_next(watch);
         assert(!watch->reading);
         while (watch->waiters != NULL)
-            hf_zk_waiter_drop(watch->waiters);
+            hf_zk_waiter_free(watch->waiters);
         watch->watcher.armed = false;
         hf_zk_watch_free_if_unused(zk, watch);
     }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What requests wait for at the server: the end of a node, or any change of a
- * barrier or a queue.  One watch of the session's set serves all that wait for
- * the same, and each of them hears of it.
+ * What requests wait for at the server: the end of a ticket's node, or any
+ * change of a barrier or a queue.  One watch of the session's set serves all
+ * requests that wait for the same, and each of them is notified.
  *
- * For tickets they are set with getData, which refuses a node that is gone,
- * where exists would leave a watch on it for ever.  Only the deletion of the
- * node is GONE; a change of its data sets the watch anew, and is looked at: who
- * owns the node may be asked to let go.  A ticket of several nodes, a lease, is
- * watched at each of them and gone with the first.
+ * For tickets the watch is set by getData, which fails if the node is gone,
+ * whereas exists would leave a watch on it for ever.  Only the deletion of the
+ * node is HF_EVENT_GONE.  A change of its data sets the watch again and is
+ * looked at, because the owner of the node may be asked to release.  A lease,
+ * which has several nodes, is watched at each of them and gone with the first.
  *
- * For queues they are set with the getChildren that tells what a queue is like:
- * each WATCH_QUEUE has asked itself.  Any event is QUEUE_CHANGED.  For barriers
- * it is the same with getData, whose event comes when the node is gone or its
+ * For queues the watch is set by the getChildren that lists the queue, so each
+ * HF_REQUEST_WATCH_QUEUE sends its own.  Any event is HF_EVENT_QUEUE_CHANGED.
+ * For barriers it is getData, whose event comes when the node is deleted or its
  * data change.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_WATCHES_H
@@ -25,55 +25,56 @@ struct hf_zk;
 
 struct hf_zk_queue;
 
-/* What asks the owner of a node to let go: data that is this and no more, as
- * Curator's Revoker writes it. */
+/* The data that ask the owner of a node to release, as Curator's Revoker
+ * writes them. */
 #define HF_ZK_REVOKE "__REVOKE__"
 
-/* HF_REQUEST_WATCH: join for each node of the ticket, then start.  False, and
- * the request has been answered FAILED, for lack of memory. */
+/* HF_REQUEST_WATCH: call _join() for each node of the ticket, then _start()
+ * once.  False for lack of memory; the request has then been failed.  _start()
+ * reports HF_EVENT_WATCHING when all nodes are watched. */
 bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path);
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
 
-/* HF_REQUEST_WATCH_QUEUE: ${queue}, or its barrier node, has been read, and is
- * watched if ${there} is such a node: what comes after this is a change.  False
- * for lack of memory. */
+/* HF_REQUEST_WATCH_QUEUE: the queue, or its barrier node, has just been read,
+ * and a watch is set if ${exists} says that the node exists.  Any event from
+ * now on counts as a change.  False for lack of memory. */
 bool hf_zk_watches_join_queue(struct hf_zk *zk, struct hf_request *request,
                               struct hf_zk_queue *queue, bool exists);
 
-/* Notify the core of ${listed}, the answer to such a WATCH_QUEUE, and then of
- * QUEUE_CHANGED if there has been a change. */
+/* Answer such a request with ${listed}, and report HF_EVENT_QUEUE_CHANGED after
+ * it if the queue has changed since it was read. */
 void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed);
 
-/* As hf_engine_ops.forget; the request has joined, or looks. */
-void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request);
+/* Cancel ${request}, which has joined a watch. */
+void hf_zk_watches_cancel(struct hf_zk *zk, struct hf_request *request);
 
-/* A getData that set a watch on ${path} has been answered with ${data}, of
- * ${version}, though nobody waits for it yet. */
+/* A getData has set a watch on ${path} and returned ${data} of ${version},
+ * although no request waits for it yet. */
 void hf_zk_watches_add_armed(struct hf_zk *zk, const char *path,
                              struct hf_jute_piece data, int32_t version);
 
-/* The version of the data of the node at ${path}, of which those who watch it
- * have been notified if it asks them to let go; false while it is not known. */
+/* Set ${version} to that of the node's data as last read by a watch.  All that
+ * wait have been notified of a revoke request in that version.  False while it
+ * is not known. */
 bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
                            int32_t *version);
 
-/* What a watch that is set on ${path}, whether or not anybody waits for it, has
- * read of the node's data; false where none is set.  The data may have changed
- * since then: the version shows it. */
+/* What a watch on ${path}, with or without waiting requests, has read of the
+ * node's data.  False if none is set.  The data may have changed since;
+ * ${version} then is out of date. */
 bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
                         int32_t *version);
 
-/* Do ${data} ask the owner of the node to let go? */
+/* Do ${data} ask the owner of the node to release? */
 bool hf_zk_is_revoke_data(struct hf_jute_piece data);
 
-/* A new connection carries the old session, and the session has set again what
- * is waited for, as of what we had seen when the old one ended: see to the
- * rest. */
+/* A new connection resumes the session, and the session has set the watches
+ * again as of the last transaction seen.  Does what else is necessary. */
 void hf_zk_watches_resumed(struct hf_zk *zk);
 
-/* Forget all, in silence. */
+/* Forget all watches and waiters; no request is answered. */
 void hf_zk_watches_clear(struct hf_zk *zk);
 
 #endif

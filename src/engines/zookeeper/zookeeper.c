@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of functions by which the host has such an engine: zk_open.c begins
- * it, engine_io.c moves it, and what the host asks for goes to the machine of
- * zk_machine.h. */
+/* The function table by which the host uses the engine.  zk_open.c opens it,
+ * engine_io.c drives it, and requests go to zk_machine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
 #include "engines/zookeeper/engine_io.h"
 
+/* Each of these runs the engine loop once afterwards, to send what was
+ * written. */
 static void submit(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_END)
@@ -20,6 +21,7 @@ static void forget(struct hf_engine *engine, struct hf_request *watch)
     hf_engine_loop_run_soon(&engine->turns);
 }
 
+/* Start connecting again after the engine gave up. */
 static void reconnect(struct hf_engine *engine)
 {
     hf_zk_session_reconnect(hf_zk_session(engine->zk),
@@ -32,6 +34,7 @@ static const char *describe(const struct hf_engine *engine)
     return engine->description;
 }
 
+/* In the child of a fork: close descriptors only. */
 static void after_fork(struct hf_engine *engine)
 {
     if (engine->connection != NULL)
@@ -39,7 +42,7 @@ static void after_fork(struct hf_engine *engine)
     hf_engine_loop_after_fork(&engine->turns);
 }
 
-/* There is no .hold: a session lives by what its client sends, and no
+/* There is no .hold, because a session lives by what its client sends, and no
  * descriptor can do that. */
 #define OPS(name)                                                              \
     {                                                                          \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine of ZooKeeper ensembles, zk://HOST:PORT,HOST:PORT/CHROOT, and the
- * same over TLS. */
+/* The engine for ZooKeeper ensembles, zk://HOST:PORT,HOST:PORT/CHROOT, and
+ * zks:// for TLS. */
 #ifndef HF_ENGINES_ZOOKEEPER_ZOOKEEPER_H
 #define HF_ENGINES_ZOOKEEPER_ZOOKEEPER_H
 

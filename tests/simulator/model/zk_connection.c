@@ -471,7 +471,7 @@ static void read_frames(struct zk_connection *connection)
         else
             receive_connect(connection, &reader);
         if (connection->server_open)
-            hf_jute_drop(received, LENGTH_BYTES + (size_t)length);
+            hf_jute_consume(received, LENGTH_BYTES + (size_t)length);
     }
 }
 
