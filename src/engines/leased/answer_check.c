@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The checks of answer_check.h: numbers, duplicates, the order of a queue, our
+ * own ticket, and partial queues.  The server may be the wrong one, or other
+ * programs may write to it, so the messages advise to look for that. */
 #include "engines/leased/answer_check.h"
 
 #include <stdlib.h>
@@ -20,7 +23,7 @@ static hf_status refuse(struct hf_error *why, const char *what,
 /* --------------------------------------------------------------- numbers -- */
 
 /* How many tickets the answer may have.  A server may know more tickets of our
- * session than we do, and say so to a RENEW. */
+ * session than we do, and list them in the answer to a RENEW. */
 static size_t max_tickets(const struct hf_store_call *call)
 {
     switch (call->kind) {
@@ -52,7 +55,7 @@ static hf_status check_count(const struct hf_store_call *call,
                         HF_STORE_TICKETS_MAX);
 }
 
-/* ----------------------------------------------------------------- twice -- */
+/* ------------------------------------------------------------ duplicates -- */
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -68,6 +71,7 @@ static bool has_equal_neighbours(const struct hf_ticket_id *ids, size_t count)
     return false;
 }
 
+/* Has the answer each ticket once?  The ids are sorted for that. */
 static hf_status check_unique(const struct hf_store_answer *answer,
                               struct hf_error *why)
 {
@@ -90,6 +94,7 @@ static hf_status check_unique(const struct hf_store_answer *answer,
 
 /* ---------------------------------------------------------------- queues -- */
 
+/* Is ${ticket} of a kind that the queue of ${call} can have? */
 static bool belongs_in_queue(const struct hf_store_call *call,
                              const struct hf_ticket *ticket)
 {
@@ -103,7 +108,8 @@ static bool belongs_in_queue(const struct hf_store_call *call,
            ticket->kind <= HF_TICKET_EXCLUSIVE;
 }
 
-/* Two tickets may have one number where several servers have yet to agree. */
+/* Two tickets may have the same number while several servers have not agreed
+ * yet. */
 static hf_status check_rows(const struct hf_store_call *call,
                             const struct hf_store_answer *answer,
                             struct hf_error *why)
@@ -131,7 +137,7 @@ static hf_status check_rows(const struct hf_store_call *call,
     return HF_OK;
 }
 
-/* A WRITE ticket that has become a READ ticket is found as it is. */
+/* A WRITE ticket may have become a READ ticket meanwhile. */
 static bool is_requested_kind(const struct hf_store_call *call,
                               const struct hf_ticket *ticket)
 {
@@ -140,6 +146,7 @@ static bool is_requested_kind(const struct hf_store_call *call,
             ticket->kind == HF_TICKET_READ);
 }
 
+/* The index of the call's ticket in the answer; .count if it is not there. */
 static size_t own_index(const struct hf_store_call *call,
                         const struct hf_store_answer *answer)
 {
@@ -148,9 +155,9 @@ static size_t own_index(const struct hf_store_call *call,
     return hf_snapshot_find(&queue, &call->ticket);
 }
 
-/* An answer that hides tickets must not admit ours: the nearest ones are shown.
- * Which of them are in a reader's way depends on their kinds, so that only the
- * first one can be expected there. */
+/* An answer that hides tickets must not admit ours, so the nearest ones must be
+ * shown.  Which tickets are in a reader's way depends on their kinds, so for a
+ * reader only the first one can be checked. */
 static hf_status check_partial(const struct hf_store_call *call,
                                const struct hf_store_answer *answer,
                                struct hf_error *why)
@@ -172,8 +179,8 @@ static hf_status check_partial(const struct hf_store_call *call,
     return HF_OK;
 }
 
-/* One of several servers may have lost the ticket, or have it without a number
- * that counts.  The quorum engine, which asks them all, judges that. */
+/* One of several servers may have lost the ticket, or have it with another
+ * number.  The quorum engine, which asks all of them, decides about that. */
 static hf_status check_own_ticket(const struct hf_store_call *call,
                                   const struct hf_store_answer *answer,
                                   struct hf_error *why)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of calls that were sent, and the list of those that wait for
+ * room. */
 #include "engines/leased/calls.h"
 
 #include <assert.h>
@@ -7,10 +9,10 @@
 #include "core/time_math.h"
 #include "engines/leased/leased_private.h"
 
-/* The patience for one call.  A renewal is sent at five sixteenths of the ttl
- * and given up a third later: a third is left to find the server again.  But
- * not less than a server that is busy may need, nor more than anybody wants to
- * wait for one that is gone. */
+/* Bounds of the timeout of a call.  A renewal is sent 5/16 of a ttl after the
+ * last one and times out 1/3 of a ttl later, which leaves about 1/3 to find the
+ * server again.  The least gives a busy server time to answer.  The most is
+ * what people wait for a server that is gone. */
 #define CALL_TIMEOUT_MIN_MS UINT64_C(500)
 #define CALL_TIMEOUT_MAX_MS UINT64_C(10000)
 
@@ -69,6 +71,8 @@ static void unlink_call(struct hf_leased_call_list *list,
         list->last = call->previous;
 }
 
+/* Hand ${call} to the store.  The deadline and the latest instant of a write
+ * count from now, not from hf_leased_call_begin(). */
 static void send(struct hf_leased *leased, struct hf_leased_call *call)
 {
     call->sent_at_ms = leased->now_ms;
@@ -85,7 +89,8 @@ static bool may_send(const struct hf_leased *leased)
     return leased->calls.sent_count < HF_LEASED_CALLS_SENT_MAX;
 }
 
-/* A GOODBYE takes along what those that wait have not put in yet. */
+/* Does ${call} go ahead of the calls that wait?  A CLOSE_SESSION removes the
+ * tickets of all calls before it, and those that wait have enqueued none. */
 static bool skips_the_wait(const struct hf_leased_call *call)
 {
     return call->store_call.kind == HF_STORE_RENEW ||
@@ -106,7 +111,8 @@ void hf_leased_call_begin(struct hf_leased *leased, struct hf_leased_call *call,
         append(&calls->waiting, call);
 }
 
-/* There may be room for those that wait; after a goodbye nothing is sent. */
+/* Send waiting calls while there is room.  After a CLOSE_SESSION nothing is
+ * sent, so that the session stays closed. */
 static void send_waiting(struct hf_leased *leased)
 {
     struct hf_leased_calls *calls = &leased->calls;
@@ -138,6 +144,8 @@ void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
     send_waiting(leased);
 }
 
+/* Answer a call that was never sent: it had no effect, so even a write is RETRY
+ * and not UNSURE. */
 static void end_unsent(struct hf_leased *leased, struct hf_leased_call *call)
 {
     const struct hf_store_answer unsent = {
@@ -152,7 +160,8 @@ static void end_unsent(struct hf_leased *leased, struct hf_leased_call *call)
 
 void hf_leased_calls_abort(struct hf_leased *leased)
 {
-    /* Whoever is told can make no new call: there is no link. */
+    /* A receiver of an answer cannot begin a new call, because there is no
+     * link. */
     while (leased->calls.sent.first != NULL)
         hf_leased_call_end(leased, leased->calls.sent.first, NULL);
     while (leased->calls.waiting.first != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of the store, and on whose behalf: under way, or waiting until fewer
- * are.  What keeps the session, a RENEW, would else be answered behind all that
- * a crowd asks for at once. */
+/* The calls of the store that are under way, each with the request that it is
+ * made for.  At most HF_LEASED_CALLS_SENT_MAX are sent at a time and the others
+ * wait their turn.  RENEW and CLOSE_SESSION do not wait, because a RENEW behind
+ * the calls of many waiters could come too late for the session. */
 #ifndef HF_ENGINES_LEASED_CALLS_H
 #define HF_ENGINES_LEASED_CALLS_H
 
@@ -11,21 +12,26 @@
 struct hf_leased;
 struct hf_leased_call;
 
-/* ${answer} is NULL if the link has ended before it came.  The operation is
- * off the list and is freed when this returns. */
+/* Called once, when the call is answered or will not be.  ${answer} is NULL if
+ * the link ended before the answer.  The call is unlinked before and freed
+ * after this. */
 typedef void hf_leased_answered_fn(struct hf_leased *leased,
                                    struct hf_leased_call *call,
                                    const struct hf_store_answer *answer);
 
 struct hf_leased_call {
-    struct hf_store_call store_call; /* the first member */
-    struct hf_request *request;    /* NULL: the session's own, or taken back */
-    struct hf_leased_queue *queue; /* NULL: of all */
+    /* the first member: the store has only this */
+    struct hf_store_call store_call;
+    /* NULL: the session's own call, or the request was forgotten */
+    struct hf_request *request;
+    /* that the call is about; NULL: no single one */
+    struct hf_leased_queue *queue;
     hf_leased_answered_fn *answered;
-    uint64_t number;     /* in the order in which they were made */
-    uint64_t sent_at_ms; /* once the store has it, as is the next one */
+    uint64_t number; /* serial number, in the order of hf_leased_call_begin() */
+    uint64_t sent_at_ms; /* when it was handed to the store */
+    /* When its link is given up for lack of an answer. */
     uint64_t deadline_at_ms;
-    void *memory; /* what the call points to */
+    void *memory; /* what .store_call points to, freed with the call; or NULL */
     struct hf_leased_call *previous;
     struct hf_leased_call *next;
 };
@@ -37,45 +43,49 @@ struct hf_leased_call_list {
 };
 
 struct hf_leased_calls {
-    struct hf_leased_call_list sent; /* the store has them */
+    struct hf_leased_call_list sent; /* handed to the store */
     size_t sent_count;
-    struct hf_leased_call_list waiting; /* only while a full number is sent */
-    uint64_t number;                    /* of the last that was made */
+    /* for room among those; empty while there is room */
+    struct hf_leased_call_list waiting;
+    uint64_t number; /* of the last call that was begun */
 };
 
-/* So many are sent before the first is answered, RENEW and GOODBYE apart: what
- * fills a link, and is answered well within the patience for one call. */
+/* Number of calls that are sent and not answered.  It is enough to fill a link,
+ * and few enough that the last one is answered well within the timeout of a
+ * call. */
 #define HF_LEASED_CALLS_SENT_MAX 32
 
-/* For a call about ${queue} (a name, NULL: none) on behalf of ${request} (NULL:
- * nobody).  NULL for lack of memory. */
+/* Make a call of ${kind} about ${queue} (a name; NULL: about none) for
+ * ${request} (NULL: for none).  The caller fills in the rest of .store_call.
+ * NULL if memory runs out. */
 struct hf_leased_call *hf_leased_call_new(struct hf_leased *leased,
                                           enum hf_store_call_kind kind,
                                           const char *queue,
                                           struct hf_request *request);
 
-/* Hand its call to the store, as soon as there is room; a RENEW or GOODBYE at
- * once, past those that wait. */
+/* Hand the call to the store as soon as there is room; a RENEW or CLOSE_SESSION
+ * at once.  ${answered} is called later, never from inside. */
 void hf_leased_call_begin(struct hf_leased *leased, struct hf_leased_call *call,
                           hf_leased_answered_fn *answered);
 
-/* It has been answered: tell, and free it. */
+/* The store answered ${call}: unlink it, call .answered, free it, and send
+ * calls that wait. */
 void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
                         const struct hf_store_answer *answer);
 
-/* Free one that was not begun. */
+/* Free a call that was not begun. */
 void hf_leased_call_free(struct hf_leased *leased, struct hf_leased_call *call);
 
-/* The link has ended: end all.  To those that were not sent nothing has
- * happened: they are answered so. */
+/* The link has ended: end all calls.  Those that were sent get no answer.
+ * Those that wait are answered RETRY, because nothing was sent. */
 void hf_leased_calls_abort(struct hf_leased *leased);
 
-/* Is such a call about the ticket called ${id} sent, or waiting? */
+/* Is a call of ${kind} about the ticket ${id} sent or waiting? */
 bool hf_leased_calls_has(const struct hf_leased *leased,
                          enum hf_store_call_kind kind,
                          const struct hf_ticket_id *id);
 
-/* The deadline of the oldest that was sent, HF_FOREVER if there is none. */
+/* The deadline of the oldest call that was sent; HF_FOREVER: none. */
 uint64_t hf_leased_calls_deadline_ms(const struct hf_leased *leased);
 
 #endif

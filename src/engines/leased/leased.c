@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The interface of the leased client: requests of the core and reports of the
+ * store go to the file that handles them, and events to the core go out from
+ * here. */
 #include "engines/leased/leased.h"
 
 #include <assert.h>
@@ -38,6 +41,8 @@ struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
     return leased;
 }
 
+/* Takes the place of host->event() while the client is freed, because nobody
+ * listens any more. */
 static void ignore_event(void *host, struct hf_event *event)
 {
     (void)host;
@@ -51,7 +56,7 @@ void hf_leased_free(struct hf_leased *leased)
     if (leased->session.linked)
         leased->store_ops.disconnect(leased->store);
     leased->session.linked = false;
-    hf_leased_calls_abort(leased); /* frees what was under way */
+    hf_leased_calls_abort(leased); /* frees the calls that were under way */
     if (leased->session.old_session_close != NULL)
         hf_leased_call_free(leased, leased->session.old_session_close);
     hf_leased_watches_clear(leased);
@@ -61,7 +66,7 @@ void hf_leased_free(struct hf_leased *leased)
     hf_free(leased);
 }
 
-/* --------------------------------------------------------------- answers -- */
+/* ---------------------------------------------------- events to the core -- */
 
 void hf_leased_notify(struct hf_leased *leased, struct hf_event *event)
 {
@@ -96,6 +101,8 @@ void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
     hf_leased_notify(leased, &event);
 }
 
+/* Does a request of ${kind} change anything at the server?  If so, and its
+ * answer is lost, it is UNSURE. */
 static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
@@ -104,6 +111,7 @@ static bool writes(enum hf_request_kind kind)
            kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE;
 }
 
+/* The link ended before the answer came.  A write may have taken effect. */
 static void fail_unanswered(struct hf_leased *leased,
                             struct hf_request *request)
 {
@@ -149,6 +157,7 @@ void hf_leased_connect(struct hf_leased *leased, uint64_t now_ms)
     hf_leased_session_connect(leased);
 }
 
+/* Requests that come while there is no link are never sent. */
 static void fail_no_link(struct hf_leased *leased, struct hf_request *request)
 {
     const char *connection_error = leased->session.connection_error;
@@ -209,7 +218,7 @@ void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
         hf_leased_watch_forget(leased, watch->engine_data);
 }
 
-/* ----------------------------------------------------- told by the store -- */
+/* --------------------------------------------------- called by the store -- */
 
 void hf_leased_up(struct hf_leased *leased, uint64_t server_ms, uint64_t now_ms)
 {
@@ -226,6 +235,7 @@ void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
     hf_leased_session_link_lost(leased, status, "%s", why);
 }
 
+/* An answer is checked before anything uses it. */
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms)
 {
@@ -248,6 +258,8 @@ void hf_leased_notices_lost(struct hf_leased *leased, uint64_t now_ms)
         hf_leased_poll_all(leased);
 }
 
+/* A notice is not checked like an answer: it names a queue and a ticket, and
+ * nothing happens if the client does not know these. */
 void hf_leased_notice(struct hf_leased *leased,
                       const struct hf_store_notice *notice, uint64_t now_ms)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the leased client on the loop.  Its timer is a timerfd of the engine
+ * loop, because uv timers stop in suspend. */
 #include "engines/leased/leased_engine.h"
 
 #include <errno.h>
@@ -13,9 +15,10 @@ uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
     return engine->host.now_ms(engine->host.host);
 }
 
-/* ----------------------------------------------------------------- turns -- */
+/* ------------------------------------------------------------------ loop -- */
 
-/* What calls it made are flushed together. */
+/* At the end of each round of callbacks: send the calls that they made, and say
+ * when the timer is due. */
 static uint64_t end_turn(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -24,6 +27,7 @@ static uint64_t end_turn(void *arg)
     return hf_leased_wake_at_ms(engine->leased);
 }
 
+/* The timer is due. */
 static void on_due(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -31,6 +35,7 @@ static void on_due(void *arg)
     hf_leased_tick(engine->leased, hf_leased_engine_now_ms(engine));
 }
 
+/* The handles are closed, so the memory can go. */
 static void release(void *arg)
 {
     struct hf_engine *engine = arg;
@@ -51,6 +56,8 @@ void hf_leased_engine_leave(struct hf_engine *engine)
 
 /* ------------------------------------------------------------- beginning -- */
 
+/* What hf_leased_engine_new() allocates; hf_leased_engine_free() frees it in
+ * any case. */
 static hf_status prepare(struct hf_engine *engine, const char *description,
                          struct hf_error *error)
 {
@@ -108,7 +115,7 @@ hf_status hf_leased_engine_random(struct hf_random *random,
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
                             hf_errno_text(errno));
-    random->s[0] |= 1; /* xoshiro must not start from nothing but zeros */
+    random->s[0] |= 1; /* xoshiro must not start from zeros alone */
     return HF_OK;
 }
 

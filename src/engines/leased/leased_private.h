@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a leased client share: leased_session.c has the session and
- * its link, calls.c the calls, renewal.c what is proven, leased_tickets.c the
- * tickets, ticket_watches.c and queue_watches.c who wants to hear of others,
- * poll.c the asking after them, and leased_requests.c what takes one call. */
+/* What the files of a leased client share.  leased_session.c has the session
+ * and its link, calls.c the calls under way, renewal.c the renewals,
+ * leased_tickets.c our tickets, ticket_watches.c and queue_watches.c the
+ * watches, poll.c the polls for lost notices, and leased_requests.c the
+ * requests that take one call. */
 #ifndef HF_ENGINES_LEASED_LEASED_PRIVATE_H
 #define HF_ENGINES_LEASED_LEASED_PRIVATE_H
 
@@ -16,13 +17,17 @@
 #include "engines/leased/renewal.h"
 #include "engines/leased/ticket_watches.h"
 
+/* The whole state of a client; only the functions of these files change it. */
 struct hf_leased {
+    /* .server_address points to the copy below; .reconnect is NULL after the
+     * start. */
     struct hf_leased_config config;
     char *server_address;
     struct hf_engine_host host;
     struct hf_store_ops store_ops;
     struct hf_store *store;
-    uint64_t now_ms; /* of the call that is being carried out */
+    /* time of the call into the client that is being carried out */
+    uint64_t now_ms;
     struct hf_leased_session session;
     struct hf_leased_renewal renewal;
     struct hf_leased_calls calls;
@@ -32,42 +37,48 @@ struct hf_leased {
 
 /* --------------------------------------------------------------- answers -- */
 
+/* Send ${event} to the core.  The core may make requests from inside. */
 void hf_leased_notify(struct hf_leased *leased, struct hf_event *event);
 
-/* ENQUEUED or LISTED, with the tickets of ${answer}. */
+/* Answer ${request} with ${kind}, ENQUEUED or LISTED, and the tickets of
+ * ${answer}. */
 void hf_leased_answer_snapshot(struct hf_leased *leased,
                                struct hf_request *request,
                                enum hf_event_kind kind,
                                const struct hf_store_answer *answer);
 
-/* FAILED, ${text} being the whole story. */
+/* Answer ${request} with FAILED; ${text} is the full message. */
 void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
                     enum hf_failure failure, hf_status status,
                     const char *text);
 
-/* FAILED as the store has it; ${answer} is NULL where none came. */
+/* Answer ${request} with FAILED as ${answer} says; NULL: the link ended before
+ * the answer.  A read is never UNSURE. */
 void hf_leased_fail_with_answer(struct hf_leased *leased,
                                 struct hf_request *request,
                                 const struct hf_store_answer *answer);
 
-/* For lack of memory. */
+/* Answer ${request} with FAILED because memory ran out. */
 void hf_leased_fail_no_memory(struct hf_leased *leased,
                               struct hf_request *request);
 
 /* -------------------------------------------------------------- requests -- */
 
-/* The queue that ${request} is about: that of a barrier is the lock's with '/'
- * behind it, put together in ${marks}. */
+/* The name of the queue that ${request} is about.  The queue of a barrier's
+ * flags is the lock's name with '/' appended; it is put together in
+ * ${flag_queue}. */
 #define HF_LEASED_FLAG_QUEUE_BYTES (HF_NAME_BYTES + 2)
 const char *hf_leased_queue_of(const struct hf_request *request,
                                char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES]);
 
-/* ENQUEUE LIST WITHDRAW DOWNGRADE REVOKE DESCRIBE RAISE LOWER STAMP */
+/* Begin ENQUEUE LIST REMOVE DOWNGRADE REVOKE DESCRIBE and the requests about
+ * flags: each takes one call of the store. */
 void hf_leased_begin_request(struct hf_leased *leased,
                              struct hf_request *request);
 
-/* The ticket is not in the queue any more. */
-void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue,
+/* The ticket is not in the queue any more: update our own ticket, and notify
+ * those that watch it. */
+void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
                            const struct hf_ticket_id *id);
 
 #endif

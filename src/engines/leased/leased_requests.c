@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that take one call of the store, and what their answers mean. */
+/* Requests of the core that take one call of the store, and what the answers
+ * mean for our own tickets.  A list is also news about those: a ticket of ours
+ * that the server does not list any more was lost. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "engines/leased/leased_private.h"
 
-/* ----------------------------------------------------------------- place -- */
+/* ----------------------------------------------------------------- lists -- */
 
+/* Note which of our tickets the list ${answer} has, and their kinds. */
 static void update_own_tickets(struct hf_leased *leased,
                                const struct hf_leased_call *call,
                                const struct hf_store_answer *answer)
@@ -33,8 +36,9 @@ static bool contains(const struct hf_store_answer *answer,
     return false;
 }
 
-/* What is gone and not watched: its owner hears of it by this list if it was he
- * who asked for it, else when he watches it. */
+/* The list does not have ${ticket}, so the server has lost it.  An owner that
+ * watches it receives GONE by a notice or a poll.  An owner that asked for this
+ * list reads it there.  Any other owner is told when it watches. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_call *call,
                           struct hf_leased_ticket *ticket)
@@ -48,8 +52,8 @@ static void drop_unlisted(struct hf_leased *leased,
         hf_leased_ticket_remove(leased, ticket);
 }
 
-/* A part of a queue tells of the ticket that it was asked for, and not of
- * others: renewals tell of these. */
+/* A partial list says nothing about tickets that it was not asked for; renewals
+ * do. */
 static void drop_all_unlisted(struct hf_leased *leased,
                               const struct hf_leased_call *call,
                               const struct hf_store_answer *answer)
@@ -68,6 +72,7 @@ static void drop_all_unlisted(struct hf_leased *leased,
     }
 }
 
+/* The answer to an ENQUEUE: present, unsure, or not there. */
 static void enqueued(struct hf_leased *leased, struct hf_leased_call *call,
                      const struct hf_store_answer *answer)
 {
@@ -89,7 +94,7 @@ static void enqueued(struct hf_leased *leased, struct hf_leased_call *call,
                                   answer);
 }
 
-/* Its ENQUEUE got no answer, and no renewal has shown it since. */
+/* Did its ENQUEUE get no answer, and has no renewal found it since? */
 static bool is_unsure(const struct hf_leased *leased,
                       const struct hf_ticket_id *id)
 {
@@ -98,8 +103,9 @@ static bool is_unsure(const struct hf_leased *leased,
     return ticket != NULL && ticket->state == HF_LEASED_TICKET_UNSURE;
 }
 
-/* A list may show a ticket that the server can still lose: of reading nothing
- * is written down, so it waits for no disk and no replica. */
+/* Does the list have a ticket of ours that is unsure?  The server may still
+ * lose it: a read waits for no disk and no replica.  So such a list must not
+ * admit the ticket. */
 static bool lists_unsure_ticket(const struct hf_leased *leased,
                                 const struct hf_leased_call *call,
                                 const struct hf_store_answer *answer)
@@ -108,6 +114,7 @@ static bool lists_unsure_ticket(const struct hf_leased *leased,
            contains(answer, &call->store_call.ticket);
 }
 
+/* The answer to a LIST: update our own tickets, then pass the list on. */
 static void listed(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
@@ -128,6 +135,7 @@ static void listed(struct hf_leased *leased, struct hf_leased_call *call,
 
 /* --------------------------------------------------------------- changes -- */
 
+/* Answer the request of ${call} with ${kind} and .found. */
 static void answer_found(struct hf_leased *leased,
                          const struct hf_leased_call *call,
                          enum hf_event_kind kind, bool found)
@@ -139,6 +147,7 @@ static void answer_found(struct hf_leased *leased,
     hf_leased_notify(leased, &event);
 }
 
+/* The answer to a REMOVE: the ticket is gone, found or not. */
 static void removed(struct hf_leased *leased, struct hf_leased_call *call,
                     const struct hf_store_answer *answer)
 {
@@ -155,6 +164,7 @@ static void removed(struct hf_leased *leased, struct hf_leased_call *call,
     answer_found(leased, call, HF_EVENT_REMOVED, answer->found);
 }
 
+/* The answer to a DOWNGRADE.  Without a ticket the grant is lost. */
 static void downgraded(struct hf_leased *leased, struct hf_leased_call *call,
                        const struct hf_store_answer *answer)
 {
@@ -220,11 +230,13 @@ static void generation_answered(struct hf_leased *leased,
         answer_found(leased, call, HF_EVENT_FLAG_UPDATED, true);
     else
         hf_leased_fail(leased, call->request, HF_FAILURE_RETRY, HF_EBUSY,
-                       "the member is not there, or too few others are");
+                       "the participant is not there, or too few others are");
 }
 
-/* ------------------------------------------------------------------- ask -- */
+/* -------------------------------------------------------------- requests -- */
 
+/* By kind of request: the call of the store, and the function for its
+ * answer. */
 static const struct request_kind {
     enum hf_store_call_kind store_call;
     hf_leased_answered_fn *answered;
@@ -241,7 +253,8 @@ static const struct request_kind {
                                    generation_answered},
 };
 
-/* Ours from now on, whatever comes of it.  False for lack of memory. */
+/* Count the ticket of ${call} as ours from now on, whatever the answer is.
+ * False if memory runs out. */
 static bool add_own_ticket(struct hf_leased *leased,
                            const struct hf_leased_call *call)
 {
@@ -260,7 +273,8 @@ static bool add_own_ticket(struct hf_leased *leased,
     return true;
 }
 
-/* Also if it fails, and is asked for again once there is a link. */
+/* The owner asked for the removal of the ticket.  It is abandoned even if the
+ * call fails, because the core repeats a failed removal. */
 static void abandon(struct hf_leased *leased, const struct hf_request *request)
 {
     struct hf_leased_ticket *ticket =
@@ -314,30 +328,32 @@ void hf_leased_begin_request(struct hf_leased *leased,
     }
     if (request->kind == HF_REQUEST_REMOVE)
         abandon(leased, request);
-    /* Answered before the list, it shows whether the ticket stays. */
+    /* The renewal is answered before the list, and shows whether the ticket
+     * stays. */
     if (request->kind == HF_REQUEST_LIST && is_unsure(leased, &request->ticket))
         hf_leased_renew(leased);
     hf_leased_call_begin(leased, call, request_kind->answered);
 }
 
-void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue,
+void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
                            const struct hf_ticket_id *id)
 {
-    struct hf_leased_queue *place =
-        hf_leased_queue_find(&leased->queue_table, queue);
+    struct hf_leased_queue *queue =
+        hf_leased_queue_find(&leased->queue_table, queue_name);
     struct hf_leased_ticket *ticket = hf_leased_ticket_find(leased, id);
 
-    if (place == NULL)
+    if (queue == NULL)
         return;
-    place->references++;
-    /* While its ENQUEUE has not been answered it may be there again; and while
-     * its owner does not watch it, no renewal may promise him anything. */
+    queue->references++;
+    /* While its ENQUEUE is not answered, the ticket may appear again.  While
+     * its owner does not watch it, no renewal may prove anything to the
+     * owner. */
     if (ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT) {
         if (ticket->abandoned || hf_leased_owner_watches(ticket))
             hf_leased_ticket_remove(leased, ticket);
         else
             ticket->loss_unreported = true;
     }
-    hf_leased_watches_gone(leased, place->name, id, 0);
-    hf_leased_queue_unref(&leased->queue_table, place);
+    hf_leased_watches_gone(leased, queue->name, id, 0);
+    hf_leased_queue_unref(&leased->queue_table, queue);
 }

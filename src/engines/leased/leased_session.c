@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The state machine of the link and the session.  IDLE, WAITING and OPENING
+ * lead to a link; CONFIRMING sends the first RENEW over it; UP carries out
+ * requests; ENDING closes the session.  A session outlives its links, until one
+ * ttl has passed without a proof. */
 #include "engines/leased/leased_session.h"
 
 #include <assert.h>
@@ -58,7 +62,7 @@ uint64_t hf_leased_session_not_after_ms(const struct hf_leased *leased)
                        leased->config.ttl_ms);
 }
 
-/* The margin is for clocks that run at different rates. */
+/* The margin allows for clocks that run at different rates. */
 static uint64_t lost_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
 {
     uint64_t ttl_ms = leased->config.ttl_ms;
@@ -66,7 +70,7 @@ static uint64_t lost_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
     return hf_before_ms(hf_after_ms(anchor_ms, ttl_ms), hf_margin_ms(ttl_ms));
 }
 
-/* -------------------------------------------------------------- attempts -- */
+/* ------------------------------------------------------------ connecting -- */
 
 static uint64_t attempt_timeout_ms(const struct hf_leased *leased)
 {
@@ -74,14 +78,16 @@ static uint64_t attempt_timeout_ms(const struct hf_leased *leased)
                                  leased->session.silent_attempts);
 }
 
+/* Make the next attempt to connect at ${at_ms}; HF_FOREVER: the policy has
+ * given up. */
 static void schedule_attempt(struct hf_leased *leased, uint64_t at_ms)
 {
     leased->session.state_until_ms = at_ms;
     move(leased, at_ms == HF_FOREVER ? HF_LEASED_IDLE : HF_LEASED_WAITING);
 }
 
-/* When the next attempt is due.  ${steady}: the link that ended was no failed
- * attempt. */
+/* When the next attempt is due.  ${stable}: the link lasted so long that its
+ * end is not a failed attempt and resets the backoff. */
 static uint64_t next_attempt_ms(struct hf_leased *leased, bool stable,
                                 hf_status status)
 {
@@ -94,6 +100,7 @@ static uint64_t next_attempt_ms(struct hf_leased *leased, bool stable,
                                        &leased->config.random);
 }
 
+/* Begin an attempt to connect, with a timeout. */
 static void open_link(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
@@ -106,7 +113,7 @@ static void open_link(struct hf_leased *leased)
     leased->store_ops.connect(leased->store, session->name);
 }
 
-/* The link, if there still is one, is ended. */
+/* End the link, if there is one. */
 static void disconnect_store(struct hf_leased *leased)
 {
     leased->renewal.at_ms = HF_FOREVER;
@@ -116,7 +123,7 @@ static void disconnect_store(struct hf_leased *leased)
     leased->store_ops.disconnect(leased->store);
 }
 
-/* A name that nobody else has. */
+/* Begin a new session, with a name that no other session has. */
 static void begin_session(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
@@ -143,7 +150,8 @@ void hf_leased_session_begin(struct hf_leased *leased)
     open_link(leased);
 }
 
-/* Not at once: a store may be telling of its last link. */
+/* The attempt is only scheduled, because a store may be reporting the end of
+ * its last link. */
 void hf_leased_session_connect(struct hf_leased *leased)
 {
     if (leased->session.state != HF_LEASED_IDLE)
@@ -152,8 +160,9 @@ void hf_leased_session_connect(struct hf_leased *leased)
     schedule_attempt(leased, leased->now_ms);
 }
 
-/* Tell whoever waits for a link why there is none, and log what is new.  What
- * is final is the text of the waits that end, and need not be said twice. */
+/* Send why there is no link to the core, for the waiters, and log it if it is
+ * new.  A final error ends the waits with this text, so the log has it at a
+ * lower level. */
 static void report_connection_error(struct hf_leased *leased, const char *why)
 {
     struct hf_leased_session *session = &leased->session;
@@ -174,7 +183,8 @@ static void report_connection_error(struct hf_leased *leased, const char *why)
     hf_leased_notify(leased, &event);
 }
 
-/* Last of all, because this may lead back to hf_leased_session_connect(). */
+/* Must be called last, because the receiver may call
+ * hf_leased_session_connect(). */
 static void notify_gave_up(struct hf_leased *leased)
 {
     const struct hf_reconnect_backoff *attempts = &leased->session.attempts;
@@ -185,7 +195,7 @@ static void notify_gave_up(struct hf_leased *leased)
     hf_leased_notify(leased, &event);
 }
 
-/* -------------------------------------------------------------------- up -- */
+/* --------------------------------------------------------------- link up -- */
 
 void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
 {
@@ -197,15 +207,18 @@ void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
         hf_leased_session_link_lost(leased, HF_EUNREACHABLE, "out of memory");
 }
 
+/* If this failed, the old tickets expire by themselves. */
 static void old_session_closed(struct hf_leased *leased,
                                struct hf_leased_call *call,
                                const struct hf_store_answer *answer)
 {
     (void)leased;
     (void)call;
-    (void)answer; /* if it failed they run out, as they would have */
+    (void)answer; /* a failure changes nothing: the tickets expire */
 }
 
+/* A lost session may still have tickets at the server; remove them now instead
+ * of waiting for their leases. */
 static void close_old_session(struct hf_leased *leased)
 {
     struct hf_leased_call *old_session_close =
@@ -216,6 +229,8 @@ static void close_old_session(struct hf_leased *leased)
         hf_leased_call_begin(leased, old_session_close, old_session_closed);
 }
 
+/* The first RENEW over the link was answered: report CONNECTED with
+ * ${anchor_ms}. */
 static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
 {
     struct hf_leased_session *session = &leased->session;
@@ -252,7 +267,8 @@ void hf_leased_session_confirm(struct hf_leased *leased)
     if (leased->session.state != HF_LEASED_CONFIRMING)
         return;
     assert(
-        leased->session.was_connected); /* a new one has no tickets to miss */
+        /* a new session has no tickets to lose */
+        leased->session.was_connected);
     confirm_link(leased, leased->session.anchor_ms);
 }
 
@@ -269,8 +285,9 @@ void hf_leased_session_not_renewed(struct hf_leased *leased,
                          leased->config.server_address, answer->text);
 }
 
-/* ------------------------------------------------------------------ down -- */
+/* ------------------------------------------------------------- link down -- */
 
+/* Forget all that belonged to the session. */
 static void clear(struct hf_leased *leased)
 {
     hf_leased_calls_abort(leased);
@@ -280,6 +297,7 @@ static void clear(struct hf_leased *leased)
     hf_leased_tickets_clear(leased);
 }
 
+/* Answer HF_REQUEST_END with CLOSED. */
 static void finish_close(struct hf_leased *leased)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSED};
@@ -291,21 +309,22 @@ static void finish_close(struct hf_leased *leased)
     hf_leased_notify(leased, &event);
 }
 
-/* The end, where no goodbye can be said. */
+/* The end where no CLOSE_SESSION can be sent: our tickets stay until their
+ * leases run out. */
 static void close_without_call(struct hf_leased *leased)
 {
     if (leased->queue_table.ticket_count > 0)
         leased->host.log(leased->host.host, HF_LOG_WARNING,
                          "%s: closed without a connection: what tickets there "
                          "are run out, at the latest %" PRIu64
-                         " ms after the server last heard of them",
+                         " ms after they were last renewed",
                          leased->config.server_address, leased->config.ttl_ms);
     finish_close(leased);
 }
 
-/* Done with telling of a link or a session that ended.  Whoever was told may
- * have asked for the end of everything, but what was being told had to be told
- * first, and from tables that were whole. */
+/* The events about the end of a link or session were sent.  A receiver may have
+ * requested END meanwhile.  That waits until here, because all events must be
+ * sent first, from tables that nobody has cleared. */
 static void close_if_requested(struct hf_leased *leased)
 {
     leased->session.notifying = false;
@@ -344,7 +363,8 @@ void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
         notify_gave_up(leased);
 }
 
-/* Its tickets have run out, or will; another one begins. */
+/* The leases of the session's tickets have expired, or will.  Begin another
+ * session. */
 static void lose_session(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
@@ -373,14 +393,15 @@ static void lose_session(struct hf_leased *leased)
     close_if_requested(leased);
 }
 
-/* ---------------------------------------------------------------- ending -- */
+/* --------------------------------------------------------------- closing -- */
 
+/* The server removed our tickets, or could not. */
 static void session_close_answered(struct hf_leased *leased,
                                    struct hf_leased_call *call,
                                    const struct hf_store_answer *answer)
 {
     (void)call;
-    /* Cut: whoever cuts tells. */
+    /* NULL: the link ended, and the caller finishes the close. */
     if (answer != NULL && leased->session.state == HF_LEASED_ENDING)
         finish_close(leased);
 }
@@ -408,6 +429,7 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
 
 /* ------------------------------------------------------------------ time -- */
 
+/* Do what is due while the link is up. */
 static void tick_up(struct hf_leased *leased)
 {
     if (leased->now_ms >= hf_leased_calls_deadline_ms(leased)) {
@@ -420,6 +442,7 @@ static void tick_up(struct hf_leased *leased)
     hf_leased_poll_tick(leased);
 }
 
+/* An attempt to connect, or to close, took too long. */
 static void time_out(struct hf_leased *leased)
 {
     uint64_t timeout_ms = attempt_timeout_ms(leased);

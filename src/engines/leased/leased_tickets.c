@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A search tree of our tickets by id.  The tickets of one queue are linked as
+ * well. */
 #include "engines/leased/leased_tickets.h"
 
 #include <assert.h>

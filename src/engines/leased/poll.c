@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Polls for tickets: planned by queue, sent as EXISTS or LIST, and their
+ * answers given to the watches. */
 #include "engines/leased/poll.h"
 
 #include <assert.h>
@@ -7,13 +9,14 @@
 #include "core/time_math.h"
 #include "engines/leased/leased_private.h"
 
-/* How late a notice that was lost is made good, at most. */
+/* The longest time that a lost notice can go unnoticed. */
 #define POLL_MAX_MS UINT64_C(5000)
 
-/* So that a ticket which runs out has run out when it is asked for. */
+/* Poll this much later than a lease ends, so that the ticket has expired by
+ * then. */
 #define EXPIRY_SLACK_MS 5
 
-/* After a probe that failed, a sixteenth of the ttl. */
+/* After a failed poll the next one comes 1/16 of a ttl later. */
 #define RETRY_TTL_SHARE 16
 
 static uint64_t poll_ms(const struct hf_leased *leased)
@@ -36,7 +39,7 @@ void hf_leased_poll_plan(struct hf_leased *leased,
                             hf_after_ms(leased->now_ms, in_ms));
 }
 
-/* ---------------------------------------------------------------- answer -- */
+/* --------------------------------------------------------------- answers -- */
 
 static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
                                            const struct hf_ticket_id *id)
@@ -48,18 +51,20 @@ static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
     return NULL;
 }
 
+/* A poll failed: poll again soon.  A WATCH that waited for it fails. */
 static void failed(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
     uint64_t soon_ms =
         hf_max_ms(leased->config.ttl_ms / RETRY_TTL_SHARE, EXPIRY_SLACK_MS);
 
-    if (answer != NULL) /* with a link all is asked for anew */
+    if (answer != NULL) /* a new link polls everything anyway */
         hf_leased_queue_poll_by(&leased->queue_table, call->queue,
                                 hf_after_ms(leased->now_ms, soon_ms));
     hf_leased_watches_fail(leased, call, answer);
 }
 
+/* An EXISTS was answered: tickets that it does not have are gone. */
 static void polled(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
@@ -80,6 +85,7 @@ static void polled(struct hf_leased *leased, struct hf_leased_call *call,
     hf_leased_queue_watches_polled(leased, call->queue, call->number, answer);
 }
 
+/* A LIST of the participants was answered. */
 static void relisted(struct hf_leased *leased, struct hf_leased_call *call,
                      const struct hf_store_answer *answer)
 {
@@ -91,8 +97,9 @@ static void relisted(struct hf_leased *leased, struct hf_leased_call *call,
     hf_leased_queue_watches_relisted(leased, call->queue, call->number, answer);
 }
 
-/* ------------------------------------------------------------------- ask -- */
+/* ----------------------------------------------------------------- calls -- */
 
+/* An EXISTS with room for ${count} ids; NULL if memory runs out. */
 static struct hf_leased_call *exists_call_new(struct hf_leased *leased,
                                               const char *queue, size_t count)
 {
@@ -131,7 +138,7 @@ bool hf_leased_poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
     return true;
 }
 
-/* Of our own tickets the renewals tell. */
+/* Renewals tell about our own tickets, so these need no poll. */
 static bool needs_poll(const struct hf_leased *leased,
                        const struct hf_leased_watch *watch)
 {
@@ -141,6 +148,7 @@ static bool needs_poll(const struct hf_leased *leased,
     return ticket == NULL || ticket->state != HF_LEASED_TICKET_PRESENT;
 }
 
+/* The number of ids that a poll of ${queue} needs. */
 static size_t count_polled(const struct hf_leased *leased,
                            const struct hf_leased_queue *queue)
 {
@@ -172,7 +180,7 @@ static bool has_participant_watch(const struct hf_leased_queue *queue)
     return queue_watch != NULL;
 }
 
-/* Who has come is not known by name. */
+/* Participants that came later are not known by id, so a list is needed. */
 static void relist_participants(struct hf_leased *leased,
                                 struct hf_leased_queue *queue)
 {
@@ -187,6 +195,7 @@ static void relist_participants(struct hf_leased *leased,
     hf_leased_call_begin(leased, call, relisted);
 }
 
+/* Send an EXISTS about the ${count} tickets of watches and queue watches. */
 static void poll_tickets(struct hf_leased *leased,
                          struct hf_leased_queue *queue, size_t count)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes: asking whether the tickets that are watched or were listed are still
- * there.  A notice tells sooner, unless it was lost; and a ticket that runs out
- * is not told of before somebody asks. */
+/* Polls: asking the server whether the tickets that are watched, or that a
+ * queue watch has listed, are still there.  A notice usually comes first.  But
+ * notices can be lost, and an expired ticket causes none before somebody uses
+ * its queue.  Tickets of a double barrier are listed again instead, because new
+ * participants count as well. */
 #ifndef HF_ENGINES_LEASED_POLL_H
 #define HF_ENGINES_LEASED_POLL_H
 
@@ -13,20 +15,22 @@
 struct hf_leased;
 struct hf_leased_watch;
 
-/* Ask for the ticket of ${watch}.  False for lack of memory. */
+/* Poll for the ticket of ${watch} now, to answer its WATCH.  False if memory
+ * runs out. */
 bool hf_leased_poll_for(struct hf_leased *leased,
                         struct hf_leased_watch *watch);
 
-/* ${answer} has tickets of ${queue}: ask again when the first of them may have
- * run out, and before long in any case. */
+/* Plan the next poll of ${queue}, whose tickets ${answer} has just shown: when
+ * the first of their leases may have expired, or after the usual interval if
+ * that is sooner. */
 void hf_leased_poll_plan(struct hf_leased *leased,
                          struct hf_leased_queue *queue,
                          const struct hf_store_answer *answer);
 
-/* Ask in every queue where something is watched or looked at. */
+/* Poll every queue in which anything is watched. */
 void hf_leased_poll_all(struct hf_leased *leased);
 
-/* Ask where it is due. */
+/* Poll the queues that are due. */
 void hf_leased_poll_tick(struct hf_leased *leased);
 
 #endif

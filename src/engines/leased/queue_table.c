@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A search tree of queues by name, and a list of all for iteration. */
 #include "engines/leased/queue_table.h"
 
 #include <assert.h>
@@ -31,6 +32,7 @@ hf_leased_queue_find(const struct hf_leased_queue_table *table,
     return (struct hf_leased_queue *)(void *)hf_tree_find(&table->names, name);
 }
 
+/* A queue without references; NULL if memory runs out. */
 static struct hf_leased_queue *queue_new(const char *name)
 {
     struct hf_leased_queue *queue = hf_alloc(sizeof *queue);

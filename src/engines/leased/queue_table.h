@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queues that a client has to do with, by name: its tickets in them, what
- * it watches there and who looks. */
+/* The queues that a client uses, by name: its own tickets in them, the watches
+ * of single tickets, and the watches of the queue as a whole. */
 #ifndef HF_ENGINES_LEASED_QUEUE_TABLE_H
 #define HF_ENGINES_LEASED_QUEUE_TABLE_H
 
@@ -14,52 +14,55 @@ struct hf_leased_ticket;
 struct hf_leased_watch;
 struct hf_leased_queue_watch;
 
-/* Lives while it has users: tickets, watches, looks and operations. */
+/* A queue that is in use.  It is freed with its last reference; each ticket,
+ * watch and call holds one. */
 struct hf_leased_queue {
-    struct hf_tree_node by_name; /* first */
+    struct hf_tree_node by_name; /* the first member */
     char *name;
     size_t references;
+    /* Tickets of our own, linked by .next_in_queue. */
     struct hf_leased_ticket *tickets;
-    struct hf_leased_watch *watches; /* the newest first, ... */
+    struct hf_leased_watch *watches; /* newest first, ... */
     struct hf_tree watch_tree;       /* ... and by ticket and number */
     struct hf_leased_queue_watch *queue_watches;
-    /* When what is watched and looked at here is to be asked for, HF_FOREVER
-     * if never or while it is. */
+    /* When to poll for what is watched here.  HF_FOREVER: nothing is watched,
+     * or a poll is under way. */
     uint64_t poll_at_ms;
-    struct hf_leased_queue *next; /* of all */
+    struct hf_leased_queue *next; /* in the list of all queues */
     struct hf_leased_queue **previous_next;
 };
 
+/* The table of queues, and what is counted over all of them. */
 struct hf_leased_queue_table {
     struct hf_tree names;
-    struct hf_leased_queue *first; /* the same, the newest first */
-    size_t ticket_count;           /* tickets, in all queues */
-    uint64_t last_watch_number;    /* of the last watch, of any queue */
-    /* No queue is to be probed before. */
+    struct hf_leased_queue *first; /* all queues, newest first */
+    size_t ticket_count;           /* our own tickets in all queues */
+    uint64_t last_watch_number;    /* of the last ticket watch in any queue */
+    /* No queue has to be polled before this. */
     uint64_t poll_at_ms;
 };
 
 void hf_leased_queue_table_init(struct hf_leased_queue_table *table);
 
-/* The queue called ${name}, or NULL. */
+/* Returns the queue ${name}, or NULL.  Adds no reference. */
 struct hf_leased_queue *
 hf_leased_queue_find(const struct hf_leased_queue_table *table,
                      const char *name);
 
-/* The same, made if there is none, with one user more.  NULL for lack of
- * memory. */
+/* Returns the queue ${name}, made if there is none, and adds a reference. NULL
+ * if memory runs out. */
 struct hf_leased_queue *hf_leased_queue_ref(struct hf_leased_queue_table *table,
                                             const char *name);
 
-/* One user less. */
+/* Drop a reference; the last one frees the queue. */
 void hf_leased_queue_unref(struct hf_leased_queue_table *table,
                            struct hf_leased_queue *queue);
 
-/* Have it probed at ${at_ms}, if that is sooner. */
+/* Poll ${queue} at ${at_ms} or sooner. */
 void hf_leased_queue_poll_by(struct hf_leased_queue_table *table,
                              struct hf_leased_queue *queue, uint64_t at_ms);
 
-/* Walk through all: the first, and the next, or NULL. */
+/* Iterate over all queues; NULL at the end. */
 struct hf_leased_queue *
 hf_leased_queue_first(const struct hf_leased_queue_table *table);
 struct hf_leased_queue *

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Queue watches: a LIST with .watches_queue, and the end of the watch by a
+ * notice or a poll. */
 #include "engines/leased/queue_watches.h"
 
 #include <assert.h>
@@ -8,6 +10,7 @@
 #include "core/time_math.h"
 #include "engines/leased/leased_private.h"
 
+/* A watch for ${request}, linked to its queue.  NULL if memory runs out. */
 static struct hf_leased_queue_watch *queue_watch_new(struct hf_leased *leased,
                                                      struct hf_request *request)
 {
@@ -66,6 +69,7 @@ static void notify_changed(struct hf_leased *leased,
 
 /* ----------------------------------------------------------------- lists -- */
 
+/* Keep the ids of the list, for polls.  False if memory runs out. */
 static bool copy_ids(struct hf_leased_queue_watch *queue_watch,
                      const struct hf_store_answer *answer)
 {
@@ -80,6 +84,8 @@ static bool copy_ids(struct hf_leased_queue_watch *queue_watch,
     return true;
 }
 
+/* The watch whose LIST has the number ${call_number}, or NULL.  The watch may
+ * have been forgotten meanwhile. */
 static struct hf_leased_queue_watch *find_by_call(struct hf_leased_queue *queue,
                                                   uint64_t call_number)
 {
@@ -90,6 +96,8 @@ static struct hf_leased_queue_watch *find_by_call(struct hf_leased_queue *queue,
     return queue_watch;
 }
 
+/* The LIST of a watch was answered.  A change may have been reported before the
+ * list came; then the watch ends at once. */
 static void listed(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
@@ -98,7 +106,7 @@ static void listed(struct hf_leased *leased, struct hf_leased_call *call,
     struct hf_request *request;
 
     if (queue_watch == NULL)
-        return; /* taken back */
+        return; /* forgotten */
     request = queue_watch->request;
     if (answer == NULL || !answer->ok) {
         queue_watch_free(leased, queue_watch);
@@ -143,7 +151,7 @@ void hf_leased_queue_watch(struct hf_leased *leased, struct hf_request *request)
     assert(queue_watch->call_number == call->number);
 }
 
-/* ------------------------------------------------------------------ news -- */
+/* --------------------------------------------------------------- changes -- */
 
 static struct hf_leased_queue_watch *find_listed(struct hf_leased_queue *queue)
 {
@@ -155,22 +163,23 @@ static struct hf_leased_queue_watch *find_listed(struct hf_leased_queue *queue)
 }
 
 void hf_leased_queue_watches_changed(struct hf_leased *leased,
-                                     const char *queue)
+                                     const char *queue_name)
 {
-    struct hf_leased_queue *place =
-        hf_leased_queue_find(&leased->queue_table, queue);
+    struct hf_leased_queue *queue =
+        hf_leased_queue_find(&leased->queue_table, queue_name);
     struct hf_leased_queue_watch *queue_watch;
 
-    if (place == NULL)
+    if (queue == NULL)
         return;
-    place->references++;
-    /* A list under way may be of before or after: told once too often. */
-    for (queue_watch = place->queue_watches; queue_watch != NULL;
+    queue->references++;
+    /* A list under way may show the change already; one event too many does no
+     * harm. */
+    for (queue_watch = queue->queue_watches; queue_watch != NULL;
          queue_watch = queue_watch->next)
         queue_watch->changed = true;
-    while ((queue_watch = find_listed(place)) != NULL && queue_watch->changed)
+    while ((queue_watch = find_listed(queue)) != NULL && queue_watch->changed)
         notify_changed(leased, queue_watch);
-    hf_leased_queue_unref(&leased->queue_table, place);
+    hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
 static bool contains(const struct hf_store_answer *answer,
@@ -183,6 +192,7 @@ static bool contains(const struct hf_store_answer *answer,
     return false;
 }
 
+/* Is a ticket that was listed missing from ${answer}? */
 static bool lost_a_ticket(const struct hf_leased_queue_watch *queue_watch,
                           const struct hf_store_answer *answer)
 {
@@ -209,8 +219,9 @@ void hf_leased_queue_watches_polled(struct hf_leased *leased,
     }
 }
 
-/* Each mark has an id of its own: the same ones are what it was.  Calls take
- * effect in their order, so that what one of later tells is later. */
+/* The READY flag has a new id each time, so equal ids mean that nothing
+ * changed.  Calls take effect in the order of their numbers, so an answer to a
+ * later call is newer. */
 void hf_leased_queue_watches_relisted(struct hf_leased *leased,
                                       struct hf_leased_queue *queue,
                                       uint64_t call_number,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sends renewals, piece by piece, and applies their answers in this order:
+ * losses first, then the proof. */
 #include "engines/leased/renewal.h"
 
 #include <assert.h>
@@ -9,12 +11,15 @@
 #include "engines/leased/leased_private.h"
 #include "engines/leased/ticket_sets.h"
 
-/* Every five sixteenths of the ttl, counted from sending: two may fail before
- * a session is in danger.  The core asks a little more often while a grant
- * depends on it, so that then these are those.  After a failure a sixteenth. */
+/* A renewal is sent every 5/16 of a ttl, counted from the sending of the last
+ * one, so that two may fail before the session is in danger.  While a grant
+ * depends on it, the core asks for proofs a little more often, and those are
+ * the renewals then.  After a failure the next one comes 1/16 of a ttl
+ * later. */
 #define RENEWAL_SIXTEENTHS 5
 
-/* But of a long lease sooner: a link that is dead is to be noticed. */
+/* The longest interval, so that a dead link is noticed even if the lease is
+ * long. */
 #define RENEWAL_INTERVAL_MAX_MS UINT64_C(30000)
 
 static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
@@ -38,9 +43,9 @@ struct hf_leased_call *hf_leased_close_session_new(struct hf_leased *leased)
     return call;
 }
 
-/* ---------------------------------------------------------------- answer -- */
+/* --------------------------------------------------------------- answers -- */
 
-/* Tell who asked for it. */
+/* Fail the PROVE that waits, if there is one. */
 static void fail_prove(struct hf_leased *leased,
                        const struct hf_store_answer *answer)
 {
@@ -51,6 +56,8 @@ static void fail_prove(struct hf_leased *leased,
         hf_leased_fail_with_answer(leased, prove, answer);
 }
 
+/* The renewal found a ticket missing that no watch reports.  The owner must not
+ * receive a proof before it knows of the loss. */
 static void fail_prove_ticket_lost(struct hf_leased *leased)
 {
     struct hf_request *prove = leased->renewal.prove;
@@ -71,8 +78,9 @@ static void answer_prove(struct hf_leased *leased, uint64_t anchor_ms)
     hf_leased_notify(leased, &event);
 }
 
-/* Its owner does not watch it: he is about to, or asks to become a reader and
- * watches neither as a writer any more nor as a reader yet. */
+/* Will no event report the loss of ${id} now?  Its owner does not watch it yet,
+ * or asks for a downgrade and so watches neither the write ticket nor the read
+ * ticket. */
 static bool loss_goes_unseen(const struct hf_leased *leased,
                              const struct hf_ticket_id *id)
 {
@@ -84,7 +92,7 @@ static bool loss_goes_unseen(const struct hf_leased *leased,
            !ticket->abandoned && !hf_leased_owner_watches(ticket);
 }
 
-/* Has one run out of which nobody will be told now? */
+/* Has ${answer} a missing ticket whose loss no event reports? */
 static bool loses_ticket_unseen(const struct hf_leased *leased,
                                 const struct hf_store_answer *answer)
 {
@@ -96,7 +104,8 @@ static bool loses_ticket_unseen(const struct hf_leased *leased,
     return false;
 }
 
-/* Those that an ENQUEUE has not been answered for may well be missing. */
+/* Report missing tickets and revoke requests.  A ticket whose ENQUEUE is not
+ * answered may be missing, so it is passed over. */
 static void apply_renewal(struct hf_leased *leased,
                           const struct hf_store_answer *answer)
 {
@@ -125,8 +134,9 @@ static bool is_missing(const struct hf_store_answer *answer,
     return false;
 }
 
-/* Those whose ENQUEUE got no answer and that the renewal has found are there to
- * stay: it is final, and so is what it was done behind. */
+/* A ticket whose ENQUEUE got no answer and that the renewal has found is
+ * durable: the answer to a RENEW is final, and covers what was done before
+ * it. */
 static void confirm_unsure(struct hf_leased *leased,
                            const struct hf_leased_call *call,
                            const struct hf_store_answer *answer)
@@ -146,6 +156,7 @@ static void confirm_unsure(struct hf_leased *leased,
     }
 }
 
+/* No renewal is under way any more. */
 static void end(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
@@ -156,14 +167,14 @@ static void end(struct hf_leased *leased)
     renewal->at_ms = HF_FOREVER;
 }
 
+/* The link ended during the renewal. */
 static void stop(struct hf_leased *leased)
 {
     end(leased);
     fail_prove(leased, NULL);
 }
 
-/* A piece that failed fails the whole: nothing is proven, and the next renewal
- * begins with the first piece again. */
+/* Nothing is proven, and the next renewal begins with the first piece again. */
 static void fail(struct hf_leased *leased, const struct hf_store_answer *answer)
 {
     end(leased);
@@ -172,8 +183,8 @@ static void fail(struct hf_leased *leased, const struct hf_store_answer *answer)
     hf_leased_session_not_renewed(leased, answer);
 }
 
-/* All pieces were answered well, so every ticket that was there when the first
- * one was sent has been renewed since, or found missing. */
+/* All pieces were answered: every ticket that was there when the first piece
+ * was sent has been renewed since, or was found missing. */
 static void complete(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
@@ -194,7 +205,7 @@ static void complete(struct hf_leased *leased)
 
 static bool send_piece(struct hf_leased *leased);
 
-/* Of one piece. */
+/* One piece was answered. */
 static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
                     const struct hf_store_answer *answer)
 {
@@ -211,18 +222,18 @@ static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
         fail(leased, answer);
         return;
     }
-    /* Whoever has lost his ticket is not promised anything first, and by this
-     * renewal nothing at all where he will only hear of it later. */
+    /* Losses are reported before the proof.  An owner that can only be told
+     * later gets no proof from this renewal. */
     if (loses_ticket_unseen(leased, answer))
         renewal->lost_unseen = true;
     confirm_unsure(leased, call, answer);
     apply_renewal(leased, answer);
     if (leased->session.state == HF_LEASED_ENDED)
-        end(leased); /* somebody who heard of it wanted no more */
+        end(leased); /* a receiver of an event closed the session */
     else if (hf_leased_ticket_sets_done(renewal->sets))
         complete(leased);
     else if (leased->session.state == HF_LEASED_ENDING)
-        stop(leased); /* nothing is sent behind a GOODBYE */
+        stop(leased); /* nothing is sent behind a CLOSE_SESSION */
     else if (!send_piece(leased))
         fail(leased, &no_memory);
 }
@@ -233,9 +244,9 @@ void hf_leased_renewal_clear(struct hf_leased *leased)
     fail_prove(leased, NULL);
 }
 
-/* ------------------------------------------------------------------- ask -- */
+/* -------------------------------------------------------------- requests -- */
 
-/* False for lack of memory. */
+/* Send the next piece.  False if memory runs out. */
 static bool send_piece(struct hf_leased *leased)
 {
     size_t max = leased->config.renewal_piece_max;

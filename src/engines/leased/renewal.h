@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Renewals: that all tickets of the session live on, which is the only thing
- * that moves safe-until.
+/*
+ * Renewals: they extend the leases of all tickets of the session, and only they
+ * move safe_until.
  *
- * A store may want a large one in pieces (hf_leased_config), because its server
- * serves nobody else during a call.  They are sent one after the other, each
- * when the one before has been answered, and are one renewal: it proves
- * something when the last piece was answered, and then as of when the first was
- * sent, since what that one names has been safe no longer.  A ticket that is
- * put in between two pieces is in the next renewal, and its own ENQUEUE
- * promises more than this one proves.  A piece that fails fails the whole. */
+ * A store may want a large renewal in pieces (hf_leased_config), because its
+ * server serves nobody else during a call.  The pieces are sent one after the
+ * other, each when the one before was answered, and are one renewal.  When the
+ * last piece is answered, the renewal proves the session as of the sending of
+ * the first piece, because the tickets of that piece are safe from then only. A
+ * ticket that is enqueued between two pieces is in the next renewal; its own
+ * ENQUEUE promises it a lease that is longer than what this renewal proves.  If
+ * a piece fails, the renewal fails.
+ */
 #ifndef HF_ENGINES_LEASED_RENEWAL_H
 #define HF_ENGINES_LEASED_RENEWAL_H
 
@@ -20,30 +23,35 @@
 
 struct hf_leased_ticket_sets;
 
+/* When to renew, and the renewal under way. */
 struct hf_leased_renewal {
     bool under_way;
-    uint64_t at_ms;           /* the next one; HF_FOREVER while there is no
-                                 link or one is under way */
-    struct hf_request *prove; /* waits for the one that is under way */
-    /* The renewal under way: */
-    struct hf_leased_ticket_sets *sets; /* what it names; else NULL */
-    uint64_t sent_at_ms;                /* its first piece */
-    bool lost_unseen; /* a piece has missed a ticket, and nobody is told that
-                         now */
+    /* when the next one is due; HF_FOREVER while there is no link or one is
+     * under way */
+    uint64_t at_ms;
+    /* HF_REQUEST_PROVE that waits for the one under way, or NULL */
+    struct hf_request *prove;
+    /* About the renewal under way: */
+    /* a copy of our tickets; NULL if none is under way */
+    struct hf_leased_ticket_sets *sets;
+    uint64_t sent_at_ms; /* when its first piece was sent */
+    /* a piece found a ticket missing and no watch reports that now */
+    bool lost_unseen;
 };
 
-/* Send one, unless one is under way. */
+/* Send a renewal, unless one is under way. */
 void hf_leased_renew(struct hf_leased *leased);
 
-/* HF_REQUEST_PROVE */
+/* Answer HF_REQUEST_PROVE by the renewal under way, or a new one. */
 void hf_leased_prove(struct hf_leased *leased, struct hf_request *request);
 
+/* Send a renewal if it is due. */
 void hf_leased_renewal_tick(struct hf_leased *leased);
 
-/* The session is over: whoever waits for a proof waits in vain. */
+/* The session is over: a PROVE that waits fails. */
 void hf_leased_renewal_clear(struct hf_leased *leased);
 
-/* An operation that takes out all that the session has. */
+/* A CLOSE_SESSION with all that the session has; NULL if memory runs out. */
 struct hf_leased_call *hf_leased_close_session_new(struct hf_leased *leased);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Small questions about calls and kinds that every store asks. */
 #include "engines/leased/store.h"
 
 #include <string.h>

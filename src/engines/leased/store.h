@@ -1,73 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seam between a client whose tickets are leased (leased.h), which knows
- * sessions, watches and clocks, and a *store*, which knows how to speak to a
- * server that keeps queues and has a clock of its own.
+ * The interface between the leased client (leased.h), which knows sessions,
+ * watches and clocks, and a *store*, which speaks to one kind of server that
+ * keeps queues and has a clock of its own (Redis, PostgreSQL, or several Redis
+ * servers that form a quorum).
  *
  *     core -- requests, events --> leased -- calls, answers --> store -- server
  *
- * A store carries out calls on one link at a time.  Rules of this side of the
- * server:
+ * A store carries out calls on one link at a time.  The rules of the store:
  *
- *  - connect() begins to make a link, for one session, and disconnect() ends
- *    it.  The store tells hf_leased_up() once the server can be called and
- *    will pass the session's notices on, or hf_leased_down() if that failed or
- *    has ended.  After down() or disconnect() there is no link: the calls that
- *    were under way are the leased client's again, which fails them; the store
- *    must not touch them any more, and tells nothing until the next connect().
- *  - call() is made between up() and down() or disconnect() only.  Each call is
- *    answered at most once, by hf_leased_answered(); one that is never answered
- *    runs into the deadline of the leased client, which then disconnects.  A
- *    call that is answered with a failure leaves the link up.
- *  - An answer is final: what it says was done is not taken back, as far as the
- *    engine's document promises.  A store that knows that a call was carried
- *    out, and not yet that this lasts, does not answer yet; and answers UNSURE
- *    if it never comes to know.  Of a RENEW that is so for all that was carried
- *    out before it, too; of a LIST and a PROBE it is not, since they only read.
+ *  - connect() begins to make a link, for one session.  disconnect() ends it.
+ *    The store calls hf_leased_up() when the server can be called and passes on
+ *    the session's notices.  It calls hf_leased_down() when the link could not
+ *    be made or has ended.  After hf_leased_down() or disconnect() there is no
+ *    link: the leased client fails the calls that were under way, and the store
+ *    touches them no more and reports nothing until the next connect().
+ *  - call() is made only between hf_leased_up() and hf_leased_down() or
+ *    disconnect().  Each call is answered at most once, by
+ *    hf_leased_answered().  A call without an answer reaches the deadline of
+ *    the leased client, which then disconnects.  An answer that is a failure
+ *    leaves the link up.
+ *  - An answer is final: the server does not undo what it says was done, as far
+ *    as the engine's document promises.  A store that knows that a call was
+ *    carried out, but not yet that the change is durable, does not answer yet.
+ *    If it can never know, it answers UNSURE.  The answer to a RENEW covers all
+ *    calls that were carried out before it.  A LIST and an EXISTS only read, so
+ *    their answers confirm nothing.
  *  - Calls of one session about one queue take effect in the order in which
- *    they were made, and RENEW and GOODBYE in that order with all of them.
- *  - Nothing is told from inside connect(), disconnect(), call() and flush():
- *    a store that finds at once that it cannot, tells so in its next turn.
- *  - A notice that is lost is survived, but costs time.  If notices may have
- *    been lost (the link that brings them has ended), say down().
- *  - Everything happens with the client's lock held.
+ *    they were made.  RENEW and CLOSE_SESSION keep that order with all of them.
+ *  - A store reports nothing from inside connect(), disconnect(), call() and
+ *    flush().  If one of these fails at once, the store reports it from the
+ *    loop later.
+ *  - A lost notice is survived, because the leased client polls, but it costs
+ *    time.  If notices may be lost because their connection has ended, the
+ *    store calls hf_leased_down().
+ *  - The client's lock is held during every call in both directions.
  *
- * And of the other side, of what runs at the server:
+ * The rules of the code that runs at the server:
  *
- *  - A queue is a set of tickets, ordered by their sequence.  A sequence, and a
- *    token, is greater than every one that this queue has ever given out.
- *  - Queues are called as locks are, which never end with '/'.  With one behind
- *    it, it is the queue of that lock's marks: of each kind of mark one ticket
- *    at most, put in by RAISE, of no session, which never runs out.
- *  - MEMBERs, and their mark READY, are apart from the rest of a queue: where
- *    .ticket_kind is MEMBER an answer has these of it, else the others.  They
- *    wait for nobody, and nobody for them.  READY is of no session, and there
- *    for as long as a member is, if not longer.
- *  - A ticket lives until it is withdrawn or its session has not been renewed
- *    for ttl_ms, by the server's clock alone.  A call that touches a queue
- *    takes out all tickets that have run out first, and then acts.  Where it
- *    need not look at all of them (a part of a queue, PROBE, or a call about
- *    one ticket) it may do so only if one that it looks at has run out: every
- *    ticket that is shown lives.  Nothing brings a ticket back.
- *  - What a call does it does whole, at one instant, or not at all.
- *  - Nothing is written once the server's clock is past not_after_ms: the call
- *    answers RETRY with HF_STORE_LATE as its text.  So what lay in the buffers
- *    of a server that was frozen does no harm when it thaws.
- *  - Whoever takes a ticket out of a queue, be it that it ran out, tells so
+ *  - A queue is a set of tickets in the order of their sequences.  A new
+ *    sequence, and a new token, is greater than all that this queue ever gave
+ *    out.
+ *  - A queue has the name of its lock.  The name of a lock never ends with '/'.
+ *    The name of a lock with '/' appended is the queue of its barrier flags: at
+ *    most one ticket for each kind of flag, put there by SET_FLAG.  It has no
+ *    session and never expires.
+ *  - Participants of a double barrier and their flag READY are in the lock's
+ *    queue but separate: an answer has only these if .ticket_kind is
+ *    PARTICIPANT, and never otherwise.  They wait for no ticket and no ticket
+ *    waits for them.  READY has no session.  It stays at least as long as a
+ *    participant does.
+ *  - A ticket lives until it is removed, or until its session was not renewed
+ *    for ttl_ms by the server's clock.  No other clock counts.  A call first
+ *    removes the expired tickets of its queue and then acts.  A call that looks
+ *    at a part of the queue only (EXISTS, a partial list, a call about one
+ *    ticket) may skip that, if no ticket that it looks at has expired.  So
+ *    every ticket that is shown is alive.  An expired ticket never comes back.
+ *  - A call is atomic.
+ *  - A call that reaches the server after not_after_ms of the server's clock
+ *    writes nothing and answers RETRY with the text HF_STORE_LATE.  So a server
+ *    that was frozen does no harm with the calls in its buffers.
+ *  - A call that removes a ticket, also an expired one, publishes these notices
  *    (hf_store_notice):
- *      GONE to the session of every ticket that waited for it: those tickets
- *        behind it of which it was the one before.  Of a READ that is the
- *        nearest WRITE (EXCLUSIVE is not stored) ahead of it; of a LEASE none;
- *        of any other the nearest ticket that is not apart.  Which it was is
- *        decided in the queue as it stood before everything that this call
- *        takes out.
- *      GONE to its owner's session, unless the owner has withdrawn it.
- *      CHANGED, with the queue, to each session that looks at the queue (LIST
- *        with .looks); that look is then over.  A MEMBER that has come and a
- *        STAMP are told so as well.
- *    A DOWNGRADE tells GONE with ticket_kind WRITE in the same way, to those
- *    who waited for the WRITE that it was and not to its owner; no CHANGED.
- *  - Another session may hear a notice that is not for it, or one twice.
+ *      - GONE to the session of each ticket that waited for the removed one.  A
+ *        READ waits for the nearest WRITE ahead (EXCLUSIVE is not stored), a
+ *        LEASE for nothing, any other ticket for the nearest ticket ahead.
+ *        This is decided by the queue as it was before the call removed
+ *        anything.
+ *      - GONE to the owner's session, unless the owner removed it.
+ *      - CHANGED to each session that watches the queue (a LIST with
+ *        .watches_queue).  This ends the watch.  A participant that enters, and
+ *        a NEW_GENERATION, publish CHANGED as well.
+ *  - A DOWNGRADE publishes GONE with .ticket_kind WRITE to the sessions that
+ *    waited for the WRITE, and nothing else.
+ *  - A session may receive a notice twice, or one that is meant for another
+ *    session.
  */
 #ifndef HF_ENGINES_LEASED_STORE_H
 #define HF_ENGINES_LEASED_STORE_H
@@ -79,61 +86,62 @@
 #include "core/engine.h"
 #include "core/ticket.h"
 
-/* A session's name: hexadecimal digits and the NUL.  Random: no two sessions
- * ever have one in common. */
+/* Size of a session's name: 32 hexadecimal digits and the NUL.  The name is
+ * random, so no two sessions share one. */
 #define HF_STORE_SESSION_BYTES 33
 
-/* ---------------------------------------------------------------- calls -- */
+/* ----------------------------------------------------------------- calls -- */
 
 enum hf_store_call_kind {
-    /* Every ticket of the session that still lives now, lives on for ttl_ms
-     * from now on; so does every look.  .stakes has all of it, tickets under
-     * way included, or, in a store that wants pieces (hf_leased_config), a
-     * piece of that: the first does not follow another, all but the last have
-     * more behind them, and a queue may be in several.  The answer's tickets
-     * are those of .stakes that are not there (.missing), and those whose owner
-     * was asked to let go (.revoked > 0); no others.  Answered when all of it
-     * is done; if a part of it failed, with that failure.  A ticket of the
-     * session that is in no stake of any piece lost its removal, as by a
-     * failover: the store takes it out, or does not renew it. A store of
-     * several servers may give up what one of them has, and call it .missing:
-     * it must then keep from the client that a ticket is there, until a RENEW
-     * has reached that. */
+    /* Extend the lease of every living ticket of the session, and its queue
+     * watches, to ttl_ms from now.  .ticket_sets has all tickets of the
+     * session, including those whose ENQUEUE is under way.  A store that wants
+     * pieces (hf_leased_config) gets the sets in several calls, see
+     * .not_first_piece and .not_last_piece; one queue may be in several pieces.
+     * The answer has the tickets that are not at the server (.missing) and
+     * those whose owner was asked to release (.revoked > 0), and no others.  It
+     * comes when all is done; if a part fails, the call fails.  A ticket at the
+     * server that is in no set lost its removal, as in a failover: the store
+     * removes it, or lets it expire.  A store of several servers may give up
+     * the tickets at one of them and call these .missing.  It must then hide
+     * these tickets from the client until a RENEW has reached that server. */
     HF_STORE_RENEW,
-    /* Put the ticket in, behind all others, for ttl_ms from now on, or for as
-     * long as an answered RENEW has promised to all of the session; or find it
-     * by its id, as it is.  The answer's tickets are the queue just after, or a
-     * part of it (.partial). */
+    /* Append the ticket.  It lives for ttl_ms from now, or as long as an
+     * answered RENEW promised to the whole session.  If a ticket with this id
+     * is there already, leave it as it is.  The answer has the queue just after
+     * that, or a part of it (.partial). */
     HF_STORE_ENQUEUE,
-    /* The answer's tickets are the queue, or a part of it.  With .looks: until
-     * a ticket goes, or the session ends, CHANGED is told when there is
-     * something to tell. */
+    /* Read the queue, or a part of it (.partial).  With .watches_queue the
+     * session receives one CHANGED when a ticket goes, unless the session ends
+     * before. */
     HF_STORE_LIST,
-    /* The answer's tickets are those of .tickets that are there, with .id,
-     * .kind and their leases at least, in any order. */
+    /* The answer has those of .tickets that are in the queue, in any order,
+     * with at least .id, .kind and their leases. */
     HF_STORE_EXISTS,
-    /* Take the ticket out, whoever owns it.  .found. */
+    /* Remove the ticket, also one of another session.  .found: it was there. */
     HF_STORE_REMOVE,
-    /* Make a write ticket of this session a read ticket: everything else of it
-     * stays.  .found, also if it is a read ticket already. */
+    /* Make a write ticket of this session a read ticket.  Nothing else of it
+     * changes.  .found: it is a read ticket now, or was one already. */
     HF_STORE_DOWNGRADE,
-    /* Count one more in the ticket's .revoked, and tell its owner REVOKED.
-     * .found. */
+    /* Add one to the ticket's .revoked, and send REVOKED to its owner. .found:
+     * the ticket is there. */
     HF_STORE_REVOKE,
-    /* Put .payload in the place of that of a ticket of this session.  Nobody is
-     * told.  .found. */
+    /* Replace the payload of a ticket of this session.  No notice is sent.
+     * .found: the ticket is there. */
     HF_STORE_DESCRIBE,
-    /* Of a queue of marks: put .ticket in, a mark of .ticket_kind, if there is
-     * none of that kind yet; and take the one out.  .found: there was one. */
+    /* About a queue of flags.  SET_FLAG puts .ticket in as the flag of
+     * .ticket_kind, if there is no such flag.  CLEAR_FLAG removes the flag.
+     * .found: it was set before. */
     HF_STORE_SET_FLAG,
-    HF_STORE_CLEAR_FLAG, /* of READY too, whose queue is that of the members,
-                       and which is not taken out where one of them is */
-    /* If .ticket is there, a MEMBER, and .limit of these are in all: READY is
-     * .mark from now on, with a new sequence and token, and whatever it was is
-     * gone.  .found: so it is. */
+    /* Also of READY, in the queue of the participants.  Does nothing while a
+     * participant is there. */
+    HF_STORE_CLEAR_FLAG,
+    /* If .ticket is a participant that is there, and at least .limit
+     * participants are: replace the flag READY by .flag, with a new sequence
+     * and token.  .found: this was done. */
     HF_STORE_NEW_GENERATION,
-    /* Take out all of .stakes, and whatever else can be found of the session
-     * .session: perhaps one that was before this link's. */
+    /* Remove the tickets of .ticket_sets, and whatever else the server has of
+     * .session.  That may be an older session than the link's. */
     HF_STORE_CLOSE_SESSION,
 };
 
@@ -145,125 +153,129 @@ struct hf_store_ticket_set {
     bool watches_queue;
 };
 
-/* What a call is to one of several servers that agree on an order among them;
- * see engines/quorum.  A ticket is *proposed* there first and then *settled*.
- * Every number that a queue gives out is greater than all it ever gave out or
- * was told. */
+/* The step that a call takes at one of several servers which agree on an order
+ * (engines/quorum).  A ticket's number is *proposed* at the servers and then
+ * *committed*.  Every number that a queue gives out is greater than all numbers
+ * that it gave out or was told before. */
 enum hf_store_quorum_step {
     HF_STORE_NO_STEP,
-    /* ENQUEUE: put it in as proposed, with such a number, or find it as it is.
-     * The answer's tickets are that one. */
+    /* ENQUEUE: put the ticket in as proposed, with a number of the server's, or
+     * leave it as it is.  The answer has this ticket alone. */
     HF_STORE_PROPOSE,
-    /* ENQUEUE: the ticket's number is .number from now on, if the ticket is
-     * there with no greater one, and no other is settled with just that; it is
-     * settled then.  All that it was ahead of and is not any more are told
-     * GONE. The answer's tickets are the queue. */
+    /* ENQUEUE: if the ticket is there, its number is not greater than .number
+     * and no other ticket is committed with .number: commit it with .number.
+     * Tickets that are ahead of it now, and were behind it, receive GONE. The
+     * answer has the queue. */
     HF_STORE_COMMIT,
-    /* ENQUEUE: put it in as settled with .number, if it is not there. */
+    /* ENQUEUE: if the ticket is not there, put it in as committed with
+     * .number. */
     HF_STORE_REPAIR,
 };
 
 struct hf_store_quorum_args {
     enum hf_store_quorum_step step;
-    /* ENQUEUE, LIST: the queue is told this number.  REVOKE: what .revoked is
-     * at the least from now on, instead of one more. */
+    /* ENQUEUE, LIST: the queue is told this number.  REVOKE: raise .revoked to
+     * this, instead of by one. */
     uint64_t number;
-    /* RENEW: of each ticket of the stakes, in order: settle it with that; 0: it
-     * is not known yet. */
+    /* RENEW: one number for each ticket of the sets, in order: commit the
+     * ticket with it.  0: the number is not known yet. */
     const uint64_t *numbers;
 };
 
-/* A call and what it points to is the leased client's, and stays as it is until
- * the call has been answered or the link has ended. */
+/* A call.  It belongs to the leased client with all that it points to, and does
+ * not change until it is answered or the link has ended.  After the name of a
+ * field stand the kinds of calls that use it. */
 struct hf_store_call {
     enum hf_store_call_kind kind;
     const char *session;
-    const char *queue;                  /* NULL: RENEW, GOODBYE */
-    struct hf_ticket_id ticket;         /* ENQUEUE WITHDRAW DOWNGRADE REVOKE
-                                           DESCRIBE RAISE STAMP; LIST that is
-                                           not .whole and does not look */
-    enum hf_ticket_kind ticket_kind;    /* ENQUEUE RAISE LOWER; LIST: of the
-                                           ticket, or MEMBER, or another */
-    uint32_t weight;                    /* ENQUEUE */
-    uint32_t limit;                     /* STAMP */
-    struct hf_ticket_id flag;           /* STAMP: fresh */
-    const char *payload;                /* ENQUEUE DESCRIBE */
-    const struct hf_ticket_id *tickets; /* PROBE */
+    const char *queue; /* NULL: RENEW, CLOSE_SESSION */
+    /* ENQUEUE REMOVE DOWNGRADE REVOKE DESCRIBE SET_FLAG NEW_GENERATION; LIST
+     * that is neither .detailed nor .watches_queue */
+    struct hf_ticket_id ticket;
+    /* ENQUEUE SET_FLAG CLEAR_FLAG; LIST: of the ticket; PARTICIPANT: list the
+     * participants */
+    enum hf_ticket_kind ticket_kind;
+    uint32_t weight; /* ENQUEUE */
+    uint32_t limit;  /* NEW_GENERATION: the least number of participants */
+    struct hf_ticket_id flag; /* NEW_GENERATION: id of the new READY flag */
+    const char *payload;      /* ENQUEUE DESCRIBE */
+    const struct hf_ticket_id *tickets; /* EXISTS */
     size_t count;
-    const struct hf_store_ticket_set *ticket_sets; /* RENEW, GOODBYE */
+    const struct hf_store_ticket_set *ticket_sets; /* RENEW, CLOSE_SESSION */
     size_t ticket_set_count;
-    bool not_first_piece; /* RENEW: a piece that is not the first, ... */
-    bool not_last_piece;  /* ... and not the last */
+    bool not_first_piece; /* RENEW: a piece follows another one */
+    bool not_last_piece;  /* RENEW: another piece follows */
     bool watches_queue;   /* LIST */
     bool detailed;        /* LIST: for people, see core/engine.h */
     uint64_t ttl_ms;
-    /* By the server's clock; all but LIST without .looks, and PROBE. */
+    /* Latest instant, by the server's clock, at which the call may write.
+     * Unused by EXISTS and by a LIST without .watches_queue. */
     uint64_t not_after_ms;
-    const struct hf_store_quorum_args *quorum; /* NULL: the server is alone */
-    /* The store's own, from call() on: NULL and 0 before. */
+    const struct hf_store_quorum_args *quorum; /* NULL: a single server */
+    /* For the store's use while it has the call; NULL and 0 before. */
     void *store_data;
     size_t store_count;
 };
 
-/* Does it change anything at the server? */
+/* Does the call change anything at the server? */
 bool hf_store_call_writes(const struct hf_store_call *call);
 
-/* May the answer show a part of the queue?  It may where a single ticket asks
- * who is in its way: a mutex, a read or write ticket, or one of an election.
- * One of several servers shows all, because only all of them together show
- * which tickets count. */
+/* May the answer have a part of the queue?  Yes, if a mutex, read, write or
+ * election ticket asks what is in its way.  One of several servers always shows
+ * all, because only the merged lists show which tickets count. */
 bool hf_store_call_may_be_partial(const struct hf_store_call *call);
 
-/* Is it the number of a kind of tickets and marks that stores keep? */
+/* Is ${kind} a kind of tickets or flags that stores keep? */
 bool hf_store_is_stored_kind(uint64_t kind);
 
-/* Are those of that kind apart: MEMBER, READY? */
+/* Is ${kind} of a double barrier: PARTICIPANT or READY? */
 bool hf_store_is_double_barrier_kind(enum hf_ticket_kind kind);
 
-/* -------------------------------------------------------------- answers -- */
+/* --------------------------------------------------------------- answers -- */
 
-/* An answer has at most this many tickets, and as many things that are none.  A
- * longer one is refused.  A store stops reading it at that length, so that a
- * server cannot make it take memory without a bound. */
+/* An answer has at most this many tickets, and as many unknown things.  A
+ * longer answer is refused.  A store stops to read at this length, so that a
+ * server cannot make it allocate without a bound. */
 #define HF_STORE_TICKETS_MAX 65536
 
-/* The payload in ${bytes} bytes at ${text}, behind which a NUL stands: ${text},
- * or "" if somebody else has put there what is no payload. */
+/* The payload at ${text}, ${bytes} long and followed by a NUL.  "" if it is not
+ * valid UTF-8 or too long, because other programs can write there. */
 const char *hf_store_payload(const char *text, size_t bytes);
 
-/* What is known of a ticket besides, at the time of the answer. */
+/* What an answer says of a ticket beyond hf_ticket, at the time of the
+ * answer. */
 struct hf_store_lease {
-    uint64_t expires_in_ms; /* unless it is renewed */
-    uint32_t revoked;       /* how often its owner was asked to let go */
-    bool missing;           /* RENEW */
-    bool proposed;          /* and not settled: its number may rise yet */
+    uint64_t expires_in_ms; /* time left, unless it is renewed */
+    uint32_t revoked;       /* how often its owner was asked to release it */
+    bool missing;           /* RENEW: it is not at the server */
+    bool proposed;          /* not committed: its number may still rise */
 };
 
 struct hf_store_answer {
     bool ok;
-    /* If not.  RETRY: nothing was done, later it may be.  UNSURE: it may have
-     * been done.  FATAL: nothing was done and never will be. */
+    /* If not .ok.  RETRY: nothing was done, but may be later.  UNSURE: it may
+     * have been done.  FATAL: nothing was done, nor ever will be. */
     enum hf_failure failure;
     hf_status status;
-    const char *text; /* the whole story, without secrets */
-    /* The server's clock when it answered, milliseconds since 1970; 0 if the
-     * failure does not tell. */
+    const char *text; /* the full message, without secrets */
+    /* The server's clock when it answered, in milliseconds since 1970; 0 if a
+     * failure does not say. */
     uint64_t server_ms;
-    bool found; /* WITHDRAW DOWNGRADE REVOKE DESCRIBE RAISE LOWER STAMP */
-    /* Sorted by hf_ticket_compare() where they are a queue, and no ticket
-     * twice: an answer that is otherwise ends the link (answer_check.h).  All
-     * texts live as long as the call to hf_leased_answered().  .payload of each
-     * ticket is needed in a whole LIST, and of the first otherwise; "" for the
-     * rest. */
+    bool found; /* see the kinds of calls */
+    /* A queue is sorted by hf_ticket_compare() and has no ticket twice; another
+     * answer ends the link (answer_check.h).  All texts live until
+     * hf_leased_answered() returns.  .payload is filled in for each ticket of a
+     * detailed LIST, and else for the first ticket; the rest have "". */
     const struct hf_ticket *tickets;
     const struct hf_store_lease *leases; /* one for each ticket */
     size_t count;
-    /* Where hf_store_call_may_be_partial(): the tickets are the part of the
-     * queue that hf_admission_trim() leaves, and so many more are ahead of the
-     * ticket of the call, or fewer: some of them may have ended. */
+    /* Only if hf_store_call_may_be_partial().  The tickets are the part of the
+     * queue that hf_admission_trim() leaves.  About .more_ahead others, not
+     * shown, are ahead of the ticket of the call; some of these may have
+     * ended. */
     bool partial;
     size_t more_ahead;
-    /* Of a whole LIST: names of what is there and no ticket. */
+    /* Detailed LIST: names of things that are there and are no tickets. */
     const char *const *unknown;
     size_t unknown_count;
 };
@@ -271,49 +283,50 @@ struct hf_store_answer {
 #define HF_STORE_LATE                                                          \
     "the server was reached too late for the request to be carried out"
 
-/* -------------------------------------------------------------- notices -- */
+/* --------------------------------------------------------------- notices -- */
 
 enum hf_store_notice_kind {
-    HF_STORE_GONE,    /* .ticket is gone, or is not of .ticket_kind any more */
-    HF_STORE_CHANGED, /* a ticket of .queue has gone, or what is apart in it
-                         has changed */
-    HF_STORE_REVOKED, /* the owner of .ticket is asked to let go */
+    HF_STORE_GONE, /* .ticket is gone, or is not of .ticket_kind any more */
+    /* a ticket of .queue is gone, or its participants or READY changed */
+    HF_STORE_CHANGED,
+    HF_STORE_REVOKED, /* the owner of .ticket is asked to release it */
 };
 
-/* Pushed by the server to one session. */
+/* A message that the server sends to one session. */
 struct hf_store_notice {
     enum hf_store_notice_kind kind;
     const char *queue;
-    struct hf_ticket_id ticket;      /* GONE, REVOKED */
-    enum hf_ticket_kind ticket_kind; /* GONE: HF_TICKET_WRITE if it has become a
-                                        read ticket; 0: the ticket is gone */
-    uint32_t revoked;                /* REVOKED: how often so far */
+    struct hf_ticket_id ticket; /* GONE, REVOKED */
+    /* GONE: WRITE if the ticket became a read ticket; 0: it is gone */
+    enum hf_ticket_kind ticket_kind;
+    uint32_t revoked; /* REVOKED: how often so far */
 };
 
-/* --------------------------------------------------------------- vtable -- */
+/* ---------------------------------------------------------------- vtable -- */
 
 struct hf_store;
 
 struct hf_store_ops {
-    /* Make a link for ${session}, which lives as long as the link. */
+    /* Begin to make a link for ${session}, which lives as long as the link. */
     void (*connect)(struct hf_store *store, const char *session);
-    /* End it abruptly: what has not been sent yet is not sent. */
+    /* End the link abruptly: what was not sent yet is not sent. */
     void (*disconnect)(struct hf_store *store);
+    /* Carry out ${call}; hf_leased_answered() reports the answer. */
     void (*call)(struct hf_store *store, struct hf_store_call *call);
-    /* Between connect() and the link: what has not come, for a text "no ...
-     * within 2000 ms"; NULL: a connection.  May be NULL itself. */
+    /* While connect() is in progress: what has not arrived yet, for the text
+     * "no ... within 2000 ms".  Returns NULL for "connection".  The pointer may
+     * be NULL. */
     const char *(*awaited)(const struct hf_store *store);
 
-    /* For leased_engine.h, which the machine of leased.h does not call: */
+    /* The rest is for leased_engine.h.  The leased client does not call it: */
 
-    /* Send what calls have been made, in as few writes as possible: the turn is
-     * at its end. */
+    /* Send all calls that were made, in as few writes as possible. */
     void (*flush)(struct hf_store *store);
-    /* In the child of a fork: close every descriptor, touch nothing else. */
+    /* In the child of a fork: close every descriptor and touch nothing else. */
     void (*after_fork)(struct hf_store *store);
-    /* There is no link, and nothing is told any more.  Handles are closed on
-     * the loop; memory may live until they are.  A last goodbye that is still
-     * on its way out may go out. */
+    /* Called when there is no link; the store reports nothing any more.
+     * Handles are closed on the loop, and memory may live until they are.  A
+     * CLOSE_SESSION that is still in a send buffer may go out. */
     void (*free)(struct hf_store *store);
 };
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Copies our tickets by queue into one block of memory, and cuts that into
+ * pieces. */
 #include "engines/leased/ticket_sets.h"
 
 #include <string.h>
@@ -8,6 +10,7 @@
 
 /* ------------------------------------------------------------------ copy -- */
 
+/* How much the copy needs. */
 struct sizes {
     size_t sets;
     size_t text;
@@ -18,6 +21,7 @@ static bool is_in_use(const struct hf_leased_queue *queue)
     return queue->tickets != NULL || queue->queue_watches != NULL;
 }
 
+/* Count the queues that are in use, and the bytes of their names. */
 static struct sizes sizes(const struct hf_leased *leased)
 {
     struct sizes sizes = {.text = HF_STORE_SESSION_BYTES};
@@ -44,7 +48,7 @@ static size_t copy_tickets(struct hf_ticket_id *to,
     return count;
 }
 
-/* Copy ${text} to ${to}, and move that behind it. */
+/* Copy ${text} to ${to}, and move ${to} behind the copy. */
 static const char *copy_text(char **to, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -83,14 +87,14 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased)
         set++;
     }
     copy->count = size.sets;
-    /* It may be said when there is another session. */
+    /* The call may be sent when another session has begun. */
     copy->session = copy_text(&text, leased->session.name);
     return copy;
 }
 
 /* ---------------------------------------------------------------- pieces -- */
 
-/* What was cut off from the last piece begins the next one. */
+/* The rest of a set that was cut begins the next piece. */
 static void continue_cut_set(struct hf_leased_ticket_sets *sets)
 {
     struct hf_store_ticket_set *cut = &sets->sets[sets->at];
@@ -121,7 +125,8 @@ void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets, size_t max,
         } else {
             sets->at++;
         }
-        /* A queue without tickets costs a server about as much as one. */
+        /* A queue without tickets costs the server about as much as one
+         * ticket. */
         room -= set->count > 0 ? set->count : 1;
         call->ticket_set_count++;
     }

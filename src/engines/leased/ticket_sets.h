@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of what the session has in each queue, which a RENEW or a GOODBYE
- * names.  The session goes on while they are under way, so they cannot point
+/* A copy of what the session has in each queue, for a RENEW or a CLOSE_SESSION.
+ * The session changes while these calls are under way, so they cannot point
  * into its tables.  A RENEW takes the copy piece by piece. */
 #ifndef HF_ENGINES_LEASED_TICKET_SETS_H
 #define HF_ENGINES_LEASED_TICKET_SETS_H
@@ -12,24 +12,24 @@
 
 struct hf_leased;
 
-/* One piece of memory: behind it are the sets, then all tickets, then the names
- * of the queues and of the session. */
+/* One block of memory: behind the struct are the sets, then all ticket ids,
+ * then the names of the queues and of the session. */
 struct hf_leased_ticket_sets {
     size_t count;
-    size_t at;   /* the first set that has something left to take */
-    size_t left; /* tickets of that set that are cut off from the last piece */
-    const char *session; /* by which it was called when this was copied */
+    size_t at;   /* index of the first set that is not taken in full */
+    size_t left; /* ids of that set that did not fit into the last piece */
+    const char *session; /* its name when the copy was made */
     struct hf_store_ticket_set sets[];
 };
 
-/* A copy of all that the session has now, wants hf_free().  NULL for lack of
- * memory. */
+/* Copy all that the session has now.  To be freed by hf_free().  NULL if memory
+ * runs out. */
 struct hf_leased_ticket_sets *
 hf_leased_ticket_sets_new(const struct hf_leased *leased);
 
-/* Have ${call} name the next piece: at most ${most} tickets, and as many
- * queues.  A set with more is cut.  The piece before must have been answered.
- * The piece is empty only if the session has nothing. */
+/* Fill ${call} with the next piece: at most ${max} tickets, and as many queues.
+ * A larger set is cut.  The piece before must have been answered.  A piece is
+ * empty only if the session has nothing. */
 void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets, size_t max,
                                 struct hf_store_call *call);
 

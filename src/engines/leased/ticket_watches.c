@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Ticket watches in a search tree by ticket and number, so that the watches of
+ * one ticket are found without a walk over all. */
 #include "engines/leased/ticket_watches.h"
 
 #include <assert.h>
@@ -9,6 +11,7 @@
 
 /* ----------------------------------------------------------------- table -- */
 
+/* Sort key of a watch in the tree. */
 struct watch_key {
     struct hf_ticket_id id;
     uint64_t number;
@@ -37,7 +40,7 @@ static struct watch_key key_of(const struct hf_leased_watch *watch)
     return (struct watch_key){watch->id, watch->number};
 }
 
-/* The first of those who watch ${id} with a number above ${number}, or NULL. */
+/* The first watch of ${id} with a number above ${number}, or NULL. */
 static struct hf_leased_watch *watch_after(const struct hf_leased_queue *queue,
                                            const struct hf_ticket_id *id,
                                            uint64_t number)
@@ -50,6 +53,7 @@ static struct hf_leased_watch *watch_after(const struct hf_leased_queue *queue,
     return watch != NULL && hf_ticket_id_equal(&watch->id, id) ? watch : NULL;
 }
 
+/* A watch for ${request}, linked to its queue.  NULL if memory runs out. */
 static struct hf_leased_watch *watch_new(struct hf_leased *leased,
                                          struct hf_request *request)
 {
@@ -99,10 +103,10 @@ void hf_leased_watch_forget(struct hf_leased *leased,
     watch_free(leased, watch);
 }
 
-/* ------------------------------------------------------------------ tell -- */
+/* ---------------------------------------------------------------- events -- */
 
-/* The one who is told may ask for anything, so that each of the following looks
- * for the next one by number. */
+/* The receiver of an event may make any request and may forget watches.  So
+ * each of the following functions looks for the next watch by its number. */
 
 static void notify_gone(struct hf_leased *leased, struct hf_leased_watch *watch)
 {
@@ -124,25 +128,25 @@ static void notify_watching(struct hf_leased *leased,
     hf_leased_notify(leased, &event);
 }
 
-void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
+void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind)
 {
-    struct hf_leased_queue *place =
-        hf_leased_queue_find(&leased->queue_table, queue);
-    const struct hf_ticket_id gone = *id; /* may go with those who are told */
+    struct hf_leased_queue *queue =
+        hf_leased_queue_find(&leased->queue_table, queue_name);
+    const struct hf_ticket_id gone = *id; /* may be freed with the receivers */
     struct hf_leased_watch *watch;
     uint64_t number = 0;
 
-    if (place == NULL)
+    if (queue == NULL)
         return;
-    place->references++; /* it may be the last thing that they wanted of it */
-    while ((watch = watch_after(place, &gone, number)) != NULL) {
+    queue->references++; /* the receivers may drop the last reference */
+    while ((watch = watch_after(queue, &gone, number)) != NULL) {
         number = watch->number;
         if (kind == 0 || watch->kind == kind)
             notify_gone(leased, watch);
     }
-    hf_leased_queue_unref(&leased->queue_table, place);
+    hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
 void hf_leased_watches_found(struct hf_leased *leased,
@@ -154,7 +158,8 @@ void hf_leased_watches_found(struct hf_leased *leased,
     uint64_t number = 0;
 
     queue->references++;
-    /* The other way round it is an old answer: no ticket becomes a writer. */
+    /* The reverse is an old answer: a read ticket never becomes a write
+     * ticket. */
     if (kind == HF_TICKET_READ)
         hf_leased_watches_gone(leased, queue->name, id, HF_TICKET_WRITE);
     while ((watch = watch_after(queue, id, number)) != NULL) {
@@ -165,6 +170,8 @@ void hf_leased_watches_found(struct hf_leased *leased,
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
+/* Send REVOKED to the watches of our ticket that have not reported this request
+ * to release yet. */
 static void notify_revoked(struct hf_leased *leased,
                            struct hf_leased_ticket *ticket)
 {
@@ -209,6 +216,7 @@ bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
     return watch != NULL;
 }
 
+/* Fail the watches of ${id} that wait for the poll ${call}. */
 static void fail_watches(struct hf_leased *leased,
                          const struct hf_leased_call *call,
                          const struct hf_ticket_id *id,
@@ -236,9 +244,9 @@ void hf_leased_watches_fail(struct hf_leased *leased,
         fail_watches(leased, call, &call->store_call.tickets[i], answer);
 }
 
-/* ------------------------------------------------------------------- new -- */
+/* ----------------------------------------------------------- new watches -- */
 
-/* Ours, and at the server when we last heard of it. */
+/* Is it our ticket, and was it at the server by the last answer? */
 static bool is_present(const struct hf_leased_ticket *ticket)
 {
     return ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT;

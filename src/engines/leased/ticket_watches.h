@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches: who wants to hear that a ticket has gone, or that its owner is asked
- * to let go.  Of one's own ticket nothing is asked for: what is renewed is
- * known. */
+/* Ticket watches: report that a ticket has gone, or that its owner is asked to
+ * release it.  A watch of another session's ticket begins with a poll for it.
+ * A watch of our own ticket needs none, because renewals cover it. */
 #ifndef HF_ENGINES_LEASED_TICKET_WATCHES_H
 #define HF_ENGINES_LEASED_TICKET_WATCHES_H
 
@@ -15,57 +15,61 @@
 struct hf_leased;
 struct hf_leased_call;
 
+/* A watch of one ticket, from HF_REQUEST_WATCH to GONE or forget. */
 struct hf_leased_watch {
-    struct hf_tree_node by_ticket; /* first */
+    struct hf_tree_node by_ticket; /* the first member */
     struct hf_request *request;
     struct hf_leased_queue *queue;
     struct hf_ticket_id id;
-    uint64_t number; /* in the order in which they were asked for */
+    uint64_t number; /* serial number, in the order of the requests */
+    /* WRITE: GONE is also sent when it became a read ticket. */
     enum hf_ticket_kind kind;
-    bool watching;        /* was answered so */
-    uint64_t call_number; /* number of the PROBE that will answer it, or 0 */
-    uint32_t revoked;     /* that many were told */
+    bool watching;        /* WATCHING was sent */
+    uint64_t call_number; /* of the EXISTS that will answer it, or 0 */
+    /* of the ticket's requests to release, how many were reported */
+    uint32_t revoked;
     struct hf_leased_watch *next;
     struct hf_leased_watch **previous_next;
 };
 
-/* Keep the watches of a queue by ticket and number. */
+/* Prepare the tree of a queue's watches, by ticket and number. */
 void hf_leased_watch_tree_init(struct hf_tree *watched);
 
-/* HF_REQUEST_WATCH */
+/* Begin HF_REQUEST_WATCH: WATCHING or GONE. */
 void hf_leased_watch(struct hf_leased *leased, struct hf_request *request);
 
+/* End the watch without an event. */
 void hf_leased_watch_forget(struct hf_leased *leased,
                             struct hf_leased_watch *watch);
 
-/* The ticket ${id} is gone from ${queue}, or (${kind} not 0) is not of ${kind}
- * any more: tell those who watch it. */
-void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
+/* The ticket ${id} has gone from the queue ${queue_name}, or, if ${kind} is not
+ * 0, is not of ${kind} any more: send GONE to its watches. */
+void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind);
 
-/* Does its owner watch ${own}?  Others who wait behind it are not enough: they
- * would hear that it is gone, and its owner would not. */
+/* Does the owner watch ${ticket}?  Watches of waiters behind it do not count,
+ * because their events do not tell the owner. */
 bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket);
 
-/* The ticket ${id} is there, as a ticket of ${kind}: answer those who asked,
- * and tell those to whom that kind means that it has gone. */
+/* The ticket ${id} is there and of ${kind}: answer the watches that wait for a
+ * poll, and send GONE to those for which this kind means that it has gone. */
 void hf_leased_watches_found(struct hf_leased *leased,
                              struct hf_leased_queue *queue,
                              const struct hf_ticket_id *id,
                              enum hf_ticket_kind kind);
 
-/* The owner, which is us, was asked to let go of ${id} ${revoked} times in
- * all. */
+/* The owner of our ticket ${id} was asked ${revoked} times in all to release
+ * it. */
 void hf_leased_watches_revoked(struct hf_leased *leased,
                                const struct hf_ticket_id *id, uint32_t revoked);
 
-/* The PROBE ${op} has failed: so have those that it should have answered. */
+/* The poll ${call} has failed: so do the watches that waited for it. */
 void hf_leased_watches_fail(struct hf_leased *leased,
                             const struct hf_leased_call *call,
                             const struct hf_store_answer *answer);
 
-/* The session is over: all end in silence. */
+/* The session is over: end all watches without events. */
 void hf_leased_watches_clear(struct hf_leased *leased);
 
 #endif

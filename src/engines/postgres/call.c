@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls are in SQL: one statement each, and so one transaction. */
+/* Calls as SQL: each is one prepared statement, and so one transaction. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,11 @@
 #define PARAMETERS_MAX 8
 #define NUMBER_BYTES 24
 
+/* The parameters of a statement. */
 struct parameters {
     const char *values[PARAMETERS_MAX];
     int lengths[PARAMETERS_MAX];
-    int formats[PARAMETERS_MAX]; /* 0: text */
+    int formats[PARAMETERS_MAX]; /* 0: text; 1: binary */
     char numbers[PARAMETERS_MAX][NUMBER_BYTES];
     int count;
 };
@@ -23,7 +24,7 @@ static void add_text(struct parameters *p, const char *text)
     p->values[p->count++] = text;
 }
 
-/* Past what a bigint holds is for ever. */
+/* A number that bigint cannot hold means for ever. */
 static void add_number(struct parameters *p, uint64_t number)
 {
     if (number > INT64_MAX)
@@ -39,6 +40,7 @@ static void add_bytes(struct parameters *p, const char *text)
     add_text(p, text);
 }
 
+/* Send the statement and a Sync, which ends its transaction. */
 static bool send_call(PGconn *conn, const char *statement,
                       const struct parameters *p)
 {
@@ -47,7 +49,8 @@ static bool send_call(PGconn *conn, const char *statement,
            PQpipelineSync(conn) == 1;
 }
 
-/* "{uuid,uuid}", to be freed; NULL for lack of memory. */
+/* The ids as an array literal, "{uuid,uuid}"; to be freed.  NULL if memory runs
+ * out. */
 static char *format_tickets(const struct hf_ticket_id *tickets, size_t count)
 {
     char *text = hf_alloc(count * HF_TICKET_ID_TEXT_BYTES + 3);
@@ -67,6 +70,7 @@ static char *format_tickets(const struct hf_ticket_id *tickets, size_t count)
     return text;
 }
 
+/* EXISTS: which of these tickets are in the queue. */
 static bool send_exists(PGconn *conn, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
@@ -82,6 +86,7 @@ static bool send_exists(PGconn *conn, const struct hf_store_call *call)
     return sent;
 }
 
+/* A partial list: what the ticket waits for. */
 static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
                        const char *ticket)
 {
@@ -93,6 +98,7 @@ static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_ahead", &p);
 }
 
+/* A LIST: partial, with a queue watch, or plain. */
 static bool send_list(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
@@ -116,6 +122,7 @@ static bool send_list(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_list", &p);
 }
 
+/* ENQUEUE, which finds the ticket if it is there already. */
 static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
                          const char *ticket)
 {
@@ -132,7 +139,7 @@ static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_enqueue", &p);
 }
 
-/* WITHDRAW DOWNGRADE REVOKE */
+/* REMOVE DOWNGRADE REVOKE */
 static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
                              const char *statement, const char *ticket)
 {
@@ -146,6 +153,7 @@ static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, statement, &p);
 }
 
+/* DESCRIBE: a new payload. */
 static bool send_describe(PGconn *conn, const struct hf_store_call *call,
                           const char *ticket)
 {
@@ -159,7 +167,7 @@ static bool send_describe(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_describe", &p);
 }
 
-/* RAISE LOWER */
+/* SET_FLAG CLEAR_FLAG */
 static bool send_flag(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
@@ -174,6 +182,7 @@ static bool send_flag(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, sets ? "hf_raise" : "hf_lower", &p);
 }
 
+/* NEW_GENERATION of a double barrier. */
 static bool send_new_generation(PGconn *conn, const struct hf_store_call *call,
                                 const char *ticket)
 {
@@ -189,6 +198,7 @@ static bool send_new_generation(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_stamp", &p);
 }
 
+/* RENEW, and remove orphaned tickets with it. */
 static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};

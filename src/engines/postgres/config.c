@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the URL into keywords for libpq and a list of hosts.  The hosts are
+ * kept apart, because we look their names up and try them one at a time. */
 #include "engines/postgres/config.h"
 
 #include <inttypes.h>
@@ -12,9 +14,10 @@
 
 #define MEMORY_BYTES ((size_t)4 * HF_URL_BYTES)
 
-/* Our options, then those that say where the server is, then libpq's that are
- * passed on.  Not among these: what changes what a connection is (replication,
- * options, client_encoding), and waits that are not libpq's here. */
+/* First our own options, then those that say where the server is, then those
+ * that are passed on to libpq.  Left out are options that would change the kind
+ * of connection (replication, options, client_encoding) and timeouts, which
+ * libpq does not control here. */
 static const char *const known_options[] = {"ttl",
                                             "pooler",
                                             "schema_owner",
@@ -49,9 +52,11 @@ static const char *const known_options[] = {"ttl",
                                             "keepalives_count",
                                             "tcp_user_timeout",
                                             NULL};
-#define NOT_PASSED_ON 8 /* so many of the first */
+/* Number of options in front that libpq does not get. */
+#define NOT_PASSED_ON 8
 
-/* A copy of the first ${bytes} of ${text}, or NULL. */
+/* Copy the first ${bytes} of ${text} into .memory.  NULL if there is no
+ * room. */
 static const char *copy_text(struct hf_pg_config *config, const char *text,
                              size_t bytes)
 {
@@ -75,6 +80,7 @@ static hf_status no_room(struct hf_error *error)
 
 /* --------------------------------------------------------------- options -- */
 
+/* Append a keyword for libpq. */
 static hf_status add_setting(struct hf_pg_config *config, const char *keyword,
                              const char *value, struct hf_error *error)
 {
@@ -126,6 +132,7 @@ static hf_status parse_ttl(struct hf_pg_config *config,
                         HF_LEASED_TTL_MIN_MS, HF_LEASED_TTL_MAX_MS);
 }
 
+/* A pooler by transaction would lose LISTEN, and so the notices. */
 static hf_status parse_pooler(struct hf_pg_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
@@ -137,7 +144,7 @@ static hf_status parse_pooler(struct hf_pg_config *config,
     return hf_error_set(error, HF_EURL,
                         "the option \"pooler\" of the URL can only be "
                         "\"session\": a pooler that keeps a connection for a "
-                        "session is the one that can be lived with");
+                        "session is the only kind that works");
 }
 
 static hf_status parse_schema_owner(struct hf_pg_config *config,
@@ -156,7 +163,7 @@ static hf_status parse_schema_owner(struct hf_pg_config *config,
     return config->schema_owner != NULL ? HF_OK : no_room(error);
 }
 
-/* A server that can be written to is what is looked for anyway. */
+/* The engine always looks for a server that accepts writes. */
 static hf_status check_target(const struct hf_url *url, struct hf_error *error)
 {
     const char *target = hf_url_option(url, "target_session_attrs");
@@ -170,7 +177,7 @@ static hf_status check_target(const struct hf_url *url, struct hf_error *error)
                         "a server that can be written to");
 }
 
-/* What the parts of the URL say, as keywords. */
+/* Add a part of the URL as a keyword. */
 static hf_status add_url_part(struct hf_pg_config *config,
                               const struct hf_url *url, const char *keyword,
                               const char *value, struct hf_error *error)
@@ -185,6 +192,7 @@ static hf_status add_url_part(struct hf_pg_config *config,
     return add_setting(config, keyword, value, error);
 }
 
+/* All of the URL but its servers. */
 static hf_status parse_settings(struct hf_pg_config *config,
                                 const struct hf_url *url,
                                 struct hf_error *error)
@@ -227,6 +235,8 @@ static bool is_port(const char *text)
            (digits == 0 || (number >= 1 && number <= 65535));
 }
 
+/* The next host, with empty texts.  NULL, with ${error}, if there are too
+ * many. */
 static struct hf_pg_host *add_host(struct hf_pg_config *config,
                                    struct hf_error *error)
 {
@@ -254,7 +264,7 @@ static hf_status check_port(const struct hf_pg_host *host,
                         "expected HOST:PORT, and an IPv6 address in brackets");
 }
 
-/* One "HOST:PORT" of the authority, from ${text} to ${end}. */
+/* Add the server "HOST:PORT" between ${text} and ${end}. */
 static hf_status parse_address(struct hf_pg_config *config, const char *text,
                                const char *end, struct hf_error *error)
 {
@@ -299,7 +309,8 @@ static hf_status parse_authority(struct hf_pg_config *config,
     return status;
 }
 
-/* Item ${number} of a list with commas, NULL if it has fewer. */
+/* Copy item ${number} of a list with commas.  "" if the list is shorter; NULL
+ * if there is no room. */
 static const char *list_item(struct hf_pg_config *config, const char *list,
                              size_t number)
 {
@@ -321,7 +332,7 @@ static size_t count_items(const char *list)
     return count;
 }
 
-/* The lists of libpq: a port for each server, or one for all. */
+/* Add servers from libpq's lists: one port for each server, or one for all. */
 static hf_status parse_lists(struct hf_pg_config *config, const char *names,
                              const char *addresses, const char *ports,
                              struct hf_error *error)
@@ -357,8 +368,9 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-/* Where libpq would go by the environment (PGHOST, PGSERVICE): looked up here,
- * because libpq would wait for names. */
+/* Add the servers that libpq would take from the environment (PGHOST,
+ * PGSERVICE). We look names up ourselves, because libpq would block for
+ * them. */
 static hf_status parse_defaults(struct hf_pg_config *config,
                                 struct hf_error *error)
 {
@@ -383,6 +395,7 @@ static hf_status parse_defaults(struct hf_pg_config *config,
     return status;
 }
 
+/* From the authority of the URL, or its options, or the environment. */
 static hf_status parse_hosts(struct hf_pg_config *config,
                              const struct hf_url *url, struct hf_error *error)
 {

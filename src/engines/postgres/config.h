@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a URL says:
+/*
+ * What the URL of a PostgreSQL engine says:
  *
  *     postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?ttl=10s
  *
- * with the options of libpq that make sense here, and what the environment
- * says of the server where the URL does not. */
+ * with those options of libpq that make sense here, and what the environment
+ * says about the server if the URL does not.
+ */
 #ifndef HF_ENGINES_POSTGRES_CONFIG_H
 #define HF_ENGINES_POSTGRES_CONFIG_H
 
@@ -19,35 +21,40 @@
 #define HF_PG_HOSTS_MAX 16
 #define HF_PG_SETTINGS_MAX (HF_URL_OPTIONS + 3)
 
-/* All text is the config's; "" where nothing was said. */
+/* One server.  All texts belong to the config; "" if nothing was given. */
 struct hf_pg_host {
     const char *name;    /* a name, an address, or the directory of a socket */
-    const char *address; /* as hostaddr= */
+    const char *address; /* hostaddr= */
     const char *port;
 };
 
-/* One keyword of libpq. */
+/* One keyword of libpq with its value. */
 struct hf_pg_setting {
     const char *keyword;
-    const char *value; /* perhaps a secret */
+    const char *value; /* may be a secret */
 };
 
+/* The URL, parsed. */
 struct hf_pg_config {
     struct hf_pg_host hosts[HF_PG_HOSTS_MAX];
     size_t host_count; /* 0: libpq knows where */
+    /* For libpq, in the order of the URL. */
     struct hf_pg_setting settings[HF_PG_SETTINGS_MAX];
     size_t setting_count;
     uint64_t ttl_ms;
-    const char *schema_owner; /* a role to trust with the schema, or "" */
-    bool pooled_by_session;   /* there is a pooler, and it is one that can be
-                                 lived with */
+    /* a role that is trusted with the schema, or "" */
+    const char *schema_owner;
+    /* pooler=session: there is a pooler, but it keeps a connection for a
+     * session */
+    bool pooled_by_session;
+    /* Holds all texts; how much of it is used. */
     char *memory;
     size_t memory_used;
 };
 
-/* Fill in ${config}, to be freed by hf_pg_config_free(), from ${url} and the
- * environment.  HF_EURL, naming the offending part, never a password, or
- * HF_ENOMEM; there is nothing to free then. */
+/* Fill in ${config} from ${url} and the environment; to be freed by
+ * hf_pg_config_free().  On failure there is nothing to free.  HF_EURL names the
+ * wrong part, never a password. */
 hf_status hf_pg_config_parse(struct hf_pg_config *config,
                              const struct hf_url *url, struct hf_error *error);
 void hf_pg_config_free(struct hf_pg_config *config);

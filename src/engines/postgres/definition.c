@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the schema that a server has differs from the one that we make.  Both are
- * sets of lines: a change adds a line, takes one away, or does both. */
+/* How the schema of a server differs from ours.  Both are sets of lines, and a
+ * change adds a line, removes one, or does both. */
 #include <stdio.h>
 #include <string.h>
 
 #include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"
 
-/* A text shows at most this much of a line. */
+/* How much of a line a message shows. */
 #define SHOWN_BYTES 100
 
 static const char *next_line(const char *line)
@@ -27,7 +27,7 @@ static bool has_line(const char *lines, const char *line)
     return false;
 }
 
-/* The first of ${lines} that ${others} do not have, or NULL. */
+/* The first of ${lines} that is not in ${others}; NULL if there is none. */
 static const char *first_missing(const char *lines, const char *others)
 {
     for (; *lines != '\0'; lines = next_line(lines)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the engine, and the one symbol of its module. */
+/* The table of the engine, which is the symbol of the module
+ * engine-postgresql.so. */
 #include "engines/leased/leased_engine.h"
 #include "engines/postgres/postgres.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "gone ID KIND QUEUE", "changed QUEUE", "revoked ID COUNT QUEUE": words with a
- * blank between them, the queue's name in hexadecimal digits. */
+/* Parses notifications: "gone ID KIND QUEUE", "changed QUEUE", "revoked ID
+ * COUNT QUEUE".  The words are separated by spaces; the queue's name is in
+ * hexadecimal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engines/postgres/pg_private.h"
 
-/* The longest name, and the NUL. */
+/* the longest name, and the NUL */
 #define NAME_BYTES 1100
 
 static int digit(char c)
@@ -17,7 +18,7 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False if ${hex} is no name. */
+/* False if ${hex} is not a name. */
 static bool read_name(const char *hex, char name[NAME_BYTES])
 {
     size_t bytes = strlen(hex) / 2;
@@ -36,7 +37,7 @@ static bool read_name(const char *hex, char name[NAME_BYTES])
     return true;
 }
 
-/* Is ${text} at ${word} and a blank?  Then it moves behind them. */
+/* If ${text} begins with ${word} and a space, move behind them. */
 static bool read_word(const char **text, const char *word)
 {
     size_t length = strlen(word);
@@ -68,6 +69,8 @@ static bool read_number(const char **text, uint32_t *number)
     return true;
 }
 
+/* Parse a notification into ${notice}; its queue's name goes to ${name}.  False
+ * if it is malformed. */
 static bool parse(const char *text, struct hf_store_notice *notice,
                   char name[NAME_BYTES])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection, from a name to its end.  libpq would wait for the name, so it
- * gets an address; it does its own encryption, so it has its own socket, and
- * that may be another one after each of its steps. */
+/* A connection to a server, from the name to the end.  libpq would block to
+ * look a name up, so it gets an address.  It encrypts by itself, so it has its
+ * own socket, which may be another one after each of its steps. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define NUMBER_BYTES 24
 #define OURS_MAX 12
 
-/* ------------------------------------------------------------------ ends -- */
+/* ------------------------------------------------------------------- end -- */
 
 static void on_poll_closed(uv_handle_t *handle)
 {
@@ -35,8 +35,9 @@ static void stop_polling(struct hf_store *store)
     store->socket_poll = NULL;
 }
 
-/* PQfinish() says goodbye, and sends what it still has.  That must not arrive,
- * so it gets another socket to do it on, and ours ends without a word. */
+/* PQfinish() sends a Terminate message, and what is still buffered before that.
+ * Neither must arrive, so libpq gets an unconnected socket for it, and ours is
+ * reset. */
 static void close_abruptly(PGconn *conn)
 {
     static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -84,13 +85,14 @@ static bool is_socket(const char *name)
     return name[0] == '\0' || name[0] == '/' || name[0] == '@';
 }
 
-/* Does it take a look-up to go there? */
+/* Must a name be looked up to connect there? */
 static bool needs_lookup(const struct hf_pg_host *host)
 {
     return host->address[0] == '\0' && !is_socket(host->name);
 }
 
-/* The next attempt is another server's, and later another address's. */
+/* The next attempt takes the next host, and the next address of this one
+ * later. */
 static void next_host(struct hf_store *store)
 {
     const struct hf_pg_host *host = &store->config.hosts[store->host_index];
@@ -102,6 +104,7 @@ static void next_host(struct hf_store *store)
     store->host_index = (store->host_index + 1) % store->config.host_count;
 }
 
+/* End the connection and tell the leased client. */
 static void report_down(struct hf_store *store, hf_status status,
                         const char *why)
 {
@@ -136,7 +139,8 @@ static void on_later(uv_idle_t *later)
     hf_leased_engine_leave(store->engine);
 }
 
-/* Outside the loop, or not far enough to be told: say it in the next turn. */
+/* Report the failure from the loop, because a store must not report from inside
+ * a call. */
 static void fail_later(struct hf_store *store, hf_status status,
                        const char *why)
 {
@@ -147,11 +151,11 @@ static void fail_later(struct hf_store *store, hf_status status,
     (void)uv_idle_start(&store->later, on_later);
 }
 
-/* ------------------------------------------------------------- the loop -- */
+/* -------------------------------------------------------------- the loop -- */
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
-/* False if the loop takes no more. */
+/* False if the loop takes no more descriptors. */
 static bool start_polling(struct hf_store *store, int fd)
 {
     struct hf_pg_socket_poll *socket_poll = hf_alloc(sizeof *socket_poll);
@@ -170,7 +174,8 @@ static bool start_polling(struct hf_store *store, int fd)
     return true;
 }
 
-/* Before libpq may close its socket and open another one under its number. */
+/* Called before libpq may close its socket and open another one with the same
+ * number. */
 static void pause_polling(struct hf_store *store)
 {
     if (store->socket_poll == NULL)
@@ -179,8 +184,8 @@ static void pause_polling(struct hf_store *store)
     store->socket_poll->events = 0;
 }
 
-/* To begin anew costs two system calls, and most calls want what the one before
- * wanted. */
+/* Poll for ${events}.  A restart costs two system calls, so it is left out if
+ * nothing changes, which is usual. */
 static bool poll_for(struct hf_store *store, int events)
 {
     int fd = PQsocket(store->conn);
@@ -201,12 +206,13 @@ void hf_pg_flush_and_poll(struct hf_store *store)
 {
     int left = PQflush(store->conn);
 
-    /* A failure shows when it is read. */
+    /* a failure shows when the loop reads */
     (void)poll_for(store, UV_READABLE | (left == 1 ? UV_WRITABLE : 0));
 }
 
 /* ------------------------------------------------------------ connecting -- */
 
+/* Let libpq connect further, and poll for what it waits for. */
 static void connect_step(struct hf_store *store)
 {
     PostgresPollingStatusType polling;
@@ -229,8 +235,8 @@ static void connect_step(struct hf_store *store)
     }
 }
 
-/* What libpq is about to read counts, of TLS with what that adds: what comes
- * between the two calls is counted in part only. */
+/* Add the bytes that libpq is about to read, TLS overhead included.  Bytes that
+ * arrive between the two calls are counted in part only. */
 static bool is_over_limit(struct hf_store *store)
 {
     int waiting = 0;
@@ -240,6 +246,7 @@ static bool is_over_limit(struct hf_store *store)
     return store->unread_bytes > HF_PG_ANSWER_BYTES_MAX;
 }
 
+/* The socket is ready: continue with what the state is about. */
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct hf_pg_socket_poll *socket_poll = poll->data;
@@ -248,7 +255,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     uint64_t number = store->number;
 
     (void)events;
-    /* Reading will tell why; but the loop has stopped. */
+    /* Reading will show the failure, but the loop has stopped to poll. */
     if (status != 0)
         socket_poll->events = 0;
     hf_leased_engine_enter(engine);
@@ -268,6 +275,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     hf_leased_engine_leave(engine);
 }
 
+/* Keywords and values for PQconnectStartParams(). */
 struct keywords {
     const char *keys[HF_PG_SETTINGS_MAX + OURS_MAX];
     const char *values[HF_PG_SETTINGS_MAX + OURS_MAX];
@@ -282,8 +290,8 @@ static void add(struct keywords *keywords, const char *key, const char *value)
     keywords->values[keywords->count++] = value;
 }
 
-/* libpq takes the last of each, so ours come first; but what the connection
- * must be like is said behind. */
+/* libpq uses the last value of a keyword.  So our defaults come first, then the
+ * user's settings, then what the connection must be. */
 static void set_keywords(const struct hf_store *store,
                          struct keywords *keywords, const char *seconds,
                          const char *ms)
@@ -291,7 +299,7 @@ static void set_keywords(const struct hf_store *store,
     const struct hf_pg_config *config = &store->config;
 
     add(keywords, "fallback_application_name", "holdfast");
-    add(keywords, "gssencmode", "disable"); /* it would wait for a KDC */
+    add(keywords, "gssencmode", "disable"); /* it would block for a KDC */
     add(keywords, "keepalives_idle", seconds);
     add(keywords, "keepalives_interval", seconds);
     add(keywords, "keepalives_count", "3");
@@ -299,11 +307,12 @@ static void set_keywords(const struct hf_store *store,
     for (size_t i = 0; i < config->setting_count; i++)
         add(keywords, config->settings[i].keyword, config->settings[i].value);
     add(keywords, "client_encoding", "UTF8");
-    add(keywords, "target_session_attrs", "any"); /* it is us who look */
+    add(keywords, "target_session_attrs", "any"); /* we check that ourselves */
 }
 
-/* libpq would print it.  Before it hangs up, a server says why; and with a
- * WARNING it takes back that it waited for a standby. */
+/* Without a receiver libpq prints these messages.  A server says why it closes
+ * the connection (FATAL).  With a WARNING it says that it did not wait for a
+ * standby, so the commit is unsure. */
 static void on_server_message(void *arg, const PGresult *result)
 {
     struct hf_store *store = arg;
@@ -322,10 +331,11 @@ void hf_pg_set_message_receiver(struct hf_store *store)
 {
     store->server_message[0] = '\0';
     (void)PQsetNoticeReceiver(store->conn, on_server_message, store);
-    /* For its SQLSTATEs. */
+    /* for the SQLSTATEs */
     (void)PQsetErrorVerbosity(store->conn, PQERRORS_VERBOSE);
 }
 
+/* Begin to connect to ${host} at ${address}; NULL: where libpq knows. */
 static void start(struct hf_store *store, const struct hf_pg_host *host,
                   const char *address)
 {
@@ -381,6 +391,7 @@ static void on_found(void *arg, const union hf_address *address,
         fail_later(store, HF_EUNREACHABLE, why);
 }
 
+/* Look the host's name up. */
 static void resolve(struct hf_store *store, const char *name)
 {
     union hf_address address;

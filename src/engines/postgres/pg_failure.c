@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers and libpq say, in our words.  Servers speak many languages:
- * what counts is the SQLSTATE. */
+/* What errors of servers and of libpq mean.  The texts are translated, so only
+ * the SQLSTATE counts. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,26 +9,26 @@
 
 #define STATE_BYTES 5
 
-/* A state, or a class of them, which has two letters. */
+/* By SQLSTATE, or by its class, which is the first two characters. */
 static const struct {
     const char *state;
     struct hf_pg_failure failure;
 } failures[] = {
-    {"25006", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}}, /* a standby now */
-    {"28", {HF_FAILURE_FATAL, HF_EDENIED, true}},         /* password, user */
-    {"3D000", {HF_FAILURE_FATAL, HF_EURL, true}},         /* no database */
+    {"25006", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}}, /* now a standby */
+    {"28", {HF_FAILURE_FATAL, HF_EDENIED, true}},         /* password or user */
+    {"3D000", {HF_FAILURE_FATAL, HF_EURL, true}},         /* no such database */
     {"42501", {HF_FAILURE_FATAL, HF_EDENIED, false}},     /* privileges */
-    /* The schema was removed or changed while we were at it. */
+    /* The schema was removed or changed meanwhile. */
     {"0A000", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
     {"3F", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
     {"42", {HF_FAILURE_RETRY, HF_EUNSUPPORTED, true}},
-    /* Serialization, deadlock, lock_timeout, statement_timeout. */
+    /* serialization, deadlock, lock_timeout, statement_timeout */
     {"40", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
     {"55P03", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
     {"57014", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
     {"53100", {HF_FAILURE_RETRY, HF_EFULL, false}},
     {"53", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
-    /* The server, or this connection, is coming or going. */
+    /* the server, or this connection, starts or stops */
     {"57P", {HF_FAILURE_UNSURE, HF_EUNREACHABLE, true}},
     {"08", {HF_FAILURE_UNSURE, HF_EUNREACHABLE, true}},
 };
@@ -56,11 +56,11 @@ hf_status hf_pg_connection_status(const char *state)
     return status == HF_EPROTOCOL ? HF_EUNREACHABLE : status;
 }
 
-/* A commit that was not replicated comes with a WARNING (01000, 57P01), and so
- * may others that are not known yet: a warning is harmless only if it is known
- * to be.  These two come with every transaction of a database that has to be
- * vacuumed soon.  SQLSTATEs do not tell them apart, and texts are translated:
- * what counts is the server's source file. */
+/* A commit that was not replicated comes with a WARNING (01000, 57P01), and
+ * there may be other such warnings.  So a warning is harmless only if it is
+ * known to be.  The two here come with every transaction of a database that
+ * must be vacuumed soon.  Their SQLSTATEs are not distinct and their texts are
+ * translated, so the server's source file decides. */
 bool hf_pg_is_harmless(const PGresult *warning)
 {
     const char *file = PQresultErrorField(warning, PG_DIAG_SOURCE_FILE);
@@ -77,7 +77,7 @@ void hf_pg_one_line(char *to, size_t room, const char *from)
         to[at] = (char)(iscntrl((unsigned char)from[at]) ? ' ' : from[at]);
         at++;
     }
-    /* Not in the middle of a character. */
+    /* not inside a character */
     if (from[at] != '\0' && from[at] != '\n')
         while (at > 0 && ((unsigned char)from[at] & 0xC0) == 0x80)
             at--;
@@ -100,7 +100,8 @@ void hf_pg_format_error(const PGresult *result, char text[HF_PG_TEXT_BYTES])
         (void)snprintf(text, HF_PG_TEXT_BYTES, "%s", line);
 }
 
-/* "FATAL:  28P01: text", in whatever language: at the state, or NULL. */
+/* Find the SQLSTATE in "FATAL:  28P01: text", in any language; NULL if there is
+ * none. */
 static const char *find_state(const char *message)
 {
     for (; (message = strstr(message, ":  ")) != NULL; message++) {
@@ -113,8 +114,8 @@ static const char *find_state(const char *message)
     return NULL;
 }
 
-/* Without the server's address, which whoever reads it knows; but a socket's
- * is made of a directory that may be libpq's own, and a port. */
+/* ${message} without the server's address, which the reader knows.  The path of
+ * a socket stays, because its directory may be libpq's default. */
 static const char *after_address(const char *message)
 {
     static const char before[] = "connection to server ";
@@ -128,9 +129,9 @@ static const char *after_address(const char *message)
                                                    : at + strlen(failed);
 }
 
-/* Failures of libpq that waiting does not mend, and what to do about them.  It
- * has no codes for them; in a program that has it speak another language than
- * English they are waited out like any other. */
+/* Failures of libpq that another attempt does not mend, with advice.  libpq has
+ * no codes for them, so its English texts are compared.  With another language
+ * they are retried like the rest. */
 static const struct permanent_failure {
     const char *part; /* of the first line of libpq's message */
     hf_status status;
@@ -147,7 +148,7 @@ static const struct permanent_failure {
      "; expected a certificate that sslrootcert= vouches for"},
     {"does not match host name", HF_EDENIED,
      "; expected the host that the certificate is for"},
-    /* Final after several of them only. */
+    /* final only after several attempts */
     {"expected authentication request from server", HF_EPROTOCOL,
      "; expected a port of PostgreSQL's that is not for TLS alone"},
 };
@@ -162,8 +163,8 @@ static const struct permanent_failure *find_permanent(const char *line)
     return NULL;
 }
 
-/* A port for TLS alone that is greeted without it does not always say so, and
- * nor does another program's: it may end the connection without a byte. */
+/* A port that speaks only TLS, or another program, may close the connection
+ * without an answer to the startup message. */
 static const char *advice_on_closed(const struct hf_store *store,
                                     const char *line)
 {
@@ -176,6 +177,7 @@ static const char *advice_on_closed(const struct hf_store *store,
                : "";
 }
 
+/* Why the connection failed, from a message of libpq itself. */
 static hf_status why_of_libpq(const struct hf_store *store, const char *message,
                               char text[HF_PG_TEXT_BYTES])
 {
@@ -185,8 +187,8 @@ static hf_status why_of_libpq(const struct hf_store *store, const char *message,
     hf_pg_one_line(line, sizeof line, after_address(message));
     if (line[0] == '\0')
         (void)snprintf(line, sizeof line, "the connection ended");
-    /* Not in later lines, which may only follow from the first: without memory
-     * libpq cannot read its options either. */
+    /* Later lines are not searched, because they may only follow from the
+     * first: without memory libpq cannot read its options either. */
     permanent_failure = find_permanent(line);
     (void)snprintf(text, HF_PG_TEXT_BYTES, "%s%s", line,
                    permanent_failure != NULL ? permanent_failure->advice
@@ -195,12 +197,13 @@ static hf_status why_of_libpq(const struct hf_store *store, const char *message,
                                      : HF_EUNREACHABLE;
 }
 
-/* What to do about a refusal that has no state of its own.  A server that
- * speaks another language than English gets none. */
+/* Advice for a refusal whose SQLSTATE says too little.  Only English texts are
+ * known. */
 static const char *advice_on(const char *state, const char *message)
 {
     bool unencrypted = strstr(message, ", no encryption") != NULL ||
-                       strstr(message, ", SSL off") != NULL; /* before 13 */
+                       /* before PostgreSQL 13 */
+                       strstr(message, ", SSL off") != NULL;
 
     return strncmp(state, "28000", STATE_BYTES) == 0 && unencrypted
                ? "; expected sslmode=require if the server wants TLS"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that are under way: sent one behind the other, each a transaction
- * of its own, and answered in that order.
+/*
+ * The calls under way.  They are sent one after the other in libpq's pipeline,
+ * each as a transaction of its own, and answered in that order.
  *
- * A call has two results: what its statement returned, and that its transaction
- * has ended (ReadyForQuery, for libpq PGRES_PIPELINE_SYNC).  The server commits
- * between the two, so the first one is kept until the second one is there. */
+ * A call has two results: what its statement returned, and the end of its
+ * transaction (ReadyForQuery; for libpq PGRES_PIPELINE_SYNC).  The server
+ * commits between the two, so the first result is kept until the second has
+ * come.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +22,7 @@
 
 /* ----------------------------------------------------------------- calls -- */
 
+/* Send the call and append it to the list. */
 static void call(struct hf_store *store, struct hf_store_call *made)
 {
     assert(store->state == HF_PG_UP);
@@ -28,12 +32,14 @@ static void call(struct hf_store *store, struct hf_store_call *made)
     else
         store->first = made;
     store->last = made;
-    /* One that could not be sent whole leaves the connection of no use, and
-     * nobody may be told from in here: it ends, and reading shows that. */
+    /* If the call was not sent in full, the connection cannot be used.  That
+     * must not be reported from here, so the socket is shut down and reading
+     * shows it. */
     if (!hf_pg_call_send(store, made))
         (void)shutdown(PQsocket(store->conn), SHUT_RDWR);
 }
 
+/* Take the oldest call off the list. */
 static struct hf_store_call *unlink_first(struct hf_store *store)
 {
     struct hf_store_call *first = store->first;
@@ -51,16 +57,16 @@ void hf_pg_set_unsure(struct hf_store *store, const PGresult *message)
         hf_pg_format_error(message, store->unsure_why);
 }
 
-/* An error of libpq's own, which the server did not send, for lack of memory
- * for instance.  Which call the next results belong to is not known then. */
+/* Is it an error of libpq itself, for instance because memory ran out?  Then it
+ * is unknown which call the next results belong to. */
 static bool is_of_libpq(const PGresult *result)
 {
     return PQresultStatus(result) == PGRES_FATAL_ERROR &&
            PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
 }
 
-/* Keep what the statement of the first call returned.  An error behind it is
- * why its transaction could not be committed. */
+/* Keep the result of the first call's statement.  An error behind it says why
+ * its transaction was not committed. */
 static void keep_statement_result(struct hf_store *store, PGresult *result)
 {
     bool first = store->statement_result == NULL;
@@ -102,7 +108,8 @@ static void end_call(struct hf_store *store)
     PQclear(result);
 }
 
-/* Takes ${result} away.  False if the connection is not the same any more. */
+/* Takes ownership of ${result}.  False if the connection has ended or
+ * changed. */
 static bool handle_result(struct hf_store *store, PGresult *result)
 {
     uint64_t number = store->number;
@@ -116,7 +123,7 @@ static bool handle_result(struct hf_store *store, PGresult *result)
     return store->number == number;
 }
 
-/* False if the connection is not the same any more. */
+/* False if the connection has ended or changed. */
 static bool handle_notices(struct hf_store *store)
 {
     uint64_t number = store->number;
@@ -131,8 +138,8 @@ static bool handle_notices(struct hf_store *store)
     return true;
 }
 
-/* All that has been read: nothing would tell of what is left.  One NULL is the
- * end of a call's results, a second one that of all. */
+/* Handle all results that were read, because nothing would call us for the
+ * rest. One NULL ends the results of a call, a second NULL all of them. */
 static bool handle_results(struct hf_store *store)
 {
     unsigned ends = 0;
@@ -144,7 +151,7 @@ static bool handle_results(struct hf_store *store)
         ends = result == NULL ? ends + 1 : 0;
         if (result == NULL)
             continue;
-        store->unread_bytes = 0; /* the bound is for one answer, not for all */
+        store->unread_bytes = 0; /* the bound is for one answer */
         same = handle_result(store, result);
     }
     return same;
@@ -156,7 +163,7 @@ void hf_pg_calls_read(struct hf_store *store)
     hf_status status;
     bool ended = PQconsumeInput(store->conn) == 0;
 
-    /* What came before the end counts. */
+    /* What came before the end of the connection counts. */
     if (!handle_results(store) || !handle_notices(store))
         return;
     if (!ended && PQstatus(store->conn) == CONNECTION_OK)
@@ -171,7 +178,7 @@ static void flush(struct hf_store *store)
         hf_pg_flush_and_poll(store);
 }
 
-/* ------------------------------------------------------------------ ends -- */
+/* ------------------------------------------------------------------- end -- */
 
 static void after_fork(struct hf_store *store)
 {
@@ -195,8 +202,8 @@ static void free_store(struct hf_store *store)
     uv_close((uv_handle_t *)&store->later, on_idle_closed);
 }
 
-/* libpq does its own TLS.  A port for TLS alone waits for more of a greeting
- * without it. */
+/* libpq does its own TLS.  A port that speaks only TLS does not answer a
+ * startup message without TLS. */
 static const char *store_awaited(const struct hf_store *store)
 {
     if (store->state != HF_PG_CONNECTING)
@@ -205,7 +212,8 @@ static const char *store_awaited(const struct hf_store *store)
     case CONNECTION_SSL_STARTUP:
         return "answer to the request for TLS";
     case CONNECTION_AWAITING_RESPONSE:
-        return "answer to the greeting (expected a port of PostgreSQL's: one "
+        return "answer to the startup message (expected a port of "
+               "PostgreSQL's: one "
                "for TLS alone gives none)";
     default:
         return NULL;
@@ -224,7 +232,7 @@ static const struct hf_store_ops ops = {
 
 /* ------------------------------------------------------------------ open -- */
 
-/* ${config} is the store's from then on, or freed. */
+/* The store takes ownership of ${config}, which is freed if this fails. */
 static struct hf_store *new_store(struct hf_engine *engine,
                                   struct hf_pg_config *config)
 {
@@ -247,6 +255,7 @@ static struct hf_store *new_store(struct hf_engine *engine,
     return store;
 }
 
+/* Make the store and start the engine with it. */
 static hf_status start(struct hf_engine *engine, struct hf_pg_config *config,
                        const struct hf_reconnect *reconnect,
                        const char *server_address, struct hf_error *error)
@@ -281,8 +290,9 @@ hf_status hf_pg_open(const struct hf_url *url,
     hf_status status;
 
     *engine = NULL;
-    /* A module has its own copy of the functions, and one chance: before
-     * anything was allocated.  Later it is the same allocator. */
+    /* A module has its own copy of these functions.  The allocator can be set
+     * only once, before anything was allocated; later it is the same
+     * allocator. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     memcpy(description, scheme, sizeof scheme);

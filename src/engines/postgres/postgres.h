@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine of PostgreSQL servers, postgresql://HOST:PORT/DATABASE. */
+/* The engine for PostgreSQL: postgresql://HOST:PORT/DATABASE. */
 #ifndef HF_ENGINES_POSTGRES_POSTGRES_H
 #define HF_ENGINES_POSTGRES_POSTGRES_H
 
 #include "core/engine.h"
 
-/* As HF_ENGINE_MODULE_SYMBOL. */
+/* See HF_ENGINE_MODULE_SYMBOL. */
 extern const struct hf_engine_ops hf_engine_module;
 
 /* Its .open. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server answers, in binary: the rows of holdfast.answer, of which the
- * first is the head, and may have the first ticket too. */
+/* The result of a call, in binary format: rows of the type holdfast.answer.
+ * The first row is the head; it may have the first ticket as well. */
 #include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "engines/postgres/pg_private.h"
 
-/* The columns of holdfast.answer. */
+/* The columns of holdfast.answer, in order. */
 enum column {
     CODE,
     SERVER_MS,
@@ -38,7 +38,7 @@ enum column {
 
 static const struct {
     Oid type;
-    int bytes; /* 0: any number */
+    int bytes; /* 0: any length */
 } columns[COLUMNS] = {
     [CODE] = {TYPE_INT4, 4},          [SERVER_MS] = {TYPE_INT8, 8},
     [BACKEND] = {TYPE_INT4, 4},       [FOUND] = {TYPE_BOOL, 1},
@@ -49,16 +49,16 @@ static const struct {
     [MADE_MS] = {TYPE_INT8, 8},       [MORE] = {TYPE_INT4, 4},
 };
 
-enum { LATE = 1 }; /* the head's code */
+enum { LATE = 1 }; /* the code of the head: after not_after_ms */
 
-/* -------------------------------------------------------------- values -- */
+/* ---------------------------------------------------------------- values -- */
 
 static bool has(const PGresult *result, int row, enum column column)
 {
     return PQgetisnull(result, row, (int)column) == 0;
 }
 
-/* NULL is 0. */
+/* The value of an integer or boolean column; NULL is 0. */
 static uint64_t number(const PGresult *result, int row, enum column column)
 {
     const char *bytes = PQgetvalue(result, row, (int)column);
@@ -77,6 +77,7 @@ static uint64_t number(const PGresult *result, int row, enum column column)
     return be64toh(eight);
 }
 
+/* Has every column of the row the right length? */
 static bool is_row(const PGresult *result, int row)
 {
     for (int i = 0; i < COLUMNS; i++) {
@@ -87,7 +88,7 @@ static bool is_row(const PGresult *result, int row)
     return has(result, row, row == 0 ? CODE : ID);
 }
 
-/* Is it what our functions return? */
+/* Has the result the form that our functions return? */
 static bool is_well_formed(const PGresult *result)
 {
     bool fits = PQresultStatus(result) == PGRES_TUPLES_OK &&
@@ -101,15 +102,16 @@ static bool is_well_formed(const PGresult *result)
     return fits;
 }
 
-/* ------------------------------------------------------------- tickets -- */
+/* --------------------------------------------------------------- tickets -- */
 
-/* One that a later version knows is in the way of everybody. */
+/* A kind that only a later version knows blocks everybody, to be safe. */
 static enum hf_ticket_kind kind_of(uint64_t known)
 {
     return hf_store_is_stored_kind(known) ? (enum hf_ticket_kind)known
                                           : HF_TICKET_EXCLUSIVE;
 }
 
+/* Fill in a ticket from one row. */
 static void read_ticket(const PGresult *result, int row,
                         struct hf_ticket *ticket, struct hf_store_lease *lease)
 {
@@ -132,6 +134,7 @@ static int compare_ids(const void *a, const void *b)
     return memcmp(a, b, HF_TICKET_ID_BYTES);
 }
 
+/* The number of tickets in the sets of a RENEW. */
 static size_t count_tickets(const struct hf_store_call *call)
 {
     size_t count = 0;
@@ -142,15 +145,18 @@ static size_t count_tickets(const struct hf_store_call *call)
     return count;
 }
 
-/* The arrays of an answer, and the session's tickets in order, in one piece. */
+/* The arrays of an answer, and the session's tickets at the server, sorted, in
+ * one block of memory. */
 struct answer_memory {
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
     struct hf_ticket_id *own;
-    bool *known; /* for each of them */
+    bool *known; /* for each of .own: is it in a ticket set? */
     size_t own_count;
 };
 
+/* Allocate for ${room} tickets, and copy the session's tickets from the head.
+ * False if memory runs out. */
 static bool alloc_memory(struct answer_memory *answer_memory,
                          const PGresult *result, size_t room)
 {
@@ -177,7 +183,7 @@ static bool alloc_memory(struct answer_memory *answer_memory,
     return true;
 }
 
-/* Is it at the server?  Then it is noted that it is staked. */
+/* Is the ticket at the server?  If so, note that the client knows it. */
 static bool find_known(struct answer_memory *answer_memory,
                        const struct hf_ticket_id *id)
 {
@@ -191,8 +197,8 @@ static bool find_known(struct answer_memory *answer_memory,
     return true;
 }
 
-/* Behind the first ${count}, which were revoked: those at stake that are not
- * there.  How many there are in all. */
+/* Append the tickets of the sets that are not at the server to the first
+ * ${count}, which were revoked.  Returns the new count. */
 static size_t add_missing(const struct hf_store_call *call,
                           struct answer_memory *answer_memory, size_t count)
 {
@@ -210,8 +216,8 @@ static size_t add_missing(const struct hf_store_call *call,
     return count;
 }
 
-/* The next renewal takes them out.  An id that the client does not know it
- * never uses again, so that it does not matter how late that happens. */
+/* Keep the ids that the client does not know, for the next renewal to remove.
+ * The client never uses such an id again, so a late removal does no harm. */
 static void store_orphans(struct hf_store *store,
                           const struct answer_memory *answer_memory)
 {
@@ -222,7 +228,7 @@ static void store_orphans(struct hf_store *store,
     }
 }
 
-/* ------------------------------------------------------------- answers -- */
+/* --------------------------------------------------------------- answers -- */
 
 static void answer_call(struct hf_store *store, struct hf_store_call *call,
                         const struct hf_store_answer *answer)
@@ -231,6 +237,7 @@ static void answer_call(struct hf_store *store, struct hf_store_call *call,
                        hf_leased_engine_now_ms(store->engine));
 }
 
+/* The call came after its not_after_ms and has done nothing. */
 static void answer_late(struct hf_store *store, struct hf_store_call *call)
 {
     struct hf_store_answer answer = {
@@ -249,6 +256,7 @@ static bool only_reads(const struct hf_store_call *call)
            (call->kind == HF_STORE_LIST && !call->watches_queue);
 }
 
+/* The statement failed: answer, and end the connection if it cannot be used. */
 static void answer_error(struct hf_store *store, struct hf_store_call *call,
                          const PGresult *result)
 {
@@ -270,8 +278,7 @@ static void answer_error(struct hf_store *store, struct hf_store_call *call,
         hf_pg_down(store, failure.status, "%s", text);
 }
 
-/* What was not committed for sure may have been done; of a read it does not
- * matter. */
+/* A write whose commit is unknown may have been done.  A read is repeated. */
 static void answer_unsure(struct hf_store *store, struct hf_store_call *call,
                           const char *unsure_why)
 {
@@ -284,6 +291,7 @@ static void answer_unsure(struct hf_store *store, struct hf_store_call *call,
     answer_call(store, call, &answer);
 }
 
+/* Answer with the tickets of the rows. */
 static void answer_rows(struct hf_store *store, struct hf_store_call *call,
                         const PGresult *result,
                         struct answer_memory *answer_memory)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * From a connection to one that can be used: our settings, a server that will
- * do, a schema that is ours, made if there is none, and an ear for notices.
- * Each step is a query, several statements perhaps, and the last result of it
- * says what is next.
- */
+/* Prepares a new connection: sets our parameters, checks that the server can be
+ * used, creates the schema if there is none, checks it, and listens for
+ * notices. Each step is one query of one or more statements; its last result
+ * decides the next step. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,16 +18,16 @@
 #define LOCK_TIMEOUT_MIN_MS 100
 #define QUERY_BYTES 8192
 
-/* The first 64 bits of the SHA-256 of "holdfast": whoever makes the schema
- * locks it. */
+/* The advisory lock for the creation of the schema: the first 64 bits of the
+ * SHA-256 of "holdfast". */
 #define SCHEMA_LOCK "5836046871406951169"
 
-/* -------------------------------------------------------------- queries -- */
+/* --------------------------------------------------------------- queries -- */
 
-/* Where a role or a database has other ideas of these.  A lock that somebody
- * else keeps must not keep the renewals behind it for long.  Of tables that are
- * nearly empty and full of dead rows a planner knows too little: an index is
- * what there is for each query, and one plan of it, made once. */
+/* Set what a role or a database may have set differently.  Locks that others
+ * hold must not delay renewals for long.  The planner knows too little about
+ * tables that are nearly empty and full of dead rows.  So it must use an index,
+ * which every query has, and make a generic plan once. */
 static void format_settings(const struct hf_store *store, char *query,
                             size_t room)
 {
@@ -62,6 +60,7 @@ static void format_settings(const struct hf_store *store, char *query,
                                                : "");
 }
 
+/* The query of the current step; some are put together in ${query}. */
 static const char *setup_query(const struct hf_store *store,
                                char query[QUERY_BYTES])
 {
@@ -70,8 +69,8 @@ static const char *setup_query(const struct hf_store *store,
         format_settings(store, query, QUERY_BYTES);
         return query;
     case HF_PG_STEP_LOCK:
-        /* Not to_regnamespace(): what it knew before it waited for the lock is
-         * not looked up again, unless a table is opened. */
+        /* Not to_regnamespace(), because its result is cached from before the
+         * lock was waited for, unless a table is opened. */
         return "BEGIN; SELECT pg_advisory_xact_lock(" SCHEMA_LOCK ");"
                "SELECT EXISTS"
                " (SELECT FROM pg_namespace WHERE nspname = 'holdfast')";
@@ -96,6 +95,8 @@ static const char *setup_query(const struct hf_store *store,
     return "";
 }
 
+/* Send the query of the current step; only the check of rights has a
+ * parameter. */
 static bool send_step(const struct hf_store *store)
 {
     const char *owner = store->config.schema_owner;
@@ -108,6 +109,7 @@ static bool send_step(const struct hf_store *store)
     return PQsendQuery(store->conn, text) == 1;
 }
 
+/* Send the query of ${step}. */
 static void begin_step(struct hf_store *store, enum hf_pg_setup_step step)
 {
     char why[HF_PG_TEXT_BYTES];
@@ -122,15 +124,15 @@ static void begin_step(struct hf_store *store, enum hf_pg_setup_step step)
     hf_pg_down(store, status, "%s", why);
 }
 
-/* -------------------------------------------------------------- answers -- */
+/* --------------------------------------------------------------- results -- */
 
 static bool is_true(const PGresult *result, int column)
 {
     return PQgetvalue(result, 0, column)[0] == 't';
 }
 
-/* A pooler hands out connections as it likes, and gives its own numbers for
- * them. */
+/* A pooler gives each client its own number for the connection, which is not
+ * the server's process id. */
 static bool is_pooled(const struct hf_store *store)
 {
     return store->backend != PQbackendPID(store->conn) &&
@@ -148,6 +150,7 @@ static void warn_once(struct hf_store *store)
     store->warned = true;
 }
 
+/* The first step has shown which server this is. */
 static void check_server(struct hf_store *store, const PGresult *result)
 {
     store->backend = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
@@ -188,6 +191,7 @@ static void check_rights(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_CHECK);
 }
 
+/* Is the schema of our version, and unchanged? */
 static void check_schema(struct hf_store *store, const PGresult *result)
 {
     long version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
@@ -218,6 +222,7 @@ static void check_schema(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_LISTEN);
 }
 
+/* The connection is ready for calls, in pipeline mode. */
 static void go_up(struct hf_store *store, const PGresult *result)
 {
     struct hf_engine *engine = store->engine;
@@ -232,11 +237,12 @@ static void go_up(struct hf_store *store, const PGresult *result)
                  hf_leased_engine_now_ms(engine));
 }
 
-/* The last result of the step says what is next. */
+/* Handle the last result of a step, and begin the next one. */
 static void finish_step(struct hf_store *store, const PGresult *result)
 {
     bool rows = PQresultStatus(result) == PGRES_TUPLES_OK;
-    /* Columns of the one row that is looked at; 0: none is. */
+    /* Number of columns of the one row that a step returns; 0: not looked
+     * at. */
     static const int columns[HF_PG_STEPS] = {
         [HF_PG_STEP_SETTINGS] = 4, [HF_PG_STEP_LOCK] = 1,
         [HF_PG_STEP_RIGHTS] = 1,   [HF_PG_STEP_CHECK] = 2,
@@ -280,7 +286,7 @@ static void finish_step(struct hf_store *store, const PGresult *result)
 
 /* ---------------------------------------------------------------- errors -- */
 
-/* What can be done about it where that is known, "" elsewhere. */
+/* What the user can do about an error, if that is known; else "". */
 static const char *advice(enum hf_pg_setup_step step, const char *state)
 {
     bool denied = state != NULL && strcmp(state, "42501") == 0;
@@ -301,6 +307,7 @@ static const char *advice(enum hf_pg_setup_step step, const char *state)
     return "";
 }
 
+/* A step failed. */
 static void refuse(struct hf_store *store, const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -311,8 +318,8 @@ static void refuse(struct hf_store *store, const PGresult *result)
                advice(store->step, state));
 }
 
-/* Of our statements none is a COPY: libpq would go on to give results of one
- * for ever. */
+/* None of our statements is a COPY.  libpq would return results of a COPY
+ * without end. */
 static bool is_expected(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);

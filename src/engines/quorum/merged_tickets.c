@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A table of tickets in the order in which the servers' answers named them.  It
+ * is searched linearly, because a queue is short. */
 #include "engines/quorum/merged_tickets.h"
 
 #include "core/memory.h"
@@ -15,6 +17,7 @@ hf_quorum_merged_find(const struct hf_quorum_merged *merged,
     return NULL;
 }
 
+/* A new row for ${ticket}; NULL if memory runs out. */
 static struct hf_quorum_merged_ticket *add(struct hf_quorum_merged *merged,
                                            const struct hf_ticket *ticket)
 {
@@ -34,6 +37,8 @@ static struct hf_quorum_merged_ticket *add(struct hf_quorum_merged *merged,
     return rows;
 }
 
+/* A committed number is final unless a server has committed a greater one; of
+ * the proposals the least counts. */
 static void merge_number(struct hf_quorum_merged_ticket *row, uint64_t number,
                          bool proposed)
 {
@@ -43,6 +48,7 @@ static void merge_number(struct hf_quorum_merged_ticket *row, uint64_t number,
         row->least_proposed = number;
 }
 
+/* Keep the first payload that is not empty.  False if memory runs out. */
 static bool merge_payload(struct hf_quorum_merged_ticket *row,
                           const char *payload)
 {
@@ -52,7 +58,7 @@ static bool merge_payload(struct hf_quorum_merged_ticket *row,
     return row->ticket.payload != NULL;
 }
 
-/* False for lack of memory. */
+/* Merge what one server says of one ticket.  False if memory runs out. */
 static bool merge(struct hf_quorum_merged *merged, uint32_t server,
                   const struct hf_ticket *ticket,
                   const struct hf_store_lease *lease)
@@ -68,7 +74,7 @@ static bool merge(struct hf_quorum_merged *merged, uint32_t server,
     }
     row->present_at |= server;
     merge_number(row, ticket->sequence, lease->proposed);
-    /* A write ticket may become a read ticket, and never the other way. */
+    /* A write ticket may become a read ticket, but not the reverse. */
     if (ticket->kind == HF_TICKET_READ)
         row->ticket.kind = HF_TICKET_READ;
     if (row->ticket.created_utc_ms == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What several servers say of tickets, added up. */
+/* The answers of several servers about tickets, merged into one row for each
+ * ticket. */
 #ifndef HF_ENGINES_QUORUM_MERGED_TICKETS_H
 #define HF_ENGINES_QUORUM_MERGED_TICKETS_H
 
@@ -9,34 +10,40 @@
 
 #include "engines/leased/store.h"
 
+/* What the servers say of one ticket. */
 struct hf_quorum_merged_ticket {
-    struct hf_ticket ticket; /* as first told; its payload is ours */
+    struct hf_ticket ticket; /* as in the first answer; .payload is ours */
     struct hf_store_lease lease;
-    uint32_t present_at; /* servers that have it */
-    uint32_t missing_at; /* that said it is missing */
-    uint64_t
-        committed; /* with that number, at one server at least; 0: at none */
-    uint64_t least_proposed; /* that it was proposed with; 0: it was not */
+    uint32_t present_at; /* bit set of the servers that have it */
+    uint32_t missing_at; /* bit set of the servers that answered .missing */
+    /* greatest number that a server committed it with; 0: none did */
+    uint64_t committed;
+    /* least number that it was proposed with; 0: it was not */
+    uint64_t least_proposed;
 };
 
+/* The merged answers of one round. */
 struct hf_quorum_merged {
+    /* In no order. */
     struct hf_quorum_merged_ticket *rows;
     size_t count;
-    size_t room;
-    bool out_of_memory; /* memory has run out: it is not whole */
+    size_t room;        /* rows that fit */
+    bool out_of_memory; /* an answer is not merged in full */
 };
 
-/* Take in what ${server} says of the tickets of ${answer}. */
+/* Merge the tickets of ${answer}, which ${server} sent. */
 void hf_quorum_merged_add(struct hf_quorum_merged *merged, size_t server,
                           const struct hf_store_answer *answer);
 
+/* Returns the row of the ticket ${id}, or NULL. */
 struct hf_quorum_merged_ticket *
 hf_quorum_merged_find(const struct hf_quorum_merged *merged,
                       const struct hf_ticket_id *id);
 
-/* The number by which it stands in a queue. */
+/* The number that gives the ticket its place in a queue. */
 uint64_t hf_quorum_merged_number(const struct hf_quorum_merged_ticket *row);
 
+/* Free the rows. */
 void hf_quorum_merged_clear(struct hf_quorum_merged *merged);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of servers for each kind of call, and when they have said
- * enough. */
+/* What each kind of request asks of the servers, and when the answers decide
+ * it. A change is done when a majority has done it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "core/time_math.h"
 #include "engines/quorum/quorum_private.h"
 
-/* Have so many answered?  If they never will, it has failed. */
+/* Have enough servers done it?  If they cannot any more, the request fails
+ * here. */
 static bool has_enough(struct hf_quorum *quorum,
                        struct hf_quorum_request *request)
 {
@@ -22,6 +23,7 @@ static bool has_enough(struct hf_quorum *quorum,
     return false;
 }
 
+/* Begin a round with the call of the request itself. */
 static void send_to_all(struct hf_quorum *quorum,
                         struct hf_quorum_request *request, uint64_t number)
 {
@@ -34,6 +36,7 @@ static void send_to_all(struct hf_quorum *quorum,
 
 /* ---------------------------------------------------------------- queues -- */
 
+/* Can a majority have this ticket, as far as the answers show? */
 static bool may_be_at_majority(const struct hf_quorum *quorum,
                                const struct hf_quorum_request *request,
                                const struct hf_quorum_merged_ticket *row)
@@ -41,7 +44,8 @@ static bool may_be_at_majority(const struct hf_quorum *quorum,
     return hf_quorum_may_hold(quorum, row->present_at, request->ok_servers);
 }
 
-/* Perhaps a majority has it, and perhaps not; and it matters. */
+/* Is it open whether a majority has the ticket, and does that matter?  For a
+ * list only tickets ahead of our own matter. */
 static bool is_undecided(const struct hf_quorum *quorum,
                          const struct hf_quorum_request *request,
                          const struct hf_quorum_merged_ticket *row)
@@ -63,7 +67,7 @@ static bool has_undecided(const struct hf_quorum *quorum,
     return false;
 }
 
-/* The row as it is shown; false if it is not. */
+/* Fill in the row as the answer shows it.  False: the answer leaves it out. */
 static bool prepare_row(const struct hf_quorum *quorum,
                         const struct hf_quorum_request *request,
                         struct hf_quorum_merged_ticket *row)
@@ -76,8 +80,9 @@ static bool prepare_row(const struct hf_quorum *quorum,
         (ticket != NULL && ticket->enqueue_failed))
         return false;
     row->ticket.sequence = hf_quorum_merged_number(row);
-    /* Who has my number and is not I is ahead of me, until it is settled who
-     * has it. */
+    /* A ticket with our number counts as ahead of ours until one of the two is
+     * committed.  Therefore the others get the token 0, which
+     * hf_ticket_compare() puts first. */
     row->ticket.token = detailed ? row->committed : 0;
     if (ticket != NULL && ticket->number > 0)
         row->ticket.sequence = row->ticket.token = ticket->number;
@@ -93,13 +98,14 @@ static int compare_rows(const void *a, const void *b)
         &((const struct hf_quorum_merged_ticket *)b)->ticket);
 }
 
+/* An answer under construction, with the memory for its arrays. */
 struct answer_builder {
     struct hf_store_answer answer;
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
 };
 
-/* With room for what the tally has. */
+/* Allocate room for all merged tickets.  False: the quorum goes down. */
 static bool answer_begin(struct answer_builder *answer,
                          struct hf_quorum *quorum,
                          const struct hf_quorum_request *request)
@@ -132,8 +138,8 @@ static void answer_end(struct answer_builder *answer)
     hf_free(answer->leases);
 }
 
-/* What is ahead of ${at} and only proposed, as far as whoever is there waits
- * for it; or NULL. */
+/* The nearest ticket that the one at ${at} waits for, if it is only proposed;
+ * else NULL.  A reader waits for writers alone. */
 static const struct hf_quorum_merged_ticket *
 uncommitted_ahead(const struct hf_quorum_merged_ticket *rows, size_t at)
 {
@@ -148,7 +154,8 @@ uncommitted_ahead(const struct hf_quorum_merged_ticket *rows, size_t at)
 
 #define RECHECK_FIRST_MS 20
 
-/* Look again soon, and then less and less often. */
+/* List again soon, and then at growing intervals.  ${ahead} is NULL if there is
+ * no need. */
 static void plan_recheck(struct hf_quorum *quorum,
                          struct hf_quorum_ticket *ticket,
                          const struct hf_quorum_merged_ticket *ahead)
@@ -166,6 +173,7 @@ static void plan_recheck(struct hf_quorum *quorum,
         hf_after_ms(quorum->now_ms, ticket->recheck_interval_ms);
 }
 
+/* Plan the rechecks of all our tickets in the queue. */
 static void plan_rechecks(struct hf_quorum *quorum,
                           const struct hf_quorum_merged_ticket *rows,
                           size_t count)
@@ -179,6 +187,7 @@ static void plan_rechecks(struct hf_quorum *quorum,
     }
 }
 
+/* Answer with the merged tickets that are shown, in the order of the queue. */
 static void answer_rows(struct hf_quorum *quorum,
                         struct hf_quorum_request *request)
 {
@@ -218,6 +227,8 @@ void hf_quorum_answer_queue(struct hf_quorum *quorum,
 
 /* ----------------------------------------------------------------- renew -- */
 
+/* Name our tickets with their numbers, so that servers commit what they have
+ * only as proposed.  False if memory runs out. */
 static bool renew_begin(struct hf_quorum *quorum,
                         struct hf_quorum_request *request)
 {
@@ -244,8 +255,9 @@ static bool renew_begin(struct hf_quorum *quorum,
     return true;
 }
 
-/* What one server lacks is put in again once a majority has all.  The answer
- * says nothing of tickets that its RENEW, a piece of one, has not named. */
+/* Note where our tickets are missing.  They are put in again once a majority
+ * has renewed all.  The answer says nothing about tickets that this RENEW,
+ * which may be a piece, did not name. */
 static void update_missing(struct hf_quorum *quorum,
                            const struct hf_quorum_request *request,
                            size_t server, const struct hf_store_answer *answer)
@@ -266,7 +278,7 @@ static void update_missing(struct hf_quorum *quorum,
     }
 }
 
-/* Have too few renewed it for a majority, of those that have answered? */
+/* Have fewer than a majority renewed the ticket, so far? */
 static bool lacks_majority(const struct hf_quorum *quorum,
                            const struct hf_quorum_request *request,
                            const struct hf_quorum_merged_ticket *row)
@@ -275,12 +287,12 @@ static bool lacks_majority(const struct hf_quorum *quorum,
         hf_quorum_ticket_find(&quorum->tickets, &row->ticket.id);
 
     if (ticket != NULL && ticket->number == 0)
-        return false; /* nobody counts on it yet */
+        return false; /* it has no number yet, so no grant depends on it */
     return hf_quorum_count(request->ok_servers & ~row->missing_at) <
            hf_quorum_majority(quorum);
 }
 
-/* And will not even with those that have not? */
+/* Is the ticket missing at so many servers that no majority can renew it? */
 static bool cannot_reach_majority(const struct hf_quorum *quorum,
                                   const struct hf_quorum_merged_ticket *row)
 {
@@ -288,6 +300,7 @@ static bool cannot_reach_majority(const struct hf_quorum *quorum,
            quorum->config.servers - hf_quorum_majority(quorum);
 }
 
+/* Is it open for a ticket whether a majority can renew it? */
 static bool has_undecided_loss(const struct hf_quorum *quorum,
                                const struct hf_quorum_request *request)
 {
@@ -299,6 +312,8 @@ static bool has_undecided_loss(const struct hf_quorum *quorum,
     return false;
 }
 
+/* Answer the RENEW: tickets that no majority has are missing; the others are
+ * repaired where they are missing. */
 static void renewed(struct hf_quorum *quorum, struct hf_quorum_request *request)
 {
     struct answer_builder answer;
@@ -324,6 +339,8 @@ static void renewed(struct hf_quorum *quorum, struct hf_quorum_request *request)
     answer_end(&answer);
 }
 
+/* Answer, or wait for more servers, or fail if it stays open whether a ticket
+ * was renewed. */
 static void decide_renew(struct hf_quorum *quorum,
                          struct hf_quorum_request *request)
 {
@@ -348,11 +365,11 @@ static void answer_found(struct hf_quorum *quorum,
     hf_quorum_request_answer(quorum, request, &answer);
 }
 
-/* A removal answers when a majority has carried it out, so a server that has
- * not heard of it yet may still find the ticket.  A ticket counts as found
- * unless the answers show that no majority has it.  Servers that have not
- * answered are given a moment, except when the ticket is our own: nobody has to
- * learn whether that was found. */
+/* A removal is answered when a majority has done it, so a server that has not
+ * received it yet may still find the ticket.  A ticket counts as found unless
+ * the answers show that no majority has it.  The other servers get a grace
+ * period to answer, except if the ticket is our own: then the answer does not
+ * matter to anybody. */
 static void decide_found(struct hf_quorum *quorum,
                          struct hf_quorum_request *request, bool is_own)
 {
@@ -369,6 +386,7 @@ static void decide_found(struct hf_quorum *quorum,
     answer_found(quorum, request, found);
 }
 
+/* A ticket of ours is forgotten when a majority has removed it. */
 static void decide_remove(struct hf_quorum *quorum,
                           struct hf_quorum_request *request)
 {
@@ -382,8 +400,9 @@ static void decide_remove(struct hf_quorum *quorum,
     decide_found(quorum, request, ticket != NULL);
 }
 
-/* What one has done no other may undo: a majority shows every reader that there
- * is no writer any more. */
+/* One server's downgrade cannot be undone by another.  It is complete when a
+ * majority has done it, because every reader's list then shows that there is no
+ * writer any more. */
 static void decide_downgrade(struct hf_quorum *quorum,
                              struct hf_quorum_request *request)
 {
@@ -403,8 +422,8 @@ static void decide_downgrade(struct hf_quorum *quorum,
         answer_found(quorum, request, false);
 }
 
-/* First how often it was asked for, and then that once more: so that all have
- * one number for it. */
+/* First ask for .revoked at all servers, then set it to one more, so that all
+ * have the same number for this request. */
 static void decide_revoke(struct hf_quorum *quorum,
                           struct hf_quorum_request *request)
 {
@@ -425,6 +444,7 @@ static void decide_revoke(struct hf_quorum *quorum,
     }
 }
 
+/* The first round only reads .revoked. */
 static void revoke_begin(struct hf_quorum *quorum,
                          struct hf_quorum_request *request)
 {
@@ -437,6 +457,7 @@ static void revoke_begin(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
+/* From here on repairs leave the ticket out. */
 static void remove_begin(struct hf_quorum *quorum,
                          struct hf_quorum_request *request)
 {
@@ -448,7 +469,7 @@ static void remove_begin(struct hf_quorum *quorum,
     send_to_all(quorum, request, 0);
 }
 
-/* Whoever begins it is no writer any more. */
+/* From here on repairs put it in as a read ticket. */
 static void downgrade_begin(struct hf_quorum *quorum,
                             struct hf_quorum_request *request)
 {
@@ -460,7 +481,7 @@ static void downgrade_begin(struct hf_quorum *quorum,
     send_to_all(quorum, request, 0);
 }
 
-/* What a server gets that is to have the ticket later says it too. */
+/* From here on repairs put it in with the new payload. */
 static void describe_begin(struct hf_quorum *quorum,
                            struct hf_quorum_request *request)
 {
@@ -474,8 +495,8 @@ static void describe_begin(struct hf_quorum *quorum,
 
 /* ------------------------------------------------------------- all kinds -- */
 
-/* Marks live for ever, and so would one that a server still had which was away
- * when it was lowered. */
+/* Flags have no session and never expire.  A server that was away while a flag
+ * was cleared would still have it, so flags are not supported. */
 static bool is_supported(const struct hf_store_call *call)
 {
     const char *queue = call->queue;

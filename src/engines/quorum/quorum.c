@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links to the servers, and what time does. */
+/* The links to the servers, and the timers.  Each server has a link with its
+ * own backoff; the quorum is up while a majority of the servers counts. */
 #include "engines/quorum/quorum.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@
 #include "engines/leased/answer_check.h"
 #include "engines/quorum/quorum_private.h"
 
-/* Of each server, while a majority of others is there. */
+/* Backoff of one server's link, while a majority of others is up. */
 static const struct hf_retry_policy reconnect_policy = {
     .base_ms = 100,
     .cap_ms = 2000,
@@ -21,16 +22,16 @@ static const struct hf_retry_policy reconnect_policy = {
     .elapsed_ms = HF_FOREVER,
 };
 
-/* How long an attempt may take. */
+/* Bounds of the timeout of an attempt. */
 #define ATTEMPT_TIMEOUT_MIN_MS UINT64_C(500)
 #define ATTEMPT_TIMEOUT_MAX_MS UINT64_C(2000)
 
-/* How long those are waited for that are there a little later than a majority:
- * what goes to all outlives more. */
+/* How long the quorum waits for the other servers after a majority is up.  The
+ * more servers have a call, the more of them may fail later. */
 #define STRAGGLER_WAIT_MS 50
 
-/* A server tells for how long it has served in whole seconds, each end of them
- * rounded down. */
+/* A server reports in whole seconds how long it has served, rounded down at
+ * both ends. */
 #define SERVED_ROUNDING_MS 1000
 
 struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
@@ -62,6 +63,7 @@ void hf_quorum_free(struct hf_quorum *quorum)
 
 /* ----------------------------------------------------------------- links -- */
 
+/* Begin an attempt to connect to one server. */
 static void open_link(struct hf_quorum *quorum, size_t index)
 {
     struct hf_quorum_server *server = &quorum->servers[index];
@@ -74,6 +76,7 @@ static void open_link(struct hf_quorum *quorum, size_t index)
     quorum->ops.connect(quorum->servers_arg, index, quorum->session);
 }
 
+/* End all links and forget all requests. */
 static void close_links(struct hf_quorum *quorum)
 {
     for (size_t i = 0; i < quorum->config.servers; i++) {
@@ -81,13 +84,13 @@ static void close_links(struct hf_quorum *quorum)
             quorum->ops.disconnect(quorum->servers_arg, i);
         quorum->servers[i].link = HF_QUORUM_WAITING;
     }
-    hf_quorum_requests_abort(
-        quorum); /* what was called was the links' until then */
+    hf_quorum_requests_abort(quorum); /* the links had the calls until now */
     quorum->linked = quorum->up = quorum->out_of_memory = false;
     quorum->up_at_ms = HF_FOREVER;
 }
 
-/* Whatever was being agreed on when the link ended is not any more. */
+/* The links ended while these tickets had no number, so they get none any
+ * more. */
 static void fail_uncommitted(struct hf_quorum *quorum)
 {
     struct hf_quorum_ticket *ticket;
@@ -127,9 +130,9 @@ void hf_quorum_go_down(struct hf_quorum *quorum, hf_status status,
     quorum->user.down(quorum->user.arg, status, why, quorum->now_ms);
 }
 
-/* --------------------------------------------------------------- who is up --
- */
+/* --------------------------------------------------- state of the quorum -- */
 
+/* Do the answers of this server count? */
 static bool counts(const struct hf_quorum *quorum,
                    const struct hf_quorum_server *server)
 {
@@ -146,6 +149,7 @@ static size_t count_usable(const struct hf_quorum *quorum)
     return count;
 }
 
+/* Why ${server} cannot be used, as a text. */
 static void describe(const struct hf_quorum *quorum,
                      const struct hf_quorum_server *server, char *text,
                      size_t bytes)
@@ -160,8 +164,9 @@ static void describe(const struct hf_quorum *quorum,
                        server->why[0] != '\0' ? server->why : "no answer yet");
 }
 
-/* Is there no majority for the one reason that ${one} has?  A server that
- * refuses us does not speak for others that will soon be there. */
+/* Do so many servers fail with the status of ${one} that no majority can come
+ * up? A server that refuses us does not speak for others that may soon be
+ * up. */
 static bool is_majority_reason(const struct hf_quorum *quorum,
                                const struct hf_quorum_server *one)
 {
@@ -177,7 +182,7 @@ static bool is_majority_reason(const struct hf_quorum *quorum,
            one->status != HF_EUNREACHABLE && same >= hf_quorum_majority(quorum);
 }
 
-/* Which of two servers that cannot be used explains more? */
+/* Which of two servers that cannot be used gives the better explanation? */
 static bool explains_more(const struct hf_quorum *quorum,
                           const struct hf_quorum_server *a,
                           const struct hf_quorum_server *b)
@@ -187,7 +192,7 @@ static bool explains_more(const struct hf_quorum *quorum,
     return a->link != HF_QUORUM_LINKED && b->link == HF_QUORUM_LINKED;
 }
 
-/* ${count} of the servers can be used, which is too few. */
+/* Go down because only ${count} of the servers can be used. */
 static void go_down_no_majority(struct hf_quorum *quorum, size_t count)
 {
     const struct hf_quorum_server *worst = NULL;
@@ -222,7 +227,7 @@ static bool all_tried(const struct hf_quorum *quorum)
     return true;
 }
 
-/* A link has come or gone. */
+/* A link came up or went down: report up or down if that changes the state. */
 static void update_state(struct hf_quorum *quorum)
 {
     size_t count = count_usable(quorum);
@@ -243,10 +248,13 @@ static void update_state(struct hf_quorum *quorum)
         return;
     quorum->up = true;
     quorum->up_at_ms = HF_FOREVER;
-    /* The user's clock of the server is the time here. */
+    /* The leased client takes our clock for the server's, because each server
+     * has its own. */
     quorum->user.up(quorum->user.arg, quorum->now_ms, quorum->now_ms);
 }
 
+/* The link of one server ended: plan the next attempt, fail its calls, and see
+ * whether a majority is left. */
 static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
                       const char *why)
 {
@@ -259,7 +267,7 @@ static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
     server->state_until_ms =
         hf_retry_next(&reconnect_policy, &server->backoff, quorum->now_ms,
                       &quorum->config.random);
-    /* Telling of one may end everything. */
+    /* The answer to one call may make the leased client disconnect. */
     while (quorum->linked && server->link == HF_QUORUM_WAITING &&
            server->first != NULL)
         hf_quorum_server_call_done(quorum, server->first, NULL);
@@ -267,10 +275,11 @@ static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
         update_state(quorum);
 }
 
-/* ------------------------------------------------------------------ told -- */
+/* ------------------------------------------ called by the servers' links -- */
 
-/* What a server may have forgotten has run out when it has served for so long:
- * counted by our clock, which may be the faster one. */
+/* From when on a server counts that has served for ${served_ms}.  Every lease
+ * that it may have forgotten has run out by then.  The margin allows for our
+ * clock being the faster one. */
 static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
 {
     uint64_t rejoin_ms =
@@ -317,8 +326,8 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
     struct hf_error why;
 
     quorum->now_ms = now_ms;
-    /* A call that has been answered, as a majority said, is its user's again.
-     */
+    /* A call that a majority has decided belongs to its user again, so it
+     * cannot be checked any more. */
     if (answer->ok && server_call->request->user_call != NULL &&
         hf_store_answer_check(call, answer, &why) != HF_OK) {
         quorum->ops.disconnect(quorum->servers_arg, index);
@@ -328,8 +337,8 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
     hf_quorum_server_call_done(quorum, server_call, answer);
 }
 
-/* A ticket of ours has gone from one server: gone it is when no majority can
- * have it. */
+/* Can a majority still have our ticket, which one server says is gone?  If not,
+ * the ticket is forgotten. */
 static bool keeps_majority(struct hf_quorum *quorum, size_t index,
                            const struct hf_store_notice *notice)
 {
@@ -394,7 +403,7 @@ static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
     return request;
 }
 
-/* Each is answered then, and so they come to an end. */
+/* Each request is answered here, so this ends. */
 static void tick_requests(struct hf_quorum *quorum)
 {
     struct hf_quorum_request *request;
@@ -421,6 +430,8 @@ static struct hf_quorum_ticket *find_recheck_due(const struct hf_quorum *quorum,
     return ticket;
 }
 
+/* Make the core list again where a ticket ahead may have been committed
+ * behind. */
 static void tick_rechecks(struct hf_quorum *quorum)
 {
     struct hf_quorum_ticket *ticket;
@@ -436,6 +447,7 @@ static void tick_rechecks(struct hf_quorum *quorum)
     }
 }
 
+/* The attempt to connect to one server took too long. */
 static void time_out(struct hf_quorum *quorum, size_t index)
 {
     const char *awaited = NULL;
@@ -449,6 +461,7 @@ static void time_out(struct hf_quorum *quorum, size_t index)
     link_lost(quorum, index, HF_EUNREACHABLE, why);
 }
 
+/* The timeouts of one server: of an attempt, and of its oldest call. */
 static void tick_server(struct hf_quorum *quorum, size_t index)
 {
     struct hf_quorum_server *server = &quorum->servers[index];

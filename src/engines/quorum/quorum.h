@@ -1,41 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store (engines/leased/store.h) made of several servers that know nothing of
- * each other, of which a majority has to be there.  No I/O: time, what servers
- * say and the leased client's calls in; calls of single servers and answers
- * out.
+ * each other; it works while a majority of them can be used.  No I/O: time, the
+ * servers' answers and the leased client's calls come in; calls of single
+ * servers and answers go out.
  *
  *     leased client -- call, answer --> quorum -- call, answer --> servers
  *
- * No server ever refuses a ticket, so that contenders cannot share the servers
- * out among themselves until nobody has a majority.  What is to be agreed on is
- * the order:
+ * No server ever refuses a ticket, so contenders cannot split the servers among
+ * them until none of them has a majority.  What the servers must agree on is
+ * the order of the tickets.  They agree as in Skeen's total-order multicast
+ * (Birman and Joseph, ACM TOCS 5(1), 1987), with a majority in place of all
+ * servers:
  *
- *  1. PROPOSE at all: the ticket is in the queue there, with a number greater
- *     than every one that this server ever gave or was told.  When a majority
- *     has answered, the greatest of their numbers is the ticket's.
- *  2. SETTLE at all, with that number: the server is told the number, and shows
- *     its queue.  When a majority has settled, the ticket is in its place, and
- *     its number is its token.
+ *  1. PROPOSE at all servers: each puts the ticket into its queue, with a
+ *     number greater than all that it ever gave out or was told.  When a
+ *     majority has answered, the greatest of their numbers becomes the ticket's
+ *     number.
+ *  2. COMMIT at all servers with that number: each is told the number and
+ *     answers with its queue.  When a majority has committed, the ticket's
+ *     place in the queue is final, and its number is its token.
  *
- * Why nobody is passed over: of two tickets the one with the lower number was
- * proposed at a majority, of which one server is also among those whose queues
- * the other one is shown.  If the proposal came first, the ticket is in that
- * list.  If it came after, it got a greater number, since that server had been
- * told the other one's.  For this to hold of every list, and not of the first
- * alone, each LIST tells the servers the number of the lister's ticket.
+ * Why no ticket is passed over: let A be the ticket with the lower number and B
+ * the other.  A was proposed at a majority.  B sees the queues of a majority,
+ * so one server is in both.  If that server got the proposal of A before the
+ * commit of B, B sees A in its queue.  If it came after, that server had been
+ * told the number of B and proposed a greater one for A, which contradicts the
+ * lower number.  To hold for every list and not only for the first, each LIST
+ * tells the servers the number of the lister's ticket.
  *
- * A ticket that is only proposed may get any number from the least that it was
- * proposed with on: it stands in a list with that one.
+ * A ticket that is only proposed may get any number from the least of its
+ * proposals on, so a list has it with the least.
  *
- * A ticket is held as long as a majority has it.  So whatever is not there at
- * so many servers that no majority can have it is in no list, and a ticket of
- * ours that fewer than a majority have renewed is not renewed.  A server that
- * was started not long ago may have forgotten tickets, and numbers that it was
- * told: it *counts* when every ticket that may hang on it has run out.  Until
- * then it is asked with the others, but what it says is not heeded.
+ * A ticket is held as long as a majority has it.  Therefore a list does not
+ * have tickets that are missing at so many servers that no majority can have
+ * them, and a ticket of ours that fewer than a majority have renewed does not
+ * count as renewed. A server that was started recently may have forgotten
+ * tickets and numbers.  It *counts* only after every lease that it may have
+ * forgotten has run out.  Until then it gets all calls but its answers do not
+ * count.
  *
- * The clock of each server is only ever compared with itself.
+ * The clock of a server is only compared with itself.
  */
 #ifndef HF_ENGINES_QUORUM_QUORUM_H
 #define HF_ENGINES_QUORUM_QUORUM_H
@@ -48,17 +53,17 @@
 
 struct hf_quorum;
 
-/* What a quorum asks of its servers, each known by its place from 0 on. Nothing
- * is told from inside these. */
+/* How a quorum calls its servers, which have the indices from 0 on.  None of
+ * these functions reports anything from inside. */
 struct hf_quorum_ops {
-    /* As in hf_store_ops, for one of the links. */
+    /* The same as in hf_store_ops, for the link of one server. */
     void (*connect)(void *servers, size_t server, const char *session);
     void (*disconnect)(void *servers, size_t server);
     void (*call)(void *servers, size_t server, struct hf_store_call *call);
     const char *(*awaited)(const void *servers, size_t server); /* or NULL */
 };
 
-/* And whom it tells: hf_leased_up() and so on. */
+/* Where a quorum reports to: hf_leased_up() and so on. */
 struct hf_quorum_user {
     void (*up)(void *arg, uint64_t server_ms, uint64_t now_ms);
     void (*down)(void *arg, hf_status status, const char *why, uint64_t now_ms);
@@ -69,49 +74,55 @@ struct hf_quorum_user {
     void *arg;
 };
 
+/* Options of a quorum. */
 struct hf_quorum_config {
-    size_t servers; /* odd, HF_QUORUM_SERVERS_MIN to _MOST */
+    size_t servers; /* odd, HF_QUORUM_SERVERS_MIN to _MAX */
     uint64_t ttl_ms;
-    /* A server counts so long after its start.  No ticket of anybody may live
-     * longer than that without being renewed. */
+    /* A server counts this long after its start.  Every client must use a ttl
+     * that is not longer. */
     uint64_t rejoin_ms;
     struct hf_random random;
 };
 
-/* All is copied.  NULL for lack of memory. */
+/* Make a quorum without links; all arguments are copied.  NULL if memory runs
+ * out. */
 struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
                                 const struct hf_quorum_ops *ops, void *servers,
                                 const struct hf_quorum_user *user);
-/* There are no links. */
+/* Call it when there are no links. */
 void hf_quorum_free(struct hf_quorum *quorum);
 
-/* As in hf_store_ops. */
+/* The same as in hf_store_ops; connect() begins to connect to all servers. */
 void hf_quorum_connect(struct hf_quorum *quorum, const char *session,
                        uint64_t now_ms);
 void hf_quorum_disconnect(struct hf_quorum *quorum);
 void hf_quorum_call(struct hf_quorum *quorum, struct hf_store_call *call,
                     uint64_t now_ms);
 
+/* Do all that is due at ${now_ms}. */
 void hf_quorum_tick(struct hf_quorum *quorum, uint64_t now_ms);
-/* When the next tick is wanted, HF_FOREVER if none; may be past. */
+/* When the next tick is due; may be in the past.  HF_FOREVER: never. */
 uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum);
 
-/* ---------------------------------------------------- told by the servers --
- */
+/* ------------------------------------------ called by the servers' links -- */
 
-/* ${server_ms}: what its clock shows; ${served_ms}: for how long it has been
- * there since it may last have forgotten something, HF_FOREVER if it never
- * did. */
+/* The link of ${server} is up.  ${server_ms} is the server's clock.
+ * ${served_ms} is the time since it may last have forgotten something;
+ * HF_FOREVER: it never did. */
 void hf_quorum_server_up(struct hf_quorum *quorum, size_t server,
                          uint64_t server_ms, uint64_t served_ms,
                          uint64_t now_ms);
-/* The link could not be made, or has ended; its calls are forgotten. */
+/* The link could not be made or has ended.  Its calls are not answered. */
 void hf_quorum_server_down(struct hf_quorum *quorum, size_t server,
                            hf_status status, const char *why, uint64_t now_ms);
+/* ${call} was answered.  An answer that answer_check.h refuses ends that
+ * server's link. */
 void hf_quorum_server_answered(struct hf_quorum *quorum,
                                struct hf_store_call *call,
                                const struct hf_store_answer *answer,
                                uint64_t now_ms);
+/* A server sent ${notice}.  It is passed on, unless it says that a ticket of
+ * ours is gone which a majority may still have. */
 void hf_quorum_server_notice(struct hf_quorum *quorum, size_t server,
                              const struct hf_store_notice *notice,
                              uint64_t now_ms);

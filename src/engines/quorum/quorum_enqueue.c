@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a ticket gets its place: proposed, and settled. */
+/* How a ticket gets its number: proposed at all servers, then committed with
+ * the greatest number of a majority (quorum.h).  And how it is put in again at
+ * servers that have lost it. */
 #include <assert.h>
 
 #include "engines/quorum/quorum_private.h"
 
-/* So often a number that another ticket has is left for a greater one, by at
- * most so much: two that are after the same one part soon. */
+/* If a server has committed another ticket with our number, we try a greater
+ * one, at most COMMIT_ROUNDS_MAX times.  The step is random up to STRIDE_MAX,
+ * so that two clients that want the same number soon differ. */
 #define COMMIT_ROUNDS_MAX 16
 #define STRIDE_MAX 64
 
+/* Begin a round of COMMIT with .number. */
 static void send_commit(struct hf_quorum *quorum,
                         struct hf_quorum_request *request)
 {
@@ -20,7 +24,7 @@ static void send_commit(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
-/* With a number that nobody had before. */
+/* Begin again with new proposals, which are greater than all numbers before. */
 static void send_propose(struct hf_quorum *quorum,
                          struct hf_quorum_request *request,
                          struct hf_quorum_ticket *ticket)
@@ -33,9 +37,9 @@ static void send_propose(struct hf_quorum *quorum,
     hf_quorum_request_send_all(quorum, request, &call, &args);
 }
 
-/* The ticket that is placed.  It may have been dropped since it was last looked
- * for: withdrawn meanwhile, or told to be gone, and is then as new.  NULL for
- * lack of memory. */
+/* The ticket of the request.  It may have been forgotten since the last answer,
+ * because it was removed or reported gone; then it starts anew.  NULL if memory
+ * runs out. */
 static struct hf_quorum_ticket *
 get_ticket(struct hf_quorum *quorum, const struct hf_quorum_request *request)
 {
@@ -56,12 +60,14 @@ void hf_quorum_enqueue_begin(struct hf_quorum *quorum,
         return;
     ticket->enqueue_failed = ticket->removing = false;
     request->number = ticket->number;
-    if (request->number > 0) /* it has its place, if it is there */
+    /* it has its number already; find out whether it is still there */
+    if (request->number > 0)
         send_commit(quorum, request);
     else
         send_propose(quorum, request, ticket);
 }
 
+/* The ticket ${id} in ${answer}, and whether it is only proposed. */
 static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
                                            const struct hf_ticket_id *id,
                                            bool *proposed)
@@ -74,6 +80,7 @@ static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
     return NULL;
 }
 
+/* A server answered COMMIT with its queue. */
 static void add_commit_answer(struct hf_quorum_request *request,
                               const struct hf_quorum_server_call *server_call,
                               const struct hf_store_answer *answer)
@@ -83,7 +90,7 @@ static void add_commit_answer(struct hf_quorum_request *request,
         find_ticket(answer, &request->ticket, &proposed);
 
     if (ticket == NULL)
-        return; /* it has gone there, or never came */
+        return; /* the server lost it, or never had it */
     if (proposed || ticket->sequence != request->number)
         request->number_taken = true;
     else
@@ -114,7 +121,8 @@ void hf_quorum_enqueue_add_answer(
         request->number = ticket->sequence;
 }
 
-/* It came to nothing, or nobody knows to what. */
+/* The ENQUEUE failed.  If a server may have done it, the ticket stays in our
+ * table, so that no list shows it. */
 static void fail(struct hf_quorum *quorum, struct hf_quorum_request *request,
                  struct hf_quorum_ticket *ticket)
 {
@@ -125,6 +133,7 @@ static void fail(struct hf_quorum *quorum, struct hf_quorum_request *request,
     hf_quorum_request_fail(quorum, request);
 }
 
+/* A majority committed; or wait; or try another number; or give up. */
 static void decide_commit(struct hf_quorum *quorum,
                           struct hf_quorum_request *request,
                           struct hf_quorum_ticket *ticket)
@@ -166,8 +175,9 @@ void hf_quorum_enqueue_decide(struct hf_quorum *quorum,
         fail(quorum, request, ticket);
 }
 
-/* ------------------------------------------------------------------ mend -- */
+/* ---------------------------------------------------------------- repair -- */
 
+/* Put the ticket in at one server, as committed. */
 static void repair_at(struct hf_quorum *quorum,
                       struct hf_quorum_request *request, size_t server,
                       struct hf_quorum_ticket *ticket)
@@ -195,7 +205,7 @@ void hf_quorum_repair(struct hf_quorum *quorum, uint64_t renewal)
     struct hf_quorum_ticket *ticket;
 
     if (request == NULL)
-        return; /* in the next round, then */
+        return; /* the next renewal tries again */
     request->kind = HF_STORE_ENQUEUE;
     for (ticket = hf_quorum_ticket_first(&quorum->tickets); ticket != NULL;
          ticket = hf_quorum_ticket_next(&quorum->tickets, ticket)) {

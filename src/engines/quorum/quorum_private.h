@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a quorum share: quorum.c has the links and what time does,
- * quorum_request.c calls under way, quorum_enqueue.c how a ticket gets its
- * place, operations.c the other calls, merged_tickets.c what servers say of
- * tickets, quorum_tickets.c which are ours. */
+/* What the files of a quorum share.  quorum.c has the links and the timers,
+ * quorum_request.c the requests under way, operations.c what each kind of
+ * request asks and when it is decided, quorum_enqueue.c how a ticket gets its
+ * number, merged_tickets.c the merged answers, and quorum_tickets.c our own
+ * tickets. */
 #ifndef HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 #define HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 
@@ -13,109 +14,124 @@
 
 #define HF_QUORUM_WHY_BYTES 200
 
-/* ------------------------------------------------------------- servers -- */
+/* --------------------------------------------------------------- servers -- */
 
+/* State of the link to one server. */
 enum hf_quorum_link {
     HF_QUORUM_WAITING, /* for the next attempt */
-    HF_QUORUM_OPENING,
-    HF_QUORUM_LINKED,
+    HF_QUORUM_OPENING, /* an attempt is under way */
+    HF_QUORUM_LINKED,  /* calls can be made */
 };
 
+/* A server, with the state of its link. */
 struct hf_quorum_server {
     enum hf_quorum_link link;
-    bool tried; /* since we were asked to connect it has been up, or has failed
-                 */
-    uint64_t state_until_ms; /* WAITING: the next attempt; OPENING: the end of
-                          our patience */
+    bool tried; /* since hf_quorum_connect() it was up, or failed */
+    /* WAITING: when the next attempt begins; OPENING: when we give up */
+    uint64_t state_until_ms;
     struct hf_retry_state backoff;
-    uint64_t counts_at_ms; /* LINKED: what it says counts from then on */
-    /* Its clock as last heard, and when. */
+    uint64_t counts_at_ms; /* LINKED: from when on its answers count */
+    /* Its clock as last read, in milliseconds since 1970, and when that was by
+     * our clock. */
     uint64_t server_ms;
     uint64_t server_clock_at_ms;
-    /* Calls that it has not answered, oldest first. */
+    /* Calls without an answer, oldest first. */
     struct hf_quorum_server_call *first;
     struct hf_quorum_server_call *last;
     hf_status status;
     char why[HF_QUORUM_WHY_BYTES];
 };
 
-/* ---------------------------------------------------------------- calls -- */
+/* ----------------------------------------------------------------- calls -- */
 
-/* One server's part in a call. */
+/* The call of one request at one server. */
 struct hf_quorum_server_call {
-    struct hf_store_call call; /* the first member */
+    struct hf_store_call call; /* the first member: the link has only this */
     struct hf_store_quorum_args args;
     struct hf_quorum_request *request;
     size_t server;
-    unsigned round;
-    bool counts;
+    unsigned round; /* round of the request that it belongs to */
+    bool counts;    /* did the server count when this was sent? */
     uint64_t deadline_at_ms;
     struct hf_quorum_server_call *previous;
     struct hf_quorum_server_call *next;
 };
 
-/* A call under way.  It outlives its answer until no server's is missing. */
+/* A call of the leased client, carried out at the servers in rounds.  It is
+ * freed when it was answered and no server call is without an answer. */
 struct hf_quorum_request {
     enum hf_store_call_kind kind;
-    struct hf_store_call *user_call; /* NULL: answered, or nobody asked */
+    /* the leased client's call; NULL: answered, or a repair */
+    struct hf_store_call *user_call;
     struct hf_ticket_id ticket;
-    uint64_t *numbers; /* RENEW, see hf_store_quorum_args */
-    uint64_t renewal;  /* its own number, see hf_quorum_ticket */
-    bool unsupported;  /* answered in the next tick: we do not do that */
-    bool may_be_done;  /* a server has done it, or may have */
-    unsigned round;    /* of calls to all; whatever is of another is late */
-    unsigned commit_rounds;    /* rounds of SETTLE */
-    uint64_t number;           /* that is being settled; REVOKE: asked for */
-    size_t pending;            /* parts without an answer, of any round */
-    size_t pending_in_round;   /* of this round, of servers that count */
-    uint32_t ok_servers;       /* servers that count and did it in this round */
-    uint32_t found_servers;    /* of these: that had it */
-    uint32_t committed;        /* of these: that have settled it with .number */
-    bool number_taken;         /* one has another ticket settled with it */
-    bool grace_running;        /* .grace_at_ms is set */
-    uint64_t grace_ends_at_ms; /* what is doubtful then is taken as it is */
-    struct hf_quorum_merged merged;
-    /* The first failure. */
+    uint64_t *numbers; /* RENEW: see hf_store_quorum_args; ours */
+    uint64_t renewal;  /* RENEW: serial number, see hf_quorum_ticket */
+    bool unsupported;  /* to be answered by a failure in the next tick */
+    bool may_be_done;  /* a server did it, or may have */
+    /* of calls to all servers; answers of other rounds are outdated */
+    unsigned round;
+    unsigned commit_rounds; /* rounds of COMMIT so far */
+    /* ENQUEUE: number to be committed; LIST: number of our ticket; REVOKE: the
+     * new .revoked */
+    uint64_t number;
+    size_t pending;          /* server calls without an answer, of all rounds */
+    size_t pending_in_round; /* the same of this round, of servers that count */
+    /* bit set of servers that count and did it in this round */
+    uint32_t ok_servers;
+    uint32_t found_servers; /* of these: that had the ticket */
+    uint32_t committed;     /* of these: that committed it with .number */
+    bool number_taken;      /* a server has another ticket with .number */
+    bool grace_running;     /* .grace_ends_at_ms is set */
+    /* what is undecided then is decided without more answers */
+    uint64_t grace_ends_at_ms;
+    struct hf_quorum_merged merged; /* the servers' answers of this round */
+    /* The first failure of this round. */
     bool failed;
     enum hf_failure failure;
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
-    bool answering;  /* the user is being told: memory stays */
-    bool free_later; /* and is freed after that */
+    bool answering;  /* the leased client is being called: keep the memory */
+    bool free_later; /* free it after that */
     struct hf_quorum_request *previous;
     struct hf_quorum_request *next;
 };
 
+/* The whole state of a quorum; only the functions of these files change it. */
 struct hf_quorum {
     struct hf_quorum_config config;
     struct hf_quorum_ops ops;
     void *servers_arg;
     struct hf_quorum_user user;
-    uint64_t now_ms; /* of the call that is being carried out */
+    /* time of the call into the quorum that is being carried out */
+    uint64_t now_ms;
     char session[HF_STORE_SESSION_BYTES];
-    bool linked;        /* between connect() and down() or disconnect() */
-    bool up;            /* and it has been told so */
-    uint64_t up_at_ms;  /* a majority is there: tell then at the latest */
-    bool out_of_memory; /* memory has run out: down in the next tick */
+    bool linked; /* between connect() and down() or disconnect() */
+    bool up;     /* hf_leased_up() was called */
+    /* a majority is up: report up at this time at the latest */
+    uint64_t up_at_ms;
+    bool out_of_memory; /* go down in the next tick */
     struct hf_quorum_server servers[HF_QUORUM_SERVERS_MAX];
+    /* Requests under way, oldest first. */
     struct hf_quorum_request *first;
     struct hf_quorum_request *last;
     struct hf_quorum_tickets tickets;
-    uint64_t renewals; /* RENEWs that have begun */
+    uint64_t renewals; /* serial number of the last RENEW */
 };
 
+/* The number of servers in a bit set. */
 static inline size_t hf_quorum_count(uint32_t servers)
 {
     return (size_t)__builtin_popcount(servers);
 }
 
+/* How many servers are a majority. */
 static inline size_t hf_quorum_majority(const struct hf_quorum *quorum)
 {
     return quorum->config.servers / 2 + 1;
 }
 
-/* May what is there at ${there} of the servers ${heard} be there at a majority?
- */
+/* Can a majority have what the servers ${present_at} have, if only the servers
+ * ${answered} have answered?  The others may have it. */
 static inline bool hf_quorum_may_hold(const struct hf_quorum *quorum,
                                       uint32_t present_at, uint32_t answered)
 {
@@ -124,43 +140,46 @@ static inline bool hf_quorum_may_hold(const struct hf_quorum *quorum,
            hf_quorum_majority(quorum);
 }
 
-/* Cut off from the majority, for ${why}. */
+/* End all links and report down.  ${why} goes to the waiters. */
 void hf_quorum_go_down(struct hf_quorum *quorum, hf_status status,
                        const char *why);
 
-/* -----------------------------------------------------------------
- * quorum_request.c -- */
+/* ------------------------------------------------------ quorum_request.c -- */
 
+/* A request for ${user_call}; NULL: for a repair.  NULL if memory runs out. */
 struct hf_quorum_request *
 hf_quorum_request_new(struct hf_quorum *quorum,
                       struct hf_store_call *user_call);
 
-/* Begin a new round: make ${call} of all that are linked. */
+/* Begin a new round: send ${call} with ${args} to all servers that are
+ * linked. */
 void hf_quorum_request_send_all(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request,
                                 const struct hf_store_call *call,
                                 const struct hf_store_quorum_args *args);
-/* Of one. */
+/* Send it to one server, as a part of the current round.  If memory runs out,
+ * the quorum goes down. */
 void hf_quorum_request_send_one(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request,
                                 size_t server, const struct hf_store_call *call,
                                 const struct hf_store_quorum_args *args);
 
-/* ${part} has been answered; NULL: its link has ended. */
+/* ${server_call} was answered; NULL: its link ended.  Frees ${server_call}. */
 void hf_quorum_server_call_done(struct hf_quorum *quorum,
                                 struct hf_quorum_server_call *server_call,
                                 const struct hf_store_answer *answer);
 
-/* Can this round still have ${count} servers that did it, ${have} of them being
- * known? */
+/* Can ${count} servers still do it in this round, if ${have} have done it? */
 bool hf_quorum_request_can_reach(const struct hf_quorum_request *request,
                                  size_t have, size_t count);
 
-/* What is still doubtful is waited for a little.  True while it is to be. */
+/* Is it worth to wait for more answers of this round?  True for a short grace
+ * period, if answers are outstanding. */
 bool hf_quorum_request_wait(struct hf_quorum *quorum,
                             struct hf_quorum_request *request);
 
-/* Answer it: .ok with what ${answer} has; or as its servers have failed. */
+/* Answer the request with ${answer}, or with the failure that its servers
+ * reported, or with the given failure.  This may free ${request}. */
 void hf_quorum_request_answer(struct hf_quorum *quorum,
                               struct hf_quorum_request *request,
                               struct hf_store_answer *answer);
@@ -171,18 +190,18 @@ void hf_quorum_request_fail_with(struct hf_quorum *quorum,
                                  enum hf_failure failure, hf_status status,
                                  const char *text);
 
-/* Free it if nothing is to come any more. */
+/* Free it if it was answered and all server calls were. */
 void hf_quorum_request_release(struct hf_quorum *quorum,
                                struct hf_quorum_request *request);
 
-/* Whatever is under way is the user's again. */
+/* The links have ended: forget all requests without answers. */
 void hf_quorum_requests_abort(struct hf_quorum *quorum);
 
-/* -------------------------------------------------------------- operations.c
- * -- */
+/* ---------------------------------------------------------- operations.c -- */
 
-/* Begin; take in what a server says, the answer being a good one; and go on, or
- * answer, if enough is known. */
+/* The three steps of every request: send the first round; add the good answer
+ * of one server; and decide whether enough is known to answer, or to send the
+ * next round. */
 void hf_quorum_operation_begin(struct hf_quorum *quorum,
                                struct hf_quorum_request *request);
 void hf_quorum_operation_add_answer(
@@ -192,13 +211,14 @@ void hf_quorum_operation_add_answer(
 void hf_quorum_operation_decide(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request);
 
-/* Answer with the queue, unless something in it is to be waited for. */
+/* Answer with the merged queue, or wait a little if a ticket in it is
+ * undecided. */
 void hf_quorum_answer_queue(struct hf_quorum *quorum,
                             struct hf_quorum_request *request);
 
-/* --------------------------------------------------------------
- * quorum_enqueue.c -- */
+/* ------------------------------------------------------ quorum_enqueue.c -- */
 
+/* The three steps of an ENQUEUE. */
 void hf_quorum_enqueue_begin(struct hf_quorum *quorum,
                              struct hf_quorum_request *request);
 void hf_quorum_enqueue_add_answer(
@@ -208,8 +228,8 @@ void hf_quorum_enqueue_add_answer(
 void hf_quorum_enqueue_decide(struct hf_quorum *quorum,
                               struct hf_quorum_request *request);
 
-/* Put those of our tickets in where they are missing that the RENEW of that
- * number has named: a majority has just renewed all of them. */
+/* Put tickets of ours in at the servers where they are missing.  Only those
+ * that the RENEW ${renewal} has named: a majority has just renewed them. */
 void hf_quorum_repair(struct hf_quorum *quorum, uint64_t renewal);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A call of the user is a call of every server that is linked, in rounds.  It
- * is answered when enough servers have said what they did; what the others say
- * later is taken in where it is of use.
- */
+/* Requests under way.  A request is sent to every server that is linked, in one
+ * or more rounds.  It is answered when the answers of enough servers decide it.
+ * Later answers are used where they help, for instance to repair. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -11,23 +9,26 @@
 #include "core/time_math.h"
 #include "engines/quorum/quorum_private.h"
 
-/* How long an answer of one server is waited for before it is taken for cut
- * off: less than the user's own patience, which would cut off all of them. */
+/* Bounds of the timeout of one server's call, which then loses its link.  It is
+ * shorter than the leased client's own timeout, because that would end all
+ * links. */
 #define CALL_TIMEOUT_MIN_MS UINT64_C(250)
 #define CALL_TIMEOUT_MAX_MS UINT64_C(5000)
 
-/* How long what is doubtful after a majority has spoken is waited for: longer
- * than servers of one place differ, and no more than a handoff may be late. */
+/* Bounds of the grace period: how long to wait for more answers when a majority
+ * has answered but something is undecided.  It is longer than the usual
+ * difference between servers and short enough for a handoff. */
 #define GRACE_MIN_MS UINT64_C(10)
 #define GRACE_MAX_MS UINT64_C(200)
 
+/* The ${of}th part of a ttl, within bounds. */
 static uint64_t share_ms(const struct hf_quorum *quorum, uint64_t of,
                          uint64_t min_ms, uint64_t max_ms)
 {
     return hf_min_ms(hf_max_ms(quorum->config.ttl_ms / of, min_ms), max_ms);
 }
 
-/* ------------------------------------------------------------------- ops -- */
+/* -------------------------------------------------------------- requests -- */
 
 struct hf_quorum_request *hf_quorum_request_new(struct hf_quorum *quorum,
                                                 struct hf_store_call *user_call)
@@ -53,6 +54,7 @@ static void request_free(struct hf_quorum_request *request)
     hf_free(request);
 }
 
+/* Unlink the request and free it, now or after the callback that is running. */
 static void request_end(struct hf_quorum *quorum,
                         struct hf_quorum_request *request)
 {
@@ -77,7 +79,7 @@ void hf_quorum_request_release(struct hf_quorum *quorum,
         request_end(quorum, request);
 }
 
-/* ----------------------------------------------------------------- parts -- */
+/* ---------------------------------------------------------- server calls -- */
 
 static void append(struct hf_quorum_server *server,
                    struct hf_quorum_server_call *server_call)
@@ -103,7 +105,7 @@ static void unlink_call(struct hf_quorum_server *server,
         server->last = server_call->previous;
 }
 
-/* Each server's clock is its own. */
+/* By the clock of that server. */
 static uint64_t not_after_ms(const struct hf_quorum *quorum,
                              const struct hf_quorum_server *server)
 {
@@ -160,6 +162,7 @@ void hf_quorum_request_send_all(struct hf_quorum *quorum,
     }
 }
 
+/* Keep the first failure of the round, for the answer. */
 static void set_failure(struct hf_quorum_request *request,
                         enum hf_failure failure, hf_status status,
                         const char *text)
@@ -172,6 +175,7 @@ static void set_failure(struct hf_quorum_request *request,
     (void)snprintf(request->text, sizeof request->text, "%s", text);
 }
 
+/* Note what one server did, or that it is unknown. */
 static void add_answer(struct hf_quorum *quorum,
                        struct hf_quorum_server_call *server_call,
                        const struct hf_store_answer *answer)
@@ -247,7 +251,8 @@ void hf_quorum_request_answer(struct hf_quorum *quorum,
 
     assert(user_call != NULL && !request->answering);
     request->user_call = NULL;
-    /* The user's clock of the server is the time here. */
+    /* The leased client takes our clock for the server's, because each server
+     * has its own. */
     answer->server_ms = quorum->now_ms;
     request->answering = true;
     quorum->user.answered(quorum->user.arg, user_call, answer, quorum->now_ms);

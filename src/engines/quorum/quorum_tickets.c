@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A hash table with chains.  Ids are random, so one byte of the id is the
+ * hash. */
 #include "engines/quorum/quorum_tickets.h"
 
 #include <string.h>
@@ -29,6 +31,7 @@ static void ticket_free(struct hf_quorum_ticket *ticket)
     hf_free(ticket);
 }
 
+/* A ticket for ${call} without a number.  NULL if memory runs out. */
 static struct hf_quorum_ticket *ticket_new(const struct hf_store_call *call)
 {
     struct hf_quorum_ticket *ticket = hf_alloc(sizeof *ticket);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The servers that there are links to.  Notices are heard on every link: a
- * message goes to all nodes of a cluster, and one that is lost between them
- * still comes from where it was published. */
+/* The servers that the store has links to: the single server, or nodes of a
+ * Redis Cluster.  Notices are received from every node, because each message
+ * goes to all of them; if one is lost between nodes, it still comes from the
+ * node that published it. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +13,9 @@
 #include "engines/redis/redis_private.h"
 #include "engines/redis/reply.h"
 
-/* ------------------------------------------------------------------ told -- */
+/* --------------------------------------------------- called by the links -- */
 
+/* Note the node's clock, if ${server_ms} is known. */
 static void set_server_clock(struct hf_redis_node *node, uint64_t server_ms)
 {
     if (server_ms == 0)
@@ -36,6 +38,7 @@ static void fail_store(struct hf_redis_node *node, hf_status status,
     hf_redis_store_down(node->store, status, why);
 }
 
+/* The server is not a node of a cluster, so it is the only one. */
 static void use_single_server(struct hf_redis_node *node)
 {
     if (node->store->config.host_count > 1)
@@ -47,6 +50,8 @@ static void use_single_server(struct hf_redis_node *node)
         hf_redis_store_up(node->store, false, node->server_ms);
 }
 
+/* The first link decides whether this is a cluster; later links send the calls
+ * that wait for their node. */
 static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
 {
     struct hf_redis_node *node = arg;
@@ -68,7 +73,8 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
     }
 }
 
-/* Notices of what it has are missed until it is up again. */
+/* While a node is down its notices are lost, so the pause between attempts is
+ * short. */
 #define RETRY_MIN_MS UINT64_C(250)
 #define RETRY_MAX_MS UINT64_C(2000)
 
@@ -83,6 +89,8 @@ static void plan_retry(struct hf_redis_node *node)
     hf_redis_store_wake_by(node->store, node->retry_at_ms);
 }
 
+/* A node went down: fail its calls and find out which node has its slots now.
+ * If it was the last one, the store goes down. */
 static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
                     const char *why)
 {
@@ -110,6 +118,7 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
     hf_redis_slot_map_refresh(store);
 }
 
+/* Only calls of a cluster are routed calls. */
 static void on_answered(void *arg, struct hf_redis_link *link,
                         struct hf_store_call *call,
                         const struct hf_store_answer *answer)
@@ -139,8 +148,8 @@ static void on_notice(void *arg, struct hf_redis_link *link,
                          hf_redis_store_now_ms(store));
 }
 
-/* Of a server that has not said that it is a node of a cluster, because it does
- * not let us ask. */
+/* The server did not say that it is a node of a cluster, because we may not
+ * ask. */
 static void fail_redirected(struct hf_store *store, struct hf_store_call *call)
 {
     const struct hf_store_answer answer = {
@@ -154,6 +163,7 @@ static void fail_redirected(struct hf_store *store, struct hf_store_call *call)
                        hf_redis_store_now_ms(store));
 }
 
+/* Another node has the queue of the call. */
 static void on_redirected(void *arg, struct hf_redis_link *link,
                           struct hf_store_call *call,
                           const struct hf_redis_redirect *redirect)
@@ -168,6 +178,7 @@ static void on_redirected(void *arg, struct hf_redis_link *link,
         fail_redirected(store, call);
 }
 
+/* The reply to CLUSTER SLOTS. */
 static void on_slots(void *arg, struct hf_redis_link *link,
                      const struct redisReply *reply)
 {
@@ -195,6 +206,7 @@ static void on_slots(void *arg, struct hf_redis_link *link,
     }
 }
 
+/* The reply to CLUSTER NODES. */
 static void on_nodes(void *arg, struct hf_redis_link *link,
                      const struct redisReply *reply)
 {
@@ -210,6 +222,8 @@ static void on_nodes(void *arg, struct hf_redis_link *link,
 
 /* ----------------------------------------------------------------- nodes -- */
 
+/* Make the link of a node, to its host or the unix socket.  False if memory
+ * runs out. */
 static bool make_link(struct hf_redis_node *node)
 {
     const struct hf_redis_link_user user = {
@@ -251,6 +265,7 @@ static bool is_in_url(const struct hf_redis_node *node)
     return has_address(node, &config->host);
 }
 
+/* A node at ${host}.  NULL if memory runs out or there are too many. */
 static struct hf_redis_node *node_new(struct hf_store *store,
                                       const struct hf_redis_host *host)
 {
@@ -283,7 +298,7 @@ static struct hf_redis_node *find_node(const struct hf_store *store,
     return NULL;
 }
 
-/* With a name: that of ${teller} if ${host} has none. */
+/* ${host} with a name: the name of ${reporter} if it has none. */
 static struct hf_redis_host with_host_name(const struct hf_redis_host *host,
                                            const struct hf_redis_node *reporter)
 {
@@ -291,7 +306,8 @@ static struct hf_redis_host with_host_name(const struct hf_redis_host *host,
 
     if (completed.name[0] == '\0' && reporter != NULL)
         memcpy(completed.name, reporter->host.name, sizeof completed.name);
-    if (completed.name[0] == '\0' && reporter != NULL) /* by the unix socket */
+    /* reached by the unix socket */
+    if (completed.name[0] == '\0' && reporter != NULL)
         (void)snprintf(completed.name, sizeof completed.name, "localhost");
     return completed;
 }
@@ -369,6 +385,7 @@ static void node_free(struct hf_redis_node *node)
     hf_free(node);
 }
 
+/* Does our map have a slot of this node? */
 static bool has_slots(const struct hf_store *store,
                       const struct hf_redis_node *node)
 {

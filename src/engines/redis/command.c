@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes calls as EVALSHA commands, and parses the messages of notices. */
 #include "engines/redis/command.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@ static char *put_escaped(char *to, char c)
     return to;
 }
 
-/* All of a key but its word, whose place is returned. */
+/* Write the key up to its last word; returns where that word goes. */
 static char *put_key_prefix(char key[HF_REDIS_KEY_BYTES], const char *queue)
 {
     char *to = stpcpy(key, "holdfast:{");
@@ -42,17 +43,18 @@ void hf_redis_key(const char *queue, const char *word,
 
 #define KEYS 7
 #define REDIS_PY_KEYS 2
-/* Operation, lock name, not_after, ttl, session. */
+/* operation, lock name, not_after, ttl, session */
 #define ARGUMENTS 5
 
 static const char *const key_words[KEYS] = {
     "queue", "until", "tickets", "last", "looks", "writers", "members"};
 
-/* Of a server that is one of several, whose tickets are others. */
+/* Names of keys at a server of a quorum. */
 static const char *const quorum_key_words[KEYS] = {
     "quorum:queue", "quorum:until",   "quorum:tickets", "quorum:last",
     "quorum:looks", "quorum:writers", "quorum:members"};
 
+/* Names of the operations in the script. */
 static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",
     [HF_STORE_ENQUEUE] = "enqueue",
@@ -68,6 +70,7 @@ static const char *const operations[] = {
     [HF_STORE_CLOSE_SESSION] = "goodbye",
 };
 
+/* The same at a server of a quorum. */
 static const char *const quorum_operations[] = {
     [HF_STORE_RENEW] = "confirm",
     [HF_STORE_ENQUEUE] = "propose",
@@ -80,6 +83,7 @@ static const char *const quorum_operations[] = {
     [HF_STORE_CLOSE_SESSION] = "goodbye",
 };
 
+/* The name of the script's operation that carries out ${call}. */
 static const char *operation_of(const struct hf_store_call *call)
 {
     if (call->quorum == NULL)
@@ -92,14 +96,15 @@ static const char *operation_of(const struct hf_store_call *call)
     return quorum_operations[call->kind];
 }
 
-/* Those of marks have no part in the locks of others. */
+/* Does the script get the key of redis-py as well?  Flags have no such key. */
 static bool uses_redis_py_key(const struct hf_redis_script_options *script,
                               const char *queue)
 {
     return script->redis_py && queue[strlen(queue) - 1] != '/';
 }
 
-/* All but what is the operation's own, of which ${more} words follow. */
+/* Append the command up to the arguments that all operations have; ${more}
+ * arguments follow. */
 static void put_command_head(struct hf_resp *resp,
                              const struct hf_store_call *call,
                              const struct hf_redis_script_options *script,
@@ -154,6 +159,7 @@ static void put_flag(struct hf_resp *resp, bool flag)
     hf_resp_put_text(resp, flag ? "1" : "0");
 }
 
+/* RENEW at a server of a quorum: each id is followed by its number. */
 static void put_numbered_sets(struct hf_resp *resp,
                               const struct hf_store_call *call,
                               const struct hf_redis_script_options *script)
@@ -172,6 +178,7 @@ static void put_numbered_sets(struct hf_resp *resp,
     }
 }
 
+/* RENEW and CLOSE_SESSION: one command for each queue. */
 static void put_sets(struct hf_resp *resp, const struct hf_store_call *call,
                      const struct hf_redis_script_options *script)
 {
@@ -191,6 +198,7 @@ static void put_sets(struct hf_resp *resp, const struct hf_store_call *call,
     }
 }
 
+/* ENQUEUE, its proposal, or its repair at a server of a quorum. */
 static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
                         const struct hf_redis_script_options *script)
 {
@@ -206,8 +214,8 @@ static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
         hf_resp_put_number(resp, call->quorum->number);
 }
 
-/* Of one of several servers: with the number it is told.  True if that is all.
- */
+/* Append a call that is different at a server of a quorum.  True if that was
+ * done. */
 static bool put_quorum_call(struct hf_resp *resp,
                             const struct hf_store_call *call,
                             const struct hf_redis_script_options *script)
@@ -296,7 +304,7 @@ void hf_redis_command_put(struct hf_resp *resp,
 
 /* --------------------------------------------------------------- notices -- */
 
-/* A number, a space, an id and a space in front of the queue. */
+/* Parse "NUMBER ID QUEUE". */
 static bool read_ticket(struct hf_store_notice *notice, const char *at,
                         unsigned long *number)
 {
@@ -316,7 +324,7 @@ static bool read_ticket(struct hf_store_notice *notice, const char *at,
     return true;
 }
 
-/* What is behind ${word}, or NULL. */
+/* What follows ${word} in ${text}; NULL if ${text} does not begin with it. */
 static const char *after_prefix(const char *text, const char *word)
 {
     size_t bytes = strlen(word);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls as commands: the script, run for one queue at a time.  The keys of the
- * queue NAME are
+ * Calls as Redis commands.  Each runs the script (*.lua) for one queue.  The
+ * keys of the queue NAME are
  *
- *     holdfast:{NAME}:queue    zset: ticket by sequence
- *     holdfast:{NAME}:until    zset: ticket by when it runs out
- *     holdfast:{NAME}:tickets  hash: what else a ticket is
- *     holdfast:{NAME}:last     the last sequence given out; never goes
- *     holdfast:{NAME}:looks    zset: session that looks, until when
- *     holdfast:{NAME}:writers  zset: write ticket by sequence, of the queue
- *     holdfast:{NAME}:members  zset: what is apart, by sequence
+ *     holdfast:{NAME}:queue    zset: tickets by sequence
+ *     holdfast:{NAME}:until    zset: tickets by the end of their leases
+ *     holdfast:{NAME}:tickets  hash: the rest of each ticket
+ *     holdfast:{NAME}:last     the last sequence given out; never removed
+ *     holdfast:{NAME}:looks    zset: sessions that watch the queue, until when
+ *     holdfast:{NAME}:writers  zset: write tickets of the queue, by sequence
+ *     holdfast:{NAME}:members  zset: participants and READY, by sequence
  *
- * and with layout=redis-py also, which are not in one slot,
+ * With layout=redis-py there are two more, which are not in the same hash slot:
  *
- *     NAME                     the key that others SET
- *     holdfast:{NAME}:having   the ticket that has it, if it is one of ours
+ *     NAME                     the key that redis-py SETs
+ *     holdfast:{NAME}:having   the ticket of ours that has that key
  *
- * Of each of several servers that agree on an order the keys are
- * holdfast:{NAME}:quorum:queue and so on: these are other tickets.
+ * A server of a quorum uses holdfast:{NAME}:quorum:queue and so on, because its
+ * tickets are not those of a single server.
  *
- * "%", "{" and "}" of NAME are %25, %7B and %7D, so that all of it is one hash
- * tag and they are in one slot of a Redis Cluster.  Notices are published to
- * holdfast:session:SESSION.
+ * "%", "{" and "}" of NAME are written as %25, %7B and %7D.  So all of NAME is
+ * one hash tag, and its keys are in one hash slot of a Redis Cluster.  Notices
+ * are published to holdfast:session:SESSION.
  */
 #ifndef HF_ENGINES_REDIS_COMMAND_H
 #define HF_ENGINES_REDIS_COMMAND_H
@@ -34,31 +34,32 @@
 #define HF_REDIS_SHA_BYTES 41
 #define HF_REDIS_CHANNEL "holdfast:session:"
 
-/* "holdfast:{", the name escaped, of marks with "/" behind it, "}:" and the
- * longest of the words. */
+/* "holdfast:{", the name with all characters escaped, '/' for a queue of flags,
+ * "}:" and the longest word. */
 #define HF_REDIS_KEY_BYTES (3 * HF_NAME_BYTES + 32)
 
-/* The script, from the parts in *.lua. */
+/* The script: the *.lua files, put together at build time. */
 extern const char hf_redis_script[];
 
-/* The key of ${queue} that ends with ${word}. */
+/* Write the key of ${queue} that ends with ${word}. */
 void hf_redis_key(const char *queue, const char *word,
                   char key[HF_REDIS_KEY_BYTES]);
 
-/* How the script is called. */
+/* How the script is called on one connection. */
 struct hf_redis_script_options {
-    char sha[HF_REDIS_SHA_BYTES]; /* its name */
+    char sha[HF_REDIS_SHA_BYTES]; /* SHA1, from SCRIPT LOAD */
     bool redis_py;                /* layout=redis-py */
 };
 
-/* The number of commands that ${call} takes, and to put them. */
+/* The number of commands that ${call} needs, one for each queue; and append
+ * these commands to ${resp}. */
 size_t hf_redis_command_count(const struct hf_store_call *call);
 void hf_redis_command_put(struct hf_resp *resp,
                           const struct hf_store_call *call,
                           const struct hf_redis_script_options *script);
 
-/* A message of our channel; false if it is none that we know.  ${notice}'s
- * texts are of ${text}. */
+/* Parse a message of our channel; false if it is unknown.  Texts of ${notice}
+ * point into ${text}. */
 bool hf_redis_notice_read(struct hf_store_notice *notice, const char *text);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses the URL of a Redis engine.  Functions that return a text say what is
+ * wrong; the caller makes an error of it. */
 #include "engines/redis/config.h"
 
 #include <arpa/inet.h>
@@ -20,9 +22,9 @@ static const char *const known_options_tls[] = {
 #define HOST_CHARACTERS                                                        \
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
 
-/* ---------------------------------------------------------------- number -- */
+/* --------------------------------------------------------------- numbers -- */
 
-/* All of ${text}, in decimal digits; false if it is none up to ${most}. */
+/* Parse ${text}, which must be decimal digits and at most ${max}. */
 static bool parse_number(const char *text, unsigned max, unsigned *number)
 {
     unsigned value = 0;
@@ -38,10 +40,10 @@ static bool parse_number(const char *text, unsigned max, unsigned *number)
     return text[0] != '\0';
 }
 
-/* ----------------------------------------------------------------- place -- */
+/* --------------------------------------------------------------- address -- */
 
-/* Texts about a host never quote it: in "redis://user:password", which lacks
- * its host, the password stands where the port is expected. */
+/* Messages about a host never quote it, because in "redis://user:password",
+ * which lacks its host, the password is where the port is expected. */
 static const char *parse_port(struct hf_redis_host *host, const char *text)
 {
     unsigned port = HF_REDIS_PORT;
@@ -54,6 +56,7 @@ static const char *parse_port(struct hf_redis_host *host, const char *text)
     return NULL;
 }
 
+/* Parse "host:port" or "[IPv6]:port".  Returns what is wrong, or NULL. */
 static const char *parse_host(struct hf_redis_host *host, const char *text)
 {
     bool bracketed = text[0] == '[';
@@ -78,7 +81,7 @@ static const char *parse_host(struct hf_redis_host *host, const char *text)
     return parse_port(host, from + bytes + 1);
 }
 
-/* "host:port,host:port" */
+/* Parse "host:port,host:port".  Returns what is wrong with it, or NULL. */
 static const char *parse_hosts(struct hf_redis_config *config, const char *text)
 {
     char one[HF_REDIS_HOST_TEXT_BYTES];
@@ -111,6 +114,7 @@ static hf_status parse_db(struct hf_redis_config *config, const char *text,
     return HF_OK;
 }
 
+/* The servers and the database of a URL with an authority. */
 static hf_status parse_server(struct hf_redis_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
@@ -132,6 +136,7 @@ static hf_status parse_server(struct hf_redis_config *config,
     return parse_db(config, url->path + 1, error);
 }
 
+/* Where the server is: hosts, or the path of a unix socket. */
 static hf_status parse_address(struct hf_redis_config *config,
                                const struct hf_url *url, struct hf_error *error)
 {
@@ -197,6 +202,7 @@ bool hf_redis_config_authenticate(struct hf_redis_config *config,
     return true;
 }
 
+/* The user and password of the URL. */
 static hf_status parse_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,
                                    struct hf_error *error)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a URL says:
+/*
+ * What the URL of a Redis engine says, without I/O:
  *
  *     redis://USER:PASSWORD@HOST:PORT/DB?ttl=10s
  *     redis://HOST:PORT,HOST:PORT       nodes of one Redis Cluster
  *     redis:/run/redis/redis.sock?db=0
  *
- * and rediss:// for TLS.  Nothing here does I/O. */
+ * and rediss:// with TLS.
+ */
 #ifndef HF_ENGINES_REDIS_CONFIG_H
 #define HF_ENGINES_REDIS_CONFIG_H
 
@@ -19,47 +21,53 @@
 
 #define HF_REDIS_PORT 6379
 #define HF_REDIS_HOST_BYTES 256
-#define HF_REDIS_PATH_BYTES 108 /* sockaddr_un */
+#define HF_REDIS_PATH_BYTES 108 /* the size of sockaddr_un.sun_path */
 #define HF_REDIS_SECRET_BYTES 512
 #define HF_REDIS_DB_MAX 65535u
 #define HF_REDIS_WAIT_MAX 16u
 
 #define HF_REDIS_HOSTS_MAX ((size_t)8)
 
-/* Tickets, and queues, of one piece of a renewal: a server serves nobody else
- * meanwhile, a millisecond or two. */
+/* The most tickets, and queues, in one piece of a renewal.  A server serves
+ * nobody else meanwhile, for one or two milliseconds. */
 #define HF_REDIS_RENEWAL_PIECE_MAX 512
 
+/* One server of the URL. */
 struct hf_redis_host {
     char name[HF_REDIS_HOST_BYTES]; /* without brackets */
     uint16_t port;
 };
 
+/* The URL, parsed; wiped after use, because it has a password. */
 struct hf_redis_config {
-    struct hf_redis_host host; /* that is spoken to; .name is "" with .path */
-    struct hf_redis_host hosts[HF_REDIS_HOSTS_MAX]; /* of the URL */
+    /* the server to connect to; .name is "" with .path */
+    struct hf_redis_host host;
+    struct hf_redis_host hosts[HF_REDIS_HOSTS_MAX]; /* those of the URL */
     size_t host_count;                              /* 0 with .path */
     char path[HF_REDIS_PATH_BYTES]; /* of a unix socket, or "" */
     unsigned db;
     char user[HF_REDIS_SECRET_BYTES]; /* "": the default user */
     char password[HF_REDIS_SECRET_BYTES];
+    /* .user and .password are set. */
     bool authenticates;
-    bool unlisted; /* HOLDFAST_AUTH_FILE has lines for other servers only */
+    bool unlisted; /* HOLDFAST_AUTH_FILE has lines, but none for this server */
     struct hf_reconnect reconnect;
     uint64_t ttl_ms;
     bool redis_py; /* layout=redis-py */
-    unsigned wait; /* replicas that have to have what is held */
+    /* replicas that must have a change before its answer; 0: none */
+    unsigned wait;
     bool tls;
-    struct hf_pem_files files; /* of TLS */
+    struct hf_pem_files files; /* for TLS */
 };
 
-/* HF_EURL, naming the offending part; never a password. */
+/* Fill in ${config} from ${url}.  HF_EURL names the wrong part, never a
+ * password. */
 hf_status hf_redis_config_parse(struct hf_redis_config *config,
                                 const struct hf_url *url,
                                 struct hf_error *error);
 
-/* Where the server is: "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock"; of
- * several "10.0.0.1:6379,10.0.0.2:6379", in full. */
+/* The address for messages: "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock";
+ * of several hosts "10.0.0.1:6379,10.0.0.2:6379". */
 #define HF_REDIS_HOST_TEXT_BYTES (HF_REDIS_HOST_BYTES + 16)
 #define HF_REDIS_ADDRESS_BYTES (HF_REDIS_HOSTS_MAX * HF_REDIS_HOST_TEXT_BYTES)
 void hf_redis_host_format(const struct hf_redis_host *host,
@@ -67,7 +75,7 @@ void hf_redis_host_format(const struct hf_redis_host *host,
 void hf_redis_config_address(const struct hf_redis_config *config,
                              char address[HF_REDIS_ADDRESS_BYTES]);
 
-/* Set .user and .password; false if ${password} is "" or one is too long. */
+/* Set .user and .password.  False if ${password} is "" or one is too long. */
 bool hf_redis_config_authenticate(struct hf_redis_config *config,
                                   const char *user, const char *password);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RENEW and GOODBYE, which are about all queues: an errand for each stake, and
- * one answer.
+ * RENEW and CLOSE_SESSION on a Redis Cluster: one routed call for each ticket
+ * set, and one answer for all.
  *
- * A node that is gone must not take along what the session has on the others:
- * a RENEW without its part would prove nothing for them either.  So that, when
- * nothing has been renewed there for most of a ttl, it is given up: the tickets
- * are told to be missing, which their holders hear before they run out, and the
- * rest is proven.  What the leased client does not know to be there yet is kept
- * from it until it has been renewed (routed_call.c, is_too_late()).
+ * A node that is down must not cost what the session has on the others,
+ * although a RENEW without its part proves nothing.  Therefore, when nothing
+ * was renewed in a hash slot for most of a ttl, the slot is given up.  Its
+ * tickets are answered as missing, so that their owners know before the leases
+ * end, and the rest is proven.  Tickets in that slot that the client does not
+ * know yet are hidden from it until they are renewed (routed_call.c,
+ * must_hide()).
  */
 #include <assert.h>
 #include <stdio.h>
@@ -18,13 +19,15 @@
 #include "core/time_math.h"
 #include "engines/redis/redis_private.h"
 
-/* Of a ttl, in eighths.  A renewal that is begun just before that must be done
- * before the session is over: patience is a quarter of a ttl. */
+/* A slot is given up 5/8 of a ttl after its last renewal.  A renewal that
+ * begins just before that must end before the session is lost; the timeout of a
+ * node is 1/4 of a ttl. */
 #define GIVE_UP_TTL_EIGHTHS 5
 
+/* The call, and the answer that the parts are put into. */
 struct hf_redis_fan_out {
     struct hf_store_call *call;
-    size_t pending;
+    size_t pending; /* routed calls without an answer */
     uint64_t begun_at_ms;
     struct hf_store_answer answer;
     char text[HF_ERROR_TEXT_BYTES];
@@ -75,7 +78,7 @@ void hf_redis_fan_out_add(struct hf_redis_fan_out *fan_out)
 
 /* --------------------------------------------------------------- answers -- */
 
-/* Only the first failure is kept. */
+/* Keep the first failure. */
 static void fail(struct hf_redis_fan_out *fan_out, enum hf_failure failure,
                  hf_status status, const char *text)
 {
@@ -89,6 +92,7 @@ static void fail(struct hf_redis_fan_out *fan_out, enum hf_failure failure,
     to->text = fan_out->text;
 }
 
+/* Make room for ${count} tickets.  False if memory runs out. */
 static bool make_room(struct hf_redis_fan_out *fan_out, size_t count)
 {
     size_t room = fan_out->room > 0 ? fan_out->room : 16;
@@ -110,6 +114,7 @@ static bool make_room(struct hf_redis_fan_out *fan_out, size_t count)
     return true;
 }
 
+/* Append a ticket to the answer. */
 static void add(struct hf_redis_fan_out *fan_out, const struct hf_ticket_id *id,
                 struct hf_store_lease lease)
 {
@@ -131,9 +136,9 @@ static void add_rows(struct hf_redis_fan_out *fan_out,
         add(fan_out, &answer->tickets[i].id, answer->leases[i]);
 }
 
-/* ---------------------------------------------------------------- give up --
- */
+/* ------------------------------------------------------------- giving up -- */
 
+/* Was nothing renewed in this hash slot for too long? */
 static bool is_due_to_give_up(const struct hf_store *store,
                               const struct hf_redis_routed_call *routed)
 {
@@ -144,6 +149,7 @@ static bool is_due_to_give_up(const struct hf_store *store,
                        store->config.ttl_ms / 8 * GIVE_UP_TTL_EIGHTHS);
 }
 
+/* Answer the tickets of this part as missing. */
 static void give_up(struct hf_store *store, struct hf_redis_fan_out *fan_out,
                     const struct hf_redis_routed_call *routed, const char *why)
 {
@@ -155,17 +161,17 @@ static void give_up(struct hf_store *store, struct hf_redis_fan_out *fan_out,
         add(fan_out, &set->tickets[i],
             (struct hf_store_lease){.missing = true});
     if (!store->slot_map->given_up[routed->slot] && set->count > 0)
-        host->log(host->host, HF_LOG_WARNING,
-                  "the tickets of \"%s\" are given up, for they could not be "
-                  "renewed: %s",
-                  set->queue, why);
+        host->log(
+            host->host, HF_LOG_WARNING,
+            "the tickets of \"%s\" are given up because they could not be "
+            "renewed: %s",
+            set->queue, why);
 }
 
-/* ------------------------------------------------------------------- take --
- */
+/* --------------------------------------------------------------- answers -- */
 
-/* A slot that one piece has left out stays so until a renewal has none that
- * does: another of its queues may be in that piece. */
+/* A slot that a piece has given up stays so until a whole renewal has none that
+ * gives it up, because another of its queues may be in that piece. */
 static void commit_given_up(struct hf_redis_slot_map *map,
                             const struct hf_store_call *call)
 {
@@ -177,6 +183,7 @@ static void commit_given_up(struct hf_redis_slot_map *map,
         map->given_up[i] = map->given_up[i] || map->giving_up[i];
 }
 
+/* All parts are answered: answer the call. */
 static void finish(struct hf_store *store, struct hf_redis_fan_out *fan_out)
 {
     struct hf_store_answer *answer = &fan_out->answer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said on both connections before they are a link, and whether the
- * server is one that can be used. */
+/* The handshake on both connections of a link: authenticate, select the
+ * database, read INFO, load the script, read the clock; and subscribe to the
+ * notices.  And whether the server can be used. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "engines/redis/redis_link.h"
 #include "engines/redis/reply.h"
 
-/* So much of what the server says is told. */
+/* How much of the server's text a message shows. */
 #define SERVER_TEXT_BYTES 130
 
 void hf_redis_load_script(struct hf_redis_link *link,
@@ -33,6 +34,7 @@ bool hf_redis_ask_time(struct hf_redis_link *link,
     return hf_redis_expect(link, what, call);
 }
 
+/* Ask how the server is configured. */
 static void ask_info(struct hf_redis_link *link)
 {
     hf_resp_begin(&link->calls.out, 1);
@@ -52,11 +54,28 @@ void hf_redis_refresh_info(struct hf_redis_link *link)
         ask_info(link);
 }
 
+/* Append AUTH, if there are credentials.  Returns the number of replies to
+ * expect. */
+static size_t put_auth(struct hf_resp *resp,
+                       const struct hf_redis_config *config)
+{
+    bool has_user = config->user[0] != '\0';
+
+    if (!config->authenticates)
+        return 0;
+    hf_resp_begin(resp, has_user ? 3 : 2);
+    hf_resp_put_text(resp, "AUTH");
+    if (has_user)
+        hf_resp_put_text(resp, config->user);
+    hf_resp_put_text(resp, config->password);
+    return 1;
+}
+
 void hf_redis_handshake_begin(struct hf_redis_link *link)
 {
     struct hf_resp *out = &link->calls.out;
 
-    if (hf_redis_put_auth(out, &link->config) > 0)
+    if (put_auth(out, &link->config) > 0)
         (void)hf_redis_expect(link, HF_REDIS_REPLY_AUTH, NULL);
     if (link->config.db > 0) {
         hf_resp_begin(out, 2);
@@ -73,7 +92,7 @@ void hf_redis_handshake_subscribe(struct hf_redis_link *link)
 {
     struct hf_resp *out = &link->notices.out;
 
-    (void)hf_redis_put_auth(out, &link->config);
+    (void)put_auth(out, &link->config);
     hf_resp_begin(out, 2);
     hf_resp_put_text(out, "SUBSCRIBE");
     hf_resp_put_text(out, link->channel);
@@ -96,7 +115,7 @@ void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
     char text[HF_CONNECTION_TEXT_BYTES];
 
     if (bytes > 0 && reply->str[bytes - 1] == '.')
-        bytes--; /* what we add goes on with the sentence */
+        bytes--; /* our text continues the sentence */
     (void)snprintf(text, sizeof text, "%.*s%.100s",
                    (int)(bytes < SERVER_TEXT_BYTES ? bytes : SERVER_TEXT_BYTES),
                    reply->str, error_class.advice);
@@ -104,6 +123,7 @@ void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
                        text);
 }
 
+/* Log ${text}, unless it was logged for another link already. */
 static void warn_once(const struct hf_redis_link *link, bool *warned,
                       const char *text)
 {
@@ -114,8 +134,9 @@ static void warn_once(const struct hf_redis_link *link, bool *warned,
     *warned = true;
 }
 
-/* What INFO says may be too little, for ever so long, if the server's clock was
- * set back: then it counts from when we first spoke to this process. */
+/* How long the process has run at least.  INFO says too little if the server's
+ * clock was set back, so the time since we first met this process counts as
+ * well. */
 static uint64_t served_ms(struct hf_redis_link *link, const char *info)
 {
     uint64_t now_ms = hf_leased_engine_now_ms(link->shared->engine);
@@ -126,6 +147,7 @@ static uint64_t served_ms(struct hf_redis_link *link, const char *info)
                      now_ms - link->run_id_since_ms);
 }
 
+/* Refuse the server if it cannot be used, and warn if it is not durable. */
 static void handle_info_text(struct hf_redis_link *link, const char *info)
 {
     hf_status status = HF_OK;
@@ -143,6 +165,8 @@ static void handle_info_text(struct hf_redis_link *link, const char *info)
         hf_redis_link_down(link, status, "", error_class);
 }
 
+/* The reply to INFO.  A user without the right to INFO can still use the
+ * server. */
 static void handle_info(struct hf_redis_link *link,
                         const struct redisReply *reply)
 {
@@ -151,7 +175,7 @@ static void handle_info(struct hf_redis_link *link,
     if (reply->type == REDIS_REPLY_STRING) {
         handle_info_text(link, reply->str);
     } else if (link->up) {
-        return; /* it was seen before, and will be asked again */
+        return; /* INFO was read before and is asked again later */
     } else if (!failed) {
         hf_redis_link_down(link, HF_EPROTOCOL, "",
                            "INFO gave no text; expected that of a Redis 6.0 or "

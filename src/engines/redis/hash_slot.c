@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Computes hash slots, and parses redirects and lists of nodes. */
 #include "engines/redis/hash_slot.h"
 
 #include <stdio.h>
@@ -7,11 +8,10 @@
 
 #include "engines/redis/command.h"
 
-/* ------------------------------------------------------------------ slots --
- */
+/* ------------------------------------------------------------ hash slots -- */
 
-/* CRC16/XMODEM: polynomial 0x1021, from 0, nothing reflected or inverted; of
- * "123456789" it is 0x31c3. */
+/* CRC16/XMODEM: polynomial 0x1021, initial value 0, not reflected or inverted.
+ * "123456789" gives 0x31c3. */
 static unsigned crc16(const char *text, size_t bytes)
 {
     unsigned crc = 0;
@@ -42,10 +42,9 @@ unsigned hf_redis_hash_slot_of_queue(const char *queue)
     return hf_redis_hash_slot(key);
 }
 
-/* -------------------------------------------------------------- redirects --
- */
+/* ------------------------------------------------------------- redirects -- */
 
-/* Digits up to ${end}, a number of at most ${most}; moves behind ${end}. */
+/* Parse digits up to ${end}, at most ${max}, and move behind ${end}. */
 static bool parse_number(const char **at, char end, unsigned max,
                          unsigned *number)
 {
@@ -64,8 +63,8 @@ static bool parse_number(const char **at, char end, unsigned max,
     return true;
 }
 
-/* "host:port"; a host may have colons, and is nothing or "?" where the one who
- * says so does not know it. */
+/* Parse "host:port".  A host may have colons.  It is empty or "?" if the node
+ * does not know it. */
 static bool parse_host(struct hf_redis_host *host, const char *text)
 {
     const char *colon = strrchr(text, ':');
@@ -110,15 +109,16 @@ bool hf_redis_redirect_read(struct hf_redis_redirect *redirect,
     return false;
 }
 
-/* ------------------------------------------------------- names of nodes -- */
+/* --------------------------------------------------------- list of nodes -- */
 
+/* A part of a text. */
 struct slice {
     const char *from;
     const char *end;
 };
 
-/* Take the part of ${in} before the first ${c}, and that ${c}; all of ${in} if
- * it has none. */
+/* Take the part of ${in} before the first ${c} off, with that ${c}.  All of
+ * ${in} if there is no ${c}. */
 static struct slice cut_at(struct slice *in, char c)
 {
     const char *at = memchr(in->from, c, (size_t)(in->end - in->from));
@@ -145,7 +145,8 @@ static bool has_flag(struct slice flags, const char *flag)
     return false;
 }
 
-/* "address:port@bus,hostname,key=value": an address may have colons. */
+/* Is "address:port@bus,hostname,key=value" an entry of ${host}?  An address may
+ * have colons. */
 static bool is_address_of(struct slice names, const struct hf_redis_host *host)
 {
     struct slice address = cut_at(&names, ',');
@@ -172,7 +173,7 @@ bool hf_redis_nodes_include(const char *nodes, const struct hf_redis_host *host)
 
     while (rest.from < rest.end) {
         line = cut_at(&rest, '\n');
-        (void)cut_at(&line, ' '); /* its id */
+        (void)cut_at(&line, ' '); /* the node's id */
         names = cut_at(&line, ' ');
         flags = cut_at(&line, ' ');
         if (is_address_of(names, host) && !has_flag(flags, "handshake") &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the nodes of a Redis Cluster say that a key lies: the slots of the
- * Redis Cluster specification (redis.io/docs/reference/cluster-spec), and the
- * errors that send a client elsewhere.  Nothing here does I/O. */
+/* The hash slots of the Redis Cluster specification
+ * (redis.io/docs/reference/cluster-spec), and the errors by which a node sends
+ * a client to another node.  No I/O. */
 #ifndef HF_ENGINES_REDIS_HASH_SLOT_H
 #define HF_ENGINES_REDIS_HASH_SLOT_H
 
@@ -12,32 +12,36 @@
 
 #define HF_REDIS_HASH_SLOTS 16384
 
-/* The slot of ${key}: CRC16 of its hash tag, which is what stands between its
- * first '{' and the next '}', or of all of it where that is nothing. */
+/* The hash slot of ${key}: the CRC16 of its hash tag, which is the text between
+ * its first '{' and the next '}'.  Without a tag, or with an empty one, of the
+ * whole key. */
 unsigned hf_redis_hash_slot(const char *key);
 
-/* That of all keys of ${queue}. */
+/* The hash slot of all keys of ${queue}. */
 unsigned hf_redis_hash_slot_of_queue(const char *queue);
 
 enum hf_redis_redirect_kind {
-    HF_REDIS_MOVED = 1, /* the slot is that one's */
-    HF_REDIS_ASK,       /* this once, for the slot is being moved there */
+    HF_REDIS_MOVED = 1, /* the other node has the slot */
+    HF_REDIS_ASK,       /* the slot is being moved there: try there once */
 };
 
+/* Where a node sends a call. */
 struct hf_redis_redirect {
     enum hf_redis_redirect_kind kind;
     unsigned slot;
-    struct hf_redis_host to; /* .name is "" for the host that says so */
+    /* .name is "": the host of the node that says so */
+    struct hf_redis_host to;
 };
 
-/* "MOVED 3999 127.0.0.1:6381", "ASK ..."; false if ${error} is neither. */
+/* Parse "MOVED 3999 127.0.0.1:6381" or "ASK ..."; false if ${error} is
+ * neither. */
 bool hf_redis_redirect_read(struct hf_redis_redirect *redirect,
                             const char *error);
 
-/* Does ${nodes}, the text of CLUSTER NODES, name ${host}, by its address or its
- * host name and spelt exactly so?  A ${host} without a name is the host of the
- * node that says so: then the port is compared.  A node that has not joined yet
- * (handshake) does not count. */
+/* Does ${nodes}, the text of CLUSTER NODES, contain ${host}, by its address or
+ * its host name and spelt exactly the same?  A ${host} without a name is the
+ * host of the node that says so, so only the port is compared.  Nodes that have
+ * not joined yet (handshake) do not count. */
 bool hf_redis_nodes_include(const char *nodes,
                             const struct hf_redis_host *host);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sets up and frees what the links of a store share. */
 #include "engines/redis/link_shared.h"
 
 #include "core/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one symbol of the module. */
+/* The symbol of the module engine-redis.so. */
 #include "engines/redis/redis.h"
 
 extern const struct hf_engine_ops hf_engine_module;

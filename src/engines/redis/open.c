@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the engine begins: what the URL, the environment and files say, and what
- * is made of it. */
+/* Opens the engine: reads the URL, the environment and files, and makes the
+ * store and the leased client. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +43,7 @@ void hf_redis_warn_unlisted(const struct hf_redis_config *config,
               address);
 }
 
+/* Make the store and start the engine with it. */
 static hf_status start(const struct hf_redis_config *config,
                        const struct hf_engine_host *host,
                        struct hf_engine **engine, struct hf_error *error)
@@ -92,8 +93,9 @@ hf_status hf_redis_open(const struct hf_url *url,
     hf_status status;
 
     *engine = NULL;
-    /* A module has its own copy of the functions, and one chance: before
-     * anything was allocated.  Later it is the same allocator. */
+    /* A module has its own copy of these functions.  The allocator can be set
+     * only once, before anything was allocated; later it is the same
+     * allocator. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     if (url->inner != NULL)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens a quorum of Redis servers: splits the URL into one for each server,
+ * checks these against each other, and starts the engine. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,10 +16,9 @@
 static const char *const known_options[] = {
     "ttl", "rejoin", "retry", "auth_file", "ca", "cert", "key", NULL};
 
-/* ------------------------------------------------------------- one server --
- */
+/* ------------------------------------------------------------ one server -- */
 
-/* What is said behind the servers is said of each. */
+/* Options behind the last server apply to each server. */
 static void copy_shared_options(struct hf_url *server, const struct hf_url *url)
 {
     for (size_t i = 0; i < url->option_count; i++) {
@@ -43,13 +44,15 @@ static hf_status read_parsed(struct hf_redis_config *config,
     return status;
 }
 
+/* Parse the URL of one server, with the options that all share. */
 static hf_status read_server(struct hf_redis_config *config, const char *text,
                              const struct hf_url *url, struct hf_error *error)
 {
     struct hf_url server;
     hf_status status;
 
-    /* Not quoted: behind a bare ',' it may be a piece of a password. */
+    /* The text is not quoted, because behind an unescaped ',' it may be a part
+     * of a password. */
     if (strncasecmp(text, "redis:", 6) != 0 &&
         strncasecmp(text, "rediss:", 7) != 0)
         return hf_error_set(error, HF_EURL,
@@ -63,7 +66,7 @@ static hf_status read_server(struct hf_redis_config *config, const char *text,
     return status;
 }
 
-/* ------------------------------------------------------------------- all -- */
+/* ----------------------------------------------------------- all servers -- */
 
 static hf_status check_count(const struct hf_redis_quorum_config *config,
                              const char *rest, struct hf_error *error)
@@ -89,7 +92,8 @@ static bool has_same_address(const struct hf_redis_config *a,
     return strcmp(address_a, address_b) == 0;
 }
 
-/* Each is to be one more that may fail, and has to be spoken to in one way. */
+/* Each server must fail independently of the others, so none may be named
+ * twice. All must use TLS or none. */
 static hf_status check_distinct(const struct hf_redis_quorum_config *config,
                                 struct hf_error *error)
 {
@@ -110,6 +114,8 @@ static hf_status check_distinct(const struct hf_redis_quorum_config *config,
     return HF_OK;
 }
 
+/* A server counts rejoin= after its start.  All leases that it may have
+ * forgotten must end within that time, so ttl= must not be longer. */
 static hf_status read_rejoin(struct hf_redis_quorum_config *config,
                              const struct hf_url *url, struct hf_error *error)
 {
@@ -179,7 +185,7 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
 #define DESCRIPTION_BYTES                                                      \
     ((size_t)HF_QUORUM_SERVERS_MAX * (HF_REDIS_ADDRESS_BYTES + 32))
 
-/* "127.0.0.1:1,127.0.0.1:2"; with ${whole} as a URL. */
+/* Write "127.0.0.1:1,127.0.0.1:2"; with ${as_url} as a URL. */
 static void describe(const struct hf_redis_quorum_config *config, bool as_url,
                      char *text, size_t bytes)
 {
@@ -202,6 +208,7 @@ static void describe(const struct hf_redis_quorum_config *config, bool as_url,
     }
 }
 
+/* Make the store and start the engine with it. */
 static hf_status start(const struct hf_redis_quorum_config *config,
                        const struct hf_engine_host *host, char *text,
                        struct hf_engine **engine, struct hf_error *error)

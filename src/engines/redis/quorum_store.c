@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links to the servers of a quorum, and a timer. */
+/* The store of a quorum of Redis servers: their links, a timer, and the calls
+ * between them and engines/quorum. */
 #include <assert.h>
 #include <string.h>
 #include <uv.h>
@@ -9,20 +10,21 @@
 #include "engines/redis/redis_link.h"
 #include "engines/redis/redis_quorum.h"
 
-/* Whom a link tells. */
+/* The argument of a link's callbacks: which server it is. */
 struct server_ref {
     struct hf_store *store;
     size_t index;
 };
 
+/* The store of a quorum. */
 struct hf_store {
     struct hf_redis_link_shared shared;
     struct hf_quorum *quorum;
     size_t count;
     struct hf_redis_link *links[HF_QUORUM_SERVERS_MAX];
     struct server_ref server_refs[HF_QUORUM_SERVERS_MAX];
-    /* Of the clock that stops in suspend: what it brings about, that a server
-     * is given up or tried again, may be late. */
+    /* A uv timer, which stops in suspend.  So a server may be given up or tried
+     * again late, which does no harm. */
     uv_timer_t timer;
 };
 
@@ -47,6 +49,7 @@ static void on_timer(uv_timer_t *timer)
     hf_leased_engine_leave(store->shared.engine);
 }
 
+/* Set the timer to the next tick of the quorum. */
 static void arm(struct hf_store *store)
 {
     uint64_t at_ms = hf_quorum_wake_at_ms(store->quorum);
@@ -61,7 +64,7 @@ static void arm(struct hf_store *store)
                          0);
 }
 
-/* ----------------------------------------------------- told by the links -- */
+/* --------------------------------------------------- called by the links -- */
 
 static void on_link_up(void *arg, struct hf_redis_link *link,
                        uint64_t server_ms)
@@ -103,8 +106,7 @@ static void on_link_notice(void *arg, struct hf_redis_link *link,
                             notice, now_ms(server_ref->store));
 }
 
-/* ------------------------------------------------- asked of by the quorum --
- */
+/* -------------------------------------------------- called by the quorum -- */
 
 static void quorum_connect(void *servers, size_t server, const char *session)
 {
@@ -154,7 +156,7 @@ static void on_notice(void *arg, const struct hf_store_notice *notice,
     hf_leased_notice(leased_of(arg), notice, at_ms);
 }
 
-/* ------------------------------------------------------------ operations -- */
+/* ------------------------------------------------ functions of the store -- */
 
 static void store_connect(struct hf_store *store, const char *session)
 {
@@ -212,6 +214,7 @@ const struct hf_store_ops hf_redis_quorum_store_ops = {
 
 /* ------------------------------------------------------------- beginning -- */
 
+/* A link to each server.  False if memory runs out. */
 static bool make_links(struct hf_store *store,
                        const struct hf_redis_quorum_config *config)
 {
@@ -234,6 +237,7 @@ static bool make_links(struct hf_store *store,
     return true;
 }
 
+/* The quorum above the links.  False if memory runs out. */
 static bool make_quorum(struct hf_store *store,
                         const struct hf_redis_quorum_config *config,
                         const struct hf_random *random)
@@ -264,7 +268,7 @@ struct hf_store *hf_redis_quorum_store_new(
         hf_free(store);
         return NULL;
     }
-    store->shared.warned_not_durable = true; /* that is what rejoin= is for */
+    store->shared.warned_not_durable = true; /* rejoin= handles that */
     (void)uv_timer_init(engine->loop, &store->timer);
     store->timer.data = store;
     if (make_links(store, config) && make_quorum(store, config, random))

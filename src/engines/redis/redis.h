@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine for Redis: redis:, and rediss: with TLS. */
+/* The Redis engine: redis:, and rediss: with TLS. */
 #ifndef HF_ENGINES_REDIS_REDIS_H
 #define HF_ENGINES_REDIS_REDIS_H
 
 #include "engines/leased/leased_engine.h"
 
-/* As hf_engine_ops.open. */
+/* The same as hf_engine_ops.open. */
 hf_status hf_redis_open(const struct hf_url *url,
                         const struct hf_engine_host *host,
                         struct hf_engine **engine, struct hf_error *error);
 
-/* There is no .hold: a ticket lives by what its client sends. */
+/* There is no .hold, because a ticket lives by the renewals of its client. */
 #define HF_REDIS_OPS                                                           \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = "redis", .traits = HF_LEASED_TRAITS,   \

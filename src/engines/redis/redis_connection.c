@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Feeds received bytes to hiredis' reader and reports complete replies.
+ * Replies have bounds, so that a server cannot make us allocate without end. */
 #include "engines/redis/redis_connection.h"
 
 #include <assert.h>
@@ -6,11 +8,11 @@
 
 #include "engines/redis/tls_probe.h"
 
-/* ----------------------------------------------------------------- bounds --
- */
+/* ---------------------------------------------------------------- bounds -- */
 
-/* hiredis takes memory for as many elements as are announced, before the first
- * of them has come.  NULL: it reports that, and the connection ends. */
+/* hiredis allocates an array for as many elements as the server announces,
+ * before the first one has come.  If this returns NULL, hiredis reports it and
+ * the connection ends. */
 static void *create_array(const redisReadTask *task, hf_redis_elements elements)
 {
     const struct hf_redis_connection *connection = task->privdata;
@@ -20,6 +22,7 @@ static void *create_array(const redisReadTask *task, hf_redis_elements elements)
     return connection->create_array(task, elements);
 }
 
+/* A reader of hiredis with our bound for arrays.  False if memory runs out. */
 static bool make_reader(struct hf_redis_connection *connection)
 {
     connection->unread_bytes = 0;
@@ -34,7 +37,7 @@ static bool make_reader(struct hf_redis_connection *connection)
     return true;
 }
 
-/* ------------------------------------------------------------------ told -- */
+/* ------------------------------------------------- callbacks of the link -- */
 
 static void on_up(void *arg)
 {
@@ -45,7 +48,7 @@ static void on_up(void *arg)
     connection->user->leave(connection->user->arg);
 }
 
-/* Work off the replies that are whole.  Whoever is told may close the wire. */
+/* Handle all complete replies.  A callback may close the connection. */
 static void handle_replies(struct hf_redis_connection *connection)
 {
     uint64_t number = connection->number;
@@ -68,6 +71,8 @@ static void handle_replies(struct hf_redis_connection *connection)
     }
 }
 
+/* Bytes from the server.  The first ones show whether it speaks TLS on a
+ * connection without TLS. */
 static void on_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_redis_connection *connection = arg;
@@ -97,7 +102,7 @@ static void on_writable(void *arg)
     struct hf_redis_connection *connection = arg;
 
     connection->user->enter(connection->user->arg);
-    connection->user->leave(connection->user->arg); /* which flushes */
+    connection->user->leave(connection->user->arg); /* this flushes */
 }
 
 static void on_down(void *arg, hf_status status, const char *why)

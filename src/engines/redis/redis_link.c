@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A link: the two connections, the replies that are expected in order, and the
+ * calls that wait for them.  A call may need several replies: one for each
+ * command, one to WAIT, and a PONG on the other connection.  The last one
+ * answers it. */
 #include "engines/redis/redis_link.h"
 
 #include <assert.h>
@@ -10,7 +14,7 @@
 #include "core/time_math.h"
 #include "engines/redis/reply.h"
 
-/* A reply that is to come on the connection for calls. */
+/* A reply to be expected on the connection for calls. */
 struct hf_redis_expected_reply {
     enum hf_redis_reply_kind what;
     struct hf_store_call *call;
@@ -27,8 +31,8 @@ static void drop_answer(struct hf_store_call *call)
     call->store_data = NULL;
 }
 
-/* Has it ended, or is it given up, before the server said anything, as is to be
- * expected where only one of us speaks TLS? */
+/* Did a connection end, or is it given up, before the server sent anything?
+ * That is what happens if only one side speaks TLS. */
 static bool suspects_tls_mismatch(const struct hf_redis_link *link)
 {
     return !link->calls.received_any && !link->notices.received_any &&
@@ -36,7 +40,8 @@ static bool suspects_tls_mismatch(const struct hf_redis_link *link)
             hf_redis_connection_suspects_tls(&link->notices));
 }
 
-/* The connections are about to be closed. */
+/* Called before the connections are closed: does the next attempt need a
+ * probe? */
 static void update_tls_state(struct hf_redis_link *link)
 {
     if (link->tls == HF_REDIS_TLS_PROBING)
@@ -69,7 +74,8 @@ void hf_redis_link_close(struct hf_redis_link *link)
 void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
                         const char *what, const char *text)
 {
-    bool answered_before = link->run_id[0] != '\0'; /* it has answered before */
+    /* this server has answered before */
+    bool answered_before = link->run_id[0] != '\0';
     char why[HF_CONNECTION_TEXT_BYTES];
 
     if (!answered_before && link->shared->tls == NULL &&
@@ -91,13 +97,13 @@ static void on_later(uv_idle_t *later)
     hf_leased_engine_leave(link->shared->engine);
 }
 
-/* As .why has it, in the next turn. */
+/* Report .why from the loop. */
 static void fail_later(struct hf_redis_link *link)
 {
     (void)uv_idle_start(&link->later, on_later);
 }
 
-/* -------------------------------------------------------------- expected -- */
+/* ------------------------------------------------------ expected replies -- */
 
 bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
                      struct hf_store_call *call)
@@ -107,7 +113,7 @@ bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
     if (expected == NULL) {
         link->why_status = HF_EUNREACHABLE;
         (void)snprintf(link->why, sizeof link->why, "out of memory");
-        link->calls.out.failed = true; /* the replies would not fit */
+        link->calls.out.failed = true; /* the replies could not be told apart */
         return false;
     }
     expected->what = what;
@@ -122,7 +128,8 @@ bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* One part of ${call} has been answered; the last one answers it. */
+/* One of the replies that ${call} waits for has come; the last one answers
+ * it. */
 static void reply_done(struct hf_redis_link *link, struct hf_store_call *call)
 {
     struct hf_redis_answer *answer = call->store_data;
@@ -157,6 +164,7 @@ static struct hf_redis_error error_class_of(const struct redisReply *reply)
     return (struct hf_redis_error){0};
 }
 
+/* The callbacks may close the link; the number of the connection shows that. */
 static void handle_script_reply(struct hf_redis_link *link,
                                 struct hf_store_call *call,
                                 const struct redisReply *reply)
@@ -175,6 +183,7 @@ static void handle_script_reply(struct hf_redis_link *link,
         hf_redis_link_refused(link, "", reply);
 }
 
+/* The reply to WAIT, with wait=. */
 static void handle_wait_reply(struct hf_redis_link *link,
                               struct hf_store_call *call,
                               const struct redisReply *reply)
@@ -198,9 +207,10 @@ static void handle_time_reply(struct hf_redis_link *link,
     reply_done(link, call);
 }
 
-/* With wait=: does the answer to ${call} have to be true of a replica that is
- * promoted?  A list may admit.  A whole list is for people, a probe is followed
- * by a list, and nobody hears what became of a GOODBYE. */
+/* With wait=: must the answer to ${call} hold on a replica that becomes the
+ * primary?  A list may admit, so it must.  A detailed list is for people, an
+ * EXISTS is followed by a list, and nobody uses the answer to a
+ * CLOSE_SESSION. */
 static bool needs_wait(const struct hf_redis_link *link,
                        const struct hf_store_call *call)
 {
@@ -210,9 +220,11 @@ static bool needs_wait(const struct hf_redis_link *link,
     return call->kind != HF_STORE_LIST || !call->detailed;
 }
 
-/* For less than a call may take: the link is not at fault. */
+/* Less than the timeout of a call, because slow replicas are not the link's
+ * fault. */
 #define WAIT_MAX_MS UINT64_C(3000)
 
+/* Send WAIT behind the commands of ${call}.  False if memory runs out. */
 static bool wait_for_replicas(struct hf_redis_link *link,
                               struct hf_store_call *call)
 {
@@ -253,7 +265,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
         expected |= wait_for_replicas(link, call);
     if (call->kind == HF_STORE_RENEW)
         hf_redis_refresh_info(link);
-    /* A connection that only listens shows by this that it lives. */
+    /* This proves that the connection for notices is alive. */
     if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
         link->renewal = call;
         answer->pending++;
@@ -261,7 +273,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
         hf_resp_put_text(&link->notices.out, "PING");
         expected = true;
     }
-    if (!expected) /* the link goes down and knows nothing of it */
+    if (!expected) /* the link goes down and will not find this call */
         drop_answer(call);
 }
 
@@ -296,6 +308,7 @@ void hf_redis_link_ask_nodes(struct hf_redis_link *link)
 
 /* ------------------------------------------------------------------- TLS -- */
 
+/* Begin to connect.  A probe is sent without TLS. */
 static bool open_connection(struct hf_redis_link *link,
                             struct hf_redis_connection *connection)
 {
@@ -315,7 +328,7 @@ static bool open_connection(struct hf_redis_link *link,
                                     &link->why_status, link->why);
 }
 
-/* One connection is enough to ask. */
+/* One connection is enough for a probe. */
 static void open_connections(struct hf_redis_link *link)
 {
     if (!open_connection(link, &link->calls) ||
@@ -331,7 +344,7 @@ static void send_tls_probe(struct hf_redis_link *link)
     (void)hf_redis_expect(link, HF_REDIS_REPLY_TLS_PROBE, NULL);
 }
 
-/* The server has answered the question in plain, whatever it said. */
+/* The server has answered the probe without TLS, with whatever text. */
 static void handle_tls_probe_reply(struct hf_redis_link *link)
 {
     link->tls = HF_REDIS_TLS_KNOWN;
@@ -344,6 +357,7 @@ static void handle_tls_probe_reply(struct hf_redis_link *link)
         fail_later(link);
 }
 
+/* The server speaks TLS on a connection without it. */
 static void on_tls_record(void *arg, struct hf_redis_connection *connection)
 {
     struct hf_redis_link *link = arg;
@@ -353,7 +367,7 @@ static void on_tls_record(void *arg, struct hf_redis_connection *connection)
         hf_redis_link_down(link, HF_EURL, "", HF_REDIS_SPEAKS_TLS);
         return;
     }
-    hf_redis_link_close(link); /* it was asked, and is as the URL says */
+    hf_redis_link_close(link); /* the probe has shown that the URL is right */
     link->open = true;
     open_connections(link);
 }
@@ -368,6 +382,7 @@ const char *hf_redis_link_awaited(const struct hf_redis_link *link)
 
 /* --------------------------------------------------------------- replies -- */
 
+/* Hand a reply to what expects it, in the order of the commands. */
 static void on_call_reply(struct hf_redis_link *link,
                           const struct redisReply *reply)
 {
@@ -400,7 +415,8 @@ static void on_call_reply(struct hf_redis_link *link,
     else if (what == HF_REDIS_REPLY_CLUSTER_NODES)
         link->user.nodes(link->user.arg, link, reply);
     else if (what == HF_REDIS_REPLY_ASKING)
-        return; /* if it was refused, so is what is behind it */
+        /* if ASKING was refused, the call behind it is refused as well */
+        return;
     else
         hf_redis_handshake_reply(link, what, reply);
 }
@@ -431,6 +447,7 @@ static void handle_pong(struct hf_redis_link *link)
         reply_done(link, renewal);
 }
 
+/* A message or reply on the connection for notices. */
 static void on_notice_reply(struct hf_redis_link *link,
                             const struct redisReply *reply)
 {
@@ -439,7 +456,7 @@ static void on_notice_reply(struct hf_redis_link *link,
         return;
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2)
-        return; /* the answer to AUTH */
+        return; /* the reply to AUTH */
     if (is_word(reply->element[0], "message") && reply->elements == 3) {
         handle_message(link, reply->element[2]);
     } else if (is_word(reply->element[0], "pong")) {
@@ -450,7 +467,7 @@ static void on_notice_reply(struct hf_redis_link *link,
     }
 }
 
-/* ------------------------------------------------------------------ wire -- */
+/* ----------------------------------------------------------- connections -- */
 
 static void on_connection_up(void *arg, struct hf_redis_connection *connection)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A majority of Redis servers that know nothing of each other:
+ * A quorum of Redis servers that know nothing of each other:
  *
  *     quorum:redis://a,redis://b,redis://c?ttl=10s&rejoin=60s
  *
- * engines/quorum/quorum.h is what they agree by; here are the URL and the
- * links.
+ * engines/quorum has the protocol.  Here are the URL and the links.
  */
 #ifndef HF_ENGINES_REDIS_REDIS_QUORUM_H
 #define HF_ENGINES_REDIS_REDIS_QUORUM_H
@@ -16,6 +15,7 @@
 
 #define HF_REDIS_REJOIN_MS UINT64_C(60000)
 
+/* The URL of a quorum, parsed: one config for each server. */
 struct hf_redis_quorum_config {
     size_t count;
     struct hf_redis_config servers[HF_QUORUM_SERVERS_MAX];
@@ -24,13 +24,13 @@ struct hf_redis_quorum_config {
     struct hf_reconnect reconnect;
 };
 
-/* What the URL, the environment and files say; HF_EURL, naming the server and
- * the part that is wrong, never a password. */
+/* Fill in ${config} from the URL, the environment and files.  HF_EURL names the
+ * server and the part that is wrong, never a password. */
 hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
                                       const struct hf_url *url,
                                       struct hf_error *error);
 
-/* As hf_engine_ops.open, ${url}->inner being there. */
+/* The same as hf_engine_ops.open, for a URL with ${url}->inner. */
 hf_status hf_redis_quorum_open(const struct hf_url *url,
                                const struct hf_engine_host *host,
                                struct hf_engine **engine,
@@ -38,12 +38,13 @@ hf_status hf_redis_quorum_open(const struct hf_url *url,
 
 extern const struct hf_store_ops hf_redis_quorum_store_ops;
 
-/* A store for ${engine}; ${config} is copied.  NULL with ${error}. */
+/* A store for ${engine}; ${config} is copied.  On failure returns NULL and
+ * fills in ${error}. */
 struct hf_store *hf_redis_quorum_store_new(
     struct hf_engine *engine, const struct hf_redis_quorum_config *config,
     const struct hf_random *random, struct hf_error *error);
 
-/* open.c: of one server. */
+/* open.c: the credentials of one server, and a warning if there are none. */
 hf_status hf_redis_get_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,
                                    struct hf_error *error);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The store of a Redis server or cluster: the interface to the leased client,
+ * and when its link is up. */
 #include "engines/redis/redis_store.h"
 
 #include <assert.h>
@@ -22,12 +24,12 @@ uint64_t hf_redis_node_timeout_ms(const struct hf_store *store)
     return hf_min_ms(hf_leased_call_timeout_ms(ttl_ms) * 3 / 4, ttl_ms / 4);
 }
 
-/* -------------------------------------------------------------- up, down -- */
+/* -------------------------------------------------------------- the link -- */
 
-/* There is no link any more, and no call under way. */
+/* End the link without a report; no call is under way after that. */
 static void disconnect(struct hf_store *store)
 {
-    hf_redis_nodes_close(store); /* which lets go of the calls of errands */
+    hf_redis_nodes_close(store); /* the links let go of the routed calls */
     hf_redis_routed_calls_clear(store);
     store->linked = store->up = store->out_of_memory = false;
     store->slot_map_source = NULL;
@@ -52,6 +54,8 @@ void hf_redis_store_down(struct hf_store *store, hf_status status,
                    hf_redis_store_now_ms(store));
 }
 
+/* Reports that had to wait, because a store must not report from inside a
+ * call. */
 static void on_later(uv_idle_t *later)
 {
     struct hf_store *store = later->data;
@@ -76,8 +80,9 @@ void hf_redis_store_out_of_memory(struct hf_store *store)
     hf_redis_store_answer_later(store);
 }
 
-/* Of uv, which stops in suspend: whether it is too long then our own clock
- * tells, and the leased client has a timer of that one. */
+/* A uv timer, which stops in suspend.  That is enough: the timeouts are
+ * computed from CLOCK_BOOTTIME, and the leased client has a timer of that
+ * clock. */
 static void on_timer(uv_timer_t *timer)
 {
     struct hf_store *store = timer->data;
@@ -102,9 +107,10 @@ void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms)
                          hf_max_ms(at_ms, now_ms) - now_ms + 1, 0);
 }
 
-/* ------------------------------------------------------------ operations -- */
+/* ------------------------------------------------ functions of the store -- */
 
-/* The servers of the URL in turn, and then the nodes that were heard of. */
+/* The next server to connect to: those of the URL in turn, and then the nodes
+ * that the cluster named. */
 static struct hf_redis_node *choose_node(struct hf_store *store)
 {
     const struct hf_redis_config *config = &store->config;
@@ -120,6 +126,7 @@ static struct hf_redis_node *choose_node(struct hf_store *store)
         NULL);
 }
 
+/* Connect to one server; the rest of a cluster follows when it is needed. */
 static void store_connect(struct hf_store *store, const char *session)
 {
     assert(!store->linked);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses what the script returns.  Other programs may write to its keys, so
+ * every value is checked. */
 #include "engines/redis/reply.h"
 
 #include <assert.h>
@@ -9,18 +11,20 @@
 
 #include "core/memory.h"
 
-/* ---------------------------------------------------------------- faults -- */
+/* ---------------------------------------------------------------- errors -- */
 
 #define RIGHTS                                                                 \
     "; the user needs ~holdfast:* &holdfast:* and the commands that "          \
     "docs/engine-redis.md has"
 
-/* By a word of the server's text.  In front of it may stand what the script was
- * doing (6.x), so that it is looked for anywhere.
+/*
+ * Errors by a part of the server's text.  The part is searched for anywhere in
+ * the text, because Redis 6 puts in front what the script was doing.
  *
- * Redis looks for memory, a disk, replicas and its role before the first write
- * of a script only, and kills no script that has written: these errors are not
- * partial, also where a script got them. */
+ * Redis checks memory, disk, replicas and its role only before the first write
+ * of a script, and does not kill a script that has written.  So these errors
+ * are never partial, even if a script got them.
+ */
 static const struct {
     const char *pattern;
     struct hf_redis_error error_class;
@@ -85,7 +89,7 @@ static const struct {
      {HF_FAILURE_FATAL, HF_EPROTOCOL, "", false, false, false}},
 };
 
-/* Was it given by a script that ran, and not in the place of one? */
+/* Was the error raised inside a running script? */
 static bool is_from_running_script(const char *error)
 {
     return strstr(error, "@user_script") != NULL;
@@ -115,8 +119,9 @@ hf_status hf_redis_connection_status(const char *error)
     return status == HF_EPROTOCOL ? HF_EUNREACHABLE : status;
 }
 
-/* --------------------------------------------------------------- failing -- */
+/* -------------------------------------------------------------- failures -- */
 
+/* Make the answer a failure, unless it is one already. */
 static void fail(struct hf_redis_answer *answer, enum hf_failure failure,
                  hf_status status, const char *text, const char *advice)
 {
@@ -133,18 +138,19 @@ static void fail(struct hf_redis_answer *answer, enum hf_failure failure,
 
 static void fail_memory(struct hf_redis_answer *answer)
 {
-    /* It was carried out, and what came of it is not known. */
+    /* the call was carried out, but the result is lost */
     fail(answer, HF_FAILURE_UNSURE, HF_ENOMEM, "out of memory", "");
 }
 
+/* The script has run, so the call is UNSURE. */
 static void fail_malformed(struct hf_redis_answer *answer)
 {
     fail(answer, HF_FAILURE_UNSURE, HF_EPROTOCOL,
-         "the answer of the server makes no sense; expected that of our script",
+         "the reply of the server is malformed; expected that of our script",
          "");
 }
 
-/* ---------------------------------------------------------------- pieces -- */
+/* ---------------------------------------------------------------- values -- */
 
 static bool is_text(const struct redisReply *reply)
 {
@@ -157,7 +163,7 @@ static bool is_array(const struct redisReply *reply, size_t min_elements)
     return reply->type == REDIS_REPLY_ARRAY && reply->elements >= min_elements;
 }
 
-/* A number that ends at ${end} (a character), and move behind it. */
+/* Parse digits up to the character ${end} and move ${at} behind it. */
 static bool parse_number(const char **at, char end, uint64_t *number)
 {
     char *stopped;
@@ -186,7 +192,7 @@ static bool parse_id_reply(const struct redisReply *reply,
            hf_ticket_id_parse(id, reply->str, (size_t)reply->len);
 }
 
-/* One ticket more, zeroed; NULL for lack of memory. */
+/* Append a ticket with default values; NULL if memory runs out. */
 static struct hf_ticket *add_ticket(struct hf_redis_answer *answer)
 {
     struct hf_store_answer *to = &answer->answer;
@@ -214,7 +220,7 @@ static struct hf_ticket *add_ticket(struct hf_redis_answer *answer)
 
 /* ------------------------------------------------------------------ rows -- */
 
-/* "kind weight revoked created session payload" */
+/* The value of a ticket: "kind weight revoked created session payload". */
 static bool parse_ticket_data(struct hf_ticket *ticket,
                               struct hf_store_lease *lease,
                               const struct redisReply *reply)
@@ -239,8 +245,8 @@ static bool parse_ticket_data(struct hf_ticket *ticket,
     return true;
 }
 
-/* {id, sequence, expires_in, data, proposed}, the last of one of several
- * servers only; false if it is no ticket. */
+/* A row of a list: {id, sequence, expires_in, data, proposed}.  Only one of
+ * several servers sends the last.  False if it is no ticket. */
 static bool parse_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
                          const struct redisReply *row)
 {
@@ -252,12 +258,14 @@ static bool parse_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
     ticket->token = ticket->sequence;
     lease->proposed =
         row->elements > 4 && strcmp(row->element[4]->str, "1") == 0;
-    if (ticket->sequence == 0) /* a stranger, with layout=redis-py */
+    /* another program's lock, with layout=redis-py */
+    if (ticket->sequence == 0)
         ticket->dialect = "redis-py";
     return parse_ticket_data(ticket, lease, row->element[3]);
 }
 
-/* {id, expires_in, kind, revoked}; the last of one of several servers only */
+/* A row of EXISTS: {id, expires_in, kind, revoked}.  Only one of several
+ * servers sends the last. */
 static bool parse_exists_row(struct hf_ticket *ticket,
                              struct hf_store_lease *lease,
                              const struct redisReply *row)
@@ -277,7 +285,7 @@ static bool parse_exists_row(struct hf_ticket *ticket,
     return true;
 }
 
-/* {id, revoked}, -1 if it is missing */
+/* A row of RENEW: {id, revoked}; -1 if the ticket is missing. */
 static bool parse_renew_row(struct hf_ticket *ticket,
                             struct hf_store_lease *lease,
                             const struct redisReply *row)
@@ -299,7 +307,7 @@ typedef bool parse_row_fn(struct hf_ticket *ticket,
                           struct hf_store_lease *lease,
                           const struct redisReply *row);
 
-/* A row that is no ticket: somebody else has put it there. */
+/* A row that is no ticket, because another program put it there. */
 static void add_unknown_name(struct hf_redis_answer *answer,
                              const struct redisReply *row, size_t rows)
 {
@@ -312,7 +320,8 @@ static void add_unknown_name(struct hf_redis_answer *answer,
     answer->answer.unknown = answer->unknown;
 }
 
-/* False if it is no row of that kind, or for lack of memory. */
+/* Append the ticket that ${take} parses from ${row}.  False if it cannot, or if
+ * memory runs out. */
 static bool add_row(struct hf_redis_answer *answer,
                     const struct redisReply *row, parse_row_fn *parse)
 {
@@ -328,8 +337,8 @@ static bool add_row(struct hf_redis_answer *answer,
     return false;
 }
 
-/* It may be answered when the reply that it came in is gone: what a server says
- * of others than the first is then not looked at. */
+/* The answer may be used after its reply is freed, so only the first payload is
+ * kept (keep_payload). */
 static void drop_payload(struct hf_redis_answer *answer,
                          const struct hf_store_call *call)
 {
@@ -337,7 +346,7 @@ static void drop_payload(struct hf_redis_answer *answer,
         answer->tickets[answer->answer.count - 1].payload = "";
 }
 
-/* The one reply to ENQUEUE or LIST. */
+/* The rows of an ENQUEUE or LIST.  Rows that are no tickets are passed over. */
 static void add_queue(struct hf_redis_answer *answer,
                       const struct hf_store_call *call,
                       const struct redisReply *rows)
@@ -354,8 +363,8 @@ static void add_queue(struct hf_redis_answer *answer,
     }
 }
 
-/* Behind the rows, where these are a part of the queue: how many more are ahead
- * of the ticket of the call. */
+/* What follows the rows of a partial queue: how many other tickets are ahead of
+ * the call's ticket. */
 static void set_more(struct hf_redis_answer *answer,
                      const struct redisReply *more)
 {
@@ -369,8 +378,7 @@ static void set_more(struct hf_redis_answer *answer,
     answer->answer.more_ahead = (size_t)number;
 }
 
-/* Rows of our script about tickets that we named: nothing else is in between.
- */
+/* Rows about tickets that we named ourselves, so every row must be valid. */
 static void add_rows(struct hf_redis_answer *answer,
                      const struct redisReply *rows, parse_row_fn *parse)
 {
@@ -384,6 +392,7 @@ static void add_rows(struct hf_redis_answer *answer,
 
 /* --------------------------------------------------------------- replies -- */
 
+/* The part of the reply that depends on the kind of call. */
 static void add_body(struct hf_redis_answer *answer,
                      const struct hf_store_call *call,
                      const struct redisReply *body)
@@ -416,7 +425,7 @@ static void add_body(struct hf_redis_answer *answer,
     }
 }
 
-/* ${done}: what it was about has been done, or a part of it may have been. */
+/* ${done}: the call may have changed something before the error. */
 static void add_error(struct hf_redis_answer *answer,
                       const struct redisReply *reply, bool done)
 {
@@ -430,7 +439,7 @@ static void add_error(struct hf_redis_answer *answer,
          error_class.status, text, error_class.advice);
 }
 
-/* It may be answered when the reply it came in is gone. */
+/* The answer may be used after the reply is freed, so copy the payload. */
 static void keep_payload(struct hf_redis_answer *answer)
 {
     const char *payload;

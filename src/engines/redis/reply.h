@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What replies of the script mean. */
+/* Parses the replies of the script into answers (store.h), and says what an
+ * error of the server means. */
 #ifndef HF_ENGINES_REDIS_REPLY_H
 #define HF_ENGINES_REDIS_REPLY_H
 
@@ -8,50 +9,57 @@
 #include "engines/leased/store.h"
 #include "engines/redis/hash_slot.h"
 
-/* An answer that is being put together, perhaps of several replies.  Its texts
- * are those of the last reply, but for the payload of its first ticket. */
+/* An answer under construction, from one or more replies.  Its texts are those
+ * of the last reply, except for the payload of its first ticket. */
 struct hf_redis_answer {
     struct hf_store_answer answer;
+    /* The arrays of .answer, and how many tickets fit. */
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
     const char **unknown;
     size_t room;
+    /* What .answer.text points to. */
     char text[HF_ERROR_TEXT_BYTES];
+    /* A copy of the first ticket's payload, which outlives its reply. */
     char payload[HF_PAYLOAD_BYTES];
     size_t pending;                    /* replies that have not come yet */
-    struct hf_redis_redirect redirect; /* .kind is 0 if it is none */
+    struct hf_redis_redirect redirect; /* .kind is 0 if there is none */
 };
 
-/* Take in ${reply}, which answers ${call} or a part of it.  A failure stays,
- * and only the first is kept. */
+/* Add ${reply}, which answers ${call} or one of its commands.  Only the first
+ * failure is kept. */
 void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
                                const struct hf_store_call *call,
                                const struct redisReply *reply);
 
-/* Take in the reply to WAIT for ${wanted} replicas.  The script has run by
- * then, so every reply but that they have it leaves the call unsure. */
+/* Add the reply to WAIT for ${wanted} replicas.  The script has run by then, so
+ * the call is UNSURE unless that many replicas have the change. */
 void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
                                     unsigned wanted,
                                     const struct redisReply *reply);
 
+/* Frees ${answer} itself too. */
 void hf_redis_answer_free(struct hf_redis_answer *answer);
 
 /* What an error of the server means. */
 struct hf_redis_error {
-    enum hf_failure failure; /* where nothing can have been done */
+    enum hf_failure failure; /* of a call that cannot have been carried out */
     hf_status status;
-    const char *advice;  /* a text that goes behind the server's; "" for none */
-    bool affects_server; /* it will be no better for another request: another
-                       connection may lead to one that can */
+    const char *advice; /* a text to be appended to the server's, or "" */
+    /* other requests would fail as well: end the connection, because another
+     * one may lead to a server that works */
+    bool affects_server;
+    /* The server does not have the script: load it again. */
     bool script_missing;
-    bool partial; /* a script may have written before it failed, and is not
-                     rolled back; or nobody knows */
+    /* a script may have written before it failed; Redis does not roll back */
+    bool partial;
 };
+/* Look ${error}, the server's text, up.  An unknown one may be partial. */
 struct hf_redis_error hf_redis_error_classify(const char *error);
 
-/* The status of a connection that is of no use because of ${error}.  One that
- * is not known may pass, as "max number of clients reached" does: it is no
- * nonsense, which ends waits. */
+/* The status of a connection that cannot be used because of ${error}.  An
+ * unknown error, such as "max number of clients reached", may pass.  So it
+ * becomes HF_EUNREACHABLE and not HF_EPROTOCOL, which ends waits. */
 hf_status hf_redis_connection_status(const char *error);
 
 #endif

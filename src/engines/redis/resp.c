@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A growing buffer of RESP arrays of bulk strings. */
 #include "engines/redis/resp.h"
 
 #include <assert.h>
@@ -8,10 +9,10 @@
 
 #define ROOM_MIN 4096
 
-/* Of 2^64 - 1. */
+/* digits of 2^64 - 1 */
 #define DIGITS_MAX 20
 
-/* Room for ${count} bytes more, or .failed. */
+/* Make room for ${count} more bytes, or set .failed. */
 static bool make_room(struct hf_resp *resp, size_t count)
 {
     size_t room = resp->room > 0 ? resp->room : ROOM_MIN;
@@ -39,8 +40,8 @@ static void append(struct hf_resp *resp, const void *bytes, size_t count)
     resp->used += count;
 }
 
-/* ${number} in the last bytes of ${text}; where they begin.  Without printf(),
- * because a call has some forty of these. */
+/* Write ${number} to the end of ${text}; returns where it begins.  printf() is
+ * not used, because a call has about forty numbers. */
 static char *write_digits(char text[DIGITS_MAX], uint64_t number)
 {
     size_t at = DIGITS_MAX;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be sent on one connection: commands in RESP, as a buffer. */
+/* A buffer of commands in RESP (redis.io/docs/reference/protocol-spec) that are
+ * to be sent on one connection. */
 #ifndef HF_ENGINES_REDIS_RESP_H
 #define HF_ENGINES_REDIS_RESP_H
 
@@ -7,22 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Bytes of commands; .bytes has room for .room of them. */
 struct hf_resp {
     char *bytes;
     size_t used;
     size_t room;
-    bool failed; /* for lack of memory: nothing of it may be sent */
+    bool failed; /* memory ran out: the buffer must not be sent */
 };
 
-/* A command of ${count} words, which are put next. */
+/* Begin a command of ${count} words.  The words are put next. */
 void hf_resp_begin(struct hf_resp *resp, size_t count);
+/* Append one word. */
 void hf_resp_put(struct hf_resp *resp, const void *bytes, size_t count);
 void hf_resp_put_text(struct hf_resp *resp, const char *text);
-/* Bytes that are not a word of a command, sent as they are. */
+/* Append bytes as they are, outside of any command. */
 void hf_resp_put_raw(struct hf_resp *resp, const void *bytes, size_t count);
 void hf_resp_put_number(struct hf_resp *resp, uint64_t number);
 
-/* The first ${count} bytes have been sent. */
+/* The first ${count} bytes were sent: remove them. */
 void hf_resp_drop(struct hf_resp *resp, size_t count);
 void hf_resp_free(struct hf_resp *resp);
 

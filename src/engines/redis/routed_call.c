@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ways of calls to the nodes.  Calls about one queue have to take effect in the
- * order in which they were made, and a link keeps that order; so one is held
- * back while another of its slot, made before it, is on its way to another
- * node.
+ * Calls on their way to the nodes of a Redis Cluster.  Calls about one queue
+ * must take effect in the order in which they were made.  A link keeps that
+ * order, so a call is held back only while an earlier call of its hash slot is
+ * on its way to another node.
+ *
+ * A node may redirect a call (MOVED, ASK).  The call is then sent to the other
+ * node, after the cluster has confirmed that this is one of its nodes.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -12,8 +15,8 @@
 #include "core/time_math.h"
 #include "engines/redis/redis_private.h"
 
-/* A slot moves once in a while.  Nodes that send us round in circles do not
- * agree yet. */
+/* Hash slots move rarely.  More redirects mean that the nodes do not agree
+ * yet. */
 #define REDIRECTS_MAX 4
 
 /* ----------------------------------------------------------------- lists -- */
@@ -51,6 +54,8 @@ static void unlink_call(struct hf_redis_routed_calls *list,
 
 /* ------------------------------------------------------------------ send -- */
 
+/* Let the call fail.  It is answered from the loop later, because a store must
+ * not answer from inside a call. */
 static void fail(struct hf_store *store, struct hf_redis_routed_call *routed,
                  hf_status status, const char *why)
 {
@@ -66,6 +71,8 @@ static void fail(struct hf_store *store, struct hf_redis_routed_call *routed,
     hf_redis_store_answer_later(store);
 }
 
+/* Hand the call to the link of its node, with a deadline by that node's
+ * clock. */
 static void send_to_node(struct hf_redis_routed_call *routed)
 {
     struct hf_redis_node *node = routed->node;
@@ -80,6 +87,7 @@ static void send_to_node(struct hf_redis_routed_call *routed)
         hf_redis_link_call(node->link, &routed->call);
 }
 
+/* Is an earlier call of its hash slot not on its way to ${node}? */
 static bool is_held(const struct hf_redis_routed_call *routed,
                     const struct hf_redis_node *node)
 {
@@ -93,6 +101,7 @@ static bool is_held(const struct hf_redis_routed_call *routed,
     return other != NULL;
 }
 
+/* The node that has the hash slot by our map; NULL: unknown. */
 static struct hf_redis_node *owner_of(const struct hf_store *store,
                                       unsigned slot)
 {
@@ -101,7 +110,7 @@ static struct hf_redis_node *owner_of(const struct hf_store *store,
     return store->slot_map->owners.of[slot];
 }
 
-/* To ${node}, now or as soon as it can be. */
+/* Send the call to ${node}, now or when that is up. */
 static void route(struct hf_store *store, struct hf_redis_routed_call *routed,
                   struct hf_redis_node *node)
 {
@@ -124,7 +133,7 @@ static void route(struct hf_store *store, struct hf_redis_routed_call *routed,
         hf_redis_node_open(node);
 }
 
-/* To whom the map has for it. */
+/* Send it to the node that has its hash slot by our map. */
 static void route_by_map(struct hf_store *store,
                          struct hf_redis_routed_call *routed)
 {
@@ -132,7 +141,7 @@ static void route_by_map(struct hf_store *store,
     route(store, routed, owner_of(store, routed->slot));
 }
 
-/* Those of ${slot} that were held may not be any more. */
+/* Send calls of ${slot} that need not be held any more. */
 static void route_held(struct hf_store *store, unsigned slot)
 {
     struct hf_redis_routed_call *routed, *next;
@@ -145,7 +154,7 @@ static void route_held(struct hf_store *store, unsigned slot)
     }
 }
 
-/* ----------------------------------------------------------------- begin -- */
+/* ----------------------------------------------------------------- calls -- */
 
 static unsigned hash_slot_of(const struct hf_store_call *call)
 {
@@ -187,8 +196,9 @@ void hf_redis_routed_call_begin(struct hf_store *store,
 
 /* --------------------------------------------------------------- answers -- */
 
-/* A ticket whose last renewal was left out may have run out, or be about to,
- * while proofs went on: it must not be found until it has been renewed. */
+/* Must the answer be kept from the client?  Tickets in a hash slot that the
+ * last renewal gave up may have expired while proofs went on.  They must not be
+ * found before they are renewed. */
 static bool must_hide(const struct hf_redis_routed_call *routed,
                       const struct hf_store_answer *answer,
                       const struct hf_redis_slot_map *map)
@@ -212,6 +222,7 @@ static bool must_hide(const struct hf_redis_routed_call *routed,
     return false;
 }
 
+/* Answer the call, or its part of a fan-out, and free it. */
 static void answer_call(struct hf_store *store,
                         struct hf_redis_routed_call *routed,
                         const struct hf_store_answer *answer)
@@ -220,7 +231,8 @@ static void answer_call(struct hf_store *store,
     struct hf_store_answer reported = *answer;
     struct hf_store_call *user_call = routed->user_call;
 
-    reported.server_ms = now_ms; /* nodes have each their own: ours */
+    /* nodes have different clocks, so the client gets ours */
+    reported.server_ms = now_ms;
     if (must_hide(routed, answer, store->slot_map))
         reported = (struct hf_store_answer){
             .failure = hf_store_call_writes(&routed->call) ? HF_FAILURE_UNSURE
@@ -249,7 +261,8 @@ void hf_redis_routed_call_answered(struct hf_store *store,
     answer_call(store, routed, answer);
 }
 
-/* It has done nothing where it was, and ${to} is of the cluster. */
+/* Follow ${redirect}: the call had no effect, and ${to} is a node of the
+ * cluster. */
 static void follow(struct hf_store *store, struct hf_redis_routed_call *routed,
                    const struct hf_redis_redirect *redirect,
                    struct hf_redis_node *to)
@@ -260,8 +273,8 @@ static void follow(struct hf_store *store, struct hf_redis_routed_call *routed,
     route(store, routed, to);
 }
 
-/* A node that is sent to is given our credentials, so the redirect alone is not
- * enough: the cluster must name it. */
+/* A node gets our credentials when we connect.  So a redirect alone is not
+ * enough, and the cluster is asked whether the target is one of its nodes. */
 static void verify_target(struct hf_redis_routed_call *routed,
                           const struct hf_redis_redirect *redirect)
 {
@@ -279,7 +292,7 @@ void hf_redis_routed_call_redirected(struct hf_store *store,
     unsigned slot = routed->slot;
 
     assert(slot != HF_REDIS_ANY_HASH_SLOT);
-    routed->state = HF_REDIS_CALL_HELD; /* it has done nothing */
+    routed->state = HF_REDIS_CALL_HELD; /* it had no effect */
     if (redirect->kind == HF_REDIS_MOVED)
         hf_redis_slot_map_refresh(store);
     if (++routed->redirects > REDIRECTS_MAX)
@@ -293,10 +306,9 @@ void hf_redis_routed_call_redirected(struct hf_store *store,
     route_held(store, slot);
 }
 
-/* -------------------------------------------------------------- all of it --
- */
+/* ------------------------------------------------------------- all calls -- */
 
-/* Do ${deed} to each; it may take that one out. */
+/* Run ${action} for each call.  It may unlink that call. */
 static void for_each(struct hf_store *store,
                      void (*action)(struct hf_store *store,
                                     struct hf_redis_routed_call *routed,
@@ -335,14 +347,14 @@ static void route_if_held(struct hf_store *store,
         route_by_map(store, routed);
 }
 
-/* What a node has said of those that there are. */
+/* The answer of one node about the nodes of its cluster. */
 struct node_list {
     struct hf_redis_node *node;
-    const char *nodes; /* NULL: nothing */
+    const char *nodes; /* NULL: it gave no answer, for the reason .why */
     const char *why;
 };
 
-/* The address stands first: what is behind it may be cut. */
+/* The address comes first, because the end of the text may be cut. */
 static void fail_unverified(struct hf_store *store,
                             struct hf_redis_routed_call *routed,
                             const struct node_list *node_list)
@@ -367,6 +379,7 @@ static void fail_unverified(struct hf_store *store,
     fail(store, routed, HF_EDENIED, text);
 }
 
+/* The cluster has confirmed the target of the redirect. */
 static void follow_verified(struct hf_store *store,
                             struct hf_redis_routed_call *routed)
 {
@@ -382,6 +395,7 @@ static void follow_verified(struct hf_store *store,
     follow(store, routed, &routed->unverified, to);
 }
 
+/* Decide about a call that waits for this node's answer. */
 static void verify_if_waiting(struct hf_store *store,
                               struct hf_redis_routed_call *routed, void *arg)
 {
@@ -405,7 +419,7 @@ void hf_redis_routed_calls_nodes_listed(struct hf_store *store,
     struct node_list node_list = {node, nodes, why};
 
     for_each(store, verify_if_waiting, &node_list);
-    for_each(store, route_if_held, NULL); /* who was held behind those */
+    for_each(store, route_if_held, NULL); /* those that were held behind them */
 }
 
 struct node_failure {
@@ -430,9 +444,11 @@ void hf_redis_routed_calls_fail(struct hf_store *store,
     struct node_failure node_failure = {node, status, why};
 
     for_each(store, fail_if_at_node, &node_failure);
-    for_each(store, route_if_held, NULL); /* who was held behind those */
+    for_each(store, route_if_held, NULL); /* those that were held behind them */
 }
 
+/* The slot map has changed: let a call that waits for its node be routed again.
+ * One that follows an ASK stays, because the map does not say where. */
 static void hold_if_waiting(struct hf_store *store,
                             struct hf_redis_routed_call *routed, void *arg)
 {
@@ -450,7 +466,7 @@ void hf_redis_routed_calls_reroute(struct hf_store *store)
     for_each(store, route_if_held, NULL);
 }
 
-/* The telling may end everything. */
+/* The receiver of an answer may disconnect, which clears the list. */
 void hf_redis_routed_calls_answer_failed(struct hf_store *store)
 {
     struct hf_redis_routed_call *routed;
@@ -469,6 +485,7 @@ void hf_redis_routed_calls_answer_failed(struct hf_store *store)
 
 /* ------------------------------------------------------------------ time -- */
 
+/* The call that was begun first; each bucket has its oldest in front. */
 static struct hf_redis_routed_call *find_oldest(struct hf_store *store)
 {
     struct hf_redis_routed_call *oldest = NULL;
@@ -489,10 +506,11 @@ void hf_redis_routed_calls_expire(struct hf_store *store)
     uint64_t now_ms = hf_redis_store_now_ms(store);
     struct hf_redis_routed_call *oldest;
 
-    /* Each round fails one at least, or all. */
+    /* Each round fails at least one call. */
     while ((oldest = find_oldest(store)) != NULL &&
            now_ms >= hf_after_ms(oldest->begun_at_ms, timeout_ms)) {
-        assert(oldest->node != NULL); /* nobody is before it */
+        /* no call is ahead of it, so it is not held */
+        assert(oldest->node != NULL);
         hf_redis_node_time_out(oldest->node, now_ms - oldest->begun_at_ms);
     }
     if (oldest != NULL)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Searches the text of INFO, which has a line "key:value" for each value. */
 #include "engines/redis/server_info.h"
 
 #include <stdio.h>
@@ -9,22 +10,8 @@
 
 #define VERSION_MIN 6
 
-size_t hf_redis_put_auth(struct hf_resp *resp,
-                         const struct hf_redis_config *config)
-{
-    bool has_user = config->user[0] != '\0';
-
-    if (!config->authenticates)
-        return 0;
-    hf_resp_begin(resp, has_user ? 3 : 2);
-    hf_resp_put_text(resp, "AUTH");
-    if (has_user)
-        hf_resp_put_text(resp, config->user);
-    hf_resp_put_text(resp, config->password);
-    return 1;
-}
-
-/* What stands behind "${key}:" at the beginning of a line, or NULL. */
+/* The text behind "${key}:" at the beginning of a line; NULL if there is
+ * none. */
 static const char *find_value(const char *info, const char *key)
 {
     size_t bytes = strlen(key);
@@ -57,8 +44,8 @@ bool hf_redis_info_forgets(const char *info)
     return equals(find_value(info, "aof_enabled"), "0");
 }
 
-/* The server counts by its wall clock: below 0 if that was set back since the
- * start, of which nothing is known then. */
+/* The server counts by its wall clock.  The result is below 0 if that was set
+ * back since the start; then nothing is known. */
 uint64_t hf_redis_info_served_ms(const char *info)
 {
     const char *text = find_value(info, "uptime_in_seconds");
@@ -97,7 +84,8 @@ const char *hf_redis_info_problem(const char *info, hf_status *status)
         return "its maxmemory-policy lets it throw keys away, and with them "
                "tickets; expected maxmemory-policy noeviction";
     *status = HF_EUNREACHABLE;
-    /* That of a cluster says who has what, and passes notices on. */
+    /* A replica of a cluster is of use: it knows the slots and passes on
+     * notices. */
     if (equals(find_value(info, "role"), "slave") &&
         !hf_redis_info_clustered(info))
         return "it is a replica, which takes no writes; expected the address "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which node has which slot, as CLUSTER SLOTS says: rows of
+/*
+ * Which node has which hash slot, as CLUSTER SLOTS says.  Its rows are
  *
  *     first slot, last slot, {host, port, ...} of the primary, replicas ...
  */
@@ -41,7 +42,8 @@ static bool is_number(const struct redisReply *reply, long long min,
            reply->integer <= max;
 }
 
-/* {host, port, ...}; a host may be nil, "" or "?": that of who says so. */
+/* Parse {host, port, ...}.  A host of nil, "" or "?" is the host of the node
+ * that says so. */
 static bool read_host(struct hf_redis_host *host, const struct redisReply *row)
 {
     const struct redisReply *name;
@@ -62,6 +64,7 @@ static bool read_host(struct hf_redis_host *host, const struct redisReply *row)
     return true;
 }
 
+/* Add one row.  False if it is malformed, or memory runs out. */
 static bool read_row(struct hf_redis_slot_owners *owners,
                      struct hf_redis_node *reporter,
                      const struct redisReply *row)
@@ -81,7 +84,7 @@ static bool read_row(struct hf_redis_slot_owners *owners,
     for (long long slot = row->element[0]->integer;
          slot <= row->element[1]->integer; slot++) {
         if (owners->of[slot] != NULL)
-            return false; /* each slot is one node's */
+            return false; /* a slot has one owner */
         owners->of[slot] = node;
     }
     return true;

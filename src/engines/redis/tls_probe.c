@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of the probe, and how a TLS record begins. */
 #include "engines/redis/tls_probe.h"
 
 #define DOTS_48 "................................................"
 
-/* A handshake record of 0x0101 bytes, whose message is of the type 'h', which
- * there is not. */
+/* A handshake record of 0x0101 bytes with a message of type 'h', which does not
+ * exist. */
 const char hf_redis_tls_probe[] =
     "\x16\x03\x01\x01\x01"
     "holdfast: TLS? " DOTS_48 DOTS_48 DOTS_48 DOTS_48 DOTS_48 "\r\n";

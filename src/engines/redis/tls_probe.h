@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Does the port at the other end speak TLS?  A Redis for TLS closes a
- * connection without it in silence, as one that is being stopped does; and a
- * Redis without TLS does not answer a TLS handshake, as if it were frozen.  So,
- * before there ever was a link, a server that does either is asked once: the
- * next connection begins, in plain, with bytes that are a TLS record for the
- * one and a line for the other.  A server for TLS answers with an alert, and
- * one without TLS with "-ERR unknown command".  They hold no secret.
- */
+/* Does a port speak TLS?  A Redis server for TLS closes a connection without
+ * TLS silently, as a server that is being stopped does.  A server without TLS
+ * does not answer a TLS handshake, as if it were frozen.  So if a server does
+ * either, and no link to it was ever up, it is probed once.  The next
+ * connection begins without TLS with bytes that are a TLS record for one kind
+ * of server and a line for the other.  A server for TLS answers with an alert,
+ * one without TLS with "-ERR unknown command".  The bytes hold no secret. */
 #ifndef HF_ENGINES_REDIS_TLS_PROBE_H
 #define HF_ENGINES_REDIS_TLS_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What is known about TLS on the server's port. */
 enum hf_redis_tls_probe {
     HF_REDIS_TLS_NOT_PROBED,
     HF_REDIS_TLS_PROBE_NEXT, /* on the next connection */
-    HF_REDIS_TLS_PROBING,
-    HF_REDIS_TLS_KNOWN, /* or known without */
+    HF_REDIS_TLS_PROBING,    /* the probe was sent */
+    HF_REDIS_TLS_KNOWN,      /* probed, or known without */
 };
 
-/* A header of 5 bytes and a record of 257, a length whose bytes are not 0: for
- * Redis a line ends at the first byte of 0. */
+/* A header of 5 bytes and a record of 257.  No byte of the length is 0, because
+ * for Redis a line ends at the first 0. */
 #define HF_REDIS_TLS_PROBE_BYTES 262
 
 extern const char hf_redis_tls_probe[];
 
-/* Are the first ${count} > 0 bytes of an answer, in plain, those of a TLS
- * record with an alert or a handshake (RFC 8446, 5.1)?  No answer of Redis
- * begins so, and one byte is enough to tell. */
+/* Are the first ${count} > 0 bytes from the server, received without TLS, those
+ * of a TLS record with an alert or a handshake (RFC 8446, 5.1)?  No reply of
+ * Redis begins like that, so one byte is enough. */
 bool hf_redis_is_tls_record(const void *bytes, size_t count);
 
 #define HF_REDIS_SPEAKS_TLS                                                    \
