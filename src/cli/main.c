@@ -8,9 +8,8 @@
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sql.h"
-#include "cli/torture.h"
+#include "cli/torture_exec.h"
 #include "cli/ui.h"
-#include "cli/verify.h"
 #include "cli/version.h"
 
 static const char usage[] =
@@ -49,10 +48,14 @@ static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
 } commands[] = {
-    {"run", hf_run_main},       {"show", hf_show_main},
-    {"sql", hf_sql_main},       {"torture", hf_torture_main},
-    {"verify", hf_verify_main}, {"--version", hf_version_main},
-    {"--help", print_usage},    {"-h", print_usage},
+    {"run", hf_run_main},
+    {"show", hf_show_main},
+    {"sql", hf_sql_main},
+    {"torture", hf_torture_exec_main},
+    {"verify", hf_torture_exec_main},
+    {"--version", hf_version_main},
+    {"--help", print_usage},
+    {"-h", print_usage},
     {"help", print_usage},
 };
 

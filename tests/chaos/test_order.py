@@ -67,7 +67,7 @@ class Order(unittest.TestCase):
                                ("rwlock", "READ_PASSES_WRITE")):
             with self.subTest(mutation=mutation):
                 mutant = os.path.join(self.directory, mutation)
-                mutants.build(mutation, HOLDFAST, mutant)
+                mutants.build(mutation, HOLDFAST + "-torture", mutant)
                 process = self.torture(kind, mutant)
                 waiting.eventually("what is broken", lambda: self.shows(
                     "order", "exclusion"))

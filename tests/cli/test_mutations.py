@@ -2,6 +2,7 @@
 """Each mutant of the tool fails a test."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,22 @@ CATCHERS = {
 }
 
 
+def build(mutation, directory):
+    """The tool, a mutant or with holdfast-torture as a mutant beside it."""
+    tool = os.path.join(directory, "holdfast")
+    if is_of_torture(mutation):
+        shutil.copy(TOOL, tool)
+        mutants.build(mutation, TOOL + "-torture", tool + "-torture")
+    else:
+        mutants.build(mutation, TOOL, tool)
+    return tool
+
+
+def is_of_torture(mutation):
+    return any(change.path.startswith("src/torture/")
+               for change in mutants.read(mutation).files)
+
+
 def passes(tool, catcher):
     """Does the test, of that tool?  And what it said."""
     name, test = catcher
@@ -54,8 +71,7 @@ class Mutations(unittest.TestCase):
             with self.subTest(mutation=mutation), \
                     tempfile.TemporaryDirectory() as directory:
                 self.assertTrue(*passes(TOOL, catcher))
-                mutant = os.path.join(directory, "holdfast")
-                mutants.build(mutation, TOOL, mutant)
+                mutant = build(mutation, directory)
                 caught, said = passes(mutant, catcher)
                 self.assertFalse(caught, said)
                 self.assertRegex(said, "AssertionError|TimeoutExpired")

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 import harness
@@ -188,6 +189,25 @@ class TopLevel(harness.Case):
         status, out, err = self.tool("walk")
         self.assertEqual((status, out), (64, ""))
         self.assertIn("'walk': no such command; expected run", err)
+
+
+    def test_a_tool_without_the_rest_of_its_package(self):
+        alone = self.path("holdfast")
+        shutil.copy(harness.TOOL, alone)
+        for command in ("torture", "verify"):
+            done = subprocess.run([alone, command, "--help"], check=False,
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (127, ""))
+            self.assertRegex(done.stderr, "^holdfast: %s: there is no program "
+                             "holdfast-torture, .* expected .*; install .*\n$"
+                             % command)
+        with open(self.path("holdfast-torture"), "w") as file:
+            os.chmod(file.fileno(), 0o755)
+            file.write("no program\n")
+        done = subprocess.run([alone, "verify"], check=False,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (126, ""))
+        self.assertIn("cannot be run: Exec format error", done.stderr)
 
 
 if __name__ == "__main__":

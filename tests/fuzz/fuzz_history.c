@@ -4,7 +4,7 @@
 
 #include "core/utf8.h"
 #include "fuzz.h"
-#include "history/timeline.h"
+#include "torture/timeline.h"
 
 static void check_attempt(const struct hf_history *history,
                           const struct hf_history_attempt *attempt)

@@ -112,6 +112,7 @@ class Installed(unittest.TestCase):
         moved = re.compile(r"f?l?stat(at)?(64)?|(pthread|sem|dl)_?\w+|"
                            r"__libc_start_main|__isoc23_\w+")
         for file in (self.lib / "libholdfast.so", self.prefix / "bin/holdfast",
+                     next(self.prefix.glob("**/holdfast-torture")),
                      *self.lib.glob("holdfast/*.so")):
             wanted = re.findall(r"(\w+)@GLIBC_2\.(\d+)",
                                 run("nm", "-D", "--undefined-only", file))
@@ -161,6 +162,13 @@ class Installed(unittest.TestCase):
                    'echo "$HOLDFAST_NAME"', env=self.env)
         self.assertEqual(said, "install/tool\n")
         self.assertNotIn("libholdfast", self.linked(tool))
+
+    def test_tool_that_judges_histories(self):
+        tool = self.prefix / "bin" / "holdfast"
+        said = run(tool, "verify", "-", input="holdfast-history 1\n"
+                   "1 a want x kind=mutex\n2 a grant x token=1\n")
+        self.assertIn("verdict   no violation in 1 grant", said)
+        self.assertFalse((tool.parent / "holdfast-torture").exists())
 
     def test_manual(self):
         pages = self.prefix / "share" / "man" / "man1"

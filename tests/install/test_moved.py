@@ -75,6 +75,18 @@ class Moved(unittest.TestCase):
                               env=dict(os.environ, PATH="/nowhere"))
         self.assertIn(self.module(), said)
 
+    def test_torture_of_a_moved_tree(self):
+        tool = self.move() / "bin" / "holdfast"
+        done = subprocess.run([tool, "torture", "-c", "tried:"], check=False,
+                              text=True, capture_output=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(self.module(), done.stderr)
+        next(self.prefix.glob("**/holdfast-torture")).unlink()
+        done = subprocess.run([tool, "verify", "-"], check=False, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (127, ""))
+        self.assertIn("there is no program holdfast-torture", done.stderr)
+
     def test_shared_library(self):
         directory = self.move()
         lib = next(directory.glob("**/libholdfast.so")).parent

@@ -54,7 +54,7 @@ def names(of=lambda path: True):
 
 
 def is_of_tool(path):
-    return path.startswith("src/cli/")
+    return path.startswith(("src/cli/", "src/torture/"))
 
 
 def is_of_quorum(path):

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "history/timeline.h"
+#include "torture/timeline.h"
 
 #define LATE_US 100
 

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "torture/checker.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+struct checker {
+    const struct hf_history *history;
+    struct hf_hold_intervals intervals;
+    uint64_t late_us;
+    struct hf_check_result *result;
+    size_t *open_intervals; /* windows that are open in the sweep */
+    size_t open_count;
+};
+
+const char *hf_check_rule_name(enum hf_check_rule rule)
+{
+    static const char *const names[] = {
+        [HF_CHECK_EXCLUSION] = "exclusion", [HF_CHECK_TOKENS] = "tokens",
+        [HF_CHECK_ORDER] = "order",         [HF_CHECK_LOSS] = "loss",
+        [HF_CHECK_FENCE] = "fence",
+    };
+
+    return names[rule];
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ${a} + ${b}, at most HF_FOREVER. */
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+    return b > HF_FOREVER - a ? HF_FOREVER : a + b;
+}
+
+static const struct hf_history_attempt *
+attempt_of(const struct checker *checker,
+           const struct hf_hold_interval *interval)
+{
+    return &checker->history->attempts[interval->attempt];
+}
+
+static void add_violation(struct checker *checker,
+                          const struct hf_violation *violation)
+{
+    struct hf_check_result *result = checker->result;
+
+    result->broken[violation->rule]++;
+    if (result->kept < HF_VIOLATIONS_KEPT)
+        result->violations[result->kept++] = *violation;
+}
+
+/* ------------------------------------------------------------- exclusion -- */
+
+static void close_ended(struct checker *checker,
+                        const struct hf_hold_interval *now)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < checker->open_count; i++) {
+        const struct hf_hold_interval *interval =
+            &checker->intervals.items[checker->open_intervals[i]];
+
+        if (interval->lock == now->lock && interval->until_us > now->from_us)
+            checker->open_intervals[kept++] = checker->open_intervals[i];
+    }
+    checker->open_count = kept;
+}
+
+static void add_exclusion_violation(struct checker *checker,
+                                    const struct hf_hold_interval *interval,
+                                    const struct hf_hold_interval *other)
+{
+    struct hf_violation violation = {
+        .rule = HF_CHECK_EXCLUSION,
+        .attempt = interval->attempt,
+        .other = other->attempt,
+        .from_us = interval->from_us,
+        .until_us = min_u64(interval->until_us, other->until_us),
+        .line = attempt_of(checker, interval)->granted_line,
+    };
+
+    add_violation(checker, &violation);
+}
+
+/* Of a semaphore it is the sum that counts. */
+static void check_permits(struct checker *checker,
+                          const struct hf_hold_interval *interval)
+{
+    const struct hf_history_attempt *attempt = attempt_of(checker, interval);
+    uint64_t taken = attempt->permits;
+    uint32_t limit = attempt->limit;
+    const struct hf_hold_interval *other = NULL;
+
+    for (size_t i = 0; i < checker->open_count; i++) {
+        const struct hf_hold_interval *held =
+            &checker->intervals.items[checker->open_intervals[i]];
+        const struct hf_history_attempt *holder = attempt_of(checker, held);
+
+        if (held->kind != HF_KIND_SEMAPHORE)
+            continue;
+        other = held;
+        taken += holder->permits;
+        if (holder->limit > limit)
+            limit = holder->limit;
+    }
+    if (other != NULL && taken > limit)
+        add_exclusion_violation(checker, interval, other);
+}
+
+static void check_against_open(struct checker *checker,
+                               const struct hf_hold_interval *interval)
+{
+    const struct hf_history_attempt *attempt = attempt_of(checker, interval);
+
+    if (interval->kind == HF_KIND_SEMAPHORE) {
+        check_permits(checker, interval);
+        return;
+    }
+    for (size_t i = 0; i < checker->open_count; i++) {
+        const struct hf_hold_interval *other =
+            &checker->intervals.items[checker->open_intervals[i]];
+
+        if (other->attempt != interval->attempt &&
+            hf_history_attempts_conflict(attempt, interval->kind,
+                                         attempt_of(checker, other),
+                                         other->kind))
+            add_exclusion_violation(checker, interval, other);
+    }
+}
+
+static void check_exclusion(struct checker *checker)
+{
+    checker->open_count = 0;
+    for (size_t i = 0; i < checker->intervals.count; i++) {
+        close_ended(checker, &checker->intervals.items[i]);
+        check_against_open(checker, &checker->intervals.items[i]);
+        checker->open_intervals[checker->open_count++] = i;
+    }
+}
+
+/* ---------------------------------------------------------------- tokens -- */
+
+/* Of grants that conflict with the same others the one with the greatest token
+ * is enough to know: those of so many permits each, readers, and the rest. */
+enum {
+    CLASS_READERS = HF_PERMITS_MAX + 1,
+    CLASS_OTHERS,
+    CLASSES,
+};
+
+static unsigned class_of(const struct hf_history_attempt *attempt,
+                         enum hf_kind kind)
+{
+    if (kind == HF_KIND_SEMAPHORE)
+        return attempt->permits < HF_PERMITS_MAX ? attempt->permits
+                                                 : HF_PERMITS_MAX;
+    return kind == HF_KIND_READ ? CLASS_READERS : CLASS_OTHERS;
+}
+
+/* ${greatest}: for each class the place + 1 of its window. */
+static void check_token(struct checker *checker, size_t index,
+                        const size_t greatest[CLASSES])
+{
+    const struct hf_hold_interval *interval = &checker->intervals.items[index];
+    const struct hf_history_attempt *attempt = attempt_of(checker, interval);
+    struct hf_violation violation = {
+        .rule = HF_CHECK_TOKENS,
+        .attempt = interval->attempt,
+        .from_us = interval->from_us,
+        .until_us = interval->from_us,
+        .line = attempt->granted_line,
+    };
+
+    for (unsigned i = 0; i < CLASSES; i++) {
+        const struct hf_hold_interval *other;
+
+        if (greatest[i] == 0)
+            continue;
+        other = &checker->intervals.items[greatest[i] - 1];
+        if (other->attempt == interval->attempt ||
+            !hf_history_attempts_conflict(attempt, interval->kind,
+                                          attempt_of(checker, other),
+                                          other->kind) ||
+            attempt->token > attempt_of(checker, other)->token)
+            continue;
+        violation.other = other->attempt;
+        add_violation(checker, &violation);
+        return;
+    }
+}
+
+static void check_tokens(struct checker *checker)
+{
+    size_t greatest[CLASSES] = {0};
+
+    for (size_t i = 0; i < checker->intervals.count; i++) {
+        const struct hf_hold_interval *interval = &checker->intervals.items[i];
+        const struct hf_history_attempt *attempt =
+            attempt_of(checker, interval);
+        size_t *of_class = &greatest[class_of(attempt, interval->kind)];
+
+        if (i > 0 && interval->lock != interval[-1].lock)
+            for (unsigned k = 0; k < CLASSES; k++)
+                greatest[k] = 0;
+        check_token(checker, i, greatest);
+        if (*of_class == 0 ||
+            attempt->token >
+                attempt_of(checker, &checker->intervals.items[*of_class - 1])
+                    ->token)
+            *of_class = i + 1;
+    }
+}
+
+/* ----------------------------------------------------------------- order -- */
+
+/* Its place in the queue was the same from .queued_us to its grant, or it would
+ * have said so: it hears of its loss before it is granted anything. */
+static void check_overtaken(struct checker *checker, size_t index)
+{
+    const struct hf_hold_interval *interval = &checker->intervals.items[index];
+    const struct hf_history_attempt *attempt = attempt_of(checker, interval);
+
+    for (size_t i = index; i-- > 0;) {
+        const struct hf_hold_interval *other = &checker->intervals.items[i];
+        const struct hf_history_attempt *other_attempt =
+            attempt_of(checker, other);
+        struct hf_violation violation = {
+            .rule = HF_CHECK_ORDER,
+            .attempt = other->attempt,
+            .other = interval->attempt,
+            .from_us = other->from_us,
+            .until_us = interval->from_us,
+            .line = other_attempt->granted_line,
+        };
+
+        if (other->lock != interval->lock ||
+            other->from_us <= attempt->queued_us)
+            return;
+        if (other->attempt != interval->attempt &&
+            other_attempt->want_us > attempt->queued_us &&
+            hf_history_attempts_conflict(attempt, attempt->kind, other_attempt,
+                                         other_attempt->kind))
+            add_violation(checker, &violation);
+    }
+}
+
+static void check_order(struct checker *checker)
+{
+    for (size_t i = 0; i < checker->intervals.count; i++) {
+        const struct hf_hold_interval *interval = &checker->intervals.items[i];
+
+        if (interval->from_us == attempt_of(checker, interval)->granted_us)
+            check_overtaken(checker, i);
+    }
+}
+
+/* ---------------------------------------------------------------- losses -- */
+
+static void check_losses(struct checker *checker)
+{
+    const struct hf_history *history = checker->history;
+
+    for (uint32_t i = 0; i < history->attempt_count; i++) {
+        const struct hf_history_attempt *attempt = &history->attempts[i];
+        uint64_t notified_us = min_u64(attempt->ended_us, history->ended_us);
+        /* What is frozen can be told nothing. */
+        uint64_t due_us =
+            add_saturating(max_u64(attempt->safe_until_us, attempt->thawed_us),
+                           checker->late_us);
+        struct hf_violation violation = {
+            .rule = HF_CHECK_LOSS,
+            .attempt = i,
+            .other = i,
+            .from_us = attempt->safe_until_us,
+            .until_us = notified_us,
+            .line = attempt->ended_us != HF_FOREVER ? attempt->ended_line
+                                                    : attempt->granted_line,
+        };
+
+        /* Without a promise nothing has passed. */
+        if (attempt->granted_us != HF_FOREVER && attempt->safe_until_us != 0 &&
+            attempt->ending != HF_ENDING_DIED && notified_us > due_us)
+            add_violation(checker, &violation);
+    }
+}
+
+/* ---------------------------------------------------------------- writes -- */
+
+static void check_writes(struct checker *checker)
+{
+    const struct hf_history *history = checker->history;
+
+    for (uint32_t i = 0; i < history->write_count; i++) {
+        const struct hf_fenced_write *write = &history->writes[i];
+        const struct hf_history_attempt *attempt =
+            &history->attempts[write->attempt];
+        struct hf_violation violation = {
+            .rule = HF_CHECK_FENCE,
+            .attempt = write->attempt,
+            .other = write->attempt,
+            .from_us = write->at_us,
+            .until_us = write->at_us,
+            .line = write->line,
+        };
+
+        if (write->accepted)
+            continue;
+        if (write->at_us < hf_history_attempt_until_us(attempt))
+            add_violation(checker, &violation);
+        else
+            checker->result->refused++;
+    }
+}
+
+/* -------------------------------------------------------------- handoffs -- */
+
+static bool add_handoff(struct hf_handoffs *handoffs, uint64_t us)
+{
+    /* Room is doubled at each power of two. */
+    if ((handoffs->count & (handoffs->count - 1)) == 0) {
+        size_t room = handoffs->count == 0 ? 1 : 2 * handoffs->count;
+        uint64_t *more = hf_realloc(handoffs->us, room * sizeof *more);
+
+        if (more == NULL)
+            return false;
+        handoffs->us = more;
+    }
+    handoffs->us[handoffs->count++] = us;
+    return true;
+}
+
+static int compare_us(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* From one that holds alone to the next that does, which was there already. */
+static bool collect_handoffs(struct checker *checker)
+{
+    struct hf_check_result *result = checker->result;
+
+    for (size_t i = 1; i < checker->intervals.count; i++) {
+        const struct hf_hold_interval *interval = &checker->intervals.items[i];
+        const struct hf_history_attempt *next = attempt_of(checker, interval);
+        const struct hf_history_attempt *last =
+            attempt_of(checker, interval - 1);
+
+        if (interval->lock != interval[-1].lock || next == last ||
+            !hf_history_attempts_conflict(next, next->kind, last, last->kind) ||
+            last->ended_us > next->granted_us ||
+            next->want_us >= last->ended_us)
+            continue;
+        if (!add_handoff(&result->handoffs[last->ending],
+                         next->granted_us - last->ended_us))
+            return false;
+    }
+    for (size_t i = 0; i <= HF_ENDING_GAVE_UP; i++)
+        if (result->handoffs[i].count > 0)
+            qsort(result->handoffs[i].us, result->handoffs[i].count,
+                  sizeof(uint64_t), compare_us);
+    return true;
+}
+
+uint64_t hf_handoffs_percentile(const struct hf_handoffs *handoffs,
+                                unsigned percent)
+{
+    if (handoffs->count == 0)
+        return 0;
+    return handoffs->us[(handoffs->count - 1) * percent / 100];
+}
+
+/* --------------------------------------------------------------- verdict -- */
+
+static void count_attempts(struct checker *checker)
+{
+    const struct hf_history *history = checker->history;
+    struct hf_check_result *result = checker->result;
+
+    for (uint32_t i = 0; i < history->attempt_count; i++) {
+        const struct hf_history_attempt *attempt = &history->attempts[i];
+        uint64_t until_us = min_u64(
+            attempt->granted_us, min_u64(attempt->ended_us, history->ended_us));
+
+        result->endings[attempt->ending]++;
+        if (attempt->granted_us != HF_FOREVER)
+            result->grants++;
+        result->longest_wait_us =
+            max_u64(result->longest_wait_us, until_us - attempt->want_us);
+    }
+}
+
+/* Which locks were never granted: their number, and the first of them. */
+static bool count_never_granted(struct checker *checker)
+{
+    const struct hf_history *history = checker->history;
+    struct hf_check_result *result = checker->result;
+    bool *granted = hf_alloc((size_t)history->locks.count + 1);
+
+    if (granted == NULL)
+        return false;
+    for (uint32_t i = 0; i < history->attempt_count; i++)
+        if (history->attempts[i].granted_us != HF_FOREVER)
+            granted[history->attempts[i].lock] = true;
+    for (uint32_t i = 0; i < history->locks.count; i++)
+        if (!granted[i] && result->never_granted++ == 0)
+            result->first_never_granted = i;
+    hf_free(granted);
+    return true;
+}
+
+static int compare_violations(const void *a, const void *b)
+{
+    const struct hf_violation *x = a, *y = b;
+
+    if (x->from_us != y->from_us)
+        return x->from_us < y->from_us ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+bool hf_check_history(const struct hf_history *history, uint64_t late_us,
+                      struct hf_check_result *result)
+{
+    struct checker checker = {
+        .history = history, .late_us = late_us, .result = result};
+    bool done = false;
+
+    *result = (struct hf_check_result){0};
+    result->violations =
+        hf_alloc(HF_VIOLATIONS_KEPT * sizeof *result->violations);
+    if (result->violations == NULL ||
+        !hf_hold_intervals_find(history, &checker.intervals))
+        return false;
+    checker.open_intervals = hf_alloc((checker.intervals.count + 1) *
+                                      sizeof *checker.open_intervals);
+    if (checker.open_intervals != NULL) {
+        count_attempts(&checker);
+        check_exclusion(&checker);
+        check_tokens(&checker);
+        check_order(&checker);
+        check_losses(&checker);
+        check_writes(&checker);
+        done = collect_handoffs(&checker) && count_never_granted(&checker);
+        qsort(result->violations, result->kept, sizeof *result->violations,
+              compare_violations);
+    }
+    hf_free(checker.open_intervals);
+    hf_hold_intervals_free(&checker.intervals);
+    return done;
+}
+
+void hf_check_result_free(struct hf_check_result *result)
+{
+    hf_free(result->violations);
+    for (size_t i = 0; i <= HF_ENDING_GAVE_UP; i++)
+        hf_free(result->handoffs[i].us);
+    *result = (struct hf_check_result){0};
+}
+
+const char *hf_check_result_name(const struct hf_check_result *result)
+{
+    if (hf_check_result_violations(result) > 0)
+        return "violation";
+    return result->grants > 0 ? "no violation" : "none";
+}
+
+size_t hf_check_result_violations(const struct hf_check_result *result)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < HF_CHECK_RULES; i++)
+        all += result->broken[i];
+    return all;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfast-torture: the commands torture and verify of holdfast, which starts
+ * it with the command as the first argument.  A program of its own, so that the
+ * tool that operators use carries no workloads and no checker.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/exit_status.h"
+#include "torture/torture.h"
+#include "torture/verify.h"
+
+static const char usage[] =
+    "usage: holdfast torture [OPTION...] [NAME]\n"
+    "       holdfast verify [OPTION...] HISTORY\n"
+    "\n"
+    "This program is what 'holdfast torture' and 'holdfast verify' start.\n";
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "torture") == 0)
+        return hf_torture_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "verify") == 0)
+        return hf_verify_main(argc - 1, argv + 1);
+    fputs(usage, stderr);
+    return HF_EXIT_USAGE;
+}
