@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See clock.h. */
 #include "cli/clock.h"
 
 #include <assert.h>
@@ -36,7 +37,7 @@ int hf_alarm_set(struct hf_alarm *alarm, uint64_t at_ms)
         when.it_value.tv_sec = (time_t)(at_ms / 1000);
         when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000;
         if (at_ms == 0)
-            when.it_value.tv_nsec = 1; /* all zero would disarm it */
+            when.it_value.tv_nsec = 1; /* zero would disarm it */
     }
     if (timerfd_settime(alarm->fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
         return -1;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See command_line_hint.h. */
 #include "cli/command_line_hint.h"
 
 #include <assert.h>
@@ -6,13 +7,15 @@
 
 #include "core/url.h"
 
-/* Text that is being put together.  Once full it stays full. */
+/* A text that is being appended to.  Once something did not fit it stays
+ * .full, so that nothing is left out in the middle. */
 struct output {
     char *next;
-    char *end; /* where the NUL has its place at the latest */
+    char *end; /* room for the NUL and " ..." begins here */
     bool full;
 };
 
+/* Append ${count} bytes. */
 static void put(struct output *text, const char *bytes, size_t count)
 {
     if (text->full || count > (size_t)(text->end - text->next)) {
@@ -23,6 +26,7 @@ static void put(struct output *text, const char *bytes, size_t count)
     text->next += count;
 }
 
+/* Does ${word} need no quotes in a shell? */
 static bool is_plain(const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -32,6 +36,7 @@ static bool is_plain(const char *word)
     return *word && strspn(word, plain) == strlen(word);
 }
 
+/* Append ${word} in single quotes, a quote in it as '\''. */
 static void put_quoted(struct output *text, const char *word)
 {
     put(text, "'", 1);
@@ -44,6 +49,7 @@ static void put_quoted(struct output *text, const char *word)
     put(text, "'", 1);
 }
 
+/* Append a blank and ${word}, quoted where it needs that. */
 static void put_word(struct output *text, const char *word)
 {
     if (hf_url_has_secret(word))
@@ -61,7 +67,7 @@ static void put_words(struct output *text, char **words, int count)
         put_word(text, words[i]);
 }
 
-/* The place of the first "--" behind NAME, or argc. */
+/* Index of the first "--" after NAME, or argc. */
 static int find_separator(const struct hf_command_line *line)
 {
     int i = line->name + 1;
@@ -71,7 +77,7 @@ static int find_separator(const struct hf_command_line *line)
     return i;
 }
 
-/* The place of the first word behind NAME that is no further name, or argc. */
+/* Index of the first word after NAME that is no further NAME, or argc. */
 static int find_option(const struct hf_command_line *line)
 {
     int i = line->name + 1;

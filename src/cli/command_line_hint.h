@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command line that was meant well: what it should have been. */
+/*
+ * For `holdfast run`: the command line as it should have been written, for the
+ * text of an error.
+ */
 #ifndef HF_CLI_COMMAND_LINE_HINT_H
 #define HF_CLI_COMMAND_LINE_HINT_H
 
@@ -7,17 +10,17 @@
 #include <stddef.h>
 
 struct hf_command_line {
-    int argc;
-    char **argv; /* argv[0] is "run" */
-    int name;    /* the place of the first NAME */
+    int argc;    /* number of words in .argv */
+    char **argv; /* the words; argv[0] is "run" */
+    int name;    /* index in .argv of the first NAME */
 };
 
-/* Do options stand behind a NAME, before a "--"? */
+/* Are there options between a NAME and "--"?  They belong before NAME. */
 bool hf_command_line_has_late_options(const struct hf_command_line *line);
 
-/* Write the line with its options before the names, and "--" after, to ${text},
- * quoted for a shell; cut with "..." where it does not fit.  A password in a
- * URL is left out. */
+/* Write the corrected line to ${text}, quoted for a shell: options, names,
+ * "--", command.  It is cut with "..." where it does not fit.  A URL with a
+ * password is replaced by "URL". */
 void hf_command_line_suggest(const struct hf_command_line *line, char *text,
                              size_t bytes);
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See command_spawn.h.  Between fork() and execve() only async-signal-safe
+ * functions may be called, because the client has threads.
+ */
 #include "cli/command_spawn.h"
 
 #include <errno.h>
@@ -9,8 +13,8 @@
 
 #include "cli/exit_status.h"
 
-/* What execve() may fail with.  libc's own texts are not to be had here,
- * because it may look for a translation, under a lock of another thread. */
+/* Texts for what execve() may fail with.  strerror() may take a lock that
+ * another thread held at the fork. */
 static const char *execve_error_text(int error)
 {
     switch (error) {
@@ -35,7 +39,7 @@ static const char *execve_error_text(int error)
     }
 }
 
-/* Async-signal-safe: the client has threads. */
+/* In the child: print why the command cannot be executed, and exit. */
 static _Noreturn void report_exec_error(const char *command, int error)
 {
     char text[512];
@@ -44,21 +48,23 @@ static _Noreturn void report_exec_error(const char *command, int error)
         snprintf(text, sizeof text, "holdfast: cannot run '%.300s': %s\n",
                  command, execve_error_text(error));
 
-    /* If even that cannot be said, the exit status still tells. */
+    /* if that fails too, the exit status is still right */
     written = length > 0 ? write(STDERR_FILENO, text, (size_t)length) : 0;
     (void)written;
     _exit(error == ENOENT ? HF_EXIT_NOT_FOUND : HF_EXIT_NOT_RUN);
 }
 
+/* In the child: join the launcher's group, restore signals, execute the
+ * command. */
 static _Noreturn void become_command(const struct hf_command_spawn *spawn,
                                      pid_t supervisor)
 {
-    /* Should both of our processes be killed at once nobody is left to sweep:
-     * then at least the command itself goes with its supervisor. */
+    /* If both of our processes are killed at once nobody is left to end the
+     * tree; then at least the command itself dies with the supervisor. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != supervisor)
         _exit(HF_EXIT_BUG);
-    /* Fails only if the launcher and all its group are gone, and with them the
-     * reason to run. */
+    /* Fails only if the launcher and all its group are gone: then nobody waits
+     * for the command any more. */
     if (setpgid(0, spawn->group) < 0)
         _exit(HF_EXIT_BUG);
     hf_signals_restore(spawn->signals);
@@ -69,8 +75,8 @@ static _Noreturn void become_command(const struct hf_command_spawn *spawn,
 pid_t hf_command_spawn(const struct hf_command_spawn *spawn)
 {
     pid_t supervisor = getpid();
-    /* Not vfork: the command can be stopped before its exec, and would stop
-     * us with it. */
+    /* Not vfork(): the child can be stopped before its exec, and would stop us
+     * with it. */
     pid_t child = fork();
 
     if (child == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting the command. */
+/* Starting the command of holdfast run. */
 #ifndef HF_CLI_COMMAND_SPAWN_H
 #define HF_CLI_COMMAND_SPAWN_H
 
@@ -8,16 +8,17 @@
 #include "cli/signals.h"
 
 struct hf_command_spawn {
-    char **argv;
-    char **environment;
-    pid_t group; /* to run in: the terminal's foreground job */
-    const struct hf_signals *signals;
+    char **argv;        /* ends with NULL */
+    char **environment; /* ends with NULL */
+    pid_t group; /* process group to join: that of the launcher, the terminal's
+                    foreground job */
+    const struct hf_signals *signals; /* to be restored in the command */
 };
 
-/* Start ${spawn}->argv, found along PATH.  The pid, or -1 with errno.  A
- * command that cannot be run says so on its stderr and exits as in a shell: 127
- * where there is none, 126 where it cannot be executed.  It dies with this
- * process. */
+/* Start ${spawn}->argv, which is looked up in PATH.  Returns the pid, or -1
+ * with errno.  A command that cannot be executed prints why on its stderr and
+ * exits as in a shell: 127 if it does not exist, else 126.  It dies when this
+ * process does. */
 pid_t hf_command_spawn(const struct hf_command_spawn *spawn);
 
 #endif

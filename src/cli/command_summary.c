@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options in front of a script have to be understood to find it.  Where one
- * is unknown the search ends: what comes next may be its value.
+ * The script of an interpreter is its first argument that is no option, so the
+ * options before it have to be understood.  At an unknown option the search
+ * ends, because the next word may be its value, and that may be secret.
  */
 #include "cli/command_summary.h"
 
@@ -12,16 +13,16 @@
 #include "core/error.h"
 #include "host/owner_text.h"
 
-/* Arguments beyond this are not looked at. */
+/* Arguments after these are not looked at. */
 #define HF_ARGUMENTS_MAX 16
 
-/* The letters of an interpreter's options, by what follows them. */
+/* An interpreter and the letters of its short options, by what they take. */
 struct interpreter {
-    const char *names;  /* each between blanks */
-    const char *plain;  /* nothing */
-    const char *valued; /* a value, which says nothing of the script */
-    const char *code;   /* what to run */
-    const char *script; /* a module or file to run: as if it stood alone */
+    const char *names;  /* with a blank before and after each */
+    const char *plain;  /* options that take nothing */
+    const char *valued; /* options that take a value */
+    const char *code;   /* options that take the code to run */
+    const char *script; /* options that take a script or module to run */
 };
 
 static const struct interpreter interpreters[] = {
@@ -34,6 +35,7 @@ static const struct interpreter interpreters[] = {
     {" php ", "nq", "cdz", "r", "f"},
 };
 
+/* The last component of ${path}. */
 static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -41,7 +43,8 @@ static const char *base_of(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* Versions belong to no name: python3.11 is a python. */
+/* The interpreter called ${base}, whatever the version behind its name
+ * (python3.11), or NULL. */
 static const struct interpreter *find_interpreter(const char *base)
 {
     size_t length = strcspn(base, "0123456789");
@@ -57,14 +60,16 @@ static const struct interpreter *find_interpreter(const char *base)
     return NULL;
 }
 
-/* What a word of options says of those that follow it. */
+/* What was found in one word of options, "-xyz". */
 struct option_word {
-    char letter;        /* of code or script; else 0 */
-    const char *script; /* the script, attached to its letter; else NULL */
-    bool skips;         /* the next word is a value */
-    bool unknown;
+    char letter;        /* the option that takes code or a script; 0: none */
+    const char *script; /* the script, if it follows its letter in the same
+                           word; else NULL */
+    bool skips;         /* the next word is the value of an option */
+    bool unknown;       /* there is an option that we do not know */
 };
 
+/* Read the letters of ${word} up to the first that takes something. */
 static struct option_word
 parse_option_word(const struct interpreter *interpreter, const char *word)
 {
@@ -85,14 +90,13 @@ parse_option_word(const struct interpreter *interpreter, const char *word)
         }
         return option;
     }
-    /* A '-' by itself: the script is on standard input. */
+    /* "-" alone: the script comes from standard input. */
     option.unknown = word[1] == '\0';
     return option;
 }
 
-/* The place of the word that says what is run: the script, or an option with a
- * letter for code or for a script, which ${reading} then has.  0 if it is not
- * known. */
+/* Index of the word that says what is run: the script, or an option that takes
+ * code or a script and is then in ${option}.  0 if that is not known. */
 static int find_script(const struct interpreter *interpreter, char **argv,
                        struct option_word *option)
 {
@@ -113,8 +117,8 @@ static int find_script(const struct interpreter *interpreter, char **argv,
     return 0;
 }
 
-/* Write what follows the name of the interpreter to ${rest}; "" if it is not
- * known. */
+/* Write what follows the name of the interpreter to ${rest}; nothing if it is
+ * not known. */
 static void describe_script(const struct interpreter *interpreter, char **argv,
                             char *rest, size_t bytes)
 {
@@ -136,6 +140,7 @@ static void describe_script(const struct interpreter *interpreter, char **argv,
                        base_of(script));
 }
 
+/* May ${text} stand in a ticket? */
 static bool is_valid_text(const char *text)
 {
     struct hf_error unwanted;
@@ -147,9 +152,10 @@ void hf_command_summary(char **argv, char text[HF_COMMAND_SUMMARY_BYTES])
 {
     const char *base = base_of(argv[0]);
     const struct interpreter *interpreter = find_interpreter(base);
-    /* A byte more than fits, so that what is cut is seen to be too long. */
-    char rest[HF_COMMAND_SUMMARY_BYTES + 1] = "",
-                                         whole[HF_COMMAND_SUMMARY_BYTES + 1];
+    /* One byte more than fits, so that a text that was cut is too long for
+     * is_valid_text(). */
+    char rest[HF_COMMAND_SUMMARY_BYTES + 1] = "";
+    char whole[HF_COMMAND_SUMMARY_BYTES + 1];
 
     text[0] = '\0';
     if (!is_valid_text(base))

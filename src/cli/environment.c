@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our variables are written one after the other, each with its NUL, to one
- * text; the entries point into it.
+ * See environment.h.  Our variables are written to one text; the entries for
+ * execve() point into it.
  */
 #include "cli/environment.h"
 
@@ -19,6 +19,7 @@ static const char *const own_variables[] = {
 };
 #define OWN_VARIABLES (sizeof own_variables / sizeof *own_variables)
 
+/* Is ${entry} ("NAME=VALUE") one that we set ourselves? */
 static bool is_own_variable(const char *entry)
 {
     for (size_t i = 0; i < OWN_VARIABLES; i++) {
@@ -31,6 +32,7 @@ static bool is_own_variable(const char *entry)
     return false;
 }
 
+/* HOLDFAST_HELD: the locks of the runs around this one, then ours. */
 static void write_held(FILE *out, const struct hf_environment_values *values)
 {
     struct hf_held_lock held = values->held;
@@ -45,6 +47,7 @@ static void write_held(FILE *out, const struct hf_environment_values *values)
     fputc('\0', out);
 }
 
+/* Each as NAME=VALUE, ended by a NUL. */
 static void write_own_variables(FILE *out,
                                 const struct hf_environment_values *values)
 {
@@ -63,7 +66,8 @@ static void write_own_variables(FILE *out,
     write_held(out, values);
 }
 
-/* The text, of ${bytes}; NULL if there is no memory. */
+/* All of our variables, each with its NUL, ${bytes} in all.  NULL if there is
+ * no memory. */
 static char *write_text(const struct hf_environment_values *values,
                         size_t *bytes)
 {

@@ -10,28 +10,31 @@
 #include "cli/held_locks.h"
 
 struct hf_environment {
-    char **entries; /* for execve(): NAME=VALUE, the last is NULL */
-    char *text;     /* of the variables that are ours */
+    char **entries; /* for execve(): "NAME=VALUE"; the last is NULL */
+    char *text; /* our own variables, one after the other, each with its NUL */
 };
 
-/* What the command is told. */
+/* What the variables say. */
 struct hf_environment_values {
-    const char *url; /* as the tool used it */
-    size_t count;    /* of the names, at most HF_LOCKS_MAX */
-    const char *names[HF_LOCKS_MAX];
-    uint64_t tokens[HF_LOCKS_MAX];
-    /* What the run holds but for .ticket and .name, which go by the name. */
+    const char *url;                 /* the URL that the run uses */
+    size_t count;                    /* how many locks */
+    const char *names[HF_LOCKS_MAX]; /* in the order of the command line */
+    uint64_t tokens[HF_LOCKS_MAX];   /* the fencing token of each */
+    /* What is the same for all locks of the run; .ticket and .name are not
+     * used. */
     struct hf_held_lock held;
-    char tickets[HF_LOCKS_MAX][HF_HELD_LOCK_TICKET_BYTES];
+    char tickets[HF_LOCKS_MAX]
+                [HF_HELD_LOCK_TICKET_BYTES]; /* the id of each, cut */
 };
 
-/* Make our own environment into the command's: with HOLDFAST_NAME(S),
- * HOLDFAST_TOKEN(S), HOLDFAST_HELD and HOLDFAST_URL, and without the latter if
- * ${facts}->url holds a secret.  False if there is no memory.
- * Ownership: ${environment} borrows from environ and wants
- * hf_environment_free(). */
-bool hf_environment_make(const struct hf_environment_values *facts,
+/* Make the command's environment from ours: HOLDFAST_NAME(S),
+ * HOLDFAST_TOKEN(S), HOLDFAST_HELD and HOLDFAST_URL are set, but HOLDFAST_URL
+ * is removed if ${values}->url holds a secret.  False if there is no memory.
+ *   Ownership  ${environment} points into environ, and must be freed with
+ *              hf_environment_free(). */
+bool hf_environment_make(const struct hf_environment_values *values,
                          struct hf_environment *environment);
+/* Free what hf_environment_make() made; also after it failed. */
 void hf_environment_free(struct hf_environment *environment);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/exit_status.h"
 
-/* By status and not by class: the classes are made for programs, which can do
- * something about a wrong call, and these for people. */
+/* By status and not by class (hf_status_class()): classes say what a program
+ * can do about a failure, exit statuses tell people and scripts what happened.
+ */
 int hf_exit_status(hf_status status)
 {
     switch (status) {
@@ -18,11 +19,11 @@ int hf_exit_status(hf_status status)
     case HF_EEXHAUSTED:
     case HF_EPROTOCOL:
         return HF_EXIT_UNREACHABLE;
-    case HF_EINVAL: /* what the user gave, passed on as it was */
+    case HF_EINVAL: /* arguments of the user that the library refused */
     case HF_ENAME:
     case HF_EURL:
     case HF_EKIND:
-    case HF_EUNSUPPORTED: /* a URL for which there is no engine here */
+    case HF_EUNSUPPORTED: /* a URL without an engine in this installation */
         return HF_EXIT_USAGE;
     case HF_EDENIED:
         return HF_EXIT_DENIED;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the exit status of holdfast itself means; see holdfast-run(1). */
+/* The exit statuses of holdfast itself; see holdfast-run(1). */
 #ifndef HF_CLI_EXIT_STATUS_H
 #define HF_CLI_EXIT_STATUS_H
 
 #include <holdfast/holdfast.h>
 
-/* The numbers are those of sysexits.h where they fit, so that they do not
- * collide with what commands commonly use. */
+/* The numbers are those of sysexits.h where they fit, so that they are seldom
+ * those of a command. */
 enum {
-    HF_EXIT_VIOLATION = 1,
-    HF_EXIT_NOT_HELD = 1,
-    HF_EXIT_USAGE = 64,
-    HF_EXIT_DATA = 65,
-    HF_EXIT_NO_INPUT = 66,
-    HF_EXIT_UNREACHABLE = 69,
-    HF_EXIT_BUG = 70,
-    HF_EXIT_LIMIT = 71,
-    HF_EXIT_DIRECTORY = 73,
-    HF_EXIT_BUSY = 75,
-    HF_EXIT_LOST = 76,
-    HF_EXIT_DENIED = 77,
-    HF_EXIT_NOT_RUN = 126,
-    HF_EXIT_NOT_FOUND = 127,
-    HF_EXIT_SIGNAL = 128
+    HF_EXIT_VIOLATION = 1, /* verify, torture: a rule was broken */
+    HF_EXIT_NOT_HELD = 1,  /* show --held: nobody holds the lock */
+    HF_EXIT_USAGE = 64,    /* the command line is wrong */
+    HF_EXIT_DATA = 65,     /* verify: not a history, or one without a grant */
+    HF_EXIT_NO_INPUT = 66, /* verify: the history cannot be read */
+    HF_EXIT_UNREACHABLE = 69, /* the engine cannot be reached */
+    HF_EXIT_BUG = 70,         /* a fault of holdfast */
+    HF_EXIT_LIMIT = 71,       /* no processes, descriptors or memory are left */
+    HF_EXIT_DIRECTORY = 73,   /* a file cannot be written, or is full */
+    HF_EXIT_BUSY = 75,        /* the lock was not obtained */
+    HF_EXIT_LOST = 76,        /* the lock was lost while the command ran */
+    HF_EXIT_DENIED = 77,      /* the engine refuses us */
+    HF_EXIT_NOT_RUN = 126,    /* a program cannot be executed, as in shells */
+    HF_EXIT_NOT_FOUND = 127,  /* a program does not exist, as in shells */
+    HF_EXIT_SIGNAL = 128      /* plus the signal that ended the command */
 };
 
-/* For a run that failed with ${status}, which is not HF_OK. */
+/* The exit status for a failure with ${status}, which must not be HF_OK. */
 int hf_exit_status(hf_status status);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See format.h. */
 #include "cli/format.h"
 
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 
 #define AGE_BYTES (HF_FORMAT_DURATION_BYTES + 16)
 
+/* Does the payload say that its owner was asked to release the lock? */
 static bool is_asked_to_release(const char *payload)
 {
     char at[HF_OWNER_VALUE_MAX];
@@ -33,7 +35,9 @@ void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES])
     hf_utf8_make_printable(text, false);
 }
 
-/* By the wall clock if the ticket is of another machine: for people only. */
+/* Write ", queued AGE ago", or "" if it is not known.  The ticket of another
+ * machine has no age on our clock; then the two wall clocks are compared,
+ * which is good enough for people. */
 static void format_age(const struct hf_owner *owner, char age[AGE_BYTES])
 {
     char duration[HF_FORMAT_DURATION_BYTES];
@@ -68,8 +72,8 @@ void hf_format_holder(const char *payload, uint64_t now_ms,
     (void)snprintf(text + length, HF_FORMAT_BYTES - length, "%s", age);
 }
 
-/* The library's texts begin with the name of the call, which says nothing to
- * the user of a command. */
+/* The library's texts begin with "hf_CALL: ", which means nothing to users of
+ * a command. */
 static const char *skip_call_name(const char *text)
 {
     const char *colon = strstr(text, ": ");
@@ -84,13 +88,14 @@ void hf_format_error(const char *message, uint64_t now_ms, char *text,
     const char *begin, *end;
 
     message = skip_call_name(message);
-    begin = strstr(message, "\"host="); /* as ours begin */
+    begin = strstr(message,
+                   "\"host="); /* the beginning of a payload of the library */
     if (begin == NULL) {
         (void)snprintf(text, bytes, "%s", message);
         return;
     }
-    /* Ours have no quote inside; a message that was cut may have none behind.
-     */
+    /* The payload ends at the next quote, because there are none inside; a
+     * message that was cut may have no quote. */
     end = begin + 1 + strcspn(begin + 1, "\"");
     (void)snprintf(payload, sizeof payload, "%.*s", (int)(end - begin - 1),
                    begin + 1);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a ticket says of its owner, and how long something takes, as people
- * read it. */
+/*
+ * Values as text for people: owners of tickets, durations, kinds and states.
+ * What other programs wrote cannot steer a terminal afterwards
+ * (hf_utf8_make_printable()).
+ */
 #ifndef HF_CLI_FORMAT_H
 #define HF_CLI_FORMAT_H
 
@@ -9,35 +12,35 @@
 
 #include "host/owner_text.h"
 
-/* Room for anything that an owner may say. */
+/* Room for any owner. */
 #define HF_FORMAT_BYTES (HF_PAYLOAD_BYTES + 64)
 
-/* "backup (pid 4711 on db1): nightly" where ${payload} is ours, with ", asked
- * to release" behind it if its owner has heard that; else as it is; made
- * printable. */
+/* Write the owner in a ticket's ${payload}: "backup (pid 4711 on db1):
+ * nightly", with ", asked to release" if its owner was asked to; a payload
+ * that is not the library's is written as it is. */
 void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES]);
 
-/* The same of the owner of a ticket, with how long ago that was queued where it
- * is known: "backup (pid 4711 on db1): nightly, queued 3m05s ago", with '~'
- * where the clocks of two machines are compared.  ${now_ms}: hf_clock_now_ms().
- */
+/* The same, with the age of the ticket if that is known: "backup (pid 4711 on
+ * db1): nightly, queued 3m05s ago"; '~' before the age if it compares the
+ * clocks of two machines.  ${now_ms}: hf_clock_now_ms(). */
 void hf_format_holder(const char *payload, uint64_t now_ms,
                       char text[HF_FORMAT_BYTES]);
 
-/* Write ${message}, an error text of the library's, to the ${bytes} of ${text},
- * without the name of the call and with hf_format_holder() in the place of what
- * tickets say. */
+/* Write ${message}, an error text of the library, to the ${bytes} of ${text}:
+ * without the name of the call before it, and with hf_format_holder() in place
+ * of a ticket's payload in it. */
 void hf_format_error(const char *message, uint64_t now_ms, char *text,
                      size_t bytes);
 
-/* "2d07h", "1h02m", "3m05s", "12s". */
+/* Write ${ms} as "2d07h", "1h02m", "3m05s" or "12s". */
 #define HF_FORMAT_DURATION_BYTES 32
 void hf_format_duration(uint64_t ms, char text[HF_FORMAT_DURATION_BYTES]);
 
-/* "holds", "waits", or of a member "inside". */
+/* "holds", "waits", or "inside" for a participant of a double barrier. */
 const char *hf_format_state(const struct hf_ticket_view *view);
 
-/* Is it the ticket of one that holds a lock, or permits of a semaphore? */
+/* Does the ticket hold a lock or permits of a semaphore?  Not so for
+ * participants of a double barrier. */
 bool hf_ticket_view_is_held(const struct hf_ticket_view *view);
 
 /* "mutex", "read" and so on. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See held_locks.h. */
 #include "cli/held_locks.h"
 
 #include <inttypes.h>
@@ -9,24 +10,24 @@
 #include "core/sha256.h"
 #include "host/owner_text.h"
 
-/* Lines beyond this are not looked at: far more than runs are nested. */
+/* Lines after these are not looked at; runs are never nested that deep. */
 #define HF_HELD_LOCKS_LINES_MAX 1024
 
-/* What is handed down of the runs around.  The kernel takes 128 KiB of one
- * variable (MAX_ARG_STRLEN); the rest is for 64 locks with the longest names.
- */
+/* At most this much is handed down of the runs around.  The kernel takes 128
+ * KiB in one variable (MAX_ARG_STRLEN); the rest is room for 64 locks with the
+ * longest names. */
 #define HF_HELD_LOCKS_INHERITED_MAX 32768
 
-/* The lines of the variable, one after the other. */
+/* An iterator over the lines of the variable that count. */
 struct held_lines {
-    const char *next;
-    int left;
-    pid_t pid; /* the last that was looked up, ... */
+    const char *next; /* what is still to be read; NULL: nothing */
+    int left;         /* lines that may still be read */
+    pid_t pid;        /* the process that was looked up last, with .started */
     uint64_t started;
-    bool is_of_ancestor; /* ... and whether it is an ancestor */
-    const char *line;
+    bool is_of_ancestor; /* whether it is an ancestor */
+    const char *line;    /* the current line, not NUL-terminated */
     size_t length;
-    struct hf_held_lock held;
+    struct hf_held_lock held; /* the current line, parsed */
 };
 
 void hf_held_lock_engine(const char *description,
@@ -40,6 +41,7 @@ void hf_held_lock_engine(const char *description,
 
 /* -------------------------------------------------------------- reading -- */
 
+/* The kind that is written as ${word}.  False if there is none. */
 static bool kind_of(const char *word, enum hf_kind *kind)
 {
     static const enum hf_kind kinds[] = {HF_KIND_MUTEX, HF_KIND_READ,
@@ -53,12 +55,13 @@ static bool kind_of(const char *word, enum hf_kind *kind)
     return false;
 }
 
+/* Parse one line.  False if it is not in the format. */
 static bool parse(const char *line, size_t length, struct hf_held_lock *held)
 {
     char kind[16];
     int pid, name = 0;
 
-    /* The widths are those of the fields. */
+    /* The widths are those of the fields of the struct. */
     if (sscanf(line,
                "%16[0-9a-f]:%9d:%20" SCNu64 ":%15[a-z]:%9" SCNu32
                ":%8[0-9a-f]:%n",
@@ -73,11 +76,13 @@ static bool parse(const char *line, size_t length, struct hf_held_lock *held)
     return true;
 }
 
+/* Is the process of the current line an ancestor of this one? */
 static bool is_of_ancestor(struct held_lines *lines)
 {
     const struct hf_held_lock *held = &lines->held;
 
-    /* The locks of one run stand one after the other. */
+    /* The locks of one run are in adjacent lines, so the last answer is kept.
+     */
     if (held->pid != lines->pid || held->started != lines->started) {
         lines->pid = held->pid;
         lines->started = held->started;
@@ -87,7 +92,7 @@ static bool is_of_ancestor(struct held_lines *lines)
     return lines->is_of_ancestor;
 }
 
-/* Go on to the next line that counts; false if there is none. */
+/* Go on to the next line that counts.  False if there is none. */
 static bool next_line(struct held_lines *lines)
 {
     while (lines->next && *lines->next && lines->left-- > 0) {
@@ -104,8 +109,8 @@ static bool next_line(struct held_lines *lines)
 
 /* ---------------------------------------------------------------- rules -- */
 
-/* Only readers share, and a mutex and a semaphore of one name do not see each
- * other. */
+/* Can a lock held as ${held} not be granted as ${wanted}?  Readers share, and
+ * a lock and a semaphore of the same name are independent of each other. */
 static bool excludes(enum hf_kind held, enum hf_kind wanted)
 {
     if (held == HF_KIND_SEMAPHORE || wanted == HF_KIND_SEMAPHORE)
@@ -138,7 +143,8 @@ bool hf_held_locks_block(const char *text, const struct hf_held_lock *wanted,
     return false;
 }
 
-/* Of this machine and container, since the last boot? */
+/* Is ${owner} a process of this host (or container) since its last boot, so
+ * that its pid means a process here? */
 static bool is_local(const struct hf_owner *owner, uint64_t now_ms)
 {
     char payload[HF_PAYLOAD_BYTES];

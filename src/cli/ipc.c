@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See ipc.h. */
 #include "cli/ipc.h"
 
 #include <assert.h>
@@ -8,10 +9,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* A fraction of the smallest socket buffer a Linux system starts with (some
- * 200 kB), so that a GRANTED always finds room behind idle talk. */
+/* Messages that may be dropped are not sent while more than this is unread.
+ * It is a fraction of the smallest socket buffer that Linux starts with (about
+ * 200 kB), so that GRANTED always finds room. */
 #define HF_IPC_BACKLOG_BYTES 32768
 
+/* Room for one descriptor, aligned as cmsg(3) asks. */
 union hf_ipc_control {
     struct cmsghdr align;
     char bytes[CMSG_SPACE(sizeof(int))];

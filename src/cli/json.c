@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See json.h. */
 #include "cli/json.h"
 
 #include <assert.h>
@@ -7,7 +8,7 @@
 
 #include "core/utf8.h"
 
-/* As JSON has it, in UTF-16. */
+/* An escape: \uXXXX, beyond U+FFFF a pair of surrogates (UTF-16). */
 static void put_utf16(FILE *out, uint32_t code)
 {
     if (code > 0xffff)
@@ -17,6 +18,7 @@ static void put_utf16(FILE *out, uint32_t code)
         fprintf(out, "\\u%04" PRIx32, code);
 }
 
+/* A character that must not stand in a string as it is. */
 static void put_escaped(FILE *out, uint32_t code)
 {
     switch (code) {
@@ -37,6 +39,7 @@ static void put_escaped(FILE *out, uint32_t code)
     }
 }
 
+/* A string in quotes. */
 static void put_string(FILE *out, const char *text)
 {
     size_t bytes = strlen(text);
@@ -57,6 +60,7 @@ static void put_string(FILE *out, const char *text)
     putc('"', out);
 }
 
+/* A new line, indented. */
 static void begin_line(struct hf_json *json)
 {
     putc('\n', json->out);
@@ -64,7 +68,7 @@ static void begin_line(struct hf_json *json)
         fputs("  ", json->out);
 }
 
-/* What stands before a value. */
+/* What comes before a value: comma, new line and key. */
 static void begin_value(struct hf_json *json, const char *key)
 {
     if (json->depth > 0) {
@@ -79,6 +83,7 @@ static void begin_value(struct hf_json *json, const char *key)
     }
 }
 
+/* Begin an object or a list. */
 static void begin_nested(struct hf_json *json, const char *key, char bracket)
 {
     begin_value(json, key);
@@ -87,6 +92,7 @@ static void begin_nested(struct hf_json *json, const char *key, char bracket)
     json->empty = true;
 }
 
+/* End the innermost object or list; the outermost one ends with a newline. */
 static void end_nested(struct hf_json *json, char bracket)
 {
     assert(json->depth > 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON (RFC 8259), written as it comes: objects and lists are begun and ended,
- * members have a key, elements have NULL.  Whatever text there is comes out as
- * valid UTF-8 without what cannot be shown (hf_utf8_unprintable()): that is
- * escaped, and what is no UTF-8 is replaced by U+FFFD.
+ * A writer of JSON (RFC 8259) to a stream: objects and lists are begun and
+ * ended, members are written with their key, elements with NULL for a key.
+ *
+ * The output is valid UTF-8 for any input: what cannot be shown
+ * (hf_utf8_unprintable()) is escaped, and what is not UTF-8 becomes U+FFFD.
  */
 #ifndef HF_CLI_JSON_H
 #define HF_CLI_JSON_H
@@ -13,16 +14,20 @@
 #include <stdio.h>
 
 struct hf_json {
-    FILE *out; /* its error flag tells of failures */
-    unsigned depth;
-    bool empty; /* nothing in the innermost object or list yet */
+    FILE *out;      /* failures are in its error flag */
+    unsigned depth; /* objects and lists that are open */
+    bool empty;     /* the innermost object or list has nothing in it yet */
 };
 
+/* Begin an object or a list; ${key} is NULL for the outermost one and in a
+ * list. */
 void hf_json_begin_object(struct hf_json *json, const char *key);
 void hf_json_begin_list(struct hf_json *json, const char *key);
+/* End the innermost object or list. */
 void hf_json_end_object(struct hf_json *json);
 void hf_json_end_list(struct hf_json *json);
 
+/* Write a value; ${key} is NULL in a list.  ${text} may have any bytes. */
 void hf_json_string(struct hf_json *json, const char *key, const char *text);
 void hf_json_number(struct hf_json *json, const char *key, uint64_t number);
 void hf_json_null(struct hf_json *json, const char *key);

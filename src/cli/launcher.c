@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher: what the user, the shell and the terminal see of a run.  It has
- * no client, so that stopping it with Ctrl-Z stops no renewal.  It exits last.
+ * The launcher: what the user, the shell and the terminal see of a run.
+ *
+ * It has no client and no thread, so that Ctrl-Z may stop it while the
+ * supervisor goes on renewing the lease.  It keeps a descriptor of each
+ * ticket, watches that the supervisor proves in time that the lock is still
+ * held, and ends the command's tree if the supervisor cannot.  It exits last.
  */
 #include "cli/run.h"
 
@@ -19,28 +23,33 @@
 #include "cli/termination.h"
 #include "cli/ui.h"
 
-/* How often to look without an alarm, which takes a descriptor to set. */
+/* How often to look when no timerfd could be made (no descriptor is free). */
 #define HF_LAUNCHER_POLL_MS 50
 
-/* How much earlier than due a line of the wait may be: the supervisor looks
+/* A line about the wait may be this much early: the supervisor sends its state
  * once a minute, and not exactly. */
 #define HF_WAIT_LINE_EARLY_MS 5000
 
 struct hf_launcher {
     struct hf_run *run;
     struct hf_alarm alarm;
-    int ticket_fds[HF_LOCKS_MAX]; /* keep the tickets in their queues */
+    int ticket_fds[HF_LOCKS_MAX]; /* each keeps one ticket in its queue for as
+                                     long as it is open */
     size_t ticket_fd_count;
-    bool granted;
-    bool started;
-    bool supervisor_hung; /* killed by us, past its time */
-    int ending_signal;    /* that asked for the wait to end; 0: none */
-    struct hf_signal_arrival arrivals[NSIG]; /* by number */
-    uint64_t next_line_ms; /* of waiting, when to say so where no terminal is */
-    uint32_t epoch;        /* counts SIGCONTs, see struct hf_ipc_message */
-    siginfo_t supervisor;  /* how it ended; si_pid 0: it lives */
+    bool granted; /* HF_IPC_GRANTED was received */
+    bool started; /* HF_IPC_STARTED was received: the command is in our process
+                     group */
+    bool supervisor_hung; /* we killed it, because it did not act before its
+                             deadline */
+    int ending_signal; /* the signal that asked us to end the wait; 0: none */
+    struct hf_signal_arrival arrivals[NSIG]; /* indexed by signal number */
+    uint64_t next_line_ms; /* without a terminal: print the next line once the
+                              wait has lasted this long */
+    uint32_t epoch; /* number of SIGCONTs received, see struct hf_ipc_message */
+    siginfo_t supervisor; /* how the supervisor ended; si_pid 0: it has not */
 };
 
+/* Send a message that has at most a signal number in it. */
 static void send_message(struct hf_launcher *launcher, enum hf_ipc_kind kind,
                          int number)
 {
@@ -48,12 +57,16 @@ static void send_message(struct hf_launcher *launcher, enum hf_ipc_kind kind,
 
     message.as.signal.number = number;
     message.as.signal.epoch = launcher->epoch;
-    /* Cannot go only if the supervisor is frozen and far behind, or gone. */
+    /* Fails only if the supervisor is gone, or frozen with its socket full. */
     (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
 }
 
 /* ------------------------------------------------------------- signals -- */
 
+/* A signal that would end the process.  While the command runs it is the
+ * command's: pass it on, unless the terminal has sent it to the command
+ * already.  Before that it ends the wait: the supervisor cancels the acquire
+ * and reports the outcome. */
 static void on_ending_signal(struct hf_launcher *launcher,
                              const struct signalfd_siginfo *info)
 {
@@ -68,7 +81,8 @@ static void on_ending_signal(struct hf_launcher *launcher,
             send_message(launcher, HF_IPC_SIGNAL, number);
         return;
     }
-    /* Asked twice: the supervisor withdraws without us. */
+    /* Asked a second time: die at once.  The supervisor sees that and cancels
+     * the acquire by itself. */
     if (launcher->ending_signal) {
         hf_ui_clear_wait();
         hf_signals_die(number);
@@ -77,13 +91,20 @@ static void on_ending_signal(struct hf_launcher *launcher,
     send_message(launcher, HF_IPC_SIGNAL, number);
 }
 
-/* Nobody could continue this process group: without our supervisor in between
- * the kernel would have ignored the terminal's key, for all of the group. */
+/* Continue the whole group after the terminal's stop key, where no shell
+ * controls jobs.  The kernel ignores the key for an orphaned process group,
+ * because nobody could continue it.  Ours may not count as orphaned, while the
+ * supervisor, the parent of the command, is in the same session and outside of
+ * the group; so we do the same by hand. */
 static void undo_stop_key(void)
 {
     kill(0, SIGCONT);
 }
 
+/* A signal of job control (SIGTSTP, SIGTTIN, SIGTTOU).  While the command
+ * runs, the command gets it and this process stops when the command has
+ * stopped (on_stopped()).  While we wait for the lock, stop at once; the
+ * supervisor starts no command meanwhile. */
 static void on_stop_signal(struct hf_launcher *launcher,
                            const struct signalfd_siginfo *info)
 {
@@ -102,6 +123,8 @@ static void on_stop_signal(struct hf_launcher *launcher,
     send_message(launcher, HF_IPC_RESUME, 0);
 }
 
+/* The shell, or somebody, has continued us: the supervisor decides whether the
+ * command is to be continued too. */
 static void on_continue(struct hf_launcher *launcher)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_CONTINUED};
@@ -111,6 +134,7 @@ static void on_continue(struct hf_launcher *launcher)
     (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
 }
 
+/* A signal other than SIGCHLD was read from the descriptor. */
 static void on_signal(struct hf_launcher *launcher,
                       const struct signalfd_siginfo *info)
 {
@@ -125,7 +149,8 @@ static void on_signal(struct hf_launcher *launcher,
     }
 }
 
-/* Those that have come; SIGCHLD needs no more than the wake-up. */
+/* Handle the signals that have arrived.  SIGCHLD needs no handling, because it
+ * wakes the loop, which looks after the supervisor in each turn. */
 static void read_signals(struct hf_launcher *launcher)
 {
     struct signalfd_siginfo infos[16];
@@ -137,6 +162,7 @@ static void read_signals(struct hf_launcher *launcher)
 
 /* ------------------------------------------------------------ messages -- */
 
+/* Has a SIGCONT arrived that is not read from the descriptor yet? */
 static bool continue_is_pending(void)
 {
     sigset_t pending;
@@ -144,12 +170,13 @@ static bool continue_is_pending(void)
     return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT);
 }
 
-/* The command stopped: so does this job, for the shell to see. */
+/* The command has stopped: stop as well, because the shell watches this
+ * process and must see that the job has stopped. */
 static void on_stopped(struct hf_launcher *launcher, int number, uint32_t epoch,
                        pid_t command)
 {
     if (epoch != launcher->epoch || continue_is_pending())
-        return; /* it has been continued since */
+        return; /* the report is older than a SIGCONT: the command runs again */
     if (hf_process_under_job_control()) {
         if (!hf_signals_stop_with(number, command))
             on_continue(launcher);
@@ -159,7 +186,8 @@ static void on_stopped(struct hf_launcher *launcher, int number, uint32_t epoch,
         undo_stop_key();
 }
 
-/* On a terminal one line is redrawn; a log gets one every minute. */
+/* Show how the wait goes: on a terminal in one line that is redrawn, else in a
+ * line of its own every minute. */
 static void on_waiting(struct hf_launcher *launcher,
                        const struct hf_ipc_message *message)
 {
@@ -179,12 +207,16 @@ static void on_waiting(struct hf_launcher *launcher,
     }
 }
 
+/* Keep ${fd}: while it is open the ticket stays in its queue. */
 static void on_ticket(struct hf_launcher *launcher, int fd)
 {
     assert(fd >= 0 && launcher->ticket_fd_count < HF_LOCKS_MAX);
     launcher->ticket_fds[launcher->ticket_fd_count++] = fd;
 }
 
+/* The lock is ours.  Clear the line about the wait before the command writes
+ * to the terminal; the supervisor starts the command when it has received
+ * RESUME. */
 static void on_granted(struct hf_launcher *launcher)
 {
     launcher->granted = true;
@@ -193,12 +225,15 @@ static void on_granted(struct hf_launcher *launcher)
         send_message(launcher, HF_IPC_RESUME, 0);
 }
 
+/* The tree is gone, so the tickets may leave their queues. */
 static void close_tickets(struct hf_launcher *launcher)
 {
     while (launcher->ticket_fd_count > 0)
         close(launcher->ticket_fds[--launcher->ticket_fd_count]);
 }
 
+/* A message of the supervisor; ${fd} is the descriptor that came with it, or
+ * -1. */
 static void on_message(struct hf_launcher *launcher,
                        const struct hf_ipc_message *message, int fd)
 {
@@ -233,12 +268,13 @@ static void on_message(struct hf_launcher *launcher,
     case HF_IPC_RESUME:
     case HF_IPC_TICKETS_CLOSED:
     case HF_IPC_CONTINUED:
-        break; /* for the supervisor */
+        break; /* never sent to us */
     }
 }
 
-/* Bounded by the socket's buffer once the supervisor is gone, and before by its
- * pace. */
+/* Handle all messages that have arrived.  Ends, because a supervisor that is
+ * gone leaves at most a socket buffer of them and a living one sends them
+ * slowly. */
 static void read_messages(struct hf_launcher *launcher)
 {
     struct hf_ipc_message message;
@@ -250,7 +286,9 @@ static void read_messages(struct hf_launcher *launcher)
 
 /* --------------------------------------------------------------- lease -- */
 
-/* When the supervisor must have ended the tree by itself. */
+/* The instant at which the supervisor must have ended the tree by itself,
+ * because the lock may pass to another holder soon after; HF_FOREVER without a
+ * lease. */
 static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
 {
     uint64_t kill_at_ms = hf_shared_page_kill_at_ms(page);
@@ -261,7 +299,8 @@ static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
     case HF_RUN_RUNNING:
         return kill_at_ms;
     case HF_RUN_TERMINATING:
-        /* It is awake and at it: it may use up its time. */
+        /* It is awake and ends the tree already: it may use half of the margin
+         * more. */
         return kill_at_ms +
                hf_shared_page_margin_ms(atomic_load(&page->lease_ms)) / 2;
     case HF_RUN_WAITING:
@@ -271,6 +310,8 @@ static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
     return HF_FOREVER;
 }
 
+/* Kill a supervisor that has missed its deadline, so that finish() ends the
+ * tree. */
 static void enforce_deadline(struct hf_launcher *launcher)
 {
     struct hf_run *run = launcher->run;
@@ -284,6 +325,8 @@ static void enforce_deadline(struct hf_launcher *launcher)
 
 /* ---------------------------------------------------------------- loop -- */
 
+/* poll(2) until ${at_ms} at the latest.  The last of the ${count} ${polled} is
+ * used for the alarm. */
 static void wait_until(struct hf_launcher *launcher, struct pollfd *polled,
                        nfds_t count, uint64_t at_ms)
 {
@@ -295,7 +338,8 @@ static void wait_until(struct hf_launcher *launcher, struct pollfd *polled,
     poll(polled, count, timeout);
 }
 
-/* Take in what there is, then see whether the supervisor is dead. */
+/* One turn of the loop: wait, handle messages and signals, and check whether
+ * the supervisor has ended. */
 static void run_once(struct hf_launcher *launcher)
 {
     struct hf_run *run = launcher->run;
@@ -307,14 +351,15 @@ static void run_once(struct hf_launcher *launcher)
     read_messages(launcher);
     read_signals(launcher);
     enforce_deadline(launcher);
-    /* The end of the line comes in the middle of the end of the supervisor:
-     * then that need only be waited for. */
+    /* The socket is closed while the supervisor is exiting, and SIGCHLD comes
+     * only at the end of the exit.  So after a hang-up wait for that end. */
     if (!(polled[1].revents & POLLHUP))
         how |= WNOHANG;
     waitid(P_PID, (id_t)run->supervisor, &launcher->supervisor, how);
 }
 
-/* What the supervisor left, if it could not do it itself. */
+/* End what the supervisor left of the command's tree: nothing, unless it was
+ * killed. */
 static void terminate_tree(struct hf_launcher *launcher)
 {
     const struct hf_run *run = launcher->run;
@@ -334,12 +379,14 @@ static void terminate_tree(struct hf_launcher *launcher)
 
         wait_until(launcher, polled, 2, step_at_ms);
         while (read(run->signal_fd, infos, sizeof infos) > 0)
-            continue; /* the command is being ended already */
+            continue; /* signals mean nothing any more: the command is being
+                         ended */
     }
     hf_termination_free(&termination);
 }
 
-/* The supervisor ended without saying how the run did. */
+/* The supervisor ended without an outcome.  Print what that means for the lock
+ * and the command.  Returns the exit status. */
 static int report_supervisor_death(const struct hf_launcher *launcher)
 {
     char cause[64] = "ended too early";
@@ -364,6 +411,9 @@ static int report_supervisor_death(const struct hf_launcher *launcher)
     return HF_EXIT_LOST;
 }
 
+/* After the supervisor's end: end the tree, give the tickets up, print the
+ * outcome.  Returns the exit status, or dies of the signal that ended the
+ * wait. */
 static int finish(struct hf_launcher *launcher)
 {
     const struct hf_run *run = launcher->run;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command line tool: finds the command in its table and runs it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +25,8 @@ static const char usage[] =
     "  run    run a command while holding a lock\n"
     "  show   show who holds a lock, and who waits for it\n"
     "  sql    print what makes a PostgreSQL database ready for locks\n"
-    "  torture set contenders against each other and judge what happens\n"
-    "  verify judge what contenders of a lock did and were told\n"
+    "  torture let processes contend for a lock and check what happens\n"
+    "  verify check what the clients of a lock did and observed\n"
     "\n"
     "See 'holdfast run --help' and so on, holdfast(1) and holdfast-run(1) and "
     "so on.\n";

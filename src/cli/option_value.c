@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See option_value.h. */
 #include "cli/option_value.h"
 
 #include <errno.h>
@@ -15,8 +16,8 @@ struct option_text {
     char text[32];
 };
 
-/* The option that optarg is the value of, as the user wrote it: -t 5s, -t5s,
- * --timeout 5s or --timeout=5s. */
+/* The option whose value is optarg, as the user wrote it: -t for -t 5s and
+ * -t5s, --timeout for --timeout 5s and --timeout=5s. */
 static struct option_text option_text(char **argv)
 {
     const char *word = argv[optind - 1];
@@ -72,12 +73,12 @@ hf_status hf_option_refuse(const char *command, char **argv, int answer,
                             "%.80s: its value is missing; see 'holdfast %s "
                             "--help'",
                             word, command);
-    /* A long one that is known, given a value that it does not take. */
+    /* A known long option with a value that it does not take. */
     if (strncmp(word, "--", 2) == 0 && optopt != 0)
         return hf_error_set(error, HF_EINVAL,
                             "%.80s: this option takes no value; write %.*s",
                             word, (int)strcspn(word, "="), word);
-    /* One letter of several in a word may be the one. */
+    /* A short option, maybe one of several in a word. */
     if (strncmp(word, "--", 2) != 0 && optopt != 0)
         return hf_error_set(error, HF_EINVAL,
                             "-%c: no such option; see 'holdfast %s --help'",

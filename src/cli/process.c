@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See process.h.  Reads /proc/PID/stat (proc(5)). */
 #include "cli/process.h"
 
 #include <errno.h>
@@ -12,18 +13,19 @@
 
 #include "core/memory.h"
 
-/* How far up job control is looked for: a shell is a few steps away. */
+/* hf_process_under_job_control() looks this far up: a shell is a few steps
+ * away. */
 #define HF_ANCESTORS_MAX 64
 
-/* How far up one certain ancestor is looked for.  Each nested run is two steps
- * and its command at least one. */
+/* hf_process_is_ancestor() looks this far up.  A nested run is two steps, and
+ * its command one or more. */
 #define HF_ANCESTORS_SEARCHED 256
 
-/* The fields of /proc/PID/stat that we read. */
+/* The fields of /proc/PID/stat that are used. */
 struct process_stat {
-    char state;
+    char state; /* 'R', 'S', 'T' and so on */
     int parent;
-    unsigned long long started; /* in ticks since the boot */
+    unsigned long long started; /* in clock ticks since the boot */
 };
 
 void hf_process_list_free(struct hf_process_list *list)
@@ -56,8 +58,9 @@ bool hf_process_list_add(struct hf_process_list *list,
     return true;
 }
 
-/* "PID (NAME) STATE PARENT ...", where NAME may hold anything; the start is the
- * 22nd field, see proc(5). */
+/* The file is "PID (NAME) STATE PARENT ...".  NAME may contain anything, ')'
+ * and spaces too, so look for the last ')'.  The start is the 22nd field.
+ * False with errno. */
 static bool read_stat(pid_t pid, struct process_stat *stat)
 {
     char path[64], line[512];
@@ -74,7 +77,7 @@ static bool read_stat(pid_t pid, struct process_stat *stat)
     got = read(fd, line, sizeof line - 1);
     close(fd);
     if (got <= 0)
-        return false; /* ESRCH where it has been reaped meanwhile */
+        return false; /* ESRCH: it was reaped meanwhile */
     line[got] = '\0';
     errno = 0;
     name_end = strrchr(line, ')');
@@ -126,8 +129,8 @@ void hf_process_signal(const struct hf_process *process, int number)
         kill(process->pid, number);
         return;
     }
-    /* The handle is taken first: if the number still belongs to a child of
-     * the same parent afterwards, the handle is of one of the tree. */
+    /* Open the pidfd first.  If the pid still has the same parent after that,
+     * the pidfd is of the process that was found. */
     handle = (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (handle < 0)
         return;

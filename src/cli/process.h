@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc knows of processes. */
+/* What /proc knows of processes, and lists of processes. */
 #ifndef HF_CLI_PROCESS_H
 #define HF_CLI_PROCESS_H
 
@@ -8,48 +8,52 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A growing list of processes, each with the parent it was found under. */
+/* A process, and the parent it had when it was found. */
 struct hf_process {
     pid_t pid;
     pid_t parent;
 };
 
+/* A list that grows; all zero is an empty one. */
 struct hf_process_list {
     struct hf_process *items;
     size_t count;
-    size_t room;
+    size_t room; /* items that fit before it grows */
 };
 
+/* Free the items; the list is empty afterwards. */
 void hf_process_list_free(struct hf_process_list *list);
+/* Is ${pid} in the list? */
 bool hf_process_list_has(const struct hf_process_list *list, pid_t pid);
 
-/* Add ${process}; false if there is no memory. */
+/* Add ${process}.  False if there is no memory. */
 bool hf_process_list_add(struct hf_process_list *list,
                          struct hf_process process);
 
-/* The parent of ${pid}.  0 with errno if it is not known (ESRCH: the process
- * has gone), and without if it has none that we can see. */
+/* The parent of ${pid}.  0 with errno if that cannot be read (ESRCH: the
+ * process is gone); 0 with errno 0 if it has none that we can see. */
 pid_t hf_process_parent(pid_t pid);
 
 /* Is ${pid} stopped by a signal? */
 bool hf_process_is_stopped(pid_t pid);
 
-/* When ${pid} was started, in the kernel's ticks since the boot; 0 if it is not
- * known.  A pid and this name one process, also after the pid is used again. */
+/* When ${pid} was started, in the kernel's clock ticks since the boot; 0 if it
+ * cannot be read.  A pid and its start name one process for ever, because a
+ * pid is used again. */
 uint64_t hf_process_started(pid_t pid);
 
-/* Does this process descend from ${pid}, which was started at ${started}? */
+/* Is ${pid}, which was started at ${started}, an ancestor of this process? */
 bool hf_process_is_ancestor(pid_t pid, uint64_t started);
 
-/* Send ${number} to ${process} if it is still a child of the parent it was
- * found under; never to another that got its number.  For a child of our own
- * that has not been reaped this is certain. */
+/* Send signal ${number} to ${process} if it still has the parent it was found
+ * under, and never to another process that got its pid.  For a child of our
+ * own that has not been reaped this is certain. */
 void hf_process_signal(const struct hf_process *process, int number);
 
-/* Could somebody who controls jobs continue our process group if it stopped?
- * That is an ancestor in our session and not in our group.  Those of other
- * sessions are passed by: the supervisor of a run that this one is nested in is
- * such, and has the shell behind it. */
+/* Is there a shell that could continue our process group after a stop?  That
+ * is an ancestor in our session and outside of our group.  Ancestors in other
+ * sessions are skipped: the supervisor of a run around this one has a session
+ * of its own, and the shell is above it. */
 bool hf_process_under_job_control(void);
 
 #endif

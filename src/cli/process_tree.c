@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See process_tree.h. */
 #include "cli/process_tree.h"
 
 #include <dirent.h>
@@ -15,15 +16,16 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 
-/* Set once, before there is more than one thread: the kernel has no file of
- * children. */
+/* Set once by hf_process_tree_open(), before there are threads: the kernel has
+ * no file of children, so scan. */
 static bool must_scan;
 
 /* ------------------------------------------------- the file of children -- */
 
-/* Take the numbers of "PID PID ... " out of ${text}; what follows the last
- * blank may go on in the next piece, and is moved to the front.  False if
- * there is no memory. */
+/* Add the pids in ${text}, "PID PID ... ", as children of ${parent}.  A number
+ * that is not followed by a blank may be cut; it is moved to the beginning of
+ * ${text} and ${bytes} is set to its length, so that the next read() completes
+ * it.  False if there is no memory. */
 static bool take_numbers(char *text, size_t *bytes, pid_t parent,
                          struct hf_process_list *list)
 {
@@ -42,6 +44,8 @@ static bool take_numbers(char *text, size_t *bytes, pid_t parent,
     return true;
 }
 
+/* Add the children of one thread; ${tasks} is /proc/PID/task, ${thread} the
+ * name in it.  False if the file could not be read to its end. */
 static bool thread_children(int tasks, const char *thread, pid_t parent,
                             struct hf_process_list *list)
 {
@@ -64,6 +68,7 @@ static bool thread_children(int tasks, const char *thread, pid_t parent,
     return complete;
 }
 
+/* Add the children of all threads of ${parent}. */
 static bool read_children(pid_t parent, struct hf_process_list *list)
 {
     char path[64];
@@ -85,8 +90,9 @@ static bool read_children(pid_t parent, struct hf_process_list *list)
 
 /* ------------------------------------------------------------ the scan -- */
 
-/* Add ${pid} with its parent.  One that has gone is nobody's child; nor is, as
- * far as can be told, one that is hidden from us. */
+/* Add ${pid} with its parent.  A process that is gone meanwhile, or hidden
+ * from us, is nobody's child as far as we can tell.  False if there is no
+ * memory, or /proc fails in another way. */
 static bool add_with_parent(pid_t pid, struct hf_process_list *list)
 {
     struct hf_process process = {pid, hf_process_parent(pid)};
@@ -97,9 +103,8 @@ static bool add_with_parent(pid_t pid, struct hf_process_list *list)
     return hf_process_list_add(list, process);
 }
 
-/* Add every process there is, each with its parent.  A child of ours that is
- * there all the while is on the list: /proc is read in the order of the numbers
- * and not by place. */
+/* Add every process there is.  A child of ours that lives during the whole
+ * scan is found, because readdir() of /proc goes by pid and not by position. */
 static bool read_all(struct hf_process_list *list)
 {
     struct dirent *entry;
@@ -116,6 +121,7 @@ static bool read_all(struct hf_process_list *list)
     return complete;
 }
 
+/* For qsort(): by parent. */
 static int compare_parents(const void *a, const void *b)
 {
     pid_t one = ((const struct hf_process *)a)->parent;
@@ -124,8 +130,8 @@ static int compare_parents(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* The first in ${all}, sorted by parent, whose parent is not below ${parent}.
- */
+/* Index of the first process in ${all}, which is sorted by parent, whose
+ * parent is ${parent} or greater: a binary search. */
 static size_t first_child(const struct hf_process_list *all, pid_t parent)
 {
     size_t low = 0, high = all->count;
@@ -141,6 +147,7 @@ static size_t first_child(const struct hf_process_list *all, pid_t parent)
     return low;
 }
 
+/* Add the children of ${parent} that are in ${all} to ${list}. */
 static bool add_children(const struct hf_process_list *all, pid_t parent,
                          struct hf_process_list *list)
 {
@@ -151,6 +158,7 @@ static bool add_children(const struct hf_process_list *all, pid_t parent,
     return true;
 }
 
+/* Scan /proc and sort by parent.  False if the scan is not complete. */
 static bool read_sorted(struct hf_process_list *all)
 {
     bool complete = read_all(all);
@@ -160,6 +168,7 @@ static bool read_sorted(struct hf_process_list *all)
     return complete;
 }
 
+/* The children of ${parent}, from a scan of all of /proc. */
 static bool scan_children(pid_t parent, struct hf_process_list *list)
 {
     struct hf_process_list all = {0};
@@ -170,11 +179,12 @@ static bool scan_children(pid_t parent, struct hf_process_list *list)
     return complete;
 }
 
+/* Breadth first: what is added to ${list} is visited later in the same loop. */
 static void scan_descendants(struct hf_process_list *list, size_t most)
 {
     struct hf_process_list all = {0};
 
-    (void)read_sorted(&all); /* what there is of it is better than nothing */
+    (void)read_sorted(&all); /* an incomplete scan is better than none */
     for (size_t i = 0; i < list->count && list->count <= most; i++)
         if (!add_children(&all, list->items[i].pid, list))
             break;
@@ -202,8 +212,8 @@ void hf_process_descendants(struct hf_process_list *list, size_t most)
 
 /* ---------------------------------------------------------------- open -- */
 
-/* /proc may be that of another pid namespace, in which our numbers are those of
- * other processes. */
+/* Is /proc there, and of our own pid namespace?  In that of another namespace
+ * our pids are those of other processes. */
 static hf_status check_proc(struct hf_error *error)
 {
     char text[32] = "";
@@ -224,6 +234,7 @@ static hf_status check_proc(struct hf_error *error)
                         (int)getpid(), text);
 }
 
+/* Does this kernel have /proc/PID/task/TID/children? */
 static bool has_file_of_children(void)
 {
     char path[64];
@@ -237,6 +248,7 @@ static bool has_file_of_children(void)
     return true;
 }
 
+/* Does a scan find ${child}, a child of ours? */
 static bool scan_finds(pid_t child)
 {
     struct hf_process_list list = {0};
@@ -247,6 +259,7 @@ static bool scan_finds(pid_t child)
     return found;
 }
 
+/* The child of try_scan(): sleep until it is killed. */
 static _Noreturn void wait_to_be_found(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
@@ -255,8 +268,8 @@ static _Noreturn void wait_to_be_found(pid_t parent)
         pause();
 }
 
-/* Try it, since there is no other way to know what hidepid= and the like hide.
- */
+/* Fork a child and see whether a scan finds it.  There is no other way to know
+ * what hidepid= and the like hide from us. */
 static hf_status try_scan(struct hf_error *error)
 {
     pid_t parent = getpid(), child = fork();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is whose child.  The kernel says it of each thread in
- * /proc/PID/task/TID/children; where it was built without that
- * (CONFIG_PROC_CHILDREN), the parents that all processes name in /proc/PID/stat
- * say it, too.
+ * Which processes are children of which.  The kernel has that in
+ * /proc/PID/task/TID/children, for each thread.  Where it was built without
+ * that file (CONFIG_PROC_CHILDREN) all of /proc is scanned for the parents
+ * that /proc/PID/stat names.
  */
 #ifndef HF_CLI_PROCESS_TREE_H
 #define HF_CLI_PROCESS_TREE_H
@@ -12,19 +12,21 @@
 
 #include "cli/process.h"
 
-/* See that children can be found, and in which way.  To be called once, before
- * the others, by a process without threads or children of its own making.
+/* Find out how children can be found here.  To be called once, before the
+ * functions below, by a process that has no threads and no children of its own
+ * making.
  *   Fails     HF_EUNSUPPORTED with the reason; HF_ELIMIT. */
 hf_status hf_process_tree_open(struct hf_error *error);
 
-/* Add the children of ${parent}, of all its threads, to ${list}.  Complete for
- * our own, which only we reap, but for those that hidepid= hides: with it and
- * without the file of children, those of other users.  Of others some may be
- * missed while they come and go.  False if there is no memory, no descriptor or
- * no /proc. */
+/* Add the children of ${parent}, of all its threads, to ${list}.  For this
+ * process the list is complete, because only we reap our children; but a scan
+ * misses children of other users where /proc is mounted with hidepid=.  Of
+ * another process children may be missed that come or go meanwhile.  False if
+ * there is no memory, no descriptor or no /proc. */
 bool hf_process_children(pid_t parent, struct hf_process_list *list);
 
-/* Add what lies below those in ${list}, until there are more than ${most}. */
+/* Add the descendants of the processes in ${list}, until there are more than
+ * ${most}. */
 void hf_process_descendants(struct hf_process_list *list, size_t most);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See program_path.h. */
 #include "cli/program_path.h"
 
 #include <stdio.h>

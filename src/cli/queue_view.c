@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See queue_view.h. */
 #include "cli/queue_view.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "cli/clock.h"
 #include "core/ticket.h"
 
-/* Digits of one. */
+/* Digits in the name of a permit of kazoo. */
 #define KAZOO_PERMIT_BYTES 32
 
 static const enum hf_kind kinds[HF_QUEUE_VIEW_PARTICIPANTS] = {
@@ -14,6 +15,7 @@ static const enum hf_kind kinds[HF_QUEUE_VIEW_PARTICIPANTS] = {
     [HF_QUEUE_VIEW_SEMAPHORE] = HF_KIND_SEMAPHORE,
 };
 
+/* From now to ${until_ms}; 0 if that has passed. */
 static uint64_t left_ms(uint64_t until_ms)
 {
     uint64_t now_ms = hf_clock_now_ms();
@@ -23,6 +25,7 @@ static uint64_t left_ms(uint64_t until_ms)
     return until_ms > now_ms ? until_ms - now_ms : 0;
 }
 
+/* Look up the tickets of ${name} as a lock of kinds[${index}]. */
 static hf_status load_queue(struct hf_client *client, const char *name,
                             int index, enum hf_tickets_which which,
                             uint64_t until_ms, struct hf_queue_view *queue,
@@ -44,7 +47,7 @@ static hf_status load_queue(struct hf_client *client, const char *name,
     return status;
 }
 
-/* Not every engine has double barriers. */
+/* Look up the participants; none where the engine has no double barriers. */
 static hf_status load_participants(struct hf_client *client, const char *name,
                                    uint64_t until_ms,
                                    struct hf_queue_view *queue,
@@ -101,11 +104,11 @@ const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
     for (int i = 0; i < HF_QUEUE_VIEWS; i++) {
         const struct hf_tickets *tickets = queue->tickets[i];
 
-        if (tickets == NULL) /* not looked at, or there are none here */
+        if (tickets == NULL) /* not looked up, or not supported here */
             continue;
         for (size_t k = 0; (view = hf_tickets_at(tickets, k)) != NULL; k++) {
-            /* kazoo's permits are where a lock's tickets are, which were seen
-             * already. */
+            /* kazoo's permits are in the directory of a lock's tickets, which
+             * were listed already. */
             if (i == HF_QUEUE_VIEW_SEMAPHORE && view->kind != HF_KIND_SEMAPHORE)
                 continue;
             if (index-- == 0)
@@ -115,8 +118,8 @@ const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
     return NULL;
 }
 
-/* Where queues are nodes, what a semaphore of that name consists of is below
- * the node of the name: Curator's two queues, and the permits of kazoo. */
+/* Does ${child}, a node below the node of the name, belong to a semaphore of
+ * that name?  Those are Curator's two queues and kazoo's permits. */
 static bool is_semaphore_child(const char *child)
 {
     return strcmp(child, &HF_QUEUE_LOCKS[1]) == 0 ||
@@ -125,8 +128,9 @@ static bool is_semaphore_child(const char *child)
             strspn(child, "0123456789abcdef") == KAZOO_PERMIT_BYTES);
 }
 
-/* So are members and their mark, where they were seen: who has come or gone
- * since is no stranger for that. */
+/* Does ${child} belong to a double barrier of that name?  Decided by its name
+ * and not by what was listed, because a participant may have come or gone in
+ * between. */
 static bool is_barrier_child(const char *child)
 {
     struct hf_ticket_id id;

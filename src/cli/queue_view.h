@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is seen of a name.  Nothing says whether it is a lock with one queue, a
- * semaphore or a double barrier, so it is looked at as each.
+ * All tickets of one name.  Nothing tells whether a name is used as a lock
+ * with one queue, as a semaphore or as a double barrier, so all three are
+ * looked up.
  */
 #ifndef HF_CLI_QUEUE_VIEW_H
 #define HF_CLI_QUEUE_VIEW_H
@@ -9,35 +10,38 @@
 #include <holdfast/holdfast.h>
 
 enum {
-    HF_QUEUE_VIEW_LOCK,
+    HF_QUEUE_VIEW_LOCK, /* mutex, read/write lock, election */
     HF_QUEUE_VIEW_SEMAPHORE,
-    HF_QUEUE_VIEW_PARTICIPANTS, /* no lock, and nothing where there are none */
-    HF_QUEUE_VIEWS
+    HF_QUEUE_VIEW_PARTICIPANTS, /* of a double barrier; not every engine has
+                                   them */
+    HF_QUEUE_VIEWS              /* how many there are */
 };
 
 struct hf_queue_view {
-    const char *name; /* without a leading '/'; .locks[0]'s */
+    const char *name; /* of .locks[0]: without a leading '/' */
     struct hf_lock *locks[HF_QUEUE_VIEW_PARTICIPANTS];
     struct hf_double_barrier *barrier;
-    struct hf_tickets *tickets[HF_QUEUE_VIEWS];
+    struct hf_tickets *tickets[HF_QUEUE_VIEWS]; /* NULL: none */
 };
 
-/* Look at those tickets of the lock called ${name} that ${which} names, within
- * ${wait_ms}; HF_TICKETS_ALL is those of a double barrier too.  On failure fill
- * ${error}.  ${sights} wants hf_queue_view_free() either way. */
+/* Look up the tickets of ${name} that ${which} asks for, within ${wait_ms};
+ * the participants of a double barrier only with HF_TICKETS_ALL.  A failure is
+ * in ${error}.  hf_queue_view_free() must be called in both cases.  ${client}
+ * must live on. */
 hf_status hf_queue_view_load(struct hf_client *client, const char *name,
                              enum hf_tickets_which which, uint64_t wait_ms,
                              struct hf_queue_view *queue,
                              struct hf_error *error);
+/* Free what hf_queue_view_load() has found, before its client is closed. */
 void hf_queue_view_free(struct hf_queue_view *queue);
 
-/* The ticket at ${place}, from 0, of all that are seen; NULL beyond the last.
- */
+/* Ticket number ${index}, from 0, of all that were found, valid as long as
+ * ${queue}.  NULL after the last. */
 const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
                                               size_t index);
 
-/* The name of the ${n}th thing, from 0, that is neither a ticket nor a queue of
- * a semaphore, nor of a double barrier; NULL beyond the last. */
+/* The name of child number ${n}, from 0, that is neither a ticket nor part of
+ * a semaphore or a double barrier.  NULL after the last. */
 const char *hf_queue_view_unknown(const struct hf_queue_view *queue, size_t n);
 
 #endif

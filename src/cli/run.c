@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfast run: parses the command line, sets up what launcher and supervisor
+ * share, and forks.
+ */
 #include "cli/run.h"
 
 #include <errno.h>
@@ -51,9 +55,10 @@ static const char usage[] =
     "76 lost while running, 77 denied, 126 and 127 as shells do.\n"
     "See holdfast-run(1).\n";
 
-/* A program started with some of 0, 1, 2 closed would get one of our own
- * descriptors there, and what is said on stderr would go into it.  The command
- * still finds them closed. */
+/* Open /dev/null in place of those of descriptors 0, 1 and 2 that are closed.
+ * Otherwise a descriptor of our own would get one of these numbers, and error
+ * texts would be written to it.  The command still finds them closed, because
+ * they are O_CLOEXEC.  -1 with errno. */
 static int occupy_standard_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -63,17 +68,21 @@ static int occupy_standard_descriptors(void)
     return 0;
 }
 
-/* Children from before an exec are none of our business; nor are they reaped,
- * so that their numbers stay theirs. */
+/* List the children that this process had before it became holdfast (as "sh -c
+ * 'sleep 9 & exec holdfast run ...'").  They are not part of the command's
+ * tree, so they are neither ended nor reaped.  -1 if /proc could not be read.
+ */
 static int list_children(struct hf_process_list *spared)
 {
     siginfo_t info;
 
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
-        return 0; /* ECHILD, as nearly always */
+        return 0; /* ECHILD: there are none, as nearly always */
     return hf_process_children(getpid(), spared) ? 0 : -1;
 }
 
+/* Everything that must exist before the fork.  -1 with errno; what was opened
+ * is closed by the exit. */
 static int set_up(struct hf_run *run)
 {
     int ends[2];
@@ -89,7 +98,9 @@ static int set_up(struct hf_run *run)
         return -1;
     if (list_children(&run->spared) < 0)
         return -1;
-    /* Before the fork: the supervisor's orphans must never find only init. */
+    /* Before the fork, because orphans of the supervisor must find the
+     * launcher as their subreaper from the first moment on; else they would go
+     * to init. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -1;
     run->page = hf_shared_page_new();
@@ -100,6 +111,7 @@ static int set_up(struct hf_run *run)
     return 0;
 }
 
+/* In the child: the flag of a subreaper is not inherited, so set it anew. */
 static void become_supervisor(struct hf_run *run)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -108,6 +120,8 @@ static void become_supervisor(struct hf_run *run)
     hf_supervisor_main(run);
 }
 
+/* Print that ${what} failed, with errno, and what to do.  Returns the exit
+ * status. */
 static int cannot_start(const char *what)
 {
     hf_ui_print("%s: %s; end some of what is running, or raise the limits "
@@ -116,6 +130,8 @@ static int cannot_start(const char *what)
     return HF_EXIT_LIMIT;
 }
 
+/* Check that trees of processes can be found here, then run both processes.
+ * Returns the exit status. */
 static int fork_and_run(const struct hf_run_options *options)
 {
     struct hf_run run = {.options = options};

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast run: a command under a lock.
+ * holdfast run: run a command while holding a lock.
  *
- *   launcher     the process the user started: terminal, signals, exit status
- *   supervisor    its child: client, grant, command, sweep, release
- *   command   the supervisor's child, in the launcher's process group
+ *   launcher     the process that the user started: terminal, signals, exit
+ *                status
+ *   supervisor   its child: client, grant, command, termination, release
+ *   command      the supervisor's child, in the launcher's process group
  *
- * Either of the first two can be killed or frozen without the lock passing on
- * while the command's tree is alive: each is a subreaper, each keeps the
- * ticket where the engine allows that, and each ends the tree when it finds
- * itself alone.
+ * The lock must not pass to another holder while a process of the command's
+ * tree is alive, even when one of our two processes is killed or frozen.
+ * Therefore each of the two is a subreaper (prctl(2)), each keeps the ticket
+ * where the engine allows that, and each ends the tree when it finds that the
+ * other one is gone.
  */
 #ifndef HF_CLI_RUN_H
 #define HF_CLI_RUN_H
@@ -21,28 +23,34 @@
 #include "cli/shared_page.h"
 #include "cli/signals.h"
 
-/* What both processes start from. */
+/* What the launcher sets up before the fork.  Each process has its own copy
+ * afterwards; only .page is shared memory. */
 struct hf_run {
     const struct hf_run_options *options;
     struct hf_signals signals;
     struct hf_shared_page *page;
-    int signal_fd;    /* for both: each reads its own signals from it */
-    int launcher_end; /* of the socket pair, each in its process */
-    int supervisor_end;
+    int signal_fd; /* signalfd(2), inherited by both: each process reads its own
+                      signals from it */
+    int launcher_end; /* the launcher's end of the ipc.h socket pair; closed in
+                         the supervisor */
+    int supervisor_end; /* the supervisor's end; closed in the launcher */
     pid_t launcher;
-    pid_t group;                   /* the launcher's, and so the command's */
-    pid_t supervisor;              /* 0 in the supervisor */
-    struct hf_process_list spared; /* children the launcher had before */
+    pid_t group;      /* process group of the launcher, and of the command */
+    pid_t supervisor; /* pid; 0 in the supervisor */
+    struct hf_process_list spared; /* children the launcher had before an exec:
+                                      not ours, never ended or reaped */
 };
 
-/* `holdfast run`, with argv[0] "run": the exit status. */
+/* `holdfast run`, with argv[0] "run".  Returns the exit status; does not
+ * return if a signal ended the wait. */
 int hf_run_main(int argc, char **argv);
 
-/* The launcher, from the fork on: the exit status.  Does not return if the wait
- * was ended by a signal. */
+/* The launcher, from the fork until the supervisor and the command's tree are
+ * gone.  Returns the exit status; does not return if a signal ended the wait,
+ * because then the launcher dies of the same signal. */
 int hf_launcher_main(struct hf_run *run);
 
-/* The supervisor, from the fork on. */
+/* The supervisor, from the fork on.  It leaves its result in ${run}->page. */
 _Noreturn void hf_supervisor_main(struct hf_run *run);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See run_options.h.  Errors are not those of getopt_long(): each says what to
+ * write instead.
+ */
 #include "cli/run_options.h"
 
 #include <assert.h>
@@ -15,11 +19,10 @@
 #include "core/url.h"
 #include "host/owner_text.h"
 
-/* Long enough for most commands to clean up, short enough for an operator to
- * wait for. */
+/* Long enough for most commands to clean up, short enough to wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
 
-/* '+': the options end at NAME; ':': errors are told by us. */
+/* '+': options end at the first NAME; ':': getopt_long() prints nothing. */
 static const char short_options[] = "+:c:t:nrwp:E:g:T:qvh";
 
 static const struct option long_options[] = {
@@ -37,16 +40,16 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
-/* What is being parsed, and what was seen of it. */
+/* The state of the parser. */
 struct run_parse {
     int argc;
     char **argv;
     struct hf_run_options *options;
     struct hf_error *error;
-    char written[32]; /* the option, as the user wrote it */
-    bool try_seen;
-    bool wait_seen;
-    bool text_seen;
+    char written[32]; /* the current option, as the user wrote it */
+    bool try_seen;    /* --try was given */
+    bool wait_seen;   /* --timeout was given */
+    bool text_seen;   /* --text was given */
 };
 
 static enum hf_parsed usage_error(struct run_parse *parse, const char *format,
@@ -65,11 +68,13 @@ static enum hf_parsed usage_error(struct run_parse *parse, const char *format,
     return HF_PARSED_WRONG;
 }
 
+/* Only digits: a duration without its unit. */
 static bool is_bare_number(const char *text)
 {
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
+/* A value that is a duration with its unit. */
 static enum hf_parsed take_duration(struct run_parse *parse, const char *text,
                                     uint64_t *ms)
 {
@@ -86,6 +91,7 @@ static enum hf_parsed take_duration(struct run_parse *parse, const char *text,
                        option, text, option);
 }
 
+/* The value of --conflict-exit-code. */
 static enum hf_parsed take_exit_status(struct run_parse *parse,
                                        const char *text)
 {
@@ -102,6 +108,7 @@ static enum hf_parsed take_exit_status(struct run_parse *parse,
     return HF_PARSED_RUN;
 }
 
+/* -q or -v, not both. */
 static enum hf_parsed take_verbosity(struct run_parse *parse,
                                      enum hf_verbosity verbosity)
 {
@@ -112,6 +119,7 @@ static enum hf_parsed take_verbosity(struct run_parse *parse,
     return HF_PARSED_RUN;
 }
 
+/* The kind of lock, given once or in the same way again. */
 static enum hf_parsed take_kind(struct run_parse *parse, enum hf_kind kind)
 {
     if (parse->options->kind != HF_KIND_MUTEX && parse->options->kind != kind)
@@ -122,6 +130,7 @@ static enum hf_parsed take_kind(struct run_parse *parse, enum hf_kind kind)
     return HF_PARSED_RUN;
 }
 
+/* Parse a number at ${text}, and move ${text} behind it. */
 static bool take_count(const char **text, uint32_t *count)
 {
     size_t digits = strspn(*text, "0123456789");
@@ -133,6 +142,7 @@ static bool take_count(const char **text, uint32_t *count)
     return true;
 }
 
+/* N/M: N permits of a semaphore that has M. */
 static enum hf_parsed take_permits(struct run_parse *parse, const char *text)
 {
     struct hf_run_options *options = parse->options;
@@ -150,6 +160,7 @@ static enum hf_parsed take_permits(struct run_parse *parse, const char *text)
     return take_kind(parse, HF_KIND_SEMAPHORE);
 }
 
+/* The value of --text, which must be fit for a ticket. */
 static enum hf_parsed take_text(struct run_parse *parse, const char *text)
 {
     struct hf_error error;
@@ -161,8 +172,8 @@ static enum hf_parsed take_text(struct run_parse *parse, const char *text)
     return HF_PARSED_RUN;
 }
 
-/* Note the option as the user wrote it, for error texts: ${place} among the
- * long ones, or else a letter. */
+/* Remember the option as the user wrote it, for error texts: by its ${index}
+ * in the table of long options, or if that is -1 by its letter. */
 static void remember_option(struct run_parse *parse, int option, int index)
 {
     if (index >= 0)
@@ -172,8 +183,9 @@ static void remember_option(struct run_parse *parse, int option, int index)
         snprintf(parse->written, sizeof parse->written, "-%c", option);
 }
 
-/* getopt_long() refused a word.  It is in optopt if it is a letter, and so is a
- * long option that was given a value although it takes none. */
+/* getopt_long() has refused a word, which is the last one it read.  If that is
+ * a short option it is in optopt; so is a long option that was given a value
+ * although it takes none. */
 static enum hf_parsed refuse_option(struct run_parse *parse, const char *why)
 {
     const char *last = parse->argv[optind - 1];
@@ -186,6 +198,7 @@ static enum hf_parsed refuse_option(struct run_parse *parse, const char *why)
                        is_long || optopt == 0 ? last : parse->written, why);
 }
 
+/* One option that getopt_long() has returned. */
 static enum hf_parsed take_option(struct run_parse *parse, int option)
 {
     struct hf_run_options *options = parse->options;
@@ -225,6 +238,7 @@ static enum hf_parsed take_option(struct run_parse *parse, int option)
     }
 }
 
+/* What to call the locks in messages. */
 static void make_label(struct hf_run_options *options)
 {
     if (options->name_count == 1)
@@ -235,7 +249,7 @@ static void make_label(struct hf_run_options *options)
                  options->names[0], options->name_count - 1);
 }
 
-/* So many names there are before the "--"; all operands if there is none. */
+/* The number of names before "--"; all ${left} operands if there is no "--". */
 static int count_names(char **operands, int left)
 {
     int count = 0;
@@ -245,7 +259,7 @@ static int count_names(char **operands, int left)
     return count;
 }
 
-/* What stands after the options: NAME... -- COMMAND [ARG...].  ${dashes}: a
+/* Parse what follows the options: NAME... -- COMMAND [ARG...].  ${dashes}: a
  * "--" ended the options, as before a NAME that begins with '-'. */
 static enum hf_parsed take_operands(struct run_parse *parse, bool dashes)
 {
@@ -292,6 +306,7 @@ static enum hf_parsed take_operands(struct run_parse *parse, bool dashes)
     return HF_PARSED_RUN;
 }
 
+/* getopt_long(), which also remembers what the option is called. */
 static int next_option(struct run_parse *parse)
 {
     int index = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user asked of `holdfast run`. */
+/* The command line of `holdfast run`. */
 #ifndef HF_CLI_RUN_OPTIONS_H
 #define HF_CLI_RUN_OPTIONS_H
 
@@ -15,25 +15,27 @@ struct hf_run_options {
     const char *url;   /* NULL: HOLDFAST_URL, else the file engine */
     uint64_t wait_ms;  /* HF_FOREVER: no limit; 0: try */
     uint64_t grace_ms; /* from SIGTERM to SIGKILL */
-    enum hf_kind kind; /* of every lock */
-    uint32_t permits;  /* of a semaphore ... */
-    uint32_t limit;    /* ... of so many */
-    int busy_exit;     /* when the lock was not to be had */
+    enum hf_kind kind; /* of all locks */
+    uint32_t permits;  /* of a semaphore: take .permits of .limit */
+    uint32_t limit;
+    int busy_exit; /* exit status when the lock was not obtained */
     enum hf_verbosity verbosity;
-    /* What others see of the run: --text, else of the command; "" for nothing.
-     */
+    /* What others see of the run: --text, else what the command is; "":
+     * nothing. */
     char text[HF_COMMAND_SUMMARY_BYTES];
-    char **names; /* all are had or none */
+    char **names; /* of the locks; all are obtained or none */
     int name_count;
-    char label[240]; /* what they are called in messages */
-    char **command;  /* ends with NULL; never empty */
+    char label[240]; /* what the locks are called in messages */
+    char **command;  /* ends with NULL, never empty */
 };
 
+/* What a command line asks for: the command itself, its help, or it is wrong.
+ */
 enum hf_parsed { HF_PARSED_RUN, HF_PARSED_HELP, HF_PARSED_WRONG };
 
-/* Read ${argv}, where argv[0] is "run", into ${options}, which then borrows
- * from it.  HF_PARSED_WRONG: ${error} says what is wrong, what was expected and
- * what to do. */
+/* Parse ${argv}, with argv[0] "run", into ${options}, which points into
+ * ${argv}.  HF_PARSED_WRONG: ${error} says what is wrong, what was expected
+ * and what to do. */
 enum hf_parsed hf_run_options_parse(int argc, char **argv,
                                     struct hf_run_options *options,
                                     struct hf_error *error);

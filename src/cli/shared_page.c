@@ -48,6 +48,7 @@ uint64_t hf_shared_page_grace_ms(const struct hf_shared_page *page,
     return wanted_ms < spare_ms / 2 ? wanted_ms : spare_ms / 2;
 }
 
+/* From ${now_ms} to ${at_ms}; 0 if that has passed. */
 static uint64_t until_ms(uint64_t at_ms, uint64_t now_ms)
 {
     return at_ms > now_ms ? at_ms - now_ms : 0;
@@ -59,11 +60,12 @@ void hf_shared_page_set_safe_until(struct hf_shared_page *page,
     uint64_t before_ms = atomic_load(&page->safe_until_ms);
     uint64_t lease_ms = until_ms(safe_until_ms, now_ms);
 
-    /* The longest promise seen is the best there is to know of the session's
-     * timeout; it is never more. */
+    /* The lease is not known to the tool.  The longest time that a renewal has
+     * given is never more than the lease, and close to it. */
     if (lease_ms > atomic_load(&page->lease_ms))
         atomic_store(&page->lease_ms, lease_ms);
-    /* Before the first renewal: engines renew with a quarter left or more. */
+    /* There was no renewal yet.  Engines renew when a quarter of the lease or
+     * more is left, so assume a quarter. */
     if (before_ms == HF_FOREVER)
         atomic_store(&page->left_at_renewal_ms, lease_ms / 4);
     else if (safe_until_ms > before_ms)

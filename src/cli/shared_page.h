@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page that launcher and supervisor share: what the launcher must be able
- * to read although the supervisor is frozen or dead.
+ * The page of memory that launcher and supervisor share.  Here is what the
+ * launcher must be able to read although the supervisor is frozen or dead: how
+ * far the run is, until when the lock is held for certain, and how the run
+ * ended.
  */
 #ifndef HF_CLI_SHARED_PAGE_H
 #define HF_CLI_SHARED_PAGE_H
@@ -14,44 +16,48 @@
 enum hf_run_phase {
     HF_RUN_WAITING,     /* no grant, no command */
     HF_RUN_RUNNING,     /* granted; the command's tree may exist */
-    HF_RUN_TERMINATING, /* the tree is being stopped */
+    HF_RUN_TERMINATING, /* the tree is being ended */
     HF_RUN_ENDED        /* no tree any more; .outcome is set */
 };
 
-/* How the run ended, in the words and with the number for the user. */
+/* How the run ended: what the launcher prints and exits with. */
 struct hf_run_outcome {
     int exit_code;
-    int cancelled;                  /* 1: given up because a signal said so */
-    int expected;                   /* 1: no error, -q keeps .text to itself */
-    char text[HF_ERROR_TEXT_BYTES]; /* "" if there is nothing to say */
+    int cancelled; /* 1: a signal ended the wait */
+    int expected;  /* 1: not an error, so -q does not print .text */
+    char text[HF_ERROR_TEXT_BYTES]; /* "": nothing to print */
 };
 
+/* Written by the supervisor, read by the launcher. */
 struct hf_shared_page {
-    _Atomic uint32_t phase;              /* enum hf_run_phase */
-    _Atomic uint64_t safe_until_ms;      /* HF_FOREVER: no lease */
-    _Atomic uint64_t lease_ms;           /* the longest promise seen */
-    _Atomic uint64_t left_at_renewal_ms; /* of a promise when it was renewed */
-    struct hf_run_outcome outcome; /* supervisor's until ENDED or its death */
+    _Atomic uint32_t phase;         /* enum hf_run_phase */
+    _Atomic uint64_t safe_until_ms; /* CLOCK_BOOTTIME; HF_FOREVER: no lease */
+    _Atomic uint64_t lease_ms; /* the longest time that a renewal has given */
+    _Atomic uint64_t left_at_renewal_ms; /* of the lease, when it was renewed */
+    struct hf_run_outcome outcome;       /* complete once .phase is ENDED */
 };
 
-/* A fresh page, shared with the children of this process; NULL with errno if
- * there is no memory. */
+/* A new page in HF_RUN_WAITING, shared with children that are forked later.
+ * NULL with errno if there is no memory. */
 struct hf_shared_page *hf_shared_page_new(void);
 
-/* How long before safe-until the tree must have been killed: signals take
- * time to be delivered and processes to die. */
+/* How long before safe-until SIGKILL must have been sent: 5 % of the lease and
+ * at least 200 ms, because signals take time to be delivered and processes to
+ * die. */
 uint64_t hf_shared_page_margin_ms(uint64_t lease_ms);
 
-/* The instant by which the tree must have got its SIGKILL. */
+/* When the tree must have got SIGKILL: the margin before safe-until;
+ * HF_FOREVER without a lease. */
 uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page);
 
-/* ${wanted_ms} of grace, where there is a lease cut to half of what is left of
- * it when it is renewed in time; the other half is for a renewal that is
- * late. */
+/* How much grace there is between SIGTERM and SIGKILL: ${wanted_ms}, but with
+ * a lease at most half of what is left of it when it is renewed in time.  The
+ * other half is for renewals that are late. */
 uint64_t hf_shared_page_grace_ms(const struct hf_shared_page *page,
                                  uint64_t wanted_ms);
 
-/* The promise is ${safe_until_ms} now.  Call it with every new one. */
+/* The grant's safe-until is ${safe_until_ms} now.  To be called after every
+ * renewal, by the supervisor only. */
 void hf_shared_page_set_safe_until(struct hf_shared_page *page,
                                    uint64_t safe_until_ms, uint64_t now_ms);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See show.h.  One client, one lookup, one table. */
 #include "cli/show.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ static const char usage[] =
     "as of\n"
     "'holdfast run'.  See holdfast-show(1).\n";
 
-/* For people only: no decision depends on it. */
+/* The time of day; for people only, no decision depends on it. */
 static uint64_t utc_now_ms(void)
 {
     time_t now = time(NULL);
@@ -43,6 +44,7 @@ static uint64_t utc_now_ms(void)
 
 /* ----------------------------------------------------------------- show -- */
 
+/* Print children of the name that are no tickets, on stderr. */
 static void report_unknown(const char *name, const struct hf_queue_view *queue)
 {
     const char *unknown;
@@ -57,6 +59,7 @@ static bool is_empty(const struct hf_queue_view *queue)
     return hf_queue_view_at(queue, 0) == NULL;
 }
 
+/* Print the queue as JSON, as a table or as one line. */
 static void print(const char *engine, const struct hf_show_options *options,
                   const struct hf_queue_view *queue)
 {
@@ -70,6 +73,7 @@ static void print(const char *engine, const struct hf_show_options *options,
     report_unknown(queue->name, queue);
 }
 
+/* Returns the exit status. */
 static int show(const char *engine, const struct hf_show_options *options,
                 const struct hf_queue_view *queue)
 {
@@ -87,6 +91,7 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
     hf_ui_print("%s", line);
 }
 
+/* Open a client that only looks, for which the engine creates nothing. */
 static hf_status open_client(const struct hf_show_options *options,
                              struct hf_client **client, struct hf_error *error)
 {
@@ -99,6 +104,7 @@ static hf_status open_client(const struct hf_show_options *options,
     return hf_client_open_list_only(options->url, &opts, client, error);
 }
 
+/* Returns the exit status. */
 static int load_and_show(struct hf_client *client,
                          const struct hf_show_options *options)
 {

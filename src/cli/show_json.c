@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is seen of a lock as JSON: see holdfast-show(1). */
+/* The JSON of `holdfast show --json`: see holdfast-show(1). */
 #include <inttypes.h>
 #include <time.h>
 
@@ -7,6 +7,7 @@
 #include "cli/json.h"
 #include "cli/show.h"
 
+/* "created" as in RFC 3339, or null. */
 static void write_time(struct hf_json *json, uint64_t utc_ms)
 {
     time_t seconds = (time_t)(utc_ms / 1000);
@@ -20,6 +21,8 @@ static void write_time(struct hf_json *json, uint64_t utc_ms)
         hf_json_null(json, "created");
 }
 
+/* "payload" as it is, and "owner" parsed, or null if the payload is not the
+ * library's. */
 static void write_owner(struct hf_json *json, const char *payload)
 {
     struct hf_owner owner;
@@ -43,6 +46,7 @@ static void write_owner(struct hf_json *json, const char *payload)
     hf_json_end_object(json);
 }
 
+/* One ticket as an object. */
 static void write_ticket(struct hf_json *json,
                          const struct hf_ticket_view *view, size_t index)
 {
@@ -57,7 +61,7 @@ static void write_ticket(struct hf_json *json,
     else
         hf_json_null(json, "permits");
     hf_json_string(json, "id", view->id);
-    /* As text: most readers of JSON have no room for 64 bits in a number. */
+    /* As a string, because most JSON readers have no 64-bit numbers. */
     (void)snprintf(token, sizeof token, "%" PRIu64, view->token);
     if (view->token != 0)
         hf_json_string(json, "token", token);

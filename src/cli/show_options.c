@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of `holdfast show`. */
 #include <getopt.h>
 
 #include "cli/option_value.h"
 #include "cli/show.h"
 #include "core/error.h"
 
-/* Long enough for a session to be had, short enough for who looks. */
+/* Long enough to get a session, short enough for a person. */
 #define HF_SHOW_WAIT_DEFAULT_MS 15000
 
 static const struct option long_options[] = {
@@ -17,6 +18,7 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
+/* One option that getopt_long() has returned. */
 static enum hf_parsed take_option(char **argv, int option,
                                   struct hf_show_options *options,
                                   struct hf_error *error)
@@ -46,6 +48,7 @@ static enum hf_parsed take_option(char **argv, int option,
     }
 }
 
+/* Do the options go together? */
 static enum hf_parsed check(const struct hf_show_options *options,
                             struct hf_error *error)
 {
@@ -65,8 +68,8 @@ enum hf_parsed hf_show_options_parse(int argc, char **argv,
     int option;
 
     *options = (struct hf_show_options){.wait_ms = HF_SHOW_WAIT_DEFAULT_MS};
-    /* ':': errors are told by us.  Options may stand behind NAME, which is
-     * all there is. */
+    /* ':': getopt_long() prints nothing.  Options may also follow NAME,
+     * because nothing else can. */
     while ((option = getopt_long(argc, argv, ":c:t:Hqjh", long_options,
                                  NULL)) != -1) {
         parsed = take_option(argv, option, options, error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns as wide as what is in them, so that all but long texts of owners fit
- * a line of eighty.
+ * The table of `holdfast show`.  Columns are as wide as their content, so that
+ * a line fits 80 columns unless the text of an owner is long.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct row {
 static const struct row titles = {{"#", "STATE", "KIND", "PERMITS", "QUEUED",
                                    "HELD", "TOKEN", "LAYOUT", "OWNER"}};
 
-/* '~': two clocks of different machines are compared. */
+/* The age of the ticket; '~' if it compares the clocks of two machines. */
 static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
                      char *cell)
 {
@@ -46,8 +46,8 @@ static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
     hf_format_duration(age_ms, cell);
 }
 
-/* Nobody notes when a ticket was granted: that it is no longer ago than the
- * ticket itself is all that can be told. */
+/* Since when a ticket is granted is not recorded; it is not longer ago than
+ * the ticket was queued. */
 static void fill_held(const struct hf_ticket_view *view, const char *queued,
                       char *cell)
 {
@@ -57,6 +57,7 @@ static void fill_held(const struct hf_ticket_view *view, const char *queued,
         strcpy(cell, "-");
 }
 
+/* The cells of one ticket. */
 static void fill_row(struct row *row, const struct hf_ticket_view *view,
                      size_t index, uint64_t utc_ms)
 {
@@ -79,6 +80,7 @@ static void fill_row(struct row *row, const struct hf_ticket_view *view,
         strcpy(row->cells[OWNER], "-");
 }
 
+/* Make the columns wide enough for ${row}; the last column needs no width. */
 static void widen(size_t widths[COLUMNS], const struct row *row)
 {
     for (int i = 0; i < OWNER; i++) {
@@ -89,6 +91,7 @@ static void widen(size_t widths[COLUMNS], const struct row *row)
     }
 }
 
+/* Print ${row}; a column of width 0 is left out. */
 static void print(FILE *out, const size_t widths[COLUMNS],
                   const struct row *row)
 {
@@ -99,7 +102,7 @@ static void print(FILE *out, const size_t widths[COLUMNS],
     fprintf(out, "%s\n", row->cells[OWNER]);
 }
 
-/* Is any ticket written in a way that not every engine has? */
+/* Is any ticket in the layout of another library? */
 static bool shows_layout(const struct hf_queue_view *queue)
 {
     const struct hf_ticket_view *view;
@@ -110,7 +113,7 @@ static bool shows_layout(const struct hf_queue_view *queue)
     return false;
 }
 
-/* Only a semaphore has permits to be told. */
+/* The columns PERMITS and LAYOUT are left out if they would say nothing. */
 void hf_show_table(FILE *out, const struct hf_queue_view *queue,
                    uint64_t utc_ms)
 {

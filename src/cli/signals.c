@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See signals.h. */
 #include "cli/signals.h"
 
 #include <sys/resource.h>
@@ -7,12 +8,13 @@
 
 #include "cli/process.h"
 
-/* Two signals with one number, one to each of our processes, count as one when
- * they are received within this time.  It covers a busy machine; a person who
- * sends a second signal sends it to the same process. */
+/* Two signals with one number, one to each of our processes, are duplicates
+ * when they are received within this time.  It is long enough for a busy
+ * machine; a person who sends a signal a second time sends it to the same
+ * process. */
 #define HF_DUPLICATE_WITHIN_MS 2000
 
-/* A fault of our own must not be held back. */
+/* Raised by faults of our own program: never blocked. */
 static const int synchronous[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,
                                   SIGFPE, SIGSEGV, SIGSYS};
 
@@ -42,6 +44,7 @@ bool hf_signals_ends(int number)
     }
 }
 
+/* Does holdfast do anything about ${number}? */
 static bool is_handled(int number)
 {
     return hf_signals_ends(number) || hf_signals_stops(number) ||
@@ -91,12 +94,12 @@ bool hf_signals_from_terminal(const struct signalfd_siginfo *info)
     case SIGTTOU:
         return true;
     case SIGHUP:
-        /* When the line goes down the kernel tells the session's leader
-         * alone, and the group only once that one has ended. */
+        /* When a terminal hangs up the kernel signals the leader of the
+         * session alone; the group gets SIGHUP when that leader has ended. */
         return getsid(0) != getpid();
     default:
-        /* Timers of our own (an alarm() set before the exec) count as the
-         * kernel's too. */
+        /* The kernel also sends SIGALRM of an alarm() that was set before the
+         * exec: that is for this process only. */
         return false;
     }
 }
@@ -112,7 +115,7 @@ bool hf_signals_is_duplicate(struct hf_signal_arrival *last, bool relayed,
     return duplicate;
 }
 
-/* Let ${number}, which must be pending, act. */
+/* Have the pending signal ${number} take effect. */
 static void deliver(int number)
 {
     sigset_t one;
@@ -134,7 +137,7 @@ void hf_signals_die(int number)
     _exit(128 + number);
 }
 
-/* Ignoring a signal takes it from the queue. */
+/* Remove ${number} from the pending signals: ignoring a signal discards it. */
 static void discard(int number)
 {
     struct sigaction action = {0}, found;
@@ -144,9 +147,10 @@ static void discard(int number)
     sigaction(number, &found, NULL);
 }
 
-/* The stop is put into the queue, blocked, before the process is looked at.  A
- * SIGCONT for both that came earlier shows in the process; one that comes later
- * takes the stop out of the queue. */
+/* The stop signal is made pending, while it is blocked, before ${process} is
+ * looked at.  A SIGCONT for both that came earlier shows in the state of
+ * ${process}, and one that comes later discards our pending stop signal.  So
+ * there is no moment at which we stop although both were continued. */
 bool hf_signals_stop_with(int number, pid_t process)
 {
     if (!hf_signals_stops(number)) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals as holdfast found them, and what it does with them.  All are blocked
- * in both of our processes, and each reads those that concern it from a
- * descriptor.  The launcher decides what a signal means; the supervisor sends
- * the launcher what it received itself, because other programs know the
- * supervisor by the pid in its ticket.  The command starts with everything as
- * it was found.
+ * Signals: how holdfast found them, and what it does with them.
+ *
+ * All are blocked in launcher and supervisor, and each process reads those
+ * that concern it from a signalfd.  The launcher decides what a signal means.
+ * The supervisor sends the launcher what it received itself, because other
+ * programs know the supervisor by the pid in its ticket.  The command starts
+ * with all signals as holdfast found them.
  */
 #ifndef HF_CLI_SIGNALS_H
 #define HF_CLI_SIGNALS_H
@@ -16,53 +17,59 @@
 #include <sys/types.h>
 
 struct hf_signals {
-    sigset_t found_mask;
-    struct sigaction found_child; /* SIGCHLD; may be ignored, which would cost
-                                     us the exit status of the command */
-    sigset_t handled;             /* those the launcher acts on: all that it did
-                                   not find ignored or blocked */
+    sigset_t found_mask;          /* the mask that holdfast was started with */
+    struct sigaction found_child; /* of SIGCHLD; ignored, it would cost us the
+                                     exit status of the command */
+    sigset_t handled; /* those the launcher acts on: all that were neither
+                         ignored nor blocked when it started */
 };
 
-/* Note what is, then block all and make SIGCHLD work. */
+/* Remember how signals are set, block all of them and set SIGCHLD to its
+ * default. */
 void hf_signals_block(struct hf_signals *signals);
 
-/* Put everything back, for the command; async-signal-safe. */
+/* Undo hf_signals_block(), for the command.  Async-signal-safe. */
 void hf_signals_restore(const struct hf_signals *signals);
 
-/* Would ${number} end a process that did nothing about it?  Such a signal is
- * passed to the command, and ends a wait. */
+/* Would ${number} end a process by default?  Such a signal is passed to the
+ * command, or ends the wait. */
 bool hf_signals_ends(int number);
 
-/* Does ${number} stop a process, and can it be caught? */
+/* Does ${number} stop a process by default, and can it be caught?  (SIGSTOP
+ * cannot.) */
 bool hf_signals_stops(int number);
 
-/* Did ${info}, read from the launcher's descriptor, go to the whole foreground
- * group?  Then the command has it already. */
+/* Was ${info}, read from the launcher's signalfd, sent by the terminal to the
+ * whole foreground group?  Then the command has received it already. */
 struct signalfd_siginfo;
 bool hf_signals_from_terminal(const struct signalfd_siginfo *info);
 
 /* When a signal was last received, and by which of our two processes. */
 struct hf_signal_arrival {
-    uint64_t at_ms; /* 0: none, or one of which the copy has arrived too */
-    bool relayed;   /* the supervisor received it */
+    uint64_t
+        at_ms; /* CLOCK_BOOTTIME; 0: never, or its duplicate has arrived too */
+    bool relayed; /* the supervisor received it and forwarded it */
 };
 
-/* Is the signal that arrives at ${now_ms} a copy of the one before it with the
- * same number?  pkill(1) and service managers send a signal to each of our two
- * processes, and mean one.  Updates ${last}. */
+/* Is the signal that arrives at ${now_ms} a duplicate of the one before it
+ * with the same number?  pkill(1) and service managers send a signal to each
+ * of our two processes and mean it once.  A duplicate came to the other
+ * process, shortly after.  Updates ${last}. */
 bool hf_signals_is_duplicate(struct hf_signal_arrival *last, bool relayed,
                              uint64_t now_ms);
 
-/* Die of ${number} as if it had never been caught; where that is impossible
- * (the first process of a container) leave with 128 + ${number}. */
+/* Die of ${number} as if it had never been caught, without a core file.  Where
+ * that is impossible (the first process of a container) exit with 128 +
+ * ${number}. */
 _Noreturn void hf_signals_die(int number);
 
-/* Stop by ${number}; returns when continued, or at once where the kernel
- * refuses to stop an orphaned process group. */
+/* Stop by signal ${number}.  Returns when continued, or at once where the
+ * kernel does not stop an orphaned process group. */
 void hf_signals_stop(int number);
 
-/* Stop by ${number} if ${process} is stopped too.  False if it goes on: then a
- * SIGCONT for both may have been taken from our queue. */
+/* Stop by signal ${number} if ${process} is still stopped; returns true when
+ * continued.  False if ${process} runs again: then a SIGCONT that was sent to
+ * both may have been discarded by our own stop signal. */
 bool hf_signals_stop_with(int number, pid_t process);
 
 #endif

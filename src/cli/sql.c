@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast sql: what the library would do by itself, for those who may not let
- * it. */
+/*
+ * holdfast sql: prints the SQL that the library would run by itself, for
+ * installations where it may not.
+ */
 #include "cli/sql.h"
 
 #include <getopt.h>
@@ -35,6 +37,7 @@ static const char usage[] =
     "\n"
     "See holdfast-sql(1).\n";
 
+/* Returns the exit status. */
 static int print(const char *text)
 {
     if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
@@ -49,7 +52,7 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
-/* What ${option} asks for; NULL if there is none of that letter. */
+/* The text that ${option} asks for; NULL if there is no such option. */
 static const char *text_of(int option)
 {
     switch (option) {

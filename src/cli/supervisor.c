@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor: it waits, owns the grant, starts the command, ends what the
- * command leaves, and only then releases.  It does not use the terminal: what
- * it has to say, the launcher says.  Signals that would end it have the same
- * effect as on the launcher, which receives them from here; signals of job
- * control that are sent to it alone (but SIGSTOP) do nothing.
+ * The supervisor: it waits for the lock, owns the grant, starts the command,
+ * ends what the command leaves behind, and only then releases the lock.
+ *
+ * It is a state machine (enum hf_supervisor_state) around poll(2):
+ * wait_for_event() collects what has happened, advance() decides.  It does not
+ * use the terminal, because the launcher has that: lines for the user go
+ * through the socket.  A signal that would end it has the same effect as on
+ * the launcher, to which it is forwarded; signals of job control that are sent
+ * to it alone do nothing, but for SIGSTOP.
  */
 #include "cli/supervisor.h"
 
@@ -26,23 +30,25 @@
 #include "cli/ui.h"
 #include "core/error.h"
 
-/* How many deaths and stops are taken in before other things have their turn:
- * a command can fork faster than we reap. */
+/* At most this many children are reaped in one turn, because a command can
+ * fork faster than we reap and the rest of the loop has to run too. */
 #define HF_REAP_MAX 256
 
-/* A grant is watched from so long after the command was started: what is over
- * sooner need not pay for the thread that does it. */
+/* The loss of the grant is watched for only this long after the grant: that
+ * takes a thread, which a shorter command need not pay for. */
 #define HF_WATCH_AFTER_MS 20
 
-/* How often to look without an alarm, which takes a descriptor to set. */
+/* How often to look when no timerfd could be made (no descriptor is free). */
 #define HF_SUPERVISOR_POLL_MS 50
 
-/* How long after the command was continued the launcher is looked after. */
+/* After the command was continued, the launcher is checked this many times at
+ * this interval. */
 #define HF_LAUNCHER_CHECKS 20
 #define HF_LAUNCHER_CHECK_MS 50
 
 /* ------------------------------------------------------------- command -- */
 
+/* Tell the launcher that the command was stopped by signal ${number}. */
 static void report_stop(struct hf_supervisor *supervisor, int number)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_STOPPED};
@@ -53,8 +59,10 @@ static void report_stop(struct hf_supervisor *supervisor, int number)
     (void)hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
 }
 
-/* By somebody who sees only the command: what stopped with it, goes on with it.
- * A shell continues the whole job, and then the launcher counts that alone. */
+/* Continue a launcher that is stopped.  Somebody continued the command alone
+ * (kill -CONT), and what stopped together with it has to go on together with
+ * it.  A shell continues the whole job; then the launcher is not stopped any
+ * more. */
 static void continue_launcher(const struct hf_supervisor *supervisor)
 {
     pid_t launcher = supervisor->run->launcher;
@@ -63,8 +71,9 @@ static void continue_launcher(const struct hf_supervisor *supervisor)
         kill(launcher, SIGCONT);
 }
 
-/* A launcher that stops because the command did may do so after both were
- * continued: raising the stop discards a SIGCONT that came a moment before. */
+/* The launcher stops because the command did, and may do so just after both
+ * were continued: raising the stop signal discards a SIGCONT that came a
+ * moment before.  So look several times.  Returns when to look next. */
 static uint64_t check_launcher(struct hf_supervisor *supervisor,
                                uint64_t now_ms)
 {
@@ -78,6 +87,7 @@ static uint64_t check_launcher(struct hf_supervisor *supervisor,
     return supervisor->launcher_check_at_ms;
 }
 
+/* The command has stopped, continued or ended. */
 static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
 {
     switch (info->si_code) {
@@ -107,7 +117,8 @@ static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
     }
 }
 
-/* Take in what became of children: the command, and orphans that came here. */
+/* Collect what has happened to children: to the command, and to orphans that
+ * this subreaper inherited. */
 static void reap(struct hf_supervisor *supervisor)
 {
     for (int i = 0; i < HF_REAP_MAX; i++) {
@@ -124,21 +135,24 @@ static void reap(struct hf_supervisor *supervisor)
     }
 }
 
-/* Is .command certain to be our child?  In a sweep it may be reaped. */
+/* Is .command still the number of our child?  Not once it is reaped, which
+ * hf_termination_step() does too, because then the number may be another
+ * process's. */
 static bool command_runs(const struct hf_supervisor *supervisor)
 {
     return supervisor->state == HF_SUPERVISOR_RUNNING &&
            !supervisor->command_ended;
 }
 
-/* Into a session of our own, which the kernel gives its own share of the
- * processors where it groups by session (sched(7), autogroup): beside a command
- * that forks without end we could neither see its death nor kill as fast as it
- * forks.  Not before the command is there, which joins the launcher's group and
- * so has to be of its session.  A leader of a group cannot leave, nor one whose
- * group somebody else is in: so the command goes first, whether it was here
- * already or not, and then we do.  Where the launcher's group is gone we stay.
- */
+/* Move this process to a session of its own.  The kernel gives each session
+ * its own share of the processors (autogroup, sched(7)).  Beside a command
+ * that forks without end we would otherwise be too slow to kill what it forks.
+ *
+ * The command must be started before, because it joins the launcher's group,
+ * which is in the old session.  A leader of a group cannot call setsid(), and
+ * the command may be in our group still: so put the command into the
+ * launcher's group, then ourselves (we are no leader then), then leave.  If
+ * the launcher's group is gone we stay where we are. */
 static void leave_session(const struct hf_supervisor *supervisor)
 {
     (void)setpgid(supervisor->command, supervisor->run->group);
@@ -146,6 +160,7 @@ static void leave_session(const struct hf_supervisor *supervisor)
         (void)setsid();
 }
 
+/* Start the command and report that.  False with .failure set. */
 static bool start_command(struct hf_supervisor *supervisor)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_STARTED};
@@ -178,8 +193,9 @@ static bool start_command(struct hf_supervisor *supervisor)
 
 /* ------------------------------------------------------------- signals -- */
 
-/* A signal and not a message: a launcher that is stopped keeps one of a kind,
- * and its socket has a bound. */
+/* Send a signal that we received to the launcher, which decides what signals
+ * mean.  By kill(2) and not by a message, because a launcher that is stopped
+ * keeps one signal of each kind while its socket could fill up. */
 static void forward_to_launcher(const struct hf_supervisor *supervisor,
                                 const struct signalfd_siginfo *info)
 {
@@ -191,7 +207,8 @@ static void forward_to_launcher(const struct hf_supervisor *supervisor,
         kill(launcher, number);
 }
 
-/* SIGCHLD needs no more than the wake-up. */
+/* Handle the signals that have arrived.  SIGCHLD needs no handling, because it
+ * wakes the loop, which reaps in each turn. */
 static void read_signals(const struct hf_supervisor *supervisor)
 {
     struct signalfd_siginfo infos[16];
@@ -204,12 +221,16 @@ static void read_signals(const struct hf_supervisor *supervisor)
 
 /* ------------------------------------------------------------ messages -- */
 
+/* Cancel the acquire if it is still under way; on_acquired() gets the result.
+ */
 static void cancel_wait(struct hf_supervisor *supervisor)
 {
     if (!supervisor->acquire_done && supervisor->op)
         hf_op_cancel(supervisor->op);
 }
 
+/* The launcher passes a signal on: to the command if that runs, else it ends
+ * the wait. */
 static void on_signal(struct hf_supervisor *supervisor, int number)
 {
     if (command_runs(supervisor)) {
@@ -220,8 +241,9 @@ static void on_signal(struct hf_supervisor *supervisor, int number)
     }
 }
 
-/* The launcher stops before it has heard of the command: if that runs by now it
- * may have missed the terminal's signal. */
+/* The launcher is about to stop.  If the command is running by now, the
+ * launcher did not know that, and the command may have missed the stop signal
+ * of the terminal: stop it. */
 static void on_pause(struct hf_supervisor *supervisor)
 {
     supervisor->launcher_paused = true;
@@ -229,7 +251,8 @@ static void on_pause(struct hf_supervisor *supervisor)
         kill(supervisor->command, SIGTSTP);
 }
 
-/* ${alone}: as hf_ipc_message has it. */
+/* The launcher got a SIGCONT.  Should the command get one too?  ${epoch} and
+ * ${no_job_control}: as in struct hf_ipc_message. */
 static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
                          bool no_job_control)
 {
@@ -238,14 +261,16 @@ static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
     supervisor->epoch = epoch;
     supervisor->launcher_paused = false;
     reap(supervisor);
-    /* Still stopped, and not anew: the SIGCONT was for the launcher alone.  A
-     * stop that is news here may have come before it, or behind one for the
-     * job. */
+    /* It is still stopped, and has not stopped anew: the SIGCONT was for the
+     * launcher alone.  A stop that reap() has just reported may have happened
+     * before the SIGCONT, or after one for the whole job; without job control
+     * continue the command in both cases. */
     if (command_runs(supervisor) && supervisor->command_stopped &&
         (no_job_control || supervisor->command_changes == changes))
         kill(supervisor->command, SIGCONT);
 }
 
+/* A message of the launcher. */
 static void on_message(struct hf_supervisor *supervisor,
                        const struct hf_ipc_message *message)
 {
@@ -274,10 +299,12 @@ static void on_message(struct hf_supervisor *supervisor,
     case HF_IPC_STARTED:
     case HF_IPC_STOPPED:
     case HF_IPC_CLOSE_TICKETS:
-        break; /* for the launcher */
+        break; /* never sent to us */
     }
 }
 
+/* Handle all messages that have arrived, and notice when the launcher is gone:
+ * a wait ends with it. */
 static void read_messages(struct hf_supervisor *supervisor)
 {
     struct hf_ipc_message message;
@@ -304,9 +331,10 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Where there is a lease and nothing renews it, ending the tree begins so
- * early that grace is over when it has to be killed; and without any grace
- * still before the launcher takes us for frozen. */
+/* When to begin to end the tree if the lease is not renewed by then;
+ * HF_FOREVER without a lease.  So early that SIGTERM gets its grace before
+ * SIGKILL is due, and, without any grace, that the launcher does not take us
+ * for frozen. */
 static uint64_t terminate_at_ms(const struct hf_supervisor *supervisor)
 {
     const struct hf_shared_page *page = supervisor->run->page;
@@ -321,6 +349,8 @@ static uint64_t terminate_at_ms(const struct hf_supervisor *supervisor)
     return kill_at_ms > ahead_ms ? kill_at_ms - ahead_ms : 0;
 }
 
+/* Begin to end the command's tree: with grace, but no later than the lease
+ * allows; at once if the lock is lost already. */
 static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     const struct hf_shared_page *page = supervisor->run->page;
@@ -335,7 +365,8 @@ static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
     supervisor->state = HF_SUPERVISOR_TERMINATING;
 }
 
-/* Look after the grant; the instant to do so again. */
+/* Notice a loss, publish the lease, see that a loss wakes us.  Returns when to
+ * do so again. */
 static uint64_t check_grant(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_grant_safe_until_ms(supervisor->grant) == 0)
@@ -344,7 +375,8 @@ static uint64_t check_grant(struct hf_supervisor *supervisor, uint64_t now_ms)
                    hf_supervisor_watch_grant(supervisor, now_ms));
 }
 
-/* Nothing runs any more. */
+/* Nothing of the command runs any more: have the launcher close its tickets
+ * first, if it has any, then release. */
 static void ask_to_close_tickets(struct hf_supervisor *supervisor)
 {
     supervisor->state = hf_supervisor_ask_to_close_tickets(supervisor)
@@ -352,6 +384,9 @@ static void ask_to_close_tickets(struct hf_supervisor *supervisor)
                             : HF_SUPERVISOR_DONE;
 }
 
+/* RUNNING: end the tree when the command or the launcher has ended, or when
+ * the lock is lost or cannot be proven to be held.  Returns when to look
+ * again. */
 static uint64_t advance_running(struct hf_supervisor *supervisor,
                                 uint64_t now_ms)
 {
@@ -367,6 +402,8 @@ static uint64_t advance_running(struct hf_supervisor *supervisor,
     return min_u64(check_at_ms, terminate_at_ms(supervisor));
 }
 
+/* TERMINATING: take one step of the termination.  Returns when to look again.
+ */
 static uint64_t advance_terminating(struct hf_supervisor *supervisor,
                                     uint64_t now_ms)
 {
@@ -380,8 +417,9 @@ static uint64_t advance_terminating(struct hf_supervisor *supervisor,
     return min_u64(check_at_ms, step_at_ms);
 }
 
-/* Tell the launcher of the grant.  Where it shows the wait it has to take that
- * away before the command writes to the same terminal, and then says so. */
+/* Send the launcher the tickets and the grant.  If it shows the wait on a
+ * terminal it has to clear that line before the command writes to the same
+ * terminal, so wait for its RESUME.  False with .failure set. */
 static bool announce(struct hf_supervisor *supervisor)
 {
     if (!hf_supervisor_share_tickets(supervisor))
@@ -393,6 +431,8 @@ static bool announce(struct hf_supervisor *supervisor)
     return true;
 }
 
+/* GRANTED: start the command, unless the wait was ended meanwhile, the lock is
+ * lost already, or the launcher is paused. */
 static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_grant_safe_until_ms(supervisor->grant) == 0)
@@ -416,7 +456,7 @@ static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
         ask_to_close_tickets(supervisor);
 }
 
-/* Do what can be done now.  The instant to look again; HF_FOREVER: when
+/* Do all that can be done now.  Returns when to look again; HF_FOREVER: when
  * something happens. */
 static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
@@ -434,7 +474,8 @@ static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
     if (supervisor->state == HF_SUPERVISOR_TERMINATING)
         return advance_terminating(supervisor, now_ms);
-    /* A launcher that is frozen keeps the ticket itself: no use in hurrying. */
+    /* A launcher that is frozen keeps the tickets anyway, so there is no use
+     * in releasing before it answers. */
     if (supervisor->state == HF_SUPERVISOR_CLOSING_TICKETS &&
         (!supervisor->tickets_shared || supervisor->launcher_gone))
         supervisor->state = HF_SUPERVISOR_DONE;
@@ -443,6 +484,8 @@ static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
 
 /* ---------------------------------------------------------------- loop -- */
 
+/* Wait until something happens or it is ${at_ms}, and collect what has
+ * happened. */
 static void wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms)
 {
     int timeout = hf_alarm_set(&supervisor->alarm, at_ms) < 0
@@ -458,7 +501,7 @@ static void wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms)
 
     poll(polled, sizeof polled / sizeof *polled,
          supervisor->more_to_reap ? 0 : timeout);
-    /* Before the children are looked at, so that none is missed. */
+    /* Before reap(), so that a child that ends in between wakes us again. */
     read_signals(supervisor);
     if (polled[0].revents)
         hf_client_dispatch(supervisor->client);
@@ -472,6 +515,7 @@ static void wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms)
         reap(supervisor);
 }
 
+/* Until the state is DONE. */
 static void run_loop(struct hf_supervisor *supervisor)
 {
     for (;;) {
@@ -486,8 +530,9 @@ static void run_loop(struct hf_supervisor *supervisor)
 
 /* ------------------------------------------------------------- outcome -- */
 
-/* Why the grant was lost.  The library's text names the lock first, which our
- * own does too; of several locks only the library knows which it was. */
+/* Why the grant was lost.  The library's text begins with the name of the
+ * lock, and so does ours: leave it out, unless there are several locks, of
+ * which only the library knows which one was lost. */
 static const char *why_lost(const struct hf_supervisor *supervisor,
                             struct hf_error *error)
 {
@@ -496,13 +541,15 @@ static const char *why_lost(const struct hf_supervisor *supervisor,
 
     if (supervisor->not_renewed)
         return "the engine did not confirm it in time";
-    assert(supervisor->grant != NULL); /* what is lost is not released yet */
+    assert(supervisor->grant !=
+           NULL); /* a grant that is lost has not been released yet */
     hf_grant_error(supervisor->grant, error);
     why = strstr(error->text, before);
     return why == NULL || supervisor->lock_count > 1 ? error->text
                                                      : why + strlen(before);
 }
 
+/* Outcome: the lock was lost before or while the command ran. */
 static void set_lost(struct hf_supervisor *supervisor)
 {
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
@@ -518,8 +565,8 @@ static void set_lost(struct hf_supervisor *supervisor)
     memcpy(outcome->text, error.text, sizeof outcome->text);
 }
 
-/* The command has ended by itself.  Whether the lock was its own until then,
- * the release could not confirm. */
+/* Outcome: the command has ended by itself, but the release did not confirm
+ * that the lock was held until then. */
 static void set_unconfirmed(struct hf_supervisor *supervisor)
 {
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
@@ -533,13 +580,15 @@ static void set_unconfirmed(struct hf_supervisor *supervisor)
              supervisor->run->options->label);
 }
 
+/* Outcome: there was no grant, or the command could not be started. */
 static void set_failed(struct hf_supervisor *supervisor)
 {
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
     hf_status status = supervisor->failure.status;
     char reason[HF_ERROR_TEXT_BYTES];
 
-    /* The same time is up for the wait and for the first connection. */
+    /* The wait and the first connection may time out at the same moment;
+     * without a connection the engine was unreachable. */
     if (status == HF_ETIMEDOUT && !supervisor->queued &&
         hf_client_state(supervisor->client) == HF_STATE_CONNECTING)
         status = HF_EUNREACHABLE;
@@ -556,6 +605,7 @@ static void set_failed(struct hf_supervisor *supervisor)
         snprintf(outcome->text, sizeof outcome->text, "%s", reason);
 }
 
+/* Write how the run ended to the shared page. */
 static void set_outcome(struct hf_supervisor *supervisor)
 {
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
@@ -575,7 +625,8 @@ void hf_supervisor_main(struct hf_run *run)
     struct hf_supervisor supervisor = {
         .run = run, .alarm = HF_ALARM_INIT, .loss_fd = -1};
 
-    /* Out of the terminal's reach. */
+    /* A group of our own: signals of the terminal go to the launcher and the
+     * command, not to us. */
     setpgid(0, 0);
     if (hf_supervisor_open(&supervisor))
         run_loop(&supervisor);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's own state; the parts that are about the lock
- * (supervisor_lock.c) and the loop that decides (supervisor.c). */
+/*
+ * The supervisor's state.  supervisor.c has the loop and its decisions,
+ * supervisor_lock.c what is about the lock, supervisor_nested.c what is about
+ * runs around this one.  All of it runs on one thread, but for the log
+ * callback.
+ */
 #ifndef HF_CLI_SUPERVISOR_H
 #define HF_CLI_SUPERVISOR_H
 
@@ -15,95 +19,107 @@
 #include "cli/termination.h"
 
 enum hf_supervisor_state {
-    HF_SUPERVISOR_WAITING,         /* no grant yet */
-    HF_SUPERVISOR_GRANTED,         /* a grant, no command yet */
+    HF_SUPERVISOR_WAITING,         /* the acquire is under way */
+    HF_SUPERVISOR_GRANTED,         /* a grant is there, no command yet */
     HF_SUPERVISOR_RUNNING,         /* the command runs */
-    HF_SUPERVISOR_TERMINATING,     /* its tree is being ended */
-    HF_SUPERVISOR_CLOSING_TICKETS, /* nothing runs; the launcher is to let go of
-                                      the ticket */
-    HF_SUPERVISOR_DONE             /* release and leave */
+    HF_SUPERVISOR_TERMINATING,     /* the command's tree is being ended */
+    HF_SUPERVISOR_CLOSING_TICKETS, /* nothing runs; the launcher was asked to
+                                      close its tickets */
+    HF_SUPERVISOR_DONE             /* release, then exit */
 };
 
 struct hf_supervisor {
     struct hf_run *run;
     enum hf_supervisor_state state;
     struct hf_client *client;
-    struct hf_lock *locks[HF_LOCKS_MAX]; /* in the user's order */
+    struct hf_lock *locks[HF_LOCKS_MAX]; /* in the order of the command line */
     size_t lock_count;
-    struct hf_op *op;
-    struct hf_grant *grant;
-    /* What callbacks and messages told, for the loop to act on. */
-    bool acquire_done;     /* the acquire has ended: .grant, or .failure */
-    bool announced;        /* the grant, to the launcher */
-    bool tickets_shared;   /* the launcher has a descriptor of the ticket */
-    bool queued;           /* a ticket of ours has been in the queue */
-    bool lost;             /* the grant */
-    bool not_renewed;      /* the lease ran out of time without a renewal */
-    bool cancelled;        /* a signal ended the wait */
-    bool waits_for_itself; /* the wait is for a run that this one is part of */
-    bool launcher_gone;
-    bool launcher_paused;
-    uint32_t epoch; /* of the launcher, see struct hf_ipc_message */
-    struct hf_error failure;
-    uint64_t watch_at_ms; /* when to begin to watch the grant */
-    int loss_fd;          /* the grant's; -1: not watched yet */
+    struct hf_op *op;       /* the acquire; NULL: never started */
+    struct hf_grant *grant; /* NULL: none (yet) */
+    /* Set by callbacks and messages, for the loop to act on. */
+    bool acquire_done;   /* the acquire has ended: .grant or .failure is set */
+    bool announced;      /* the launcher was sent the tickets and GRANTED */
+    bool tickets_shared; /* the launcher has descriptors of tickets */
+    bool queued;         /* a ticket of this run has been in a queue */
+    bool lost;           /* the grant was lost */
+    bool not_renewed; /* the lease was not renewed in time: the tree had to be
+                         ended */
+    bool cancelled;   /* a signal ended the wait */
+    bool waits_for_itself; /* the holder is a run around this one, so the wait
+                              cannot end */
+    bool launcher_gone;    /* the launcher has ended: the socket is closed */
+    bool launcher_paused;  /* do not start the command: the launcher is stopped,
+                              or has to clear a line first */
+    uint32_t epoch;        /* as last received, see struct hf_ipc_message */
+    struct hf_error failure; /* why there is no grant, or no command */
+    uint64_t watch_at_ms;    /* when to ask for .loss_fd (again) */
+    int loss_fd; /* readable when the grant is lost; -1: not watched yet */
     /* The command. */
-    pid_t command; /* 0: never started */
-    bool command_ended;
-    bool command_stopped;
-    unsigned command_changes; /* how often it was seen to stop or go on */
-    unsigned launcher_checks; /* left, after the command was continued */
+    pid_t command;        /* pid; 0: not started; -1: could not be started */
+    bool command_ended;   /* it was reaped; .exit_code is set */
+    bool command_stopped; /* as last reported by waitid(2) */
+    unsigned command_changes; /* how often it was seen to stop or to continue */
+    unsigned launcher_checks; /* checks of the launcher that are left, see
+                                 check_launcher() */
     uint64_t launcher_check_at_ms;
-    bool more_to_reap;
-    int exit_code;
+    bool more_to_reap; /* reap() stopped at its limit: do not sleep */
+    int exit_code;     /* of the command, as a shell gives it */
     struct hf_termination termination;
     struct hf_alarm alarm;
 };
 
-/* Open client and lock and begin to wait.  False with .failure set. */
+/* Open the client and the locks and start the acquire.  False with .failure
+ * set. */
 bool hf_supervisor_open(struct hf_supervisor *supervisor);
 
-/* The command's environment; false if there is no memory. */
+/* Make the command's ${environment}, with what it is told of the locks; needs
+ * a grant.  False if there is no memory.  Free it with hf_environment_free().
+ */
 bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
                                struct hf_environment *environment);
 
-/* Have the ticket of this run say what the runs around it hold. */
+/* Have the tickets of this run name the locks that runs around it hold, so
+ * that others can detect a deadlock through it. */
 void hf_supervisor_inherit_holdings(const struct hf_supervisor *supervisor);
 
-/* Is one of the locks held by a run that this one is part of, so that a wait
- * would never end?  True with .failure set. */
+/* Is one of the locks held by a run around this one, so that the wait would
+ * never end?  True with .failure set. */
 bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor);
 
-/* Does ${holder}, the owner at the head of the queue, say the same?  Where a
- * reader waits inside of a reader that is so once a writer came in between. */
+/* Does ${holder}, the payload of the ticket at the head of the queue, belong
+ * to a run around this one?  Needed beside hf_supervisor_refuse_nested(),
+ * because a reader inside a reader waits only once a writer has come in
+ * between. */
 bool hf_supervisor_waits_for_itself(const struct hf_supervisor *supervisor,
                                     const char *holder);
 
-/* Say so in .failure. */
+/* Set .failure for a wait that was cancelled because of that. */
 void hf_supervisor_set_waited_for_itself(struct hf_supervisor *supervisor);
 
-/* Give the ticket's descriptor to the launcher, and publish the lease.  False
- * with .failure set if the command must not be started. */
+/* Send the launcher the descriptors of the tickets, publish the lease and send
+ * GRANTED.  False with .failure set if the command must not be started. */
 bool hf_supervisor_share_tickets(struct hf_supervisor *supervisor);
 
-/* Publish how far the lease reaches now.  The instant for the next time, or
- * HF_FOREVER where there is none. */
+/* Write the grant's safe-until to the shared page.  Returns when to do so
+ * again; HF_FOREVER where there is no lease. */
 uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
                                      uint64_t now_ms);
 
-/* Have the loss of the grant wake us: .loss_fd.  The instant to try again, or
- * HF_FOREVER when that is so. */
+/* Get .loss_fd, if it is time for that.  Returns when to try again; HF_FOREVER
+ * once the loss wakes the loop. */
 uint64_t hf_supervisor_watch_grant(struct hf_supervisor *supervisor,
                                    uint64_t now_ms);
 
-/* Ask the launcher to let go of the ticket.  False if it has none to let go of,
- * or cannot be asked. */
+/* Ask the launcher to close its descriptors of the tickets; it answers with
+ * TICKETS_CLOSED.  False if it has none or cannot be asked. */
 bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor);
 
-/* Release, and close all.  False if the grant turns out to have been lost. */
+/* Release the grant and close everything.  False if the release shows that the
+ * grant had been lost. */
 bool hf_supervisor_close(struct hf_supervisor *supervisor);
 
-/* A line for the user, shown by the launcher if it is that talkative. */
+/* Have the launcher print a line if the user's verbosity is ${at_least} or
+ * more.  The line is dropped if the launcher is far behind. */
 void hf_supervisor_print(struct hf_supervisor *supervisor,
                          enum hf_verbosity at_least, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the supervisor does with the library: the client, the locks, the
+ * acquire, and the grant until its release.
+ */
 #include "cli/supervisor.h"
 
 #include <assert.h>
@@ -14,19 +18,22 @@
 #include "core/error.h"
 #include "host/grant_check.h"
 
-/* How long the first connection may take, whatever the wait. */
+/* The first connection may take this long, even if the wait has no limit. */
 #define HF_CONNECT_MAX_MS 15000
 
-/* How often the wait is shown on a terminal. */
+/* On a terminal the line about the wait is redrawn this often. */
 #define HF_WAIT_REDRAW_EVERY_MS 1000
 
-/* A lease is looked up so many times while it lasts, at least so far apart. */
+/* The lease is published this many times while it lasts, but at intervals of
+ * at least the second value. */
 #define HF_LEASE_CHECKS 8
 #define HF_LEASE_CHECK_MIN_MS 20
 
-/* When there were no descriptors or threads to watch the grant with. */
+/* When to try again to watch the grant, if a descriptor or a thread was
+ * missing. */
 #define HF_WATCH_RETRY_MS 1000
 
+/* Send the launcher a line to print; dropped if the launcher is far behind. */
 static void offer_line(int end, const char *line)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_TEXT};
@@ -51,7 +58,7 @@ void hf_supervisor_print(struct hf_supervisor *supervisor,
 
 /* ----------------------------------------------------------- callbacks -- */
 
-/* On any thread of the library. */
+/* The library logs.  May run on any thread of the library, so it only sends. */
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
     const struct hf_run *run = arg;
@@ -60,6 +67,7 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
     offer_line(run->supervisor_end, line);
 }
 
+/* The library reports the state of the wait.  Runs in hf_client_dispatch(). */
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_WAITING};
@@ -77,6 +85,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     (void)hf_ipc_send_droppable(supervisor->run->supervisor_end, &message);
 }
 
+/* The acquire has ended.  Runs in hf_client_dispatch(). */
 static void on_acquired(void *arg, const struct hf_result *result)
 {
     struct hf_supervisor *supervisor = arg;
@@ -90,6 +99,7 @@ static void on_acquired(void *arg, const struct hf_result *result)
 
 /* ---------------------------------------------------------------- open -- */
 
+/* False with .failure set. */
 static bool open_client(struct hf_supervisor *supervisor)
 {
     static const enum hf_log_level levels[] = {
@@ -111,6 +121,7 @@ static bool open_client(struct hf_supervisor *supervisor)
                           &supervisor->failure) == HF_OK;
 }
 
+/* Start to wait for all locks at once. */
 static hf_status start_acquire(struct hf_supervisor *supervisor)
 {
     const struct hf_run_options *options = supervisor->run->options;
@@ -119,7 +130,8 @@ static hf_status start_acquire(struct hf_supervisor *supervisor)
 
     opts.wait_ms = options->wait_ms;
     opts.text = options->text[0] != '\0' ? options->text : NULL;
-    opts.owner = hf_owner_self(); /* for holds= of what is inherited */
+    opts.owner = hf_owner_self(); /* so that the ticket's "holds=" has the locks
+                                     that are inherited */
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = supervisor;
     if (options->verbosity != HF_QUIET)
@@ -130,6 +142,7 @@ static hf_status start_acquire(struct hf_supervisor *supervisor)
                                   &opts, done, &supervisor->op);
 }
 
+/* With -v: print where the locks are. */
 static void print_engine(struct hf_supervisor *supervisor)
 {
     char engine[HF_ERROR_TEXT_BYTES - 16];
@@ -178,19 +191,21 @@ uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
     uint64_t safe_until_ms = hf_grant_safe_until_ms(supervisor->grant);
     uint64_t check_ms;
 
-    /* Not 0: the page says what was promised, and a loss is not a promise. */
+    /* Not 0, which means that the grant is lost: the page has the last instant
+     * until which the lock was held for certain. */
     if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
         return HF_FOREVER;
     (void)hf_grant_request_proof(
-        supervisor->grant); /* the command ends with the promise */
+        supervisor->grant); /* ask for a renewal in time: when it
+                     is late the command is ended */
     hf_shared_page_set_safe_until(page, safe_until_ms, now_ms);
     check_ms = atomic_load(&page->lease_ms) / HF_LEASE_CHECKS;
     return now_ms + (check_ms > HF_LEASE_CHECK_MIN_MS ? check_ms
                                                       : HF_LEASE_CHECK_MIN_MS);
 }
 
-/* Give the launcher a descriptor of the ticket of ${lock}, if there is such a
- * thing.  False with .failure set if that fails. */
+/* Send the launcher a descriptor of the ticket of ${lock}, if the engine's
+ * tickets have descriptors.  False with .failure set. */
 static bool share_ticket(struct hf_supervisor *supervisor, struct hf_lock *lock)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_TICKET};

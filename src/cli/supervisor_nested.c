@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run inside of another: what the command is told of the locks that are held
- * around it, and the wait for one of them, which would never end. */
+/*
+ * A run inside the command of another run.
+ *
+ * It hands down to its command which locks are held around it (held_locks.h),
+ * it names those locks in its own tickets, and it refuses to wait for one of
+ * them: that wait could not end, because the outer run holds the lock until
+ * the inner one has ended.
+ */
 #include "cli/supervisor.h"
 
 #include <inttypes.h>
@@ -14,7 +20,8 @@
 #include "host/client.h"
 #include "host/grant.h"
 
-/* The part that is the same for all locks of this run. */
+/* Fill what is the same for all locks of this run: all but .name and .ticket.
+ */
 static void describe_held(const struct hf_supervisor *supervisor,
                           struct hf_held_lock *held)
 {
@@ -50,6 +57,7 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
     return hf_environment_make(&values, environment);
 }
 
+/* Called for each lock that a run around this one holds. */
 static void inherit(void *arg, const struct hf_held_lock *held)
 {
     hf_owner_grants_inherit(arg, held->name, held->ticket);
@@ -64,6 +72,7 @@ void hf_supervisor_inherit_holdings(const struct hf_supervisor *supervisor)
                        supervisor->client);
 }
 
+/* Set .failure: ${held} would block this run for ever. */
 static void set_blocked(struct hf_supervisor *supervisor,
                         const struct hf_held_lock *held)
 {
@@ -89,7 +98,8 @@ bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor)
     const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
     struct hf_held_lock wanted, found;
 
-    /* As pthread_mutex_trylock(), a try answers that the lock is held. */
+    /* A try does not wait.  As with pthread_mutex_trylock() the result is that
+     * the lock is held. */
     if (!text || supervisor->run->options->wait_ms == 0)
         return false;
     describe_held(supervisor, &wanted);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See termination.h. */
 #include "cli/termination.h"
 
 #include "cli/process_tree.h"
@@ -8,14 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long to wait for news before looking again: a descendant's orphan comes
- * to us without any.  Short at first, then longer where a process does not go
- * (uninterruptible, or of another user): it may take hours. */
+/* How long to wait for SIGCHLD before looking again.  An orphan of a
+ * descendant becomes our child without any signal.  Short at first; then
+ * longer, because a process that does not go away (uninterruptible, or of
+ * another user) may take hours. */
 #define HF_TERMINATION_PAUSE_MIN_MS 5
 #define HF_TERMINATION_PAUSE_MAX_MS 250
 
-/* How many processes one step looks at; a tree that forks while it is being
- * read could otherwise lead on for ever. */
+/* At most this many processes are looked at in one step, because a tree that
+ * forks while it is read could keep us busy for ever. */
 #define HF_TERMINATION_FOUND_MAX 65536
 
 void hf_termination_begin(struct hf_termination *termination,
@@ -41,6 +43,7 @@ void hf_termination_hasten(struct hf_termination *termination,
         termination->kill_at_ms = kill_at_ms;
 }
 
+/* Are there children that must not be reaped? */
 static bool has_spared(const struct hf_termination *termination)
 {
     return termination->spared && termination->spared->count > 0;
@@ -51,7 +54,7 @@ static bool is_spared(const struct hf_termination *termination, pid_t pid)
     return termination->spared && hf_process_list_has(termination->spared, pid);
 }
 
-/* Is there no child at all, not even a dead one? */
+/* Is there no child at all, neither living nor to be reaped? */
 static bool has_no_child(void)
 {
     siginfo_t info;
@@ -60,7 +63,7 @@ static bool has_no_child(void)
            errno == ECHILD;
 }
 
-/* True if the child is dead, and now buried. */
+/* Reap ${pid}, a child.  False if it lives. */
 static bool reap(pid_t pid)
 {
     siginfo_t info = {0};
@@ -69,8 +72,8 @@ static bool reap(pid_t pid)
            info.si_pid == pid;
 }
 
-/* Bury what is dead.  With children to be spared among them each has to be
- * asked for by itself, which drop_dead() does. */
+/* Reap all that are dead.  If there are children to be spared, waitid(P_ALL)
+ * might reap one of those, so remove_dead() reaps one by one instead. */
 static void reap_all(const struct hf_termination *termination)
 {
     siginfo_t info;
@@ -85,7 +88,7 @@ static void reap_all(const struct hf_termination *termination)
     }
 }
 
-/* Keep of .found only what has to go. */
+/* Remove from .found what is not ours to end. */
 static void remove_spared(struct hf_termination *termination)
 {
     struct hf_process_list *found = &termination->found;
@@ -97,7 +100,7 @@ static void remove_spared(struct hf_termination *termination)
     found->count = kept;
 }
 
-/* Keep of .found, our own children, only the living. */
+/* Reap those of .found, our own children, that are dead, and remove them. */
 static void remove_dead(struct hf_termination *termination)
 {
     struct hf_process_list *found = &termination->found;
@@ -109,6 +112,8 @@ static void remove_dead(struct hf_termination *termination)
     found->count = kept;
 }
 
+/* Send SIGTERM once, and SIGCONT because a process that is stopped does not
+ * receive it otherwise. */
 static void terminate(struct hf_termination *termination,
                       const struct hf_process *process)
 {
@@ -116,12 +121,14 @@ static void terminate(struct hf_termination *termination,
         return;
     hf_process_signal(process, SIGTERM);
     hf_process_signal(process, SIGCONT);
-    /* Without memory to note it, it is told again: harmless. */
+    /* Without memory it gets SIGTERM again in the next step, which is
+     * harmless. */
     (void)hf_process_list_add(&termination->signalled, *process);
 }
 
-/* Nothing stands between the look and the blow: a child that forks and leaves
- * all the time is then most often still the one that was seen. */
+/* Send SIGKILL to the children that were just found.  Do nothing in between,
+ * because a child that forks and exits all the time is then most likely still
+ * the one that was found. */
 static void kill_children(struct hf_termination *termination)
 {
     if (!termination->killing) {
@@ -133,17 +140,19 @@ static void kill_children(struct hf_termination *termination)
     remove_dead(termination);
 }
 
+/* Send SIGTERM to all descendants, not only to children. */
 static void terminate_all(struct hf_termination *termination)
 {
     remove_dead(termination);
-    /* A list that is cut short is made up for in the next step: orphans become
-     * children. */
+    /* If the list is incomplete the next step finds the rest, because orphans
+     * become children. */
     if (termination->found.count > 0)
         hf_process_descendants(&termination->found, HF_TERMINATION_FOUND_MAX);
     for (size_t i = 0; i < termination->found.count; i++)
         terminate(termination, &termination->found.items[i]);
 }
 
+/* When to look again if no SIGCHLD comes before. */
 static uint64_t next_step_ms(struct hf_termination *termination,
                              uint64_t now_ms)
 {
@@ -161,8 +170,8 @@ bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
 {
     bool complete;
 
-    /* The dead wait until the living are killed: what forks without end leaves
-     * more of them than we can bury beside it. */
+    /* Once SIGKILL is due, kill first and reap later: a command that forks
+     * without end leaves more dead children than we can reap beside it. */
     if (now_ms < termination->kill_at_ms)
         reap_all(termination);
     if (has_no_child())
@@ -170,14 +179,16 @@ bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
     termination->found.count = 0;
     complete = hf_process_children(getpid(), &termination->found);
     remove_spared(termination);
-    /* Conclusive only before anything of it is reaped: until then the dead are
-     * on the list, and from then on their orphans. */
+    /* With children to be spared there is always a child, so an empty list is
+     * what shows that the tree is gone.  That is certain here, before anything
+     * of the list is reaped: a dead child is on the list, and once it is
+     * reaped its orphans are. */
     if (complete && termination->found.count == 0 && has_spared(termination))
         return true;
-    /* There is a child, and it was not seen: hidden by hidepid=, or the list
-     * could not be read. */
+    /* There is a child that was not found: hidden by hidepid=, or the list
+     * could not be read.  Try again later. */
     if (termination->found.count == 0) {
-        /* Nobody else buries it if it is dead. */
+        /* It may be dead: nobody else would reap it. */
         reap_all(termination);
         if (has_no_child())
             return true;
@@ -188,7 +199,8 @@ bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
         kill_children(termination);
     else
         terminate_all(termination);
-    /* All may have been dead, and have left orphans to us. */
+    /* All may have been dead and may have left orphans to us: look again at
+     * once. */
     *step_at_ms = termination->found.count == 0
                       ? now_ms
                       : next_step_ms(termination, now_ms);

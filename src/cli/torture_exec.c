@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See torture_exec.h. */
 #include "cli/torture_exec.h"
 
 #include <errno.h>

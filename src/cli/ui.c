@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See ui.h. */
 #include "cli/ui.h"
 
 #include <errno.h>
@@ -16,12 +17,14 @@
 #define HF_LINE_BYTES 1024
 #define HF_COLUMNS_DEFAULT 80
 
-/* Back to the first column and clear to the end of the line. */
+/* Back to the first column, clear to the end of the line. */
 #define HF_CLEAR "\r\033[K"
 
-/* The one process-wide thing of the launcher: its terminal has one cursor. */
+/* Is there a redrawn line on the terminal?  Global, because a terminal has one
+ * cursor. */
 static bool wait_is_shown;
 
+/* Write all of ${text}; there is nobody to report a failure to. */
 static void write_stderr(const char *text, size_t bytes)
 {
     ssize_t written;
@@ -29,10 +32,9 @@ static void write_stderr(const char *text, size_t bytes)
     do
         written = write(STDERR_FILENO, text, bytes);
     while (written < 0 && errno == EINTR);
-    /* There is nobody to tell that nobody can be told. */
 }
 
-/* Cut ${text} to ${columns}, counting a character of UTF-8 as one. */
+/* Cut ${text} to ${columns}, counting a UTF-8 character as one column. */
 static void truncate_columns(char *text, unsigned columns)
 {
     unsigned used = 0;
@@ -45,6 +47,7 @@ static void truncate_columns(char *text, unsigned columns)
     }
 }
 
+/* The width of the terminal. */
 static unsigned terminal_columns(void)
 {
     struct winsize size;
@@ -86,12 +89,14 @@ bool hf_ui_shows_wait(enum hf_verbosity verbosity)
     return verbosity != HF_QUIET && isatty(STDERR_FILENO) == 1;
 }
 
+/* Is this job in the foreground?  A background job must not write to the line.
+ */
 static bool in_foreground(void)
 {
     return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* All but the "holdfast: ". */
+/* The text about the wait, without "holdfast: ". */
 static void format_wait(const struct hf_ui_wait *wait, char line[HF_LINE_BYTES])
 {
     char waited[HF_FORMAT_DURATION_BYTES];

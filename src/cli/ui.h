@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the launcher says on stderr: lines for the user, and on a terminal one
- * line that is redrawn in place while waiting.  Foreign text (the holder's
- * words) cannot steer the terminal.
+ * What holdfast prints on stderr: lines for the user, and on a terminal one
+ * line about the wait that is redrawn in place.  Text of others (the payload
+ * of a ticket) cannot steer the terminal.
  */
 #ifndef HF_CLI_UI_H
 #define HF_CLI_UI_H
@@ -12,31 +12,34 @@
 
 #include "cli/run_options.h"
 
-/* One line "holdfast: ...", in one write; the line under redraw makes room. */
+/* Print one line "holdfast: ...", in one write(2).  The line about the wait is
+ * cleared before. */
 void hf_ui_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The text of ${error} in such a line, as hf_format_error() puts it. */
+/* Print the text of ${error} so, as hf_format_error() writes it. */
 void hf_ui_print_error(const struct hf_error *error);
 
-/* Is the wait to be shown: is there a terminal, and is it wanted? */
+/* Is the wait to be shown in a redrawn line: is stderr a terminal, and not -q?
+ */
 bool hf_ui_shows_wait(enum hf_verbosity verbosity);
 
-/* Where the wait for the lock called .name stands. */
+/* How the wait for a lock goes. */
 struct hf_ui_wait {
     const char *name;
-    uint32_t ahead;
+    uint32_t ahead; /* tickets ahead of ours */
     uint64_t waited_ms;
-    const char *holder; /* what its ticket says */
+    const char *holder; /* payload of the ticket at the head of the queue; "":
+                           not known */
 };
 
-/* Show that in the line under redraw, if stderr is a terminal and this job is
- * in its foreground. */
+/* Redraw the line about the wait, if this job is in the terminal's foreground.
+ */
 void hf_ui_show_wait(const struct hf_ui_wait *wait);
 
-/* Say it in a line of its own. */
+/* Print the same as a line of its own. */
 void hf_ui_print_wait(const struct hf_ui_wait *wait);
 
-/* Take that line away, if it is there. */
+/* Clear the redrawn line, if there is one. */
 void hf_ui_clear_wait(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast --version, and with -v the engines that this installation has.  Each
- * is loaded as a run would load it, so that the table says what will happen.
+ * holdfast --version, and with -v the engines of this installation.  Each
+ * engine is loaded as a run would load it, so the table shows what will
+ * happen.
  */
 #include "cli/version.h"
 
@@ -16,17 +17,18 @@
 #include "cli/ui.h"
 #include "host/engines.h"
 
-/* Why this build has no module of its own, "" if it has:
+/* Why this build has no module of an engine; "": it has one.  Set by
  * cmake/HoldfastOptional.cmake. */
 #if !defined HF_REDIS_WHY || !defined HF_POSTGRES_WHY || !defined HF_TLS_WHY
 #error "HF_REDIS_WHY, HF_POSTGRES_WHY and HF_TLS_WHY must be set"
 #endif
 
+/* One row of the table. */
 struct component {
     const char *name;
-    const char *scheme; /* NULL: the TLS of all engines */
-    const char *urls;   /* what works with it */
-    const char *why;    /* it is missing; "": it was built */
+    const char *scheme; /* URL scheme; NULL: TLS */
+    const char *urls;   /* URLs that need it */
+    const char *why;    /* why it was not built; "": it was */
 };
 
 static const struct component components[] = {
@@ -37,6 +39,7 @@ static const struct component components[] = {
     {"tls", NULL, "zks: rediss:", HF_TLS_WHY},
 };
 
+/* Load the component; ${loaded} is set to something in it. */
 static hf_status load(const struct component *component, const void **loaded,
                       struct hf_error *error)
 {
@@ -50,7 +53,7 @@ static hf_status load(const struct component *component, const void **loaded,
     return status;
 }
 
-/* The file that ${loaded} lies in; it stays loaded. */
+/* The file that ${loaded} is in, or "built in". */
 static const char *file_of(const void *loaded)
 {
     static const char ours;
@@ -63,6 +66,7 @@ static const char *file_of(const void *loaded)
     return there.dli_fname;
 }
 
+/* One row of the table.  False if it could not be written. */
 static bool print_row(const struct component *component)
 {
     struct hf_error error;

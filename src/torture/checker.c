@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See checker.h.  Each rule is checked by one pass over the hold intervals,
+ * which are sorted by lock and then by their beginning.
+ */
 #include "torture/checker.h"
 
 #include <stdlib.h>
 
 #include "core/memory.h"
 
+/* The state of hf_check_history(). */
 struct checker {
     const struct hf_history *history;
     struct hf_hold_intervals intervals;
-    uint64_t late_us;
+    uint64_t late_us; /* see hf_check_history() */
     struct hf_check_result *result;
-    size_t *open_intervals; /* windows that are open in the sweep */
+    size_t *open_intervals; /* in check_exclusion(): indexes of the intervals
+                               that have begun and not ended */
     size_t open_count;
 };
 
@@ -48,6 +54,7 @@ attempt_of(const struct checker *checker,
     return &checker->history->attempts[interval->attempt];
 }
 
+/* Count ${violation}, and keep it if there is room. */
 static void add_violation(struct checker *checker,
                           const struct hf_violation *violation)
 {
@@ -58,8 +65,10 @@ static void add_violation(struct checker *checker,
         result->violations[result->kept++] = *violation;
 }
 
-/* ------------------------------------------------------------- exclusion -- */
+/* -------------------------------------------------------------- exclusion --
+ */
 
+/* Remove the open intervals that have ended when ${now} begins. */
 static void close_ended(struct checker *checker,
                         const struct hf_hold_interval *now)
 {
@@ -75,6 +84,7 @@ static void close_ended(struct checker *checker,
     checker->open_count = kept;
 }
 
+/* ${interval} began while ${other} was open. */
 static void add_exclusion_violation(struct checker *checker,
                                     const struct hf_hold_interval *interval,
                                     const struct hf_hold_interval *other)
@@ -91,7 +101,7 @@ static void add_exclusion_violation(struct checker *checker,
     add_violation(checker, &violation);
 }
 
-/* Of a semaphore it is the sum that counts. */
+/* For a semaphore: is the sum of all open permits more than there are? */
 static void check_permits(struct checker *checker,
                           const struct hf_hold_interval *interval)
 {
@@ -116,6 +126,7 @@ static void check_permits(struct checker *checker,
         add_exclusion_violation(checker, interval, other);
 }
 
+/* Does ${interval} overlap an open interval that it conflicts with? */
 static void check_against_open(struct checker *checker,
                                const struct hf_hold_interval *interval)
 {
@@ -137,6 +148,9 @@ static void check_against_open(struct checker *checker,
     }
 }
 
+/* Rule EXCLUSION, by a sweep line over the beginnings of the intervals (Shamos
+ * and Hoey 1976): an interval is compared with those that are open when it
+ * begins. */
 static void check_exclusion(struct checker *checker)
 {
     checker->open_count = 0;
@@ -147,16 +161,20 @@ static void check_exclusion(struct checker *checker)
     }
 }
 
-/* ---------------------------------------------------------------- tokens -- */
+/* ----------------------------------------------------------------- tokens --
+ */
 
-/* Of grants that conflict with the same others the one with the greatest token
- * is enough to know: those of so many permits each, readers, and the rest. */
+/* Rule TOKENS compares a grant with the greatest token of the earlier grants
+ * that it conflicts with.  Grants are put into classes that conflict with the
+ * same others, so one token for each class is enough: semaphores by their
+ * number of permits, readers, and all others. */
 enum {
     CLASS_READERS = HF_PERMITS_MAX + 1,
     CLASS_OTHERS,
     CLASSES,
 };
 
+/* The class of a grant. */
 static unsigned class_of(const struct hf_history_attempt *attempt,
                          enum hf_kind kind)
 {
@@ -166,7 +184,9 @@ static unsigned class_of(const struct hf_history_attempt *attempt,
     return kind == HF_KIND_READ ? CLASS_READERS : CLASS_OTHERS;
 }
 
-/* ${greatest}: for each class the place + 1 of its window. */
+/* Is the token of interval ${index} greater than those before?  ${greatest}
+ * has for each class the index + 1 of the interval with the greatest token; 0:
+ * none. */
 static void check_token(struct checker *checker, size_t index,
                         const size_t greatest[CLASSES])
 {
@@ -198,6 +218,7 @@ static void check_token(struct checker *checker, size_t index,
     }
 }
 
+/* Rule TOKENS. */
 static void check_tokens(struct checker *checker)
 {
     size_t greatest[CLASSES] = {0};
@@ -220,10 +241,13 @@ static void check_tokens(struct checker *checker)
     }
 }
 
-/* ----------------------------------------------------------------- order -- */
+/* ------------------------------------------------------------------ order --
+ */
 
-/* Its place in the queue was the same from .queued_us to its grant, or it would
- * have said so: it hears of its loss before it is granted anything. */
+/* Was interval ${index} overtaken?  Its ticket was in the queue from
+ * .queued_us until its grant, because a client that loses its ticket is
+ * notified before it is granted anything.  So a client that began to want the
+ * lock after .queued_us must not have been granted before it. */
 static void check_overtaken(struct checker *checker, size_t index)
 {
     const struct hf_hold_interval *interval = &checker->intervals.items[index];
@@ -253,6 +277,7 @@ static void check_overtaken(struct checker *checker, size_t index)
     }
 }
 
+/* Rule ORDER.  Only the first interval of an attempt begins with a grant. */
 static void check_order(struct checker *checker)
 {
     for (size_t i = 0; i < checker->intervals.count; i++) {
@@ -263,8 +288,10 @@ static void check_order(struct checker *checker)
     }
 }
 
-/* ---------------------------------------------------------------- losses -- */
+/* ----------------------------------------------------------------- losses --
+ */
 
+/* Rule LOSS. */
 static void check_losses(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -272,7 +299,7 @@ static void check_losses(struct checker *checker)
     for (uint32_t i = 0; i < history->attempt_count; i++) {
         const struct hf_history_attempt *attempt = &history->attempts[i];
         uint64_t notified_us = min_u64(attempt->ended_us, history->ended_us);
-        /* What is frozen can be told nothing. */
+        /* A client that is frozen cannot be notified. */
         uint64_t due_us =
             add_saturating(max_u64(attempt->safe_until_us, attempt->thawed_us),
                            checker->late_us);
@@ -286,15 +313,18 @@ static void check_losses(struct checker *checker)
                                                     : attempt->granted_line,
         };
 
-        /* Without a promise nothing has passed. */
+        /* Without a safe-until nothing can have passed. */
         if (attempt->granted_us != HF_FOREVER && attempt->safe_until_us != 0 &&
             attempt->ending != HF_ENDING_DIED && notified_us > due_us)
             add_violation(checker, &violation);
     }
 }
 
-/* ---------------------------------------------------------------- writes -- */
+/* ----------------------------------------------------------------- writes --
+ */
 
+/* Rule FENCE.  A write that is refused later is what fencing is for, and is
+ * counted only. */
 static void check_writes(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -321,11 +351,13 @@ static void check_writes(struct checker *checker)
     }
 }
 
-/* -------------------------------------------------------------- handoffs -- */
+/* --------------------------------------------------------------- handoffs --
+ */
 
+/* False if there is no memory. */
 static bool add_handoff(struct hf_handoffs *handoffs, uint64_t us)
 {
-    /* Room is doubled at each power of two. */
+    /* The room is doubled at each power of two. */
     if ((handoffs->count & (handoffs->count - 1)) == 0) {
         size_t room = handoffs->count == 0 ? 1 : 2 * handoffs->count;
         uint64_t *more = hf_realloc(handoffs->us, room * sizeof *more);
@@ -345,7 +377,8 @@ static int compare_us(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* From one that holds alone to the next that does, which was there already. */
+/* The handoffs: from the end of an exclusive hold to the next grant, if that
+ * went to a client which was waiting already.  False if there is no memory. */
 static bool collect_handoffs(struct checker *checker)
 {
     struct hf_check_result *result = checker->result;
@@ -380,8 +413,10 @@ uint64_t hf_handoffs_percentile(const struct hf_handoffs *handoffs,
     return handoffs->us[(handoffs->count - 1) * percent / 100];
 }
 
-/* --------------------------------------------------------------- verdict -- */
+/* ----------------------------------------------------------------- result --
+ */
 
+/* Grants, endings and the longest wait. */
 static void count_attempts(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -400,7 +435,7 @@ static void count_attempts(struct checker *checker)
     }
 }
 
-/* Which locks were never granted: their number, and the first of them. */
+/* The locks that were never granted: how many, and the first. */
 static bool count_never_granted(struct checker *checker)
 {
     const struct hf_history *history = checker->history;
@@ -419,6 +454,7 @@ static bool count_never_granted(struct checker *checker)
     return true;
 }
 
+/* By time, then by line. */
 static int compare_violations(const void *a, const void *b)
 {
     const struct hf_violation *x = a, *y = b;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a history says of the lock.  It accuses only where the times that
- * contenders noted leave no doubt: a grant is noted after it was had, a release
- * before it is asked for, so that no window is longer than what was relied on.
+ * The checker: does a history break the rules of a lock?
+ *
+ * It reports only what is certain.  A grant is recorded after it was received
+ * and a release before it is asked for, so no hold interval is longer than
+ * what the client really relied on, and two intervals that overlap were two
+ * holders at one time.
  */
 #ifndef HF_TORTURE_CHECKER_H
 #define HF_TORTURE_CHECKER_H
@@ -10,71 +13,75 @@
 #include "torture/hold_interval.h"
 
 enum hf_check_rule {
-    /* Two that conflict, or more permits than there are, at one time. */
+    /* Two attempts that exclude each other hold the lock at one time, or more
+     * permits are held than there are. */
     HF_CHECK_EXCLUSION,
-    /* A token that is not greater than that of an earlier grant it conflicts
-     * with. */
+    /* The token of a grant is not greater than that of an earlier grant which
+     * it conflicts with. */
     HF_CHECK_TOKENS,
-    /* Whoever came when another was in the queue already was granted before
-     * it. */
+    /* An attempt that began when another one was in the queue already was
+     * granted before it. */
     HF_CHECK_ORDER,
-    /* A holder went on after the last promise it was given, and was not told,
-     * or not in time, that the grant is lost. */
+    /* A holder was not notified of the loss of its grant, or too late after its
+     * last safe-until. */
     HF_CHECK_LOSS,
-    /* A write was refused because of a greater token while its holder could
-     * still rely on its grant. */
+    /* A write was refused because of a greater token, although its writer
+     * could still rely on its grant. */
     HF_CHECK_FENCE,
 };
 #define HF_CHECK_RULES 5
 
+/* One case in which a rule was broken. */
 struct hf_violation {
     enum hf_check_rule rule;
-    uint32_t attempt; /* its place in the history */
-    uint32_t other;   /* against which; the same where there is none */
-    uint64_t from_us, until_us; /* when it lasted */
-    size_t line;                /* that shows it */
+    uint32_t attempt; /* index in the history */
+    uint32_t other;   /* the other attempt; the same if there is none */
+    uint64_t from_us, until_us; /* how long it lasted */
+    size_t line;                /* the line that shows it */
 };
 
-/* So many are kept; all are counted. */
+/* At most this many violations are kept; all are counted. */
 #define HF_VIOLATIONS_KEPT 1000
 
-/* From the end of one that held to the grant of one that waited for it. */
+/* Times from the end of a hold to the next grant, to a client that was
+ * waiting. */
 struct hf_handoffs {
-    uint64_t *us; /* in order of size */
+    uint64_t *us; /* microseconds, sorted */
     size_t count;
 };
 
 struct hf_check_result {
-    struct hf_violation *violations; /* in order of time, those that are kept */
+    struct hf_violation *violations; /* those that are kept, in order of time */
     size_t kept;
-    size_t broken[HF_CHECK_RULES]; /* how often each rule was */
-    size_t grants;                 /* 0: nothing could be judged */
-    size_t never_granted;         /* locks that were wanted and never granted */
-    uint32_t first_never_granted; /* the first of those */
-    size_t endings[HF_ENDING_GAVE_UP + 1]; /* of attempts */
-    size_t refused; /* writes of those who had lost the lock */
+    size_t broken[HF_CHECK_RULES]; /* number of violations of each rule */
+    size_t grants;        /* number of grants; 0: there was nothing to check */
+    size_t never_granted; /* locks wanted and never granted */
+    uint32_t first_never_granted;          /* the first of these locks */
+    size_t endings[HF_ENDING_GAVE_UP + 1]; /* attempts, by ending */
+    size_t refused; /* writes refused to clients that had lost the lock */
     uint64_t longest_wait_us;
-    struct hf_handoffs handoffs[HF_ENDING_GAVE_UP + 1]; /* after RELEASED and
-                                                           DIED */
+    struct hf_handoffs handoffs[HF_ENDING_GAVE_UP + 1]; /* by ending */
 };
 
-/* Judge ${history}; a loss may be told ${late_us} after the promise has passed,
- * for a busy machine.  False when there is no memory.  Wants
- * hf_check_result_free(). */
+/* Check ${history}.  A client may be notified of a loss ${late_us} after its
+ * safe-until, because a machine may be busy.  False if there is no memory.
+ * hf_check_result_free() must be called in both cases. */
 bool hf_check_history(const struct hf_history *history, uint64_t late_us,
                       struct hf_check_result *result);
+/* Free what hf_check_history() has found. */
 void hf_check_result_free(struct hf_check_result *result);
 
-/* How many violations there are. */
+/* The number of all violations. */
 size_t hf_check_result_violations(const struct hf_check_result *result);
 
-/* "violation", "no violation", or "none" where there is no grant to judge. */
+/* "violation", "no violation", or "none" if there was no grant to check. */
 const char *hf_check_result_name(const struct hf_check_result *result);
 
 /* "exclusion" and so on. */
 const char *hf_check_rule_name(enum hf_check_rule rule);
 
-/* The value that ${percent} of them do not exceed; 0 if there are none. */
+/* The time that ${percent} of ${handoffs} do not exceed; 0 if there are none.
+ */
 uint64_t hf_handoffs_percentile(const struct hf_handoffs *handoffs,
                                 unsigned percent);
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the whole file, parses its lines, sorts the events by time and applies
+ * them one by one: each event changes the attempt of its client at its lock.
+ * An event that does not fit the state of the attempt makes the history
+ * invalid.
+ */
 #include "torture/history.h"
 
 #include <errno.h>
@@ -11,25 +17,28 @@
 
 #define FIRST_TEXT_BYTES ((size_t)1 << 16)
 
-/* A note and where it was. */
+/* An event and the line it is in, from 1. */
 struct history_entry {
     struct hf_history_event event;
     size_t line;
 };
 
+/* A client while events are applied. */
 struct history_client {
-    uint32_t first_attempt; /* attempt that goes on, its place + 1 */
-    bool dead;
+    uint32_t first_attempt; /* index + 1 of its newest attempt that has not
+                               ended; 0: none */
+    bool dead;              /* DIED was applied */
 };
 
+/* The state of hf_history_read(). */
 struct history_reader {
     struct hf_history *history;
     struct hf_error *error;
-    struct history_entry *entries; /* by time */
+    struct history_entry *entries; /* sorted by time once all are read */
     size_t entry_count, entry_room;
-    struct history_client *clients; /* by number */
-    uint32_t attempt_room;
-    uint32_t write_room;
+    struct history_client *clients; /* indexed by the client's number */
+    uint32_t attempt_room;          /* allocated attempts */
+    uint32_t write_room;            /* allocated writes */
 };
 
 static hf_status no_memory(struct hf_error *error)
@@ -39,8 +48,10 @@ static hf_status no_memory(struct hf_error *error)
                         "shorter one, or more memory");
 }
 
-/* ------------------------------------------------------------------ text -- */
+/* ------------------------------------------------------------------- text --
+ */
 
+/* Read all of ${file} into ${history}->text. */
 static hf_status read_text(FILE *file, struct hf_history *history,
                            struct hf_error *error)
 {
@@ -75,8 +86,10 @@ static hf_status read_text(FILE *file, struct hf_history *history,
     return HF_OK;
 }
 
-/* ----------------------------------------------------------------- lines -- */
+/* ------------------------------------------------------------------ lines --
+ */
 
+/* Parse ${text}, line number ${line}, and keep its event. */
 static hf_status add_event(struct history_reader *reader, char *text,
                            size_t line)
 {
@@ -101,6 +114,7 @@ static hf_status add_event(struct history_reader *reader, char *text,
     return HF_OK;
 }
 
+/* Parse all lines of the file. */
 static hf_status parse_lines(struct history_reader *reader, char *text)
 {
     hf_status status = HF_OK;
@@ -125,6 +139,7 @@ static hf_status parse_lines(struct history_reader *reader, char *text)
     return status;
 }
 
+/* By time, then by line, so that the sort is stable. */
 static int compare_events(const void *a, const void *b)
 {
     const struct history_entry *x = a, *y = b;
@@ -134,8 +149,10 @@ static int compare_events(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* -------------------------------------------------------------- attempts -- */
+/* --------------------------------------------------------------- attempts --
+ */
 
+/* The event does not fit what the client did before. */
 static hf_status invalid_event(struct history_reader *reader,
                                const struct history_entry *entry,
                                const char *why)
@@ -148,7 +165,7 @@ static hf_status invalid_event(struct history_reader *reader,
                         hf_quote(event->lock, strlen(event->lock)).text, why);
 }
 
-/* What the client is at with that lock, or NULL. */
+/* The attempt of ${client} at ${lock} that has not ended, or NULL. */
 static struct hf_history_attempt *find_attempt(struct history_reader *reader,
                                                uint32_t client, uint32_t lock)
 {
@@ -165,6 +182,7 @@ static struct hf_history_attempt *find_attempt(struct history_reader *reader,
     return NULL;
 }
 
+/* WANT: a new attempt. */
 static hf_status begin_attempt(struct history_reader *reader,
                                const struct history_entry *entry,
                                uint32_t client, uint32_t lock)
@@ -205,6 +223,7 @@ static hf_status begin_attempt(struct history_reader *reader,
     return HF_OK;
 }
 
+/* Set how ${attempt} ended, and take it off the list of its client. */
 static void end_attempt(struct history_reader *reader,
                         struct hf_history_attempt *attempt,
                         const struct history_entry *entry,
@@ -220,6 +239,7 @@ static void end_attempt(struct history_reader *reader,
     *index = attempt->next;
 }
 
+/* WRITE: keep it for the rule FENCE. */
 static hf_status add_write(struct history_reader *reader,
                            const struct hf_history_attempt *attempt,
                            const struct history_entry *entry)
@@ -246,6 +266,7 @@ static hf_status add_write(struct history_reader *reader,
     return HF_OK;
 }
 
+/* Has an event of a holder a token? */
 static bool has_token(const struct hf_history_event *event)
 {
     return event->type != HF_HISTORY_HELD && event->type != HF_HISTORY_SEEN;
@@ -264,6 +285,7 @@ uint64_t hf_history_attempt_until_us(const struct hf_history_attempt *attempt)
                                                      : attempt->seen_us;
 }
 
+/* An event of a client that holds the lock. */
 static hf_status on_holder(struct history_reader *reader,
                            struct hf_history_attempt *attempt,
                            const struct history_entry *entry)
@@ -302,6 +324,7 @@ static hf_status on_holder(struct history_reader *reader,
     }
 }
 
+/* An event of a client that waits for the lock. */
 static hf_status on_waiter(struct history_reader *reader,
                            struct hf_history_attempt *attempt,
                            const struct history_entry *entry)
@@ -332,6 +355,7 @@ static hf_status on_waiter(struct history_reader *reader,
     return HF_OK;
 }
 
+/* An event about one lock. */
 static hf_status on_lock(struct history_reader *reader,
                          const struct history_entry *entry, uint32_t client)
 {
@@ -357,8 +381,10 @@ static hf_status on_lock(struct history_reader *reader,
     }
 }
 
-/* --------------------------------------------------------------- clients -- */
+/* ---------------------------------------------------------------- clients --
+ */
 
+/* DIED: all attempts of the client end. */
 static void kill_client(struct history_reader *reader,
                         struct history_client *client,
                         const struct history_entry *entry)
@@ -371,7 +397,8 @@ static void kill_client(struct history_reader *reader,
     reader->history->deaths++;
 }
 
-/* Until ${until_us} it cannot have been told of anything. */
+/* FROZEN or THAWED: until ${until_us} the client could not be notified of a
+ * loss. */
 static void freeze_client(struct history_reader *reader,
                           const struct history_client *client,
                           uint64_t until_us)
@@ -385,6 +412,7 @@ static void freeze_client(struct history_reader *reader,
     }
 }
 
+/* An event about the client as a whole. */
 static void on_client(struct history_reader *reader,
                       const struct history_entry *entry, uint32_t number)
 {
@@ -404,8 +432,10 @@ static void on_client(struct history_reader *reader,
     }
 }
 
-/* ------------------------------------------------------------------ read -- */
+/* ------------------------------------------------------------------- read --
+ */
 
+/* Number the clients, so that .clients can be allocated. */
 static hf_status intern_clients(struct history_reader *reader)
 {
     struct hf_name_table *names = &reader->history->clients;
@@ -419,8 +449,9 @@ static hf_status intern_clients(struct history_reader *reader)
     return reader->clients != NULL ? HF_OK : no_memory(reader->error);
 }
 
-/* What a client is said to have done after its death was put into the pipe
- * before, or is not true: it counts for nothing. */
+/* Apply one event.  Events of a client after its death are ignored: the client
+ * may have written them to the pipe just before it was killed, later than the
+ * time that its parent recorded for the death. */
 static hf_status apply_event(struct history_reader *reader,
                              const struct history_entry *entry)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What contenders of locks did and were told, as one file has it: a first line
- * "holdfast-history 1", then lines as of history_event.h, in any order of time.
- * Empty ones and those that begin with '#' say nothing.
+ * A history: what the clients of locks did and observed, in one file.  The
+ * first line is "holdfast-history 1"; the others are as in history_event.h, in
+ * any order of time.  Empty lines and lines that begin with '#' mean nothing.
+ *
+ * Reading a history makes attempts of the events: an attempt is one client's
+ * way from WANT to its release, loss, death or giving up.
  */
 #ifndef HF_TORTURE_HISTORY_H
 #define HF_TORTURE_HISTORY_H
@@ -14,45 +17,50 @@
 
 #define HF_HISTORY_FIRST_LINE "holdfast-history 1"
 
-/* The longest file. */
+/* The longest file that is read. */
 #define HF_HISTORY_BYTES ((size_t)1 << 30)
 
+/* How an attempt ended. */
 enum hf_history_ending {
-    HF_ENDING_NONE, /* it went on when the history ended */
+    HF_ENDING_NONE, /* it had not ended when the history did */
     HF_ENDING_RELEASED,
     HF_ENDING_LOST,
     HF_ENDING_DIED,
     HF_ENDING_GAVE_UP,
 };
 
-/* From WANT to its end. */
+/* One attempt of one client to hold one lock.  Times are those of the history,
+ * in microseconds. */
 struct hf_history_attempt {
-    uint32_t client; /* their numbers in .clients and .locks */
-    uint32_t lock;
+    uint32_t client; /* number in hf_history.clients */
+    uint32_t lock;   /* number in hf_history.locks */
     enum hf_kind kind;
-    uint32_t permits, limit;
-    uint64_t want_us;
-    uint64_t queued_us;  /* its ticket is in the queue since; HF_FOREVER: not
-                            that one knew */
-    uint64_t granted_us; /* HF_FOREVER: never */
-    uint64_t shared_us;  /* a reader since; HF_FOREVER: never changed */
-    uint64_t ended_us;   /* HF_FOREVER: it has not */
+    uint32_t permits, limit; /* of a semaphore, else 1 */
+    uint64_t want_us;        /* when it began */
+    uint64_t queued_us;      /* its present ticket is in the queue since then;
+                                HF_FOREVER: that was not recorded */
+    uint64_t granted_us;     /* HF_FOREVER: never granted */
+    uint64_t shared_us; /* a writer that is a reader since then; HF_FOREVER: it
+                           was not downgraded */
+    uint64_t ended_us;  /* HF_FOREVER: it has not ended */
     enum hf_history_ending ending;
     uint64_t token;
-    uint64_t safe_until_us; /* the furthest promise it was given; 0: none */
-    uint64_t seen_us;       /* when it was last seen to have it; 0: never */
-    uint64_t thawed_us;     /* its client was frozen while it held, and until
-                               then; 0: never; HF_FOREVER: to the end */
-    size_t want_line, granted_line, ended_line; /* from 1 */
-    uint32_t next; /* of those of the client that go on, its place + 1 */
+    uint64_t safe_until_us; /* the latest that it got; 0: none */
+    uint64_t seen_us;   /* when it was last seen to hold the lock; 0: never */
+    uint64_t thawed_us; /* its client was frozen meanwhile and continued then;
+                           0: not frozen; HF_FOREVER: never continued */
+    size_t want_line, granted_line, ended_line; /* lines in the file, from 1 */
+    uint32_t next; /* index + 1 of the client's next attempt that has not ended;
+                      0: none */
 };
 
-/* Until when it is known to have had it, if it had not let go before. */
+/* Until when the client was sure to hold the lock, unless it let go before:
+ * the later of .safe_until_us and .seen_us. */
 uint64_t hf_history_attempt_until_us(const struct hf_history_attempt *attempt);
 
-/* To what the lock protects. */
+/* A write to the resource that the lock protects, with a fencing token. */
 struct hf_fenced_write {
-    uint32_t attempt; /* its place */
+    uint32_t attempt; /* index in .attempts */
     uint64_t at_us;
     uint64_t token;
     bool accepted;
@@ -62,21 +70,24 @@ struct hf_fenced_write {
 struct hf_history {
     struct hf_name_table clients;
     struct hf_name_table locks;
-    struct hf_history_attempt *attempts; /* in the order of WANT */
+    struct hf_history_attempt *attempts; /* in the order of .want_us */
     uint32_t attempt_count;
-    struct hf_fenced_write *writes; /* in the order of time */
+    struct hf_fenced_write *writes; /* in the order of .at_us */
     uint32_t write_count;
-    size_t event_count;
-    size_t deaths, freezes;
-    uint64_t began_us, ended_us; /* the first and the last time in it */
-    char *text;
+    size_t event_count;          /* lines that are events */
+    size_t deaths, freezes;      /* events DIED and FROZEN */
+    uint64_t began_us, ended_us; /* times of the first and the last event */
+    char *text;                  /* the file; names point into it */
 };
 
-/* Read ${history} from ${file}.  Wants hf_history_free() whatever the status.
- * HF_EINVAL, with the line in ${error}, if it makes no sense; HF_ENOMEM;
- * HF_EDIR if it cannot be read; HF_ELIMIT if it is too long. */
+/* Read ${history} from ${file}.  hf_history_free() must be called whatever the
+ * status.
+ *   Fails  HF_EINVAL if it is not a history, with the line in ${error};
+ *          HF_ENOMEM; HF_EDIR if ${file} cannot be read; HF_ELIMIT if it is
+ *          too long. */
 hf_status hf_history_read(FILE *file, struct hf_history *history,
                           struct hf_error *error);
+/* Free ${history}; it is empty afterwards. */
 void hf_history_free(struct hf_history *history);
 
 #endif

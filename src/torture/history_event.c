@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See history_event.h.  Tables say which words and keys there are; both the
+ * parser and the writer follow them.
+ */
 #include "torture/history_event.h"
 
 #include <assert.h>
@@ -11,6 +15,7 @@
 #include "core/error.h"
 #include "core/quote.h"
 
+/* Keys, as a set of bits. */
 enum key {
     KEY_KIND = 1,
     KEY_PERMITS = 2,
@@ -37,9 +42,9 @@ static const struct {
 
 static const struct {
     const char *name;
-    unsigned needs; /* keys that must be there; no others may, but .may */
-    unsigned may;
-    bool whole_client; /* with "-" for LOCK */
+    unsigned needs;    /* keys that must be there */
+    unsigned may;      /* keys that may be there; no others may */
+    bool whole_client; /* the event has "-" for LOCK */
 } types[] = {
     [HF_HISTORY_WANT] = {"want", KEY_KIND, KEY_PERMITS | KEY_LIMIT, false},
     [HF_HISTORY_QUEUED] = {"queued", 0, 0, false},
@@ -76,8 +81,10 @@ const char *hf_history_kind_name(enum hf_kind kind)
     return "?";
 }
 
-/* ---------------------------------------------------------------- values -- */
+/* ----------------------------------------------------------------- values --
+ */
 
+/* A decimal number of 64 bits, and nothing else. */
 static bool parse_number(const char *text, uint64_t *number)
 {
     *number = 0;
@@ -93,6 +100,7 @@ static bool parse_number(const char *text, uint64_t *number)
     return true;
 }
 
+/* A number of permits: 1 or more. */
 static bool parse_permits(const char *text, uint32_t *permits)
 {
     uint64_t number;
@@ -103,6 +111,7 @@ static bool parse_permits(const char *text, uint32_t *permits)
     return true;
 }
 
+/* A time, or "forever". */
 static bool parse_safe_until(const char *text, uint64_t *at_us)
 {
     if (strcmp(text, "forever") == 0) {
@@ -118,6 +127,7 @@ static bool parse_accepted(const char *text, bool *accepted)
     return *accepted || strcmp(text, "no") == 0;
 }
 
+/* The name of a kind. */
 static bool parse_kind(const char *text, enum hf_kind *kind)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -129,6 +139,7 @@ static bool parse_kind(const char *text, enum hf_kind *kind)
     return false;
 }
 
+/* Parse the value of ${key} into its field of ${event}. */
 static bool parse_value(enum key key, const char *text,
                         struct hf_history_event *event)
 {
@@ -151,8 +162,10 @@ static bool parse_value(enum key key, const char *text,
     return false;
 }
 
-/* ----------------------------------------------------------------- parse -- */
+/* ------------------------------------------------------------------ parse --
+ */
 
+/* HF_EINVAL: ${text} (NULL: nothing) is no valid ${what}. */
 static hf_status refuse(struct hf_error *error, const char *what,
                         const char *text, const char *expected)
 {
@@ -163,7 +176,8 @@ static hf_status refuse(struct hf_error *error, const char *what,
                         hf_quote(text, strlen(text)).text, what, expected);
 }
 
-/* The next piece of a line, NUL-terminated; NULL at its end. */
+/* The next word of a line, NUL-terminated; ${rest} is moved behind it.  NULL
+ * at the end of the line. */
 static char *next_word(char **rest)
 {
     char *piece = *rest + strspn(*rest, " \t\r\n");
@@ -176,6 +190,7 @@ static char *next_word(char **rest)
     return piece;
 }
 
+/* Parse the WORD. */
 static hf_status take_type(char **rest, struct hf_history_event *event,
                            struct hf_error *error)
 {
@@ -192,6 +207,7 @@ static hf_status take_type(char **rest, struct hf_history_event *event,
                   "shared, release, lost, gaveup, died, frozen or thawed");
 }
 
+/* Parse the LOCK, which is "-" for events about the whole client. */
 static hf_status take_lock(char **rest, struct hf_history_event *event,
                            struct hf_error *error)
 {
@@ -206,6 +222,7 @@ static hf_status take_lock(char **rest, struct hf_history_event *event,
     return HF_OK;
 }
 
+/* Parse one "KEY=VALUE"; ${given} is the set of keys that were given. */
 static hf_status take_value(char *text, struct hf_history_event *event,
                             unsigned *given, struct hf_error *error)
 {
@@ -230,6 +247,7 @@ static hf_status take_value(char *text, struct hf_history_event *event,
                         types[event->type].name);
 }
 
+/* Parse the rest of the line: the keys that the event must and may have. */
 static hf_status take_values(char **rest, struct hf_history_event *event,
                              struct hf_error *error)
 {
@@ -277,13 +295,16 @@ hf_status hf_history_event_parse(char *line, struct hf_history_event *event,
     return status;
 }
 
-/* ---------------------------------------------------------------- format -- */
+/* ----------------------------------------------------------------- format --
+ */
 
+/* The line that is being written. */
 struct line_writer {
     char *to;
     size_t bytes;
 };
 
+/* Append to the line, which is long enough for any event of ours. */
 static void __attribute__((format(printf, 2, 3)))
 add(struct line_writer *text, const char *format, ...)
 {
@@ -298,6 +319,7 @@ add(struct line_writer *text, const char *format, ...)
     text->bytes += (size_t)bytes;
 }
 
+/* Append the name of a lock, percent-encoded where it has to be. */
 static void add_lock(struct line_writer *text, const char *lock)
 {
     bool dash = strcmp(lock, "-") == 0;

@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line of a history: something that a contender did or was told.
+ * One event of a history: something that a client did or observed, in one
+ * line.
  *
  *     TIME CLIENT WORD LOCK [KEY=VALUE]...
  *
- * TIME is in microseconds on a clock that all clients share.  A CLIENT is one
- * contender, which wants one thing at a time of each lock.  What WORD means,
- * and which keys stand behind it:
+ * TIME is in microseconds on a clock that all clients share.  A CLIENT wants
+ * each lock at most once at a time.  The WORDs, and the keys that follow them:
  *
- *     want     kind= [permits= limit=]  begins to ask
+ *     want     kind= [permits= limit=]  begins to acquire
  *     queued                            its ticket is in the queue
- *     unqueued                          was lost there: another one is, or is
- *                                       to be, at the tail
- *     grant    token= [safe_until=]     was admitted, and promised so much
- *     held     safe_until=              is promised more
- *     seen     at=                      had it still at that TIME, promise or
- *                                       not
+ *     unqueued                          that ticket was lost; a new one is, or
+ *                                       will be, at the tail
+ *     grant    token= [safe_until=]     was granted the lock, until safe_until
+ *                                       for certain
+ *     held     safe_until=              the lease was renewed
+ *     seen     at=                      still held the lock at that TIME,
+ *                                       whatever safe_until is
  *     write    token= accepted=         wrote to the resource: yes or no
- *     shared   token=                   is a reader now, no writer any more
- *     release  token=                   is about to let go
- *     lost     token=                   was told that the grant is lost
- *     gaveup                            does not want it any more
+ *     shared   token=                   is a reader from now on, no writer
+ *     release  token=                   is about to release
+ *     lost     token=                   was notified of the loss
+ *     gaveup                            does not want the lock any more
  *
- * and with "-" for LOCK, since all of the client is meant:
+ * and with "-" for LOCK, because they are about the whole client:
  *
  *     died                              is about to be killed
  *     frozen                            is about to be stopped
- *     thawed                            has been made to go on
+ *     thawed                            was continued
  *
- * Names of locks are percent-encoded where they have a space, a control
- * character or a '%', and "-" is.  kind is mutex, read, write, semaphore or
- * election; safe_until is a TIME, or "forever".  What is written before an act
- * and what after it is chosen such that no history claims more for its writer
- * than it had.
+ * In the name of a lock, spaces, control characters and '%' are
+ * percent-encoded, and so is a name that is "-".  kind is mutex, read, write,
+ * semaphore or election; safe_until is a TIME or "forever".
+ *
+ * What a client gains it records afterwards, and what it gives up it records
+ * before.  So a history never claims that a client relied on a lock for longer
+ * than it did.
  */
 #ifndef HF_TORTURE_HISTORY_EVENT_H
 #define HF_TORTURE_HISTORY_EVENT_H
@@ -43,6 +46,7 @@
 
 #include <holdfast/holdfast.h>
 
+/* The WORD. */
 enum hf_history_event_type {
     HF_HISTORY_WANT,
     HF_HISTORY_QUEUED,
@@ -62,31 +66,33 @@ enum hf_history_event_type {
 
 struct hf_history_event {
     uint64_t at_us;
-    const char *client; /* in the line that was parsed */
-    const char *lock;   /* NULL: all of the client */
+    const char *client; /* points into the line that was parsed */
+    const char *lock;   /* NULL: the whole client */
     enum hf_history_event_type type;
-    enum hf_kind kind; /* WANT */
-    uint32_t permits;  /* WANT of a semaphore, else 1 */
+    enum hf_kind kind; /* of WANT */
+    uint32_t permits;  /* of WANT for a semaphore, else 1 */
     uint32_t limit;
-    uint64_t token;         /* GRANT WRITE SHARED RELEASE LOST */
-    uint64_t safe_until_us; /* GRANT, where 0 is none, HELD; HF_FOREVER */
-    uint64_t seen_us;       /* SEEN */
-    bool accepted;          /* WRITE */
+    uint64_t token;         /* of GRANT WRITE SHARED RELEASE LOST */
+    uint64_t safe_until_us; /* of GRANT (0: none) and HELD; may be HF_FOREVER */
+    uint64_t seen_us;       /* of SEEN */
+    bool accepted;          /* of WRITE */
 };
 
-/* The longest line that is written, with its NUL: a pipe takes it in one. */
+/* Room for a line, with its NUL.  It is PIPE_BUF: a pipe takes a line in one
+ * piece, so lines of several writers are never mixed. */
 #define HF_HISTORY_EVENT_BYTES 4096
 
-/* Parse ${line}, which is cut into pieces that ${note} points to.  On failure
- * ${error} says what was wrong and what was expected. */
+/* Parse ${line}; NULs are written into it, and ${event} points into it.
+ * HF_EINVAL: ${error} says what is wrong and what was expected. */
 hf_status hf_history_event_parse(char *line, struct hf_history_event *event,
                                  struct hf_error *error);
 
-/* Write ${note} to ${line} with a newline; how many bytes, without a NUL. */
+/* Write ${event} to ${line}, with a newline and without a NUL.  Returns the
+ * number of bytes. */
 size_t hf_history_event_format(const struct hf_history_event *event,
                                char line[HF_HISTORY_EVENT_BYTES]);
 
-/* "mutex" and so on, of one that may stand in a history. */
+/* "mutex" and so on, for the kinds that a history may have. */
 const char *hf_history_kind_name(enum hf_kind kind);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See hold_interval.h. */
 #include "torture/hold_interval.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ bool hf_history_attempts_conflict(const struct hf_history_attempt *a,
 
     if (a_kind == HF_KIND_SEMAPHORE && b_kind == HF_KIND_SEMAPHORE)
         return (uint64_t)a->permits + b->permits > limit;
-    /* A semaphore and other locks of its name do not see each other. */
+    /* A semaphore and a lock of the same name are independent of each other. */
     if (a_kind == HF_KIND_SEMAPHORE || b_kind == HF_KIND_SEMAPHORE)
         return false;
     return a_kind != HF_KIND_READ || b_kind != HF_KIND_READ;
@@ -25,6 +26,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Add ${interval} unless it is empty. */
 static void add_interval(struct hf_hold_intervals *intervals,
                          const struct hf_hold_interval *interval)
 {
@@ -32,6 +34,7 @@ static void add_interval(struct hf_hold_intervals *intervals,
         intervals->items[intervals->count++] = *interval;
 }
 
+/* Add the one or two intervals of an attempt that was granted. */
 static void add_intervals_of(struct hf_hold_intervals *intervals,
                              const struct hf_history_attempt *attempt,
                              uint32_t index)
@@ -55,6 +58,7 @@ static void add_intervals_of(struct hf_hold_intervals *intervals,
     add_interval(intervals, &interval);
 }
 
+/* By lock, then by time, then by attempt. */
 static int compare_intervals(const void *a, const void *b)
 {
     const struct hf_hold_interval *x = a, *y = b;
@@ -70,7 +74,7 @@ bool hf_hold_intervals_find(const struct hf_history *history,
                             struct hf_hold_intervals *intervals)
 {
     *intervals = (struct hf_hold_intervals){0};
-    /* One more, so that it is never none. */
+    /* One more than needed, because nothing is not allocated. */
     intervals->items = hf_alloc((2 * (size_t)history->attempt_count + 1) *
                                 sizeof *intervals->items);
     if (intervals->items == NULL)

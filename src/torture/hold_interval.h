@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When an attempt relied on its lock: from its grant until it let go, was told
- * of the loss, died, or the last promise it was given had passed, or it was
- * last seen to have it, whichever came first.  A writer that became a reader
- * has two windows.
+ * Hold intervals: when an attempt relied on its lock.
+ *
+ * An interval begins with the grant.  It ends when the client released, was
+ * notified of the loss, died, or when its last safe-until had passed, whichever
+ * is first; a client that was seen to hold the lock later relied on it until
+ * then.  A writer that became a reader has two intervals.
  */
 #ifndef HF_TORTURE_HOLD_INTERVAL_H
 #define HF_TORTURE_HOLD_INTERVAL_H
@@ -11,23 +13,27 @@
 #include "torture/history.h"
 
 struct hf_hold_interval {
-    uint32_t attempt; /* its place in the history */
+    uint32_t attempt; /* index in the history */
     uint32_t lock;
-    enum hf_kind kind;
+    enum hf_kind
+        kind; /* in this interval: a downgraded writer is HF_KIND_READ */
     uint64_t from_us, until_us; /* from_us < until_us */
 };
 
 struct hf_hold_intervals {
-    struct hf_hold_interval *items; /* by lock, then by from_us */
+    struct hf_hold_interval *items; /* sorted by lock, then by .from_us */
     size_t count;
 };
 
-/* False when there is no memory.  Wants hf_hold_intervals_free(). */
+/* Find all intervals of ${history}.  False if there is no memory.  Free them
+ * with hf_hold_intervals_free() in both cases. */
 bool hf_hold_intervals_find(const struct hf_history *history,
                             struct hf_hold_intervals *intervals);
+/* Free what hf_hold_intervals_find() has found. */
 void hf_hold_intervals_free(struct hf_hold_intervals *intervals);
 
-/* May these two, of one lock, not be held together? */
+/* Is it wrong that two attempts at one lock hold it together, as ${a_kind} and
+ * ${b_kind}? */
 bool hf_history_attempts_conflict(const struct hf_history_attempt *a,
                                   enum hf_kind a_kind,
                                   const struct hf_history_attempt *b,

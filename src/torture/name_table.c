@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See name_table.h.  A hash table with open addressing and linear probing; at
+ * most half of the slots are used.
+ */
 #include "torture/name_table.h"
 
 #include <string.h>
@@ -17,7 +21,7 @@ static uint32_t hash_of(const char *name)
     return hash;
 }
 
-/* Where ${name} is, or would be put. */
+/* The slot of ${name}, or the free one where it belongs. */
 static uint32_t slot_of(const struct hf_name_table *table, const char *name)
 {
     uint32_t slot = hash_of(name) & (table->slot_count - 1);
@@ -28,7 +32,7 @@ static uint32_t slot_of(const struct hf_name_table *table, const char *name)
     return slot;
 }
 
-/* Room for one more, at most half of the slots being taken. */
+/* Make room for one more name.  False if there is no memory. */
 static bool grow(struct hf_name_table *table)
 {
     uint32_t wanted =

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See report.h. */
 #include "torture/report.h"
 
 #include <errno.h>
@@ -11,10 +12,11 @@
 #include "core/quote.h"
 #include "torture/timeline.h"
 
-/* So many violations are told one by one. */
+/* At most this many violations are printed one by one. */
 #define PRINTED_MAX 20
 
-/* ------------------------------------------------------------------ text -- */
+/* ------------------------------------------------------------------- text --
+ */
 
 static const char *plural(size_t count)
 {
@@ -26,6 +28,7 @@ static double us_to_s(uint64_t us)
     return (double)us / 1e6;
 }
 
+/* Seconds from the first event to ${at_us}. */
 static double since_begin_s(const struct hf_history *history, uint64_t at_us)
 {
     return us_to_s(at_us - history->began_us);
@@ -48,6 +51,7 @@ static struct hf_quoted lock_of(const struct hf_history *history,
     return hf_quote(name, strlen(name));
 }
 
+/* One line: where, which rule, who, and why it is a violation. */
 static void print_violation(FILE *out, const struct hf_history *history,
                             const struct hf_violation *violation)
 {
@@ -85,7 +89,9 @@ static void print_violation(FILE *out, const struct hf_history *history,
                 client_of(history, violation->other).text, other->want_line);
         break;
     case HF_CHECK_LOSS:
-        fprintf(out, "had no promise any more and was not told, for %.6f s\n",
+        fprintf(out,
+                "was past its safe-until and was not notified of the loss, for "
+                "%.6f s\n",
                 us_to_s(violation->until_us - violation->from_us));
         break;
     case HF_CHECK_FENCE:
@@ -94,6 +100,7 @@ static void print_violation(FILE *out, const struct hf_history *history,
     }
 }
 
+/* One line about the handoffs after releases or deaths, if there are any. */
 static void print_handoffs(FILE *out, const char *after,
                            const struct hf_handoffs *handoffs)
 {
@@ -108,7 +115,7 @@ static void print_handoffs(FILE *out, const char *after,
             handoffs->count);
 }
 
-/* Behind a verdict: on how much it rests. */
+/* Part of the last line: how much was checked. */
 static void print_extent(FILE *out, const struct hf_history *history,
                          const struct hf_check_result *result)
 {
@@ -120,6 +127,7 @@ static void print_extent(FILE *out, const struct hf_history *history,
             losses == 1 ? "" : "es");
 }
 
+/* The last line: the result, and how often each rule was broken. */
 static void print_result(FILE *out, const struct hf_history *history,
                          const struct hf_check_result *result)
 {
@@ -145,6 +153,7 @@ static void print_result(FILE *out, const struct hf_history *history,
     fputs("\n", out);
 }
 
+/* A line about locks that were never granted, if there are any. */
 static void print_never_granted(FILE *out, const struct hf_history *history,
                                 const struct hf_check_result *result)
 {
@@ -198,9 +207,10 @@ void hf_report_text(FILE *out, const struct hf_history *history,
     print_result(out, history, result);
 }
 
-/* ------------------------------------------------------------------ json -- */
+/* ------------------------------------------------------------------- json --
+ */
 
-/* As text: most readers of JSON have no room for 64 bits in a number. */
+/* As a string, because most JSON readers have no 64-bit numbers. */
 static void put_token(struct hf_json *json, const char *key, uint64_t token)
 {
     char text[24];
@@ -209,6 +219,7 @@ static void put_token(struct hf_json *json, const char *key, uint64_t token)
     hf_json_string(json, key, text);
 }
 
+/* An attempt as an object. */
 static void put_attempt(struct hf_json *json, const char *key,
                         const struct hf_history *history, uint32_t index)
 {
@@ -223,6 +234,7 @@ static void put_attempt(struct hf_json *json, const char *key,
     hf_json_end_object(json);
 }
 
+/* A violation as an object. */
 static void put_violation(struct hf_json *json,
                           const struct hf_history *history,
                           const struct hf_violation *violation)
@@ -244,6 +256,7 @@ static void put_violation(struct hf_json *json,
     hf_json_end_object(json);
 }
 
+/* Handoffs as an object. */
 static void put_handoffs(struct hf_json *json, const char *key,
                          const struct hf_handoffs *handoffs)
 {
@@ -294,8 +307,10 @@ void hf_report_json(FILE *out, const struct hf_history *history,
     hf_json_end_object(&json);
 }
 
-/* ---------------------------------------------------------------- report -- */
+/* ----------------------------------------------------------------- report --
+ */
 
+/* Write the timeline to the file ${name}.  False after printing why not. */
 static bool draw(const char *name, const struct hf_history *history,
                  const struct hf_check_result *result)
 {
@@ -320,7 +335,8 @@ static bool draw(const char *name, const struct hf_history *history,
     return true;
 }
 
-/* Where nothing was granted nothing could go wrong, and that shows nothing. */
+/* The exit status.  A history without a grant breaks no rule but proves
+ * nothing, so it is not a success. */
 static int exit_of_result(const struct hf_report_opts *opts,
                           const struct hf_check_result *result)
 {
@@ -339,6 +355,7 @@ static int exit_of_result(const struct hf_report_opts *opts,
     return HF_EXIT_DATA;
 }
 
+/* Check ${history} and report.  Returns the exit status. */
 static int check(const struct hf_report_opts *opts,
                  const struct hf_history *history)
 {
@@ -361,6 +378,7 @@ static int check(const struct hf_report_opts *opts,
     return exit_code;
 }
 
+/* The exit status for a history that could not be read. */
 static int exit_of(hf_status status)
 {
     if (status == HF_EINVAL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of a history once it has been judged. */
+/* The report on a history that was checked, as text or as JSON. */
 #ifndef HF_TORTURE_REPORT_H
 #define HF_TORTURE_REPORT_H
 
@@ -7,24 +7,26 @@
 
 #include "torture/checker.h"
 
-/* For people: the violations, each in a line, then what was seen. */
+/* For people: a line for each violation, then what was counted. */
 void hf_report_text(FILE *out, const struct hf_history *history,
-                    const struct hf_check_result *verdict);
+                    const struct hf_check_result *result);
 
-/* For programs. */
+/* For programs: one JSON object. */
 void hf_report_json(FILE *out, const struct hf_history *history,
-                    const struct hf_check_result *verdict);
+                    const struct hf_check_result *result);
 
-/* Judge what ${name}, "-" for standard input, has, with its report on standard
- * output.  The exit status: HF_EXIT_VIOLATION if there is one, HF_EXIT_DATA if
- * there is no grant to judge. */
+/* What to check and how to report it. */
 struct hf_report_opts {
-    const char *name;
-    const char *lock; /* for which contenders were started; NULL: for none */
-    const char *svg;  /* a picture is written there; NULL: none */
-    uint64_t late_ms;
-    bool json;
+    const char *name; /* the file of the history; "-": standard input */
+    const char
+        *lock; /* the lock that workers were started for; NULL: for none */
+    const char *svg;  /* write a timeline to this file; NULL: none */
+    uint64_t late_ms; /* see hf_check_history() */
+    bool json;        /* write JSON instead of text */
 };
+/* Check a history and write the report to standard output.  Returns the exit
+ * status: HF_EXIT_VIOLATION if a rule was broken, HF_EXIT_DATA if there is no
+ * grant to check. */
 int hf_report(const struct hf_report_opts *opts);
 
 #endif

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See timeline.h.  First choose the span of time and the clients to show, then
+ * draw the parts one by one.
+ */
 #include "torture/timeline.h"
 
 #include <inttypes.h>
 
-/* In the units of the image. */
+/* Sizes in units of the image. */
 enum {
-    LEFT = 150, /* of the time axis: room for names */
-    WIDE = 1000,
-    TOP = 70,
-    ROW = 26,
-    BAR = 16,
-    ROWS_MAX = 60,
+    LEFT = 150,    /* where the time axis begins; left of it are the names */
+    WIDE = 1000,   /* length of the time axis */
+    TOP = 70,      /* where the first row begins */
+    ROW = 26,      /* height of a row */
+    BAR = 16,      /* height of a bar in it */
+    ROWS_MAX = 60, /* clients shown at most */
 };
 
-/* Without a violation, so many attempts are shown at the most. */
+/* Without a violation at most this many attempts are shown, from the first on.
+ */
 #define ATTEMPTS_SHOWN 300
 
+/* The image that is being drawn. */
 struct timeline {
     FILE *file;
     const struct hf_history *history;
     const struct hf_check_result *result;
-    const struct hf_violation *violation; /* the first, or NULL */
-    uint64_t from_us, until_us;           /* what is shown */
-    uint32_t rows[ROWS_MAX];              /* clients */
+    const struct hf_violation *violation; /* the first violation, or NULL */
+    uint64_t from_us, until_us;           /* the span of time that is shown */
+    uint32_t rows[ROWS_MAX]; /* numbers of the clients, from top to bottom */
     unsigned row_count;
-    bool cut; /* there were more */
+    bool cut; /* there are more clients than rows */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -37,9 +43,10 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* ---------------------------------------------------------- what to show -- */
+/* ----------------------------------------------------------- what to show --
+ */
 
-/* When it was over for certain, in this history. */
+/* When ${attempt} was over for certain, or the end of the history. */
 static uint64_t end_of(const struct timeline *timeline,
                        const struct hf_history_attempt *attempt)
 {
@@ -51,7 +58,8 @@ static uint64_t end_of(const struct timeline *timeline,
     return max_u64(ended_us, min_u64(until_us, timeline->history->ended_us));
 }
 
-/* The two that are accused, from when they began to ask, with some room. */
+/* Show the two attempts of the violation from their beginning to their end,
+ * with a margin. */
 static void frame_violation(struct timeline *timeline)
 {
     const struct hf_history *history = timeline->history;
@@ -67,6 +75,7 @@ static void frame_violation(struct timeline *timeline)
     timeline->until_us = min_u64(history->ended_us, until_us + room_us);
 }
 
+/* Choose the span of time. */
 static void frame(struct timeline *timeline)
 {
     const struct hf_history *history = timeline->history;
@@ -81,6 +90,7 @@ static void frame(struct timeline *timeline)
         timeline->until_us = timeline->from_us + 1;
 }
 
+/* Is ${attempt} in the span, and of the lock that the violation is about? */
 static bool is_shown(const struct timeline *timeline,
                      const struct hf_history_attempt *attempt)
 {
@@ -92,6 +102,7 @@ static bool is_shown(const struct timeline *timeline,
            end_of(timeline, attempt) >= timeline->from_us;
 }
 
+/* The row of ${client}, or .row_count if it has none. */
 static unsigned row_of(const struct timeline *timeline, uint32_t client)
 {
     unsigned row = 0;
@@ -101,6 +112,7 @@ static unsigned row_of(const struct timeline *timeline, uint32_t client)
     return row;
 }
 
+/* Give ${client} a row if it has none and there is room. */
 static void add_row(struct timeline *timeline, uint32_t client)
 {
     if (row_of(timeline, client) < timeline->row_count)
@@ -111,7 +123,8 @@ static void add_row(struct timeline *timeline, uint32_t client)
         timeline->rows[timeline->row_count++] = client;
 }
 
-/* Those that are accused first, so that they have theirs. */
+/* Give each client a row; the two of the violation first, so that they have
+ * one. */
 static void choose_rows(struct timeline *timeline)
 {
     const struct hf_history_attempt *attempts = timeline->history->attempts;
@@ -128,6 +141,7 @@ static void choose_rows(struct timeline *timeline)
 /* ----------------------------------------------------------------- shapes --
  */
 
+/* The x coordinate of a time. */
 static double x_of(const struct timeline *timeline, uint64_t at_us)
 {
     uint64_t within_us =
@@ -138,7 +152,7 @@ static double x_of(const struct timeline *timeline, uint64_t at_us)
                           (double)(timeline->until_us - timeline->from_us));
 }
 
-/* Names are of the world. */
+/* Write ${text} as XML; names may contain anything. */
 static void write_text(const struct timeline *timeline, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -159,6 +173,7 @@ static void write_text(const struct timeline *timeline, const char *text)
     }
 }
 
+/* A bar from ${from_us} to ${until_us}, at least half a unit wide. */
 static void draw_bar(const struct timeline *timeline, const char *class,
                      unsigned row, uint64_t from_us, uint64_t until_us)
 {
@@ -173,6 +188,7 @@ static void draw_bar(const struct timeline *timeline, const char *class,
             class, x, TOP + row * ROW, wide < 0.5 ? 0.5 : wide, BAR);
 }
 
+/* The character ${sign} at ${at_us}. */
 static void draw_mark(const struct timeline *timeline, const char *class,
                       const char *sign, unsigned row, uint64_t at_us)
 {
@@ -184,6 +200,7 @@ static void draw_mark(const struct timeline *timeline, const char *class,
             class, x_of(timeline, at_us), TOP + row * ROW + BAR - 3, sign);
 }
 
+/* The CSS class of a bar. */
 static const char *class_of(enum hf_kind kind)
 {
     if (kind == HF_KIND_READ)
@@ -191,6 +208,8 @@ static const char *class_of(enum hf_kind kind)
     return kind == HF_KIND_SEMAPHORE ? "permit" : "hold";
 }
 
+/* What follows a grant: holding, reading after a downgrade, and the time after
+ * safe-until. */
 static void draw_hold(const struct timeline *timeline,
                       const struct hf_history_attempt *attempt, unsigned row)
 {
@@ -205,6 +224,7 @@ static void draw_hold(const struct timeline *timeline,
         draw_bar(timeline, "beyond", row, safe_us, until_us);
 }
 
+/* One attempt: waiting, holding, and how it ended. */
 static void draw_attempt(const struct timeline *timeline,
                          const struct hf_history_attempt *attempt)
 {
@@ -239,6 +259,7 @@ static const char style[] =
     ".axis { stroke: #999 }\n"
     "</style>\n";
 
+/* The title: the result or the violation. */
 static void draw_head(const struct timeline *timeline)
 {
     const struct hf_history *history = timeline->history;
@@ -265,7 +286,7 @@ static void draw_head(const struct timeline *timeline)
     fputs("</text>\n", timeline->file);
 }
 
-/* One of each, for who looks at it for the first time. */
+/* The legend. */
 static void draw_legend(const struct timeline *timeline)
 {
     static const struct {
@@ -275,7 +296,7 @@ static void draw_legend(const struct timeline *timeline)
         {"hold", "holds alone"},
         {"read", "reads"},
         {"permit", "has permits"},
-        {"beyond", "past its promise"},
+        {"beyond", "past safe-until"},
     };
     unsigned x = LEFT;
 
@@ -285,11 +306,12 @@ static void draw_legend(const struct timeline *timeline)
                 "height=\"12\"/>\n<text x=\"%u\" y=\"45\">%s</text>\n",
                 parts[i].class, x, x + 18, parts[i].text);
     fprintf(timeline->file,
-            "<text x=\"%u\" y=\"45\">&#215; died, ! heard of its loss"
+            "<text x=\"%u\" y=\"45\">&#215; died, ! notified of its loss"
             "</text>\n",
             x);
 }
 
+/* The names of the clients. */
 static void draw_rows(const struct timeline *timeline)
 {
     for (unsigned row = 0; row < timeline->row_count; row++) {
@@ -301,6 +323,7 @@ static void draw_rows(const struct timeline *timeline)
     }
 }
 
+/* The time axis with five labels. */
 static void draw_axis(const struct timeline *timeline)
 {
     unsigned y = TOP + timeline->row_count * ROW + 4;
@@ -321,6 +344,7 @@ static void draw_axis(const struct timeline *timeline)
     }
 }
 
+/* A frame around the time of the violation. */
 static void draw_violation(const struct timeline *timeline)
 {
     const struct hf_violation *violation = timeline->violation;

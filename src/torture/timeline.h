@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A history, or the part of it that shows what went wrong, as an SVG 1.1
- * image: a row for each client, time from left to right. */
+/*
+ * Draws a history, or the part of it that shows the first violation, as an SVG
+ * 1.1 image: a row for each client, time from left to right, as Jepsen's
+ * timeline.
+ */
 #ifndef HF_TORTURE_TIMELINE_H
 #define HF_TORTURE_TIMELINE_H
 
@@ -8,7 +11,7 @@
 
 #include "torture/checker.h"
 
-/* Write it to ${file}, whose error flag tells of failures. */
+/* Write the image to ${file}; failures are in its error flag. */
 void hf_timeline_write(FILE *file, const struct hf_history *history,
                        const struct hf_check_result *result);
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See torture.h.  Parses the command line, finds out whether the engine
+ * answers, records a history in a file, and reports on it.
+ */
 #include "torture/torture.h"
 
 #include <errno.h>
@@ -21,6 +25,7 @@
 #include "core/error.h"
 #include "core/lock_name.h"
 #include "core/url.h"
+#include "torture/history.h"
 #include "torture/nemesis.h"
 #include "torture/report.h"
 
@@ -28,44 +33,50 @@
 #define FOR_DEFAULT_MS 20000
 #define FAULTS_DEFAULT_MS 500
 
-/* The engine has so long for its first answer, or --for if that is less. */
+/* The engine must answer once within this time, or within --for if that is
+ * less. */
 #define REACH_MAX_MS 15000
 
-/* What a busy machine may add to the time at which a loss is told. */
+/* How much later than safe-until a worker may be notified of a loss, for a busy
+ * machine. */
 #define LATE_DEFAULT_MS 1000
 
 static const char usage[] =
     "usage: holdfast torture [OPTION...] [NAME]\n"
     "\n"
-    "Set processes against each other for the lock NAME, kill and freeze them\n"
-    "at random, note all that they do and are told, and judge it as\n"
+    "Start workers, processes that want the lock NAME; kill and freeze them "
+    "at\n"
+    "random, record all that they do and observe, and check it as\n"
     "'holdfast verify' does.  Use a NAME that nobody else uses, nor any below\n"
     "it; else holdfast-torture/KIND, or holdfast-torture.\n"
     "\n"
     "  -c, --url URL          the engine; else HOLDFAST_URL, else file:\n"
-    "  -n, --count COUNT      so many processes, at most 64; else 8\n"
+    "  -n, --count COUNT      number of workers, at most 64; else 8\n"
     "  -f, --for DURATION     how long; else 20s\n"
     "  -k, --kind KIND        mutex, rwlock, semaphore, several, election,\n"
     "                         tool, reentrant or all; else mutex\n"
-    "  -F, --faults DURATION  one is killed or frozen so often on average;\n"
-    "                         0s: none ever; else 500ms\n"
-    "  -s, --seed SEED        choose as another run did\n"
-    "  -o, --history FILE     keep what was noted; else it is kept only if it\n"
+    "  -F, --faults DURATION  mean time between faults: one worker is\n"
+    "                         killed or frozen; 0s: no faults; else 500ms\n"
+    "  -s, --seed SEED        choose at random as the run with this seed did\n"
+    "  -o, --history FILE     keep the history; else it is kept only if it\n"
     "                         shows a violation\n"
-    "  -l, --late DURATION    a loss may be told so late; else 1s\n"
+    "  -l, --late DURATION    how late a worker may be notified of a loss;\n"
+    "                         else 1s\n"
     "  -g, --svg FILE         draw the first violation, or the beginning\n"
     "  -j, --json             write JSON\n"
     "  -h, --help             this text\n"
     "\n"
     "The exit status is 0 if all of it held and 1 if not, 65 if nothing was\n"
-    "granted and so nothing judged, 69 if the engine was not reached; else as\n"
+    "granted and so nothing checked, 69 if the engine was not reached; else "
+    "as\n"
     "of 'holdfast run'.  See holdfast-torture(1).\n";
 
+/* What the command line asks for. */
 struct torture_command {
     struct hf_torture_opts opts;
     struct hf_report_opts report;
-    const char *history; /* NULL: a file of ours */
-    char made[PATH_MAX];
+    const char *history; /* --history; NULL: a temporary file */
+    char made[PATH_MAX]; /* the temporary file */
 };
 
 static const struct option long_options[] = {
@@ -82,8 +93,10 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
-/* --------------------------------------------------------------- options -- */
+/* ---------------------------------------------------------------- options --
+ */
 
+/* The value of --count. */
 static hf_status take_count(char **argv, unsigned *count,
                             struct hf_error *error)
 {
@@ -96,11 +109,12 @@ static hf_status take_count(char **argv, unsigned *count,
     return status;
 }
 
-/* Each with a name of its own, for the kind belongs to the name. */
+/* The values of --kind.  Each has a lock name of its own, because a name must
+ * not be used for locks of two kinds. */
 static const struct {
     const char *text;
-    unsigned kinds; /* a set, as of a contender */
-    const char *name;
+    unsigned kinds;   /* a set of workloads, see HF_WORKLOAD_SET() */
+    const char *name; /* the default for NAME */
 } kinds[] = {
     {"mutex", HF_WORKLOAD_SET(HF_WORKLOAD_MUTEX), "holdfast-torture/mutex"},
     {"rwlock", HF_WORKLOAD_SET(HF_WORKLOAD_RWLOCK), "holdfast-torture/rwlock"},
@@ -116,6 +130,7 @@ static const struct {
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
+/* The value of --kind. */
 static hf_status take_kind(unsigned *set, struct hf_error *error)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -130,6 +145,7 @@ static hf_status take_kind(unsigned *set, struct hf_error *error)
                         optarg);
 }
 
+/* One option that getopt_long() has returned. */
 static hf_status take_option(char **argv, int option,
                              struct torture_command *command,
                              struct hf_error *error)
@@ -165,6 +181,7 @@ static hf_status take_option(char **argv, int option,
     }
 }
 
+/* NAME, or the default for the kind.  False after printing what is wrong. */
 static bool take_name(int argc, char **argv, struct torture_command *command)
 {
     struct hf_error error;
@@ -185,9 +202,11 @@ static bool take_name(int argc, char **argv, struct torture_command *command)
     return false;
 }
 
-/* ------------------------------------------------------------------ main -- */
+/* ------------------------------------------------------------------- main --
+ */
 
-/* 0 when the engine has answered once: the exit status. */
+/* Ask the engine for the holders of the lock.  0 if it answers, else the exit
+ * status. */
 static int ask_engine(const struct torture_command *command)
 {
     struct hf_client_opts client_opts = HF_CLIENT_OPTS_INIT;
@@ -213,9 +232,10 @@ static int ask_engine(const struct torture_command *command)
                                   : hf_exit_status(status);
 }
 
-/* Contenders wait for an engine for ever, as faults are part of it: one that
- * was not there from the beginning is found out here.  In a process of its own,
- * because ours forks and so has no threads. */
+/* Does the engine answer?  Workers wait for an engine without end, because an
+ * engine that is away is one of the faults; so an engine that was never there
+ * is found out here.  In a process of its own, because a client has threads
+ * and this process will fork.  0, or the exit status. */
 static int check_engine(const struct torture_command *command)
 {
     pid_t parent = getpid(), pid = fork();
@@ -237,7 +257,7 @@ static int check_engine(const struct torture_command *command)
     return HF_EXIT_LIMIT;
 }
 
-/* -1 with errno. */
+/* Make the temporary file.  Its descriptor, or -1 with errno. */
 static int make_history(struct torture_command *command)
 {
     const char *directory = getenv("TMPDIR");
@@ -254,6 +274,8 @@ static int make_history(struct torture_command *command)
     return mkostemp(command->made, O_CLOEXEC);
 }
 
+/* Open the file that the history is written to.  NULL after printing why not.
+ */
 static FILE *open_history(struct torture_command *command)
 {
     FILE *file;
@@ -274,19 +296,39 @@ static FILE *open_history(struct torture_command *command)
     return file;
 }
 
-/* What nobody asked to keep is kept as evidence only. */
+/* A temporary history is kept only if it shows a violation. */
 static void keep_or_remove_history(const struct torture_command *command,
                                    int exit_code)
 {
     if (command->history != NULL)
         return;
     if (exit_code == HF_EXIT_VIOLATION)
-        hf_ui_print("what was noted is in %s; the seed was %" PRIu64,
+        hf_ui_print("the history is in %s; the seed was %" PRIu64,
                     command->made, command->opts.seed);
     else
         unlink(command->made);
 }
 
+/* Record a history of workers and the nemesis.  0, or the exit status of a
+ * failure, which has been printed. */
+static int record_history(const struct hf_torture_opts *opts, FILE *history)
+{
+    struct hf_workers workers;
+    int exit_code = hf_workers_open(&workers, opts, history);
+
+    if (exit_code == 0) {
+        fputs(HF_HISTORY_FIRST_LINE "\n", history);
+        for (unsigned i = 0; i < opts->count; i++)
+            hf_workers_start(&workers, &workers.processes[i]);
+        hf_nemesis_run(&workers);
+        hf_workers_end(&workers);
+        exit_code = workers.exit_code;
+    }
+    hf_workers_close(&workers);
+    return exit_code;
+}
+
+/* Returns the exit status. */
 static int run(struct torture_command *command)
 {
     int exit_code = check_engine(command);
@@ -297,7 +339,7 @@ static int run(struct torture_command *command)
         return exit_code;
     if ((history = open_history(command)) == NULL)
         return HF_EXIT_DIRECTORY;
-    exit_code = hf_torture_run(&command->opts, history);
+    exit_code = record_history(&command->opts, history);
     failed = ferror(history) != 0;
     if (fclose(history) != 0 || failed) {
         hf_ui_print(

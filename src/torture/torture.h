@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast torture: set contenders against each other on an engine, torment
- * them, and judge what happened. */
+/*
+ * holdfast torture: start workers that want a lock, kill and freeze them at
+ * random, and check what they recorded.
+ */
 #ifndef HF_TORTURE_TORTURE_H
 #define HF_TORTURE_TORTURE_H
 
-/* `holdfast torture`, with argv[0] "torture": the exit status. */
+/* `holdfast torture`, with argv[0] "torture".  Returns the exit status. */
 int hf_torture_main(int argc, char **argv);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* See verify.h.  Parses the command line; report.c does the rest. */
 #include "torture/verify.h"
 
 #include <getopt.h>
@@ -8,17 +9,18 @@
 #include "cli/ui.h"
 #include "torture/report.h"
 
-/* What a busy machine may add to the time at which a loss is told. */
+/* How much later than safe-until a client may be notified of a loss, for a busy
+ * machine. */
 #define LATE_DEFAULT_MS 500
 
 static const char usage[] =
     "usage: holdfast verify [OPTION...] HISTORY\n"
     "\n"
-    "Judge what contenders of a lock did and were told: that no two held it\n"
+    "Check what the clients of a lock did and observed: that no two held it\n"
     "together, that tokens rose, that nobody was overtaken, that losses were\n"
-    "told in time.  '-' for HISTORY is standard input.\n"
+    "notified in time.  '-' for HISTORY is standard input.\n"
     "\n"
-    "  -l, --late DURATION  a loss may be told so late; else 500ms\n"
+    "  -l, --late DURATION  how late a loss may be notified; else 500ms\n"
     "  -g, --svg FILE       draw the first violation, or the beginning\n"
     "  -j, --json           write JSON\n"
     "  -h, --help           this text\n"
@@ -34,6 +36,7 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
+/* One option that getopt_long() has returned. */
 static hf_status take_option(char **argv, int option,
                              struct hf_report_opts *opts,
                              struct hf_error *error)

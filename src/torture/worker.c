@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See worker.h.  One loop for all workloads of the process: each is asked to
+ * advance after every event and every HF_WORKLOAD_POLL_MS.
+ */
 #include "torture/worker.h"
 
 #include <errno.h>
@@ -14,24 +18,26 @@
 #include "cli/ui.h"
 #include "core/error.h"
 
-/* "/semaphore" and the like, below a name. */
+/* A name with "/semaphore" and the like behind it. */
 #define LOCK_BYTES (HF_NAME_BYTES + 32)
 
 struct worker_state {
     const struct hf_worker_opts *opts;
     struct hf_worker self;
-    struct hf_workload
-        *workloads[HF_WORKLOADS]; /* by kind; NULL: not for those */
+    struct hf_workload *workloads[HF_WORKLOADS]; /* by kind; NULL: not run */
     char names[HF_WORKLOADS][HF_WORKLOAD_LOCKS][LOCK_BYTES];
-    bool ending; /* SIGTERM has come, or a failure */
+    bool ending; /* SIGTERM was received, or a workload failed */
     int exit_code;
 };
 
-/* ------------------------------------------------------------------ open -- */
+/* ------------------------------------------------------------------- open --
+ */
 
 static const struct {
-    const char *below[HF_WORKLOAD_LOCKS]; /* of a name that is for all kinds */
-    enum hf_workload_kind resource;       /* whose it writes to */
+    const char *below[HF_WORKLOAD_LOCKS]; /* names of its locks, below a name
+                                             that is for several kinds */
+    enum hf_workload_kind resource; /* the workload whose resources it writes
+                                       to: those of the same locks */
 } kinds[HF_WORKLOADS] = {
     [HF_WORKLOAD_MUTEX] = {{"mutex"}, HF_WORKLOAD_MUTEX},
     [HF_WORKLOAD_TOOL] = {{"mutex"}, HF_WORKLOAD_MUTEX},
@@ -42,7 +48,7 @@ static const struct {
     [HF_WORKLOAD_ELECTION] = {{"election"}, HF_WORKLOAD_ELECTION},
 };
 
-/* Its way to the mutex, where it could go every one. */
+/* The workload for the mutex of a worker that runs all kinds. */
 static enum hf_workload_kind
 mutex_workload_of(const struct hf_worker_opts *opts)
 {
@@ -61,6 +67,7 @@ static bool is_for_one_kind(const struct hf_worker_opts *opts)
     return (opts->kinds & (opts->kinds - 1)) == 0;
 }
 
+/* Does this worker run ${kind}? */
 static bool is_wanted(const struct hf_worker_opts *opts,
                       enum hf_workload_kind kind)
 {
@@ -69,6 +76,7 @@ static bool is_wanted(const struct hf_worker_opts *opts,
     return opts->kinds & HF_WORKLOAD_SET(kind);
 }
 
+/* Fill the names and resources of the workload's locks. */
 static void choose_lock_names(struct worker_state *worker,
                               struct hf_workload *workload,
                               enum hf_workload_kind kind)
@@ -90,6 +98,7 @@ static void choose_lock_names(struct worker_state *worker,
     }
 }
 
+/* Make the workload of ${kind} and open it. */
 static hf_status open_workload(struct worker_state *worker,
                                enum hf_workload_kind kind,
                                struct hf_error *error)
@@ -97,7 +106,7 @@ static hf_status open_workload(struct worker_state *worker,
     struct hf_workload *workload = hf_workload_new(kind);
 
     if (workload == NULL)
-        return hf_error_set(error, HF_ENOMEM, "no memory for a contender");
+        return hf_error_set(error, HF_ENOMEM, "no memory for a workload");
     worker->workloads[kind] = workload;
     workload->worker = &worker->self;
     hf_random_seed(&workload->random, worker->opts->seed * HF_WORKLOADS + kind);
@@ -105,6 +114,8 @@ static hf_status open_workload(struct worker_state *worker,
     return workload->ops->open(workload, error);
 }
 
+/* Open the client and the workloads.  close_all() must be called in any case.
+ */
 static hf_status open_all(struct worker_state *worker, struct hf_error *error)
 {
     const struct hf_worker_opts *opts = worker->opts;
@@ -120,6 +131,8 @@ static hf_status open_all(struct worker_state *worker, struct hf_error *error)
     return status;
 }
 
+/* Close what open_all() opened; workloads first, but their memory last,
+ * because callbacks of the client point to it. */
 static void close_all(struct worker_state *worker)
 {
     for (unsigned kind = 0; kind < HF_WORKLOADS; kind++)
@@ -131,8 +144,11 @@ static void close_all(struct worker_state *worker)
         hf_workload_free(worker->workloads[kind]);
 }
 
-/* ------------------------------------------------------------------ loop -- */
+/* ------------------------------------------------------------------- loop --
+ */
 
+/* Wait for SIGTERM, the client or a workload, and dispatch the client's
+ * callbacks. */
 static void wait_for_event(struct worker_state *worker, int signals)
 {
     struct pollfd polled[HF_WORKLOADS + 2] = {
@@ -151,6 +167,7 @@ static void wait_for_event(struct worker_state *worker, int signals)
         hf_client_dispatch(worker->self.client);
 }
 
+/* Let the workload go on; a failure of it ends the worker. */
 static void advance(struct worker_state *worker, struct hf_workload *workload)
 {
     workload->ending = worker->ending;
@@ -162,7 +179,7 @@ static void advance(struct worker_state *worker, struct hf_workload *workload)
     worker->ending = true;
 }
 
-/* Does anybody want, or have, anything? */
+/* Does any workload wait for or hold a lock? */
 static bool is_busy(const struct worker_state *worker)
 {
     for (unsigned kind = 0; kind < HF_WORKLOADS; kind++)
@@ -172,7 +189,7 @@ static bool is_busy(const struct worker_state *worker)
     return false;
 }
 
-/* Who started us ends this if it takes too long. */
+/* The parent kills us if this takes too long after SIGTERM. */
 static void run_loop(struct worker_state *worker, int signals)
 {
     while (!worker->ending || is_busy(worker)) {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all kinds of workload share: recording events, choosing times, and
+ * changes of state.
+ */
 #include "torture/workload.h"
 
 #include <assert.h>
@@ -11,12 +15,12 @@
 #include "cli/ui.h"
 #include "core/memory.h"
 
-/* The longest hold, and how long one is willing to wait who is not patient. */
+/* The longest usual hold, and the longest wait with a limit. */
 #define HOLD_MAX_MS 30
 #define WAIT_LIMIT_MAX_MS 500
 
-/* One hold in so many is 2 to 2^8 times as long instead: some outlive a lease,
- * so that who is cut off has to be told. */
+/* One hold in this many is 2 to 2^8 times as long, so that some outlive a
+ * lease and their holders have to be notified. */
 #define LONG_HOLD_ONE_IN 16
 #define LONG_HOLD_LOGS 8
 
@@ -39,7 +43,8 @@ void hf_workload_free(struct hf_workload *workload)
     hf_free(workload);
 }
 
-/* ----------------------------------------------------------------- notes -- */
+/* ----------------------------------------------------------------- events --
+ */
 
 uint64_t hf_workload_now_us(void)
 {
@@ -51,6 +56,7 @@ uint64_t hf_workload_now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* Write ${event} for ${lock} to the pipe, in one write(2). */
 static void write_event(const struct hf_workload *workload,
                         const struct hf_workload_lock *lock,
                         struct hf_history_event *event)
@@ -65,9 +71,10 @@ static void write_event(const struct hf_workload *workload,
     bytes = hf_history_event_format(event, line);
     while (write(workload->worker->history, line, bytes) < 0)
         if (errno != EINTR)
-            _exit(HF_EXIT_DIRECTORY); /* whoever reads it has gone */
+            _exit(HF_EXIT_DIRECTORY); /* the parent has ended */
 }
 
+/* Record ${event} for each lock that is wanted. */
 static void record_wanted(const struct hf_workload *workload,
                           struct hf_history_event *event)
 {
@@ -128,7 +135,8 @@ void hf_workload_record_renewal(struct hf_workload *workload,
         hf_workload_record_safe_until(workload, HF_HISTORY_HELD, safe_until_us);
 }
 
-/* ----------------------------------------------------------------- moves -- */
+/* ----------------------------------------------------------------- states --
+ */
 
 bool hf_workload_one_in(struct hf_workload *workload, uint64_t count)
 {
@@ -197,6 +205,7 @@ void hf_workload_give_up(struct hf_workload *workload, hf_status status,
     workload->exit_code = hf_exit_status(status);
 }
 
+/* Write to one resource: accepted unless it has seen a greater token. */
 static void write_resource(const struct hf_workload *workload,
                            const struct hf_workload_lock *lock)
 {

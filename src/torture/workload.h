@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Something that a contender of holdfast torture wants again and again, and has
- * for a moment: what it does and is told it notes in the history.
+ * A workload of holdfast torture: it acquires a lock again and again, holds it
+ * for a moment, and records in the history what it does and observes.
  *
- *   IDLE      wants nothing until .until_ms
- *   WAITING   has asked for it
- *   HOLDING   was granted it, and lets go at .until_ms
- *   CHANGING  holds it and has asked to be a reader
- *   RELEASING is about to be without it
+ *   IDLE        wants nothing until .until_ms
+ *   WAITING     has begun to acquire
+ *   HOLDING     was granted the lock and releases it at .until_ms
+ *   DOWNGRADING holds the lock and has asked to become a reader
+ *   RELEASING   has begun to release
  */
 #ifndef HF_TORTURE_WORKLOAD_H
 #define HF_TORTURE_WORKLOAD_H
@@ -21,26 +21,27 @@
 
 enum hf_workload_kind {
     HF_WORKLOAD_MUTEX,
-    HF_WORKLOAD_TOOL,      /* a mutex, too, by holdfast run */
-    HF_WORKLOAD_REENTRANT, /* a mutex, too, that counts */
+    HF_WORKLOAD_TOOL,      /* the mutex, by way of holdfast run */
+    HF_WORKLOAD_REENTRANT, /* the mutex, as a reentrant one */
     HF_WORKLOAD_RWLOCK,
     HF_WORKLOAD_SEMAPHORE,
-    HF_WORKLOAD_SEVERAL, /* one of two mutexes, or both */
+    HF_WORKLOAD_SEVERAL, /* one of two mutexes, or both at once */
     HF_WORKLOAD_ELECTION,
 };
 #define HF_WORKLOADS 7
 
-/* How many locks one is for, at most. */
+/* Locks of one workload, at most. */
 #define HF_WORKLOAD_LOCKS 2
 
-/* A bid looks so often whether there is something to do. */
+/* A workload is asked to advance at least this often. */
 #define HF_WORKLOAD_POLL_MS 20
 
-/* What a lock protects: it takes no write with a token less than it has seen.
- * In memory that all contenders share. */
+/* What a lock protects: it refuses a write whose token is less than one it has
+ * seen (fencing, Kleppmann 2016).  In memory that all workers share. */
 struct hf_resource {
-    _Atomic uint64_t token;
-    _Atomic unsigned holder; /* the .number of one that holds; 0: nobody */
+    _Atomic uint64_t token;  /* the greatest that was seen */
+    _Atomic unsigned holder; /* number of a worker that holds the lock; 0: none.
+                                For the nemesis. */
 };
 
 enum hf_workload_state {
@@ -51,111 +52,125 @@ enum hf_workload_state {
     HF_WORKLOAD_RELEASING,
 };
 
+/* What a workload knows of its worker. */
 struct hf_worker {
     struct hf_client *client;
-    const char *name; /* of the client, in the history */
-    unsigned number;  /* among all contenders, from 1 */
-    int history;      /* a pipe: where it notes */
+    const char *name; /* of the client in the history */
+    unsigned number;  /* among all workers, from 1 */
+    int history;      /* the pipe that events are written to */
 };
 
+/* One of the locks of a workload. */
 struct hf_workload_lock {
-    const char *name; /* of the lock */
+    const char *name;
     struct hf_resource *resource;
-    bool wanted; /* this time */
-    uint64_t token;
+    bool wanted;    /* the current attempt is for it */
+    uint64_t token; /* of the grant; 0: none */
 };
 
 struct hf_workload {
     const struct hf_workload_ops *ops;
     const struct hf_worker *worker;
-    struct hf_random random;
+    struct hf_random random; /* seeded by the worker */
     struct hf_workload_lock locks[HF_WORKLOAD_LOCKS];
     unsigned lock_count;
     enum hf_workload_state state;
-    bool ending; /* nothing more is to be wanted */
-    uint64_t until_ms;
-    uint64_t safe_until_us; /* as noted last */
-    int fd;                 /* readable when there is something to do; or -1 */
-    int exit_code; /* of a failure that trying again does not mend; it has been
-                      said */
+    bool ending;            /* release, and acquire nothing more */
+    uint64_t until_ms;      /* when to leave the state, CLOCK_BOOTTIME */
+    uint64_t safe_until_us; /* as recorded last */
+    int fd;        /* readable when there is something to do; -1: none */
+    int exit_code; /* of a failure that trying again does not mend, which has
+                      been printed; else 0 */
 };
 
-/* What a kind of bid does. */
+/* The operations of a kind of workload. */
 struct hf_workload_ops {
-    /* ${error} says why not; .close() is called all the same. */
+    /* Open what it needs.  .close() is called even if this fails. */
     hf_status (*open)(struct hf_workload *workload, struct hf_error *error);
-    /* Look what there is to do. */
+    /* Do what is due in this state. */
     void (*advance)(struct hf_workload *workload);
     void (*close)(struct hf_workload *workload);
 };
 
-/* Make a new one of ${kind}, IDLE, for .stakes with names and resources; NULL
- * when there is no memory.  Wants hf_workload_free(), after .close(). */
+/* A new workload of ${kind} in IDLE, to be given names and resources of locks
+ * before .open().  NULL if there is no memory.  hf_workload_free() it after
+ * .close(). */
 struct hf_workload *hf_workload_new(enum hf_workload_kind kind);
 void hf_workload_free(struct hf_workload *workload);
 
-/* For the kinds: each is a struct that begins with its hf_workload. */
+/* The kinds.  Each is a struct that begins with its struct hf_workload. */
 struct hf_workload *hf_workload_new_lock(enum hf_workload_kind kind);
 struct hf_workload *hf_workload_new_election(void);
 struct hf_workload *hf_workload_new_tool(void);
 struct hf_workload *hf_workload_new_reentrant(void);
 
-/* ----------------------------------------------------------------- notes -- */
+/* ----------------------------------------------------------------- events --
+ */
 
+/* Now, as a time of the history. */
 uint64_t hf_workload_now_us(void);
 
-/* Note it of each lock that is wanted. */
+/* Record an event of ${type} for each lock that is wanted. */
 void hf_workload_record(const struct hf_workload *workload,
                         enum hf_history_event_type type);
 
-/* Note that it wants its locks as ${kind}. */
+/* Record WANT, as ${kind}. */
 void hf_workload_record_want(const struct hf_workload *workload,
                              enum hf_kind kind, uint32_t permits,
                              uint32_t limit);
 
-/* GRANT or HELD, until ${safe_until_us}; 0, for it is lost already: no longer
- * than now. */
+/* Record GRANT or HELD until ${safe_until_us}; 0 means that the grant is lost
+ * already, and is recorded as now. */
 void hf_workload_record_safe_until(struct hf_workload *workload,
                                    enum hf_history_event_type type,
                                    uint64_t safe_until_us);
 
-/* SEEN at ${at_us}, by one who is given no promises. */
+/* Record that the lock was held at ${at_us}, for workloads that are given no
+ * safe-until. */
 void hf_workload_record_seen(const struct hf_workload *workload,
                              uint64_t at_us);
 
-/* HELD, if the promise has moved.  A loss is none. */
+/* Record HELD if ${safe_until_us} is another one than recorded last; 0 (lost)
+ * is not recorded. */
 void hf_workload_record_renewal(struct hf_workload *workload,
                                 uint64_t safe_until_us);
 
-/* A promise as the library has it, as a time of the history. */
+/* Convert a safe-until of the library to a time of the history. */
 uint64_t hf_workload_safe_until_us(uint64_t safe_until_ms);
 
-/* ----------------------------------------------------------------- moves -- */
+/* ----------------------------------------------------------------- states --
+ */
 
+/* True once in ${count} times, at random. */
 bool hf_workload_one_in(struct hf_workload *workload, uint64_t count);
 
-/* WAITING, without a token. */
+/* Change to WAITING, without a token. */
 void hf_workload_begin_wait(struct hf_workload *workload);
 
-/* HOLDING for a while, and the tormentor knows. */
+/* Change to HOLDING for a while, and show the nemesis that this worker holds
+ * the lock. */
 void hf_workload_begin_hold(struct hf_workload *workload);
+
+/* Choose .until_ms at random. */
 void hf_workload_choose_end(struct hf_workload *workload);
 
-/* It holds no more, nor does the tormentor think so. */
+/* Change to RELEASING, and show the nemesis that the lock is not held. */
 void hf_workload_end_hold(struct hf_workload *workload);
 
-/* IDLE for a while. */
+/* Change to IDLE for a while. */
 void hf_workload_idle(struct hf_workload *workload);
 
-/* Note that it gives up, and IDLE.  Some failures are part of the game: an
- * engine that cannot be reached.  Others end it. */
+/* Record GAVEUP and change to IDLE.  A failure that may pass (an engine that
+ * is away is one of the faults) is no more than that; for another one print
+ * ${text} and set .exit_code. */
 void hf_workload_give_up(struct hf_workload *workload, hf_status status,
                          const char *text);
 
-/* Write to what the locks protect, and note how that went. */
+/* Write to the resources of the locks with their tokens, and record whether
+ * the writes were accepted. */
 void hf_workload_write_fenced(struct hf_workload *workload);
 
-/* How long one that is not patient waits. */
+/* A random time after which a wait is given up. */
 uint64_t hf_workload_wait_limit_ms(struct hf_workload *workload);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bid to lead. */
+/*
+ * The workload that campaigns to be the leader, leads for a while and resigns.
+ */
 #include "cli/clock.h"
 #include "core/memory.h"
 #include "torture/workload.h"
@@ -7,16 +9,19 @@
 struct election_workload {
     struct hf_workload workload;
     struct hf_election *election;
-    bool gave_up; /* it resigns without having led */
+    bool gave_up; /* it resigned without having led */
 };
 
+/* The struct that ${workload} is the beginning of. */
 static struct election_workload *election_of(struct hf_workload *workload)
 {
     return (struct election_workload *)workload;
 }
 
-/* ----------------------------------------------------------------- hears -- */
+/* -------------------------------------------------------------- callbacks --
+ */
 
+/* A campaign has begun; one in ten is given up after a while. */
 static void begin_campaign(struct hf_workload *workload)
 {
     hf_workload_begin_wait(workload);
@@ -26,8 +31,8 @@ static void begin_campaign(struct hf_workload *workload)
             hf_clock_now_ms() + hf_workload_wait_limit_ms(workload);
 }
 
-/* Of the leadership that was told, for there may be another one already; 0 if
- * it is lost. */
+/* Until when the leadership that was reported is certain; 0 if it is lost.  By
+ * now the election may have a new leadership, with another token. */
 static uint64_t safe_until_us(struct hf_workload *workload)
 {
     const struct hf_election *election = election_of(workload)->election;
@@ -38,6 +43,7 @@ static uint64_t safe_until_us(struct hf_workload *workload)
     return hf_workload_safe_until_us(safe_until_ms);
 }
 
+/* Callbacks of the election; they run in hf_client_dispatch(). */
 static void on_elected(void *arg, struct hf_election *election, uint64_t token)
 {
     struct hf_workload *workload = arg;
@@ -49,7 +55,7 @@ static void on_elected(void *arg, struct hf_election *election, uint64_t token)
                                   safe_until_us(workload));
 }
 
-/* It stands again without being asked to. */
+/* The leadership was lost.  The election campaigns again by itself. */
 static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
 {
     struct hf_workload *workload = arg;
@@ -68,6 +74,7 @@ static void on_ended(void *arg, struct hf_election *election,
     hf_workload_give_up(arg, why->status, why->text);
 }
 
+/* The resignation has ended, whether or not this worker led. */
 static void on_resigned(void *arg, const struct hf_result *result)
 {
     struct hf_workload *workload = arg;
@@ -78,8 +85,10 @@ static void on_resigned(void *arg, const struct hf_result *result)
     hf_workload_idle(workload);
 }
 
-/* ------------------------------------------------------------------ does -- */
+/* ------------------------------------------------------------- operations --
+ */
 
+/* See hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -102,6 +111,7 @@ static void close_workload(struct hf_workload *workload)
     hf_election_free(election_of(workload)->election);
 }
 
+/* Start to campaign. */
 static void campaign(struct hf_workload *workload)
 {
     hf_status status;
@@ -112,6 +122,7 @@ static void campaign(struct hf_workload *workload)
         hf_workload_give_up(workload, status, hf_status_text(status));
 }
 
+/* Stop leading, or campaigning. */
 static void resign(struct hf_workload *workload)
 {
     struct hf_done done = {on_resigned, workload, NULL};
@@ -122,9 +133,10 @@ static void resign(struct hf_workload *workload)
         hf_workload_record(workload, HF_HISTORY_RELEASE);
     if (hf_election_resign_start(election_of(workload)->election, done) !=
         HF_OK)
-        hf_workload_idle(workload); /* the client has closed: it takes it all */
+        hf_workload_idle(workload); /* the client has closed, which ends all */
 }
 
+/* See hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     bool due = hf_clock_now_ms() >= workload->until_ms || workload->ending;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bids for a mutex, a read/write lock, a semaphore, or one or two mutexes. */
+/*
+ * The workload that acquires a mutex, a read/write lock, a semaphore, or one
+ * or two mutexes at once.
+ */
 #include <assert.h>
 
 #include "cli/clock.h"
 #include "core/memory.h"
 #include "torture/workload.h"
 
-/* Of a semaphore: some contenders take one permit, others two. */
+/* Of the semaphore: some workers take one permit, others two, of three. */
 #define PERMITS_MAX 2
 #define LIMIT 3
 
@@ -14,23 +17,27 @@ struct lock_workload {
     struct hf_workload workload;
     enum hf_kind kind; /* MUTEX, SEMAPHORE, WRITE */
     uint32_t permits;
-    struct hf_lock *handles[HF_WORKLOAD_LOCKS]; /* of its stakes */
-    struct hf_lock *readers; /* of a read/write lock, else NULL */
-    struct hf_op *op;
+    struct hf_lock *handles[HF_WORKLOAD_LOCKS]; /* of the workload's locks */
+    struct hf_lock *readers; /* the same lock for reading, of a read/write lock;
+                                else NULL */
+    struct hf_op *op;        /* the acquire; NULL: none is under way */
     struct hf_grant *grant;
-    bool queued;        /* noted so, of a place that ... */
-    uint32_t displaced; /* ... was had after so many others */
-    bool reads;         /* it may not write */
-    bool lost;          /* and noted so */
+    bool queued;        /* QUEUED was recorded, ... */
+    uint32_t displaced; /* ... for the ticket after this many that were lost */
+    bool reads;         /* it holds or wants the lock as a reader */
+    bool lost;          /* LOST was recorded */
 };
 
+/* The struct that ${workload} is the beginning of. */
 static struct lock_workload *lock_of(struct hf_workload *workload)
 {
     return (struct lock_workload *)workload;
 }
 
-/* ------------------------------------------------------------------ open -- */
+/* ------------------------------------------------------------------- open --
+ */
 
+/* Open a handle of lock ${name}. */
 static hf_status open_lock(struct hf_workload *workload, const char *name,
                            enum hf_kind kind, struct hf_lock **lock)
 {
@@ -44,6 +51,7 @@ static hf_status open_lock(struct hf_workload *workload, const char *name,
     return hf_lock_open(workload->worker->client, name, &opts, lock);
 }
 
+/* See hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -69,9 +77,11 @@ static void close_workload(struct hf_workload *workload)
     hf_lock_free(lock_of(workload)->readers);
 }
 
-/* ------------------------------------------------------------------ want -- */
+/* ------------------------------------------------------------------- want --
+ */
 
-/* Of several locks it does not say for which. */
+/* The wait goes on.  Used for one lock only, because with several locks it
+ * does not say which of them it is about. */
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
     struct lock_workload *self = arg;
@@ -85,6 +95,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     self->displaced = wait->displaced;
 }
 
+/* The grant was lost. */
 static void on_loss(void *arg, struct hf_grant *grant)
 {
     struct lock_workload *self = arg;
@@ -94,6 +105,7 @@ static void on_loss(void *arg, struct hf_grant *grant)
     hf_workload_record(&self->workload, HF_HISTORY_LOST);
 }
 
+/* The handle that lock ${index} is acquired with this time. */
 static struct hf_lock *handle_of(const struct lock_workload *self,
                                  unsigned index)
 {
@@ -103,7 +115,7 @@ static struct hf_lock *handle_of(const struct lock_workload *self,
     return lock;
 }
 
-/* The handles of those that are wanted; how many. */
+/* The handles of the locks that are wanted; returns how many. */
 static size_t wanted_handles(const struct lock_workload *self,
                              struct hf_lock *locks[HF_WORKLOAD_LOCKS])
 {
@@ -120,6 +132,7 @@ static uint64_t safe_until_us(const struct lock_workload *self)
     return hf_workload_safe_until_us(hf_grant_safe_until_ms(self->grant));
 }
 
+/* Remember the tokens of the grant. */
 static void take_tokens(struct lock_workload *self)
 {
     for (unsigned i = 0; i < self->workload.lock_count; i++)
@@ -128,6 +141,7 @@ static void take_tokens(struct lock_workload *self)
                 hf_grant_token_of(self->grant, handle_of(self, i));
 }
 
+/* The acquire has ended. */
 static void on_done(void *arg, const struct hf_result *result)
 {
     struct lock_workload *self = arg;
@@ -145,6 +159,8 @@ static void on_done(void *arg, const struct hf_result *result)
                                   safe_until_us(self));
 }
 
+/* Choose what to acquire this time: as a reader or a writer, one lock or both.
+ */
 static void choose_locks(struct lock_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -157,6 +173,7 @@ static void choose_locks(struct lock_workload *self)
         workload->locks[hf_random_below(&workload->random, 2)].wanted = false;
 }
 
+/* Begin to acquire. */
 static void want(struct lock_workload *self)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -182,7 +199,8 @@ static void want(struct lock_workload *self)
         hf_workload_give_up(workload, status, hf_status_text(status));
 }
 
-/* ------------------------------------------------------------------ hold -- */
+/* ------------------------------------------------------------------- hold --
+ */
 
 static void on_released(void *arg, const struct hf_result *result)
 {
@@ -190,30 +208,34 @@ static void on_released(void *arg, const struct hf_result *result)
     hf_workload_idle(arg);
 }
 
+/* Begin to release. */
 static void release(struct lock_workload *self)
 {
     struct hf_done done = {on_released, &self->workload, NULL};
 
     hf_workload_end_hold(&self->workload);
-    /* Before, so that it does not claim what may be another's already. */
+    /* Recorded before, because the lock may be another's as soon as it is
+     * released. */
     if (!self->lost)
         hf_workload_record(&self->workload, HF_HISTORY_RELEASE);
     if (hf_grant_release_start(self->grant, done) != HF_OK)
         hf_workload_idle(
-            &self->workload); /* the client has closed: it takes it all */
+            &self->workload); /* the client has closed, which ends all */
     self->grant = NULL;
 }
 
+/* The downgrade has ended. */
 static void on_downgraded(void *arg, const struct hf_result *result)
 {
     struct hf_workload *workload = arg;
 
-    (void)result; /* then it is a writer as before, and does not write */
+    (void)result; /* if that failed it is still a writer, and does not write */
     if (workload->state == HF_WORKLOAD_DOWNGRADING)
         workload->state = HF_WORKLOAD_HOLDING;
 }
 
-/* A writer becomes a reader.  Noted before, as a release is. */
+/* Begin to downgrade a writer to a reader.  Recorded before, as a release is.
+ */
 static void downgrade(struct lock_workload *self)
 {
     struct hf_done done = {on_downgraded, &self->workload, NULL};
@@ -225,7 +247,8 @@ static void downgrade(struct lock_workload *self)
         self->workload.state = HF_WORKLOAD_DOWNGRADING;
 }
 
-/* At the end of a hold: what it was all for, then let go. */
+/* At the end of a hold: write to the resource, then release, or downgrade
+ * first. */
 static void finish(struct lock_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -240,6 +263,7 @@ static void finish(struct lock_workload *self)
         release(self);
 }
 
+/* See hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     struct lock_workload *self = lock_of(workload);

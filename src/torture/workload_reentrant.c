@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bid for a reentrant mutex.  Its calls wait, so a thread makes them, one
- * after another as it is told.  The owner locks what it has again and again:
- * who may do that had it when it asked, so up to then the lock was held.
+ * The workload for a reentrant mutex.
+ *
+ * Calls of a reentrant mutex block, so they are made by a thread of their own,
+ * the owner, which gets requests and sends replies through a socket pair.
+ * While the mutex is held the owner locks it again and again.  A mutex that
+ * could be locked again was held when the call was made; that is what is
+ * recorded.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,10 +19,10 @@
 #include "core/memory.h"
 #include "torture/workload.h"
 
-/* The longest wait: a contender that is to end waits it out. */
+/* The longest wait.  A worker that is asked to end has to wait for the call. */
 #define WAIT_LIMIT_MS 10000
 
-/* What the owner is told, and answers. */
+/* A call that the owner is to make, and what it returned. */
 struct call_request {
     hf_status (*call)(struct hf_mutex *mutex, uint64_t wait_ms);
     uint64_t wait_ms;
@@ -30,22 +34,25 @@ struct call_reply {
 };
 
 struct reentrant_workload {
-    struct hf_workload workload; /* .fd: where the owner answers */
+    struct hf_workload workload; /* .fd: our end of the socket pair */
     struct hf_mutex *mutex;
     pthread_t owner;
-    int owner_fd;          /* where it is told; -1: there is none */
-    uint64_t call_sent_us; /* 0: it has answered */
-    uint64_t relock_at_ms; /* not before, unless there is something to do */
-    unsigned count;        /* how often it has locked */
-    bool lost;             /* and noted so */
+    int owner_fd;          /* the owner's end; -1: there is no owner */
+    uint64_t call_sent_us; /* when the current call was requested; 0: no call is
+                              under way */
+    uint64_t relock_at_ms; /* when to lock again */
+    unsigned count;        /* how often the mutex is locked */
+    bool lost;             /* LOST was recorded */
 };
 
+/* The struct that ${workload} is the beginning of. */
 static struct reentrant_workload *reentrant_of(struct hf_workload *workload)
 {
     return (struct reentrant_workload *)workload;
 }
 
-/* ----------------------------------------------------------------- owner -- */
+/* ------------------------------------------------------------------ owner --
+ */
 
 static hf_status relock(struct hf_mutex *mutex, uint64_t wait_ms)
 {
@@ -59,7 +66,8 @@ static hf_status unlock(struct hf_mutex *mutex, uint64_t wait_ms)
     return hf_mutex_unlock(mutex);
 }
 
-/* Until nobody is left to tell it. */
+/* The owner: make the calls that are requested until the socket is shut down.
+ */
 static void *serve_calls(void *arg)
 {
     const struct reentrant_workload *self = arg;
@@ -76,6 +84,7 @@ static void *serve_calls(void *arg)
     return NULL;
 }
 
+/* Have the owner make a call. */
 static void send_call(struct reentrant_workload *self,
                       hf_status (*call)(struct hf_mutex *, uint64_t),
                       uint64_t wait_ms)
@@ -86,8 +95,10 @@ static void send_call(struct reentrant_workload *self,
     send(self->workload.fd, &request, sizeof request, MSG_NOSIGNAL);
 }
 
-/* ------------------------------------------------------------------ open -- */
+/* ------------------------------------------------------------------- open --
+ */
 
+/* Start the owner's thread. */
 static hf_status start_owner(struct reentrant_workload *self,
                              struct hf_error *error)
 {
@@ -112,6 +123,7 @@ static hf_status start_owner(struct reentrant_workload *self,
                         strerror(failure));
 }
 
+/* See hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -127,6 +139,7 @@ static hf_status open_workload(struct hf_workload *workload,
     return status;
 }
 
+/* Stop the owner, then free the mutex. */
 static void close_workload(struct hf_workload *workload)
 {
     struct reentrant_workload *self = reentrant_of(workload);
@@ -141,8 +154,10 @@ static void close_workload(struct hf_workload *workload)
     hf_mutex_free(self->mutex);
 }
 
-/* --------------------------------------------------------------- answers -- */
+/* ---------------------------------------------------------------- replies --
+ */
 
+/* The first lock was obtained or not. */
 static void on_lock_reply(struct reentrant_workload *self,
                           const struct call_reply *reply)
 {
@@ -160,6 +175,8 @@ static void on_lock_reply(struct reentrant_workload *self,
     hf_workload_record(workload, HF_HISTORY_GRANT);
 }
 
+/* The mutex was locked again: it was held when that was requested.  If not it
+ * is lost. */
 static void on_relock_reply(struct reentrant_workload *self,
                             const struct call_reply *reply,
                             uint64_t call_sent_us)
@@ -173,7 +190,7 @@ static void on_relock_reply(struct reentrant_workload *self,
     hf_workload_record(&self->workload, HF_HISTORY_LOST);
 }
 
-/* It unlocks as often as it locked, lost or not. */
+/* Unlock as often as it was locked, even if it was lost. */
 static void on_unlock_reply(struct reentrant_workload *self)
 {
     if (--self->count > 0)
@@ -182,6 +199,7 @@ static void on_unlock_reply(struct reentrant_workload *self)
         hf_workload_idle(&self->workload);
 }
 
+/* Handle the owner's reply, if there is one. */
 static void receive_reply(struct reentrant_workload *self)
 {
     struct call_reply reply;
@@ -199,8 +217,10 @@ static void receive_reply(struct reentrant_workload *self)
         on_unlock_reply(self);
 }
 
-/* ------------------------------------------------------------------ does -- */
+/* ------------------------------------------------------------- operations --
+ */
 
+/* Begin to lock. */
 static void want(struct reentrant_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -213,17 +233,21 @@ static void want(struct reentrant_workload *self)
                   : WAIT_LIMIT_MS);
 }
 
+/* Begin to unlock. */
 static void begin_release(struct reentrant_workload *self)
 {
     struct hf_workload *workload = &self->workload;
 
     hf_workload_end_hold(workload);
-    /* Before, so that it does not claim what may be another's already. */
+    /* Recorded before, because the lock may be another's as soon as it is
+     * unlocked. */
     if (!self->lost)
         hf_workload_record(workload, HF_HISTORY_RELEASE);
     send_call(self, unlock, 0);
 }
 
+/* HOLDING, and no call is under way: write and release when it is time, else
+ * lock again. */
 static void hold(struct reentrant_workload *self)
 {
     struct hf_workload *workload = &self->workload;
@@ -240,6 +264,7 @@ static void hold(struct reentrant_workload *self)
     }
 }
 
+/* See hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     struct reentrant_workload *self = reentrant_of(workload);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bid for a mutex by 'holdfast run', which promises that the lock is held for
- * as long as its command lives.  The command says its token and then sends back
- * whatever it is sent: who answers lived when it was asked, so up to then the
- * lock was held.
+ * The workload for a mutex by way of `holdfast run`, which guarantees that the
+ * lock is held for as long as its command lives.
+ *
+ * The command prints its fencing token and then sends back what it receives.
+ * A command that answers a probe was alive when the probe was sent, so the
+ * lock was held then; that is what is recorded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,30 +25,34 @@
 #include "core/memory.h"
 #include "torture/workload.h"
 
-/* Who has not answered for so long is not relied on. */
+/* A command that has not answered a probe for this long is not relied on. */
 #define PROBE_TIMEOUT_US 500000
 
 #define TOKEN_BYTES 32
 
 struct tool_workload {
     struct hf_workload
-        workload;        /* .fd: the command's standard input and output */
-    char path[PATH_MAX]; /* of holdfast */
-    pid_t launcher;
-    char text[TOKEN_BYTES]; /* what it said, until it has said a token */
+        workload;           /* .fd: standard input and output of the command */
+    char path[PATH_MAX];    /* of holdfast */
+    pid_t launcher;         /* the process of holdfast run */
+    char text[TOKEN_BYTES]; /* what the command has printed of its token so far
+                             */
     size_t bytes;
-    uint64_t probe_sent_us; /* 0: it has answered */
-    uint64_t probe_at_ms;   /* not before, unless there is something to do */
-    bool written;           /* what it was all for is done */
-    bool killed;            /* we have killed the launcher */
-    bool sigterm_sent;      /* or asked it to end */
+    uint64_t
+        probe_sent_us; /* when the current probe was sent; 0: it was answered */
+    uint64_t probe_at_ms; /* when to send the next probe */
+    bool written;         /* the resource was written to */
+    bool killed;          /* we have killed the launcher */
+    bool sigterm_sent;    /* we have sent SIGTERM to the launcher */
 };
 
+/* The struct that ${workload} is the beginning of. */
 static struct tool_workload *tool_of(struct hf_workload *workload)
 {
     return (struct tool_workload *)workload;
 }
 
+/* See hf_workload_ops. */
 static hf_status open_workload(struct hf_workload *workload,
                                struct hf_error *error)
 {
@@ -60,8 +66,10 @@ static hf_status open_workload(struct hf_workload *workload,
                         hf_program_holdfast.configured_dir);
 }
 
-/* ------------------------------------------------------------------ want -- */
+/* ------------------------------------------------------------------- want --
+ */
 
+/* In the child: become `holdfast run`, with ${end} as input and output. */
 static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
                                 int end)
 {
@@ -81,13 +89,14 @@ static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
                     NULL};
     sigset_t none;
 
-    /* What kills us kills the launcher with us, and nothing else. */
+    /* If we are killed the launcher is killed with us, and only the launcher.
+     */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
         _exit(HF_EXIT_BUG);
     strcpy(name, self->workload.locks[0].name);
     dup2(end, STDIN_FILENO);
     dup2(end, STDOUT_FILENO);
-    /* Its losses are part of the game. */
+    /* It reports losses, which are expected here. */
     dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -95,6 +104,7 @@ static _Noreturn void exec_tool(const struct tool_workload *self, pid_t parent,
     _exit(HF_EXIT_NOT_RUN);
 }
 
+/* End the worker with ${what} and errno as the reason. */
 static void fail(struct hf_workload *workload, const char *what)
 {
     hf_ui_print("%s: %s; end some of what is running, or raise the limits "
@@ -103,6 +113,7 @@ static void fail(struct hf_workload *workload, const char *what)
     workload->exit_code = HF_EXIT_LIMIT;
 }
 
+/* Start holdfast run. */
 static void want(struct hf_workload *workload)
 {
     struct tool_workload *self = tool_of(workload);
@@ -127,8 +138,10 @@ static void want(struct hf_workload *workload)
         fail(workload, "no process for a command");
 }
 
-/* ----------------------------------------------------------------- hears -- */
+/* -------------------------------------------------------------- callbacks --
+ */
 
+/* A decimal number greater than 0. */
 static bool parse_token(const char *text, uint64_t *token)
 {
     char *end;
@@ -138,7 +151,7 @@ static bool parse_token(const char *text, uint64_t *token)
     return errno == 0 && end != text && *end == '\0' && *token > 0;
 }
 
-/* What is not its token yet is kept. */
+/* Keep what was printed until there is a whole line: the token. */
 static void on_token_output(struct hf_workload *workload, const char *text,
                             size_t bytes)
 {
@@ -161,6 +174,7 @@ static void on_token_output(struct hf_workload *workload, const char *text,
     hf_workload_record(workload, HF_HISTORY_GRANT);
 }
 
+/* The command has printed something: its token, or the answer to a probe. */
 static void on_output(struct hf_workload *workload, const char *text,
                       size_t bytes)
 {
@@ -174,13 +188,14 @@ static void on_output(struct hf_workload *workload, const char *text,
     }
 }
 
+/* May holdfast run end with this wait status, given what we did to it? */
 static bool is_expected_status(const struct tool_workload *self, int status)
 {
     if (WIFSIGNALED(status))
         return self->killed || self->sigterm_sent;
     switch (WEXITSTATUS(status)) {
     case HF_EXIT_SIGNAL +
-        SIGTERM: /* the command had begun, and was passed it */
+        SIGTERM: /* the command ran already and got the signal */
         return self->sigterm_sent;
     case 0:
     case HF_EXIT_UNREACHABLE:
@@ -192,7 +207,7 @@ static bool is_expected_status(const struct tool_workload *self, int status)
     }
 }
 
-/* Of the tool and its command nothing is left that could say anything. */
+/* The output was closed, so the launcher and the command have ended. */
 static void on_output_end(struct hf_workload *workload)
 {
     struct tool_workload *self = tool_of(workload);
@@ -219,6 +234,7 @@ static void on_output_end(struct hf_workload *workload)
                                             : HF_EXIT_SIGNAL + WTERMSIG(status);
 }
 
+/* Read what was printed, and notice the end. */
 static void receive_output(struct hf_workload *workload)
 {
     char text[256];
@@ -233,8 +249,10 @@ static void receive_output(struct hf_workload *workload)
     }
 }
 
-/* ------------------------------------------------------------------ does -- */
+/* ------------------------------------------------------------- operations --
+ */
 
+/* Send a line, which the command sends back. */
 static void send_probe(struct hf_workload *workload)
 {
     uint64_t now_us = hf_workload_now_us();
@@ -244,7 +262,7 @@ static void send_probe(struct hf_workload *workload)
     tool_of(workload)->probe_at_ms = hf_clock_now_ms() + HF_WORKLOAD_POLL_MS;
 }
 
-/* The command sees the end of its input. */
+/* Have the command end: it sees the end of its input. */
 static void begin_release(struct hf_workload *workload,
                           enum hf_history_event_type type)
 {
@@ -253,6 +271,8 @@ static void begin_release(struct hf_workload *workload,
     shutdown(workload->fd, SHUT_WR);
 }
 
+/* HOLDING: release when it is time and a probe that was sent after the write
+ * was answered; else go on probing. */
 static void hold(struct hf_workload *workload)
 {
     struct tool_workload *self = tool_of(workload);
@@ -263,7 +283,7 @@ static void hold(struct hf_workload *workload)
             begin_release(workload, HF_HISTORY_LOST);
         return;
     }
-    /* It has answered since. */
+    /* A probe was answered since the write. */
     if (self->written && !self->killed) {
         begin_release(workload, HF_HISTORY_RELEASE);
         return;
@@ -279,6 +299,7 @@ static void hold(struct hf_workload *workload)
     }
 }
 
+/* See hf_workload_ops. */
 static void advance(struct hf_workload *workload)
 {
     struct tool_workload *self = tool_of(workload);
