@@ -23,7 +23,7 @@ struct file_fixture {
     char log[512];     /* the last line */
 };
 
-static struct file_fixture place;
+static struct file_fixture directories;
 
 __attribute__((format(printf, 3, 4))) static void
 log_line(void *host, enum hf_log_level level, const char *format, ...)
@@ -33,17 +33,18 @@ log_line(void *host, enum hf_log_level level, const char *format, ...)
     (void)host;
     (void)level;
     va_start(args, format);
-    (void)vsnprintf(place.log, sizeof(place.log), format, args);
+    (void)vsnprintf(directories.log, sizeof(directories.log), format, args);
     va_end(args);
 }
 
 static void begin(struct conformance_fixture *fixture)
 {
     (void)fixture;
-    place.log[0] = '\0';
-    place.query = "";
-    (void)snprintf(place.root, sizeof(place.root), "/tmp/holdfast-test-XXXXXX");
-    assert_non_null(mkdtemp(place.root));
+    directories.log[0] = '\0';
+    directories.query = "";
+    (void)snprintf(directories.root, sizeof(directories.root),
+                   "/tmp/holdfast-test-XXXXXX");
+    assert_non_null(mkdtemp(directories.root));
     real_host_begin();
 }
 
@@ -57,7 +58,7 @@ static void finish(struct conformance_fixture *fixture)
      * either. */
     (void)snprintf(command, sizeof(command),
                    "{ test ! -e %s/locks || rmdir %s/locks; } && rm -r %s",
-                   place.root, place.root, place.root);
+                   directories.root, directories.root, directories.root);
     assert_int_equal(system(command), 0);
 }
 
@@ -69,7 +70,8 @@ static struct hf_engine *open_client(struct conformance_fixture *fixture,
 
     logging.log = log_line;
     (void)snprintf(text, sizeof(text), "file:%s?state=%s/state-%u%s",
-                   place.root, place.root, (unsigned)geteuid(), place.query);
+                   directories.root, directories.root, (unsigned)geteuid(),
+                   directories.query);
     return real_host_open(fixture, &logging, text);
 }
 
@@ -102,20 +104,20 @@ struct conformance_fixture conformance_file = {
 
 const char *conformance_file_root(void)
 {
-    return place.root;
+    return directories.root;
 }
 
 void conformance_file_share(void)
 {
     /* Sticky, so that a floor in it stays its user's. */
-    assert_int_equal(chmod(place.root, 01777), 0);
-    place.query = "&mode=1777";
+    assert_int_equal(chmod(directories.root, 01777), 0);
+    directories.query = "&mode=1777";
 }
 
 void conformance_file_move(const char *root)
 {
-    assert_true(strlen(root) < sizeof(place.root));
-    (void)strcpy(place.root, root);
+    assert_true(strlen(root) < sizeof(directories.root));
+    (void)strcpy(directories.root, root);
 }
 
 void conformance_file_path(const char *queue,
@@ -124,11 +126,11 @@ void conformance_file_path(const char *queue,
     char entry[HF_DIR_NAME_BYTES];
 
     hf_dir_name_format(queue, entry);
-    (void)snprintf(path, CONFORMANCE_FILE_PATH_BYTES, "%s/locks/%s", place.root,
-                   entry);
+    (void)snprintf(path, CONFORMANCE_FILE_PATH_BYTES, "%s/locks/%s",
+                   directories.root, entry);
 }
 
 const char *conformance_file_log(void)
 {
-    return place.log;
+    return directories.log;
 }

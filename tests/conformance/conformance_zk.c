@@ -29,7 +29,7 @@ struct zk_fixture {
     struct raw_zk *raw;
 };
 
-static struct zk_fixture place;
+static struct zk_fixture server_fixture;
 
 static const char *server(void)
 {
@@ -45,11 +45,11 @@ static const char *server(void)
 static void begin(struct conformance_fixture *fixture)
 {
     (void)fixture;
-    place.timeout = "10s";
-    (void)snprintf(place.root, sizeof(place.root), "/conformance-%d-%u",
-                   (int)getpid(), place.roots++);
-    place.raw = raw_zk_open(server());
-    raw_zk_create(place.raw, place.root);
+    server_fixture.timeout = "10s";
+    (void)snprintf(server_fixture.root, sizeof(server_fixture.root),
+                   "/conformance-%d-%u", (int)getpid(), server_fixture.roots++);
+    server_fixture.raw = raw_zk_open(server());
+    raw_zk_create(server_fixture.raw, server_fixture.root);
     real_host_begin();
 }
 
@@ -63,10 +63,11 @@ static bool is_ticket(const char *name)
 
 static void finish(struct conformance_fixture *fixture)
 {
-    size_t left = raw_zk_clear(place.raw, place.root, is_ticket);
+    size_t left =
+        raw_zk_clear(server_fixture.raw, server_fixture.root, is_ticket);
 
     (void)fixture;
-    raw_zk_close(place.raw);
+    raw_zk_close(server_fixture.raw);
     real_host_finish();
     assert_int_equal(left, 0);
 }
@@ -77,8 +78,8 @@ static struct hf_engine *open_client(struct conformance_fixture *fixture,
     char text[256];
 
     (void)snprintf(text, sizeof(text), "zk://%s%s?timeout=%s&layout=%s",
-                   server(), place.root, place.timeout,
-                   hf_zk_layout_name(place.layout));
+                   server(), server_fixture.root, server_fixture.timeout,
+                   hf_zk_layout_name(server_fixture.layout));
     return real_host_open(fixture, host, text);
 }
 
@@ -87,7 +88,7 @@ static struct hf_engine *open_client(struct conformance_fixture *fixture,
 /* What the server then takes to see the death. */
 static void be_short_lived(void)
 {
-    place.timeout = "1s";
+    server_fixture.timeout = "1s";
 }
 
 static void evict(struct conformance_fixture *fixture, const char *queue,
@@ -102,14 +103,16 @@ static void evict(struct conformance_fixture *fixture, const char *queue,
     char path[PATH_BYTES];
 
     (void)fixture;
-    if (hf_zk_queue_path(place.layout, place.root, queue, parent)) {
+    if (hf_zk_queue_path(server_fixture.layout, server_fixture.root, queue,
+                         parent)) {
         hf_zk_permit_name(&ticket->id, 0, name);
     } else {
-        assert_true(hf_zk_node_prefix(place.layout, &ticket->id, kind, prefix));
+        assert_true(hf_zk_node_prefix(server_fixture.layout, &ticket->id, kind,
+                                      prefix));
         hf_zk_node_format_name(prefix, (int32_t)ticket->sequence, name);
     }
     (void)snprintf(path, sizeof(path), "%s/%s", parent, name);
-    assert_true(raw_zk_delete(place.raw, path));
+    assert_true(raw_zk_delete(server_fixture.raw, path));
 }
 
 int conformance_zk_run(enum hf_zk_dialect layout,
@@ -135,6 +138,6 @@ int conformance_zk_run(enum hf_zk_dialect layout,
 
     (void)snprintf(name, sizeof(name), "conformance of zookeeper, layout=%s",
                    hf_zk_layout_name(layout));
-    place.layout = layout;
+    server_fixture.layout = layout;
     return suite_run(&fixture);
 }

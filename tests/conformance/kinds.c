@@ -19,7 +19,7 @@ struct queued_client {
     struct engine_client *client;
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
-    struct hf_admission place; /* .before and .beyond point into .call */
+    struct hf_admission decision; /* .before and .beyond point into .call */
     struct client_request *request;
     struct client_request *watch; /* of the one it waits for, or NULL */
 };
@@ -30,7 +30,8 @@ static void decide(struct queued_client *queued, struct client_request *request)
                                    request->more};
 
     queued->request = request;
-    queued->place = hf_admission_decide(&snapshot, &queued->id, queued->kind);
+    queued->decision =
+        hf_admission_decide(&snapshot, &queued->id, queued->kind);
 }
 
 /* Some layouts have names for mutexes only. */
@@ -63,22 +64,22 @@ static void look_again(struct queued_client *queued)
 
 static void assert_admitted(const struct queued_client *queued)
 {
-    assert_int_equal(queued->place.answer, HF_ADMITTED);
+    assert_int_equal(queued->decision.answer, HF_ADMITTED);
 }
 
 static void assert_waits_for(const struct queued_client *queued,
                              const struct queued_client *before,
                              size_t blocking)
 {
-    assert_int_equal(queued->place.answer, HF_WAIT_FOR);
-    assert_int_equal(queued->place.blocking, blocking);
-    assert_true(hf_ticket_id_equal(&queued->place.nearest->id, &before->id));
+    assert_int_equal(queued->decision.answer, HF_WAIT_FOR);
+    assert_int_equal(queued->decision.blocking, blocking);
+    assert_true(hf_ticket_id_equal(&queued->decision.before->id, &before->id));
 }
 
 /* Watch the one before, as a waiter does. */
 static void watch(struct queued_client *queued)
 {
-    queued->watch = client_watch(queued->client, "q", queued->place.nearest);
+    queued->watch = client_watch(queued->client, "q", queued->decision.before);
     assert_int_equal(queued->watch->answer, HF_EVENT_WATCHING);
 }
 
@@ -118,7 +119,7 @@ static void case_readers_share(void **state)
     for (size_t i = 0; i < 3; i++) {
         r[i] = enqueue(*state, HF_TICKET_READ);
         assert_admitted(&r[i]);
-        assert_int_equal(r[i].place.ahead, i);
+        assert_int_equal(r[i].decision.ahead, i);
     }
     leave(&r[1]);
     look_again(&r[2]);
@@ -228,7 +229,7 @@ static void case_another_family_is_refused(void **state)
         if (conformance_shown(*state, rows[i][0]) == HF_TICKET_EXCLUSIVE)
             assert_waits_for(&s[1], &s[0], 1);
         else
-            assert_int_equal(s[1].place.answer, HF_WRONG_KIND);
+            assert_int_equal(s[1].decision.answer, HF_WRONG_KIND);
         look_again(&s[0]);
         assert_admitted(&s[0]);
         close_all(s, 2);
@@ -292,7 +293,7 @@ static void case_fn04_a_downgraded_writer_keeps_its_position(void **state)
     assert_downgraded(&s[0]);
     assert_woken(&s[1]);
     assert_waits_for(&s[1], &s[0], 1);
-    assert_int_equal(s[1].place.nearest->kind, HF_TICKET_READ);
+    assert_int_equal(s[1].decision.before->kind, HF_TICKET_READ);
     watch(&s[1]);
     assert_asleep(&s[1]);
     assert_asleep(&s[2]);

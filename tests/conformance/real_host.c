@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conformance/real_host.h"
 
-#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +13,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #include "conformance/engine_client.h"
 
@@ -133,7 +131,7 @@ void real_host_cut(struct conformance_fixture *fixture)
 
 pid_t real_host_fork(void (*run)(void *arg), void *arg)
 {
-    pid_t pid = fork();
+    pid_t pid = test_fork();
 
     if (pid != 0)
         return pid;
@@ -161,7 +159,7 @@ struct victim_task {
     const char *queue;
     struct hf_ticket_id id;
     uint32_t weight;
-    int said;
+    int ready_pipe;
 };
 
 /* In the child: take the ticket, say so, and live until killed. */
@@ -179,7 +177,7 @@ static void be_victim(void *arg)
     else
         (void)client_enqueue(client, task->queue, task->id, HF_TICKET_MUTEX,
                              "victim");
-    if (write(task->said, "x", 1) != 1)
+    if (write(task->ready_pipe, "x", 1) != 1)
         _exit(1);
     while (uv_run(&host.loop, UV_RUN_ONCE) != 0)
         continue;
@@ -194,17 +192,17 @@ struct victim *real_host_victim(struct conformance_fixture *fixture,
     struct victim *victim = calloc(1, sizeof(*victim));
     struct victim_task task = {
         .fixture = fixture, .queue = queue, .id = id, .weight = weight};
-    int said[2];
+    int ready_pipe[2];
     char byte;
 
     assert_non_null(victim);
-    assert_int_equal(pipe(said), 0);
-    task.said = said[1];
+    assert_int_equal(pipe(ready_pipe), 0);
+    task.ready_pipe = ready_pipe[1];
     victim->pid = real_host_fork(be_victim, &task);
     assert_true(victim->pid > 0);
-    (void)close(said[1]);
-    assert_int_equal(read(said[0], &byte, 1), 1);
-    (void)close(said[0]);
+    (void)close(ready_pipe[1]);
+    assert_int_equal(read(ready_pipe[0], &byte, 1), 1);
+    (void)close(ready_pipe[0]);
     return victim;
 }
 

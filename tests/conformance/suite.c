@@ -3,16 +3,12 @@
  * The engine contract (core/engine.h), as tests that know no engine.  They are
  * run unchanged on every one; an engine is done when all pass.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/kinds.h"
 #include "conformance/suite.h"
 #include "conformance/suite_admin.h"
@@ -280,12 +276,12 @@ static void payloads_come_back(void **state)
 static void odd_names_do_not_collide(void **state)
 {
     static char longest[HF_NAME_BYTES + 1];
-    static char cousin[HF_NAME_BYTES + 1];
+    static char almost_longest[HF_NAME_BYTES + 1];
     static char two_hundred[201], and_one[202];
     const char *names[] = {
         "a",         "A",     "a/b",      "a%2Fb",     "a.b",   "a%2Eb",
         "a..b",      "a b",   "%",        "%25",       "~",     "a~b",
-        "-",         "_",     "\xc3\xa9", "e\xcc\x81", longest, cousin,
+        "-",         "_",     "\xc3\xa9", "e\xcc\x81", longest, almost_longest,
         "x.",        ".x",    "{a}",      "name",      ".new",  "a/b/c",
         two_hundred, and_one, "q*?[",     "a:b;c'd\"e"};
     const size_t count = sizeof(names) / sizeof(names[0]);
@@ -295,8 +291,8 @@ static void odd_names_do_not_collide(void **state)
 
     (void)state;
     for (size_t i = 0; i < HF_NAME_BYTES; i++)
-        longest[i] = cousin[i] = i % 250 == 249 ? '/' : 'n';
-    cousin[HF_NAME_BYTES - 1] = 'o';
+        longest[i] = almost_longest[i] = i % 250 == 249 ? '/' : 'n';
+    almost_longest[HF_NAME_BYTES - 1] = 'o';
     memset(two_hundred, 't', 200);
     memset(and_one, 't', 201);
     for (size_t i = 0; i < count; i++) {
@@ -416,7 +412,7 @@ static void a_forgotten_watch_is_silent(void **state)
     struct engine_client *a = client_open(fixture);
     struct engine_client *b = client_open(fixture);
     struct hf_ticket_id id = fresh_id();
-    struct client_request *watch, *early, *witness;
+    struct client_request *watch, *early, *observer;
 
     (void)state;
     (void)enqueue_mutex(a, "q", id);
@@ -424,9 +420,9 @@ static void a_forgotten_watch_is_silent(void **state)
     client_forget(b, watch);
     early = client_start(b, HF_REQUEST_WATCH, "q", id);
     client_forget(b, early);
-    witness = client_ask(b, HF_REQUEST_WATCH, "q", id);
+    observer = client_ask(b, HF_REQUEST_WATCH, "q", id);
     remove_mutex(a, "q", id);
-    assert_true(client_wait_gone(b, witness));
+    assert_true(client_wait_gone(b, observer));
     client_drain(b);
     assert_int_equal(watch->gone, 0);
     assert_int_equal(early->gone, 0);
@@ -604,7 +600,7 @@ static void a_session_can_be_proven(void **state)
     client_close(a);
 }
 
-#define STORY_IN_LIST(name) SUITE_TEST(name),
+#define TEST_IN_LIST(name) SUITE_TEST(name),
 
 int suite_run(struct conformance_fixture *of)
 {
@@ -631,10 +627,10 @@ int suite_run(struct conformance_fixture *of)
         SUITE_TEST(leaving_from_the_middle_keeps_the_order),
         SUITE_TEST(the_end_takes_all_tickets),
         SUITE_TEST(a_session_can_be_proven),
-        KINDS_TESTS(STORY_IN_LIST) ADMIN_TESTS(STORY_IN_LIST)};
+        KINDS_TESTS(TEST_IN_LIST) ADMIN_TESTS(TEST_IN_LIST)};
 
     fixture = of;
-    return cmocka_run_group_tests_name(of->name, tests, NULL, NULL) +
+    return RUN_TESTS_NAMED(of->name, tests, NULL, NULL) +
            suite_run_semaphores(of->name) +
            (of->has_no_barriers ? 0 : suite_run_barriers(of->name)) +
            suite_run_double_barriers(of->name);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What double barriers ask of an engine: members, and what they stamp. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/suite.h"
 
-static struct hf_ticket_id come(struct engine_client *client, const char *queue)
+static struct hf_ticket_id enter(struct engine_client *client,
+                                 const char *queue)
 {
     struct hf_ticket_id id = fresh_id();
     struct client_request *request =
@@ -21,8 +18,8 @@ static struct hf_ticket_id come(struct engine_client *client, const char *queue)
     return id;
 }
 
-static void go(struct engine_client *client, const char *queue,
-               struct hf_ticket_id id)
+static void leave(struct engine_client *client, const char *queue,
+                  struct hf_ticket_id id)
 {
     struct client_request *request =
         client_ask(client, HF_REQUEST_REMOVE, queue, id);
@@ -32,8 +29,9 @@ static void go(struct engine_client *client, const char *queue,
 }
 
 /* Answered LISTED, with ${members} and, if ${stamp}, the mark of that token. */
-static struct client_request *see(struct client_request *request,
-                                  size_t members, uint64_t stamp)
+static struct client_request *
+expect_participants(struct client_request *request, size_t participants,
+                    uint64_t make_generation)
 {
     size_t count = 0;
     uint64_t seen = 0;
@@ -50,33 +48,34 @@ static struct client_request *see(struct client_request *request,
             assert_int_equal(ticket->kind, HF_TICKET_PARTICIPANT);
         count += ticket->kind == HF_TICKET_PARTICIPANT;
     }
-    assert_int_equal(count, members);
-    assert_int_equal(seen, stamp);
-    assert_int_equal(request->count, members + (stamp > 0));
+    assert_int_equal(count, participants);
+    assert_int_equal(seen, make_generation);
+    assert_int_equal(request->count, participants + (make_generation > 0));
     return request;
 }
 
 static struct client_request *list(struct engine_client *client,
-                                   const char *queue, size_t members,
-                                   uint64_t stamp)
+                                   const char *queue, size_t participants,
+                                   uint64_t make_generation)
 {
-    return see(
+    return expect_participants(
         client_double_barrier(client, HF_REQUEST_LIST, queue, fresh_id(), 0),
-        members, stamp);
+        participants, make_generation);
 }
 
 static struct client_request *look(struct engine_client *client,
-                                   const char *queue, size_t members,
-                                   uint64_t stamp)
+                                   const char *queue, size_t participants,
+                                   uint64_t make_generation)
 {
-    return see(client_double_barrier(client, HF_REQUEST_WATCH_QUEUE, queue,
-                                     fresh_id(), 0),
-               members, stamp);
+    return expect_participants(client_double_barrier(client,
+                                                     HF_REQUEST_WATCH_QUEUE,
+                                                     queue, fresh_id(), 0),
+                               participants, make_generation);
 }
 
 /* The token of the mark, which is newer than all who are there. */
-static uint64_t stamp(struct engine_client *client, const char *queue,
-                      struct hf_ticket_id id, uint32_t limit)
+static uint64_t make_generation(struct engine_client *client, const char *queue,
+                                struct hf_ticket_id id, uint32_t limit)
 {
     struct client_request *request = client_double_barrier(
         client, HF_REQUEST_NEW_GENERATION, queue, id, limit);
@@ -100,7 +99,7 @@ static void refuse(struct engine_client *client, const char *queue,
     assert_int_equal(request->failure, HF_FAILURE_RETRY);
 }
 
-static bool clear(struct engine_client *client, const char *queue)
+static bool clear_flag(struct engine_client *client, const char *queue)
 {
     struct client_request *request = client_double_barrier(
         client, HF_REQUEST_CLEAR_FLAG, queue, fresh_id(), 0);
@@ -117,13 +116,13 @@ static void participants_are_counted(void **state)
 
     (void)state;
     (void)list(a, "d", 0, 0);
-    first = come(a, "d");
-    second = come(b, "d");
+    first = enter(a, "d");
+    second = enter(b, "d");
     (void)list(a, "d", 2, 0);
     expect_length(a, "d", 0); /* nobody stands in line */
-    go(a, "d", first);
+    leave(a, "d", first);
     (void)list(b, "d", 1, 0);
-    go(b, "d", second);
+    leave(b, "d", second);
     (void)list(b, "d", 0, 0);
     client_close(b);
     client_close(a);
@@ -137,23 +136,23 @@ static void enough_participants_make_a_generation(void **state)
     uint64_t token, next;
 
     (void)state;
-    first = come(a, "d");
+    first = enter(a, "d");
     refuse(a, "d", first, 2);
     (void)list(a, "d", 1, 0);
-    second = come(b, "d");
-    token = stamp(b, "d", second, 2);
+    second = enter(b, "d");
+    token = make_generation(b, "d", second, 2);
     (void)list(a, "d", 2, token);
-    next = stamp(a, "d", first, 2);
+    next = make_generation(a, "d", first, 2);
     assert_true(next >= token);
-    go(b, "d", second);
+    leave(b, "d", second);
     refuse(a, "d", first, 2);
     refuse(b, "d", second, 1); /* it is not there */
     (void)list(a, "d", 1, next);
-    second = come(b, "d");
-    assert_true(stamp(b, "d", second, 2) > next);
-    go(a, "d", first);
-    go(b, "d", second);
-    assert_true(clear(a, "d"));
+    second = enter(b, "d");
+    assert_true(make_generation(b, "d", second, 2) > next);
+    leave(a, "d", first);
+    leave(b, "d", second);
+    assert_true(clear_flag(a, "d"));
     client_close(b);
     client_close(a);
 }
@@ -168,20 +167,20 @@ static void participants_are_shown_to_people(void **state)
     uint64_t token;
 
     (void)state;
-    (void)see(client_list_participants(a, "d"), 0, 0);
-    first = come(a, "d");
-    second = come(b, "d");
-    token = stamp(a, "d", first, 2);
-    seen = see(client_list_participants(b, "d"), 2, token);
+    (void)expect_participants(client_list_participants(a, "d"), 0, 0);
+    first = enter(a, "d");
+    second = enter(b, "d");
+    token = make_generation(a, "d", first, 2);
+    seen = expect_participants(client_list_participants(b, "d"), 2, token);
     for (size_t i = 0; i < seen->count; i++) {
         if (seen->tickets[i].kind == HF_TICKET_PARTICIPANT)
             assert_string_equal(seen->tickets[i].payload, "me");
     }
     assert_int_equal(client_detailed_list(b, "d")->count, 0);
-    go(a, "d", first);
-    (void)see(client_list_participants(b, "d"), 1, token);
-    go(b, "d", second);
-    assert_true(clear(b, "d"));
+    leave(a, "d", first);
+    (void)expect_participants(client_list_participants(b, "d"), 1, token);
+    leave(b, "d", second);
+    assert_true(clear_flag(b, "d"));
     client_close(b);
     client_close(a);
 }
@@ -195,26 +194,27 @@ static void a_queue_watch_reports_every_change(void **state)
     uint64_t token;
 
     (void)state;
-    first = come(a, "d");
+    first = enter(a, "d");
     seen = look(a, "d", 1, 0);
     client_drain(a);
     assert_int_equal(seen->gone, 0);
-    second = come(b, "d");
+    second = enter(b, "d");
     assert_true(client_wait_gone(a, seen));
     seen = look(a, "d", 2, 0);
-    token = stamp(b, "d", second, 2);
+    token = make_generation(b, "d", second, 2);
     assert_true(client_wait_gone(a, seen));
     seen = look(a, "d", 2, token);
-    go(b, "d", second);
+    leave(b, "d", second);
     assert_true(client_wait_gone(a, seen));
-    second = come(b, "d");
+    second = enter(b, "d");
     seen = look(a, "d", 2, token);
-    assert_true(stamp(b, "d", second, 2) > token); /* another than before */
+    assert_true(make_generation(b, "d", second, 2) >
+                token); /* another than before */
     assert_true(client_wait_gone(a, seen));
     assert_int_equal(seen->gone, 1);
-    go(b, "d", second);
-    go(a, "d", first);
-    (void)clear(a, "d");
+    leave(b, "d", second);
+    leave(a, "d", first);
+    (void)clear_flag(a, "d");
     client_close(b);
     client_close(a);
 }
@@ -226,19 +226,19 @@ static void the_flag_stays_until_nobody_is_there(void **state)
     uint64_t token;
 
     (void)state;
-    assert_false(clear(a, "d"));
-    first = come(a, "d");
-    token = stamp(a, "d", first, 1);
-    assert_false(clear(a, "d"));
-    go(a, "d", first);
+    assert_false(clear_flag(a, "d"));
+    first = enter(a, "d");
+    token = make_generation(a, "d", first, 1);
+    assert_false(clear_flag(a, "d"));
+    leave(a, "d", first);
     (void)list(a, "d", 0, token);
-    assert_true(clear(a, "d"));
-    assert_false(clear(a, "d"));
+    assert_true(clear_flag(a, "d"));
+    assert_false(clear_flag(a, "d"));
     (void)list(a, "d", 0, 0);
-    first = come(a, "d");
-    assert_true(stamp(a, "d", first, 1) > token);
-    go(a, "d", first);
-    assert_true(clear(a, "d"));
+    first = enter(a, "d");
+    assert_true(make_generation(a, "d", first, 1) > token);
+    leave(a, "d", first);
+    assert_true(clear_flag(a, "d"));
     client_close(a);
 }
 
@@ -251,15 +251,15 @@ static void the_end_takes_participants_along_but_no_flag(void **state)
     uint64_t token;
 
     (void)state;
-    first = come(a, "d");
-    second = come(b, "d");
-    token = stamp(a, "d", first, 2);
+    first = enter(a, "d");
+    second = enter(b, "d");
+    token = make_generation(a, "d", first, 2);
     seen = look(b, "d", 2, token);
     client_close(a);
     assert_true(client_wait_gone(b, seen));
     (void)look(b, "d", 1, token);
-    go(b, "d", second);
-    assert_true(clear(b, "d"));
+    leave(b, "d", second);
+    assert_true(clear_flag(b, "d"));
     client_close(b);
 }
 
@@ -267,13 +267,13 @@ static void a_participant_learns_of_its_end(void **state)
 {
     struct engine_client *a = client_open(fixture);
     struct engine_client *b = client_open(fixture);
-    struct hf_ticket_id id = come(a, "d");
+    struct hf_ticket_id id = enter(a, "d");
     struct hf_ticket mine = {.id = id, .kind = HF_TICKET_PARTICIPANT};
     struct client_request *watch = client_watch(a, "d", &mine);
 
     (void)state;
     assert_int_equal(watch->answer, HF_EVENT_WATCHING);
-    go(b, "d", id); /* anybody may */
+    leave(b, "d", id); /* anybody may */
     assert_true(client_wait_gone(a, watch));
     client_close(b);
     client_close(a);
@@ -284,19 +284,19 @@ a_queue_watch_at_participants_that_is_forgotten_is_silent(void **state)
 {
     struct engine_client *a = client_open(fixture);
     struct engine_client *b = client_open(fixture);
-    struct hf_ticket_id first = come(b, "d");
+    struct hf_ticket_id first = enter(b, "d");
     struct client_request *forgotten = look(b, "d", 1, 0);
     struct client_request *observer = look(b, "d", 1, 0);
     struct hf_ticket_id id;
 
     (void)state;
     client_forget(b, forgotten);
-    id = come(a, "d");
+    id = enter(a, "d");
     assert_true(client_wait_gone(b, observer));
     client_drain(b);
     assert_int_equal(forgotten->gone, 0);
-    go(b, "d", first);
-    go(a, "d", id);
+    leave(b, "d", first);
+    leave(a, "d", id);
     client_close(b);
     client_close(a);
 }
@@ -304,18 +304,18 @@ a_queue_watch_at_participants_that_is_forgotten_is_silent(void **state)
 static void participants_of_one_name_are_not_of_another(void **state)
 {
     struct engine_client *a = client_open(fixture);
-    struct hf_ticket_id first = come(a, "beside/d");
-    struct hf_ticket_id second = come(a, "beside/e");
+    struct hf_ticket_id first = enter(a, "beside/d");
+    struct hf_ticket_id second = enter(a, "beside/e");
     uint64_t token;
 
     (void)state;
     refuse(a, "beside/d", first, 2);
-    token = stamp(a, "beside/e", second, 1);
+    token = make_generation(a, "beside/e", second, 1);
     (void)list(a, "beside/d", 1, 0);
     (void)list(a, "beside/e", 1, token);
-    go(a, "beside/d", first);
-    go(a, "beside/e", second);
-    assert_true(clear(a, "beside/e"));
+    leave(a, "beside/d", first);
+    leave(a, "beside/e", second);
+    assert_true(clear_flag(a, "beside/e"));
     client_close(a);
 }
 
@@ -337,5 +337,5 @@ int suite_run_double_barriers(const char *name)
     if (!fixture->has_double_barriers)
         return 0;
     (void)snprintf(whole, sizeof(whole), "%s: members", name);
-    return cmocka_run_group_tests_name(whole, tests, NULL, NULL);
+    return RUN_TESTS_NAMED(whole, tests, NULL, NULL);
 }

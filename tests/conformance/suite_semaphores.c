@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What semaphores ask of an engine: to look at a queue, and leases in it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/suite.h"
 
 /* -------------------------------------------------------------- looking -- */
@@ -175,8 +171,6 @@ static void looks_and_watches_survive_the_link(void **state)
     struct client_request *looks[2], *watch;
 
     (void)state;
-    if (fixture->cut == NULL)
-        skip();
     a = client_open(fixture);
     b = client_open(fixture);
     (void)enqueue_mutex(a, "q", ids[0]);
@@ -373,16 +367,19 @@ int suite_run_semaphores(const char *name)
         SUITE_TEST(a_look_beside_a_watch),
         SUITE_TEST(a_forgotten_look_is_silent),
         SUITE_TEST(an_empty_queue_is_looked_at),
-        SUITE_TEST(looks_and_watches_survive_the_link),
         SUITE_TEST(leases_are_tickets_with_a_weight),
         SUITE_TEST(a_lease_is_found_again),
         SUITE_TEST(a_lease_goes_as_one),
         SUITE_TEST(a_dead_owner_leaves_no_lease),
         SUITE_TEST(a_lease_taken_by_force_is_gone),
         SUITE_TEST(a_lease_that_was_taken_is_not_listed),
+        /* The last one, where there is a connection that can be cut. */
+        SUITE_TEST(looks_and_watches_survive_the_link),
     };
+    size_t count = sizeof(tests) / sizeof(tests[0]);
     char whole[128];
 
     (void)snprintf(whole, sizeof(whole), "%s: semaphores", name);
-    return cmocka_run_group_tests_name(whole, tests, NULL, NULL);
+    return test_run(whole, tests, fixture->cut != NULL ? count : count - 1,
+                    NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 
-int main(void)
+TEST_FILE(file)
 {
     return suite_run(&conformance_file);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite on the client of servers that lease tickets, and a model of one:
  * as it is, and with notices that come late and twice. */
+#include "cmocka/runner.h"
 #include "conformance/conformance_sim.h"
 
 #include <stddef.h>
 
-int main(void)
+TEST_FILE(leased)
 {
     struct hf_sim_config calm = hf_sim_config_leased(1);
     struct hf_sim_config odd = hf_sim_config_leased(2);

@@ -2,15 +2,11 @@
 /* The suite on a real PostgreSQL, where HF_PG says.  Each test begins without a
  * schema, which its clients make, several at once. */
 #include <libpq-fe.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/real_host.h"
 #include "conformance/suite.h"
 #include "engines/postgres/postgres.h"
@@ -20,7 +16,7 @@
 static struct {
     const char *ttl;
     PGconn *raw;
-} place;
+} database;
 
 static const char *server(void)
 {
@@ -33,21 +29,21 @@ static const char *server(void)
 
 static PGresult *raw(const char *query)
 {
-    PGresult *result = PQexec(place.raw, query);
+    PGresult *result = PQexec(database.raw, query);
 
     if (PQresultStatus(result) != PGRES_TUPLES_OK &&
         PQresultStatus(result) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", query, PQerrorMessage(place.raw));
+        fail_msg("%s: %s", query, PQerrorMessage(database.raw));
     return result;
 }
 
 static void begin(struct conformance_fixture *of)
 {
     (void)of;
-    place.ttl = "5s";
-    place.raw = PQconnectdb(server());
-    if (PQstatus(place.raw) != CONNECTION_OK)
-        fail_msg("%s", PQerrorMessage(place.raw));
+    database.ttl = "5s";
+    database.raw = PQconnectdb(server());
+    if (PQstatus(database.raw) != CONNECTION_OK)
+        fail_msg("%s", PQerrorMessage(database.raw));
     PQclear(raw("SET client_min_messages = warning"));
     PQclear(raw("DROP SCHEMA IF EXISTS holdfast CASCADE"));
     real_host_begin();
@@ -65,7 +61,7 @@ static void finish(struct conformance_fixture *of)
     }
     PQclear(left);
     PQclear(made);
-    PQfinish(place.raw);
+    PQfinish(database.raw);
     real_host_finish();
 }
 
@@ -74,13 +70,13 @@ static struct hf_engine *open_client(struct conformance_fixture *of,
 {
     char text[URL_BYTES];
 
-    (void)snprintf(text, sizeof text, "%s?ttl=%s", server(), place.ttl);
+    (void)snprintf(text, sizeof text, "%s?ttl=%s", server(), database.ttl);
     return real_host_open(of, host, text);
 }
 
 static void be_short(void)
 {
-    place.ttl = "1s"; /* what the server then takes to see the death */
+    database.ttl = "1s"; /* what the server then takes to see the death */
 }
 
 /* By hand: nobody is told of it. */
@@ -102,7 +98,7 @@ static void evict(struct conformance_fixture *of, const char *queue,
     PQclear(gone);
 }
 
-int main(void)
+TEST_FILE(postgres)
 {
     struct conformance_fixture of = {
         .name = "conformance of postgres",

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite on three real Redis servers as one, whose addresses HF_QUORUM has.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/raw_redis.h"
 #include "conformance/real_host.h"
 #include "conformance/suite.h"
@@ -117,7 +113,7 @@ static void be_short(void)
     ttl = "1s"; /* what the servers then take to see the death */
 }
 
-int main(void)
+TEST_FILE(quorum)
 {
     const char *text = getenv("HF_QUORUM");
     struct conformance_fixture of = {

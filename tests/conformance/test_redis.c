@@ -2,16 +2,12 @@
 /* The suite on a real Redis, whose address HF_REDIS has: over TCP and by its
  * unix socket; or on a Redis Cluster, if HF_REDIS_CLUSTER has the addresses of
  * its nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/raw_redis.h"
 #include "conformance/real_host.h"
 #include "conformance/suite.h"
@@ -177,7 +173,7 @@ static int run(const char *name, const char *url_form, const char *where)
     return suite_run(&of);
 }
 
-int main(void)
+TEST_FILE(redis)
 {
     const char *tcp = getenv("HF_REDIS");
     const char *path = getenv("HF_REDIS_SOCKET");

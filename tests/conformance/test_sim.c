@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite on the plain model. */
+#include "cmocka/runner.h"
 #include "conformance/conformance_sim.h"
 
 #include <stddef.h>
 
-int main(void)
+TEST_FILE(sim)
 {
     struct hf_sim_config config = hf_sim_config_plain(1);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite on the client of ZooKeeper and a model ensemble, in each layout:
  * one server, then three, whose bytes come in pieces. */
-#include <stdio.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_sim.h"
 #include "conformance/layouts.h"
+#include <stdio.h>
 
 static int run(const char *servers, struct hf_sim_config *config)
 {
@@ -20,7 +20,7 @@ static int run(const char *servers, struct hf_sim_config *config)
     return failed;
 }
 
-int main(void)
+TEST_FILE(zk_model)
 {
     struct hf_sim_config one = hf_sim_config_zookeeper(1);
     struct hf_sim_config three = hf_sim_config_zookeeper(2);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cmocka/runner.h"
 #include "conformance/conformance_zk.h"
 #include "conformance/layouts.h"
 
-int main(void)
+TEST_FILE(zookeeper)
 {
     int failed = 0;
 

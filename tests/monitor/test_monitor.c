@@ -7,9 +7,6 @@
  */
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "monitor/monitor.h"
 
 /* --------------------------------------------------------------- the box -- */
@@ -538,7 +534,7 @@ static void a_child_has_none(void **state)
     int status;
 
     (void)state;
-    assert_true((child = fork()) >= 0);
+    assert_true((child = test_fork()) >= 0);
     if (child == 0)
         _exit(in_child(box));
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -547,7 +543,7 @@ static void a_child_has_none(void **state)
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
 }
 
-int main(void)
+TEST_FILE(monitor)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_end_comes_in_order),
@@ -566,5 +562,5 @@ int main(void)
         cmocka_unit_test(a_child_has_none),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

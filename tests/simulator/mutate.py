@@ -8,7 +8,7 @@
     mutate.py SIMULATOR --replay-cases   each by its case of the table
     mutate.py QUORUM --replay-quorum     those of several servers, by their seed
 
-SIMULATOR is holdfast-sim, QUORUM unit_quorum_clusters; the mutants are made of
+SIMULATOR is holdfast-sim, QUORUM unit_quorum; the mutants are made of
 them.  Where the table is out of date, a mutant that it says is caught is
 searched for anew, and the replay fails only if it is not found.  Ends with 1 if
 one is not caught."""
@@ -169,7 +169,8 @@ class Quorum(Program):
     """Its worlds with faults, see tests/unit/test_quorum_clusters.c."""
 
     def try_seeds(self, first, count):
-        output = self.run("faulty_servers", HF_QUORUM_FIRST=str(first),
+        said = self.run("quorum_clusters/faulty_servers",
+                        HF_QUORUM_FIRST=str(first),
                         HF_QUORUM_SEEDS=str(count))[1]
         found = re.search(r"three servers with faults, seed (\d+)(?:, at \d+ "
                           r"ms)?: (.*)", output)

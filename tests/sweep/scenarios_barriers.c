@@ -121,8 +121,8 @@ static void leave(struct sweep_fixture *fixture,
                  pending_op_end(pending_op, HF_OK), NULL);
 }
 
-static void see_members(struct sweep_fixture *fixture,
-                        struct hf_double_barrier *barrier, size_t count)
+static void see_participants(struct sweep_fixture *fixture,
+                             struct hf_double_barrier *barrier, size_t count)
 {
     struct hf_tickets *members;
 
@@ -148,10 +148,10 @@ static void two_begin_and_end_together(struct sweep_fixture *fixture)
                   hf_double_barrier_open(clients[i], name, 2, &two.barriers[i]),
                   text_of_client, clients[i]);
     }
-    see_members(fixture, two.barriers[0], 0);
+    see_participants(fixture, two.barriers[0], 0);
     if (!enter(fixture, &two) && !enter(fixture, &two))
         scenario_fail(fixture, "two could not enter, twice");
-    see_members(fixture, two.barriers[1], 2);
+    see_participants(fixture, two.barriers[1], 2);
     leave(fixture, &two);
     for (int i = 0; i < 2; i++) {
         hf_double_barrier_free(two.barriers[i]);

@@ -251,13 +251,13 @@ static void permits_are_shared(struct sweep_fixture *fixture)
  */
 
 static void take_all(struct sweep_fixture *fixture,
-                     struct hf_lock *const *locks, struct hf_lock *in_the_way)
+                     struct hf_lock *const *locks, struct hf_lock *blocking)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_grant *grant, *all;
 
     opts.wait_ms = 0;
-    grant = scenario_acquire(fixture, in_the_way);
+    grant = scenario_acquire(fixture, blocking);
     EXPECT_STATUS(fixture, hf_locks_acquire(locks, 3, &opts, &all), HF_EBUSY,
                   text_of_lock, locks[0]);
     CHECK(fixture, all == NULL);
@@ -279,13 +279,13 @@ static void several_are_taken_at_once(struct sweep_fixture *fixture)
         scenario_lock(fixture, a, "nightly", HF_KIND_WRITE),
         scenario_lock(fixture, a, "books", HF_KIND_MUTEX),
     };
-    struct hf_lock *in_the_way =
+    struct hf_lock *blocking =
         scenario_lock(fixture, b, "nightly", HF_KIND_READ);
 
-    take_all(fixture, locks, in_the_way);
+    take_all(fixture, locks, blocking);
     for (int i = 0; i < 3; i++)
         hf_lock_free(locks[i]);
-    hf_lock_free(in_the_way);
+    hf_lock_free(blocking);
     scenario_close_client(fixture, a);
     scenario_close_client(fixture, b);
 }

@@ -7,13 +7,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,21 +108,6 @@ void await_threads(int count)
         assert_true(now_ms() < until_ms);
         (void)nanosleep(&while_others_work, NULL);
     }
-}
-
-int run_self(const char *argument)
-{
-    char program[] = "/proc/self/exe";
-    char copy[64];
-    char *words[] = {program, copy, NULL};
-    int status = -1;
-    pid_t child;
-
-    (void)snprintf(copy, sizeof(copy), "%s", argument);
-    assert_int_equal(posix_spawn(&child, program, NULL, NULL, words, environ),
-                     0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return status;
 }
 
 /* ---------------------------------------------------------------- server -- */

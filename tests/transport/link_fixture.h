@@ -29,9 +29,6 @@ int count_threads(void);
 /* Until there are ${count} threads again, within ten seconds. */
 void await_threads(int count);
 
-/* This program once more, as PROGRAM ${argument}: its wait status. */
-int run_self(const char *argument);
-
 /* ---------------------------------------------------------------- server -- */
 
 struct fake_server {

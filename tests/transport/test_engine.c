@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ZooKeeper engine's own part: how it begins, what moves it, how it ends at
  * each stage.  What it says to servers is tested elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engine_fixture.h"
 #include "heap/heap.h"
 
@@ -199,7 +195,7 @@ static void a_child_closes_what_is_the_engines(void **state)
     engine_fixture_start(&fixture);
     engine_fixture_open_at(&fixture, &zookeeper, "");
     engine_fixture_run_until(&fixture, &zookeeper, &fixture.connected);
-    child = fork();
+    child = test_fork();
     if (child == 0) {
         int fds = count_fds();
 
@@ -214,7 +210,7 @@ static void a_child_closes_what_is_the_engines(void **state)
     fake_server_stop(&zookeeper.server);
 }
 
-int main(void)
+TEST_FILE(engine)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_can_end_at_each_stage),
@@ -227,5 +223,5 @@ int main(void)
     };
 
     heap_install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

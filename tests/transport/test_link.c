@@ -4,10 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "link_fixture.h"
 #include "transport/socket.h"
 
@@ -423,7 +419,7 @@ static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
 
     (void)state;
     connect_both(&fixture, &server);
-    child = fork();
+    child = test_fork();
     if (child == 0) {
         hf_connection_after_fork(fixture.link);
         _exit(0);
@@ -460,7 +456,7 @@ static void a_socket_file_that_is_not_there_is_named(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(link)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_socket_file_that_is_not_there_is_named),
@@ -483,5 +479,5 @@ int main(void)
         cmocka_unit_test(a_child_that_closes_its_copy_disturbs_nobody),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -5,17 +5,13 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "link_fixture.h"
 
 /* ------------------------------------------------------ the name service -- */
@@ -481,8 +477,8 @@ static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
 static void a_process_may_end_while_a_lookup_is_under_way(void **state)
 {
     (void)state;
-    assert_int_equal(run_self("exit"), 0);
-    assert_int_equal(run_self("leave"), 0);
+    assert_int_equal(test_run_self("exit"), 0);
+    assert_int_equal(test_run_self("leave"), 0);
 }
 
 /* As a process of its own: end it in the middle of a lookup. */
@@ -502,7 +498,7 @@ static int end_in_the_middle(const char *how)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_FILE(resolver)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_is_not_looked_up),
@@ -519,7 +515,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_process_may_end_while_a_lookup_is_under_way),
     };
 
-    if (argc > 1)
-        return end_in_the_middle(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (test_argument() != NULL)
+        return end_in_the_middle(test_argument());
+    return RUN_TESTS(tests, NULL, NULL);
 }

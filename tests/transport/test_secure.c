@@ -3,16 +3,13 @@
  * break off. */
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 #include <openssl/ssl.h>
 
 #include "certificates.h"
@@ -256,7 +253,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
+TEST_FILE(secure)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_go_both_ways),
@@ -273,5 +270,5 @@ int main(void)
         (void)fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return RUN_TESTS(tests, set_up, tear_down);
 }

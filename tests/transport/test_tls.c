@@ -2,17 +2,14 @@
 /* The TLS module as a filter: against OpenSSL's own server, in memory. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 #include <openssl/ssl.h>
 
 #include "certificates.h"
@@ -481,7 +478,7 @@ static void a_process_may_end_while_others_are_in_here(void **state)
     for (int i = 0; i < 20; i++) {
         (void)snprintf(argument, sizeof(argument), "%c%s", i % 2 ? 'p' : 'l',
                        certificates.directory);
-        assert_int_equal(run_self(argument), 0);
+        assert_int_equal(test_run_self(argument), 0);
     }
 }
 
@@ -539,7 +536,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_FILE(tls)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_server_is_believed),
@@ -558,7 +555,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    if (argc > 1)
-        return end_in_the_middle(argv[1]);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    if (test_argument() != NULL)
+        return end_in_the_middle(test_argument());
+    return RUN_TESTS(tests, set_up, tear_down);
 }

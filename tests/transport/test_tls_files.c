@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files that a TLS module is given: which it refuses, and what it says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "certificates.h"
+#include "cmocka/runner.h"
 #include "core/memory.h"
 #include "host/engines.h"
 
@@ -178,7 +174,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
+TEST_FILE(tls_files)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_that_are_wrong_are_named),
@@ -191,5 +187,5 @@ int main(void)
         (void)fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return RUN_TESTS(tests, set_up, tear_down);
 }

@@ -573,15 +573,15 @@ void failed(struct core_fixture *f, const char *request,
     failed_as(f, request, failure, HF_EUNREACHABLE, "the wire is cut");
 }
 
-void advance_to(struct core_fixture *f, uint64_t now_ms)
+void set_time(struct core_fixture *f, uint64_t now_ms)
 {
     assert_true(now_ms >= f->now_ms);
     f->now_ms = now_ms;
 }
 
-void set_time(struct core_fixture *f, uint64_t now_ms)
+void advance_to(struct core_fixture *f, uint64_t now_ms)
 {
-    advance_to(f, now_ms);
+    set_time(f, now_ms);
     step(f, (struct hf_event){.kind = HF_EVENT_TICK});
     /* Or the loop would spin. */
     assert_true(hf_core_wake_at_ms(&f->core) > f->now_ms);
@@ -592,7 +592,7 @@ void wake(struct core_fixture *f)
     uint64_t at_ms = hf_core_wake_at_ms(&f->core);
 
     assert_true(at_ms != HF_FOREVER);
-    set_time(f, hf_max_ms(at_ms, f->now_ms));
+    advance_to(f, hf_max_ms(at_ms, f->now_ms));
 }
 
 /* ------------------------------------------------------------ beginnings -- */
@@ -638,7 +638,7 @@ void replace_a1(struct core_fixture *f)
 
 void pass_window_of_a1(struct core_fixture *f)
 {
-    set_time(f, CORE_START_MS + CORE_TIMEOUT_MS - 1);
+    advance_to(f, CORE_START_MS + CORE_TIMEOUT_MS - 1);
     expect(f, "");
     wake(f);
     assert_int_equal(f->now_ms, CORE_START_MS + CORE_TIMEOUT_MS);

@@ -114,8 +114,8 @@ void failed_as(struct core_fixture *f, const char *request,
                enum hf_failure failure, hf_status status, const char *text);
 
 /* Let it be ${now_ms}, with or without a TICK. */
-void set_time(struct core_fixture *f, uint64_t now_ms);
 void advance_to(struct core_fixture *f, uint64_t now_ms);
+void set_time(struct core_fixture *f, uint64_t now_ms);
 
 /* Let it be the moment the core asked to be woken, and wake it. */
 void wake(struct core_fixture *f);

@@ -103,9 +103,9 @@ unsigned count_descriptors(void)
 /* -------------------------------------------------------------- victims -- */
 
 struct victim_task {
-    void (*come)(void *arg);
+    void (*prepare)(void *arg);
     void *arg;
-    int said;
+    int ready_pipe;
 };
 
 static void be_victim(void *arg)
@@ -113,26 +113,26 @@ static void be_victim(void *arg)
     const struct victim_task *task = arg;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
-    task->come(task->arg);
-    if (write(task->said, "x", 1) != 1)
+    task->prepare(task->arg);
+    if (write(task->ready_pipe, "x", 1) != 1)
         _exit(1);
     for (;;)
         (void)pause();
 }
 
-pid_t victim_start_process(void (*come)(void *arg), void *arg)
+pid_t victim_start_process(void (*prepare)(void *arg), void *arg)
 {
-    struct victim_task task = {.come = come, .arg = arg};
-    int said[2];
+    struct victim_task task = {.prepare = prepare, .arg = arg};
+    int ready_pipe[2];
     char byte;
     pid_t pid;
 
-    assert_int_equal(pipe(said), 0);
-    task.said = said[1];
+    assert_int_equal(pipe(ready_pipe), 0);
+    task.ready_pipe = ready_pipe[1];
     pid = real_host_fork(be_victim, &task);
-    (void)close(said[1]);
-    assert_int_equal(read(said[0], &byte, 1), 1);
-    (void)close(said[0]);
+    (void)close(ready_pipe[1]);
+    assert_int_equal(read(ready_pipe[0], &byte, 1), 1);
+    (void)close(ready_pipe[0]);
     return pid;
 }
 

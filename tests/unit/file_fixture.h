@@ -27,7 +27,7 @@ unsigned count_files(const char *path);
 unsigned count_descriptors(void);
 
 /* A process in which ${come} returned, and that waits to be killed. */
-pid_t victim_start_process(void (*come)(void *arg), void *arg);
+pid_t victim_start_process(void (*prepare)(void *arg), void *arg);
 void victim_kill_process(pid_t pid);
 
 #endif

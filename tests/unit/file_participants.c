@@ -33,36 +33,36 @@ void participant_leave(struct engine_client *client, struct hf_ticket_id id)
 }
 
 static struct client_request *see(struct engine_client *client,
-                                  enum hf_request_kind kind, size_t members,
-                                  bool marked)
+                                  enum hf_request_kind kind,
+                                  size_t participants, bool has_flag)
 {
     struct client_request *request =
         client_double_barrier(client, kind, BARRIER, fresh_id(), 0);
-    size_t marks = 0;
+    size_t flags = 0;
 
     assert_int_equal(request->answer, HF_EVENT_LISTED);
     for (size_t i = 0; i < request->count; i++)
-        marks += request->tickets[i].kind == HF_TICKET_READY;
-    assert_int_equal(request->count, members + marks);
-    assert_int_equal(marks, marked);
+        flags += request->tickets[i].kind == HF_TICKET_READY;
+    assert_int_equal(request->count, participants + flags);
+    assert_int_equal(flags, has_flag);
     return request;
 }
 
 struct client_request *participants_list(struct engine_client *client,
-                                         size_t members, bool marked)
+                                         size_t participants, bool has_flag)
 {
-    return see(client, HF_REQUEST_LIST, members, marked);
+    return see(client, HF_REQUEST_LIST, participants, has_flag);
 }
 
 struct client_request *participants_look(struct engine_client *client,
-                                         size_t members, bool marked)
+                                         size_t participants, bool has_flag)
 {
-    return see(client, HF_REQUEST_WATCH_QUEUE, members, marked);
+    return see(client, HF_REQUEST_WATCH_QUEUE, participants, has_flag);
 }
 
-struct client_request *participants_stamp(struct engine_client *client,
-                                          struct hf_ticket_id id,
-                                          uint32_t limit)
+struct client_request *participants_new_generation(struct engine_client *client,
+                                                   struct hf_ticket_id id,
+                                                   uint32_t limit)
 {
     return client_double_barrier(client, HF_REQUEST_NEW_GENERATION, BARRIER, id,
                                  limit);
@@ -102,7 +102,7 @@ unsigned participants_files(void)
     return count_files(path);
 }
 
-static void come(void *nothing)
+static void enter(void *nothing)
 {
     (void)nothing;
     (void)participant_enter(client_open(&conformance_file));
@@ -110,5 +110,5 @@ static void come(void *nothing)
 
 pid_t participant_victim_start(void)
 {
-    return victim_start_process(come, NULL);
+    return victim_start_process(enter, NULL);
 }

@@ -18,14 +18,14 @@ void participant_leave(struct engine_client *client, struct hf_ticket_id id);
 /* LIST and WATCH_QUEUE: answered with ${members} and, if ${marked}, the mark.
  */
 struct client_request *participants_list(struct engine_client *client,
-                                         size_t members, bool marked);
+                                         size_t participants, bool has_flag);
 struct client_request *participants_look(struct engine_client *client,
-                                         size_t members, bool marked);
+                                         size_t participants, bool has_flag);
 
 /* NEW_GENERATION for ${limit} members. */
-struct client_request *participants_stamp(struct engine_client *client,
-                                          struct hf_ticket_id id,
-                                          uint32_t limit);
+struct client_request *participants_new_generation(struct engine_client *client,
+                                                   struct hf_ticket_id id,
+                                                   uint32_t limit);
 /* CLEAR_FLAG: was it there, and is no more? */
 bool participants_lower(struct engine_client *client);
 

@@ -559,9 +559,10 @@ struct hf_request *model_watch(struct hf_store *store, const char *queue,
     return ask_of(store, HF_REQUEST_WATCH, queue, ticket, kind, 0);
 }
 
-struct hf_request *model_member(struct hf_store *store,
-                                enum hf_request_kind kind, const char *queue,
-                                char ticket, uint32_t limit)
+struct hf_request *model_participant(struct hf_store *store,
+                                     enum hf_request_kind kind,
+                                     const char *queue, char ticket,
+                                     uint32_t limit)
 {
     return ask_of(store, kind, queue, ticket,
                   kind == HF_REQUEST_CLEAR_FLAG ? HF_TICKET_READY

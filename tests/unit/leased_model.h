@@ -76,9 +76,10 @@ struct hf_request *model_watch(struct hf_store *store, const char *queue,
 
 /* ENQUEUE, LIST or WATCH_QUEUE of members, their NEW_GENERATION by so many as
  * ${limit}, CLEAR_FLAG of their mark. */
-struct hf_request *model_member(struct hf_store *store,
-                                enum hf_request_kind kind, const char *queue,
-                                char ticket, uint32_t limit);
+struct hf_request *model_participant(struct hf_store *store,
+                                     enum hf_request_kind kind,
+                                     const char *queue, char ticket,
+                                     uint32_t limit);
 
 /* Calls that reached the server, of that kind, since the model began. */
 unsigned model_calls(const struct leased_model *model,

@@ -4,12 +4,9 @@
  * time in test_limits.c. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #define ALL_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_WATCHES_TWO)
 
@@ -62,7 +59,7 @@ static void a_wrong_password_is_not_waited_out(void **state)
         core_fixture_init(f, 0);
         want(f, &f->a);
         report_connection_error(f, finals[i], "one of two: wrong password");
-        set_time(f, f->now_ms + 1);
+        advance_to(f, f->now_ms + 1);
         expect(f, "");
         report_final_error(f, finals[i], "here: wrong password");
         wake(f);
@@ -81,7 +78,7 @@ static void a_refusal_after_a_connection_is_waited_out(void **state)
     suspended(f);
     expect(f, "STATE SUSPENDED");
     report_final_error(f, HF_EDENIED, "the passwords are just being changed");
-    set_time(f, f->now_ms + 1);
+    advance_to(f, f->now_ms + 1);
     expect(f, "");
     connected(f, f->now_ms, true);
     assert_true(hf_session_usable(&f->core.session));
@@ -91,7 +88,7 @@ static void a_longer_hold_watches_its_own_ticket(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
-    set_time(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS - 1);
+    advance_to(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS - 1);
     expect(f, "");
     wake(f);
     assert_int_equal(f->now_ms, CORE_START_MS + HF_OWN_WATCH_AFTER_MS);
@@ -117,7 +114,7 @@ static void a_list_decides_after_the_one_before_went(void **state)
     expect(f, "a LIST");
     listed(f, "a LIST", "a1");
     expect(f, "a GRANTED");
-    set_time(f, 2000); /* its own watch has been there all along */
+    advance_to(f, 2000); /* its own watch has been there all along */
     expect(f, "");
 }
 
@@ -240,8 +237,8 @@ static void the_place_is_reported_as_often_as_asked(void **state)
     wake(f);
     expect(f, "a LIST");
     /* Slower answers than reports put nothing off. */
-    set_time(f, f->now_ms + 300);
-    set_time(f, f->now_ms + 300);
+    advance_to(f, f->now_ms + 300);
+    advance_to(f, f->now_ms + 300);
     expect(f, "");
     listed(f, "a LIST", "a1");
     expect(f, "a GRANTED; a UNWATCH y");
@@ -424,7 +421,7 @@ static void an_evicted_holder_learns_of_it(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
-    set_time(f, 1005);
+    advance_to(f, 1005);
     expect(f, "a WATCH a1");
     gone(f, "a WATCH a1");
     assert_int_equal(hf_core_safe_until_ms(&f->core, &f->a), 0);
@@ -437,7 +434,7 @@ static void a_release_before_the_loss_was_received_reports_once(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
-    set_time(f, 1005);
+    advance_to(f, 1005);
     expect(f, "a WATCH a1");
     gone(f, "a WATCH a1");
     release(f, &f->a);
@@ -538,7 +535,7 @@ static void a_waiter_rides_out_a_suspension(void **state)
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
     suspended(f);
-    set_time(f, 9000);
+    advance_to(f, 9000);
     expect(f, "STATE SUSPENDED");
     connected(f, 9000, true);
     expect(f, "STATE CONNECTED; a LIST");
@@ -613,7 +610,7 @@ static void a_session_that_ends_confirms_no_release(void **state)
     expect(f, "STATE LOST; a RELEASED HF_ELOST; a DONE");
 }
 
-int main(void)
+TEST_FILE(acquisition)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_answer_is_enough_for_an_empty_queue),
@@ -659,5 +656,5 @@ int main(void)
         cmocka_unit_test(a_session_that_ends_confirms_no_release),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

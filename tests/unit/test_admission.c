@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rule, against a statement of it so plain that it needs no algorithm:
  * every queue of up to six tickets of every mix of kinds, from every place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/admission.h"
 
 #define LONGEST 6
@@ -31,7 +27,7 @@ static struct hf_ticket_id id_of(size_t place)
     return id;
 }
 
-static size_t place_of(const struct hf_ticket *ticket)
+static size_t position_of(const struct hf_ticket *ticket)
 {
     return ticket->id.bytes[0] - 1u;
 }
@@ -87,8 +83,8 @@ static bool any_other_ahead(const struct hf_ticket *tickets, size_t mine,
 
 /* The ${nth} conflicting ticket ahead, counted from ours towards the head, or
  * -1. */
-static int nth_in_the_way(const struct hf_ticket *tickets, size_t mine,
-                          enum hf_ticket_kind kind, size_t nth)
+static int nth_blocking(const struct hf_ticket *tickets, size_t mine,
+                        enum hf_ticket_kind kind, size_t nth)
 {
     for (int i = (int)mine - 1; i >= 0; i--) {
         if (conflict(tickets[i].kind, kind) && nth-- == 0)
@@ -108,12 +104,12 @@ static bool any_write_ahead(const struct hf_ticket *tickets, size_t mine)
     return false;
 }
 
-static void check_place(const struct hf_ticket *ticket, int expected)
+static void check_position(const struct hf_ticket *ticket, int expected)
 {
     if (expected < 0)
         assert_null(ticket);
     else
-        assert_int_equal(place_of(ticket), expected);
+        assert_int_equal(position_of(ticket), expected);
 }
 
 static void check_rule(const struct hf_ticket *tickets, size_t count,
@@ -131,16 +127,16 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
     if (any_other_ahead(tickets, mine, kind)) {
         assert_int_equal(admission.answer, HF_WRONG_KIND);
         assert_false(same_lock(admission.nearest, kind));
-        assert_true(place_of(admission.nearest) < mine);
+        assert_true(position_of(admission.nearest) < mine);
         return;
     }
-    while (nth_in_the_way(tickets, mine, kind, blocking) >= 0)
+    while (nth_blocking(tickets, mine, kind, blocking) >= 0)
         blocking++;
     assert_int_equal(admission.answer,
                      blocking == 0 ? HF_ADMITTED : HF_WAIT_FOR);
     assert_int_equal(admission.blocking, blocking);
-    check_place(admission.nearest, nth_in_the_way(tickets, mine, kind, 0));
-    check_place(admission.second, nth_in_the_way(tickets, mine, kind, 1));
+    check_position(admission.nearest, nth_blocking(tickets, mine, kind, 0));
+    check_position(admission.second, nth_blocking(tickets, mine, kind, 1));
     assert_int_equal(admission.gone_admits,
                      kind == HF_TICKET_READ || !any_write_ahead(tickets, mine));
 }
@@ -148,8 +144,8 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
 /* The part of the queue decides as the whole does, but for a ticket of another
  * kind of lock that is further ahead than the nearest: the first decision that
  * shows it tells. */
-static void check_part(const struct hf_ticket *tickets, size_t count,
-                       size_t mine, enum hf_ticket_kind kind)
+static void check_partial_list(const struct hf_ticket *tickets, size_t count,
+                               size_t mine, enum hf_ticket_kind kind)
 {
     struct hf_ticket copy[LONGEST];
     struct hf_snapshot whole = {tickets, count, 0}, part = {copy, count, 0};
@@ -160,8 +156,8 @@ static void check_part(const struct hf_ticket *tickets, size_t count,
     memcpy(copy, tickets, count * sizeof *tickets);
     hf_admission_trim(&part, copy, &tickets[mine].id, kind);
     assert_true(part.count <= HF_ADMISSION_NEAREST + 2);
-    assert_int_equal(place_of(&part.tickets[part.count - 1]), mine);
-    assert_int_equal(place_of(&part.tickets[0]), 0);
+    assert_int_equal(position_of(&part.tickets[part.count - 1]), mine);
+    assert_int_equal(position_of(&part.tickets[0]), 0);
     some = hf_admission_decide(&part, &tickets[mine].id, kind);
     assert_int_equal(some.ahead, mine);
     if (all.answer == HF_WRONG_KIND) {
@@ -171,8 +167,8 @@ static void check_part(const struct hf_ticket *tickets, size_t count,
         return;
     }
     assert_int_equal(some.answer, all.answer);
-    check_place(some.nearest, nth_in_the_way(tickets, mine, kind, 0));
-    check_place(some.second, nth_in_the_way(tickets, mine, kind, 1));
+    check_position(some.nearest, nth_blocking(tickets, mine, kind, 0));
+    check_position(some.second, nth_blocking(tickets, mine, kind, 1));
     if (all.blocking < HF_ADMISSION_NEAREST) {
         assert_int_equal(some.blocking, all.blocking);
         assert_int_equal(some.gone_admits, all.gone_admits);
@@ -188,7 +184,7 @@ static void check_each_kind(const struct hf_ticket *tickets, size_t count,
 
     for (size_t i = 0; i < MEANINGS && kinds[i] != 0; i++) {
         check_rule(tickets, count, mine, kinds[i]);
-        check_part(tickets, count, mine, kinds[i]);
+        check_partial_list(tickets, count, mine, kinds[i]);
     }
 }
 
@@ -275,8 +271,8 @@ static void a_reader_waits_for_the_nearest_writer(void **state)
     tickets[0].kind = tickets[2].kind = HF_TICKET_WRITE;
     tickets[1].kind = tickets[3].kind = HF_TICKET_READ;
     admission = hf_admission_decide(&snapshot, &tickets[3].id, HF_TICKET_READ);
-    assert_int_equal(place_of(admission.nearest), 2);
-    assert_int_equal(place_of(admission.second), 0);
+    assert_int_equal(position_of(admission.nearest), 2);
+    assert_int_equal(position_of(admission.second), 0);
     assert_int_equal(admission.blocking, 2);
     assert_true(admission.gone_admits);
 }
@@ -298,7 +294,7 @@ static void what_may_be_of_several_kinds_is_waited_for(void **state)
         tickets[1].kind = kinds[i];
         admission = hf_admission_decide(&snapshot, &tickets[1].id, kinds[i]);
         assert_int_equal(admission.answer, HF_WAIT_FOR);
-        assert_int_equal(place_of(admission.nearest), 0);
+        assert_int_equal(position_of(admission.nearest), 0);
         assert_int_equal(admission.gone_admits, kinds[i] == HF_TICKET_READ);
     }
 }
@@ -354,7 +350,7 @@ static void leases_do_not_mix_with_others(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(admission)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fn43_the_rule_holds_for_every_small_queue),
@@ -366,5 +362,5 @@ int main(void)
         cmocka_unit_test(leases_do_not_mix_with_others),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stories of a wait at a barrier: what it takes for it to end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "operation_fixture.h"
 
 static void begin(struct operation_fixture *s, uint64_t wait_ms)
@@ -284,7 +280,7 @@ static void a_failed_look_is_repeated(void **state)
     operation_fixture_expect_end(&s, HF_EDENIED);
 }
 
-int main(void)
+TEST_FILE(barrier)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_barrier_that_is_down_is_passed),
@@ -303,5 +299,5 @@ int main(void)
         cmocka_unit_test(a_failed_look_is_repeated),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

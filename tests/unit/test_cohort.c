@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stories of a cohort: many who want one lock behind one ticket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "cohort_fixture.h"
 #include "tracked_heap.h"
 
@@ -509,7 +505,7 @@ without_memory_the_next_ticket_waits_for_the_one_before(void **state)
     expect(f, "w1 RELEASED HF_OK; w1 DONE; ENQUEUE t2");
 }
 
-int main(void)
+TEST_FILE(cohort)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_alone_is_as_any_other),
@@ -543,5 +539,5 @@ int main(void)
             without_memory_the_next_ticket_waits_for_the_one_before),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -10,14 +10,10 @@
  * SESSION_LOST, GAVE_UP, CLOSE and CLOSED.  They may come by each object some
  * times, and not by each of them for each other.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "idle_fixture.h"
 
 #define FEW 10
@@ -649,7 +645,7 @@ participants_that_time_out_at_once_come_by_each_some_times(void **state)
     idle_free(f);
 }
 
-int main(void)
+TEST_FILE(cost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_event_has_a_row),
@@ -666,5 +662,5 @@ int main(void)
             participants_that_time_out_at_once_come_by_each_some_times),
     };
 
-    return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

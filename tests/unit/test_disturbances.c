@@ -8,13 +8,10 @@
 #include "core_fixture.h"
 
 #include <assert.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -224,7 +221,7 @@ static void enqueuing(struct simulated_engine *e)
     core_fixture_drain(&e->core_fixture);
 }
 
-static void asked_by_nobody_yet(struct simulated_engine *e)
+static void not_asked_for_yet(struct simulated_engine *e)
 {
     core_fixture_connected(&e->core_fixture, 3);
     want(&e->core_fixture, &e->core_fixture.a);
@@ -274,7 +271,7 @@ static void listing(struct simulated_engine *e)
 static void unproven(struct simulated_engine *e)
 {
     core_fixture_connected(&e->core_fixture, 3);
-    set_time(&e->core_fixture, 90000);
+    advance_to(&e->core_fixture, 90000);
     want(&e->core_fixture, &e->core_fixture.a);
     core_fixture_drain(&e->core_fixture);
     answer(e, next_pending(e)); /* PROVE, */
@@ -292,13 +289,14 @@ static void held(struct simulated_engine *e)
 static void held_and_watched(struct simulated_engine *e)
 {
     held(e);
-    set_time(&e->core_fixture, e->core_fixture.now_ms + HF_OWN_WATCH_AFTER_MS);
+    advance_to(&e->core_fixture,
+               e->core_fixture.now_ms + HF_OWN_WATCH_AFTER_MS);
 }
 
 static void lost(struct simulated_engine *e)
 {
     held(e);
-    set_time(&e->core_fixture, CORE_SAFE_MS);
+    advance_to(&e->core_fixture, CORE_SAFE_MS);
 }
 
 static void releasing(struct simulated_engine *e)
@@ -407,12 +405,12 @@ static void the_session_is_lost(struct simulated_engine *e)
 
 static void time_flies(struct simulated_engine *e)
 {
-    set_time(&e->core_fixture, e->core_fixture.now_ms + 3600000);
+    advance_to(&e->core_fixture, e->core_fixture.now_ms + 3600000);
 }
 
 static void a_moment_passes(struct simulated_engine *e)
 {
-    set_time(&e->core_fixture, e->core_fixture.now_ms + 50);
+    advance_to(&e->core_fixture, e->core_fixture.now_ms + 50);
 }
 
 static void all_tickets_are_removed(struct simulated_engine *e)
@@ -437,7 +435,7 @@ struct outcome_part {
 
 static const struct outcome_part beginnings[] = {
     CASE(not_connected),
-    CASE(asked_by_nobody_yet),
+    CASE(not_asked_for_yet),
     CASE(enqueuing),
     CASE(backing_off),
     CASE(unsure),
@@ -482,7 +480,7 @@ static void late_ticket_comes(struct simulated_engine *e)
     push(e, &e->late.id);
 }
 
-static void come_back(struct simulated_engine *e)
+static void reconnect(struct simulated_engine *e)
 {
     core_fixture_drain(&e->core_fixture);
     if (e->over || e->core_fixture.core.session.state == HF_STATE_CONNECTED)
@@ -497,7 +495,7 @@ static void play_to_the_end(struct simulated_engine *e)
 {
     struct hf_ticket_id x = other_ticket();
 
-    come_back(e);
+    reconnect(e);
     take_out(e, &x);
     for (int turn = 0; turn < 200 && e->core_fixture.forgotten[0] == 0;
          turn++) {
@@ -509,7 +507,7 @@ static void play_to_the_end(struct simulated_engine *e)
             wake(&e->core_fixture);
         if (e->late_at_ms != 0 && e->core_fixture.now_ms < e->late_at_ms &&
             e->core_fixture.answers[0] > 0)
-            set_time(&e->core_fixture, e->late_at_ms);
+            advance_to(&e->core_fixture, e->late_at_ms);
     }
 }
 
@@ -545,11 +543,11 @@ static void fn29_every_case_ends_well(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(disturbances)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fn29_every_case_ends_well),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rule of a double barrier: who may go in, and who may go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/double_barrier_rule.h"
 
 #define ROOM 8
@@ -163,7 +159,7 @@ static void somebody_always_gets_on(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(double_barrier)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_not_there_does_not_go_in),
@@ -178,5 +174,5 @@ int main(void)
         cmocka_unit_test(somebody_always_gets_on),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A writer that becomes a reader: what the core asks for, and whom it tells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core_fixture.h"
 
 /* a holds the lock as a writer, and watches its ticket. */
@@ -179,7 +175,7 @@ static void the_end_of_the_safe_until_ends_it(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
-    advance_to(f, CORE_SAFE_MS);
+    set_time(f, CORE_SAFE_MS);
     downgraded(f, "a DOWNGRADE a1");
     expect(f, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
 }
@@ -190,7 +186,7 @@ static void the_safe_until_may_end_as_it_is_asked_for(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
-    advance_to(f, CORE_SAFE_MS);
+    set_time(f, CORE_SAFE_MS);
     downgrade(f, &f->a);
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1; a DOWNGRADED HF_ELOST");
     removed(f, "a REMOVE a1", true);
@@ -217,7 +213,7 @@ static void a_reader_is_watched_anew(void **state)
     expect(f, "a GRANTED");
 }
 
-int main(void)
+TEST_FILE(downgrade)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_ticket_is_not_watched_meanwhile),
@@ -235,5 +231,5 @@ int main(void)
         cmocka_unit_test(a_reader_is_watched_anew),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
  * enter it in the order in which they were wanted, b after a. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 /* a and b are wanted; a asks first. */
 #define BOTH(f)                                                                \
@@ -123,7 +120,7 @@ static void a_deadline_gives_its_turn_on(void **state)
     want(f, &f->b);
     expect(f, "a ENQUEUE a1");
     failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
-    set_time(f, CORE_START_MS + 50);
+    advance_to(f, CORE_START_MS + 50);
     expect(f, "a ENDED HF_ETIMEDOUT; a DONE; b ENQUEUE b1");
 }
 
@@ -147,7 +144,7 @@ static void a_waiter_for_its_turn_reports_why(void **state)
     expect(f, "a ENQUEUE a1");
     failed_as(f, "a ENQUEUE a1", HF_FAILURE_RETRY, HF_EUNREACHABLE,
               "the server is loading");
-    set_time(f, CORE_START_MS + 40);
+    advance_to(f, CORE_START_MS + 40);
     expect(f, "b ENDED HF_ETIMEDOUT; b DONE");
     assert_non_null(
         strstr(hf_acquisition_text(&f->b), "the server is loading"));
@@ -201,7 +198,7 @@ static void without_an_id_the_turn_is_over(void **state)
         core_fixture_drain(f);
         if (i == HF_EARLIER_TICKETS_MAX)
             break;
-        set_time(f, f->now_ms + 1000);
+        advance_to(f, f->now_ms + 1000);
         core_fixture_drain(f);
     }
     want(f, &f->b);
@@ -224,7 +221,7 @@ static void a_lost_session_keeps_the_order(void **state)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a2; b ENQUEUE b2");
 }
 
-int main(void)
+TEST_FILE(enqueue_order)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_second_asks_when_the_first_has_its_answer),
@@ -244,5 +241,5 @@ int main(void)
         cmocka_unit_test(a_lost_session_keeps_the_order),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

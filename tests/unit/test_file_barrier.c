@@ -2,17 +2,13 @@
 /* Marks on files: what wakes who waits, what does not, and what may fail. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "engines/file/syscalls.h"
@@ -326,7 +322,7 @@ static void every_call_of_a_flag_for_all_users_may_fail(void **state)
     fail_each_call(1);
 }
 
-int main(void)
+TEST_FILE(file_barrier)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_flag_says_whose_it_is),
@@ -342,5 +338,5 @@ int main(void)
         FILE_TEST(every_call_of_a_flag_for_all_users_may_fail),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

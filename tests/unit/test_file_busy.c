@@ -3,10 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "conformance/real_host.h"
@@ -125,15 +121,15 @@ static void a_removal_catches_up(void **state)
     int fd = lock_directory("q");
     struct hf_ticket_id id = fresh_id();
     struct client_request *request = begin_enqueue(a, "q", id);
-    struct client_request *withdraw =
+    struct client_request *remove_request =
         client_start(a, HF_REQUEST_REMOVE, "q", id);
 
     (void)state;
-    client_wait(a, withdraw);
+    client_wait(a, remove_request);
     assert_int_equal(request->answers, 1);
     assert_int_equal(request->answer, HF_EVENT_FAILED);
-    assert_int_equal(withdraw->answer, HF_EVENT_REMOVED);
-    assert_false(withdraw->found);
+    assert_int_equal(remove_request->answer, HF_EVENT_REMOVED);
+    assert_false(remove_request->found);
     assert_int_equal(close(fd), 0);
     request = client_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
     assert_int_equal(request->count, 1);
@@ -197,7 +193,7 @@ static struct {
     unsigned own_sleeps, own_wakes;
 } visit;
 
-static void come_now(void)
+static void enqueue_now(void)
 {
     char aside[CONFORMANCE_FILE_PATH_BYTES + sizeof(".aside")];
 
@@ -211,7 +207,7 @@ static void come_now(void)
     (void)rename(visit.move, aside);
 }
 
-static int come_meanwhile(const char *request)
+static int enqueue_meanwhile(const char *request)
 {
     bool sleeps = strcmp(request, "futex_wait") == 0;
 
@@ -226,7 +222,7 @@ static int come_meanwhile(const char *request)
     visit.own_wakes += visit.here && strcmp(request, "futex_wake") == 0;
     if (visit.at != NULL && strcmp(request, visit.at) == 0) {
         visit.at = NULL;
-        come_now();
+        enqueue_now();
         visit.here = true;
     }
     return 0;
@@ -239,7 +235,7 @@ static void begin_visit(struct engine_client *client, const char *at)
     visit.at = at;
     visit.client = client;
     visit.id = fresh_id();
-    hf_sys_hook = come_meanwhile;
+    hf_sys_hook = enqueue_meanwhile;
 }
 
 /* The visitor slept, and was woken by this thread, which did not sleep. */
@@ -253,7 +249,7 @@ static void assert_visitor_was_woken(void)
     assert_int_equal(visit.request->answer, HF_EVENT_ENQUEUED);
 }
 
-static void come_and_leave(struct engine_client *client)
+static void enqueue_and_remove(struct engine_client *client)
 {
     struct hf_ticket_id id = fresh_id();
 
@@ -281,7 +277,7 @@ static void tidying_up_wakes_who_waits(void **state)
                          *b = client_open(&conformance_file);
 
     (void)state;
-    come_and_leave(b);
+    enqueue_and_remove(b);
     begin_visit(a, "rmdir");
     client_close(b);
     assert_visitor_was_woken();
@@ -297,7 +293,7 @@ static void leaving_another_directory_wakes_who_waits(void **state)
         aside[CONFORMANCE_FILE_PATH_BYTES + 16];
 
     (void)state;
-    come_and_leave(b);
+    enqueue_and_remove(b);
     conformance_file_path("q", path);
     begin_visit(a, "lstat");
     visit.move = path;
@@ -362,7 +358,7 @@ static void a_new_block_is_reserved_on_the_side(void **state)
     client_close(a);
 }
 
-int main(void)
+TEST_FILE(file_busy)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(an_enqueue_waits_for_the_lock),
@@ -377,5 +373,5 @@ int main(void)
         FILE_TEST(a_new_block_is_reserved_on_the_side),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -3,15 +3,11 @@
  * Which system calls a ticket takes on its way through a queue.  Not counted
  * are close(), and what the loop does to wait: docs/engine-file.md has both.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "engines/file/syscalls.h"
@@ -48,8 +44,8 @@ static void assert_noted(const char *expected)
     assert_string_equal(calls, expected);
 }
 
-static struct hf_ticket_id come(struct engine_client *client,
-                                enum hf_ticket_kind kind)
+static struct hf_ticket_id enqueue(struct engine_client *client,
+                                   enum hf_ticket_kind kind)
 {
     struct hf_ticket_id id = fresh_id();
 
@@ -78,12 +74,12 @@ static struct client_request *watch(struct engine_client *client,
 static void nobody_else(void **state)
 {
     struct engine_client *client = client_open(&conformance_file);
-    struct hf_ticket_id id = come(client, HF_TICKET_MUTEX);
+    struct hf_ticket_id id = enqueue(client, HF_TICKET_MUTEX);
 
     (void)state;
     leave(client, id);
     begin_noting();
-    id = come(client, HF_TICKET_MUTEX);
+    id = enqueue(client, HF_TICKET_MUTEX);
     assert_noted(ENQUEUE);
     begin_noting();
     leave(client, id);
@@ -95,13 +91,13 @@ static void nobody_else(void **state)
 static void a_ticket_is_watched(void **state)
 {
     struct engine_client *client = client_open(&conformance_file);
-    struct hf_ticket_id id = come(client, HF_TICKET_MUTEX);
+    struct hf_ticket_id id = enqueue(client, HF_TICKET_MUTEX);
 
     (void)state;
     (void)watch(client, id, HF_TICKET_MUTEX);
     leave(client, id);
     begin_noting();
-    id = come(client, HF_TICKET_MUTEX);
+    id = enqueue(client, HF_TICKET_MUTEX);
     assert_noted(ENQUEUE);
     leave(client, id);
     client_close(client);
@@ -114,10 +110,10 @@ static void descriptors(void **state)
     unsigned before;
 
     (void)state;
-    (void)come(client, HF_TICKET_MUTEX);
+    (void)enqueue(client, HF_TICKET_MUTEX);
     before = count_descriptors();
     for (unsigned i = 1; i <= 3; i++) {
-        (void)come(client, HF_TICKET_MUTEX);
+        (void)enqueue(client, HF_TICKET_MUTEX);
         assert_int_equal(count_descriptors(), before + i);
     }
     client_close(client);
@@ -133,11 +129,11 @@ static void hand_over(enum hf_ticket_kind kind, const char *in_its_turn)
 
     for (size_t i = 0; i < 3; i++)
         seats[i] = client_open(&conformance_file);
-    leave(seats[2], come(seats[2], kind));
+    leave(seats[2], enqueue(seats[2], kind));
     for (size_t i = 0; i < 2; i++)
-        ids[i] = come(seats[i], kind);
+        ids[i] = enqueue(seats[i], kind);
     begin_noting();
-    ids[2] = come(seats[2], kind);
+    ids[2] = enqueue(seats[2], kind);
     assert_noted(ENQUEUE " open flock readlinkat");
     begin_noting();
     other = watch(seats[2], ids[1], kind);
@@ -174,7 +170,7 @@ static void a_write_lock_is_handed_over(void **state)
     hand_over(HF_TICKET_WRITE, "unlink unlink fstat lstat lstat lstat");
 }
 
-int main(void)
+TEST_FILE(file_cost)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(nobody_else),
@@ -184,5 +180,5 @@ int main(void)
         FILE_TEST(a_write_lock_is_handed_over),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members in directories: what is made of them, who is told and who is not. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
 #include "file_fixture.h"
@@ -29,7 +25,7 @@ static void expect_silence(struct engine_client *client,
 static void stamp(struct engine_client *client, struct hf_ticket_id id,
                   uint32_t limit)
 {
-    assert_int_equal(participants_stamp(client, id, limit)->answer,
+    assert_int_equal(participants_new_generation(client, id, limit)->answer,
                      HF_EVENT_FLAG_UPDATED);
 }
 
@@ -90,7 +86,8 @@ static void a_queue_of_that_name_is_another(void **state)
     (void)participants_list(b, 1, true);
     assert_int_equal(client_ask(a, HF_REQUEST_LIST, BARRIER, mutex)->count, 1);
     assert_int_equal(client_detailed_list(a, BARRIER)->count, 1);
-    assert_int_equal(participants_stamp(b, mutex, 1)->answer, HF_EVENT_FAILED);
+    assert_int_equal(participants_new_generation(b, mutex, 1)->answer,
+                     HF_EVENT_FAILED);
     participant_leave(a, member);
     assert_true(participants_lower(a)); /* a mutex is no member */
     assert_true(client_ask(b, HF_REQUEST_REMOVE, BARRIER, mutex)->found);
@@ -505,7 +502,7 @@ static void a_directory_replaced_under_a_look_is_watched(void **state)
     client_close(a);
 }
 
-int main(void)
+TEST_FILE(file_double_barrier)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(what_lies_in_the_directory),
@@ -524,5 +521,5 @@ int main(void)
         FILE_TEST(a_directory_replaced_under_a_look_is_watched),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

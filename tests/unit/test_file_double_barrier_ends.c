@@ -2,10 +2,7 @@
 /* Members that die, calls that fail, and a lock that others have. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/real_host.h"
 #include "engines/file/file_names.h"
 #include "engines/file/syscalls.h"
@@ -37,7 +33,8 @@ static void a_crash_is_reported(void **state)
     victim_kill_process(victim);
     assert_true(client_wait_gone(a, seen));
     (void)participants_list(a, 1, false);
-    assert_int_equal(participants_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
+    assert_int_equal(participants_new_generation(a, id, 2)->answer,
+                     HF_EVENT_FAILED);
     participant_leave(a, id);
     assert_int_equal(participants_files(), 0);
     client_close(a);
@@ -54,17 +51,17 @@ static void a_generation_counts_living_participants(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++)
         victims[i] = participant_victim_start();
-    assert_int_equal(participants_stamp(a, id, 4)->answer,
+    assert_int_equal(participants_new_generation(a, id, 4)->answer,
                      HF_EVENT_FLAG_UPDATED);
     for (size_t i = 0; i < 2; i++)
         victim_kill_process(victims[i]);
     assert_int_equal(participants_files(), 2 * 4 + 1);
-    request = participants_stamp(a, id, 3);
+    request = participants_new_generation(a, id, 3);
     assert_int_equal(request->answer, HF_EVENT_FAILED);
     assert_int_equal(request->failure, HF_FAILURE_RETRY);
     assert_non_null(strstr(request->text, "2 of 3"));
     assert_int_equal(participants_files(), 2 * 2 + 1);
-    assert_int_equal(participants_stamp(a, id, 2)->answer,
+    assert_int_equal(participants_new_generation(a, id, 2)->answer,
                      HF_EVENT_FLAG_UPDATED);
     victim_kill_process(victims[2]);
     participant_leave(a, id);
@@ -84,7 +81,7 @@ static void a_generation_left_by_the_dead_does_no_harm(void **state)
     uint64_t token;
 
     (void)state;
-    assert_int_equal(participants_stamp(a, id, 2)->answer,
+    assert_int_equal(participants_new_generation(a, id, 2)->answer,
                      HF_EVENT_FLAG_UPDATED);
     token = participants_list(a, 2, true)->tickets[2].token;
     participant_leave(a, id);
@@ -110,13 +107,14 @@ static void a_stopped_participant_is_counted_until_it_is_taken_out(void **state)
 
     (void)state;
     assert_int_equal(kill(victim, SIGSTOP), 0);
-    assert_int_equal(participants_stamp(a, id, 2)->answer,
+    assert_int_equal(participants_new_generation(a, id, 2)->answer,
                      HF_EVENT_FLAG_UPDATED);
     assert_true(client_wait_gone(b, seen));
     seen = participants_look(b, 2, true);
     participant_leave(a, seen->tickets[0].id);
     assert_true(client_wait_gone(b, seen));
-    assert_int_equal(participants_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
+    assert_int_equal(participants_new_generation(a, id, 2)->answer,
+                     HF_EVENT_FAILED);
     participant_leave(a, id);
     assert_true(participants_lower(a));
     victim_kill_process(victim);
@@ -134,8 +132,8 @@ static void live_a_round(struct engine_client *client)
 
     (void)client_enqueue(client, BARRIER, id, HF_TICKET_PARTICIPANT, "doomed");
     (void)client_double_barrier(client, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
-    (void)participants_stamp(client, id, 1);
-    (void)participants_stamp(client, id, 1);
+    (void)participants_new_generation(client, id, 1);
+    (void)participants_new_generation(client, id, 1);
     (void)client_double_barrier(client, HF_REQUEST_LIST, BARRIER, id, 0);
     (void)client_ask(client, HF_REQUEST_REMOVE, BARRIER, id);
     (void)client_double_barrier(client, HF_REQUEST_CLEAR_FLAG, BARRIER, id, 0);
@@ -158,8 +156,9 @@ static uint64_t meet_alone(void)
     struct client_request *request;
     uint64_t token;
 
-    assert_int_equal(participants_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
-    assert_int_equal(participants_stamp(a, id, 1)->answer,
+    assert_int_equal(participants_new_generation(a, id, 2)->answer,
+                     HF_EVENT_FAILED);
+    assert_int_equal(participants_new_generation(a, id, 1)->answer,
                      HF_EVENT_FLAG_UPDATED);
     request = participants_list(a, 1, true); /* which is cheaper than a look */
     token = request->tickets[1].token;
@@ -228,7 +227,7 @@ static bool meeting_with_fault(unsigned step)
     leave_unfinished();
     fault_fail_call(step, error_now);
     look = client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, BARRIER, first, 0);
-    stamp = participants_stamp(b, second, 2);
+    stamp = participants_new_generation(b, second, 2);
     met = fault_call_failed();
     assert_true(stamp->answer != HF_EVENT_FLAG_UPDATED ||
                 participants_has("ready"));
@@ -293,7 +292,7 @@ static void memory_may_run_out(void **state)
 
         heap_fail(++step, false);
         (void)client_double_barrier(b, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
-        (void)participants_stamp(a, id, 1);
+        (void)participants_new_generation(a, id, 1);
         live_a_round(b);
         met = heap_failed();
         heap_fail(0, false);
@@ -339,7 +338,7 @@ static void look_without(int (*fault)(const char *request))
     hf_sys_hook = fault;
     seen = participants_look(a, 2, false);
     hf_sys_hook = NULL;
-    assert_int_equal(participants_stamp(b, id, 2)->answer,
+    assert_int_equal(participants_new_generation(b, id, 2)->answer,
                      HF_EVENT_FLAG_UPDATED);
     assert_true(client_wait_gone(a, seen));
     seen = participants_look(a, 2, true);
@@ -460,7 +459,7 @@ static void the_end_waits_for_no_lock(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
-int main(void)
+TEST_FILE(file_double_barrier_ends)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_crash_is_reported),
@@ -480,6 +479,6 @@ int main(void)
     int failed;
 
     heap_install();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = RUN_TESTS(tests, NULL, NULL);
     return failed != 0 ? failed : heap_live() != 0;
 }

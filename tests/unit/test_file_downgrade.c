@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A writer becomes a reader just while another one looks: at every system call
  * of the other one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "core/admission.h"
@@ -61,11 +57,11 @@ static void assert_not_admitted(const struct client_request *request,
 {
     struct hf_snapshot snapshot = {request->tickets, request->count,
                                    request->more};
-    struct hf_admission place =
+    struct hf_admission decision =
         hf_admission_decide(&snapshot, &mine, HF_TICKET_WRITE);
 
-    assert_int_equal(place.answer, HF_WAIT_FOR);
-    assert_true(hf_ticket_id_equal(&place.nearest->id, &writer.id));
+    assert_int_equal(decision.answer, HF_WAIT_FOR);
+    assert_true(hf_ticket_id_equal(&decision.before->id, &writer.id));
 }
 
 static void an_enqueue_sees_one_of_the_two(void **state)
@@ -169,7 +165,7 @@ static void a_watch_learns_of_the_change(void **state)
 }
 
 /* The owner hears of it under its ticket's new name. */
-static void assert_heard(void)
+static void assert_reported(void)
 {
     struct client_request *list =
         client_ask(writer.client, HF_REQUEST_LIST, "q", writer.id);
@@ -200,7 +196,7 @@ static void a_request_finds_the_ticket_while_it_changes(void **state)
             assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
         assert_int_equal(request->answer, HF_EVENT_REVOKE_SENT);
         assert_true(request->found);
-        assert_heard();
+        assert_reported();
         client_close(other);
         client_close(writer.client);
         conformance_file.finish(&conformance_file);
@@ -240,7 +236,7 @@ static void the_change_keeps_a_request(void **state)
         hf_sys_hook = NULL;
         asked = asker.left == 0;
         if (asked)
-            assert_heard();
+            assert_reported();
         client_close(asker.client);
         client_close(writer.client);
         conformance_file.finish(&conformance_file);
@@ -320,7 +316,7 @@ static void what_is_evicted_while_it_changes_is_gone(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(file_downgrade)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_enqueue_sees_one_of_the_two),
@@ -332,5 +328,5 @@ int main(void)
         cmocka_unit_test(what_is_evicted_while_it_changes_is_gone),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

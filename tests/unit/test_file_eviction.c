@@ -3,10 +3,7 @@
  * look. */
 #include <fcntl.h>
 #include <glob.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "engines/file/syscalls.h"
@@ -189,7 +185,7 @@ static void a_request_is_not_lost_however_early_it_comes(void **state)
     client_close(a);
 }
 
-int main(void)
+TEST_FILE(file_eviction)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_stopped_holder_is_evicted),
@@ -200,5 +196,5 @@ int main(void)
         FILE_TEST(a_request_is_not_lost_however_early_it_comes),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -6,17 +6,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "engines/file/file_names.h"
@@ -241,7 +237,7 @@ static void a_digest_serves_one_name(void **state)
     client_close(client);
 }
 
-int main(void)
+TEST_FILE(file_faults)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(every_call_may_fail),
@@ -252,5 +248,5 @@ int main(void)
         FILE_TEST(a_digest_serves_one_name),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SIGKILL before each system call, and at random among contenders. */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "conformance/real_host.h"
@@ -224,8 +220,11 @@ static void one_at_a_time_whoever_is_killed(void **state)
             atomic_load(&board->rounds) + (unsigned)hf_random_below(&random, 5);
 
         while (atomic_load(&board->rounds) < goal &&
-               atomic_load(&board->rounds) < ROUNDS)
+               atomic_load(&board->rounds) < ROUNDS) {
+            for (unsigned who = 0; who < CONTENDERS; who++)
+                test_check_child(pids[who]);
             (void)sched_yield();
+        }
         kill_and_replace(pids, &random);
     }
     for (unsigned i = 0; i < CONTENDERS; i++) {
@@ -240,7 +239,7 @@ static void one_at_a_time_whoever_is_killed(void **state)
     (void)take_alone("q");
 }
 
-int main(void)
+TEST_FILE(file_kills)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_kill_before_any_call_leaves_no_trace),
@@ -248,5 +247,5 @@ int main(void)
         FILE_TEST(one_at_a_time_whoever_is_killed),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What locks and tickets are called on disk. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #include <holdfast/holdfast.h>
 
@@ -191,7 +188,7 @@ static void unknown_files_are_left_alone(void **state)
         HF_FILE_NAME_TICKET);
 }
 
-int main(void)
+TEST_FILE(file_names)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_spelled_out),
@@ -203,5 +200,5 @@ int main(void)
         cmocka_unit_test(unknown_files_are_left_alone),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is ahead of a ticket, known without reading the directory. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "engines/file/file_names.h"
@@ -36,7 +32,7 @@ struct queued_ticket {
     struct hf_ticket ticket;
 };
 
-static struct queued_ticket come(enum hf_ticket_kind kind)
+static struct queued_ticket enqueue(enum hf_ticket_kind kind)
 {
     struct queued_ticket one = {.client = client_open(&conformance_file)};
     struct hf_ticket_id id = fresh_id();
@@ -139,7 +135,7 @@ static void one_behind_the_other(void **state)
         struct queued_ticket ones[4];
 
         for (size_t i = 0; i < 4; i++)
-            ones[i] = come(kinds[k]);
+            ones[i] = enqueue(kinds[k]);
         for (size_t i = 1; i < 4; i++) {
             leave(&ones[i - 1]);
             assert_next_unread(&ones[i]);
@@ -150,8 +146,9 @@ static void one_behind_the_other(void **state)
 
 static void a_writer_behind_readers(void **state)
 {
-    struct queued_ticket ones[3] = {come(HF_TICKET_READ), come(HF_TICKET_READ),
-                                    come(HF_TICKET_WRITE)};
+    struct queued_ticket ones[3] = {enqueue(HF_TICKET_READ),
+                                    enqueue(HF_TICKET_READ),
+                                    enqueue(HF_TICKET_WRITE)};
 
     (void)state;
     leave(&ones[0]);
@@ -165,8 +162,9 @@ static void a_writer_behind_readers(void **state)
 
 static void the_one_before_died_waiting(void **state)
 {
-    struct queued_ticket ones[3] = {
-        come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX), come(HF_TICKET_MUTEX)};
+    struct queued_ticket ones[3] = {enqueue(HF_TICKET_MUTEX),
+                                    enqueue(HF_TICKET_MUTEX),
+                                    enqueue(HF_TICKET_MUTEX)};
 
     (void)state;
     leave(&ones[1]);
@@ -178,8 +176,8 @@ static void the_one_before_died_waiting(void **state)
 
 static void the_one_before_is_there(void **state)
 {
-    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
-                                    come(HF_TICKET_MUTEX)};
+    struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
+                                    enqueue(HF_TICKET_MUTEX)};
 
     (void)state;
     assert_behind(&ones[1], &ones[0]);
@@ -188,8 +186,8 @@ static void the_one_before_is_there(void **state)
 
 static void a_reader_has_taken_its_writers_place(void **state)
 {
-    struct queued_ticket ones[2] = {come(HF_TICKET_WRITE),
-                                    come(HF_TICKET_WRITE)};
+    struct queued_ticket ones[2] = {enqueue(HF_TICKET_WRITE),
+                                    enqueue(HF_TICKET_WRITE)};
 
     (void)state;
     assert_int_equal(
@@ -204,8 +202,8 @@ static void a_reader_has_taken_its_writers_place(void **state)
 
 static void ones_own_was_taken_out(void **state)
 {
-    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
-                                    come(HF_TICKET_MUTEX)};
+    struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
+                                    enqueue(HF_TICKET_MUTEX)};
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
@@ -218,8 +216,8 @@ static void ones_own_was_taken_out(void **state)
 
 static void the_directory_is_another(void **state)
 {
-    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
-                                    come(HF_TICKET_MUTEX)};
+    struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
+                                    enqueue(HF_TICKET_MUTEX)};
     char path[CONFORMANCE_FILE_PATH_BYTES];
     char aside[CONFORMANCE_FILE_PATH_BYTES + 8];
 
@@ -241,8 +239,8 @@ static void another_number_is_in_its_place(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         struct hf_token_counter_page *page;
-        struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
-                                        come(HF_TICKET_MUTEX)};
+        struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
+                                        enqueue(HF_TICKET_MUTEX)};
         uint64_t number = ones[0].ticket.sequence;
 
         page = map_page();
@@ -261,8 +259,8 @@ static void another_number_is_in_its_place(void **state)
 
 static void the_counter_is_another(void **state)
 {
-    struct queued_ticket ones[2] = {come(HF_TICKET_MUTEX),
-                                    come(HF_TICKET_MUTEX)};
+    struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
+                                    enqueue(HF_TICKET_MUTEX)};
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
     (void)state;
@@ -277,7 +275,7 @@ static void the_counter_is_another(void **state)
 static void what_an_earlier_boot_left_is_forgotten(void **state)
 {
     struct hf_token_counter_page *page;
-    struct queued_ticket one = come(HF_TICKET_MUTEX);
+    struct queued_ticket one = enqueue(HF_TICKET_MUTEX);
     uint64_t number = one.ticket.sequence;
 
     (void)state;
@@ -341,7 +339,7 @@ static struct client_request *watch(struct engine_client *client,
     return request;
 }
 
-static struct queued_ticket come_too(struct engine_client *client)
+static struct queued_ticket enqueue_with(struct engine_client *client)
 {
     struct queued_ticket one = {.client = client};
     struct hf_ticket_id id = fresh_id();
@@ -356,9 +354,9 @@ static struct queued_ticket come_too(struct engine_client *client)
  * when it has been first for a while. */
 static void a_session_watches_the_first_of_its_own(void **state)
 {
-    struct queued_ticket head = come(HF_TICKET_MUTEX);
-    struct queued_ticket first = come(HF_TICKET_MUTEX);
-    struct queued_ticket second = come_too(first.client);
+    struct queued_ticket head = enqueue(HF_TICKET_MUTEX);
+    struct queued_ticket first = enqueue(HF_TICKET_MUTEX);
+    struct queued_ticket second = enqueue_with(first.client);
     struct client_request *gone, *own, *own_second;
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
@@ -385,7 +383,7 @@ static void a_session_watches_the_first_of_its_own(void **state)
     client_close(head.client);
 }
 
-int main(void)
+TEST_FILE(file_predecessor)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(one_behind_the_other),
@@ -402,5 +400,5 @@ int main(void)
         FILE_TEST(a_session_watches_the_first_of_its_own),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

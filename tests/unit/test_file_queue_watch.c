@@ -2,17 +2,13 @@
 /* Looking at a queue of leases: the list, and the news of one that goes. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/file/file.h"
 #include "engines/file/syscalls.h"
 #include "file_fixture.h"
@@ -378,7 +374,7 @@ static void looking_again_at_once_is_another_look(void **state)
                                  .ticket_kind = HF_TICKET_LEASE,
                                  .weight = 1,
                                  .payload = ""};
-    struct hf_request withdraw = {
+    struct hf_request remove_request = {
         .kind = HF_REQUEST_REMOVE, .queue = LEASES, .ticket = enqueue.ticket};
 
     (void)state;
@@ -388,14 +384,14 @@ static void looking_again_at_once_is_another_look(void **state)
         conformance_file.open(&conformance_file, &repeated_watch.host);
     hf_engine_file.request(repeated_watch.engine, &enqueue);
     hf_engine_file.request(repeated_watch.engine, &repeated_watch.look);
-    hf_engine_file.request(repeated_watch.engine, &withdraw);
+    hf_engine_file.request(repeated_watch.engine, &remove_request);
     assert_int_equal(repeated_watch.changed, 1);
     assert_int_equal(repeated_watch.listed, 2);
     hf_engine_file.request(repeated_watch.engine, &end);
     hf_engine_file.free(repeated_watch.engine);
 }
 
-int main(void)
+TEST_FILE(file_queue_watch)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_list_says_who_has_how_many),
@@ -413,5 +409,5 @@ int main(void)
         FILE_TEST(looking_again_at_once_is_another_look),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

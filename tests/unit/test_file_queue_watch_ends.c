@@ -2,18 +2,14 @@
 /* What ends a lease by force, and what ends a look at it. */
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/real_host.h"
 #include "engines/file/file.h"
 #include "engines/file/syscalls.h"
@@ -33,7 +29,7 @@ static unsigned files_of_leases(void)
 
 /* -------------------------------------------------------------- crashes -- */
 
-static void come(void *weight)
+static void enqueue_lease(void *weight)
 {
     (void)leases_take(client_open(&conformance_file),
                       *(const uint32_t *)weight);
@@ -41,7 +37,7 @@ static void come(void *weight)
 
 static pid_t victim_start(uint32_t weight)
 {
-    return victim_start_process(come, &weight);
+    return victim_start_process(enqueue_lease, &weight);
 }
 
 static void a_crash_is_reported(void **state)
@@ -365,7 +361,7 @@ static void memory_may_run_out(void **state)
     client_close(a);
 }
 
-int main(void)
+TEST_FILE(file_queue_watch_ends)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_crash_is_reported),
@@ -385,6 +381,6 @@ int main(void)
     int failed;
 
     heap_install();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = RUN_TESTS(tests, NULL, NULL);
     return failed != 0 ? failed : heap_live() != 0;
 }

@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "conformance/real_host.h"
@@ -313,7 +309,7 @@ static void a_closed_copy_keeps_nothing(void **state)
 }
 
 struct forking_parent {
-    int said;
+    int ready_pipe;
     struct hf_ticket_id id;
 };
 
@@ -326,11 +322,12 @@ static void be_parent(void *arg)
 
     (void)take(client, "q", forking_parent->id, 1);
     (void)watch(client, "q", forking_parent->id);
-    child = fork();
+    child = test_fork();
     if (child == 0) {
         hf_engine_file.after_fork(client->engine);
         child = getpid();
-        if (write(forking_parent->said, &child, sizeof(child)) != sizeof(child))
+        if (write(forking_parent->ready_pipe, &child, sizeof(child)) !=
+            sizeof(child))
             _exit(1);
     }
     for (;;)
@@ -343,21 +340,21 @@ static void fn56_a_forked_child_keeps_nothing(void **state)
     struct engine_client *b = client_open(&conformance_file);
     struct client_request *gone;
     pid_t pid, grandchild;
-    int said[2];
+    int ready_pipe[2];
 
     (void)state;
-    assert_int_equal(pipe(said), 0);
-    forking_parent.said = said[1];
+    assert_int_equal(pipe(ready_pipe), 0);
+    forking_parent.ready_pipe = ready_pipe[1];
     pid = real_host_fork(be_parent, &forking_parent);
-    assert_int_equal(read(said[0], &grandchild, sizeof(grandchild)),
+    (void)close(ready_pipe[1]); /* so that its death ends the read */
+    assert_int_equal(read(ready_pipe[0], &grandchild, sizeof(grandchild)),
                      sizeof(grandchild));
     gone = watch(b, "q", forking_parent.id);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_true(client_wait_gone(b, gone));
     assert_int_equal(kill(grandchild, SIGKILL), 0);
-    (void)close(said[0]);
-    (void)close(said[1]);
+    (void)close(ready_pipe[0]);
     client_close(b);
 }
 
@@ -421,7 +418,7 @@ static void unknown_files_block_nobody(void **state)
 
 struct other_user {
     struct hf_ticket_id before;
-    int said;
+    int ready_pipe;
 };
 
 /* Another user, next in line, who has to clear away the one before. */
@@ -439,7 +436,7 @@ static void be_other_user(void *arg)
     (void)take(client, "q", id, 2);
     gone = watch(client, "q", other_user->before);
     (void)watch(client, "q", id);
-    if (write(other_user->said, "x", 1) != 1)
+    if (write(other_user->ready_pipe, "x", 1) != 1)
         _exit(1);
     assert_true(client_wait_gone(client, gone));
     assert_int_equal(client_ask(client, HF_REQUEST_LIST, "q", id)->count, 1);
@@ -450,7 +447,7 @@ static void users_share_a_queue(void **state)
 {
     struct other_user other_user = {.before = fresh_id()};
     struct victim *victim;
-    int said[2];
+    int ready_pipe[2];
     pid_t pid;
     int ended;
     char byte;
@@ -463,12 +460,12 @@ static void users_share_a_queue(void **state)
     conformance_file_share();
     victim = conformance_file.victim_start(&conformance_file, "q",
                                            other_user.before, 0);
-    assert_int_equal(pipe(said), 0);
-    other_user.said = said[1];
+    assert_int_equal(pipe(ready_pipe), 0);
+    other_user.ready_pipe = ready_pipe[1];
     pid = real_host_fork(be_other_user, &other_user);
-    (void)close(said[1]);
-    assert_int_equal(read(said[0], &byte, 1), 1);
-    (void)close(said[0]);
+    (void)close(ready_pipe[1]);
+    assert_int_equal(read(ready_pipe[0], &byte, 1), 1);
+    (void)close(ready_pipe[0]);
     conformance_file.victim_kill(&conformance_file, victim);
     assert_int_equal(waitpid(pid, &ended, 0), pid);
     assert_int_equal(ended, 0);
@@ -476,7 +473,7 @@ static void users_share_a_queue(void **state)
 
 struct mount_namespace {
     char elsewhere[CONFORMANCE_FILE_PATH_BYTES];
-    int said;
+    int ready_pipe;
     struct hf_ticket_id id;
 };
 
@@ -494,7 +491,7 @@ static void be_in_mount_namespace(void *arg)
     conformance_file_move(mount_namespace->elsewhere);
     client = client_open(&conformance_file);
     (void)take(client, "q", mount_namespace->id, 1);
-    if (write(mount_namespace->said, "x", 1) != 1)
+    if (write(mount_namespace->ready_pipe, "x", 1) != 1)
         _exit(1);
     for (;;)
         (void)pause();
@@ -505,26 +502,26 @@ static void two_mount_namespaces_share_a_queue(void **state)
     struct mount_namespace mount_namespace = {.id = fresh_id()};
     struct engine_client *b;
     struct client_request *gone;
-    int said[2];
+    int ready_pipe[2];
     pid_t pid;
     char byte;
 
     (void)state;
-    assert_int_equal(pipe(said), 0);
-    mount_namespace.said = said[1];
+    assert_int_equal(pipe(ready_pipe), 0);
+    mount_namespace.ready_pipe = ready_pipe[1];
     (void)snprintf(mount_namespace.elsewhere, sizeof(mount_namespace.elsewhere),
                    "%s-elsewhere", conformance_file_root());
     shell("mkdir -m 700 $P", mount_namespace.elsewhere);
     pid = real_host_fork(be_in_mount_namespace, &mount_namespace);
-    (void)close(said[1]);
-    if (read(said[0], &byte, 1) != 1) {
-        (void)close(said[0]);
+    (void)close(ready_pipe[1]);
+    if (read(ready_pipe[0], &byte, 1) != 1) {
+        (void)close(ready_pipe[0]);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         shell("rmdir $P", mount_namespace.elsewhere);
         print_message("no permission to make a mount namespace\n");
         skip();
     }
-    (void)close(said[0]);
+    (void)close(ready_pipe[0]);
     b = client_open(&conformance_file);
     (void)take(b, "q", fresh_id(), 2);
     gone = watch(b, "q", mount_namespace.id);
@@ -535,7 +532,7 @@ static void two_mount_namespaces_share_a_queue(void **state)
     client_close(b);
 }
 
-int main(void)
+TEST_FILE(file_removal)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(the_lock_is_removed),
@@ -556,5 +553,5 @@ int main(void)
         FILE_TEST(two_mount_namespaces_share_a_queue),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,9 +2,6 @@
 /* Which directory is used, and which are refused. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "file_root.h"
 
 static void the_url_decides_then_the_environment(void **state)
@@ -54,7 +50,7 @@ static void the_default_of_a_user_names_the_user(void **state)
         print_message("only root can become another user\n");
         skip();
     }
-    child = fork();
+    child = test_fork();
     if (child == 0) {
         if (seteuid(12345) != 0 ||
             root_parse_url("file:", &settings, &error) != HF_OK)
@@ -329,7 +325,7 @@ static int open_on_full(void)
 
 static void a_full_filesystem_is_reported(void **state)
 {
-    pid_t child = fork();
+    pid_t child = test_fork();
     int ended;
 
     (void)state;
@@ -347,7 +343,7 @@ static void a_full_filesystem_is_reported(void **state)
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, root_begin, root_finish)
 
-int main(void)
+TEST_FILE(file_root_dir)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_url_decides_then_the_environment),
@@ -364,5 +360,5 @@ int main(void)
         TEST(a_full_filesystem_is_reported),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

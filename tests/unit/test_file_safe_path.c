@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "engines/file/syscalls.h"
@@ -452,7 +448,7 @@ static void all_of_this(void **state)
 
 #define ATTACK(name) cmocka_unit_test_setup_teardown(name, begin, root_finish)
 
-int main(void)
+TEST_FILE(file_safe_path)
 {
     const struct CMUnitTest skipped[] = {cmocka_unit_test(all_of_this)};
     const struct CMUnitTest tests[] = {
@@ -481,6 +477,6 @@ int main(void)
     };
 
     if (geteuid() != 0)
-        return cmocka_run_group_tests(skipped, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        return RUN_TESTS(skipped, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

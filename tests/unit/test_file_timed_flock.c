@@ -6,10 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/timed_flock.h"
 
@@ -288,14 +284,17 @@ static void the_holder_is_killed(void **state)
 {
     enum hf_flock_answer answer = HF_FLOCK_BUSY;
     struct hf_error error;
-    pid_t pid = fork();
+    pid_t pid = test_fork();
     int fd;
 
     (void)state;
     assert_true(pid >= 0);
     if (pid == 0)
         hold_and_be_killed();
-    await(&shared->held, 1);
+    while (atomic_load(&shared->held) == 0) {
+        test_check_child(pid);
+        (void)sched_yield();
+    }
     fd = open_lock(one);
     for (unsigned i = 0; i < 1000 && answer == HF_FLOCK_BUSY; i++) {
         answer = hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
@@ -446,7 +445,7 @@ static void rubbish_in_the_word_is_harmless(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
-int main(void)
+TEST_FILE(file_timed_flock)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_unlock_wakes_who_waits),
@@ -463,5 +462,5 @@ int main(void)
         TEST(rubbish_in_the_word_is_harmless),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

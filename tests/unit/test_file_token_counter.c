@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter.h"
 
@@ -26,21 +22,25 @@ static struct {
     char floor[128];
     int root; /* .dir, open */
     struct hf_descriptors descriptors;
-} rig;
+} fixture;
 
 static const struct hf_path_policy trust = {HF_SHARING_NONE, 0, "elsewhere"};
 
 static int begin(void **state)
 {
     (void)state;
-    memset(&rig, 0, sizeof(rig));
-    (void)snprintf(rig.dir, sizeof(rig.dir), "/tmp/holdfast-counter-XXXXXX");
-    assert_non_null(mkdtemp(rig.dir));
-    rig.root = open(rig.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(rig.root >= 0);
-    (void)snprintf(rig.path, sizeof(rig.path), "%s/counter", rig.dir);
-    (void)snprintf(rig.state, sizeof(rig.state), "%s/state", rig.dir);
-    (void)snprintf(rig.floor, sizeof(rig.floor), "%s/floor", rig.state);
+    memset(&fixture, 0, sizeof(fixture));
+    (void)snprintf(fixture.dir, sizeof(fixture.dir),
+                   "/tmp/holdfast-counter-XXXXXX");
+    assert_non_null(mkdtemp(fixture.dir));
+    fixture.root = open(fixture.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fixture.root >= 0);
+    (void)snprintf(fixture.path, sizeof(fixture.path), "%s/counter",
+                   fixture.dir);
+    (void)snprintf(fixture.state, sizeof(fixture.state), "%s/state",
+                   fixture.dir);
+    (void)snprintf(fixture.floor, sizeof(fixture.floor), "%s/floor",
+                   fixture.state);
     return 0;
 }
 
@@ -50,9 +50,9 @@ static int finish(void **state)
 
     (void)state;
     hf_sys_hook = NULL;
-    hf_descriptors_free(&rig.descriptors);
-    (void)close(rig.root);
-    (void)snprintf(command, sizeof(command), "rm -r %s", rig.dir);
+    hf_descriptors_free(&fixture.descriptors);
+    (void)close(fixture.root);
+    (void)snprintf(command, sizeof(command), "rm -r %s", fixture.dir);
     return system(command);
 }
 
@@ -60,9 +60,9 @@ static void init(struct hf_token_counter *counter, bool state_wanted)
 {
     memset(counter, 0, sizeof(*counter));
     counter->fd = -1;
-    counter->descriptors = &rig.descriptors;
+    counter->descriptors = &fixture.descriptors;
     counter->policy = &trust;
-    counter->state = rig.state;
+    counter->state = fixture.state;
     counter->state_required = state_wanted;
 }
 
@@ -71,10 +71,10 @@ static void open_it(struct hf_token_counter *counter)
     struct hf_error error = {HF_OK, ""};
 
     init(counter, true);
-    if (hf_token_counter_open(counter, rig.root, rig.path, 0600, false,
+    if (hf_token_counter_open(counter, fixture.root, fixture.path, 0600, false,
                               &error) != HF_OK)
         fail_msg("%s", error.text);
-    assert_true(hf_token_counter_is_current(counter, rig.path));
+    assert_true(hf_token_counter_is_current(counter, fixture.path));
 }
 
 static uint64_t next(struct hf_token_counter *counter)
@@ -83,8 +83,8 @@ static uint64_t next(struct hf_token_counter *counter)
     uint64_t number = 0;
 
     if (!hf_token_counter_next(counter, &number)) {
-        assert_int_equal(hf_token_counter_reserve(counter, rig.path, &error),
-                         HF_OK);
+        assert_int_equal(
+            hf_token_counter_reserve(counter, fixture.path, &error), HF_OK);
         assert_true(hf_token_counter_next(counter, &number));
     }
     return number;
@@ -104,7 +104,7 @@ static uint64_t next_of_fresh(void)
 
 static uint64_t floor_now(void)
 {
-    FILE *file = fopen(rig.floor, "r");
+    FILE *file = fopen(fixture.floor, "r");
     uint64_t value = 0;
 
     assert_non_null(file);
@@ -115,7 +115,7 @@ static uint64_t floor_now(void)
 
 static void set_floor(const char *text)
 {
-    FILE *file = fopen(rig.floor, "w");
+    FILE *file = fopen(fixture.floor, "w");
 
     assert_non_null(file);
     (void)fputs(text, file);
@@ -152,7 +152,7 @@ static void a_lost_counter_starts_above_the_floor(void **state)
     (void)snprintf(text, sizeof(text), "%020" PRIu64 "\n",
                    first + UINT64_C(1000000000000000));
     set_floor(text);
-    assert_int_equal(unlink(rig.path), 0);
+    assert_int_equal(unlink(fixture.path), 0);
     assert_true(next_of_fresh() > first + UINT64_C(1000000000000000));
 }
 
@@ -171,8 +171,8 @@ static void with_all_lost_the_wall_clock_is_above(void **state)
             last = number;
         }
         hf_token_counter_close(&counter);
-        assert_int_equal(unlink(rig.path), 0);
-        assert_int_equal(unlink(rig.floor), 0);
+        assert_int_equal(unlink(fixture.path), 0);
+        assert_int_equal(unlink(fixture.floor), 0);
     }
 }
 
@@ -209,7 +209,7 @@ static void a_used_up_block_is_followed_by_another(void **state)
     assert_true(hf_token_counter_next(&counter, &number));
     assert_true(number == limit);
     assert_false(hf_token_counter_next(&counter, &number));
-    assert_int_equal(hf_token_counter_reserve(&counter, rig.path, &error),
+    assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
                      HF_OK);
     assert_true(hf_token_counter_next(&counter, &number));
     assert_true(number == limit + 1);
@@ -223,14 +223,14 @@ static void damaged_files_are_mended(void **state)
 
     (void)state;
     for (unsigned bytes = 0; bytes < HF_TOKEN_COUNTER_BYTES; bytes += 1021) {
-        assert_int_equal(truncate(rig.path, bytes), 0);
+        assert_int_equal(truncate(fixture.path, bytes), 0);
         uint64_t number = next_of_fresh();
 
         assert_true(number > last);
         last = number;
     }
     for (unsigned at = 0; at < sizeof(struct hf_token_counter_page); at += 8) {
-        int fd = open(rig.path, O_WRONLY | O_CLOEXEC);
+        int fd = open(fixture.path, O_WRONLY | O_CLOEXEC);
         uint64_t number;
 
         if (at == 8) { /* a version is refused below */
@@ -252,7 +252,7 @@ static void a_damaged_floor_is_as_good_as_none(void **state)
 
     (void)state;
     set_floor("garbage that is long enough\n");
-    assert_int_equal(unlink(rig.path), 0);
+    assert_int_equal(unlink(fixture.path), 0);
     assert_true(next_of_fresh() > last);
     assert_true(floor_now() > last);
 }
@@ -267,8 +267,8 @@ static void a_newer_version_is_refused(void **state)
     counter.page->version = 2;
     hf_token_counter_close(&counter);
     init(&counter, true);
-    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
-                                           false, &error),
+    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
+                                           0600, false, &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "version 2"));
 }
@@ -279,12 +279,12 @@ static void removal_and_truncation_are_seen(void **state)
 
     (void)state;
     open_it(&counter);
-    assert_int_equal(truncate(rig.path, 100), 0);
-    assert_false(hf_token_counter_is_current(&counter, rig.path));
-    assert_int_equal(unlink(rig.path), 0);
-    assert_false(hf_token_counter_is_current(&counter, rig.path));
+    assert_int_equal(truncate(fixture.path, 100), 0);
+    assert_false(hf_token_counter_is_current(&counter, fixture.path));
+    assert_int_equal(unlink(fixture.path), 0);
+    assert_false(hf_token_counter_is_current(&counter, fixture.path));
     (void)next_of_fresh();
-    assert_false(hf_token_counter_is_current(&counter, rig.path));
+    assert_false(hf_token_counter_is_current(&counter, fixture.path));
     hf_token_counter_close(&counter);
 }
 
@@ -294,21 +294,21 @@ static void links_and_directories_are_refused(void **state)
     struct hf_error error;
 
     (void)state;
-    assert_int_equal(symlink("/etc/passwd", rig.path), 0);
+    assert_int_equal(symlink("/etc/passwd", fixture.path), 0);
     init(&counter, true);
-    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
-                                           false, &error),
+    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
+                                           0600, false, &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "symbolic link"));
-    assert_int_equal(unlink(rig.path), 0);
-    assert_int_equal(mkdir(rig.path, 0700), 0);
-    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
-                                           false, &error),
+    assert_int_equal(unlink(fixture.path), 0);
+    assert_int_equal(mkdir(fixture.path, 0700), 0);
+    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
+                                           0600, false, &error),
                      HF_EDIR);
-    assert_int_equal(rmdir(rig.path), 0);
-    assert_int_equal(mkfifo(rig.path, 0600), 0);
-    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
-                                           false, &error),
+    assert_int_equal(rmdir(fixture.path), 0);
+    assert_int_equal(mkfifo(fixture.path, 0600), 0);
+    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
+                                           0600, false, &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "not a regular file"));
 }
@@ -318,26 +318,26 @@ static void a_floor_that_cannot_be_kept(void **state)
 {
     struct hf_token_counter counter;
     struct hf_error error;
-    FILE *file = fopen(rig.state, "w"); /* where a directory should be */
+    FILE *file = fopen(fixture.state, "w"); /* where a directory should be */
     uint64_t number;
 
     (void)state;
     assert_non_null(file);
     (void)fclose(file);
     init(&counter, true);
-    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
-                                           false, &error),
+    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
+                                           0600, false, &error),
                      HF_EDIR);
-    assert_non_null(strstr(error.text, rig.state));
+    assert_non_null(strstr(error.text, fixture.state));
     init(&counter, false);
-    assert_int_equal(hf_token_counter_open(&counter, rig.root, rig.path, 0600,
-                                           false, &error),
+    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
+                                           0600, false, &error),
                      HF_OK);
     assert_true(atomic_load(&counter.not_durable));
-    assert_non_null(strstr(counter.cause.text, rig.state));
+    assert_non_null(strstr(counter.cause.text, fixture.state));
     assert_true(hf_token_counter_next(&counter, &number));
     atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
-    assert_int_equal(hf_token_counter_reserve(&counter, rig.path, &error),
+    assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
                      HF_OK);
     assert_true(hf_token_counter_next(&counter, &number));
     hf_token_counter_close(&counter);
@@ -349,17 +349,19 @@ static void a_floor_of_others_is_refused(void **state)
     uint64_t start;
 
     (void)state;
-    assert_int_equal(mkdir(rig.state, 0700), 0);
-    assert_int_equal(chmod(rig.state, 0777), 0);
-    assert_int_equal(hf_token_floor_reserve(rig.state, 5, 10, &start, &error),
-                     HF_EDENIED);
+    assert_int_equal(mkdir(fixture.state, 0700), 0);
+    assert_int_equal(chmod(fixture.state, 0777), 0);
+    assert_int_equal(
+        hf_token_floor_reserve(fixture.state, 5, 10, &start, &error),
+        HF_EDENIED);
     assert_non_null(strstr(error.text, "0777"));
-    assert_int_equal(chmod(rig.state, 0700), 0);
+    assert_int_equal(chmod(fixture.state, 0700), 0);
     if (geteuid() != 0)
-        return; /* only root can give a directory away */
-    assert_int_equal(chown(rig.state, 12345, 12345), 0);
-    assert_int_equal(hf_token_floor_reserve(rig.state, 5, 10, &start, &error),
-                     HF_EDENIED);
+        skip(); /* only root can give a directory away */
+    assert_int_equal(chown(fixture.state, 12345, 12345), 0);
+    assert_int_equal(
+        hf_token_floor_reserve(fixture.state, 5, 10, &start, &error),
+        HF_EDENIED);
     assert_non_null(strstr(error.text, "12345"));
 }
 
@@ -399,16 +401,17 @@ static void every_call_may_fail(void **state)
             uint64_t number;
             hf_status status;
 
-            assert_int_equal(unlink(rig.path), 0);
+            assert_int_equal(unlink(fixture.path), 0);
             init(&counter, true);
             steps_left = step;
             hf_sys_hook = fail_one;
-            status = hf_token_counter_open(&counter, rig.root, rig.path, 0600,
-                                           false, &error);
+            status = hf_token_counter_open(&counter, fixture.root, fixture.path,
+                                           0600, false, &error);
             if (status == HF_OK) {
                 atomic_store(&counter.page->value,
                              atomic_load(&counter.page->limit));
-                status = hf_token_counter_reserve(&counter, rig.path, &error);
+                status =
+                    hf_token_counter_reserve(&counter, fixture.path, &error);
             }
             hf_sys_hook = NULL;
             if (status != HF_OK) {
@@ -493,12 +496,12 @@ static bool count_with_fault(unsigned nth)
     disk.fail_at = nth;
     init(&counter, true);
     hf_sys_hook = watch_disk;
-    status = hf_token_counter_open(&counter, rig.root, rig.path, 0600, false,
-                                   &(struct hf_error){0});
+    status = hf_token_counter_open(&counter, fixture.root, fixture.path, 0600,
+                                   false, &(struct hf_error){0});
     if (status == HF_OK) {
         atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
-        status =
-            hf_token_counter_reserve(&counter, rig.path, &(struct hf_error){0});
+        status = hf_token_counter_reserve(&counter, fixture.path,
+                                          &(struct hf_error){0});
         assert_int_equal(status == HF_OK,
                          hf_token_counter_next(&counter, &number));
     }
@@ -516,8 +519,8 @@ static void no_number_is_ahead_of_the_disk(void **state)
     unsigned nth = 0;
 
     (void)state;
-    (void)snprintf(command, sizeof(command), "rm -rf %s %s", rig.path,
-                   rig.state);
+    (void)snprintf(command, sizeof(command), "rm -rf %s %s", fixture.path,
+                   fixture.state);
     assert_false(count_with_fault(0));
     assert_true(disk.floor > 0);
     do
@@ -528,7 +531,7 @@ static void no_number_is_ahead_of_the_disk(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
-int main(void)
+TEST_FILE(file_token_counter)
 {
     const struct CMUnitTest tests[] = {
         TEST(numbers_rise_and_are_reserved),
@@ -547,5 +550,5 @@ int main(void)
         TEST(no_number_is_ahead_of_the_disk),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
 /* Stories about the core when the policy of reconnecting has given up. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 static void giving_up_ends_the_wait_for_the_first_connection(void **state)
 {
@@ -55,7 +52,7 @@ static void the_next_acquire_begins_again(void **state)
     want(f, &f->a);
     expect(f, "CONNECT");
     /* What was said before says nothing of this try. */
-    set_time(f, f->now_ms + 1);
+    advance_to(f, f->now_ms + 1);
     expect(f, "");
     want(f, &f->b);
     expect(f, "");
@@ -83,7 +80,7 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
     expect(f, "b ENDED HF_EUNREACHABLE");
     assert_non_null(
         strstr(hf_acquisition_text(&f->b), "gave up after 1 retry"));
-    set_time(f, CORE_SAFE_MS);
+    advance_to(f, CORE_SAFE_MS);
     expect(f, "a LOST");
     session_lost(f, HF_ELOST);
     expect(f, "STATE LOST; b DONE");
@@ -114,7 +111,7 @@ static void a_close_does_not(void **state)
     expect(f, "STATE CLOSED");
 }
 
-int main(void)
+TEST_FILE(giving_up)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(giving_up_ends_the_wait_for_the_first_connection),
@@ -125,5 +122,5 @@ int main(void)
         cmocka_unit_test(a_close_does_not),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

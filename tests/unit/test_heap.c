@@ -2,14 +2,10 @@
 /* A heap of embedded nodes, beside a list that is searched. */
 #include "core/heap.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/random.h"
 
 #define NODES 64
@@ -64,12 +60,12 @@ static void to_remove_twice_is_nothing(void **state)
     assert_null(heap.first);
 }
 
-int main(void)
+TEST_FILE(heap)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_comes_first_whatever_goes_in_and_out),
         cmocka_unit_test(to_remove_twice_is_nothing),
     };
 
-    return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

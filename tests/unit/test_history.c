@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Histories and what is said of them: nothing that is not certain, and nothing
  * that is certain left out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "torture/timeline.h"
 
 #define LATE_US 100
@@ -515,7 +511,7 @@ static void what_is_written_is_read(void **state)
     assert_true(again.safe_until_us == HF_FOREVER);
 }
 
-int main(void)
+TEST_FILE(history)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_after_the_other),
@@ -544,5 +540,5 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

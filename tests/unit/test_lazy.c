@@ -3,11 +3,7 @@
  * for as long as it is not known to be over. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #define LAZY(f, traits)                                                        \
     struct core_fixture core_fixture_;                                         \
@@ -32,7 +28,7 @@ static void hold_a_for_long(struct core_fixture *f)
     wake(f);
     expect(f, "a WATCH a1");
     watching(f, "a WATCH a1");
-    set_time(f, LONG_MS);
+    advance_to(f, LONG_MS);
     expect(f, "");
 }
 
@@ -69,11 +65,11 @@ static void what_was_proven_just_now_is_not_asked_for(void **state)
     expect(f, "PROVE");
     proven(f, LONG_MS - 10);
     expect(f, "PROVEN");
-    advance_to(f, LONG_MS + CORE_TIMEOUT_MS / 4 - 1);
+    set_time(f, LONG_MS + CORE_TIMEOUT_MS / 4 - 1);
     check(f);
     expect(f, "");
     assert_false(f->core.session.check_pending);
-    advance_to(f, LONG_MS + CORE_TIMEOUT_MS / 4);
+    set_time(f, LONG_MS + CORE_TIMEOUT_MS / 4);
     check(f);
     expect(f, "PROVE");
 }
@@ -81,7 +77,7 @@ static void what_was_proven_just_now_is_not_asked_for(void **state)
 static void without_a_grant_there_is_nothing_to_check(void **state)
 {
     LAZY(f, 0);
-    set_time(f, LONG_MS);
+    advance_to(f, LONG_MS);
     check(f);
     expect(f, "");
     assert_false(f->core.session.check_pending);
@@ -147,7 +143,7 @@ static void a_resume_is_proven_for_those_who_hold(void **state)
     proven(f, LONG_MS);
     expect(f, "");
     assert_int_equal(safe_until(f), LONG_MS + 10000 - 100);
-    set_time(f, 2 * LONG_MS);
+    advance_to(f, 2 * LONG_MS);
     expect(f, "");
 }
 
@@ -160,14 +156,14 @@ static void a_resume_that_is_not_proven_is_a_loss(void **state)
     connected(f, 990, true);
     expect(f, "STATE CONNECTED; PROVE");
     assert_int_equal(hf_core_wake_at_ms(&f->core), LONG_MS + 10000 - 100);
-    set_time(f, LONG_MS + 10000 - 100);
+    advance_to(f, LONG_MS + 10000 - 100);
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
 static void an_idle_session_that_is_resumed_is_not_proven(void **state)
 {
     LAZY(f, 0);
-    set_time(f, LONG_MS);
+    advance_to(f, LONG_MS);
     suspended(f);
     resuming(f, LONG_MS, 10000);
     connected(f, 990, true);
@@ -182,17 +178,17 @@ static void the_next_in_line_is_proven_when_its_turn_comes(void **state)
     queue_a_behind_x(f);
     watching(f, "a WATCH x");
     watching(f, "a WATCH a1");
-    set_time(f, LONG_MS);
+    advance_to(f, LONG_MS);
     expect(f, "");
     gone(f, "a WATCH x");
     expect(f, "PROVE; a LIST");
     proven(f, LONG_MS - 10);
     expect(f, "a GRANTED");
-    set_time(f, 2 * LONG_MS);
+    advance_to(f, 2 * LONG_MS);
     expect(f, "");
 }
 
-int main(void)
+TEST_FILE(lazy)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_grant_outlasts_its_safe_until),
@@ -208,5 +204,5 @@ int main(void)
         cmocka_unit_test(the_next_in_line_is_proven_when_its_turn_comes),
     };
 
-    return cmocka_run_group_tests_name("lazy", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lease by itself: it looks for room, enters, and is taken from its owner in
- * part or whole.  What stands before it in a semaphore is in tests/simulator.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+ * part or whole.  What stands before it in a semaphore is in tests/simulator. */
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/multi_lock.h"
 #include "core_fixture.h"
 
@@ -148,13 +143,13 @@ static void what_crosses_its_forget_is_reported_too(void **state)
                                    .payload = "owner",
                                    .kind = HF_TICKET_MUTEX,
                                    .deadline_at_ms = HF_FOREVER};
-    struct hf_multi_lock bundle = {.count = 2, .token_child = 1};
+    struct hf_multi_lock multi_lock = {.count = 2, .token_child = 1};
     struct core_fixture f;
 
     (void)state;
     core_fixture_connected(&f, HF_ENGINE_GONE_ADMITS);
-    bundle.children = &f.a;
-    hf_acquisition_use_multi_lock(&whole, &bundle);
+    multi_lock.children = &f.a;
+    hf_acquisition_use_multi_lock(&whole, &multi_lock);
     f.a.entry_mutex = true;
     f.b.kind = HF_TICKET_LEASE;
     f.b.weight = 2;
@@ -215,7 +210,7 @@ static void a_look_waits_for_the_last_one_to_be_taken_back(void **state)
     expect(&f, "a GRANTED; a UNWATCH");
 }
 
-int main(void)
+TEST_FILE(lease)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_waits_for_room_before_it_enters),
@@ -230,5 +225,5 @@ int main(void)
         cmocka_unit_test(a_look_waits_for_the_last_one_to_be_taken_back),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers of a server that lies: each ends the link, its request is UNSURE if
  * it may have been carried out, and the text says what was wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/memory.h"
 #include "engines/leased/answer_check.h"
 #include "engines/leased/leased.h"
@@ -101,7 +97,7 @@ static struct bad_answer truth(size_t count)
     return bad_answer;
 }
 
-static void say(struct bad_answer *bad_answer)
+static void send_answer(struct bad_answer *bad_answer)
 {
     bad_answer->answer.tickets = bad_answer->tickets;
     bad_answer->answer.leases = bad_answer->leases;
@@ -121,7 +117,7 @@ static int begin(void **state)
     hf_random_seed(&config.random, 1);
     store.leased = hf_leased_new(&config, &host, &ops, &store, 1);
     hf_leased_up(store.leased, 1000, 1);
-    say(&nothing); /* to the first RENEW */
+    send_answer(&nothing); /* to the first RENEW */
     store.call = NULL;
     return 0;
 }
@@ -152,7 +148,7 @@ static void enqueue_gets(struct bad_answer bad_answer, const char *text)
         hf_leased_free(store.leased);
     (void)begin(NULL);
     ask(HF_REQUEST_ENQUEUE);
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.answers, 1);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_int_equal(store.failure, HF_FAILURE_UNSURE);
@@ -170,7 +166,7 @@ static void an_honest_queue_is_taken(void **state)
 
     (void)state;
     ask(HF_REQUEST_ENQUEUE);
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
     assert_true(store.linked);
 }
@@ -281,7 +277,7 @@ static void a_part_is_reported_with_what_it_leaves_out(void **state)
     bad_answer.answer.partial = true;
     bad_answer.answer.more_ahead = 7;
     ask(HF_REQUEST_ENQUEUE);
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
     assert_int_equal(store.more, 7);
 }
@@ -293,7 +289,7 @@ static void who_looks_gets_the_whole_queue(void **state)
     (void)state;
     bad_answer.answer.partial = true;
     ask(HF_REQUEST_WATCH_QUEUE);
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_false(store.linked);
     assert_non_null(strstr(store.trouble, "shows a part of a queue"));
@@ -322,7 +318,7 @@ static void leases_of_years_are_taken(void **state)
     bad_answer.leases[1].expires_in_ms = UINT64_C(1) << 63;
     bad_answer.leases[2].expires_in_ms = 0;
     ask(HF_REQUEST_WATCH_QUEUE);
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_LISTED);
     assert_true(hf_leased_wake_at_ms(store.leased) < 10000);
 }
@@ -334,7 +330,7 @@ static void a_list_is_asked_for_again(void **state)
     (void)state;
     ask(HF_REQUEST_LIST);
     bad_answer.tickets[1].sequence = 1;
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_int_equal(store.failure, HF_FAILURE_RETRY);
     assert_false(store.linked);
@@ -346,7 +342,7 @@ static void more_than_was_asked_for_ends_the_link(void **state)
 
     (void)state;
     ask(HF_REQUEST_WATCH);
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_false(store.linked);
     assert_non_null(strstr(store.trouble, "lists 2 tickets"));
@@ -361,7 +357,7 @@ static void a_renewal_may_report_more_than_we_know(void **state)
     request = (struct hf_request){.kind = HF_REQUEST_PROVE};
     hf_leased_request(store.leased, &request, 2);
     bad_answer.leases[0].revoked = 1;
-    say(&bad_answer);
+    send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_PROVEN);
     assert_true(store.linked);
 }
@@ -381,7 +377,7 @@ static void payloads_are_text(void **state)
 
 #define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
+TEST_FILE(leased_answers)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(an_honest_queue_is_taken),
@@ -401,5 +397,5 @@ int main(void)
         FIXTURE_TEST(payloads_are_text),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a leased client hears of those at a double barrier, and when notices or
  * links are lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "leased_fixture.h"
 
 static struct hf_store *a, *b, *c;
@@ -18,7 +14,7 @@ static struct hf_request *look; /* of b */
 
 static void ask(struct hf_store *store, enum hf_request_kind kind, char ticket)
 {
-    (void)model_member(store, kind, "q", ticket, 2);
+    (void)model_participant(store, kind, "q", ticket, 2);
     model_run(model, 20);
 }
 
@@ -36,7 +32,7 @@ static int begin(void **state)
     (void)model_events(a);
     (void)model_events(b);
     (void)model_events(c);
-    look = model_member(b, HF_REQUEST_WATCH_QUEUE, "q", 'l', 0);
+    look = model_participant(b, HF_REQUEST_WATCH_QUEUE, "q", 'l', 0);
     model_run(model, 20);
     return strcmp(model_events(b), "LISTED l: a b") == 0 ? 0 : -1;
 }
@@ -44,7 +40,7 @@ static int begin(void **state)
 /* --------------------------------------------------------------- notices --
  */
 
-static void come(void)
+static void enter(void)
 {
     ask(c, HF_REQUEST_ENQUEUE, 'c');
 }
@@ -59,7 +55,7 @@ static void stamp(void)
     ask(a, HF_REQUEST_NEW_GENERATION, 'a');
 }
 
-static void (*const changes[])(void) = {come, stamp, stamp, go, stamp};
+static void (*const changes[])(void) = {enter, stamp, stamp, go, stamp};
 #define CHANGES (sizeof changes / sizeof changes[0])
 static const char *const listed[] = {"LISTED l: a b c", "LISTED l: a b c !",
                                      "LISTED l: a b c !", "LISTED l: b c !",
@@ -105,7 +101,7 @@ static void what_stays_as_it_is_is_not_reported(void **state)
     (void)state;
     model_run(model, 5 * MODEL_TTL_MS);
     assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
-    come();
+    enter();
     EXPECT_EVENTS(b, "QUEUE_CHANGED l");
 }
 
@@ -114,7 +110,7 @@ static void a_change_during_an_outage_is_reported(void **state)
     (void)state;
     model_refuse(model, true);
     model_cut(b, false);
-    come();
+    enter();
     stamp();
     model_refuse(model, false);
     (void)run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS / 2);
@@ -139,19 +135,19 @@ static void a_participant_that_dies_is_seen_to_go(void **state)
 static void a_list_of_before_says_nothing_of_a_look(void **state)
 {
     unsigned lists = model_calls(model, HF_STORE_LIST);
-    const char *told;
+    const char *events;
 
     (void)state;
     while (model_calls(model, HF_STORE_LIST) == lists)
         model_run(model, 1);
     model_lose_notices(model, true);
-    (void)model_member(c, HF_REQUEST_ENQUEUE, "q", 'c', 0);
+    (void)model_participant(c, HF_REQUEST_ENQUEUE, "q", 'c', 0);
     hf_leased_forget(model_leased(b), look, model_now_ms(model));
-    (void)model_member(b, HF_REQUEST_WATCH_QUEUE, "q", 'm', 0);
+    (void)model_participant(b, HF_REQUEST_WATCH_QUEUE, "q", 'm', 0);
     model_run(model, 20);
-    told = model_events(b);
-    assert_non_null(strstr(told, "LISTED m: a b c"));
-    assert_null(strstr(told, "QUEUE_CHANGED"));
+    events = model_events(b);
+    assert_non_null(strstr(events, "LISTED m: a b c"));
+    assert_null(strstr(events, "QUEUE_CHANGED"));
     model_run(model, 2 * MODEL_TTL_MS);
     assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
 }
@@ -162,8 +158,8 @@ static void a_list_of_before_says_nothing_of_a_look(void **state)
 static void too_few_make_no_generation(void **state)
 {
     (void)state;
-    (void)model_member(c, HF_REQUEST_NEW_GENERATION, "q", 'c', 2);
-    (void)model_member(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 3);
+    (void)model_participant(c, HF_REQUEST_NEW_GENERATION, "q", 'c', 2);
+    (void)model_participant(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 3);
     model_run(model, 20);
     EXPECT_EVENTS(c, "FAILED NEW_GENERATION c RETRY");
     EXPECT_EVENTS(a, "FAILED NEW_GENERATION a RETRY");
@@ -191,7 +187,7 @@ static void who_has_died_does_not_count(void **state)
 static void a_generation_without_an_answer_is_unsure(void **state)
 {
     (void)state;
-    (void)model_member(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 2);
+    (void)model_participant(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 2);
     model_cut(a, true);
     EXPECT_EVENTS(a, "SUSPENDED; FAILED NEW_GENERATION a UNSURE");
     model_run(model, 20);
@@ -248,7 +244,7 @@ static void a_participant_learns_of_its_eviction(void **state)
     EXPECT_EVENTS(b, "QUEUE_CHANGED l");
 }
 
-int main(void)
+TEST_FILE(leased_double_barriers)
 {
     const struct CMUnitTest tests[] = {
         LEASED_TEST(every_change_is_reported_once),
@@ -265,5 +261,5 @@ int main(void)
         LEASED_TEST(a_participant_learns_of_its_eviction),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

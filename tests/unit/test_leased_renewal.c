@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A renewal in pieces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "leased_fixture.h"
 
@@ -182,7 +178,7 @@ static void behind_a_close_no_piece_is_sent(void **state)
     assert_int_equal(model_tickets(model, "q"), 0);
 }
 
-int main(void)
+TEST_FILE(leased_renewal)
 {
     const struct CMUnitTest tests[] = {
         LEASED_TEST(pieces_follow_one_another),
@@ -197,5 +193,5 @@ int main(void)
         LEASED_TEST(behind_a_close_no_piece_is_sent),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

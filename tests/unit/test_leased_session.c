@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clocks of a leased session, and what ends it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/acquisition.h"
 #include "core/session.h"
 #include "core/time_math.h"
@@ -498,12 +494,12 @@ static void enqueue_many(void)
         (void)model_enqueue(a, "one", (char)('0' + i), HF_TICKET_MUTEX);
 }
 
-static size_t count_events(const char *told, const char *words)
+static size_t count_events(const char *events, const char *words)
 {
     size_t count = 0;
 
-    while ((told = strstr(told, words)) != NULL) {
-        told += strlen(words);
+    while ((events = strstr(events, words)) != NULL) {
+        events += strlen(words);
         count++;
     }
     return count;
@@ -530,7 +526,7 @@ static void a_renewal_goes_past_a_crowd(void **state)
  * although it does not watch it then. */
 static void a_downgrade_gives_no_safe_until_for_a_lost_ticket(void **state)
 {
-    const char *told;
+    const char *events;
 
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_WRITE);
@@ -542,24 +538,24 @@ static void a_downgrade_gives_no_safe_until_for_a_lost_ticket(void **state)
     (void)model_ask(a, HF_REQUEST_DOWNGRADE, "q", 'a');
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 100);
-    told = model_events(a);
-    assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
-    assert_null(strstr(told, "PROVEN"));
-    assert_non_null(strstr(told, "FAILED DOWNGRADE a FATAL"));
+    events = model_events(a);
+    assert_non_null(strstr(events, "FAILED PROVE - RETRY"));
+    assert_null(strstr(events, "PROVEN"));
+    assert_non_null(strstr(events, "FAILED DOWNGRADE a FATAL"));
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     (void)run_until_event(a, "PROVEN", 20);
 }
 
 /* a asks to be proven, and cannot be. */
-static void be_promised_nothing(void)
+static void expect_no_safe_until(void)
 {
-    const char *told;
+    const char *events;
 
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 100);
-    told = model_events(a);
-    assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
-    assert_null(strstr(told, "PROVEN"));
+    events = model_events(a);
+    assert_non_null(strstr(events, "FAILED PROVE - RETRY"));
+    assert_null(strstr(events, "PROVEN"));
 }
 
 /* a hears that its ticket is gone, and then is proven. */
@@ -580,8 +576,8 @@ safe_until_does_not_count_on_what_went_before_it_was_watched(void **state)
     model_run(model, 20);
     EXPECT_EVENTS(a, "ENQUEUED a: a");
     assert_true(model_evict(model, "q", 'a'));
-    be_promised_nothing();
-    be_promised_nothing();
+    expect_no_safe_until();
+    expect_no_safe_until();
     receive_and_prove();
 }
 
@@ -600,7 +596,7 @@ safe_until_does_not_count_on_what_only_the_next_one_watches(void **state)
     model_set_owner(a, NULL);
     model_run(model, 20);
     assert_true(model_evict(model, "q", 'a'));
-    be_promised_nothing();
+    expect_no_safe_until();
     receive_and_prove();
 }
 
@@ -615,14 +611,14 @@ static void safe_until_does_not_count_on_what_another_list_lacks(void **state)
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'b');
     model_run(model, 20);
     (void)model_events(a);
-    be_promised_nothing();
+    expect_no_safe_until();
     receive_and_prove();
 }
 
 /* Nor by a resume, which lets its owner hear of it all the same. */
 static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
 {
-    const char *told;
+    const char *events;
 
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
@@ -631,9 +627,9 @@ static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
     model_cut(a, false);
     assert_true(model_evict(model, "q", 'a'));
     model_run(model, 1000);
-    told = model_events(a);
-    assert_non_null(strstr(told, "RESUMED 1004")); /* as it CONNECTED */
-    assert_null(strstr(told, "LOST"));
+    events = model_events(a);
+    assert_non_null(strstr(events, "RESUMED 1004")); /* as it CONNECTED */
+    assert_null(strstr(events, "LOST"));
     receive_and_prove();
 }
 
@@ -662,14 +658,14 @@ static void what_went_is_no_more_when_its_owner_knows(void **state)
 /* Of those that were not sent it is known that nothing happened. */
 static void a_crowd_that_was_not_sent_is_sure(void **state)
 {
-    const char *told;
+    const char *events;
 
     (void)state;
     enqueue_many();
     model_cut(a, true);
-    told = model_events(a);
-    assert_int_equal(count_events(told, " UNSURE"), 32);
-    assert_int_equal(count_events(told, " RETRY"), MANY - 32);
+    events = model_events(a);
+    assert_int_equal(count_events(events, " UNSURE"), 32);
+    assert_int_equal(count_events(events, " RETRY"), MANY - 32);
     (void)run_until_event(a, "RESUMED", 1000);
     assert_int_equal(model_tickets(model, "one"), 32);
 }
@@ -686,7 +682,7 @@ static void a_close_overtakes_a_long_queue(void **state)
     assert_int_equal(model_tickets(model, "one"), 0);
 }
 
-int main(void)
+TEST_FILE(leased_session)
 {
     const struct CMUnitTest tests[] = {
         LEASED_TEST(a_policy_that_gives_up_ends_the_attempts),
@@ -729,5 +725,5 @@ int main(void)
         LEASED_TEST(a_close_overtakes_a_long_queue),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

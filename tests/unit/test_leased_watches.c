@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a leased client hears of other tickets, and when notices are lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "leased_fixture.h"
 
 static struct hf_store *a, *b;
@@ -56,14 +52,14 @@ static void a_release_is_reported_without_asking(void **state)
 static void a_dead_owner_is_found_when_its_ticket_runs_out(void **state)
 {
     uint64_t died_ms = model_now_ms(model);
-    uint64_t told_ms;
+    uint64_t reported_ms;
 
     (void)state;
     b_watches_a();
     model_crash(a);
-    told_ms = run_until_event(b, "GONE a", 2 * MODEL_TTL_MS);
-    assert_true(told_ms >= 1000 + MODEL_TTL_MS);
-    assert_true(told_ms <= died_ms + MODEL_TTL_MS + 50);
+    reported_ms = run_until_event(b, "GONE a", 2 * MODEL_TTL_MS);
+    assert_true(reported_ms >= 1000 + MODEL_TTL_MS);
+    assert_true(reported_ms <= died_ms + MODEL_TTL_MS + 50);
 }
 
 static void fn51_a_lost_notice_is_made_good(void **state)
@@ -228,7 +224,7 @@ static void a_release_wakes_one(void **state)
         assert_null(strstr(model_events(waiters[i]), "GONE"));
 }
 
-int main(void)
+TEST_FILE(leased_watches)
 {
     const struct CMUnitTest tests[] = {
         LEASED_TEST(a_release_is_reported_without_asking),
@@ -246,5 +242,5 @@ int main(void)
         LEASED_TEST(a_release_wakes_one),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stories of who leaves a double barrier: what it takes for the wait to end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "operation_fixture.h"
 
-#define NEW_GENERATION 50
+#define GENERATION 50
 
 /* Member 'm' leaves. */
 static void begin(struct operation_fixture *s, bool keeps, uint64_t wait_ms)
 {
     operation_fixture_init(s, HF_REQUEST_WATCH_QUEUE, "d", wait_ms);
-    s->operation.generation = NEW_GENERATION;
+    s->operation.generation = GENERATION;
     s->operation.keeps_ticket = keeps;
     s->operation.ticket.bytes[0] = 'm';
     s->operation.only_try = wait_ms == 0;
@@ -38,7 +34,7 @@ static void seen(struct operation_fixture *s, const char *who)
 
         tickets[i] =
             (struct hf_ticket){.kind = HF_TICKET_PARTICIPANT,
-                               .token = i + 1 + (since ? NEW_GENERATION : 0)};
+                               .token = i + 1 + (since ? GENERATION : 0)};
         tickets[i].id.bytes[0] = (uint8_t)who[i];
     }
     event.as.answer.request = s->request;
@@ -129,7 +125,7 @@ static void a_lost_session_is_looked_behind(void **state)
     expect_end(&s, HF_OK);
 }
 
-int main(void)
+TEST_FILE(leave)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_alone_goes),
@@ -139,5 +135,5 @@ int main(void)
         cmocka_unit_test(a_lost_session_is_looked_behind),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

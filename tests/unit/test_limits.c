@@ -2,12 +2,9 @@
 /* Stories of acquisitions that must not, or cannot, wait any longer. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 /* ----------------------------------------------------------------- tries -- */
 
@@ -34,12 +31,12 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
 {
     CORE_FIXTURE(f, 0);
     f->a.only_try = true;
-    advance_to(f, 2000);
+    set_time(f, 2000);
     enqueue_a(f);
     suspended(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
     expect(f, "STATE SUSPENDED");
-    set_time(f, 2000 + CORE_CONNECT_MS - 1);
+    advance_to(f, 2000 + CORE_CONNECT_MS - 1);
     expect(f, "");
     wake(f);
     expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
@@ -53,7 +50,7 @@ static void fn31_fn69_a_deadline_in_the_queue_removes_then_reports(void **state)
     f->a.deadline_at_ms = 5000;
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
-    set_time(f, 4999);
+    advance_to(f, 4999);
     expect(f, "");
     wake(f);
     expect(f, "a UNWATCH y; a UNWATCH a1; a REMOVE a1");
@@ -71,17 +68,17 @@ static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
     f->a.deadline_at_ms = 1900;
     enqueue_a_in(f, "w x y z a1");
     expect(f, "a WAITING 4; a WATCH z; a WATCH a1");
-    set_time(f, 1300);
+    advance_to(f, 1300);
     gone(f, "a WATCH z");
     expect(f, "a LIST");
     listed(f, "a LIST", "w x y a1");
     expect(f, "a WAITING 3; a WATCH y");
-    set_time(f, 1800);
+    advance_to(f, 1800);
     gone(f, "a WATCH y");
     expect(f, "a LIST");
     listed(f, "a LIST", "w x a1");
     expect(f, "a WAITING 2; a WATCH x");
-    set_time(f, 1899);
+    advance_to(f, 1899);
     gone(f, "a WATCH x");
     expect(f, "a LIST");
     wake(f);
@@ -109,7 +106,7 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
     assert_true(f->a.may_remain);
     assert_non_null(
         strstr(hf_acquisition_text(&f->a), "its ticket may stay in the queue"));
-    set_time(f, 6100);
+    advance_to(f, 6100);
     connected(f, 6100, true);
     expect(f, "STATE CONNECTED; a REMOVE a1");
     removed(f, "a REMOVE a1", true);
@@ -124,7 +121,7 @@ static void the_first_connection_is_waited_for_until_its_limit(void **state)
     (void)state;
     core_fixture_init(f, 0);
     want(f, &f->a);
-    set_time(f, CORE_START_MS + CORE_CONNECT_MS - 1);
+    advance_to(f, CORE_START_MS + CORE_CONNECT_MS - 1);
     expect(f, "");
     wake(f);
     expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
@@ -153,16 +150,16 @@ static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 3000;
-    advance_to(f, 2000);
+    set_time(f, 2000);
     enqueue_a(f);
     failed_as(f, "a ENQUEUE a1", HF_FAILURE_RETRY, HF_EUNREACHABLE,
               "a row is locked");
-    set_time(f, 2900);
+    advance_to(f, 2900);
     expect(f, "a ENQUEUE a2");
     wake(f);
     assert_int_equal(f->now_ms, 3000);
     assert_non_null(strstr(hf_acquisition_text(&f->a), "a row is locked"));
-    set_time(f, 3000 + HF_REMOVAL_WAIT_MS);
+    advance_to(f, 3000 + HF_REMOVAL_WAIT_MS);
     expect(f, "a ENDED HF_ETIMEDOUT");
     core_fixture_drain(f);
 }
@@ -183,7 +180,7 @@ static void a_lost_session_is_not_the_first_connection(void **state)
 static void first_but_never_proven_is_what_it_says(void **state)
 {
     CORE_FIXTURE(f, 0);
-    set_time(f, 50000);
+    advance_to(f, 50000);
     f->a.deadline_at_ms = 50100;
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
@@ -203,7 +200,7 @@ static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
-    advance_to(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
+    set_time(f, CORE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
     want(f, &f->b);
     expect(f, "b ENQUEUE b1");
     wake(f);
@@ -218,7 +215,7 @@ an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
     enqueue_a(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
     expect(f, "");
-    advance_to(f, hf_core_wake_at_ms(&f->core) + 1);
+    set_time(f, hf_core_wake_at_ms(&f->core) + 1);
     f->b.queue = "another";
     want(f, &f->b);
     expect(f, "b ENQUEUE b1");
@@ -226,7 +223,7 @@ an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
     expect(f, "a ENQUEUE a2");
 }
 
-int main(void)
+TEST_FILE(limits)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_try_enters_an_empty_queue),
@@ -246,5 +243,5 @@ int main(void)
             an_enqueue_that_is_due_is_asked_for_after_another_event),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A multi-lock by itself: a is the parent, b and c are its children. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/multi_lock.h"
 #include "core_fixture.h"
 
@@ -63,7 +59,8 @@ static void a_ticket_that_may_not_be_taken_out_ends_the_wait(void **state)
     expect(f, "c UNWATCH x; c UNWATCH c1; c REMOVE c1");
     failed_as(f, "c REMOVE c1", HF_FAILURE_FATAL, HF_EDENIED, "no deletes");
     expect(f, "");
-    set_time(f, f->now_ms + HF_REMOVAL_WAIT_MS); /* it is tried on meanwhile */
+    advance_to(f,
+               f->now_ms + HF_REMOVAL_WAIT_MS); /* it is tried on meanwhile */
     expect(f, "c REMOVE c1; a ENDED HF_EDENIED");
     assert_non_null(strstr(hf_acquisition_text(&f->a), "no deletes"));
     assert_non_null(strstr(hf_acquisition_text(&f->a), "may stay"));
@@ -80,7 +77,7 @@ static void a_cancel_ends_a_roll_back(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-int main(void)
+TEST_FILE(multi_lock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_child_has_all_of_them_taken_again),
@@ -88,5 +85,5 @@ int main(void)
         cmocka_unit_test(a_cancel_ends_a_roll_back),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

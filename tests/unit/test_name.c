@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules for lock names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 #include <holdfast/holdfast.h>
 
 #include "core/lock_name.h"
@@ -244,7 +241,7 @@ static void test_names_near_a_ticket(void **state)
         assert_accepted(names[i], names[i]);
 }
 
-int main(void)
+TEST_FILE(name)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_names),
@@ -258,5 +255,5 @@ int main(void)
         cmocka_unit_test(test_names_near_a_ticket),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -4,12 +4,7 @@
  * until there is memory again. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "tracked_heap.h"
 
 static void a_ticket_waits_for_memory(void **state)
@@ -72,7 +67,7 @@ static void a_watch_waits_for_memory(void **state)
     CORE_FIXTURE(f, 0);
     hold_a(f);
     tracked_heap_fail(true);
-    set_time(f, 1005);
+    advance_to(f, 1005);
     expect(f, "");
     wake(f);
     expect(f, "");
@@ -116,7 +111,7 @@ static void nor_does_what_a_lost_answer_leaves(void **state)
     tracked_heap_fail(false);
 }
 
-int main(void)
+TEST_FILE(no_memory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ticket_waits_for_memory),
@@ -129,5 +124,5 @@ int main(void)
         cmocka_unit_test(nor_does_what_a_lost_answer_leaves),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stories of one operation: when it is asked, and how it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "operation_fixture.h"
 
 static void begin(struct operation_fixture *s, enum hf_request_kind kind,
@@ -258,7 +254,7 @@ static void a_session_that_is_refused_for_good_ends_it(void **state)
     assert_string_equal(s.operation.text, "wrong password");
 }
 
-int main(void)
+TEST_FILE(operation)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_asked_once_there_is_a_session),
@@ -275,5 +271,5 @@ int main(void)
         cmocka_unit_test(a_session_that_is_refused_for_good_ends_it),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

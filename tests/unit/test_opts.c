@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Structs of options that have grown: what a program of an earlier version did
  * not set is the default, what one of a later version sets is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "host/opts_compat.h"
 
 /* As of three releases. */
@@ -148,7 +144,7 @@ static void the_largest_is_taken(void **state)
                      HF_EUNSUPPORTED);
 }
 
-int main(void)
+TEST_FILE(opts)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_given_is_all_defaults),
@@ -159,5 +155,5 @@ int main(void)
         cmocka_unit_test(the_largest_is_taken),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

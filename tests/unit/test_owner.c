@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a ticket says of its owner: written, read, and made fit for a terminal
  * and for JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/format.h"
 #include "cli/json.h"
+#include "cmocka/runner.h"
 #include "core/utf8.h"
 #include "host/owner_text.h"
 
@@ -31,7 +27,7 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(owner.text, text);
     assert_int_equal(owner.pid, getpid());
     assert_int_equal(owner.thread, getpid());
-    assert_string_equal(owner.command, "unit_owner");
+    assert_string_equal(owner.command, "unit_host");
     assert_true(owner.host[0] != '\0');
     assert_int_equal(owner.age_ms, 2500);
     assert_true(owner.at_utc_ms / 1000 + 5 >= (uint64_t)now);
@@ -362,7 +358,7 @@ static void there_has_to_be_room_for_it(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(owner)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
@@ -383,5 +379,5 @@ int main(void)
         cmocka_unit_test(there_has_to_be_room_for_it),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

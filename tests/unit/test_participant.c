@@ -3,12 +3,9 @@
  * gone. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #define PARTICIPANT(f, parties)                                                \
     CORE_FIXTURE(f, 0);                                                        \
@@ -103,7 +100,7 @@ static void who_waits_in_vain_is_taken_out(void **state)
     PARTICIPANT(f, 2);
     f->a.deadline_at_ms = CORE_START_MS + 500;
     wait_for_one(f);
-    set_time(f, CORE_START_MS + 500);
+    advance_to(f, CORE_START_MS + 500);
     expect(f, "a UNWATCH a1; a UNWATCH; a REMOVE a1");
     assert_non_null(strstr(hf_acquisition_text(&f->a), "1 of 2 parties"));
     removed(f, "a REMOVE a1", true);
@@ -170,7 +167,7 @@ static void a_generation_of_a_ticket_that_is_gone_ends_nothing(void **state)
     expect(f, "a WAITING 1; a NEW_GENERATION a2; a WATCH a2; a WATCH_QUEUE");
 }
 
-int main(void)
+TEST_FILE(participant)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_to_enter_makes_the_generation),
@@ -186,5 +183,5 @@ int main(void)
         cmocka_unit_test(a_generation_of_a_ticket_that_is_gone_ends_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

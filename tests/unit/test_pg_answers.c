@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the server says, and what is made of it when that makes no sense. */
 #include <endian.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/postgres/pg_private.h"
 
 /* ------------------------------------------------- in place of the machine */
@@ -323,7 +319,7 @@ static void connection_errors_are_distinguished_by_their_state(void **state)
     assert_int_equal(hf_pg_failure("ZZ999").status, HF_EPROTOCOL);
 }
 
-int main(void)
+TEST_FILE(pg_answers)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connection_errors_are_distinguished_by_their_state),
@@ -337,5 +333,5 @@ int main(void)
         cmocka_unit_test(a_notice_that_makes_no_sense_is_passed_over),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

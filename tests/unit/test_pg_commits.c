@@ -8,9 +8,6 @@
  *     A  a notification     X  the end of the connection
  */
 #include <endian.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/postgres/pg_private.h"
 
 #define BACKEND 7
@@ -448,7 +444,7 @@ static void a_server_that_cannot_count_is_left(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
+TEST_FILE(pg_commits)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_answered_before_it_is_committed),
@@ -461,5 +457,5 @@ int main(void)
         TEST(a_server_that_cannot_count_is_left),
     };
 
-    return cmocka_run_group_tests(tests, begin_all, end_all);
+    return RUN_TESTS(tests, begin_all, end_all);
 }

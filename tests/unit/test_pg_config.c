@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a postgresql:// URL says; what is said of a wrong one is in
  * tests/chaos/test_pg_inputs.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/postgres/config.h"
 
 static void parse(const char *text, struct hf_pg_config *config)
@@ -166,7 +162,7 @@ static void a_description_has_no_secret(void **state)
     hf_pg_config_free(&config);
 }
 
-int main(void)
+TEST_FILE(pg_config)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(usual_values),
@@ -177,5 +173,5 @@ int main(void)
         cmocka_unit_test(a_description_has_no_secret),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said of a schema that differs from ours, whatever a server sends as
  * its definition; with real schemas: tests/chaos/test_pg_rights.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"
 
@@ -93,7 +89,7 @@ static void a_line_of_others_is_cut_and_has_no_control_characters(void **state)
     assert_string_equal(strrchr(text, 0xC3), "\xC3\x84\"");
 }
 
-int main(void)
+TEST_FILE(pg_definition)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ours_does_not_differ),
@@ -104,5 +100,5 @@ int main(void)
         cmocka_unit_test(a_line_of_others_is_cut_and_has_no_control_characters),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a quorum asks of its servers, call by call, and what it makes of their
  * answers, which come when the test wants it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/quorum/quorum.h"
 
 #define SERVERS 3
@@ -550,7 +546,7 @@ static void what_comes_late_is_not_held_against_its_call(void **state)
 static void a_ticket_that_is_removed_while_it_is_placed(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
-    struct hf_store_call withdraw = a_call(HF_STORE_REMOVE);
+    struct hf_store_call remove_ticket = a_call(HF_STORE_REMOVE);
     struct hf_store_call *placing[SERVERS];
     const struct hf_store_answer lacking = {.ok = true, .server_ms = 5000};
 
@@ -559,7 +555,7 @@ static void a_ticket_that_is_removed_while_it_is_placed(void **state)
     hf_quorum_call(quorum, &enqueue, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
         placing[i] = take(i);
-    hf_quorum_call(quorum, &withdraw, now_ms);
+    hf_quorum_call(quorum, &remove_ticket, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
         answer(i, nobody, 0, false);
     assert_int_equal(events.answers, 1);
@@ -570,12 +566,12 @@ static void a_ticket_that_is_removed_while_it_is_placed(void **state)
     assert_int_equal(events.failure, HF_FAILURE_UNSURE);
 }
 
-static void say_found(size_t server, bool found)
+static void send_found(size_t server, bool found)
 {
-    const struct hf_store_answer said = {
+    const struct hf_store_answer answer_sent = {
         .ok = true, .found = found, .server_ms = 5000};
 
-    hf_quorum_server_answered(quorum, take(server), &said, now_ms);
+    hf_quorum_server_answered(quorum, take(server), &answer_sent, now_ms);
 }
 
 static const enum hf_store_call_kind changes[] = {HF_STORE_REMOVE,
@@ -590,10 +586,10 @@ static void a_ticket_at_a_minority_is_not_found(void **state)
         struct hf_store_call call = a_call(changes[i]);
 
         hf_quorum_call(quorum, &call, now_ms);
-        say_found(1, true);
-        say_found(0, false);
+        send_found(1, true);
+        send_found(0, false);
         assert_int_equal(events.answers, i);
-        say_found(2, false);
+        send_found(2, false);
         assert_int_equal(events.answers, i + 1);
         assert_true(events.ok);
         assert_false(events.found);
@@ -608,15 +604,15 @@ static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
     (void)state;
     all_up();
     hf_quorum_call(quorum, &call, now_ms);
-    say_found(0, true);
-    say_found(1, false);
+    send_found(0, true);
+    send_found(1, false);
     assert_int_equal(events.answers, 0);
     now_ms = hf_quorum_wake_at_ms(quorum);
     assert_true(now_ms <= 1000 + 200);
     hf_quorum_tick(quorum, now_ms);
     assert_int_equal(events.answers, 1);
     assert_true(events.found);
-    say_found(2, false);
+    send_found(2, false);
 }
 
 /* Both rounds are judged alike: here the ticket goes between them. */
@@ -629,15 +625,15 @@ static void a_request_to_a_ticket_that_goes_is_not_found(void **state)
     hf_quorum_call(quorum, &call, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
         answer(i, mine, 90, false);
-    say_found(1, true);
-    say_found(0, false);
-    say_found(2, false);
+    send_found(1, true);
+    send_found(0, false);
+    send_found(2, false);
     assert_int_equal(events.answers, 1);
     assert_true(events.ok);
     assert_false(events.found);
 }
 
-int main(void)
+TEST_FILE(quorum_calls)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
     const struct CMUnitTest tests[] = {
@@ -665,5 +661,5 @@ int main(void)
         TEST(what_a_majority_refuses_is_said_whoever_was_first),
     };
 
-    return cmocka_run_group_tests_name("quorum calls", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

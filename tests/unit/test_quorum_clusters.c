@@ -11,15 +11,11 @@
  * mutants of this program, and reads what a test says that fails.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "quorum_cluster.h"
 
 #define SEEDS 40
@@ -109,7 +105,7 @@ static void fn52_one_is_never_there(void **state)
     run_all(&config, "one of three servers down from the start");
 }
 
-int main(int argc, char **argv)
+TEST_FILE(quorum_clusters)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quiet_servers),
@@ -120,7 +116,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(fn52_one_is_never_there),
     };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("quorum worlds", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

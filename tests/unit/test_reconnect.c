@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy of reconnecting: as URLs say it, and what it makes of attempts
  * that fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #include <holdfast/holdfast.h>
 
@@ -364,7 +361,7 @@ static void what_may_pass_is_never_final(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(reconnect)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_says_a_policy),
@@ -385,5 +382,5 @@ int main(void)
         cmocka_unit_test(what_may_pass_is_never_final),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

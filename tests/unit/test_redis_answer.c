@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a Redis server says, be it nonsense: replies of the script, errors,
  * messages, INFO; and how calls are put. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/memory.h"
 #include "engines/redis/command.h"
 #include "engines/redis/reply.h"
@@ -567,7 +563,7 @@ static void names_cannot_leave_their_braces(void **state)
     assert_int_equal(strlen(key), 3 * HF_NAME_BYTES + 19);
 }
 
-int main(void)
+TEST_FILE(redis_answer)
 {
 #define FIXTURE_TEST(name) cmocka_unit_test_teardown(name, finish)
     const struct CMUnitTest tests[] = {
@@ -595,5 +591,5 @@ int main(void)
         FIXTURE_TEST(names_cannot_leave_their_braces),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which node of a Redis Cluster has what, as the nodes say it, be it nonsense.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/memory.h"
 #include "engines/redis/redis_private.h"
 
@@ -340,7 +336,7 @@ static void test_nodes_that_left_are_forgotten_when_they_are_many(void **state)
     assert_ptr_equal(store->nodes[0], teller);
 }
 
-int main(void)
+TEST_FILE(redis_hash_slots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots_of_keys),
@@ -359,6 +355,5 @@ int main(void)
             finish),
     };
 
-    return cmocka_run_group_tests_name("slots of Redis Cluster", tests, NULL,
-                                       NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A link looks again how its server is set up, once a minute beside a renewal:
  * without a connection, so that a minute takes no time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 #include <hiredis/hiredis.h>
 #include <uv.h>
 
@@ -246,7 +243,7 @@ static void what_may_not_be_seen_is_not_asked_for(void **state)
     assert_false(renew());
 }
 
-int main(void)
+TEST_FILE(redis_setup_check)
 {
 #define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
     const struct CMUnitTest tests[] = {
@@ -258,5 +255,5 @@ int main(void)
         FIXTURE_TEST(what_may_not_be_seen_is_not_asked_for),
     };
 
-    return cmocka_run_group_tests_name("looks of a link", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

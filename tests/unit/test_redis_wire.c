@@ -2,14 +2,10 @@
 /* What a server may make us hold: its replies have a bound before they are
  * whole.  And whether it speaks TLS where we do not.  The link below is the
  * test's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/redis/redis_connection.h"
 #include "engines/redis/tls_probe.h"
 
@@ -243,7 +239,7 @@ static void the_question_is_a_record_and_a_line(void **state)
 
 #define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
+TEST_FILE(redis_wire)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(a_reply_without_an_end_is_hung_up_on),
@@ -255,5 +251,5 @@ int main(void)
         FIXTURE_TEST(the_question_is_a_record_and_a_line),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #include <holdfast/holdfast.h>
 
@@ -127,7 +124,7 @@ static void instants_saturate(void **state)
     assert_true(hf_before_ms(HF_FOREVER, 5) == HF_FOREVER);
 }
 
-int main(void)
+TEST_FILE(retry)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delays_double_up_to_the_cap),
@@ -140,5 +137,5 @@ int main(void)
         cmocka_unit_test(instants_saturate),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a ticket in a queue called NAME/locks is for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/admission.h"
 #include "core/random.h"
 
@@ -111,7 +107,7 @@ static void what_is_no_lease_is_seen(void **state)
     assert_null(hf_admission_not_a_lease(&snapshot));
 }
 
-int main(void)
+TEST_FILE(role)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_says_its_role),
@@ -122,5 +118,5 @@ int main(void)
     };
 
     hf_random_seed(&a_random, 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -4,18 +4,15 @@
 #include "core/time_math.h"
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 /* a holds its ticket when the session is to be proven again. */
 static void hold_a_until_proof(struct core_fixture *f)
 {
     hold_a(f);
-    set_time(f, 3490);
+    advance_to(f, 3490);
     expect(f, "a WATCH a1; PROVE");
 }
 
@@ -56,7 +53,7 @@ static void the_margin_is_a_hundredth_and_two_at_least(void **state)
 static void the_safe_until_counts_from_the_sending(void **state)
 {
     CORE_FIXTURE(f, 0);
-    advance_to(f, 1500); /* the answer came at 1000, and was sent for at 990 */
+    set_time(f, 1500); /* the answer came at 1000, and was sent for at 990 */
     hold_a(f);
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
     assert_int_equal(hf_core_wake_at_ms(&f->core), 1505);
@@ -66,7 +63,7 @@ static void a_proof_moves_the_safe_until_by_its_anchor(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
-    advance_to(f, 3900);
+    set_time(f, 3900);
     proven(f, 3400);
     assert_int_equal(safe_until(f), 3400 + 10000 - 100);
     expect(f, "");
@@ -107,7 +104,7 @@ static void without_a_lease_there_is_nothing_to_prove(void **state)
     wake(f);
     expect(f, "a WATCH a1");
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
-    set_time(f, UINT64_MAX - 1);
+    advance_to(f, UINT64_MAX - 1);
     expect(f, "");
     release(f, &f->a);
     expect(f, "a UNWATCH a1; a REMOVE a1");
@@ -119,7 +116,7 @@ static void nobody_holds_and_nothing_is_proven(void **state)
 {
     CORE_FIXTURE(f, 0);
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
-    set_time(f, 5000);
+    advance_to(f, 5000);
     expect(f, "");
 }
 
@@ -132,13 +129,13 @@ static void a_proof_every_quarter_counted_from_sending(void **state)
     wake(f);
     assert_int_equal(f->now_ms, 990 + 2500);
     expect(f, "PROVE");
-    set_time(f, 4490); /* late, and none before its answer */
+    advance_to(f, 4490); /* late, and none before its answer */
     proven(f, 3490);
     expect(f, "");
     assert_int_equal(hf_core_wake_at_ms(&f->core), 3490 + 2500);
-    set_time(f, 5990);
+    advance_to(f, 5990);
     expect(f, "PROVE");
-    set_time(f, 9000);
+    advance_to(f, 9000);
     expect(f, "");
     proven(f, 5990); /* the next is overdue by now */
     expect(f, "PROVE");
@@ -161,14 +158,14 @@ static void the_next_in_line_proves_and_those_behind_do_not(void **state)
     CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "x y a1");
     expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
-    set_time(f, 3490);
+    advance_to(f, 3490);
     expect(f, "");
     gone(f, "a WATCH y");
     expect(f, "PROVE; a LIST");
     proven(f, 3490);
     listed(f, "a LIST", "x a1");
     expect(f, "a WAITING 1; a WATCH x");
-    set_time(f, 5990);
+    advance_to(f, 5990);
     expect(f, "PROVE");
 }
 
@@ -180,7 +177,7 @@ static void fn49_proofs_end_with_the_need_for_them(void **state)
     expect(f, "a REMOVE a1");
     removed(f, "a REMOVE a1", true);
     expect(f, "a RELEASED HF_OK; a DONE");
-    set_time(f, 3490);
+    advance_to(f, 3490);
     expect(f, "");
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
 }
@@ -189,7 +186,7 @@ static void fn49_proofs_end_with_the_need_for_them(void **state)
 static void a_session_that_was_idle_is_proven_by_the_way(void **state)
 {
     CORE_FIXTURE(f, 0);
-    set_time(f, 100000);
+    advance_to(f, 100000);
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
     proven(f, 100000);
@@ -201,7 +198,7 @@ static void a_session_that_was_idle_is_proven_by_the_way(void **state)
 static void nobody_enters_on_a_session_that_is_not_proven(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
-    set_time(f, 100000);
+    advance_to(f, 100000);
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
     enqueued(f, "a ENQUEUE a1", "x a1");
@@ -231,7 +228,7 @@ static void nobody_enters_on_a_session_that_is_not_proven(void **state)
 static void who_is_first_enters_with_the_proof(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
-    set_time(f, 100000);
+    advance_to(f, 100000);
     want(f, &f->a);
     expect(f, "PROVE; a ENQUEUE a1");
     enqueued(f, "a ENQUEUE a1", "x a1");
@@ -253,7 +250,7 @@ static void loss_is_reported_when_safe_until_passes(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
-    set_time(f, CORE_SAFE_MS - 1);
+    advance_to(f, CORE_SAFE_MS - 1);
     expect(f, "");
     wake(f);
     assert_int_equal(f->now_ms, CORE_SAFE_MS);
@@ -266,11 +263,11 @@ static void fn20_loss_is_reported_before_a_late_event_is_received(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
-    advance_to(f, 99999999);
+    set_time(f, 99999999);
     proven(f, 99999999);
     assert_int_equal(safe_until(f), 0);
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
-    set_time(f, 99999999);
+    advance_to(f, 99999999);
     release(f, &f->a);
     removed(f, "a REMOVE a1", true);
     expect(f, "a RELEASED HF_ELOST; a DONE");
@@ -285,8 +282,8 @@ static void everyone_is_notified_before_anything_is_done(void **state)
     expect(f, "b ENQUEUE b1");
     enqueued(f, "b ENQUEUE b1", "a1 b1");
     expect(f, "b GRANTED");
-    advance_to(f, CORE_SAFE_MS);
     set_time(f, CORE_SAFE_MS);
+    advance_to(f, CORE_SAFE_MS);
     expect(f, "a LOST; b LOST; a REMOVE a1; b REMOVE b1");
 }
 
@@ -313,7 +310,7 @@ static void a_holder_learns_of_a_link_that_is_down(void **state)
     suspended(f);
     assert_int_equal(safe_until(f), 0);
     expect(f, "a LOST; STATE SUSPENDED");
-    advance_to(f, 2000);
+    set_time(f, 2000);
     connected(f, 1900, true);
     expect(f, "STATE CONNECTED; a REMOVE a1");
     removed(f, "a REMOVE a1", true);
@@ -357,12 +354,12 @@ static void a_wait_for_several_keeps_what_it_has(void **state)
                                    .payload = "owner",
                                    .kind = HF_TICKET_MUTEX,
                                    .deadline_at_ms = HF_FOREVER};
-    struct hf_multi_lock bundle = {.count = 2};
+    struct hf_multi_lock multi_lock = {.count = 2};
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
 
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
-    bundle.children = &f->a;
-    hf_acquisition_use_multi_lock(&whole, &bundle);
+    multi_lock.children = &f->a;
+    hf_acquisition_use_multi_lock(&whole, &multi_lock);
     want(f, &whole);
     expect(f, "a ENQUEUE a1");
     enqueued(f, "a ENQUEUE a1", "a1");
@@ -384,11 +381,11 @@ static void an_unanswered_resume_caps_the_safe_until(void **state)
     hold_a(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
-    advance_to(f, 2000);
+    set_time(f, 2000);
     resuming(f, 1900, 4000);
     assert_int_equal(safe_until(f), 1900 + 4000 - 40);
     expect(f, "");
-    advance_to(f, 2100);
+    set_time(f, 2100);
     connected(f, 1900, true);
     assert_int_equal(safe_until(f), 1900 + 10000 - 100);
     expect(f, "STATE CONNECTED; a WATCH a1");
@@ -400,10 +397,10 @@ static void a_resume_does_not_lengthen_a_safe_until(void **state)
     hold_a(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
-    advance_to(f, 9000);
+    set_time(f, 9000);
     resuming(f, 9000, 10000);
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
-    set_time(f, CORE_SAFE_MS);
+    advance_to(f, CORE_SAFE_MS);
     expect(f, "a LOST");
 }
 
@@ -413,7 +410,7 @@ static void a_cap_may_have_passed_already(void **state)
     hold_a(f);
     suspended(f);
     expect(f, "STATE SUSPENDED");
-    advance_to(f, 5000);
+    set_time(f, 5000);
     resuming(f, 2000, 2000);
     assert_int_equal(safe_until(f), 0);
     expect(f, "a LOST");
@@ -426,11 +423,11 @@ static void a_shorter_timeout_after_a_resume_holds(void **state)
     hold_a(f);
     suspended(f);
     resuming(f, 2000, 4000);
-    advance_to(f, 2100);
+    set_time(f, 2100);
     connected_for(f, 4000, 2000, true);
     assert_int_equal(safe_until(f), 2000 + 4000 - 40);
     expect(f, "STATE CONNECTED; a WATCH a1");
-    set_time(f, 3000);
+    advance_to(f, 3000);
     expect(f, "PROVE");
     proven(f, 3000);
     assert_int_equal(safe_until(f), 3000 + 4000 - 40);
@@ -444,11 +441,11 @@ static void a_resume_that_grants_less_shortens_the_safe_until(void **state)
     suspended(f);
     resuming(f, 2000, 10000);
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
-    advance_to(f, 2100);
+    set_time(f, 2100);
     connected_for(f, 4000, 1000, true);
     assert_int_equal(safe_until(f), 2000 + 4000 - 40);
     expect(f, "STATE CONNECTED; a WATCH a1; PROVE");
-    set_time(f, 2000 + 4000 - 40);
+    advance_to(f, 2000 + 4000 - 40);
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
@@ -459,15 +456,15 @@ static void a_cap_stays_until_something_sent_later_is_proven(void **state)
     hold_a(f);
     suspended(f);
     resuming(f, 2000, 4000);
-    advance_to(f, 2100);
+    set_time(f, 2100);
     connected(f, 1000, true);
     assert_int_equal(safe_until(f), 2000 + 4000 - 40);
     expect(f, "STATE CONNECTED; a WATCH a1");
-    set_time(f, 3500);
+    advance_to(f, 3500);
     expect(f, "PROVE");
     proven(f, 1999);
     assert_int_equal(safe_until(f), 2000 + 4000 - 40);
-    set_time(f, 4700);
+    advance_to(f, 4700);
     expect(f, "PROVE");
     proven(f, 2000);
     assert_int_equal(safe_until(f), 2000 + 10000 - 100);
@@ -510,7 +507,7 @@ static void a_reader_that_is_interrupted_takes_no_other_session(void **state)
     hold_a(f);
     begin_reading(f, &reading);
     session_lost(f, HF_ELOST);
-    advance_to(f, 20000);
+    set_time(f, 20000);
     connected(f, 20000, false);
     assert_true(f->core.session.safe_until_ms > CORE_SAFE_MS);
     assert_int_equal(end_reading(f, &reading), 0);
@@ -536,7 +533,7 @@ static void a_proof_brings_no_lost_grant_back(void **state)
 
     hold_a_until_proof(f);
     begin_reading(f, &reading);
-    advance_to(f, CORE_SAFE_MS);
+    set_time(f, CORE_SAFE_MS);
     proven(f, 3400);
     assert_true(f->core.session.safe_until_ms > CORE_SAFE_MS);
     assert_int_equal(end_reading(f, &reading), 0);
@@ -699,7 +696,7 @@ static void a_close_that_fails_closes_all_the_same(void **state)
     expect(f, "STATE CLOSED");
 }
 
-int main(void)
+TEST_FILE(session)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_connection_error_is_cut_between_characters),
@@ -749,5 +746,5 @@ int main(void)
         cmocka_unit_test(a_close_that_fails_closes_all_the_same),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

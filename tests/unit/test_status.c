@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statuses, error texts, quoting, the allocator. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 #include <holdfast/holdfast.h>
 
 #include "core/error.h"
@@ -361,7 +358,7 @@ static void test_allocator(void **state)
     assert_int_equal(hf_set_allocator(&whole), HF_ESTATE);
 }
 
-int main(void)
+TEST_FILE(status)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocator),
@@ -380,5 +377,5 @@ int main(void)
         cmocka_unit_test(test_sha256),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that are kept: equal ones that come one after the other are one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/shared_text.h"
 #include "tracked_heap.h"
 
@@ -63,7 +59,7 @@ static void without_memory_there_is_none(void **state)
     assert_null(texts.last);
 }
 
-int main(void)
+TEST_FILE(text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_texts_are_one),
@@ -72,5 +68,5 @@ int main(void)
     };
 
     tracked_heap_install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

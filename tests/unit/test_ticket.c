@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ticket ids, their order, and the random numbers they are made of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/random.h"
 #include "core/ticket.h"
 
@@ -187,7 +183,7 @@ static void fn10_fresh_ids_are_version_4_and_differ(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(ticket)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_is_written_as_a_uuid),
@@ -204,5 +200,5 @@ int main(void)
         cmocka_unit_test(fn10_fresh_ids_are_version_4_and_differ),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

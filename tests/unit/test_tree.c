@@ -2,14 +2,10 @@
 /* A balanced tree of embedded nodes. */
 #include "core/tree.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/random.h"
 
 #define ENTRIES 4096
@@ -120,12 +116,12 @@ static void a_search_is_short_whatever_the_order(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(tree)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_has_what_went_in_and_not_out),
         cmocka_unit_test(a_search_is_short_whatever_the_order),
     };
 
-    return cmocka_run_group_tests_name("tree", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

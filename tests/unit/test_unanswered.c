@@ -2,13 +2,9 @@
 /* Stories of acquisitions whose requests fail, or get no answer. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "tracked_heap.h"
 
 /* --------------------------------------------------------------- enqueue -- */
@@ -182,7 +178,7 @@ static void a_new_session_ends_all_doubt(void **state)
     expect(f, "STATE LOST; STATE CONNECTED; a ENQUEUE a2");
     enqueued(f, "a ENQUEUE a2", "a2");
     expect(f, "a GRANTED");
-    set_time(f, 1005);
+    advance_to(f, 1005);
     expect(f, "a WATCH a2");
     release(f, &f->a);
     expect(f, "a UNWATCH a2; a REMOVE a2");
@@ -336,7 +332,7 @@ static void fn27_no_retry_left_in_doubt_reports_the_doubt(void **state)
     assert_string_equal(hf_acquisition_text(&f->a),
                         "no answer; its ticket may stay in the "
                         "queue until the session ends");
-    set_time(f, CORE_START_MS + CORE_TIMEOUT_MS);
+    advance_to(f, CORE_START_MS + CORE_TIMEOUT_MS);
     expect(f, "a REMOVE a1");
     removed(f, "a REMOVE a1", false);
     expect(f, "a DONE");
@@ -406,7 +402,7 @@ static void a_wait_survives_lists_that_fail(void **state)
     for (int i = 0; i < 10; i++) { /* more often than an enqueue would be */
         failed(f, "a LIST", i % 2 ? HF_FAILURE_RETRY : HF_FAILURE_UNSURE);
         expect(f, "");
-        set_time(f, f->now_ms + 1000);
+        advance_to(f, f->now_ms + 1000);
         expect(f, i % 3 == 2 ? "a LIST; PROVE" : "a LIST");
         if (is_pending(f, "PROVE"))
             proven(f, f->now_ms);
@@ -454,7 +450,7 @@ static void a_holder_goes_on_without_a_watch(void **state)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
-    set_time(f, 1005);
+    advance_to(f, 1005);
     expect(f, "a WATCH a1");
     failed(f, "a WATCH a1", HF_FAILURE_FATAL);
     expect(f, "");
@@ -471,7 +467,7 @@ static void fn28_a_removal_is_repeated_whatever_it_says(void **state)
         expect(f, "a REMOVE a1");
         failed(f, "a REMOVE a1", (enum hf_failure)(i % 3));
         expect(f, "");
-        set_time(f, f->now_ms + 1000); /* no backoff is longer */
+        advance_to(f, f->now_ms + 1000); /* no backoff is longer */
     }
     expect(f, "a REMOVE a1");
     /* One of those may have removed it, or somebody else has. */
@@ -505,7 +501,7 @@ static void a_removal_that_did_not_happen_hides_nothing(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-int main(void)
+TEST_FILE(unanswered)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_enqueue_that_failed_is_tried_with_a_fresh_id),
@@ -540,5 +536,5 @@ int main(void)
         cmocka_unit_test(a_removal_that_did_not_happen_hides_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

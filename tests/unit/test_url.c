@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Engine URLs and durations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 #include <holdfast/holdfast.h>
 
 #include "core/url.h"
@@ -372,7 +369,7 @@ static void test_durations(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(url)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
@@ -386,5 +383,5 @@ int main(void)
         cmocka_unit_test(test_durations),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -3,12 +3,9 @@
  * nothing of them is in the queue or can appear there. */
 #include "core_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "cmocka/runner.h"
 
 #define WAITS_FOR_REMOVAL(f)                                                   \
     CORE_FIXTURE(f, 0);                                                        \
@@ -43,7 +40,7 @@ static void it_waits_for_the_answer_of_its_enqueue(void **state)
     enqueue_a(f);
     cancel(f, &f->a);
     expect(f, "");
-    set_time(f, CORE_START_MS + 2 * HF_REMOVAL_WAIT_MS);
+    advance_to(f, CORE_START_MS + 2 * HF_REMOVAL_WAIT_MS);
     expect(f, "");
     assert_true(hf_core_wake_at_ms(&f->core) > f->now_ms);
     enqueued(f, "a ENQUEUE a1", "a1");
@@ -150,7 +147,7 @@ static void no_ticket_is_taken_too_early(void **state)
     expect(f, "a ENQUEUE a1");
 }
 
-int main(void)
+TEST_FILE(waits_for_removal)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cancelled_wait_ends_when_the_ticket_is_gone),
@@ -164,5 +161,5 @@ int main(void)
         cmocka_unit_test(no_ticket_is_taken_too_early),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The slots of watches: what is wanted, and what is being taken back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/own_ticket.h"
 
 struct watch_fixture {
@@ -101,12 +97,12 @@ static void they_are_idle_when_none_is_with_the_engine(void **state)
     assert_true(hf_ticket_watches_idle(&s.ticket.watches));
 }
 
-int main(void)
+TEST_FILE(watch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_watch_waits_for_one_to_be_taken_back),
         cmocka_unit_test(they_are_idle_when_none_is_with_the_engine),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers out of turn, errors, and what becomes of requests then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/zookeeper/zk_private.h" /* to have ids wrap */
 #include "zk_fixture.h"
 
@@ -219,7 +215,7 @@ static void ids_wrap_below_their_end(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_answers)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_out_of_turn_end_the_connection),
@@ -234,5 +230,5 @@ int main(void)
         cmocka_unit_test(ids_wrap_below_their_end),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks: the node that is a barrier, and those who wait for its end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 static void begin(struct zk_fixture *f)
@@ -296,7 +292,7 @@ static void what_a_queue_watch_at_a_flag_may_be_answered(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_barriers)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flag_is_one_persistent_node),
@@ -313,5 +309,5 @@ int main(void)
         cmocka_unit_test(what_a_queue_watch_at_a_flag_may_be_answered),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a zk:// URL says, and what is said of one that is wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/utf8.h"
 #include "engines/zookeeper/zk_config.h"
 
@@ -403,7 +399,7 @@ static void each_client_draws_its_own_order(void **state)
     assert_string_equal(config.session.servers[0].host, "h");
 }
 
-int main(void)
+TEST_FILE(zk_config)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(usual_values),
@@ -419,5 +415,5 @@ int main(void)
         cmocka_unit_test(each_client_draws_its_own_order),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists for people: all there is to know of every ticket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 /* Somebody wants to see the queue q, and the list of it is to come. */
 static void begin(struct zk_fixture *f)
 {
     zk_fixture_connected(f);
-    f->whole = true;
+    f->detailed = true;
     ask(f, HF_REQUEST_LIST, "z");
     assert_string_equal(zk_fixture_sent(f), "SYNC q; LIST q");
     done(f);
@@ -59,7 +55,7 @@ static void a_denied_read_says_what_to_check(void **state)
     assert_true(zk_fixture_open(&f));
     link_up(&f);
     accept_session(&f);
-    f.whole = true;
+    f.detailed = true;
     ask(&f, HF_REQUEST_LIST, "z");
     done(&f);
     refused(&f, HF_ZK_NO_AUTH);
@@ -123,7 +119,7 @@ static void names_that_are_none(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_detailed_list)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_ticket_is_asked_about),
@@ -134,5 +130,5 @@ int main(void)
         cmocka_unit_test(names_that_are_none),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members of a double barrier, and the mark that they stamp. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 static void begin(struct zk_fixture *f)
@@ -18,7 +14,7 @@ static void begin(struct zk_fixture *f)
 }
 
 /* x came in 17, and nobody else is there. */
-static void come(struct zk_fixture *f)
+static void enter(struct zk_fixture *f)
 {
     ask(f, HF_REQUEST_ENQUEUE, "x");
     assert_string_equal(zk_fixture_sent(f), "CREATE2 q/x/m; LIST q");
@@ -38,7 +34,7 @@ static void a_participant_is_one_plain_node(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "x"); /* there already */
     assert_string_equal(zk_fixture_sent(&f), "LIST q");
     children(&f, "x/m");
@@ -58,7 +54,7 @@ static void what_a_list_does_not_report_is_asked_once(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     children(&f, "a/m x/m ready b/m");
     assert_string_equal(zk_fixture_sent(&f),
@@ -83,7 +79,7 @@ static void who_has_gone_since_is_not_shown(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     children(&f, "a/m x/m b/m");
     refused(&f, HF_ZK_NO_NODE);
@@ -100,7 +96,7 @@ static void many_participants_are_asked_about_in_turns(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     children(&f, "a/m b/m c/m d/m e/m f/m g/m x/m");
     assert_string_equal(zk_fixture_sent(&f),
@@ -126,7 +122,7 @@ static void what_is_no_participant_does_not_count(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     children(&f, "a#4 b/l#5 x/m strange Ready ready2 "
                  "61616161-6161-6161-6161-61616161616 "
@@ -213,7 +209,7 @@ static void one_without_an_answer_is_found(void **state)
 /* What is left of another session counts for others, not as ours. */
 static void one_of_another_session_is_not_ours(void **state)
 {
-    const char *told;
+    const char *events;
     struct zk_fixture f;
 
     (void)state;
@@ -224,9 +220,9 @@ static void one_of_another_session_is_not_ours(void **state)
     exists(&f, 17, 7);
     refused(&f, HF_ZK_NO_NODE);
     exists(&f, 17, 7);
-    told = zk_fixture_events(&f);
-    assert_null(strstr(told, " x/m"));
-    assert_non_null(strstr(told, "/m@17"));
+    events = zk_fixture_events(&f);
+    assert_null(strstr(events, " x/m"));
+    assert_non_null(strstr(events, "/m@17"));
     zk_fixture_close(&f);
 }
 
@@ -251,7 +247,7 @@ static void what_the_questions_may_be_answered(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     children(&f, "x/m a/m");
     refused(&f, HF_ZK_NO_AUTH); /* about the mark */
@@ -273,7 +269,7 @@ static void what_the_questions_may_be_answered(void **state)
 /* ---------------------------------------------------------------- stamp -- */
 
 /* x, y and z are there, and stamp for two; the mark is there since ${mark}. */
-static void begin_stamp(struct zk_fixture *f, int64_t flag)
+static void begin_generation(struct zk_fixture *f, int64_t flag)
 {
     (void)zk_fixture_sent(f);
     ask(f, HF_REQUEST_NEW_GENERATION, "x");
@@ -291,13 +287,13 @@ static void a_generation_is_one_transaction(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
-    begin_stamp(&f, 0);
+    enter(&f);
+    begin_generation(&f, 0);
     assert_string_equal(zk_fixture_sent(&f), "MULTI q/x/m q/z/m +q/ready");
     assert_string_equal(zk_fixture_events(&f), "");
     generation_set(&f);
     assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
-    begin_stamp(&f, 19);
+    begin_generation(&f, 19);
     assert_string_equal(zk_fixture_sent(&f),
                         "MULTI q/x/m q/z/m -q/ready +q/ready");
     generation_set(&f);
@@ -311,19 +307,19 @@ static void so_many_are_checked_as_are_waited_for(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     f.limit = 1;
-    begin_stamp(&f, 0);
+    begin_generation(&f, 0);
     assert_string_equal(zk_fixture_sent(&f), "MULTI q/x/m +q/ready");
     generation_set(&f);
     f.limit = 3;
-    begin_stamp(&f, 0);
+    begin_generation(&f, 0);
     assert_string_equal(zk_fixture_sent(&f),
                         "MULTI q/x/m q/z/m q/y/m +q/ready");
     generation_set(&f);
     (void)zk_fixture_events(&f);
     f.limit = 4;
-    begin_stamp(&f, 0);
+    begin_generation(&f, 0);
     assert_string_equal(zk_fixture_sent(&f), "");
     assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x RETRY");
     zk_fixture_close(&f);
@@ -363,18 +359,18 @@ static void what_may_come_between(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     for (size_t i = 0; i < 4; i++) {
-        begin_stamp(&f, 19);
+        begin_generation(&f, 19);
         multi_failed(&f, faults[i].nth, faults[i].error);
         assert_string_equal(zk_fixture_events(&f),
                             "FAILED NEW_GENERATION x RETRY");
     }
-    begin_stamp(&f, 0);
+    begin_generation(&f, 0);
     multi_failed(&f, 2, HF_ZK_NO_AUTH);
     assert_string_equal(zk_fixture_events(&f), "FAILED NEW_GENERATION x FATAL");
     assert_int_equal(f.status, HF_EDENIED);
-    begin_stamp(&f, 0);
+    begin_generation(&f, 0);
     answer_with(&f, "\0\0\0\1", 4);
     assert_string_equal(zk_fixture_events(&f),
                         "FAILED NEW_GENERATION x UNSURE");
@@ -387,7 +383,7 @@ static void what_a_generation_may_be_answered(void **state)
 
     (void)state;
     begin(&f);
-    come(&f);
+    enter(&f);
     ask(&f, HF_REQUEST_NEW_GENERATION, "x");
     refused(&f, HF_ZK_NO_AUTH);
     refused(&f, HF_ZK_NO_NODE);
@@ -401,7 +397,7 @@ static void what_a_generation_may_be_answered(void **state)
     assert_string_equal(zk_fixture_events(&f),
                         "SUSPENDED; FAILED NEW_GENERATION x UNSURE");
     resume(&f);
-    begin_stamp(&f, 0);
+    begin_generation(&f, 0);
     link_down(&f, "reset");
     assert_string_equal(zk_fixture_events(&f),
                         "SUSPENDED; FAILED NEW_GENERATION x UNSURE");
@@ -560,7 +556,7 @@ static void what_a_look_may_be_answered(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_double_barriers)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_participant_is_one_plain_node),
@@ -586,5 +582,5 @@ int main(void)
         cmocka_unit_test(what_a_look_may_be_answered),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

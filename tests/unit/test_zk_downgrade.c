@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DOWNGRADE: what it becomes, and what the server may say or not say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/zookeeper/zk_watches.h"
 #include "zk_fixture.h"
 
@@ -320,7 +316,7 @@ static void without_an_answer_both_names_are_deleted(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_downgrade)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_transaction_for_both),
@@ -337,5 +333,5 @@ int main(void)
         cmocka_unit_test(without_an_answer_both_names_are_deleted),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

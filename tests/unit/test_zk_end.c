@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* END: in every state, from inside every event, and with whatever comes
  * behind it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "zk_fixture.h"
 
@@ -292,7 +288,7 @@ static void end_inside(struct zk_fixture *f, const struct hf_event *event_)
 }
 
 /* Every kind of event once: connected, trouble, cut off, resumed, lost. */
-static void eventful_story(struct zk_fixture *f)
+static void eventful_session(struct zk_fixture *f)
 {
     link_up(f);
     accept_session(f);
@@ -337,7 +333,7 @@ static void an_end_from_inside_an_event_comes_behind_it(void **state)
         {HF_EVENT_SESSION_LOST, "LOST; CLOSED"},
     };
     struct zk_fixture f;
-    const char *told;
+    const char *reported;
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -346,13 +342,15 @@ static void an_end_from_inside_an_event_comes_behind_it(void **state)
         end_at = rows[i].kind;
         ended = false;
         f.event_hook = end_inside;
-        eventful_story(&f);
+        eventful_session(&f);
         assert_true(ended);
-        told = zk_fixture_events(&f);
+        reported = zk_fixture_events(&f);
         if (strncmp(rows[i].events, "RESUMING", 8) == 0)
-            told = strstr(told, "RESUMING") != NULL ? rows[i].events : told;
-        assert_true(strlen(told) >= strlen(rows[i].events));
-        assert_string_equal(told + strlen(told) - strlen(rows[i].events),
+            reported = strstr(reported, "RESUMING") != NULL ? rows[i].events
+                                                            : reported;
+        assert_true(strlen(reported) >= strlen(rows[i].events));
+        assert_string_equal(reported + strlen(reported) -
+                                strlen(rows[i].events),
                             rows[i].events);
         assert_over(&f);
         zk_fixture_close(&f);
@@ -447,7 +445,7 @@ static void requests_from_inside_any_event(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_end)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_close_is_answered),
@@ -464,5 +462,5 @@ int main(void)
         cmocka_unit_test(requests_from_inside_any_event),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

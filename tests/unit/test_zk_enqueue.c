@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ENQUEUE: one trip where the queue is there, and what it takes where it is
  * not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/zookeeper/unknown_node.h"
 #include "zk_fixture.h"
 
@@ -603,7 +599,7 @@ static void parents_that_cannot_be_made(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(zk_enqueue)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_uncontended_enqueue_is_one_trip),
@@ -630,5 +626,5 @@ int main(void)
         cmocka_unit_test(parents_that_cannot_be_made),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

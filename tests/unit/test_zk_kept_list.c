@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last list, less what has gone, in place of a new one: what serves, and
  * what ends that. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 /* ${ticket} of ours goes into the queue, which is then as it is in ${list}. */
@@ -304,7 +300,7 @@ static void who_comes_behind_in_another_layout_is_reported(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_kept_list)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_queue_of_ours_is_listed_no_more),
@@ -321,5 +317,5 @@ int main(void)
         cmocka_unit_test(who_comes_behind_in_another_layout_is_reported),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leases: one ticket, as many nodes as it has permits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/zookeeper/node_name.h"
 #include "zk_fixture.h"
 
@@ -482,7 +478,7 @@ static void numbers_follow_one_another(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_leases)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_permit_is_one_node),
@@ -507,5 +503,5 @@ int main(void)
         cmocka_unit_test(numbers_follow_one_another),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

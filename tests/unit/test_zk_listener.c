@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session with ZooKeeper around listeners that are no engine and have no
  * locks: what each hears, and what becomes of calls and of work that waits. */
-#include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zookeeper/zk_calls.h"
 
 #define TIMEOUT_MS 10000
@@ -49,7 +46,7 @@ struct listener_fixture {
 };
 
 __attribute__((format(printf, 2, 3))) static void
-tell(struct listener_fixture *f, const char *format, ...)
+fire_event(struct listener_fixture *f, const char *format, ...)
 {
     size_t used = strlen(f->expect_events);
     va_list args;
@@ -81,13 +78,14 @@ static void on_log(void *user, enum hf_log_level level, const char *format, ...)
 /* ${l} has heard of ${what}. */
 static void note_event(struct test_listener *l, const char *what)
 {
-    tell(l->f, "%s%s", l->name, what);
+    fire_event(l->f, "%s%s", l->name, what);
     if (l->removes != NULL)
         hf_zk_listeners_remove(&l->f->session.listeners, &l->removes->listener);
     l->removes = NULL;
 }
 
-static void on_trouble(void *user, const struct hf_zk_connection_error *trouble)
+static void on_connection_error(void *user,
+                                const struct hf_zk_connection_error *trouble)
 {
     char what[128];
 
@@ -156,7 +154,7 @@ static void on_fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
     struct listener_fixture *f = watcher->user;
 
     assert_false(watcher->armed);
-    tell(f, "%s %d", observer->name, (int)type);
+    fire_event(f, "%s %d", observer->name, (int)type);
     if (observer->removes != NULL)
         hf_zk_watch_set_remove(&f->session.watches,
                                &observer->removes->watcher);
@@ -166,12 +164,12 @@ static void on_fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
 
 static void on_begin(void *user, void *work)
 {
-    tell(user, "BEGIN %s", (const char *)work);
+    fire_event(user, "BEGIN %s", (const char *)work);
 }
 
 static void on_refused(void *user, void *work)
 {
-    tell(user, "REFUSED %s", (const char *)work);
+    fire_event(user, "REFUSED %s", (const char *)work);
 }
 
 static void answered(void *user, struct hf_zk_call *call,
@@ -179,7 +177,7 @@ static void answered(void *user, struct hf_zk_call *call,
 {
     struct listener_fixture *f = user;
 
-    tell(f, "ANSWER %d: %d", (int)(call - f->calls), (int)reply->error);
+    fire_event(f, "ANSWER %d: %d", (int)(call - f->calls), (int)reply->error);
 }
 
 /* ---------------------------------------------------------------- server -- */
@@ -267,17 +265,18 @@ static void cut(struct listener_fixture *f)
 static void listen(struct listener_fixture *f, struct test_listener *l,
                    const char *name)
 {
-    *l = (struct test_listener){.f = f,
-                                .name = name,
-                                .listener = {.user = l,
-                                             .connection_error = on_trouble,
-                                             .gave_up = on_gave_up,
-                                             .resuming = on_resuming,
-                                             .up = on_up,
-                                             .suspended = on_suspended,
-                                             .lost = on_lost,
-                                             .closed = on_closed,
-                                             .proven = on_proven}};
+    *l = (struct test_listener){
+        .f = f,
+        .name = name,
+        .listener = {.user = l,
+                     .connection_error = on_connection_error,
+                     .gave_up = on_gave_up,
+                     .resuming = on_resuming,
+                     .up = on_up,
+                     .suspended = on_suspended,
+                     .lost = on_lost,
+                     .closed = on_closed,
+                     .proven = on_proven}};
     hf_zk_listeners_add(&f->session.listeners, &l->listener);
 }
 
@@ -672,7 +671,7 @@ static void a_close_is_answered(void **state)
     end(&f);
 }
 
-int main(void)
+TEST_FILE(zk_listener)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(listeners_are_called_in_the_order_of_adding),
@@ -691,5 +690,5 @@ int main(void)
         cmocka_unit_test(a_close_is_answered),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -6,14 +6,10 @@
  * and what it wants of its host bounded.  The stage sees to the rest: every
  * request answered once, nothing left.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "zk_fake_server.h"
 
@@ -44,18 +40,18 @@ static bool insists(struct zk_fixture *f, struct zk_fake_server *h,
                     enum hf_request_kind kind, const char *ticket,
                     const char *wanted)
 {
-    const char *told;
+    const char *reported;
 
     (void)zk_fixture_events(f);
     ask(f, kind, ticket);
     zk_fake_serve(f, h);
     recover(f, h);
     assert_int_equal(f->under_way, 0);
-    told = zk_fixture_events(f);
-    if (strstr(told, wanted) != NULL)
+    reported = zk_fixture_events(f);
+    if (strstr(reported, wanted) != NULL)
         return true;
     assert_true(heap_failed());
-    assert_non_null(strstr(told, "FAILED "));
+    assert_non_null(strstr(reported, "FAILED "));
     return false;
 }
 
@@ -228,7 +224,7 @@ static const char *numbered(int i)
 }
 
 /* A barrier is put up, waited for, and taken away. */
-static void a_mark(struct zk_fixture *f, struct zk_fake_server *h)
+static void a_flag(struct zk_fixture *f, struct zk_fake_server *h)
 {
     f->kind = HF_TICKET_BARRIER;
     insist(f, h, HF_REQUEST_SET_FLAG, "a", "FLAG_UPDATED");
@@ -268,13 +264,13 @@ static void a_ticket_of_another_program(struct zk_fixture *f,
 /* More of them than there is room for at first. */
 static void a_list_for_people(struct zk_fixture *f, struct zk_fake_server *h)
 {
-    f->whole = true;
+    f->detailed = true;
     insist(f, h, HF_REQUEST_LIST, "z", "LISTED z:");
     for (int i = 0; i < MANY; i++)
         take_ticket(f, h, numbered(i));
     insist(f, h, HF_REQUEST_LIST, "z", "LISTED z: n0#0@");
     assert_non_null(strstr(f->events.taken, " n11#11@"));
-    f->whole = false;
+    f->detailed = false;
 }
 
 static void an_idle_session(struct zk_fixture *f, struct zk_fake_server *h)
@@ -322,7 +318,7 @@ static void many_in_a_queue(struct zk_fixture *f, struct zk_fake_server *h)
 
 /* With the ${nth} allocation failing; false if there were not so many. */
 static bool events_without(unsigned long nth,
-                           void (*story)(struct zk_fixture *f,
+                           void (*steps)(struct zk_fixture *f,
                                          struct zk_fake_server *h))
 {
     struct zk_fake_server h;
@@ -338,19 +334,19 @@ static bool events_without(unsigned long nth,
         return true;
     }
     bring_up(&f, &h);
-    story(&f, &h);
+    steps(&f, &h);
     end(&f, &h);
     failed = heap_failed();
     zk_fixture_close(&f);
     return failed;
 }
 
-static void fail_each_allocation(void (*story)(struct zk_fixture *f,
+static void fail_each_allocation(void (*steps)(struct zk_fixture *f,
                                                struct zk_fake_server *h))
 {
     unsigned long nth = 1;
 
-    while (events_without(nth, story))
+    while (events_without(nth, steps))
         assert_in_range(++nth, 1, 1000);
     assert_in_range(nth, 4, 1000); /* or nothing was tried */
 }
@@ -392,7 +388,7 @@ static void going_round(void **state)
 static void waiting_at_a_barrier(void **state)
 {
     (void)state;
-    fail_each_allocation(a_mark);
+    fail_each_allocation(a_flag);
 }
 
 static void counting_permits(void **state)
@@ -437,7 +433,7 @@ static void ending(void **state)
     fail_each_allocation(ends_cut_off);
 }
 
-int main(void)
+TEST_FILE(zk_memory)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(taking_and_giving_back),
@@ -454,5 +450,5 @@ int main(void)
     struct zk_fixture f;
 
     zk_fixture_init(&f); /* the allocator, before anything is allocated */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

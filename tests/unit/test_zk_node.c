@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of tickets: every dialect, and whatever else lies below a lock. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/zookeeper/node_name.h"
 
 #define UUID "6f2a6c1e-6a0b-4e9d-9d0e-2f5c3a1b7d44"
@@ -301,7 +297,7 @@ static void what_turned_negative_came_last(void **state)
                     hf_zk_node_order(in_order[i]));
 }
 
-int main(void)
+TEST_FILE(zk_node)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dialect_is_read),
@@ -314,5 +310,5 @@ int main(void)
         cmocka_unit_test(what_turned_negative_came_last),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

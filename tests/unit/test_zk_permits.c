@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Semaphores as kazoo lays them out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "engines/zookeeper/permit.h"
 #include "zk_fixture.h"
 
@@ -407,7 +403,7 @@ static void a_lock_at_the_same_node(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_permits)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queues_lie_where_kazoo_looks),
@@ -428,5 +424,5 @@ int main(void)
         cmocka_unit_test(a_lock_at_the_same_node),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

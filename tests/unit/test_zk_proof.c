@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is proven of a session, and by what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 #include "zookeeper/proof.h"
 
@@ -378,7 +374,7 @@ static void strict_proofs_in_the_fixture(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_proof)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_spacing_fits_the_timeout),
@@ -398,5 +394,5 @@ int main(void)
         cmocka_unit_test(strict_proofs_in_the_fixture),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks: a list, and the news that it has changed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 /* A look at q, where there are x and y, has been told. */
@@ -174,7 +170,7 @@ static void it_can_be_taken_back_in_its_answer(void **state)
 static void one_can_be_taken_back_in_another_s_end(void **state)
 {
     struct zk_fixture f;
-    const char *told;
+    const char *events;
 
     (void)state;
     looks[0] = queue_watch_events(&f);
@@ -183,9 +179,9 @@ static void one_can_be_taken_back_in_another_s_end(void **state)
     (void)zk_fixture_events(&f);
     f.event_hook = forget_the_other;
     event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
-    told = zk_fixture_events(&f);
-    assert_true(strcmp(told, "QUEUE_CHANGED w") == 0 ||
-                strcmp(told, "QUEUE_CHANGED z") == 0);
+    events = zk_fixture_events(&f);
+    assert_true(strcmp(events, "QUEUE_CHANGED w") == 0 ||
+                strcmp(events, "QUEUE_CHANGED z") == 0);
     zk_fixture_close(&f);
 }
 
@@ -258,7 +254,7 @@ static void what_a_look_may_be_answered(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_queue_watches)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_is_reported_once),
@@ -274,5 +270,5 @@ int main(void)
         cmocka_unit_test(what_a_look_may_be_answered),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

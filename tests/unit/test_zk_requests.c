@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* REMOVE, LIST and PROVE: what they become, and what the server may say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 /* -------------------------------------------------------------- withdraw -- */
@@ -332,7 +328,7 @@ static void a_proof_needs_its_whole_answer(void **state)
     }
 }
 
-int main(void)
+TEST_FILE(zk_requests)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_tickets_are_deleted),
@@ -349,5 +345,5 @@ int main(void)
         cmocka_unit_test(a_proof_needs_its_whole_answer),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

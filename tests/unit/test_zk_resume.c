@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session that goes on on another connection: whose timeout counts then, what
  * has been seen, and what an answer that was cut off says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 #define ANSWER_BYTES_MAX 512
@@ -201,7 +197,7 @@ static void an_answer_is_final_with_its_last_byte(void **state)
     assert_true(count > 1);
 }
 
-int main(void)
+TEST_FILE(zk_resume)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_shortest_timeout_of_a_session_is_in_force),
@@ -213,5 +209,5 @@ int main(void)
         cmocka_unit_test(an_answer_is_final_with_its_last_byte),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

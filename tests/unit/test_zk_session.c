@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session of a client of an ensemble: how it begins, goes on elsewhere, is
  * kept, and ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 static void open_with(struct zk_fixture *f, size_t servers)
@@ -677,7 +673,7 @@ static void calls_about_another_connection_do_nothing(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_session)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_policy_that_gives_up_ends_the_attempts),
@@ -707,5 +703,5 @@ int main(void)
         cmocka_unit_test(calls_about_another_connection_do_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

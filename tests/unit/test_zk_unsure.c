@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates of which it is not clear whether they took effect, tickets that have
  * to be looked for, and numbers that order nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 /* ----------------------------------------------- creates that are unsure -- */
@@ -380,7 +376,7 @@ static void numbers_beyond_the_end_are_found_later(void **state)
 }
 
 /* An id in the name is all that it takes, so this holds in every layout. */
-int main(void)
+TEST_FILE(zk_unsure)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_errors_say_of_a_create),
@@ -401,11 +397,10 @@ int main(void)
     int failed = 0;
 
     zk_fixture_layout = HF_ZK_CURATOR;
-    failed += cmocka_run_group_tests_name("layout=curator", tests, NULL, NULL);
+    failed += RUN_TESTS_NAMED("layout=curator", tests, NULL, NULL);
     zk_fixture_layout = HF_ZK_KAZOO;
-    failed += cmocka_run_group_tests_name("layout=kazoo", tests, NULL, NULL);
+    failed += RUN_TESTS_NAMED("layout=kazoo", tests, NULL, NULL);
     zk_fixture_layout = HF_ZK_WRITELOCK;
-    failed +=
-        cmocka_run_group_tests_name("layout=writelock", tests, NULL, NULL);
+    failed += RUN_TESTS_NAMED("layout=writelock", tests, NULL, NULL);
     return failed;
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches: one at the server for each path, however many wait. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "zk_fixture.h"
 
 /* x, y and z are in the queue, and they are known. */
@@ -694,7 +690,7 @@ static void many_watches_need_many_packets(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_watches)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_watch_fires_once),
@@ -722,5 +718,5 @@ int main(void)
         cmocka_unit_test(many_watches_need_many_packets),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The window: it bounds the calls under way, lets urgent requests through, and
  * keeps the others until there is room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "zk_fixture.h"
 #include "zookeeper/call_window.h"
@@ -313,7 +309,7 @@ static void without_memory_nobody_waits(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_window)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(so_many_are_under_way),
@@ -331,5 +327,5 @@ int main(void)
         cmocka_unit_test(without_memory_nobody_waits),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jute byte by byte, and frames that are cut, too long, or lie. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "zk_fixture.h"
 #include "zookeeper/jute.h"
@@ -262,7 +258,7 @@ static void requests_have_their_bytes(void **state)
 }
 
 /* An enqueue, a wait and its end, in pieces of ${chunk} bytes. */
-static void story_in_pieces(size_t chunk)
+static void answers_in_pieces(size_t chunk)
 {
     struct zk_fixture f;
 
@@ -295,7 +291,7 @@ static void frames_come_in_pieces(void **state)
 {
     (void)state;
     for (size_t chunk = 0; chunk < 90; chunk++)
-        story_in_pieces(chunk);
+        answers_in_pieces(chunk);
 }
 
 static void impossible_lengths_end_the_connection(void **state)
@@ -436,7 +432,7 @@ static void the_greatest_frame_is_taken(void **state)
     zk_fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(zk_wire)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type_has_its_bytes),
@@ -457,5 +453,5 @@ int main(void)
     struct zk_fixture f;
 
     zk_fixture_init(&f); /* the allocator, before anything is allocated */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

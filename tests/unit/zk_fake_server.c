@@ -590,17 +590,18 @@ bool zk_fake_has_writer(struct zk_fake_server *h, const char *ticket)
 #define OTHER_SESSION 7
 
 void zk_fake_put(struct zk_fixture *f, struct zk_fake_server *h,
-                 const char *ticket, bool member)
+                 const char *ticket, bool participant)
 {
     const char *name = strrchr(ticket, '/') + 1;
     char path[ZK_FAKE_PATH_BYTES], node[96],
         participant_name[] = {name[0], '/', 'm', 0};
     int used;
 
-    zk_fixture_node(f, member ? participant_name : name, node, sizeof node);
+    zk_fixture_node(f, participant ? participant_name : name, node,
+                    sizeof node);
     used = snprintf(path, sizeof path, "/%.*s%s", (int)(name - ticket), ticket,
                     node);
-    if (!member)
+    if (!participant)
         snprintf(path + used, sizeof path - (size_t)used, "%010d", h->sequence);
     if (!has_parent(h, path) || h->count == ZK_FAKE_NODES ||
         find_ticket(h, ticket) != NULL)

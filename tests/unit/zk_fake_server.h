@@ -65,7 +65,7 @@ bool zk_fake_has_own(struct zk_fixture *f, struct zk_fake_server *h,
 bool zk_fake_has_reader(struct zk_fake_server *h, const char *ticket);
 bool zk_fake_has_writer(struct zk_fake_server *h, const char *ticket);
 void zk_fake_put(struct zk_fixture *f, struct zk_fake_server *h,
-                 const char *ticket, bool member);
+                 const char *ticket, bool participant);
 void zk_fake_remove(struct zk_fixture *f, struct zk_fake_server *h,
                     const char *ticket);
 void zk_fake_change(struct zk_fixture *f, struct zk_fake_server *h,

@@ -123,7 +123,7 @@ struct zk_fixture {
     enum hf_ticket_kind kind;
     uint32_t weight;
     uint32_t limit;
-    bool whole; /* LISTs are for people */
+    bool detailed; /* LISTs are for people */
     unsigned under_way;
     unsigned answered; /* so many requests, ever */
     /* The server. */

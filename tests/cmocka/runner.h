@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One program for all test files of an area.
+ *
+ * A file test_X.c defines no main() but TEST_FILE(X), which runs its table of
+ * tests and returns how many failed.  CMake lists the files of a program, see
+ * hf_test_program() in tests/cmocka/CMakeLists.txt.
+ *
+ *     PROGRAM                 run every file
+ *     PROGRAM X               run the tests of test_X.c
+ *     PROGRAM X/NAME          run one test of it; NAME is a shell pattern
+ *     PROGRAM --list          print X/NAME of every test and run none
+ *
+ * When there is more than one file to run, each gets a process of its own.  So
+ * no limit, environment variable, allocator or descriptor of one file reaches
+ * the next, and a crash ends one file only.
+ *
+ * The exit status is 0 if all tests passed, 77 if some were skipped and none
+ * failed, 1 if some failed, 64 if nothing is called so.
+ *
+ * This header stands in place of <cmocka.h>: it counts skipped tests.
+ */
+#ifndef HF_TESTS_CMOCKA_RUNNER_H
+#define HF_TESTS_CMOCKA_RUNNER_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+/* The function of test_${name}.c; its body follows. */
+#define TEST_FILE(name)                                                        \
+    int test_##name(void);                                                     \
+    int test_##name(void)
+
+/* Run the tests of an array that the command line asks for, between ${set_up}
+ * and ${tear_down} of the group or NULL.  How many failed. */
+#define RUN_TESTS(tests, set_up, tear_down)                                    \
+    test_run(NULL, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
+
+/* The same as a group of that name, where a file runs a table several times. */
+#define RUN_TESTS_NAMED(name, tests, set_up, tear_down)                        \
+    test_run(name, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
+
+int test_run(const char *group, const struct CMUnitTest *tests, size_t count,
+             CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+/* End the test that runs now, as one that was skipped. */
+#undef skip
+#define skip() test_skip(__FILE__, __LINE__)
+_Noreturn void test_skip(const char *file, int line);
+
+/*
+ * A test that has to see a whole process end runs this program once more, as
+ * PROGRAM X -- ARGUMENT, where test_X.c is the file that runs now.  In that
+ * process test_argument() is ARGUMENT, and TEST_FILE(X) does what the test
+ * wants of it; everywhere else it is NULL.
+ */
+const char *test_argument(void);
+
+/* Run that process to its end: its status, as waitpid() gives it. */
+int test_run_self(const char *argument);
+
+/* As fork().  In the child an assertion that fails ends the process; without
+ * that cmocka goes on with the next test in the child. */
+pid_t test_fork(void);
+
+/* Fail the test if ${pid}, a child that the test waits for, has ended otherwise
+ * than by exit(0).  Loops that wait for what a child does call this each time,
+ * so that they end with the child. */
+void test_check_child(pid_t pid);
+
+/* What CMake writes: the files of the program, ended by one without a name. */
+struct test_file {
+    const char *name;
+    int (*run)(void);
+};
+extern const struct test_file test_files[];
+
+#endif
