@@ -73,13 +73,13 @@ static void assert_waits_for(const struct queued_client *queued,
 {
     assert_int_equal(queued->decision.answer, HF_WAIT_FOR);
     assert_int_equal(queued->decision.blocking, blocking);
-    assert_true(hf_ticket_id_equal(&queued->decision.before->id, &before->id));
+    assert_true(hf_ticket_id_equal(&queued->decision.nearest->id, &before->id));
 }
 
 /* Watch the one before, as a waiter does. */
 static void watch(struct queued_client *queued)
 {
-    queued->watch = client_watch(queued->client, "q", queued->decision.before);
+    queued->watch = client_watch(queued->client, "q", queued->decision.nearest);
     assert_int_equal(queued->watch->answer, HF_EVENT_WATCHING);
 }
 
@@ -293,7 +293,7 @@ static void case_fn04_a_downgraded_writer_keeps_its_position(void **state)
     assert_downgraded(&s[0]);
     assert_woken(&s[1]);
     assert_waits_for(&s[1], &s[0], 1);
-    assert_int_equal(s[1].decision.before->kind, HF_TICKET_READ);
+    assert_int_equal(s[1].decision.nearest->kind, HF_TICKET_READ);
     watch(&s[1]);
     assert_asleep(&s[1]);
     assert_asleep(&s[2]);

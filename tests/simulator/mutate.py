@@ -166,12 +166,12 @@ class Simulator(Program):
 
 
 class Quorum(Program):
-    """Its worlds with faults, see tests/unit/test_quorum_clusters.c."""
+    """Its clusters with faults, see tests/unit/test_quorum_clusters.c."""
 
     def try_seeds(self, first, count):
-        said = self.run("quorum_clusters/faulty_servers",
-                        HF_QUORUM_FIRST=str(first),
-                        HF_QUORUM_SEEDS=str(count))[1]
+        output = self.run("quorum_clusters/faulty_servers",
+                          HF_QUORUM_FIRST=str(first),
+                          HF_QUORUM_SEEDS=str(count))[1]
         found = re.search(r"three servers with faults, seed (\d+)(?:, at \d+ "
                           r"ms)?: (.*)", output)
         if found is None:

@@ -61,7 +61,7 @@ static void assert_not_admitted(const struct client_request *request,
         hf_admission_decide(&snapshot, &mine, HF_TICKET_WRITE);
 
     assert_int_equal(decision.answer, HF_WAIT_FOR);
-    assert_true(hf_ticket_id_equal(&decision.before->id, &writer.id));
+    assert_true(hf_ticket_id_equal(&decision.nearest->id, &writer.id));
 }
 
 static void an_enqueue_sees_one_of_the_two(void **state)
