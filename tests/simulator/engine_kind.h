@@ -2,8 +2,9 @@
 #ifndef HF_TESTS_SIMULATOR_ENGINE_KIND_H
 #define HF_TESTS_SIMULATOR_ENGINE_KIND_H
 
-/* Which model a cluster is on: the plain one, an ensemble that the client of
- * ZooKeeper speaks to, or a server for the client of leased tickets. */
+/* The engine and the model of a run: the plain model, the client of
+ * ZooKeeper on simulated servers, or the client of leased tickets on a
+ * simulated server. */
 enum engine_kind {
     ENGINE_PLAIN,
     ENGINE_ZOOKEEPER,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holdfast-sim: random worlds by their seeds, and stories. */
+/* The command line of holdfast-sim: seeds, scripts and explored cases. */
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
@@ -12,7 +12,7 @@
 #include "simulator/random/seeds.h"
 #include "simulator/random/shrink.h"
 
-/* More than a cluster needs. */
+/* More than a run needs. */
 #define MEMORY_KEPT (256 << 20)
 #define MEMORY_AT_ONCE (1 << 20)
 
@@ -93,6 +93,8 @@ static bool number(const char *text, uint64_t *value)
     return errno == 0 && *end == '\0';
 }
 
+/* Options without an argument; the functions below find the variable of an
+ * option with one. */
 static bool parse_flag(struct options *options, const char *word)
 {
     if (strcmp(word, "--trace") == 0)
@@ -161,8 +163,8 @@ static bool parse_engine(struct options *options, const char *word)
     return options->kind.engine != ENGINE_PLAIN;
 }
 
-/* Sort argv[1...] into ${options} and, moved to the front, the paths of
- * stories.  What is wrong, or NULL. */
+/* Read argv[1...] into ${options} and move the paths of scripts to the front.
+ * Returns what is wrong, or NULL. */
 static const char *parse(char **argv, struct options *options, size_t *paths)
 {
     char **end = argv;
@@ -194,6 +196,7 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
     return NULL;
 }
 
+/* --explore: one case, all of them, or one path of a case. */
 static int run_cases(const struct options *options)
 {
     struct exploration exploration = {
@@ -212,8 +215,8 @@ static int run_cases(const struct options *options)
     return explore_run(&exploration);
 }
 
-/* World after cluster needs about the same memory: what one gave back is kept
- * for the next, or half of the time goes to the kernel. */
+/* Every run needs about the same memory: keep what one has freed for the next,
+ * because returning it to the kernel takes half of the time. */
 static void keep_memory(void)
 {
     mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT);
@@ -245,7 +248,7 @@ int main(int argc, char **argv)
     if (options.explore_case != NULL)
         return run_cases(&options);
     if (options.script && path_count == 0)
-        return usage_error("expected the files of scripts behind --script");
+        return usage_error("expected the files of scripts after --script");
     if (options.script)
         return run_scripts(paths, path_count, options.update);
     if (options.one)

@@ -9,9 +9,9 @@
     mutate.py QUORUM --replay-quorum     those of several servers, by their seed
 
 SIMULATOR is holdfast-sim, QUORUM unit_quorum; the mutants are made of
-them.  Where the table is out of date, a mutant that it says is caught is
-searched for anew, and the replay fails only if it is not found.  Ends with 1 if
-one is not caught."""
+them.  If the test that the table names does not catch a mutant any more, another
+is searched for, and the replay fails only if there is none.  The exit status is 1
+if a mutant is not caught."""
 
 import argparse
 import collections
@@ -56,9 +56,9 @@ SEED_KINDS = {
 SCRIPTS = {os.path.basename(path)[:-len(".script")]: path
            for path in sorted(glob.glob(os.path.join(HERE, "scripts",
                                                      "*.script")))}
-# Those that show without much time passing have to be found by exploring, too,
-# in one of these scenes.  What only shows when a lease runs out or a ticket is
-# evicted is left to the random worlds.
+# Mutants that show without much time passing must be found by exploring, too, in
+# one of these cases.  The others, which show only when a lease expires or a ticket
+# is evicted, are left to the random runs.
 EXPLORED = (
     "ADMIT_ON_ANY_GONE", "GONE_ADMITS_WRITER", "READ_PASSES_WRITE",
     "GONE_SKIPS_ONE", "GONE_FORGOTTEN", "WATCH_OWN_ONLY",
@@ -78,7 +78,7 @@ Catch = collections.namedtuple("Catch", "where broke message")
 
 
 def bound():
-    """A mutant may go on for ever, and say so."""
+    """A mutant may run for ever and print without end."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
     resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_BYTES, OUTPUT_BYTES))
 
@@ -130,8 +130,7 @@ class Simulator(Program):
                       "the trace differs", output)
 
     def try_scripts(self):
-        """Rather one that breaks an invariant than one that merely goes
-        otherwise."""
+        """The first script that breaks an invariant, else one whose trace differs."""
         found = list(filter(None, (self.try_script(name)
                                    for name in SCRIPTS)))
         return min(found, key=lambda catch: catch.broke == "script",
@@ -150,7 +149,7 @@ class Simulator(Program):
                                   for case in CASES)), None)
 
     def try_where(self, where):
-        """What the table says catches it."""
+        """Run the test that the table names."""
         kind, _, last = where.rpartition(" ")
         if kind in SEED_KINDS:
             return self.try_seeds(kind, int(last), 1)
@@ -166,7 +165,7 @@ class Simulator(Program):
 
 
 class Quorum(Program):
-    """Its clusters with faults, see tests/unit/test_quorum_clusters.c."""
+    """Its runs with faults, see tests/unit/test_quorum_clusters.c."""
 
     def try_seeds(self, first, count):
         output = self.run("quorum_clusters/faulty_servers",
@@ -200,8 +199,8 @@ def caught(where, message, output):
 
 
 def own_kind(name):
-    """The worlds in which it is looked for: those of its client.  Only
-    sessions of ZooKeeper are lazy."""
+    """The kind of seed that may show it: that of its client.  Only sessions of
+    ZooKeeper are lazy."""
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
               "leased " if name.startswith("LEASED_") else "")
     double_barrier = re.match(r"(ZK_|LEASED_)?MEMBER_", name)
@@ -238,7 +237,7 @@ def row_of(name, catch, also):
         catch.broke if catch else "–", ", ".join(also) or "–", mutation.what)
 
 
-# --------------------------------------------------------------- whole --
+# --------------------------------------------------------- entry points --
 
 def say(name, catch, note=""):
     print("%-26s %s" % (name, "NOT CAUGHT" if catch is None else
@@ -247,7 +246,7 @@ def say(name, catch, note=""):
 
 
 def each(names, one):
-    """What ${one} returns of each, with a job a core."""
+    """What ${one} returns for each of ${names}, JOBS at a time."""
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         return list(pool.map(one, names))
 
@@ -315,7 +314,7 @@ def replay_cases(simulator):
 
 
 def is_sound(simulator):
-    """As it is nothing is found by the same program."""
+    """Does the program without a mutation break nothing?"""
     for kind, options in SEED_KINDS.items():
         status, output = simulator.run(*options, "--seeds", "10")
         if status != 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the explorer finds can be gone again, step by step; it doubts itself
-and finds nothing; and it says where it stopped."""
+"""A path that the explorer finds can be replayed; its reductions hide nothing and
+its digests are right; and it says where it stopped."""
 
 import os
 import re

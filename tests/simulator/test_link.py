@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core and the model are pure: what they are linked into needs libc only,
-and asks for no clock, no thread, no socket and no libuv."""
+"""The core and the models do no I/O: the simulator, which links them, needs libc
+alone and no function of clocks, threads, sockets or libuv."""
 
 import re
 import subprocess

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A seed replays a run, to the last line, whatever ran before it in the same
-process."""
+"""A seed gives the same trace each time, whatever ran before it in the process."""
 
 import subprocess
 import sys

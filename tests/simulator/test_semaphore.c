@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Why a semaphore is not "the first n tickets of one queue, each watching the
- * ticket n places ahead", as many articles have it: a model of that scheme, in
- * which a release wakes nobody though a permit is free.
- */
+/* Why a semaphore of this library is not "the first n tickets of one queue
+ * hold, and each other ticket watches the one n positions ahead", as many
+ * articles have it: a model of that scheme in which a release wakes nobody
+ * although a permit is free. */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,56 +13,57 @@
 #include <stdbool.h>
 
 #define PERMITS 2
-#define PLACES 8
+#define CONTENDERS_MAX 8
 
 struct contender {
     bool there;
     bool holds;
-    int watches; /* place of the ticket it waits for, -1: none */
+    int watches; /* position of the ticket that it watches, -1: none */
 };
 
 struct queue {
-    struct contender locks[PLACES];
+    struct contender contenders[CONTENDERS_MAX];
     int count;
 };
 
-/* How many are ahead of ${place}, and who is ${back} before it. */
-static int ahead(const struct queue *queue, int lock, int back, int *who)
+/* How many are ahead of ${position}; ${who}: the one ${back} positions before
+ * it. */
+static int ahead(const struct queue *queue, int position, int back, int *who)
 {
     int count = 0;
 
     *who = -1;
-    for (int i = lock - 1; i >= 0; i--) {
-        if (queue->locks[i].there && ++count == back)
+    for (int i = position - 1; i >= 0; i--) {
+        if (queue->contenders[i].there && ++count == back)
             *who = i;
     }
     return count;
 }
 
 /* The rule of the articles. */
-static void look(struct queue *queue, int lock)
+static void look(struct queue *queue, int position)
 {
-    struct contender *mine = &queue->locks[lock];
+    struct contender *mine = &queue->contenders[position];
 
-    mine->holds = ahead(queue, lock, PERMITS, &mine->watches) < PERMITS;
+    mine->holds = ahead(queue, position, PERMITS, &mine->watches) < PERMITS;
 }
 
 static int enter(struct queue *queue)
 {
-    queue->locks[queue->count] = (struct contender){.there = true};
+    queue->contenders[queue->count] = (struct contender){.there = true};
     look(queue, queue->count);
     return queue->count++;
 }
 
-/* Returns how many were woken by it. */
-static int leave(struct queue *queue, int lock)
+/* Returns how many contenders this wakes. */
+static int leave(struct queue *queue, int position)
 {
     int woken = 0;
 
-    queue->locks[lock].there = false;
+    queue->contenders[position].there = false;
     for (int i = 0; i < queue->count; i++) {
-        if (!queue->locks[i].there || queue->locks[i].holds ||
-            queue->locks[i].watches != lock)
+        if (!queue->contenders[i].there || queue->contenders[i].holds ||
+            queue->contenders[i].watches != position)
             continue;
         look(queue, i);
         woken++;
@@ -76,7 +76,7 @@ static int holders(const struct queue *queue)
     int count = 0;
 
     for (int i = 0; i < queue->count; i++)
-        count += queue->locks[i].there && queue->locks[i].holds;
+        count += queue->contenders[i].there && queue->contenders[i].holds;
     return count;
 }
 
@@ -88,10 +88,10 @@ static void the_scheme_works_in_the_order_of_the_articles(void **state)
     int c = enter(&queue);
 
     (void)state;
-    assert_true(queue.locks[b].holds);
-    assert_false(queue.locks[c].holds);
+    assert_true(queue.contenders[b].holds);
+    assert_false(queue.contenders[c].holds);
     assert_int_equal(leave(&queue, a), 1);
-    assert_true(queue.locks[c].holds);
+    assert_true(queue.contenders[c].holds);
 }
 
 static void the_scheme_loses_the_wakeup_when_another_holder_leaves(void **state)
@@ -104,13 +104,13 @@ static void the_scheme_loses_the_wakeup_when_another_holder_leaves(void **state)
     enter(&queue);
     b = enter(&queue);
     c = enter(&queue);
-    /* B's permit is free, C is the next in line, and nobody tells it. */
+    /* B's permit is free and C is next in line, but nothing wakes C. */
     assert_int_equal(leave(&queue, b), 0);
     assert_int_equal(holders(&queue), PERMITS - 1);
-    assert_false(queue.locks[c].holds);
-    /* A look would have let it in. */
+    assert_false(queue.contenders[c].holds);
+    /* If C looked again, it would get the permit. */
     look(&queue, c);
-    assert_true(queue.locks[c].holds);
+    assert_true(queue.contenders[c].holds);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A world that breaks is made small: what is printed of it is short, breaks as
-the whole world did, and does so again when it is asked for."""
+"""A run that breaks an invariant is shrunk: the trace is short, breaks the same
+check as the whole run, and its command replays it."""
 
 import os
 import re
@@ -14,9 +14,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import mutants  # noqa: E402
 
-# Of each sort one or two, found by the first seeds, by a check and by an
-# assertion: the mutation, the options of the world, and how many lines the
-# whole of what it prints may have.
+# One or two of each kind, found by the first seeds, by a check or by an
+# assertion: the mutation, the options of the run, and the most lines that the
+# shrunk run may print.
 MUTATIONS = (
     ("GONE_FORGOTTEN", (), 100),
     ("REMOVAL_NOT_RETRIED", (), 60),
@@ -41,7 +41,7 @@ class Shrink(unittest.TestCase):
         cls.addClassCleanup(cls.directory.cleanup)
 
     def run_sim(self, *arguments):
-        """Of the mutant that the words name, as ./dev sim does."""
+        """Run the simulator, or the mutant that --mutant names, as ./dev sim does."""
         program = self.program
         if "--mutant" in arguments:
             name = arguments[arguments.index("--mutant") + 1]
@@ -53,7 +53,7 @@ class Shrink(unittest.TestCase):
         return ran.returncode, ran.stdout + ran.stderr
 
     def shrunk(self, mutation, options):
-        """The transcript of the small world, and the words that replay it."""
+        """The trace of the shrunk run, and the arguments that replay it."""
         status, output = self.run_sim("--mutant", mutation, *options,
                                     "--seeds", "400")
         self.assertEqual(status, 1, output)
@@ -78,27 +78,27 @@ class Shrink(unittest.TestCase):
                 self.check_again(words, finding.replace("assertion: ",
                                                         ""))
 
-    def test_the_whole_tells_more(self):
+    def test_trace_prints_more(self):
         _, words = self.shrunk("GONE_FORGOTTEN", ())
         brief = self.run_sim(*words)[1].splitlines()
         whole = self.run_sim(*words, "--trace")[1].splitlines()
         self.assertLess(set(brief), set(whole))
         self.assertIn("core requests enqueue", "\n".join(whole))
 
-    def test_it_is_only_named_if_that_is_wanted(self):
+    def test_no_shrink_only_names_the_seed(self):
         status, output = self.run_sim("--mutant", "GONE_FORGOTTEN", "--no-shrink",
                                     "--seeds", "400")
         self.assertEqual(status, 1)
         self.assertNotIn("the same with", output)
 
-    def test_what_is_no_choice_is_refused(self):
+    def test_a_wrong_selection_is_refused(self):
         for words in (("--only", "a"), ("--only", "3-"), ("--only", "5-2"),
                       ("--only", "1", "--without", "luck")):
             status, output = self.run_sim("--seed", "1", *words)
             self.assertEqual(status, 64)
             self.assertIn("expected --only", output)
 
-    def test_nothing_is_broken_by_leaving_out(self):
+    def test_leaving_out_decisions_breaks_nothing(self):
         for options in ((), ("--engine", "zk"), ("--engine", "leased"),
                         ("--double-barrier",)):
             for decisions in ("none", "0-20", "0-9,30-60"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes between a follower and its leader is held up once, in one direction,
-for less than either of them takes for the end of the other; and when that is
-about over, a client of the follower acts that was idle, holds or waits.  Random
-worlds come by such a moment once in many hours."""
+"""The link between a follower and its leader is cut once, in one direction, for
+less time than either of them needs to notice.  When the cut is about to end, a
+client of the follower that was idle, holds or waits does something.  Random runs
+come across this once in many hours, so this test makes scripts for it."""
 
 import os
 import random
@@ -19,7 +19,7 @@ import mutants  # noqa: E402
 
 SCRIPTS = int(os.environ.get("HF_STALLS", "3000"))
 SEED = int(os.environ.get("HF_SEED", "1"))
-# A follower hears nothing of its leader for so long until it leaves it.
+# A follower that receives nothing from its leader leaves it after this time.
 NOTICED_MS = 9400
 
 
@@ -31,7 +31,7 @@ def script(number):
     want = chance.randint(300, 3000)
     over = want + chance.randint(20, 3000)
     cut = max(over + chance.randint(-1000, 6000), 200)
-    # The leader ends a session that it does not hear of about then.
+    # The leader ends a session that it receives nothing of at about this time.
     mend = cut + min(NOTICED_MS, chance.choice(
         [chance.randint(100, NOTICED_MS),
          int(timeout * chance.uniform(0.6, 1.3))]))
@@ -65,7 +65,7 @@ class Stalls(unittest.TestCase):
         self.addCleanup(self.directory.cleanup)
 
     def run_script(self, simulator, number):
-        """What happened."""
+        """The trace of script ${number}."""
         path = os.path.join(self.directory.name, "%d.script" % number)
         with open(path, "w") as file:
             file.write(script(number))
@@ -73,7 +73,7 @@ class Stalls(unittest.TestCase):
                                 stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True)
         text = re.sub(r"(?m)^(/.*:|  expected.*)\n", "", ran.stdout)
-        # Who has lost it by then has nothing to check or release.
+        # An attempt that was lost by then has nothing to check or release.
         if "60000.000  -       end" not in text and \
                 "there is no grant to" not in text:
             self.fail("script %d did not come to its end:\n%s%s" % (
@@ -81,7 +81,7 @@ class Stalls(unittest.TestCase):
         return text
 
     def broken(self, simulator, numbers):
-        """The first that breaks an invariant, with what happened in it."""
+        """The first script that breaks an invariant, with its trace; or None."""
         for number in numbers:
             text = self.run_script(simulator, number)
             if re.search("CHECK +invariant", text):

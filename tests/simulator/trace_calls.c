@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the functions of a program are that was compiled with
- * -finstrument-functions: each call appends the address of the function to the
- * file that HF_CALLS names.  For test_documented_calls.py. */
+/* Hooks of -finstrument-functions: each call of a function that was compiled
+ * with that option appends the function's address to the file that the variable
+ * HF_CALLS names.  test_documented_calls.py reads it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The invariants of docs/architecture.md, by number.  What excuses a breach is
- * said where it is excused: a ticket that was taken away (evicted), and a
- * machine that was paused and cannot know it (check_clock_suspect).
- */
+/* The invariants of docs/architecture.md, by number: those that hold at every
+ * step, and which check runs for an effect or an event.  Two things excuse a
+ * violation, and each check says where: the ticket was removed by somebody else
+ * (.evicted), or the machine was paused and its client cannot know that
+ * (check_clock_suspect()). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,10 +11,11 @@
 #include "simulator/check/check_grant.h"
 #include "simulator/cluster/operation.h"
 
-/* How far a clock's reading may lag behind the instant itself. */
+/* Readings of a clock are rounded down to milliseconds, here and in the
+ * core. */
 #define READING_MS 2
 
-/* And how late whoever reads it may be. */
+/* A core reads its clock at each timer, which may be late. */
 uint64_t check_lateness_ms(const struct cluster *cluster)
 {
     return READING_MS + (cluster->tick_delay_us + 999) / 1000;
@@ -23,7 +24,7 @@ uint64_t check_lateness_ms(const struct cluster *cluster)
 bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
 {
     if (a == HF_TICKET_LEASE || b == HF_TICKET_LEASE)
-        return false; /* they are counted */
+        return false; /* permits are counted */
     return a != HF_TICKET_READ || b != HF_TICKET_READ;
 }
 
@@ -63,7 +64,7 @@ bool check_waits(const struct attempt *attempt)
     return !attempt->granted && !attempt->ended;
 }
 
-/* ---------------------------------------------------------------- crews -- */
+/* ---------------------------------------------------------------- groups -- */
 
 bool check_group_lives(const struct group *group)
 {
@@ -111,6 +112,7 @@ static void check_waiting(struct attempt *attempt)
                        attempt->name);
 }
 
+/* Called before the effect is carried out. */
 void check_effect(struct client *client, const struct hf_effect *effect)
 {
     struct attempt *attempt = (struct attempt *)(void *)effect->acquisition;
@@ -155,9 +157,9 @@ void check_effect(struct client *client, const struct hf_effect *effect)
     }
 }
 
-/* An answer that was held up may prove too little of a lease to be admitted by
- * (hf_session_may_admit()).  Where every answer is that late, as on a link that
- * a waiter keeps busy with looks at its place, nobody can be granted. */
+/* An answer that was held up may prove so little of the lease that it admits
+ * nobody (hf_session_may_admit()).  On a link where every answer is that late,
+ * nobody can be granted, so this counts as a fault. */
 static bool proves_too_little(const struct client *client,
                               const struct hf_event *event)
 {
@@ -169,7 +171,7 @@ static bool proves_too_little(const struct client *client,
                        config->least_timeout_ms / 4 * 3) <= now_ms;
 }
 
-/* 9: whatever waits now ends, but nothing else does. */
+/* 9: all that waits now ends, and nothing else. */
 static void gave_up(struct client *client)
 {
     client->gave_up = true;
@@ -180,6 +182,7 @@ static void gave_up(struct client *client)
     }
 }
 
+/* Called before the core has the event. */
 void check_event(struct client *client, const struct hf_event *event)
 {
     uint64_t now_us = hf_sim_now_us(client->cluster->sim);
@@ -203,10 +206,10 @@ void check_event(struct client *client, const struct hf_event *event)
     }
 }
 
-/* ---------------------------------------------------------------- always -- */
+/* ---------------------------------------------- invariants of every step -- */
 
-/* 7: what is published never moves back but for a resume, and when it is over
- * its owner has been told. */
+/* 7: safe-until moves back only at a resume, and once it has passed the owner
+ * was notified of LOST. */
 static void check_published(struct attempt *attempt)
 {
     struct client *client = attempt->client;
@@ -232,6 +235,7 @@ static void check_published(struct attempt *attempt)
                        attempt->name, safe_until_ms, check_client_ms(client));
 }
 
+/* 1: the session, or the lease of the ticket, ends after safe-until. */
 static void check_lease_of(const struct attempt *attempt,
                            const struct hf_ticket_id *ticket)
 {
@@ -248,8 +252,8 @@ static void check_lease_of(const struct attempt *attempt,
             end_us);
 }
 
-/* 1: while a promise lasts the leader keeps the ticket.  Stronger than to wait
- * until somebody else is admitted. */
+/* 1: until safe-until the leader keeps the ticket.  This is stronger than
+ * exclusion, which would be broken only when another is admitted. */
 static void check_lease(struct attempt *attempt)
 {
     struct client *client = attempt->client;
@@ -272,8 +276,8 @@ static void check_lease(struct attempt *attempt)
     }
 }
 
-/* 9: a limit is kept, but for an enqueue that has not been answered, and by
- * one who was frozen from when it goes on. */
+/* 9: an attempt ends by its limit, except while its enqueue has no answer, or
+ * while its process is frozen. */
 static void check_limit(struct attempt *attempt)
 {
     struct client *client = attempt->client;
@@ -281,8 +285,8 @@ static void check_limit(struct attempt *attempt)
 
     if (client->closing || hf_sim_frozen(client->engine) ||
         client->tick_us <= hf_sim_now_us(client->cluster->sim))
-        return; /* or is about to look at the clock */
-    /* Late in giving up, and late once more in telling. */
+        return; /* or its timer is about to run */
+    /* It may be late in giving up, and late again in notifying. */
     limit_ms = hf_after_ms(
         limit_ms, HF_REMOVAL_WAIT_MS + 2 * check_lateness_ms(client->cluster));
     if (check_client_ms(client) > limit_ms)
@@ -291,7 +295,8 @@ static void check_limit(struct attempt *attempt)
                        attempt->name, limit_ms, check_client_ms(client));
 }
 
-/* 7: nobody takes safe-until of one session for that of a grant of another. */
+/* 7: a reader never takes safe-until of one session for that of a grant in
+ * another (the reading protocol of core/safe_until). */
 static void check_reading(const struct attempt *attempt)
 {
     const struct hf_session *session = &attempt->client->core.session;
@@ -304,11 +309,12 @@ static void check_reading(const struct attempt *attempt)
                                       &attempt->a.user.valid, &reading);
     if (read_ms != 0)
         cluster_broken(attempt->client->cluster, 7,
-                       "who began to read before %s was lost reads %" PRIu64
+                       "a reader that began before %s was lost reads %" PRIu64
                        ", of another session",
                        attempt->name, read_ms);
 }
 
+/* The invariants of every step, for all attempts of one client. */
 static void check_client(struct client *client)
 {
     if (!client->alive)

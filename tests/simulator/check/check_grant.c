@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The invariants that are about what users are told: of grants, and of ends. */
+/* Checks of what users are notified of: grants, losses, downgrades and ends. */
 #include "simulator/check/check_grant.h"
 
 #include <inttypes.h>
@@ -9,15 +9,15 @@
 
 /* ---------------------------------------------------------------- grants -- */
 
-/* As what it believes to be in the queue. */
+/* The kind that its ticket has, as far as its user relies on it. */
 static enum hf_ticket_kind kind_of(const struct attempt *attempt,
                                    const struct item *item)
 {
     return attempt->downgrade_called ? HF_TICKET_READ : item->a->kind;
 }
 
-/* 1, 3: the members come in order, and the ticket goes round among them so many
- * times and not at all once somebody asked for it. */
+/* 1, 3: attempts of a group are granted in order, a ticket is handed on at most
+ * .handoffs times, and not at all after a revocation was notified. */
 static void check_group(const struct attempt *granted)
 {
     struct client *client = granted->client;
@@ -39,11 +39,11 @@ static void check_group(const struct attempt *granted)
             "%s is the %uth to be granted on one ticket, which may be "
             "handed on %u times",
             granted->name, group->grants, group->cohort.handoffs);
-    if (cluster_ticket_record(cluster, &granted->a.ticket_id)->told)
+    if (cluster_ticket_record(cluster, &granted->a.ticket_id)->revoke_notified)
         cluster_broken(cluster, 3, "%s was granted on a ticket that should go",
                        granted->name);
-    /* What was taken away on this connection may be told late; what was taken
-     * away before it has to be looked for. */
+    /* The client may learn late of a removal while it is connected; after a
+     * reconnect it has to look for the ticket first. */
     if (group->evicted_us != 0 && group->evicted_us < client->connected_us)
         cluster_broken(cluster, 1,
                        "%s was granted on a ticket that was taken away before "
@@ -51,8 +51,8 @@ static void check_group(const struct attempt *granted)
                        granted->name);
 }
 
-/* 1, 3: nobody who is in the way stands ahead of it, in truth, and of permits
- * there are enough. */
+/* 1, 3: no conflicting ticket is ahead of it in the committed state, and there
+ * are enough permits. */
 static void check_queue_order(struct attempt *attempt, const struct item *item)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -96,8 +96,8 @@ static void check_queue_order(struct attempt *attempt, const struct item *item)
     }
 }
 
-/* Its claim in ${place}, as far as it is had with a promise that has not run
- * out, in true time; NULL: it has none, or cannot know better. */
+/* The item of ${attempt} for ${lock} if it was granted and safe-until has not
+ * passed; NULL if not, or if its client cannot know better. */
 static const struct item *promised_item(const struct attempt *attempt,
                                         const struct lock *lock)
 {
@@ -112,7 +112,7 @@ static const struct item *promised_item(const struct attempt *attempt,
     return NULL;
 }
 
-/* 1: nobody else is promised what conflicts with it. */
+/* 1: no conflicting grant is safe still. */
 static void check_conflicting_grants(struct attempt *granted,
                                      const struct item *item)
 {
@@ -145,7 +145,7 @@ static void check_conflicting_grants(struct attempt *granted,
                        granted->name, permits, item->a->limit);
 }
 
-/* 2: its token is above all that it could conflict with. */
+/* 2: its token is greater than those of all earlier grants that conflict. */
 static void check_token(struct attempt *attempt, const struct item *item)
 {
     struct lock *lock = item->lock;
@@ -168,8 +168,8 @@ static void check_token(struct attempt *attempt, const struct item *item)
         lock->last_write_token = token;
 }
 
-/* 2: its token is that of its ticket, whatever became of that: check_added()
- * has seen that those rise. */
+/* 2: its token is that of its ticket.  check_added() has checked that tokens
+ * rise. */
 static void check_token_given(const struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -195,6 +195,8 @@ bool check_loss_queued(const struct attempt *attempt)
     return effect->queued && effect->kind == HF_EFFECT_LOST;
 }
 
+/* 1, 2, 3, 7, 8: nothing that conflicts is held, the token is greater than
+ * earlier ones, and safe-until has not passed. */
 void check_granted(struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -210,7 +212,7 @@ void check_granted(struct attempt *attempt)
     attempt->safe_until_ms = check_safe_until(attempt);
     hf_safe_until_read_word(&attempt->client->core.session.published,
                             &attempt->a.user.valid, &attempt->reading);
-    /* Its ticket may have been found gone since: LOST is then right behind. */
+    /* The ticket may have been found gone meanwhile; then LOST follows. */
     if (attempt->safe_until_ms <= now_ms && !check_loss_queued(attempt))
         cluster_broken(cluster, 7,
                        "%s was granted at %" PRIu64
@@ -243,6 +245,8 @@ void check_granted(struct attempt *attempt)
     }
 }
 
+/* 7, 8, 10: LOST comes after a grant, before all other effects of its event,
+ * and with a reason. */
 void check_lost(struct attempt *attempt)
 {
     struct client *client = attempt->client;
@@ -258,9 +262,9 @@ void check_lost(struct attempt *attempt)
     if (check_safe_until(attempt) != 0)
         cluster_broken(client->cluster, 7,
                        "%s is lost and keeps its safe-until", attempt->name);
-    /* A link may end all the same, for instance where its server does not
-     * lead any more. */
-    if (client->cluster->calm && !client->closing &&
+    /* With losses at SUSPENDED a link may end without a fault, for instance
+     * when its server does not lead any more. */
+    if (client->cluster->no_faults && !client->closing &&
         client->cluster->loss_at == HF_LOSS_AT_LOST)
         cluster_broken(client->cluster, 7, "%s was lost, and nothing was wrong",
                        attempt->name);
@@ -270,11 +274,12 @@ void check_lost(struct attempt *attempt)
     attempt->lost = true;
     client->cluster->losses++;
     attempt->safe_until_ms = 0;
-    /* All who lost by the same event are told in a row. */
+    /* All attempts that one event loses are notified in a row. */
     client->drained--;
 }
 
-/* 7: where losses are told at SUSPENDED, who held was told before. */
+/* 7: with losses at SUSPENDED, all holders have been notified of LOST by
+ * then. */
 void check_suspended(struct client *client)
 {
     if (client->cluster->loss_at != HF_LOSS_AT_SUSPENDED)
@@ -287,14 +292,15 @@ void check_suspended(struct client *client)
     }
 }
 
-/* It was told so, or released it as that came about and is told so then. */
+/* Notified of LOST, or released at the same time and then released with
+ * HF_ELOST. */
 static bool is_lost(const struct attempt *attempt)
 {
     return attempt->lost ||
            (attempt->release_called && attempt->a.status == HF_ELOST);
 }
 
-/* 3, 9: its ticket is what it was told to be, and it is told only once. */
+/* 3, 9: its ticket has the kind that it was notified of, once. */
 void check_downgraded(struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -327,7 +333,7 @@ void check_downgraded(struct attempt *attempt)
 
 /* ------------------------------------------------------------------ ends -- */
 
-/* Could somebody have been in the way since it began? */
+/* Was there another ticket at some time since it began? */
 static bool was_contended(const struct attempt *attempt)
 {
     for (unsigned i = 0; i < attempt->item_count; i++) {
@@ -337,7 +343,8 @@ static bool was_contended(const struct attempt *attempt)
     return false;
 }
 
-/* Does a semaphore say how many permits there are, and not all agree? */
+/* Does the semaphore store its number of permits, and do users disagree on
+ * it? */
 static bool sizes_differ(const struct attempt *attempt)
 {
     const struct hf_sim_ensemble *ensemble =
@@ -350,6 +357,7 @@ static bool sizes_differ(const struct attempt *attempt)
     return false;
 }
 
+/* 9: is there a cause for the status? */
 static bool may_end(const struct attempt *attempt)
 {
     const struct client *client = attempt->client;
@@ -391,9 +399,9 @@ static bool may_end(const struct attempt *attempt)
     }
 }
 
-/* Has every other member been told its end?  Then none has a ticket of the crew
- * to wait for but this one. */
-static bool is_last_told(const struct attempt *attempt)
+/* Were all other waiters of the group notified of their end?  Then this one is
+ * the last that waits for removals. */
+static bool is_last_notified(const struct attempt *attempt)
 {
     for (const struct attempt *a = attempt->client->attempts; a != NULL;
          a = a->next) {
@@ -404,7 +412,7 @@ static bool is_last_told(const struct attempt *attempt)
     return !attempt->group->may_remain;
 }
 
-/* A ticket on which a member was granted goes with that member's release. */
+/* Was somebody granted on the ticket?  Then that one's release removes it. */
 static bool was_granted(const struct attempt *attempt,
                         const struct hf_ticket_id *id)
 {
@@ -417,8 +425,8 @@ static bool was_granted(const struct attempt *attempt,
     return false;
 }
 
-/* 13: an end comes when no ticket of the attempt is in a queue any more, or
- * says that one may be. */
+/* 13: an attempt ends after all its tickets have left their queues, or it is
+ * notified that one may still be there. */
 static void check_removed(struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -436,7 +444,7 @@ static void check_removed(struct attempt *attempt)
     if (attempt->a.may_remain || attempt->client->closing ||
         cluster->answers_garbled)
         return;
-    if (group != NULL && !is_last_told(attempt))
+    if (group != NULL && !is_last_notified(attempt))
         group = NULL;
     for (unsigned i = 0; i < cluster->ticket_count; i++) {
         const struct ticket_record *record = &cluster->tickets[i];
@@ -452,6 +460,8 @@ static void check_removed(struct attempt *attempt)
     }
 }
 
+/* 8, 9, 10, 13: an attempt ends once, with a cause and a message, and after its
+ * tickets are gone. */
 void check_ended(struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -480,6 +490,8 @@ void check_release(struct attempt *attempt)
     }
 }
 
+/* 8, 9, 10, 13: released once, and HF_OK only if its tickets were removed by
+ * the release. */
 void check_released(struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -515,6 +527,7 @@ void check_released(struct attempt *attempt)
     }
 }
 
+/* 5, 8: nothing of it is left in a queue. */
 void check_forgotten(struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;

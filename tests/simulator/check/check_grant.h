@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A user is told of a grant, or of the end of a wish: is that true? */
+/* Checks of what a user is notified of: a grant, its loss, a downgrade, the end
+ * of an attempt.  Each function is called when the core has that effect, before
+ * the user is notified. */
 #ifndef HF_TESTS_SIMULATOR_CHECK_CHECK_GRANT_H
 #define HF_TESTS_SIMULATOR_CHECK_CHECK_GRANT_H
 
 #include "simulator/cluster/cluster.h"
 
-/* Is ${attempt} about to be told LOST? */
+/* Is the effect LOST for ${attempt} queued in the core? */
 bool check_loss_queued(const struct attempt *attempt);
 
 void check_granted(struct attempt *attempt);
@@ -15,7 +17,7 @@ void check_downgraded(struct attempt *attempt);
 void check_ended(struct attempt *attempt);
 void check_released(struct attempt *attempt);
 
-/* Before ${attempt} is released: is its ticket there? */
+/* Called before ${attempt} is released: notes whether its tickets are there. */
 void check_release(struct attempt *attempt);
 void check_forgotten(struct attempt *attempt);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of lazy sessions, whose grants outlast safe-until: a check is
- * answered, by a promise that has not passed; and holders do not believe for
- * much longer than their ticket is there. */
+/* Checks of sessions with proof=lazy, in which grants outlast safe-until.  A
+ * check of a user gets an answer, with a safe-until that has not passed; and a
+ * holder is notified of LOST soon after its ticket is gone. */
 #include <inttypes.h>
 
 #include "core/time_math.h"
 #include "simulator/check/check_grant.h"
 #include "simulator/cluster/cluster.h"
 
-/* How long a server that has lost its quorum may answer pings: a leader and a
- * follower that hears, but is not heard, notice one after the other. */
+/* The longest time for which a server that has lost its quorum answers
+ * pings: the leader and then a follower have to notice the loss, one after
+ * the other. */
 static uint64_t notice_limit_us(const struct cluster *cluster)
 {
     const struct hf_sim_ensemble *ensemble = &cluster->config.ensemble;
@@ -25,15 +26,16 @@ static bool is_lazy(const struct client *client)
 
 void check_lazy_started(struct client *client)
 {
-    if (client->core.session.check_pending && client->asked_us == 0)
-        client->asked_us = hf_sim_now_us(client->cluster->sim);
+    if (client->core.session.check_pending && client->check_started_us == 0)
+        client->check_started_us = hf_sim_now_us(client->cluster->sim);
 }
 
+/* 7: an answer to a check renews safe-until. */
 void check_lazy_answered(struct client *client)
 {
     uint64_t now_ms = check_client_ms(client);
 
-    client->asked_us = 0;
+    client->check_started_us = 0;
     for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (!a->forgotten && check_holds(a) && !check_loss_queued(a) &&
             check_safe_until(a) <= now_ms)
@@ -44,19 +46,22 @@ void check_lazy_answered(struct client *client)
     }
 }
 
-/* 4: a check has its answer when nothing is in the way. */
+/* 4: a check gets an answer if no fault prevents it. */
 static void check_answered(struct client *client)
 {
     struct cluster *cluster = client->cluster;
-    uint64_t since_us = hf_max_ms(client->asked_us, client->last_fault_us);
+    uint64_t since_us =
+        hf_max_ms(client->check_started_us, client->last_fault_us);
 
+    /* Or all grants were lost and notified so. */
     if (!client->core.session.check_pending)
-        client->asked_us = 0; /* or all were lost, and told */
-    if (client->asked_us != 0 &&
+        client->check_started_us = 0;
+    if (client->check_started_us != 0 &&
         hf_sim_now_us(cluster->sim) > since_us + cluster->grant_limit_us)
         cluster_broken(cluster, 4, "a check of %s has no answer", client->name);
 }
 
+/* Has one of its tickets left its queue? */
 static bool is_gone(const struct attempt *attempt)
 {
     for (unsigned i = 0; i < attempt->item_count; i++) {
@@ -69,7 +74,8 @@ static bool is_gone(const struct attempt *attempt)
     return false;
 }
 
-/* 7: its session is over, and it hears of that as soon as its server does. */
+/* 7: the session is over, and its client learns that as soon as its server
+ * does. */
 static void check_holder_notified(struct attempt *attempt)
 {
     struct client *client = attempt->client;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the texts of tickets say: what their owners wrote, or the request to
- * release; and once things are calm, that the owner has heard of that, also
- * where the text shows nothing of a request whose asker was told that it found
- * the ticket. */
+/* Checks of payloads: a ticket has the payload of its owner, or that of a
+ * revocation.  When there are no faults, the owner has marked a revoked ticket
+ * in its payload; also if the revocation left no trace in the payload and its
+ * client was answered that the ticket is there. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/time_math.h"
 #include "simulator/cluster/operation.h"
 
-/* What stands in the place of a text until the owner writes it again. */
+/* The payload that a revocation leaves until the owner writes its own again. */
 #define OVERWRITTEN "__REVOKE__"
 
-/* What the model has others write to tickets that are not theirs. */
+/* The payload that other programs write in the models. */
 #define OTHER_CLIENT "another"
 
 static const struct client *client_of(const struct ticket_record *record)
@@ -21,6 +21,7 @@ static const struct client *client_of(const struct ticket_record *record)
                                  : record->attempt->client;
 }
 
+/* Is the ticket in use, and not about to go? */
 static bool stays(const struct hf_own_ticket *ticket,
                   const struct hf_ticket_id *id)
 {
@@ -30,7 +31,7 @@ static bool stays(const struct hf_own_ticket *ticket,
             ticket->state == HF_OWN_TICKET_HELD);
 }
 
-/* Has it an owner who listens, and would not rather be rid of it? */
+/* Does its owner wait or hold, and so react to a revocation? */
 static bool owner_listens(const struct ticket_record *record)
 {
     const struct attempt *attempt = record->attempt;
@@ -51,7 +52,7 @@ static bool owner_listens(const struct ticket_record *record)
     return false;
 }
 
-/* A crew's ticket says what its first member said. */
+/* A shared ticket has the payload of the attempt that enqueued it. */
 static bool is_written_by_owner(const struct ticket_record *record,
                                 const char *text)
 {
@@ -68,6 +69,7 @@ static bool is_written_by_owner(const struct ticket_record *record,
            memcmp(text, record->attempt->payload, bytes) == 0;
 }
 
+/* 4: the owner has marked the revocation in the payload. */
 static void check_revoke_shown(struct cluster *cluster,
                                struct ticket_record *record, const char *text)
 {
@@ -75,7 +77,7 @@ static void check_revoke_shown(struct cluster *cluster,
     bool overwritten = strcmp(text, OVERWRITTEN) == 0;
     uint64_t now_us = hf_sim_now_us(cluster->sim);
 
-    if ((!overwritten && !record->heard && !record->found) ||
+    if ((!overwritten && !record->revoke_received && !record->revoke_found) ||
         strstr(text, PAYLOAD_REVOKED) != NULL || !owner_listens(record) ||
         !client->alive || client->closing || cluster->denied ||
         !hf_sim_connected(client->engine) || hf_sim_frozen(client->engine)) {
@@ -94,6 +96,7 @@ static void check_revoke_shown(struct cluster *cluster,
                        text);
 }
 
+/* 8: a ticket has the payload of its owner, or that of a revocation. */
 static void check_one(struct cluster *cluster, const struct hf_ticket *ticket)
 {
     struct ticket_record *record = cluster_ticket_record(cluster, &ticket->id);
@@ -112,7 +115,7 @@ void check_payloads(struct cluster *cluster)
 {
     struct hf_snapshot queue;
 
-    if (!cluster->asked || cluster->answers_garbled)
+    if (!cluster->revoked || cluster->answers_garbled)
         return;
     for (unsigned i = 0; i < cluster->lock_count; i++) {
         queue = hf_sim_queue(cluster->sim, cluster->locks[i].name);
@@ -121,6 +124,7 @@ void check_payloads(struct cluster *cluster)
     }
 }
 
+/* The engine notifies the core of a revocation. */
 void check_revoke_received(struct client *client, const struct hf_event *event)
 {
     const struct hf_request *watch = event->as.answer.request;
@@ -131,5 +135,5 @@ void check_revoke_received(struct client *client, const struct hf_event *event)
         return;
     record = cluster_ticket_record(client->cluster, &watch->ticket);
     if (record != NULL)
-        record->heard = true;
+        record->revoke_received = true;
 }

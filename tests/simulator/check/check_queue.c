@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The invariants that are about queues, 4, 5, 6 and 14, and about the end. */
+/* Checks of queues: invariants 4, 5, 6 and 14, and what must be left at the end
+ * of a run. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,13 +8,13 @@
 #include "simulator/cluster/operation.h"
 #include "simulator/model/lease_faults.h"
 
-/* Of the watches that a release fires, so many may be of no use to whoever set
- * them: one that looks ahead. */
+/* A release may wake at most this many waiters that cannot be granted; one that
+ * looks ahead of its neighbour is enough for that. */
 #define IDLE_WAKEUPS_MAX 2
 
 /* -------------------------------------------------------------- wake-ups -- */
 
-/* Does nobody stand in the way of the ticket? */
+/* Is no conflicting ticket ahead of it? */
 static bool is_next(const struct attempt *attempt, const struct item *item)
 {
     struct hf_snapshot queue =
@@ -30,7 +31,7 @@ static bool is_next(const struct attempt *attempt, const struct item *item)
     return true;
 }
 
-/* Would its permits fit, were its ticket behind all others? */
+/* Would its permits fit behind all others? */
 static bool has_room(const struct attempt *attempt, const struct item *lease)
 {
     struct hf_snapshot leases =
@@ -43,9 +44,9 @@ static bool has_room(const struct attempt *attempt, const struct item *lease)
     return permits + lease->a->weight <= lease->a->limit;
 }
 
-/* Should it be granted, or get on to its next part, without anybody else doing
- * anything?  The claim that should be met, or NULL.  Which part it is at is its
- * own word, but for that it would have to be at one. */
+/* The item that could be granted, or whose child could go on, without anything
+ * else happening; NULL: none.  Which child the multi-lock is at is read from
+ * the core, because only that child can go on. */
 static const struct item *admissible(const struct attempt *attempt)
 {
     if (attempt->group != NULL && check_group_ahead(attempt))
@@ -69,6 +70,8 @@ static const struct item *admissible(const struct attempt *attempt)
     return NULL;
 }
 
+/* 4: an attempt that could be granted is, within .grant_limit_us without a
+ * fault. */
 static void check_wakeup(struct attempt *attempt)
 {
     struct client *client = attempt->client;
@@ -80,13 +83,13 @@ static void check_wakeup(struct attempt *attempt)
     /* This check runs every 50 ms.  One run may see the cohort's ticket that is
      * about to go, and the next run another ticket, which is due only since
      * then. */
-    if (due == NULL || due != attempt->due ||
-        !hf_ticket_id_equal(&due->id, &attempt->due_ticket))
+    if (due == NULL || due != attempt->grantable ||
+        !hf_ticket_id_equal(&due->id, &attempt->grantable_ticket))
         attempt->admissible_us = now_us;
-    attempt->due = due;
+    attempt->grantable = due;
     if (due == NULL)
         return;
-    attempt->due_ticket = due->id;
+    attempt->grantable_ticket = due->id;
     if (now_us > attempt->admissible_us + cluster->grant_limit_us &&
         now_us > client->last_fault_us + cluster->grant_limit_us)
         cluster_broken(cluster, 4,
@@ -95,8 +98,7 @@ static void check_wakeup(struct attempt *attempt)
                        (unsigned)(attempt->admissible_us % 1000));
 }
 
-/* Who has his permits leaves the lock in front of them: others may have what
- * is left. */
+/* 4: after its permits were granted it leaves the entry mutex to others. */
 static void check_entry_mutexes(const struct attempt *attempt)
 {
     const struct client *client = attempt->client;
@@ -118,6 +120,7 @@ static void check_entry_mutexes(const struct attempt *attempt)
     }
 }
 
+/* While a client is cut off or frozen, nothing of it can be granted. */
 void check_wakeups(struct cluster *cluster)
 {
     if (cluster->answers_garbled)
@@ -143,6 +146,7 @@ void check_wakeups(struct cluster *cluster)
 
 /* ----------------------------------------------------------------- queue -- */
 
+/* Record for each queue that there are tickets to wait for. */
 static void note_contention(struct cluster *cluster,
                             const struct hf_ticket *ticket)
 {
@@ -170,8 +174,8 @@ static struct lock *lock_named(struct cluster *cluster, const char *queue)
     return NULL;
 }
 
-/* 2, 5: a leasing server gives out no token twice, nor one that is less than
- * another, and what was gone does not come back. */
+/* 2, 5: a leasing server gives each ticket a token greater than all before, and
+ * a ticket that has gone does not come back. */
 static void check_leased(struct cluster *cluster, const char *queue,
                          const struct hf_ticket *ticket,
                          struct ticket_record *record)
@@ -187,23 +191,23 @@ static void check_leased(struct cluster *cluster, const char *queue,
         record->token = ticket->token;
     if (lock == NULL)
         return;
-    if (ticket->token <= lock->top_token)
+    if (ticket->token <= lock->highest_token)
         cluster_broken(cluster, 2,
                        "a ticket in %s has token %" PRIu64 " after %" PRIu64,
-                       queue, ticket->token, lock->top_token);
-    lock->top_token = hf_max_ms(lock->top_token, ticket->token);
+                       queue, ticket->token, lock->highest_token);
+    lock->highest_token = hf_max_ms(lock->highest_token, ticket->token);
 }
 
-/* May ${attempt}, which never was in the queue, have lost its turn?  It may
- * end, or an enqueue of it have failed beside others under way, be it that only
- * the engine heard of that. */
+/* May ${attempt}, which was never in the queue, be overtaken?  It may be
+ * ending, or an enqueue of it has failed, even if only the engine learned
+ * that. */
 static bool is_excused(const struct attempt *attempt)
 {
     const struct cluster *cluster = attempt->client->cluster;
     uint64_t now_ms = check_client_ms(attempt->client);
     uint64_t limit_ms = attempt->limit_ms;
 
-    if (attempt->forgotten) /* .a is no more */
+    if (attempt->forgotten) /* the core has forgotten .a */
         return true;
     if (attempt->a.only_try)
         limit_ms = hf_after_ms(attempt->a.started_at_ms, cluster->connect_ms);
@@ -226,26 +230,27 @@ static void break_order(const struct attempt *attempt, const char *other)
                    attempt->name, attempt->items[0].lock->name, other);
 }
 
-/* 14: those of one client enter a queue in the order of their start.  The list
- * of attempts has the newest first.  Whether an enqueue under way was passed is
- * told by its answer. */
+/* 14: attempts of one client enter a queue in the order in which they were
+ * started.  Whether an enqueue under way was overtaken shows when it is
+ * answered. */
 static void check_order(struct attempt *attempt, const struct lock *lock)
 {
     if (lock == NULL || lock != attempt->items[0].lock ||
         attempt->group != NULL)
         return;
-    attempt->placed = true;
+    attempt->was_queued = true;
     for (struct attempt *a = attempt->next; a != NULL; a = a->next) {
-        if (a->group != NULL || a->items[0].lock != lock || a->placed ||
+        if (a->group != NULL || a->items[0].lock != lock || a->was_queued ||
             is_excused(a))
             continue;
         if (is_under_way(a))
-            a->passed = true;
+            a->overtaken = true;
         else
             break_order(a, attempt->name);
     }
 }
 
+/* 14: an answer to an enqueue shows whether it failed or was overtaken. */
 void check_enqueued(const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
@@ -260,11 +265,12 @@ void check_enqueued(const struct hf_event *event)
         return;
     if (event->kind == HF_EVENT_FAILED)
         attempt->failed = true;
-    else if (attempt->passed && !is_excused(attempt))
+    else if (attempt->overtaken && !is_excused(attempt))
         break_order(attempt, "another");
 }
 
-/* The enqueues of ${client} that may find nothing there. */
+/* Enqueues of ${client} under way may fail, because the queue's node is
+ * gone. */
 static void excuse_under_way(const struct client *client,
                              const struct lock *lock)
 {
@@ -281,7 +287,7 @@ void check_deleted(struct cluster *cluster, const char *queue)
         excuse_under_way(&cluster->clients[i], lock_named(cluster, queue));
 }
 
-/* 5: what was forgotten does not come back. */
+/* 5, 13: a ticket of an attempt does not appear after the attempt has ended. */
 void check_added(struct cluster *cluster, const char *queue,
                  const struct hf_ticket *ticket)
 {
@@ -323,7 +329,7 @@ static bool is_last_of(const struct attempt *attempt,
     return false;
 }
 
-/* 6: the end of a grant wakes those whom it admits, and few others. */
+/* 6: the end of a grant wakes those that it admits, and few others. */
 void check_gone(struct cluster *cluster, const char *queue,
                 const struct hf_ticket *ticket,
                 struct hf_request *const *watches, size_t count)
@@ -337,7 +343,7 @@ void check_gone(struct cluster *cluster, const char *queue,
         record->gone = true;
     if (lock != NULL && hf_sim_queue(cluster->sim, queue).count > 0)
         lock->contended_at_us = hf_sim_now_us(cluster->sim);
-    /* Neither a wait that is given up nor a ticket that came late. */
+    /* Not if a wait was given up, and not for a ticket that came late. */
     if (record == NULL || record->attempt == NULL ||
         !record->attempt->granted || !is_last_of(record->attempt, ticket))
         return;
@@ -345,7 +351,8 @@ void check_gone(struct cluster *cluster, const char *queue,
         struct attempt *woken =
             cluster_attempt(watches[i]->own_ticket->acquisition);
 
-        /* One who was evicted and has not heard is in nobody's place. */
+        /* An attempt whose ticket was removed, and which does not know yet, is
+         * not woken for nothing. */
         if (woken == record->attempt || !check_waits(woken) ||
             admissible(woken) != NULL ||
             !hf_sim_ticket_exists(cluster->sim, &woken->id))
@@ -385,7 +392,7 @@ bool check_quiet(struct cluster *cluster)
     return all_idle(cluster) && empty(cluster);
 }
 
-/* 4, 5, 8: say what did not come to its end. */
+/* 4, 5, 8: report everything that has not ended. */
 void check_end(struct cluster *cluster)
 {
     for (unsigned i = 0; i < cluster->client_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What users want, and do with what they got. */
+/* Attempts of users to acquire locks, and what they do with a grant. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@ static const char *name_prefix_of(const struct lock_spec *specs, unsigned count)
     return specs[0].shares ? "c" : prefixes[specs[0].kind];
 }
 
+/* Names are a letter for the kind and a number, as m1. */
 static struct attempt *attempt_new(struct client *client, const char *prefix)
 {
     struct cluster *cluster = client->cluster;
@@ -41,7 +42,8 @@ static struct attempt *attempt_new(struct client *client, const char *prefix)
     return attempt;
 }
 
-/* Have ${attempt} want a ticket of ${kind}, for itself or as its next part. */
+/* Add an item of ${kind} to ${attempt}: its own acquisition (${alone}), or the
+ * next child of its multi-lock. */
 static struct hf_acquisition *add_item(struct attempt *attempt,
                                        struct lock *lock,
                                        enum hf_ticket_kind kind, bool alone)
@@ -49,7 +51,7 @@ static struct hf_acquisition *add_item(struct attempt *attempt,
     struct item *item = &attempt->items[attempt->item_count];
 
     assert(attempt->item_count < ATTEMPT_ITEMS_MAX);
-    item->a = alone ? &attempt->a : &attempt->parts[attempt->item_count];
+    item->a = alone ? &attempt->a : &attempt->children[attempt->item_count];
     item->lock = lock;
     item->a->queue = lock->name;
     item->a->payload = attempt->payload;
@@ -63,6 +65,7 @@ static struct hf_acquisition *add_item(struct attempt *attempt,
     return item->a;
 }
 
+/* Permits are two items: the entry mutex, and the ticket of the permits. */
 static void add_semaphore(struct attempt *attempt,
                           const struct lock_spec *lock_spec)
 {
@@ -75,6 +78,8 @@ static void add_semaphore(struct attempt *attempt,
     child->limit = lock_spec->lock->leases->limit;
 }
 
+/* The cohort of the client for the lock.  It is initialised again after the
+ * core has forgotten all its waiters. */
 static struct group *group_at(struct client *client, struct lock *lock)
 {
     struct group *group = client->groups;
@@ -98,6 +103,7 @@ static struct group *group_at(struct client *client, struct lock *lock)
     return group;
 }
 
+/* The attempt takes over what is known of the group's current ticket. */
 static void add_shared(struct attempt *attempt, struct lock *lock)
 {
     struct group *group = group_at(attempt->client, lock);
@@ -110,6 +116,8 @@ static void add_shared(struct attempt *attempt, struct lock *lock)
     attempt->evicted = group->evicted;
 }
 
+/* One lock is an acquisition; several locks, or a semaphore, are a
+ * multi-lock. */
 static void add_items(struct attempt *attempt, const struct lock_spec *specs,
                       unsigned count)
 {
@@ -130,10 +138,10 @@ static void add_items(struct attempt *attempt, const struct lock_spec *specs,
     attempt->a.kind = HF_TICKET_MUTEX;
     attempt->a.queue = specs[0].lock->name;
     attempt->a.payload = attempt->payload;
-    hf_acquisition_use_multi_lock(&attempt->a, &attempt->bundle);
-    attempt->bundle.children = attempt->parts;
-    attempt->bundle.count = attempt->item_count;
-    attempt->bundle.token_child = attempt->item_count - 1;
+    hf_acquisition_use_multi_lock(&attempt->a, &attempt->multi_lock);
+    attempt->multi_lock.children = attempt->children;
+    attempt->multi_lock.count = attempt->item_count;
+    attempt->multi_lock.token_child = attempt->item_count - 1;
 }
 
 struct attempt *cluster_want_all(struct client *client,
@@ -178,6 +186,7 @@ struct attempt *cluster_want_shared(struct client *client, struct lock *lock,
                             false);
 }
 
+/* Also for permits that were not granted yet. */
 void cluster_limit(struct attempt *attempt, uint32_t limit)
 {
     struct client *client = attempt->client;
@@ -200,7 +209,7 @@ void cluster_limit(struct attempt *attempt, uint32_t limit)
 
 void cluster_cancel(struct attempt *attempt)
 {
-    /* Also when it has been granted: the user may not have heard yet. */
+    /* Also if it was granted: the user may not have been notified yet. */
     if (attempt->forgotten || attempt->release_called ||
         !cluster_can_call(attempt->client))
         return;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records when the servers set and clear barriers.
+ */
 #include "simulator/cluster/barrier.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct barrier *find(struct cluster *cluster, const char *name)
+static struct barrier *find_barrier(struct cluster *cluster, const char *name)
 {
     for (unsigned i = 0; i < cluster->barrier_count; i++) {
         if (strcmp(cluster->barriers[i].name, name) == 0)
@@ -16,7 +19,7 @@ static struct barrier *find(struct cluster *cluster, const char *name)
 
 struct barrier *barrier_named(struct cluster *cluster, const char *name)
 {
-    struct barrier *barrier = find(cluster, name);
+    struct barrier *barrier = find_barrier(cluster, name);
 
     if (barrier != NULL)
         return barrier;
@@ -29,9 +32,9 @@ struct barrier *barrier_named(struct cluster *cluster, const char *name)
 void barrier_changed(void *arg, const char *name, bool up)
 {
     struct cluster *cluster = arg;
-    struct barrier *barrier = find(cluster, name);
+    struct barrier *barrier = find_barrier(cluster, name);
 
-    if (barrier == NULL) /* a parent of other nodes */
+    if (barrier == NULL) /* it is a node above others */
         return;
     cluster_trace(cluster, "-", "server %s %s", up ? "sets" : "clears", name);
     barrier->is_set = up;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients of a cluster and what happens to them: starts, closes, crashes,
+ * faults; and the records of locks and tickets.
+ */
 #include "simulator/cluster/cluster.h"
 
 #include <assert.h>
@@ -12,12 +16,14 @@
 #include "simulator/cluster/operation.h"
 #include "simulator/model/zk_faults.h"
 
-/* With a clock that is set, or data that is lost? */
+/* Is the invariant checked even if the server's clock is set or its data is
+ * lost? */
 static bool survives(int invariant)
 {
     return invariant == 2 || invariant == 8 || invariant == 10;
 }
 
+/* Only the first violation counts, because later ones follow from it. */
 void cluster_broken(struct cluster *cluster, int invariant, const char *format,
                     ...)
 {
@@ -70,12 +76,12 @@ static void on_deleted(void *arg, const char *queue)
     check_deleted(arg, queue);
 }
 
-/* -------------------------------------------------------------- tickets -- */
+/* --------------------------------------------------------------- tickets -- */
 
 struct ticket_record *cluster_ticket_record(struct cluster *cluster,
                                             const struct hf_ticket_id *id)
 {
-    /* Those asked about are mostly young. */
+    /* Searches are mostly for young tickets. */
     for (unsigned i = cluster->ticket_count; i-- > 0;) {
         if (hf_ticket_id_equal(&cluster->tickets[i].id, id))
             return &cluster->tickets[i];
@@ -98,7 +104,7 @@ void cluster_add_ticket_record(struct cluster *cluster,
         (struct ticket_record){.id = *id, .attempt = attempt, .group = group};
 }
 
-/* ------------------------------------------------------------ the user's -- */
+/* -------------------------------------------------------- calls of users -- */
 
 void cluster_start_operation(struct client *client,
                              struct hf_operation *operation)
@@ -133,7 +139,7 @@ void cluster_crash(struct client *client)
 {
     cluster_trace(client->cluster, client->name, "crash");
     client->alive = false;
-    /* Nobody is left to be told anything. */
+    /* From now on nothing is notified. */
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         a->crashed |= !a->forgotten;
         a->forgotten = true;
@@ -158,8 +164,9 @@ bool cluster_is_idle(const struct client *client)
     return !operation_is_open(client);
 }
 
-/* --------------------------------------------------------------- faults -- */
+/* ---------------------------------------------------------------- faults -- */
 
+/* After a freeze the core's timer runs at once. */
 void cluster_freeze(struct client *client, bool frozen)
 {
     cluster_trace(client->cluster, client->name, frozen ? "freeze" : "thaw");
@@ -174,6 +181,8 @@ void cluster_freeze(struct client *client, bool frozen)
     }
 }
 
+/* The clock of the machine stops, so its client cannot know how long the pause
+ * was. */
 void cluster_pause(struct client *client, bool paused)
 {
     cluster_trace(client->cluster, client->name, paused ? "pause" : "unpause");
@@ -182,7 +191,7 @@ void cluster_pause(struct client *client, bool paused)
     hf_sim_set_paused(client->engine, paused);
     client->paused = paused;
     client->last_fault_us = hf_sim_now_us(client->cluster->sim);
-    /* Anything promised on the strength of what was sent before the pause. */
+    /* Proofs from before the pause may have been used until now. */
     client->clock_suspect_until_ms =
         hf_after_ms(driver_now_ms(client), client->cluster->config.timeout_ms);
     if (!paused) {
@@ -192,6 +201,7 @@ void cluster_pause(struct client *client, bool paused)
     }
 }
 
+/* Tickets of the session may be gone at any time from now on. */
 static void end_session(struct client *client)
 {
     client->killed = true;
@@ -212,8 +222,8 @@ void cluster_kill_session(struct client *client)
     hf_sim_kill_session(client->engine);
 }
 
-/* Tokens go back with the ensemble's own count: whoever replaces one gives a
- * token_floor=. */
+/* Tokens start from the beginning with new servers.  docs say to use
+ * token_floor= in that case. */
 void cluster_wipe(struct cluster *cluster)
 {
     for (unsigned i = 0; i < cluster->client_count; i++)
@@ -239,6 +249,7 @@ void cluster_note_eviction(struct attempt *attempt)
                       hf_ticket_id_equal(&a->id, &attempt->id);
 }
 
+/* A shared ticket is gone for the whole group. */
 bool cluster_evict(struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -264,8 +275,9 @@ bool cluster_evict_item(struct attempt *attempt, unsigned number)
                         &item->id);
 }
 
-/* ----------------------------------------------------------- life cycle -- */
+/* ------------------------------------------------------------ life cycle -- */
 
+/* The core is initialised as the host does it. */
 void cluster_open(struct client *client, uint64_t clock_ms, int32_t ppm)
 {
     struct cluster *cluster = client->cluster;
@@ -303,7 +315,7 @@ void cluster_init(struct cluster *cluster, const struct hf_sim_config *config)
 {
     struct hf_sim_observer observer = {.added = on_added,
                                        .gone = on_gone,
-                                       .marked = barrier_changed,
+                                       .barrier_changed = barrier_changed,
                                        .deleted = on_deleted,
                                        .line = on_line,
                                        .arg = cluster};
@@ -328,12 +340,13 @@ void cluster_free_attempt(struct attempt *attempt)
 
     hf_acquisition_free(core, &attempt->a);
     for (size_t i = 0; i < ATTEMPT_ITEMS_MAX; i++)
-        hf_acquisition_free(core, &attempt->parts[i]);
+        hf_acquisition_free(core, &attempt->children[i]);
 }
 
+/* The memory of acquisitions that the core still has is freed with it. */
 void cluster_free(struct cluster *cluster)
 {
-    /* Its engines know requests, which are part of the attempts. */
+    /* The engines have pointers to requests, which are in the attempts. */
     hf_sim_free(cluster->sim);
     for (unsigned i = 0; i < CLUSTER_CLIENTS_MAX; i++) {
         struct client *client = &cluster->clients[i];

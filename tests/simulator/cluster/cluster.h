@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cluster: clients (each a core on an engine of the model), what their users
- * do with them, and the checks of the invariants.  The checks look from
- * outside: at what the users were told, at what was published, and at the
- * truth of the model in true time; never at the core's own opinion.
+ * A cluster: the simulated servers, clients and network of one seed.  Each
+ * client is a real core on an engine of a model.  Users of the clients acquire
+ * and release locks, and the checks compare three things from outside: what
+ * users were notified of, what the library published (safe-until, tokens), and
+ * the committed state in true time.  They never ask the core for its opinion.
  *
- *   cluster.c   clients, and what befalls them; driver.c drives their cores,
- *             attempt.c is what their users want, transcript.c says what
- *             they do
- *   check.c   the invariants; those about grants are in check_grant.c, those
- *             about queues in check_queue.c, about texts in check_text.c
- *   random.c  a run from a seed; its users are in user.c, its faults in chaos.c
- *   story.c   users and faults read from a file; verb.c and deed.c do them
+ *   cluster/cluster.c    clients, faults of clients, records of tickets
+ *   cluster/driver.c     drives the core of a client
+ *   cluster/attempt.c    acquires and releases of users
+ *   cluster/operation.c  operations of users: list, evict, revoke, barriers
+ *   cluster/trace.c      the lines of a trace
+ *   check/check.c        the invariants, by the numbers of
+ *                        docs/architecture.md
+ *   random/random.c      a run from a seed
+ *   script/script.c      a run from a file
  */
 #ifndef HF_TESTS_SIMULATOR_CLUSTER_CLUSTER_H
 #define HF_TESTS_SIMULATOR_CLUSTER_CLUSTER_H
@@ -31,28 +34,34 @@
 #define ATTEMPT_ITEMS_MAX 6
 #define CLUSTER_TICKETS_MAX 16384
 #define CLUSTER_TEXT_BYTES 320
-/* What stands behind the text of a ticket whose owner was asked. */
+/* Appended to the payload of a ticket by its owner after a revocation. */
 #define PAYLOAD_REVOKED " asked=1"
 
 struct cluster;
 struct user_operation;
 
-/* A queue, and what was granted in it. */
+/* A lock that users acquire: the name of its queue, and what the checks know of
+ * grants in it. */
 struct lock {
     char name[32];
     bool read_write;
-    bool election;             /* instead of a mutex */
-    struct lock *leases;       /* it is the first queue of a semaphore ... */
-    uint32_t limit;            /* ... or the second, with so many permits */
-    bool resized;              /* somebody went by another number of them */
-    uint64_t last_write_token; /* highest granted that excludes */
+    bool election; /* an election instead of a mutex */
+    /* Of a semaphore: this is the queue of the entry mutex, and that of its
+     * permits is here. */
+    struct lock *leases;
+    uint32_t limit; /* of a queue of permits: how many there are; else 0 */
+    bool resized;   /* somebody acquired with another number of permits */
+    /* The highest token of a grant that excludes others. */
+    uint64_t last_write_token;
     uint64_t last_read_token;
-    uint64_t top_token; /* of all tickets there ever were */
-    uint64_t
-        contended_at_us; /* somebody had a ticket that could be in the way */
+    /* The highest token of any ticket in the queue so far. */
+    uint64_t highest_token;
+    /* True time at which there last was a ticket that a waiter may have to wait
+     * for. */
+    uint64_t contended_at_us;
 };
 
-/* A barrier, and when it last went up and down. */
+/* A barrier, and when it was last set and cleared. */
 struct barrier {
     char name[32];
     bool is_set;
@@ -60,103 +69,118 @@ struct barrier {
     uint64_t cleared_us;
 };
 
-/* A ticket that an attempt wants. */
+/* An item of an attempt: one ticket that it needs. */
 struct item {
-    struct hf_acquisition *a; /* the attempt's own, or a part of it */
+    /* The attempt's own acquisition, or a child of its multi-lock. */
+    struct hf_acquisition *a;
     struct lock *lock;
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
-    bool asked; /* to let go of the ticket .asked_id */
-    struct hf_ticket_id asked_id;
+    bool revoked; /* somebody revoked the ticket .revoked_id */
+    struct hf_ticket_id revoked_id;
 };
 
-/* The members of a client's cohort in a place, for one life of it. */
+/* The attempts of one client for one lock that share a ticket: the waiters of a
+ * cohort, in one incarnation of the client. */
 struct group {
     struct hf_cohort cohort;
     struct client *client;
     const struct lock *lock;
     unsigned incarnation;
-    bool ready;             /* the cohort is initialised */
+    bool ready;             /* .cohort is initialised */
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
-    bool evicted;        /* it was taken away */
-    uint64_t evicted_us; /* by force, alone; 0: no */
-    bool may_remain;     /* a member was told that a ticket may stay */
-    unsigned grants;     /* to members, on that ticket */
+    bool evicted; /* its ticket was removed by somebody else */
+    /* True time of that, if nothing but the ticket was removed; 0: no. */
+    uint64_t evicted_us;
+    /* A waiter was notified that its ticket may still be in the queue. */
+    bool may_remain;
+    unsigned grants; /* grants on the current ticket */
     struct group *next;
 };
 
-/* What is wanted of a place: a LEASE is a semaphore's, at its first queue. */
+/* What a user asks for.  A LEASE is permits of a semaphore; .lock is that of
+ * the entry mutex. */
 struct lock_spec {
     struct lock *lock;
     enum hf_ticket_kind kind;
     uint32_t weight;
-    bool shares; /* a MUTEX: its ticket, with the client's others that do */
+    /* Of a MUTEX: the user shares a ticket with others of its client. */
+    bool shares;
 };
 
-/* A user's wish for a lock, from the want to the end of it. */
+/* A user's attempt to acquire a lock, from the call until the core has
+ * forgotten it. */
 struct attempt {
     struct hf_acquisition a;
-    struct hf_multi_lock bundle;
-    struct hf_acquisition parts[ATTEMPT_ITEMS_MAX];
+    struct hf_multi_lock multi_lock;
+    struct hf_acquisition children[ATTEMPT_ITEMS_MAX];
     struct item items[ATTEMPT_ITEMS_MAX];
     unsigned item_count;
-    struct group *group; /* that it is a member of, or NULL */
+    struct group *group; /* NULL: it shares no ticket */
     struct client *client;
     struct lock *lock; /* of the last enqueue */
     char name[16];
     char payload[32];
     struct attempt *next;
-    /* What the user does. */
+    /* What the user has done: */
     bool cancelled;
-    bool limited;      /* told of another limit */
-    uint64_t limit_ms; /* on the client's clock: the wait ends by then */
+    bool limited;      /* it was given another number of permits once */
+    uint64_t limit_ms; /* the client's clock: the wait has to end by then */
     bool release_called;
     uint64_t hold_us;
     bool release_on_loss;
-    bool downgrade_called; /* as a writer, which it does not rely on since */
-    /* What the user was told. */
+    /* It does not rely on excluding readers since then. */
+    bool downgrade_called;
+    /* What the user was notified of: */
     bool granted;
     bool lost;
     bool ended;
     bool released;
-    bool downgrade_waits; /* for the answer to downgrade_called */
+    bool downgrade_waits; /* no answer to downgrade_called yet */
     bool forgotten;
-    bool crashed;           /* with its client, which was told nothing */
-    uint64_t safe_until_ms; /* as last seen */
-    /* Begun at its grant, and ended whenever it might go wrong: a reader may be
-     * interrupted for as long as he likes. */
+    bool crashed; /* its client crashed, so it is notified of nothing more */
+    uint64_t safe_until_ms; /* safe-until, when it was last read */
+    /* Begun at the grant and ended at every check, because a reader of
+     * safe-until may be interrupted for any time in between. */
     struct hf_safe_until_reading reading;
     uint64_t started_us;
     uint64_t granted_us;
-    /* What the checks remember. */
-    bool evicted; /* its ticket was taken away from it */
-    bool placed;  /* a ticket of its first claim was in the queue */
-    bool failed;  /* an enqueue of it was answered FAILED */
-    bool passed;  /* a later one entered while its enqueue was under way */
+    /* What the checks know: */
+    bool evicted;    /* somebody else has removed its ticket, or may have */
+    bool was_queued; /* a ticket of its first item has been in the queue */
+    bool failed;     /* an enqueue of it was answered FAILED */
+    /* A later attempt entered the queue while its enqueue was under way. */
+    bool overtaken;
     bool gone_before_release;
-    uint64_t gone_us; /* it holds, and its ticket is gone since; 0: no */
-    struct hf_ticket_id granted_id; /* of a crew: on which it was granted */
-    struct hf_ticket_id id;         /* of the last enqueue */
+    /* True time since which it holds a ticket that is gone; 0: it does not. */
+    uint64_t gone_us;
+    /* Of a group: the ticket that it was granted on. */
+    struct hf_ticket_id granted_id;
+    struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
-    const struct item *due;         /* could have been met ... */
-    struct hf_ticket_id due_ticket; /* ... by this one, since ... */
-    uint64_t admissible_us;         /* ... then */
+    const struct item *grantable; /* the item that could be granted now, ... */
+    struct hf_ticket_id grantable_ticket; /* ... with this ticket ... */
+    uint64_t admissible_us;               /* ... since this true time */
 };
 
-/* Every ticket there ever was. */
+/* Every ticket that there was in this run. */
 struct ticket_record {
     struct hf_ticket_id id;
-    struct attempt *attempt; /* both NULL: foreign */
-    struct group *group;     /* whose ticket it was */
-    uint64_t token;          /* 0: it never was in a queue */
-    bool gone;               /* it has been, and is not any more */
-    bool asked;              /* of a crew: to let go of it, ... */
-    bool told;               /* ... which a member heard */
-    bool heard;              /* its owner was told of a request to release */
-    bool found;            /* one who asked was told that the ticket is there */
-    uint64_t not_shown_us; /* since then its text should say so, and does not;
-                           0: it need not */
+    /* .attempt and .group both NULL: a ticket of another program. */
+    struct attempt *attempt;
+    struct group *group;  /* the ticket is shared by this group */
+    uint64_t token;       /* 0: it has not been in a queue */
+    bool gone;            /* it was in a queue and has left it */
+    bool revoked;         /* of a group: somebody revoked it, ... */
+    bool revoke_notified; /* ... and a waiter was notified of that */
+    /* A revocation has reached the engine of its owner. */
+    bool revoke_received;
+    /* A client that revoked it was answered that the ticket is there. */
+    bool revoke_found;
+    /* True time since which its payload should show the revocation and does
+     * not; 0: it need not. */
+    uint64_t not_shown_us;
 };
 
 struct client {
@@ -167,34 +191,38 @@ struct client {
     struct attempt *attempts; /* newest first; freed with the cluster */
     struct user_operation *operations; /* likewise */
     struct group *groups;              /* likewise */
-    unsigned incarnation;              /* counts reopenings */
-    bool alive;                        /* there is such a process */
+    unsigned incarnation; /* number of times that the process was started */
+    bool alive;           /* the process runs */
     bool closing;
     bool closed;
     bool ever_connected;
-    /* The policy of reconnecting has given up, the last time at that instant of
-     * its clock. */
+    /* the reconnect policy has given up, last at .gave_up_ms of its clock */
     bool gave_up;
     uint64_t gave_up_ms;
     enum hf_state state;
     bool draining;
-    unsigned drained;         /* effects carried out since the last event */
-    bool began_drained;       /* all effects were carried out before it */
-    bool safe_until_may_fall; /* the promise, in the step under way */
+    unsigned drained; /* effects carried out since the last event */
+    /* All effects of earlier events were carried out before it. */
+    bool began_drained;
+    /* In the current step safe-until may become earlier. */
+    bool safe_until_may_fall;
     uint64_t opened_us;
     uint64_t opened_ms;  /* on its clock */
-    uint64_t tick_us;    /* the calendar ticks it then */
-    unsigned idle_ticks; /* without time going on */
+    uint64_t tick_us;    /* true time of the timer that is set */
+    unsigned idle_ticks; /* timers in a row at one true time */
     uint64_t last_tick_us;
-    bool waking;            /* thawed, and nothing has reached it since */
-    uint64_t thawed_ms;     /* on its clock: the last time it was */
-    uint64_t last_fault_us; /* the last time something went wrong here */
-    uint64_t connected_us;  /* when it was told CONNECTED last */
-    uint64_t asked_us;      /* a check waits since; 0: none */
-    /* The machine was paused: a promise up to here may be wrong. */
+    bool waking; /* it was thawed, and its core has not had an event since */
+    uint64_t thawed_ms; /* on its clock: when it was last thawed */
+    /* The last time of a fault of this client or its link. */
+    uint64_t last_fault_us;
+    uint64_t connected_us; /* when the core was last notified of CONNECTED */
+    /* True time since which a check has no answer; 0: none is pending. */
+    uint64_t check_started_us;
+    /* The machine was paused: a safe-until up to this time may be too late. */
     uint64_t clock_suspect_until_ms;
     bool paused;
-    bool killed; /* its session is: what it enqueues in it may go at once */
+    /* Its session was killed: tickets that it enqueues may vanish at once. */
+    bool killed;
 };
 
 struct cluster {
@@ -210,172 +238,183 @@ struct cluster {
     struct ticket_record tickets[CLUSTER_TICKETS_MAX];
     unsigned ticket_count;
     unsigned attempt_count;
-    uint32_t handoffs; /* of a crew's ticket */
+    uint32_t handoffs; /* of the cohorts of this run */
     uint64_t connect_ms;
     enum hf_loss_at loss_at;
-    uint64_t grant_limit_us; /* how long a grant that is due may take */
-    bool calm;               /* nothing goes wrong, ever */
-    bool answers_garbled;    /* answers are garbled: the truth is not known */
-    bool denied;             /* enqueues may be refused for good */
-    bool asked;              /* somebody was asked to release */
-    bool exhausted;          /* a queue may have run out of numbers */
-    uint64_t tick_delay_us;  /* of each tick, behind what comes meanwhile */
-    bool mixed_kinds;        /* kinds that do not go together meet */
-    bool tokens_only; /* the server's clock is set, or its data lost: only
-                          what tokens promise is kept, and that each call
-                          has its end */
-    /* The first violation. */
-    int broken;        /* number of the invariant, 0 if none */
-    const char *check; /* its story, before names were put in */
+    /* The longest time from when an attempt could be granted until it is. */
+    uint64_t grant_limit_us;
+    bool no_faults; /* the run has no faults at all */
+    /* Servers send garbled answers, so clients cannot know the state. */
+    bool answers_garbled;
+    bool denied;            /* servers may refuse enqueues for good */
+    bool revoked;           /* some ticket was revoked */
+    bool exhausted;         /* a queue may have run out of sequence numbers */
+    uint64_t tick_delay_us; /* each timer runs this much late */
+    /* Locks are acquired with kinds that do not go together. */
+    bool mixed_kinds;
+    /* The server's clock is set, or its data is lost: then the checks are only
+     * those of tokens and that every call ends. */
+    bool tokens_only;
+    /* The first violation of an invariant. */
+    int broken;        /* number of the invariant, 0: none */
+    const char *check; /* the format of .message */
     char message[CLUSTER_TEXT_BYTES];
-    /* The transcript; NULL: none. */
+    /* The trace; .line is NULL if there is none. */
     void (*line)(void *arg, const char *line);
     void *line_arg;
     bool terse; /* without requests, answers and the texts of failures */
-    bool brief; /* without requests, and answers but for failures */
-    /* Told when an attempt got a grant, or has nothing more to come. */
+    /* Without requests, and with those answers only that are failures. */
+    bool brief;
+    /* Called when an attempt was granted, and when it was lost. */
     void (*on_granted)(struct attempt *attempt);
     void (*on_lost)(struct attempt *attempt);
-    uint64_t steps;     /* of the cores */
-    uint64_t run_steps; /* of the calendar */
+    uint64_t steps;     /* events handed to cores */
+    uint64_t run_steps; /* timers of the model */
     uint64_t grants;
     uint64_t losses;
-    uint64_t answers; /* to questions */
+    uint64_t answers; /* to operations */
 };
 
-/* ${cluster} is filled in; .sim is made from ${config}. */
+/* Fill in ${cluster}; .sim is made from ${config}. */
 void cluster_init(struct cluster *cluster, const struct hf_sim_config *config);
 void cluster_free(struct cluster *cluster);
 
 struct lock *cluster_lock(struct cluster *cluster, const char *name,
                           bool read_write);
 
-/* The first queue of a semaphore called ${name}. */
+/* The lock of the entry mutex of the semaphore called ${name}. */
 struct lock *cluster_semaphore(struct cluster *cluster, const char *name,
                                uint32_t limit);
 
-/* Give back what memory its acquisitions have: the core has forgotten them, or
- * is no more. */
+/* Free the memory of its acquisitions.  The core has forgotten them, or is
+ * gone. */
 void cluster_free_attempt(struct attempt *attempt);
 
-/* Whose acquisition is it? */
+/* The attempt that an acquisition belongs to; of a cohort's, the first that
+ * waits. */
 struct attempt *cluster_attempt(const struct hf_acquisition *a);
 
-/* A process starts, with a clock that shows ${clock_ms}. */
+/* A client process starts on a machine whose clock shows ${clock_ms} and drifts
+ * by ${ppm}. */
 void cluster_open(struct client *client, uint64_t clock_ms, int32_t ppm);
 
-/* As a member of the client's cohort there. */
+/* Acquire with a ticket that is shared by all such attempts of the client. */
 struct attempt *cluster_want_shared(struct client *client, struct lock *lock,
                                     bool only_try, uint64_t wait_ms);
 struct attempt *cluster_want(struct client *client, struct lock *lock,
                              enum hf_ticket_kind kind, bool only_try,
                              uint64_t wait_ms, uint64_t report_every_ms,
                              uint64_t hold_us, bool release_on_loss);
-/* The same for several places: all or none. */
+/* Acquire all of ${specs} or none.  ${wait_ms} is the longest wait;
+ * ${only_try}: no wait.  ${hold_us} is for the caller. */
 struct attempt *cluster_want_all(struct client *client,
                                  const struct lock_spec *specs, unsigned count,
                                  bool only_try, uint64_t wait_ms,
                                  uint64_t report_every_ms, uint64_t hold_us,
                                  bool release_on_loss);
-/* There are so many permits from now on, as far as this attempt goes. */
+/* From now on the semaphore has ${limit} permits as far as this attempt
+ * goes. */
 void cluster_limit(struct attempt *attempt, uint32_t limit);
 void cluster_cancel(struct attempt *attempt);
 void cluster_release(struct attempt *attempt);
 void cluster_downgrade(struct attempt *attempt);
-/* Is ${attempt}, which holds, still ours? */
+/* Ask the servers whether ${attempt}, which was granted, still has its
+ * ticket. */
 void cluster_check(struct attempt *attempt);
 void cluster_close(struct client *client);
 void cluster_crash(struct client *client);
-/* After everything of a closed client was forgotten. */
+/* Free a closed client, of which all attempts and operations were forgotten. */
 void cluster_discard(struct client *client);
 
 void cluster_freeze(struct client *client, bool frozen);
 void cluster_pause(struct client *client, bool paused);
 void cluster_kill_session(struct client *client);
 bool cluster_evict(struct attempt *attempt);
-/* The same of the ticket for the ${number}th of its places, from 1. */
+/* Likewise for the ticket of item ${number}, from 1. */
 bool cluster_evict_item(struct attempt *attempt, unsigned number);
-/* The ensemble is replaced by an empty one. */
+/* Replace the servers by ones without data. */
 void cluster_wipe(struct cluster *cluster);
 
-/* Hand an operation to the core, and take it back: see question.h. */
+/* Hand an operation to the core, and cancel it: see operation.h. */
 void cluster_start_operation(struct client *client,
                              struct hf_operation *operation);
 void cluster_cancel_operation(struct client *client,
                               struct hf_operation *operation);
 
-/* The ticket of ${attempt} may be gone from now on, until it is another one:
- * of all who share it. */
+/* From now on the ticket of ${attempt} may be gone, for all who share it, until
+ * it has another one. */
 void cluster_note_eviction(struct attempt *attempt);
 
-/* May its user call it now? */
+/* Can the process make a call, or is it frozen or gone? */
 bool cluster_can_call(const struct client *client);
 
-/* Is nothing of ${client}'s under way? */
+/* Has the core forgotten all attempts and operations of ${client}? */
 bool cluster_is_idle(const struct client *client);
 
-/* Note the first violation; ${invariant} is its number. */
+/* Record a violation of invariant number ${invariant}, if it is the first. */
 void cluster_broken(struct cluster *cluster, int invariant, const char *format,
                     ...) __attribute__((format(printf, 3, 4)));
 
-/* A line of the transcript, at the time it is. */
+/* Write a line with the current time to the trace; ${who} is in its second
+ * column. */
 void cluster_trace(struct cluster *cluster, const char *who, const char *format,
                    ...) __attribute__((format(printf, 3, 4)));
 
-/* Words for it; those of an acquisition that is NULL are the session's. */
+/* Names for the trace.  An acquisition that is NULL is the session. */
 const char *cluster_request_name(enum hf_request_kind kind);
 const char *cluster_event_name(enum hf_event_kind kind);
 const char *cluster_attempt_name(const struct hf_acquisition *a);
-/* Who made the request. */
+/* The name of the attempt or other thing that a request is for. */
 const char *cluster_requester(const struct hf_request *request);
 void cluster_trace_event(struct client *client, const struct hf_event *event);
 
-/* -------------------------------------------------------------- check.c -- */
+/* --------------------------------------------------------------- check.c -- */
 
-/* Has its user every reason to believe in its grant? */
+/* Was it granted, and may its user rely on that? */
 bool check_holds(const struct attempt *attempt);
 
-/* Is a member of it not forgotten yet? */
+/* Is an attempt of it not forgotten yet? */
 bool check_group_lives(const struct group *group);
 
-/* Of ${attempt}'s crew, does another hold, or wait?  And does one hold, or wait
- * for longer? */
+/* Does another attempt of the same group hold or wait?  And: does another hold,
+ * or wait for longer? */
 bool check_group_needs(const struct attempt *attempt);
 bool check_group_ahead(const struct attempt *attempt);
 
-/* Do the kinds exclude each other?  Has it no answer yet?  How many permits do
- * the tickets before ${place} stand for? */
+/* Do the two kinds exclude each other?  Has ${attempt} neither a grant nor an
+ * end?  How many permits do the tickets before ${position} have? */
 bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b);
 uint64_t check_permits(const struct hf_snapshot *queue, size_t position);
 bool check_waits(const struct attempt *attempt);
-/* How much later than at an instant may a client find that it has come? */
+/* How much later than an instant may a client's core notice that it has
+ * passed? */
 uint64_t check_lateness_ms(const struct cluster *cluster);
 
-/* On the client's clock: what time it is, and until when the core promises. */
+/* The client's clock, and safe-until as the core publishes it. */
 uint64_t check_client_ms(const struct client *client);
 uint64_t check_safe_until(const struct attempt *attempt);
 
-/* May its machine have been paused since what its promise rests on? */
+/* May the machine have been paused since the proof that safe-until rests on? */
 bool check_clock_suspect(const struct attempt *attempt);
 
 void check_effect(struct client *client, const struct hf_effect *effect);
 void check_event(struct client *client, const struct hf_event *event);
 void check_step_done(struct cluster *cluster);
-/* Who could be granted, and is not? */
+/* Which attempts could be granted and are not? */
 void check_wakeups(struct cluster *cluster);
 
-/* check_lazy.c: a user asked whether he still holds, and has his answer; what
- * holds in a lazy session. */
+/* check_lazy.c: a check was started, and answered; and what must hold in
+ * sessions with proof=lazy. */
 void check_lazy_started(struct client *client);
 void check_lazy_answered(struct client *client);
 void check_lazy(struct cluster *cluster);
 
-/* check_text.c: what tickets say; and REVOKED came. */
+/* check_payload.c: payloads of tickets; and an event REVOKED. */
 void check_payloads(struct cluster *cluster);
 void check_revoke_received(struct client *client, const struct hf_event *event);
-/* ${event} answers a request, perhaps an ENQUEUE. */
+/* ${event} is an answer, perhaps to an ENQUEUE. */
 void check_enqueued(const struct hf_event *event);
-/* The server has deleted what holds the tickets of ${queue}. */
+/* The server has deleted the node of ${queue}. */
 void check_deleted(struct cluster *cluster, const char *queue);
 void check_added(struct cluster *cluster, const char *queue,
                  const struct hf_ticket *ticket);
@@ -383,29 +422,30 @@ void check_gone(struct cluster *cluster, const char *queue,
                 const struct hf_ticket *ticket,
                 struct hf_request *const *watches, size_t count);
 
-/* Has everything come to its end, and every queue run empty?  Say what has
- * not. */
+/* Has every attempt and operation ended, and is every queue empty?  The second
+ * function reports what has not, as violations. */
 bool check_quiet(struct cluster *cluster);
 void check_end(struct cluster *cluster);
 
-/* Whose ticket is it?  NULL if unknown. */
+/* The record of a ticket, NULL if it is unknown. */
 struct ticket_record *cluster_ticket_record(struct cluster *cluster,
                                             const struct hf_ticket_id *id);
 void cluster_add_ticket_record(struct cluster *cluster,
                                const struct hf_ticket_id *id,
                                struct attempt *attempt, struct group *group);
 
-/* ------------------------------------------------------------- random.c -- */
+/* -------------------------------------------------------------- random.c -- */
 
-/* Live through the cluster of ${seed} and ${sort}.  True if no invariant broke;
- * else .broken and .story tell.  ${line} is told what happens, or is NULL. */
+/* Run ${seed} with ${engine}.  True if no invariant broke; else .broken and
+ * .message say which.  ${line} receives the trace, or is NULL; ${brief} is as
+ * in struct cluster. */
 bool random_run(struct cluster *cluster, uint64_t seed, enum engine_kind sort,
                 void (*line)(void *arg, const char *text), bool brief);
 
-/* -------------------------------------------------------------- story.c -- */
+/* -------------------------------------------------------------- script.c -- */
 
-/* Play the story in the file at ${path} and compare its transcript with what
- * it expects, or with ${update} write that down.  True if they agree. */
+/* Run the script at ${path} and compare its trace with the expected one;
+ * ${update}: write the trace into the file instead.  True if they are equal. */
 bool script_run(const char *path, bool update);
 
 #endif

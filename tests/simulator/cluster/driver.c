@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See driver.h.  The order is that of src/host: an event, then all effects in
+ * order; events that come from inside an effect are queued by the core.
+ */
 #include "simulator/cluster/driver.h"
 
 #include <assert.h>
@@ -8,19 +12,20 @@
 
 #include "simulator/cluster/operation.h"
 
-/* A core that wants to be woken so often at one instant will do so for ever. */
+/* A core that sets this many timers for one instant never stops. */
 #define IDLE_TICKS_MAX 1000
 
 static void drain(struct client *client);
 
-/* ------------------------------------------------------------- requests -- */
+/* -------------------------------------------------------------- requests -- */
 
 static struct group *group_of(const struct hf_cohort *cohort)
 {
-    return (struct group *)(uintptr_t)cohort; /* its first member */
+    /* The first member of struct group. */
+    return (struct group *)(uintptr_t)cohort;
 }
 
-/* Who is first in line for it, else any. */
+/* The oldest attempt of the group that waits; else any. */
 static struct attempt *first_waiter_of(const struct group *group)
 {
     struct attempt *first = NULL, *any = NULL;
@@ -41,10 +46,11 @@ struct attempt *cluster_attempt(const struct hf_acquisition *a)
 
     if (hf_acquisition_cohort(a) != NULL)
         return first_waiter_of(group_of(hf_acquisition_cohort(a)));
-    /* The acquisition is the first member of its attempt. */
+    /* The acquisition is the first member of struct attempt. */
     return (struct attempt *)(uintptr_t)(parent != NULL ? parent : a);
 }
 
+/* The item of an attempt that the acquisition is for. */
 static struct item *item_of(struct hf_acquisition *a)
 {
     struct attempt *attempt = cluster_attempt(a);
@@ -56,7 +62,7 @@ static struct item *item_of(struct hf_acquisition *a)
     return item;
 }
 
-/* The ticket that is enqueued is that of all who wait. */
+/* The ticket that a cohort enqueues is that of all attempts that wait. */
 static void group_enqueues(struct client *client, struct group *group,
                            const struct hf_ticket_id *id)
 {
@@ -76,13 +82,14 @@ static void group_enqueues(struct client *client, struct group *group,
         cluster_add_ticket_record(client->cluster, id, NULL, group);
 }
 
-/* As the host does, once. */
+/* Append the mark of a revocation to a payload once, as the host does. */
 static void mark_revoked(char text[HF_PAYLOAD_BYTES])
 {
     if (strstr(text, PAYLOAD_REVOKED) == NULL)
         strncat(text, PAYLOAD_REVOKED, HF_PAYLOAD_BYTES - strlen(text) - 1);
 }
 
+/* Record the ticket that is enqueued, and hand the request to the engine. */
 static void request(struct client *client, struct hf_request *asked)
 {
     struct hf_acquisition *a =
@@ -99,7 +106,7 @@ static void request(struct client *client, struct hf_request *asked)
         attempt->id = item->id = asked->ticket;
         attempt->enqueued = item->enqueued = true;
         attempt->lock = item->lock;
-        if (item == attempt->items) /* all of it is taken anew */
+        if (item == attempt->items) /* all of its tickets are new */
             attempt->evicted = client->killed;
         attempt->evicted |= client->killed;
         if (cluster_ticket_record(cluster, &asked->ticket) == NULL)
@@ -114,9 +121,9 @@ static void request(struct client *client, struct hf_request *asked)
     hf_sim_ops(cluster->sim)->request(client->engine, asked);
 }
 
-/* -------------------------------------------------------------- effects -- */
+/* --------------------------------------------------------------- effects -- */
 
-/* With the last member goes all that the core knew of the cohort. */
+/* With its last waiter the core forgets the cohort. */
 static void group_member_forgotten(struct group *group)
 {
     if (check_group_lives(group))
@@ -129,6 +136,7 @@ static void group_member_forgotten(struct group *group)
     group->ready = false;
 }
 
+/* Trace what the user is notified of, and call the run's callbacks. */
 static void notify_user(struct client *client, const struct hf_effect *effect)
 {
     struct cluster *cluster = client->cluster;
@@ -168,10 +176,10 @@ static void notify_user(struct client *client, const struct hf_effect *effect)
         break;
     case HF_EFFECT_ACQUISITION_DONE:
         cluster_trace(cluster, client->name, "%s DONE", attempt->name);
-        /* Whoever still looks into it shall see nonsense. */
+        /* The core must not read it any more: fill it with nonsense. */
         cluster_free_attempt(attempt);
         memset(&attempt->a, 0xdd, sizeof attempt->a);
-        memset(attempt->parts, 0xdd, sizeof attempt->parts);
+        memset(attempt->children, 0xdd, sizeof attempt->children);
         if (attempt->group != NULL)
             group_member_forgotten(attempt->group);
         break;
@@ -189,6 +197,7 @@ static void notify_user(struct client *client, const struct hf_effect *effect)
     }
 }
 
+/* The effect is copied, because the core may reuse it. */
 static void carry_out(struct client *client, struct hf_effect *effect)
 {
     struct hf_effect taken = *effect;
@@ -215,7 +224,7 @@ static void carry_out(struct client *client, struct hf_effect *effect)
     }
 }
 
-/* ---------------------------------------------------------------- steps -- */
+/* ----------------------------------------------------------------- steps -- */
 
 void driver_step(struct client *client, struct hf_event *event)
 {
@@ -242,8 +251,8 @@ uint64_t driver_now_ms(void *host)
     return hf_sim_client_now_ms(client->engine);
 }
 
-/* An engine may answer from inside request(), which steps again: the outermost
- * call carries out everything, in order. */
+/* An engine may answer from inside request(), which leads here again.  The
+ * outermost call carries out all effects, so that their order stays. */
 static void drain(struct client *client)
 {
     struct hf_effect *effect;
@@ -258,6 +267,7 @@ static void drain(struct client *client)
     driver_arm(client);
 }
 
+/* The core's timer, which must not be set for the same instant for ever. */
 static void tick(void *arg)
 {
     struct client *client = arg;
@@ -267,7 +277,7 @@ static void tick(void *arg)
     if (!client->alive || hf_sim_frozen(client->engine))
         return;
     now_us = hf_sim_now_us(client->cluster->sim);
-    if (now_us < client->tick_us) /* another is in the calendar */
+    if (now_us < client->tick_us) /* another timer was set */
         return;
     client->tick_us = UINT64_MAX;
     client->idle_ticks =
@@ -283,6 +293,7 @@ static void tick(void *arg)
     driver_step(client, &event);
 }
 
+/* The timer may run late by .tick_delay_us, as on a machine under load. */
 void driver_arm(struct client *client)
 {
     uint64_t wake_ms = hf_core_wake_at_ms(&client->core);
@@ -295,7 +306,8 @@ void driver_arm(struct client *client)
     at_us = hf_sim_client_at_us(client->engine, wake_ms);
     if (at_us == UINT64_MAX)
         return;
-    /* What is due already is not put off by what comes meanwhile. */
+    /* A timer that is due already is not delayed further by events that come
+     * meanwhile. */
     if (at_us <= now_us &&
         client->tick_us - now_us <= client->cluster->tick_delay_us)
         return;

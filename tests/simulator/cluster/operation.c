@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions: the operations of the users of a cluster, and what must hold of
- * them. Each is answered once, and by its limit; what fails has a cause and a
- * story; who is not cut off gets an answer, unless he waits at a barrier that
- * is up; and a grant is asked for only if somebody did ask for it.  Who passes
- * a barrier passes it while it is down, or was since he came. */
+/* Operations of users, and what must hold of them.  Each is answered once, and
+ * by its deadline.  A failure has a cause and a message.  A client that is not
+ * cut off gets an answer, unless it waits at a barrier that is set.  A client
+ * passes a barrier only if the barrier was cleared at some time since the wait
+ * began.  A grant is notified of REVOKED only if some client revoked it. */
 #include "simulator/cluster/operation.h"
 
 #include <inttypes.h>
@@ -23,8 +23,11 @@ static uint64_t client_ms(const struct client *client)
     return hf_sim_client_now_ms(client->engine);
 }
 
-static struct user_operation *make(struct client *client, const char *queue,
-                                   enum hf_request_kind kind, uint64_t wait_ms)
+/* A new operation of ${client}, not started yet. */
+static struct user_operation *operation_new(struct client *client,
+                                            const char *queue,
+                                            enum hf_request_kind kind,
+                                            uint64_t wait_ms)
 {
     struct user_operation *user_operation = calloc(1, sizeof *user_operation);
 
@@ -35,8 +38,8 @@ static struct user_operation *make(struct client *client, const char *queue,
     user_operation->operation.queue = queue;
     user_operation->operation.deadline_at_ms =
         hf_after_ms(client_ms(client), wait_ms);
-    user_operation->asked_us = hf_sim_now_us(client->cluster->sim);
-    user_operation->asked_ms = client_ms(client);
+    user_operation->started_us = hf_sim_now_us(client->cluster->sim);
+    user_operation->started_ms = client_ms(client);
     user_operation->next = client->operations;
     client->operations = user_operation;
     return user_operation;
@@ -45,18 +48,18 @@ static struct user_operation *make(struct client *client, const char *queue,
 void operation_list(struct client *client, struct lock *lock, uint64_t wait_ms)
 {
     struct user_operation *user_operation =
-        make(client, lock->name, HF_REQUEST_LIST, wait_ms);
+        operation_new(client, lock->name, HF_REQUEST_LIST, wait_ms);
 
     cluster_trace(client->cluster, client->name, "list %s", lock->name);
     cluster_start_operation(client, &user_operation->operation);
 }
 
-/* From now on it may be gone at any time, until it is another one. */
+/* From now on the ticket may be gone at any time. */
 void operation_evict(struct client *client, struct attempt *target,
                      uint64_t wait_ms)
 {
     struct user_operation *user_operation =
-        make(client, target->lock->name, HF_REQUEST_REMOVE, wait_ms);
+        operation_new(client, target->lock->name, HF_REQUEST_REMOVE, wait_ms);
 
     user_operation->operation.ticket = target->id;
     cluster_note_eviction(target);
@@ -64,23 +67,24 @@ void operation_evict(struct client *client, struct attempt *target,
     cluster_start_operation(client, &user_operation->operation);
 }
 
+/* Record which tickets are revoked, for operation_check_revoked(). */
 void operation_revoke(struct client *client, struct attempt *target,
                       uint64_t wait_ms)
 {
     struct user_operation *user_operation =
-        make(client, target->lock->name, HF_REQUEST_REVOKE, wait_ms);
+        operation_new(client, target->lock->name, HF_REQUEST_REVOKE, wait_ms);
 
     user_operation->operation.ticket = target->id;
-    client->cluster->asked = true;
+    client->cluster->revoked = true;
     if (target->group != NULL && target->enqueued)
-        cluster_ticket_record(client->cluster, &target->id)->asked = true;
+        cluster_ticket_record(client->cluster, &target->id)->revoked = true;
     for (unsigned i = 0; i < target->item_count; i++) {
         struct item *item = &target->items[i];
 
         if (!hf_ticket_id_equal(&item->id, &target->id))
             continue;
-        item->asked = true;
-        item->asked_id = target->id;
+        item->revoked = true;
+        item->revoked_id = target->id;
     }
     cluster_trace(client->cluster, client->name, "revoke %s", target->name);
     cluster_start_operation(client, &user_operation->operation);
@@ -89,9 +93,9 @@ void operation_revoke(struct client *client, struct attempt *target,
 void operation_set_barrier(struct client *client, struct barrier *barrier,
                            bool up, uint64_t wait_ms)
 {
-    struct user_operation *user_operation =
-        make(client, barrier->name,
-             up ? HF_REQUEST_SET_FLAG : HF_REQUEST_CLEAR_FLAG, wait_ms);
+    struct user_operation *user_operation = operation_new(
+        client, barrier->name, up ? HF_REQUEST_SET_FLAG : HF_REQUEST_CLEAR_FLAG,
+        wait_ms);
 
     user_operation->barrier = barrier;
     cluster_trace(client->cluster, client->name, "%s %s",
@@ -103,7 +107,7 @@ struct user_operation *operation_wait(struct client *client,
                                       struct barrier *barrier, uint64_t wait_ms)
 {
     struct user_operation *user_operation =
-        make(client, barrier->name, HF_REQUEST_WATCH_QUEUE, wait_ms);
+        operation_new(client, barrier->name, HF_REQUEST_WATCH_QUEUE, wait_ms);
 
     user_operation->barrier = barrier;
     user_operation->operation.only_try = wait_ms == 0;
@@ -125,7 +129,7 @@ void operation_cancel(struct user_operation *user_operation)
                              &user_operation->operation);
 }
 
-/* 9: is the failure what happened? */
+/* 9: is this failure what happened? */
 static bool may_fail(const struct user_operation *user_operation)
 {
     const struct client *client = user_operation->client;
@@ -147,29 +151,29 @@ static bool may_fail(const struct user_operation *user_operation)
     case HF_EBUSY:
         return user_operation->operation.only_try &&
                barrier_was_set(user_operation->barrier,
-                               user_operation->asked_us);
+                               user_operation->started_us);
     default:
         return false;
     }
 }
 
-/* 1: a wait ends only where there was nothing to wait for.  What everybody says
- * may be late where a leader is cut off: such a cluster is told of. */
+/* 1: a wait ends with HF_OK only if the barrier was cleared meanwhile. */
 static void check_passed(const struct user_operation *user_operation)
 {
     struct cluster *cluster = user_operation->client->cluster;
 
     if (user_operation->operation.kind == HF_REQUEST_WATCH_QUEUE &&
-        !barrier_was_clear(user_operation->barrier, user_operation->asked_us))
+        !barrier_was_clear(user_operation->barrier, user_operation->started_us))
         cluster_broken(cluster, 1, "%s passes %s, which is up since %" PRIu64,
                        user_operation->client->name,
                        user_operation->barrier->name,
                        user_operation->barrier->set_us / 1000);
 }
 
-/* From now on its owner has to hear of the request.  What may have found the
- * ticket at a try that got no answer may as well have come before it. */
-static void note_found(const struct user_operation *user_operation)
+/* From now on the owner has to be notified of the revocation.  An answer after
+ * a try without an answer does not count, because the owner may have been
+ * notified for that try. */
+static void record_revoke_found(const struct user_operation *user_operation)
 {
     const struct hf_operation *operation = &user_operation->operation;
     struct ticket_record *record = cluster_ticket_record(
@@ -177,10 +181,11 @@ static void note_found(const struct user_operation *user_operation)
 
     if (operation->kind == HF_REQUEST_REVOKE && operation->found &&
         !operation->unsure && record != NULL)
-        record->found = true;
+        record->revoke_found = true;
 }
 
-static void told_answered(struct user_operation *user_operation)
+/* 8, 9, 10: an answer comes once, and a failure has a cause and a message. */
+static void check_answer(struct user_operation *user_operation)
 {
     struct cluster *cluster = user_operation->client->cluster;
     const struct hf_operation *operation = &user_operation->operation;
@@ -192,7 +197,7 @@ static void told_answered(struct user_operation *user_operation)
     cluster->answers++;
     if (operation->status == HF_OK) {
         check_passed(user_operation);
-        note_found(user_operation);
+        record_revoke_found(user_operation);
         return;
     }
     if (!may_fail(user_operation))
@@ -203,6 +208,7 @@ static void told_answered(struct user_operation *user_operation)
                        hf_status_name(operation->status));
 }
 
+/* DONE comes once, after ANSWERED. */
 void operation_effect(const struct hf_effect *effect)
 {
     struct user_operation *user_operation =
@@ -211,7 +217,7 @@ void operation_effect(const struct hf_effect *effect)
     const struct hf_operation *operation = &user_operation->operation;
 
     if (effect->kind == HF_EFFECT_OPERATION_ANSWERED) {
-        told_answered(user_operation);
+        check_answer(user_operation);
         cluster_trace(client->cluster, client->name, "%s ANSWERED %s%s",
                       names[operation->kind], hf_status_name(operation->status),
                       operation->found ? " found" : "");
@@ -224,23 +230,24 @@ void operation_effect(const struct hf_effect *effect)
     user_operation->finished = true;
 }
 
-/* For any of its tickets: it has all of them or none.  Of a crew's, whoever
- * holds it when it is heard. */
-static bool is_asked(const struct attempt *attempt)
+/* Has any of its tickets been revoked?  Of a shared ticket, whichever attempt
+ * holds it is notified. */
+static bool was_revoked(const struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
 
     if (attempt->group != NULL)
-        return cluster_ticket_record(cluster, &attempt->a.ticket_id)->asked;
+        return cluster_ticket_record(cluster, &attempt->a.ticket_id)->revoked;
     for (unsigned i = 0; i < attempt->item_count; i++) {
         const struct item *item = &attempt->items[i];
 
-        if (item->asked && hf_ticket_id_equal(&item->asked_id, &item->id))
+        if (item->revoked && hf_ticket_id_equal(&item->revoked_id, &item->id))
             return true;
     }
     return false;
 }
 
+/* 8: a holder is notified of REVOKED only after a revocation. */
 void operation_check_revoked(const struct attempt *attempt)
 {
     struct cluster *cluster = attempt->client->cluster;
@@ -249,24 +256,25 @@ void operation_check_revoked(const struct attempt *attempt)
         cluster_broken(cluster, 8,
                        "%s was notified of REVOKED and holds nothing",
                        attempt->name);
-    if (!is_asked(attempt))
+    if (!was_revoked(attempt))
         cluster_broken(cluster, 8,
                        "%s was notified of REVOKED and nobody revoked it",
                        attempt->name);
     if (attempt->group != NULL)
-        cluster_ticket_record(cluster, &attempt->a.ticket_id)->told = true;
+        cluster_ticket_record(cluster, &attempt->a.ticket_id)->revoke_notified =
+            true;
 }
 
-/* 4, 9. */
+/* 4, 9: is the answer late? */
 static void check_one(const struct user_operation *user_operation)
 {
     const struct client *client = user_operation->client;
     struct cluster *cluster = client->cluster;
     uint64_t limit_ms =
         hf_max_ms(user_operation->operation.deadline_at_ms, client->thawed_ms);
-    uint64_t calm_us = client->last_fault_us > user_operation->asked_us
-                           ? client->last_fault_us
-                           : user_operation->asked_us;
+    uint64_t quiet_since_us = client->last_fault_us > user_operation->started_us
+                                  ? client->last_fault_us
+                                  : user_operation->started_us;
 
     if (client_ms(client) > hf_after_ms(limit_ms, check_lateness_ms(cluster)) &&
         client->tick_us > hf_sim_now_us(cluster->sim))
@@ -274,13 +282,13 @@ static void check_one(const struct user_operation *user_operation)
                        names[user_operation->operation.kind], limit_ms);
     if (user_operation->operation.kind == HF_REQUEST_WATCH_QUEUE &&
         user_operation->barrier->is_set)
-        return; /* nor should it be */
+        return; /* nor should it have an answer */
     if (user_operation->operation.kind == HF_REQUEST_WATCH_QUEUE &&
-        user_operation->barrier->cleared_us > calm_us)
-        calm_us = user_operation->barrier->cleared_us;
+        user_operation->barrier->cleared_us > quiet_since_us)
+        quiet_since_us = user_operation->barrier->cleared_us;
     if (client->state == HF_STATE_CONNECTED &&
         hf_sim_connected(client->engine) &&
-        hf_sim_now_us(cluster->sim) > calm_us + cluster->grant_limit_us)
+        hf_sim_now_us(cluster->sim) > quiet_since_us + cluster->grant_limit_us)
         cluster_broken(cluster, 4, "%s is never answered",
                        names[user_operation->operation.kind]);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens, in words. */
+/* The lines of a trace: the true time, a client or server, and what
+ * happened. */
 #include <inttypes.h>
 #include <stdarg.h>
 
@@ -93,6 +94,7 @@ const char *cluster_requester(const struct hf_request *request)
         request->own_ticket != NULL ? request->own_ticket->acquisition : NULL);
 }
 
+/* Events that users are not notified of; left out if the trace is terse. */
 void cluster_trace_event(struct client *client, const struct hf_event *event)
 {
     struct cluster *cluster = client->cluster;

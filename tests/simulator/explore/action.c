@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the possible actions of a state, takes them, and decides which are
+ * independent of all others.
+ */
 #include "simulator/explore/action.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "simulator/model/state_encoder.h"
+#include "simulator/model/plain_encoder.h"
 
 #define DELIVERIES_MAX 8
 
@@ -54,13 +58,14 @@ void action_name(struct action_label label, char text[ACTION_NAME_BYTES])
              label.client == '\0' ? "" : ".", names[label.kind]);
 }
 
-/* ------------------------------------------------------------------ find -- */
+/* ------------------------------------------------------- finding actions -- */
 
 struct found {
     struct action *actions;
     size_t count;
 };
 
+/* One more possible action of ${client}. */
 static struct action *add(struct found *found, enum action_kind kind,
                           struct client *client)
 {
@@ -84,7 +89,7 @@ static void find_deliveries(struct found *found, struct client *client)
             ->delivery = deliveries[i];
 }
 
-/* Is one of its tickets there, in its session? */
+/* Is a ticket of its last attempt in a queue, owned by its session? */
 static bool has_ticket(const struct client *client)
 {
     const struct attempt *attempt = client->attempts;
@@ -97,8 +102,8 @@ static bool has_ticket(const struct client *client)
     return false;
 }
 
-/* One that crashed: its session ends at any time, and with it what is still
- * on its way. */
+/* Messages on connections that have ended may be lost.  The session of a client
+ * that has crashed may end at any time. */
 static void find_late(struct found *found, struct client *client)
 {
     struct hf_sim_delivery deliveries[DELIVERIES_MAX];
@@ -122,6 +127,7 @@ static bool may_release(const struct client *client)
            !attempt->release_called;
 }
 
+/* Is it a holder of a kind that downgrades, and has not done so? */
 static bool may_downgrade(const struct case_run *case_run,
                           const struct client *client)
 {
@@ -157,7 +163,7 @@ static void find_user_actions(struct found *found,
         add(found, ACTION_DOWNGRADE, client);
 }
 
-/* What happens to one that has not begun or is done touches nobody. */
+/* A fault of a client that has not begun or has finished affects nothing. */
 static bool may_go_wrong(const struct case_run *case_run,
                          const struct client *client)
 {
@@ -165,6 +171,7 @@ static bool may_go_wrong(const struct case_run *case_run,
            !cluster_is_idle(client);
 }
 
+/* The fault of the case, if it has not happened and this client is at work. */
 static void find_fault(struct found *found, const struct case_run *case_run,
                        struct client *client)
 {
@@ -184,7 +191,7 @@ static void find_fault(struct found *found, const struct case_run *case_run,
     add(found, kinds[case_run->explore_case->fault], client);
 }
 
-/* When something is due next; UINT64_MAX if that is far off. */
+/* The true time of the next timer, UINT64_MAX if that is not due soon. */
 static uint64_t soon_us(const struct cluster *cluster)
 {
     uint64_t limit_us = hf_sim_now_us(cluster->sim) + 1000 * HF_STATE_SOON_MS;
@@ -198,7 +205,8 @@ static uint64_t soon_us(const struct cluster *cluster)
             continue;
         wake_us = hf_sim_wake_at_us(client->engine);
         at_us = wake_us < at_us ? wake_us : at_us;
-        /* Not .tick_us, at which it may have nothing to do any more. */
+        /* Not .tick_us, because the core may have nothing to do then any
+         * more. */
         wake_us = hf_sim_client_at_us(client->engine,
                                       hf_core_wake_at_ms(&client->core));
         at_us = wake_us < at_us ? wake_us : at_us;
@@ -206,6 +214,7 @@ static uint64_t soon_us(const struct cluster *cluster)
     return at_us <= limit_us ? at_us : UINT64_MAX;
 }
 
+/* Deliveries and user actions come before time, losses and faults. */
 size_t actions_find(const struct case_run *case_run, struct action *actions)
 {
     struct cluster *cluster = case_run->cluster;
@@ -226,7 +235,7 @@ size_t actions_find(const struct case_run *case_run, struct action *actions)
     return found.count;
 }
 
-/* -------------------------------------------------------------------- do -- */
+/* ------------------------------------------------------ taking an action -- */
 
 static void pass_time(struct cluster *cluster)
 {
@@ -237,6 +246,7 @@ static void pass_time(struct cluster *cluster)
                   at_us <= now_us ? 0 : (at_us - now_us + 999) / 1000);
 }
 
+/* The client acquires what the case says, without a limit of time. */
 static void want(struct case_run *case_run, struct client *client)
 {
     unsigned i = (unsigned)(client - case_run->cluster->clients);
@@ -248,9 +258,8 @@ static void want(struct case_run *case_run, struct client *client)
     cluster_want_all(client, &lock_spec, 1, false, HF_FOREVER, 0, 0, false);
 }
 
-/* What a client draws next, a ticket's id or the jitter of a retry, shall
- * depend on nothing but how many tickets it had: so paths that lead to the same
- * place go on alike. */
+/* Seed each client's random numbers from the number of tickets that it has had,
+ * so that what it draws does not depend on the path to this state. */
 static void reseed_clients(struct cluster *cluster)
 {
     uint64_t drawn[CLUSTER_CLIENTS_MAX] = {0};
@@ -263,6 +272,7 @@ static void reseed_clients(struct cluster *cluster)
                        drawn[i] * CLUSTER_CLIENTS_MAX + i);
 }
 
+/* Before each action the random numbers of the clients are seeded anew. */
 void action_take(struct case_run *case_run, const struct action *action)
 {
     struct client *client = action->client;
@@ -315,7 +325,7 @@ void action_take(struct case_run *case_run, const struct action *action)
     }
 }
 
-/* --------------------------------------------------------------- freedom -- */
+/* ---------------------------------------------------------- independence -- */
 
 static bool writes(const struct hf_sim_delivery *delivery)
 {
@@ -325,16 +335,16 @@ static bool writes(const struct hf_sim_delivery *delivery)
            delivery->request == HF_REQUEST_END;
 }
 
-/* Can its tickets go by no doing of its own? */
+/* May a client lose its tickets by the fault of the case? */
 static bool may_lose_session(const struct case_run *case_run)
 {
     return !case_run->fault_done &&
            case_run->explore_case->fault == CASE_FAULT_KILL;
 }
 
-/* Requests go to one server, whose answers wait in line; so only what others
- * may change makes a difference.  A ticket that is gone does not come back, and
- * one's own goes by one's own doing. */
+/* A request is independent at the server unless other clients can change its
+ * answer.  A ticket that is gone does not come back, and a client's own ticket
+ * goes only by its own doing. */
 static bool is_independent_at_server(const struct case_run *case_run,
                                      const struct action *action)
 {
@@ -344,7 +354,7 @@ static bool is_independent_at_server(const struct case_run *case_run,
     if (!delivery->is_request)
         return false;
     if (action->kind == ACTION_DELIVER_LATE)
-        return !writes(delivery); /* nobody hears the answer */
+        return !writes(delivery); /* no client reads the answer */
     if (may_lose_session(case_run))
         return false;
     if (delivery->request == HF_REQUEST_PROVE)
@@ -359,10 +369,10 @@ static bool is_independent_at_server(const struct case_run *case_run,
            record->attempt != NULL && record->attempt->client == action->client;
 }
 
-/* What arrives at a client changes that client only, and what it sends waits in
- * line too.  Its user's deeds and a cut could come before, and so could a
- * notice that overtakes.  A crash could, too, but that is as if it came after
- * and what the client had sent was lost. */
+/* A message that arrives at a client changes that client alone, and what the
+ * client sends waits in a pipe.  Not independent are actions of its user, a
+ * cut, and notices that overtake.  A crash is the same as a crash afterwards in
+ * which the client's messages are lost. */
 static bool is_independent_at_client(const struct case_run *case_run,
                                      const struct action *action)
 {
@@ -377,7 +387,7 @@ enum action_independence action_independence(const struct case_run *case_run,
                                              const struct action *action)
 {
     switch (action->kind) {
-    case ACTION_WANT: /* there is nothing yet that could arrive */
+    case ACTION_WANT: /* nothing can arrive for it yet */
         return action->client->attempts == NULL ? ACTION_INDEPENDENT
                                                 : ACTION_DEPENDENT;
     case ACTION_DELIVER_TO_SERVER:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of powers of two, with a list of the released ones for each: no block
- * is ever divided or joined (the buddy system of Knowlton, 1965, without its
- * buddies). */
+/* Blocks have sizes of powers of two, with a list of freed blocks for each
+ * size. Blocks are never divided or joined (the buddy system of Knowlton, 1965,
+ * without joining buddies). */
 #include "simulator/explore/arena.h"
 
 #include <stdalign.h>
@@ -16,14 +16,14 @@
 #define SIZES 20 /* a block has at most 1 << (SIZES - 1) bytes */
 
 struct block {
-    unsigned size; /* it has 1 << .size bytes, with this */
+    unsigned size; /* the block has 1 << .size bytes, this header included */
     struct block *next;
     alignas(max_align_t) unsigned char memory[];
 };
 
-/* Copied as far as it is used. */
+/* A copy has only the bytes that are used. */
 static struct arena {
-    size_t used; /* bytes of .bytes */
+    size_t used; /* of .bytes */
     struct block *released[SIZES];
     alignas(max_align_t) unsigned char bytes[ARENA_BYTES];
 } arena;
@@ -42,6 +42,7 @@ static unsigned size_for(size_t bytes)
     return size;
 }
 
+/* The allocator's functions, see hf_set_allocator(). */
 static void *allocate(size_t bytes, void *arg)
 {
     unsigned size = size_for(bytes);
@@ -79,6 +80,7 @@ static void release(void *memory, void *arg)
     arena.released[block->size] = block;
 }
 
+/* A block that is large enough stays where it is. */
 static void *resize(void *memory, size_t bytes, void *arg)
 {
     struct block *block;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cases, and how a run of one begins and ends.
+ */
 #include "simulator/explore/case.h"
 
 #include <string.h>
 
-#include "simulator/model/delivery.h"
+#include "simulator/model/plain_delivery.h"
 
-/* Long, so that what is explored is over before a heartbeat is due. */
+/* So long that the exploration ends before a heartbeat is due. */
 #define LEASE_MS UINT64_C(60000)
 #define DELIVERIES_MAX 8
-/* Of the semaphore. */
+/* of the semaphore */
 #define PERMITS 2
-/* A ticket that may still appear is looked for that long once more. */
+/* A ticket that may still appear is removed again for this many leases. */
 #define LEASES_TO_END 3
 
 /* clang-format off */
@@ -22,17 +25,17 @@ const struct explore_case explore_cases[] = {
     {"two-cancel", "ww", 2, false, CASE_FAULT_CANCEL, false,
      "2 writers twice each, one may give up"},
     {"permits-all", "Ss", 1, false, CASE_FAULT_CRASH, false,
-     "one who wants both of 2 permits and one who wants one, one may crash"},
+     "a client with both of 2 permits and one with one, one may crash"},
     {"permits-cancel", "Ss", 1, false, CASE_FAULT_CANCEL, false,
-     "one who wants both of 2 permits and one who wants one, one may give up"},
+     "a client with both of 2 permits and one with one, one may give up"},
     {"other-client", "wwr", 1, false, CASE_FAULT_OTHER_CLIENT, false,
      "2 writers and a reader behind another client's writer that downgrades"},
     {"mutex", "mmmmm", 1, false, CASE_FAULT_CRASH, false,
-     "5 who want a mutex, one may crash"},
+     "5 clients of a mutex, one may crash"},
     {"mutex-twice", "mmm", 2, false, CASE_FAULT_CRASH, false,
-     "3 who want a mutex twice each, one may crash"},
+     "3 clients of a mutex, twice each, one may crash"},
     {"mutex-cut", "mmm", 1, false, CASE_FAULT_CUT, false,
-     "3 who want a mutex, one connection may break"},
+     "3 clients of a mutex, one connection may break"},
     {"rw", "wwrr", 1, false, CASE_FAULT_CRASH, false,
      "2 writers and 2 readers, one may crash"},
     {"rw-bare", "wrr", 1, true, CASE_FAULT_CRASH, false,
@@ -42,16 +45,16 @@ const struct explore_case explore_cases[] = {
     {"rw-cancel", "wwr", 1, false, CASE_FAULT_CANCEL, false,
      "2 writers and a reader, one may give up"},
     {"rw-downgrade", "dwr", 1, false, CASE_FAULT_CRASH, false,
-     "2 writers, of whom one may become a reader, and a reader, one may crash"},
+     "2 writers, one of which may downgrade, and a reader, one may crash"},
     {"rw-kill", "wr", 1, false, CASE_FAULT_KILL, false,
      "a writer and a reader, one session is ended"},
     {"permits-cut", "Ss", 1, false, CASE_FAULT_CUT, false,
-     "one who wants both of 2 permits and one who wants one, one connection "
+     "a client with both of 2 permits and one with one, one connection "
      "may break"},
     {"permits", "ssss", 1, false, CASE_FAULT_CRASH, false,
-     "4 who want one of 2 permits, one may crash"},
+     "4 clients of one of 2 permits each, one may crash"},
     {"rw-downgrade-4", "dwrr", 1, false, CASE_FAULT_CRASH, true,
-     "2 writers, of whom one may become a reader, and 2 readers, one may "
+     "2 writers, one of which may downgrade, and 2 readers, one may "
      "crash"},
     {"rw-bare-4", "wwrr", 1, true, CASE_FAULT_CRASH, true,
      "2 writers and 2 readers on a bare engine, one may crash"},
@@ -101,7 +104,7 @@ bool explore_case_downgrades(const struct explore_case *explore_case,
     return explore_case->contenders[i] == 'd';
 }
 
-/* Let the first message arrive that can, if there is one. */
+/* Deliver the first message that can be; false if there is none. */
 static bool deliver(const struct client *client)
 {
     struct hf_sim_delivery deliveries[DELIVERIES_MAX];
@@ -121,6 +124,8 @@ static void connect(struct cluster *cluster, struct client *client)
     }
 }
 
+/* Clients connect before the exploration begins, because their connecting
+ * affects no lock. */
 void explore_case_start(const struct explore_case *explore_case,
                         struct cluster *cluster)
 {
@@ -132,7 +137,7 @@ void explore_case_start(const struct explore_case *explore_case,
     config.separate_notices = explore_case->bare;
     config.timeout_ms = config.least_timeout_ms = LEASE_MS;
     cluster_init(cluster, &config);
-    cluster->calm = explore_case->fault == CASE_FAULT_CANCEL;
+    cluster->no_faults = explore_case->fault == CASE_FAULT_CANCEL;
     cluster->client_count = (unsigned)strlen(explore_case->contenders);
     if (explore_case_kind(explore_case, 0) == HF_TICKET_LEASE)
         cluster_semaphore(cluster, "one", PERMITS);
@@ -144,6 +149,7 @@ void explore_case_start(const struct explore_case *explore_case,
         explore_case_other_client(cluster, 0);
 }
 
+/* Its two tickets have fixed ids, so that a state does not depend on them. */
 unsigned explore_case_other_client(struct cluster *cluster, unsigned steps)
 {
     static const struct hf_ticket_id writer = {"another writer"};
@@ -172,7 +178,7 @@ unsigned explore_case_other_client(struct cluster *cluster, unsigned steps)
     return steps + 1;
 }
 
-/* A message arrives, a grant that came so late is released, or time passes. */
+/* Deliver a message, release a late grant, or let time pass. */
 static void continue_run(struct cluster *cluster)
 {
     for (unsigned i = 0; i < cluster->client_count; i++) {

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A checkpoint of a cluster: the model's checkpoint, a copy of the arena, and
+ * copies of the struct cluster and of all attempts, which are restored in
+ * place.
+ */
 #include "simulator/explore/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "simulator/explore/arena.h"
-#include "simulator/model/checkpoint.h"
+#include "simulator/model/plain_checkpoint.h"
 
 struct kept_attempt {
     struct attempt *at;
     struct attempt copy;
 };
 
-/* The cluster's array of tickets is long and mostly empty: what is used of it
- * comes behind the attempts. */
+/* The array of tickets is long and mostly unused: its used part is behind the
+ * attempts. */
 struct checkpoint {
     struct hf_sim_checkpoint *sim;
     struct arena_copy *arena;
@@ -67,7 +72,7 @@ struct checkpoint *checkpoint_new(const struct cluster *cluster)
     return checkpoint;
 }
 
-/* Those that began since never were. */
+/* Free the attempts that were made since. */
 static void free_newer(struct cluster *cluster,
                        const struct checkpoint *checkpoint)
 {
@@ -83,7 +88,7 @@ static void free_newer(struct cluster *cluster,
                 k++;
             older = a->next;
             if (k < checkpoint->attempt_count)
-                break; /* and so were all before it */
+                break; /* and all before it are older */
             free(a);
         }
     }

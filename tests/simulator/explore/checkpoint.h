@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A moment of a cluster on the plain model, to go back to. */
+/* A copy of the whole state of a cluster on the plain model, to go back to. */
 #ifndef HF_TESTS_SIMULATOR_EXPLORE_CHECKPOINT_H
 #define HF_TESTS_SIMULATOR_EXPLORE_CHECKPOINT_H
 
@@ -7,12 +7,12 @@
 
 struct checkpoint;
 
-/* Keep how ${cluster} is, between two steps; to be freed.  The library has its
- * memory in the arena. */
+/* A copy of the state between two actions, to be freed.  The library must
+ * allocate in the arena. */
 struct checkpoint *checkpoint_new(const struct cluster *cluster);
 
-/* Have ${cluster} as it was.  May be done again; moments taken since can only
- * be freed. */
+/* Put ${cluster} into that state.  May be done any number of times.
+ * Checkpoints that were taken later can only be freed after that. */
 void checkpoint_restore(const struct checkpoint *checkpoint,
                         struct cluster *cluster);
 

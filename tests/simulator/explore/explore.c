@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a search in a child process, so that a failed assertion is a result
+ * like any other, and prints what it found.
+ */
 #include "simulator/explore/explore.h"
 
 #include <inttypes.h>
@@ -9,6 +13,7 @@
 #include "simulator/explore/search.h"
 #include "simulator/random/seeds.h"
 
+/* The path that broke an invariant, as --actions takes it. */
 static void print_path(const struct search_report *found)
 {
     char name[ACTION_NAME_BYTES];
@@ -20,6 +25,7 @@ static void print_path(const struct search_report *found)
     putchar('\n');
 }
 
+/* What the search found, in two or three lines. */
 static void print_found(const struct exploration *exploration,
                         const struct search_report *found)
 {
@@ -36,6 +42,7 @@ static void print_found(const struct exploration *exploration,
                found->checked);
 }
 
+/* The search is in a child process, see seeds_fork(). */
 int explore_run(const struct exploration *exploration)
 {
     struct seeds_report *report = seeds_map_reports();
@@ -64,6 +71,7 @@ int explore_run(const struct exploration *exploration)
     return EXIT_FAILURE;
 }
 
+/* Goes on with the next case after a violation. */
 int explore_all(unsigned depth)
 {
     bool fine = true;
@@ -103,6 +111,7 @@ static const struct action *find_action(const struct action *actions,
     return NULL;
 }
 
+/* The action ${name} is not possible now: print those that are. */
 static void print_possible(const struct action *actions, size_t count,
                            const char *name, size_t bytes)
 {

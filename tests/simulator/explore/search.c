@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Depth-first search with checkpoints: before each but the last action the
+ * state is restored.
+ */
 #include "simulator/explore/search.h"
 
 #include <stdio.h>
@@ -11,7 +15,7 @@
 #include "simulator/explore/state_digest.h"
 #include "simulator/explore/visited.h"
 
-/* Of states that look alike, one in so many is doubted. */
+/* One of this many states with a known digest is checked. */
 #define CHECK_EVERY 8
 
 static struct cluster cluster; /* too large for a stack */
@@ -28,9 +32,9 @@ static struct {
 struct search_result {
     double paths;
     unsigned longest;
-    bool complete; /* nothing was cut off */
-    uint64_t self; /* of its digest */
-    uint64_t next; /* sum over the states that come next */
+    bool complete; /* no path was cut off */
+    uint64_t self; /* from the digest of the state */
+    uint64_t next; /* sum over the digests of its successors */
 };
 
 static void explore(unsigned depth, struct search_result *search_result);
@@ -50,6 +54,7 @@ struct search_report *search_map_report(void)
 
 /* ----------------------------------------------------------------- steps -- */
 
+/* Record the action in the path and take it. */
 static void take_action(const struct action *action, unsigned depth)
 {
     struct search_report *found = search.found;
@@ -78,7 +83,7 @@ static void add(struct search_result *sum,
         sum->longest = search_result->longest + 1;
 }
 
-/* Take ${choice} and all that comes after it. */
+/* Take ${action} and explore all that comes after it. */
 static void explore_action(const struct action *action, unsigned depth,
                            struct search_result *sum)
 {
@@ -104,8 +109,8 @@ static const struct action *first_with(const struct action *actions,
     return NULL;
 }
 
-/* Take ${choice} alone, if that stands for all orders; else nothing has
- * happened. */
+/* Explore ${action} alone if it is independent of all others; false if it is
+ * not, and then nothing has happened. */
 static bool explore_independent(const struct action *action, unsigned depth,
                                 struct search_result *sum)
 {
@@ -134,8 +139,9 @@ static bool explore_independent(const struct action *action, unsigned depth,
     return true;
 }
 
-/* ------------------------------------------------------------ exhaustion -- */
+/* ------------------------------------------------------------ all orders -- */
 
+/* Explore all of them, each from the current state. */
 static void explore_actions(const struct action *actions, size_t count,
                             unsigned depth, struct search_result *sum)
 {
@@ -150,6 +156,7 @@ static void explore_actions(const struct action *actions, size_t count,
     checkpoint_free(checkpoint);
 }
 
+/* Explore all successors of the current state. */
 static void expand(unsigned depth, struct search_result *sum)
 {
     struct action actions[ACTIONS_MAX];
@@ -174,9 +181,10 @@ static void expand(unsigned depth, struct search_result *sum)
     }
 }
 
-/* ----------------------------------------------------------------- doubt -- */
+/* ------------------------------------------------ check of the reduction -- */
 
-/* What looks like ${visit} has come up again: does the same come next? */
+/* The digest of ${visited_state} has come up again: check that the current
+ * state has the successors that it had. */
 static void check_same_successors(const struct visited_state *visited_state)
 {
     struct action actions[ACTIONS_MAX];
@@ -199,6 +207,7 @@ static void check_same_successors(const struct visited_state *visited_state)
             "tests/simulator/explore/state_digest.c misses something");
 }
 
+/* Explore the current state, unless it is known and was explored far enough. */
 static void explore(unsigned depth, struct search_result *search_result)
 {
     struct digest digest = case_run_digest(&search.case_run);
@@ -234,7 +243,7 @@ static void explore(unsigned depth, struct search_result *search_result)
     visited_state->steps_left = (uint16_t)left;
 }
 
-/* ----------------------------------------------------------------- whole -- */
+/* ---------------------------------------------------------- entry points -- */
 
 void search_prepare(const struct exploration *exploration,
                     struct search_report *found)
@@ -244,6 +253,7 @@ void search_prepare(const struct exploration *exploration,
     search.found = found;
 }
 
+/* The exploration begins at the state in which all clients are connected. */
 void search_run(struct seeds_report *report)
 {
     struct search_result search_result = {.complete = true};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search through a scene, depth first. */
+/* The depth-first search through the states of a case. */
 #ifndef HF_TESTS_SIMULATOR_EXPLORE_SEARCH_H
 #define HF_TESTS_SIMULATOR_EXPLORE_SEARCH_H
 
@@ -7,29 +7,30 @@
 #include "simulator/explore/explore.h"
 #include "simulator/random/seeds.h"
 
-/* What a search tells whoever started it, in memory they share, as it goes. */
+/* Results, in memory that the searching process shares with its parent. */
 struct search_report {
-    uint64_t states;  /* told apart */
-    uint64_t steps;   /* between them */
-    double paths;     /* from the beginning to an end, along those steps */
-    uint64_t ends;    /* states in which nothing more happens */
-    uint64_t faults;  /* steps that are one */
-    uint64_t cut_off; /* times that a path was given up for its length */
-    uint64_t checked; /* states seen to go on as one that looks alike */
-    unsigned longest; /* steps of a path */
-    unsigned length;  /* of the path it is on, or that broke */
+    uint64_t states;  /* different states */
+    uint64_t steps;   /* actions between them */
+    double paths;     /* paths from the beginning to an end */
+    uint64_t ends;    /* states without a possible action */
+    uint64_t faults;  /* actions that are the fault */
+    uint64_t cut_off; /* paths that were given up because of their length */
+    uint64_t checked; /* states whose successors were checked */
+    unsigned longest; /* actions in a path */
+    /* Of .path, the current one or the one that broke an invariant. */
+    unsigned length;
     struct action_label path[EXPLORE_DEPTH_MAX];
 };
 
-/* Memory for a report of a child. */
+/* Shared memory for the report of a child process. */
 struct search_report *search_map_report(void);
 
-/* The next search_live() is of ${exploration} and tells ${found}. */
+/* The next search_run() explores this and writes to ${found}. */
 void search_prepare(const struct exploration *exploration,
                     struct search_report *found);
 
-/* Search until all is explored or something breaks; in a process of its own,
- * see seeds_start(). */
+/* Search until all states are explored or an invariant breaks.  Runs in a
+ * process of its own, see seeds_fork(). */
 void search_run(struct seeds_report *report);
 
 #endif

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Whatever the core, or a check, goes by has to be in here: what is missing
- * makes stages equal that are not, and they would not all be explored.
- * test_explore.py has the explorer look for that (--doubt).
- */
+/* Encodes a case run and hashes it.  Everything that the core or a check reads
+ * later must be encoded; what is missing makes states equal that have different
+ * futures, and some are not explored then.  --check-reduction looks for such
+ * mistakes, see test_explore.py. */
 #include "simulator/explore/state_digest.h"
 
 #include <string.h>
 
 #include "core/multi_lock.h"
 #include "core/sha256.h"
-#include "simulator/model/state_encoder.h"
+#include "simulator/model/plain_encoder.h"
 
 struct client_encoder {
     struct hf_state_encoder *encoder;
-    uint64_t now_ms; /* on the clock of the client at hand */
+    uint64_t now_ms; /* of the clock of the client that is being encoded */
 };
 
 static void put_number(const struct client_encoder *to, uint64_t value)
@@ -37,6 +36,7 @@ static void put_ticket_id(const struct client_encoder *to, bool known,
 
 /* ----------------------------------------------------------- acquisition -- */
 
+/* The removal of a ticket that the core still has to do. */
 static void put_removal(const struct client_encoder *to,
                         const struct hf_removal *removal)
 {
@@ -78,6 +78,7 @@ static void put_queue_watch(const struct client_encoder *to,
     put_number(to, watch->retry.tries);
 }
 
+/* What a ticket in the queue waits for. */
 static void put_queued(const struct client_encoder *to,
                        const struct hf_own_ticket_queued *queued)
 {
@@ -115,6 +116,7 @@ static void put_description(const struct client_encoder *to,
     put_instant(to, description->pending ? description->at_ms : 0);
 }
 
+/* A ticket of the core, with everything that its next steps depend on. */
 static void put_ticket(const struct client_encoder *to,
                        const struct client *client,
                        const struct hf_own_ticket *own)
@@ -146,6 +148,7 @@ static void put_ticket(const struct client_encoder *to,
     put_removal(to, &own->removal);
 }
 
+/* All tickets of an acquisition; the last NULL marks the end of the list. */
 static void put_own(const struct client_encoder *to,
                     const struct client *client,
                     const struct hf_acquisition_tickets *own)
@@ -177,25 +180,27 @@ static void put_acquisition(const struct client_encoder *to,
         put_own(to, client, &a->tickets);
 }
 
-static void put_bundle(const struct client_encoder *to,
-                       const struct client *client,
-                       const struct hf_multi_lock *bundle)
+/* Which child the multi-lock is at, and all its children. */
+static void put_multi_lock(const struct client_encoder *to,
+                           const struct client *client,
+                           const struct hf_multi_lock *multi_lock)
 {
-    put_number(to, bundle == NULL);
-    if (bundle == NULL)
+    put_number(to, multi_lock == NULL);
+    if (multi_lock == NULL)
         return;
-    put_number(to, bundle->current);
-    put_number(to, bundle->rolling_back);
-    put_number(to, bundle->revoked);
-    put_number(to, bundle->deferred.queued);
-    for (size_t i = 0; i < bundle->count; i++) {
-        hf_encode_object(to->encoder, &bundle->children[i]);
-        put_acquisition(to, client, &bundle->children[i]);
+    put_number(to, multi_lock->current);
+    put_number(to, multi_lock->rolling_back);
+    put_number(to, multi_lock->revoked);
+    put_number(to, multi_lock->deferred.queued);
+    for (size_t i = 0; i < multi_lock->count; i++) {
+        hf_encode_object(to->encoder, &multi_lock->children[i]);
+        put_acquisition(to, client, &multi_lock->children[i]);
     }
 }
 
 /* --------------------------------------------------------------- attempt -- */
 
+/* An attempt as the checks know it, and its acquisition. */
 static void put_attempt(const struct client_encoder *to,
                         const struct attempt *attempt)
 {
@@ -217,13 +222,14 @@ static void put_attempt(const struct client_encoder *to,
     put_ticket_id(to, attempt->enqueued, &attempt->id);
     for (unsigned i = 0; i < attempt->item_count; i++)
         put_ticket_id(to, attempt->items[i].enqueued, &attempt->items[i].id);
-    /* Not .reading: where its value were told, it is wrong whatever it is. */
+    /* Not .reading: if a value of it were returned, it would be wrong in any
+     * state. */
     put_instant(to, attempt->safe_until_ms);
-    /* Tokens rise; should one not, the checks will say so. */
+    /* Tokens rise; the checks report one that does not. */
     put_number(to, attempt->a.token > lock->last_write_token);
     put_number(to, attempt->a.token > lock->last_read_token);
     put_acquisition(to, attempt->client, &attempt->a);
-    put_bundle(to, attempt->client, hf_acquisition_multi_lock(&attempt->a));
+    put_multi_lock(to, attempt->client, hf_acquisition_multi_lock(&attempt->a));
 }
 
 static void put_session(const struct client_encoder *to,
@@ -240,6 +246,8 @@ static void put_session(const struct client_encoder *to,
     put_number(to, session->prove.busy);
 }
 
+/* Everything about one client: what it acquires, its attempt, its session, its
+ * engine. */
 static void put_client(struct hf_state_encoder *encoder,
                        const struct case_run *case_run,
                        const struct client *client)
@@ -271,7 +279,7 @@ static void put_client(struct hf_state_encoder *encoder,
 
 /* ----------------------------------------------------------------- order -- */
 
-/* Where it stands in the queues. */
+/* Its positions in all queues, a byte for each. */
 static size_t positions_of(const struct cluster *cluster,
                            const struct attempt *attempt)
 {
@@ -292,10 +300,10 @@ static size_t positions_of(const struct cluster *cluster,
     return positions;
 }
 
-/* Contenders come in the order of their tickets, and the rest by how far they
- * have come: so one who is in the place of another looks the same.  Where that
- * does not decide, two stages that go on alike may look different, which only
- * means more to explore. */
+/* Clients are encoded in the order of their tickets, and others by how far they
+ * have come, so that two clients of one kind that changed places look the same.
+ * Where this does not decide, equal states may get two digests, which only
+ * makes more states to explore. */
 static size_t rank(const struct case_run *case_run, const struct client *client)
 {
     const struct attempt *attempt = client->attempts;
@@ -310,6 +318,7 @@ static size_t rank(const struct case_run *case_run, const struct client *client)
            (size_t)(has_begun && attempt->enqueued) << 3;
 }
 
+/* Insertion sort by rank(), so that equal ranks keep their order. */
 static void sort_clients(const struct case_run *case_run,
                          const struct client **clients)
 {
@@ -328,6 +337,8 @@ static void sort_clients(const struct case_run *case_run,
     }
 }
 
+/* The first 16 bytes of SHA-256, which makes equal digests of different states
+ * unlikely enough. */
 struct digest case_run_digest(const struct case_run *case_run)
 {
     static struct hf_state_encoder encoder; /* too large for a stack */

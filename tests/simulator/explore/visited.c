@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A hash table of digests.  A digest of zeros marks an empty place.
+ */
 #include "simulator/explore/visited.h"
 
 #include <stdio.h>
@@ -12,7 +15,8 @@ static bool is_empty(const struct visited_state *visited_state)
            visited_state->digest.words[1] == 0;
 }
 
-/* Where it is, or would be.  A digest is as random as can be. */
+/* Where the state is or would be.  A digest is random, so a part of it is its
+ * hash. */
 static struct visited_state *find(const struct visited_states *visited_states,
                                   const struct digest *digest)
 {
@@ -25,6 +29,7 @@ static struct visited_state *find(const struct visited_states *visited_states,
     return &visited_states->states[i];
 }
 
+/* Double the table and insert all states again. */
 static void grow(struct visited_states *visited_states)
 {
     struct visited_states larger = {.room = visited_states->room == 0

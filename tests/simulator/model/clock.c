@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arithmetic of simulated clocks.  All times are integers, so that a run
+ * is the same on every machine.
+ */
 #include "simulator/model/clock.h"
 
 #define MILLION 1000000
@@ -8,7 +12,8 @@ static uint64_t scaled(uint64_t us, int32_t ppm)
     return (uint64_t)((int64_t)us + (int64_t)us * ppm / MILLION);
 }
 
-/* The least duration that scaled() takes to at least ${us}. */
+/* The inverse of scaled(): the shortest true duration in which the clock
+ * advances by at least ${us}. */
 static uint64_t unscaled(uint64_t us, int32_t ppm)
 {
     uint64_t guess = (uint64_t)((int64_t)us * MILLION / (MILLION + ppm));
@@ -40,7 +45,8 @@ uint64_t sim_clock_when_us(const struct sim_clock *clock, uint64_t now_us,
 void sim_clock_set_stopped(struct sim_clock *clock, uint64_t now_us,
                            bool stopped)
 {
-    /* To the microsecond, lest a pause move the clock back. */
+    /* Restart from the exact microsecond that it shows, because rounding could
+     * move the clock back. */
     clock->base_us = sim_clock_read_us(clock, now_us);
     clock->since_us = now_us;
     clock->stopped = stopped;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can go wrong, as the world asks for it. */
+/* Faults of clients and their links, which are the same for every model; the
+ * rest goes to the operations of the model. */
 #include "simulator/model/sim_internal.h"
 
 void hf_sim_kill_session(struct hf_engine *engine)
@@ -46,6 +47,8 @@ void hf_sim_set_frozen(struct hf_engine *engine, bool frozen)
         thaw(engine);
 }
 
+/* A paused machine is also a frozen process; a process that is frozen already
+ * is not paused on top of that. */
 void hf_sim_set_paused(struct hf_engine *engine, bool paused)
 {
     if (engine->clock.stopped == paused || (paused && engine->frozen))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that outlive their maker, and answers to them. */
+/* Copies of calls, and answers with memory of their own. */
 #include "simulator/model/lease_rows.h"
 
 #include <stdlib.h>
@@ -23,6 +23,7 @@ static void *copy_bytes(void **memory, const void *bytes, size_t count)
     return *memory;
 }
 
+/* The ticket sets of a renewal, each with copies of its texts. */
 static struct hf_store_ticket_set *copy_stakes(const struct hf_store_call *call)
 {
     struct hf_store_ticket_set *stakes = lease_require_memory(
@@ -39,6 +40,7 @@ static struct hf_store_ticket_set *copy_stakes(const struct hf_store_call *call)
     return stakes;
 }
 
+/* .memory holds what lease_call_free() has to free. */
 void lease_call_copy(struct lease_call *copy, const struct hf_store_call *call)
 {
     copy->call = *call;

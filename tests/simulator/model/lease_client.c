@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine: the real client of servers that lease tickets, and a store whose
- * links are the model's. */
+/* The engine of the lease model: the real machine of src/engines/leased, on a
+ * store (store.h) whose links are simulated. */
 #include "simulator/model/lease_internal.h"
 
 #include <assert.h>
@@ -14,10 +14,12 @@ static uint64_t now_ms(const struct hf_store *client)
     return hf_sim_client_now_ms(client->engine);
 }
 
-/* --------------------------------------------------------------- driving -- */
+/* ------------------------------------------------- calls into the client -- */
 
 static void tick(void *arg);
 
+/* Set the timer to when the machine wants it.  An earlier timer that is set
+ * serves as well. */
 static void arm(struct hf_store *client)
 {
     struct hf_engine *engine = client->engine;
@@ -44,6 +46,7 @@ static void end_call(struct hf_store *client)
         arm(client);
 }
 
+/* The machine's timer. */
 static void tick(void *arg)
 {
     struct hf_store *client = arg;
@@ -66,6 +69,7 @@ static void forget_executed(struct hf_store *client)
     memset(&client->executed, 0, sizeof client->executed);
 }
 
+/* A call whose commit failed is UNSURE for the client, whatever the reason. */
 static void answered(struct hf_store *client,
                      const struct lease_message *message)
 {
@@ -83,7 +87,7 @@ static void answered(struct hf_store *client,
     lease_answer_free(&executed);
 }
 
-/* Kept until its commit has ended. */
+/* The answer is kept until the commit of its call has ended. */
 static void executed(struct hf_store *client, struct lease_message *message)
 {
     client->executed = message->answer;
@@ -99,6 +103,7 @@ static void down(struct hf_store *client, struct lease_link *link)
                    now_ms(client));
 }
 
+/* A message of the link has arrived at a running process. */
 void lease_client_receive(struct hf_store *client, struct lease_link *link,
                           struct lease_message *message)
 {
@@ -160,21 +165,23 @@ static const struct hf_store_ops store_ops = {
 static struct lease_watch_request **watch_of(struct hf_store *client,
                                              const struct hf_request *request)
 {
-    struct lease_watch_request **place = &client->watches;
+    struct lease_watch_request **at = &client->watches;
 
-    while (*place != NULL && (*place)->request != request)
-        place = &(*place)->next;
-    return place;
+    while (*at != NULL && (*at)->request != request)
+        at = &(*at)->next;
+    return at;
 }
 
 static void watch_end(struct hf_store *client, const struct hf_request *request)
 {
-    struct lease_watch_request **place = watch_of(client, request);
+    struct lease_watch_request **at = watch_of(client, request);
 
-    if (*place != NULL)
-        *place = (*place)->next;
+    if (*at != NULL)
+        *at = (*at)->next;
 }
 
+/* The model notes which requests wait for a watch, so that it can tell the
+ * observer what a change of the queue fires. */
 static void note_watch(struct hf_store *client, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
@@ -190,6 +197,7 @@ static void note_watch(struct hf_store *client, const struct hf_event *event)
 
 /* ---------------------------------------------------------------- events -- */
 
+/* Keep the client's session and watches up to date, and trace. */
 static void observe_event(struct hf_store *client, const struct hf_event *event)
 {
     struct hf_sim *sim = client->engine->sim;
@@ -224,6 +232,7 @@ static void observe_event(struct hf_store *client, const struct hf_event *event)
     }
 }
 
+/* The machine's events go to the core, and the model notes them. */
 static void on_event(void *host, struct hf_event *event)
 {
     struct hf_store *client = host;
@@ -244,6 +253,7 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
 
 /* ----------------------------------------------------------------- model -- */
 
+/* A machine with the options of this run. */
 static struct hf_leased *machine_new(struct hf_store *client)
 {
     struct hf_sim *sim = client->engine->sim;
@@ -259,10 +269,11 @@ static struct hf_leased *machine_new(struct hf_store *client)
     hf_random_seed(&config.random, hf_random_next(&sim->random));
     leased = hf_leased_new(&config, &host, &store_ops, client, now_ms(client));
     if (leased == NULL)
-        abort(); /* the model is a tool of tests */
+        abort(); /* tests cannot go on without memory */
     return leased;
 }
 
+/* Start the process, or start it anew because its clock was set. */
 static void begin(struct hf_engine *engine)
 {
     struct hf_store *client = engine->lease;
@@ -271,7 +282,7 @@ static void begin(struct hf_engine *engine)
         client = sim_alloc(engine->sim, sizeof *client);
         client->engine = engine;
         engine->lease = client;
-    } else { /* its clock was set once more */
+    } else { /* the clock was set once more */
         hf_leased_free(client->leased);
     }
     engine->armed_us = UINT64_MAX;
@@ -318,6 +329,7 @@ static void connect_again(struct hf_engine *engine)
     end_call(client);
 }
 
+/* The process is gone, without a close. */
 static void crash(struct hf_engine *engine)
 {
     struct hf_store *client = engine->lease;
@@ -329,7 +341,8 @@ static void crash(struct hf_engine *engine)
     client->watches = NULL;
 }
 
-/* Which comes first, what has arrived or the clock, is anybody's guess. */
+/* Which comes first is random: what has arrived meanwhile, or what the clock
+ * says. */
 static void thaw(struct hf_engine *engine)
 {
     struct hf_store *client = engine->lease;
@@ -392,7 +405,7 @@ const struct sim_model_ops sim_model_lease = {
     .request = request,
     .unwatch = unwatch,
     .connect = connect_again,
-    .free = crash, /* after CLOSED there is nothing left to say */
+    .free = crash, /* After CLOSED there is nothing left to send. */
     .thaw = thaw,
     .flush = flush,
     .reset = reset,

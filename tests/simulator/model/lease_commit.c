@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a call that the server has executed: its commit may fail, and
- * the connection may end before the client hears of either.  A synchronous
- * standby may lack it, and be the server after a failover: then the call, which
- * was committed, did not happen. */
+/* Whether the effect of a call lasts.  A server executes a call first and
+ * commits it then: the commit may fail, and the connection may end before the
+ * client learns of either.  A synchronous standby may lack a commit and become
+ * the server after a failover; then a committed call has had no effect.
+ * PostgreSQL with synchronous_standby_names does this when a wait for the
+ * standby is cancelled. */
 #include "simulator/model/lease_internal.h"
 
 #include <string.h>
@@ -34,7 +36,7 @@ void lease_fail_over(struct hf_sim *sim)
     lease_standby_in_sync(sim);
 }
 
-/* The calendar's: it is back, or there is nobody else any more. */
+/* A timer: the standby is back; in half of the cases it becomes the server. */
 static void standby_returns(void *arg)
 {
     struct hf_sim *sim = arg;
@@ -46,7 +48,7 @@ static void standby_returns(void *arg)
     hf_sim_lease_server_start(sim, false);
 }
 
-/* It gets nothing for a while. */
+/* From now on the standby receives nothing for a while. */
 static void lose_standby(struct hf_sim *sim)
 {
     struct lease_state *leases = sim->leases;
@@ -60,11 +62,12 @@ static void lose_standby(struct hf_sim *sim)
 
 /* ---------------------------------------------------------------- commit -- */
 
-/* While the standby is away all wait for it, until somebody cancels that. */
+/* While the standby is away every write waits for it, until the wait is
+ * cancelled (LEASE_UNCONFIRMED) or the connection ends. */
 static enum lease_commit choose_outcome(struct hf_sim *sim,
                                         const struct hf_store_call *call)
 {
-    /* A goodbye that fails is not repeated: its tickets run out. */
+    /* A close that fails is not repeated: its tickets just expire. */
     if (call->kind == HF_STORE_CLOSE_SESSION)
         return LEASE_COMMITTED;
     if (standby_is_away(sim) && hf_store_call_writes(call))
@@ -80,7 +83,8 @@ static enum lease_commit choose_outcome(struct hf_sim *sim,
                                                  LEASE_COMMITTED_AND_CUT);
 }
 
-/* It is answered, and nothing of it has happened. */
+/* Fill in the answer of a call whose commit will fail, without an effect:
+ * execute it on a copy of the server. */
 static void execute_only(struct hf_sim *sim, const struct lease_call *call,
                          struct lease_answer *answer)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Faults of the lease server, see lease_faults.h; and the parts of struct
+ * sim_model_ops that are about the server.
+ */
 #include "simulator/model/lease_internal.h"
 
 #include <assert.h>
@@ -47,7 +51,8 @@ void hf_sim_lease_server_thaw(struct hf_sim *sim)
     thaw(sim);
 }
 
-/* There is only one server, and nothing between it and another: it hangs. */
+/* There is one server and no network behind it, so a stall stops its
+ * process. */
 void lease_stall(struct hf_engine *engine, bool out, bool in)
 {
     if (!out || !in)
@@ -67,6 +72,7 @@ void hf_sim_lease_server_stop(struct hf_sim *sim)
         lease_link_kill(l);
 }
 
+/* A server that lost its data has no standby. */
 void hf_sim_lease_server_start(struct hf_sim *sim, bool wiped)
 {
     if (!sim->leases->down)
@@ -119,9 +125,10 @@ void hf_sim_lease_server_lose_notices(struct hf_sim *sim, bool lost)
     sim->leases->loses_notices = lost;
 }
 
-/* ---------------------------------------------------------------- others -- */
+/* --------------------------------------------------------- other clients -- */
 
-/* As an administrator does who knows what the session has. */
+/* Remove all tickets of the session, as an administrator does who knows
+ * them. */
 void lease_kill_session(struct hf_engine *engine)
 {
     const void *owner = engine->lease->client_session;
@@ -153,14 +160,14 @@ void lease_other_enqueue(struct hf_sim *sim, struct sim_queue *queue,
                          const struct hf_ticket_id *ticket,
                          const struct sim_ticket *beside)
 {
-    assert(beside == NULL); /* there is one layout, in which nobody does so */
+    assert(beside == NULL); /* the layout has no ticket beside another one */
     (void)beside;
     lease_standby_in_sync(sim);
     lease_server_add(sim->leases->server, lease_clock_ms(sim), queue->name,
                      kind, ticket);
 }
 
-/* The queue of a lock's marks. */
+/* The queue that a lock's barrier flags are in: the name with a slash. */
 static const char *barrier_queue_of(struct hf_sim *sim,
                                     const struct sim_queue *queue)
 {
@@ -170,7 +177,7 @@ static const char *barrier_queue_of(struct hf_sim *sim,
     return sim_strdup(sim, name);
 }
 
-/* As a client does that has a session of its own. */
+/* As a client of another session does it. */
 void lease_set_barrier(struct hf_sim *sim, struct sim_queue *queue, bool up)
 {
     struct lease_answer answer = {0};

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection of one session: calls out, answers in, and notices, which may
- * overtake answers, be overtaken by them, come twice and not at all.  What the
- * client has left behind may still arrive, in the buffers of a server that was
- * frozen or of the network. */
+/* The connection of one session: calls to the server, answers and notices to
+ * the client.  Notices may overtake answers and be overtaken, come twice, or
+ * never.  What a client has sent before it closed the connection may arrive
+ * much later, out of the buffers of the network or of a server that was
+ * stopped. */
 #include "simulator/model/lease_internal.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* So many leases what is left behind may take at most, for each ms of one. */
+/* What was left on a link arrives up to 3 leases later: microseconds for each
+ * millisecond of a lease. */
 #define LATE_LEASES_US UINT64_C(3000)
 
 /* -------------------------------------------------------------- messages -- */
@@ -32,7 +34,7 @@ static struct lease_message *message_new(struct hf_sim *sim,
     return message;
 }
 
-/* Its own memory is the model's. */
+/* Free what the message owns; the message itself is in the model's memory. */
 static void message_empty(struct lease_message *message)
 {
     lease_call_free(&message->copy);
@@ -54,7 +56,7 @@ static void drop_all(struct sim_pipe *pipe)
         message_empty((struct lease_message *)item);
 }
 
-/* The connection ends where the answer would be. */
+/* The connection ends in the place of an answer whose commit ended so. */
 static bool is_cut(struct lease_link *link, const struct lease_message *message)
 {
     if (message->commit != LEASE_FAILED_AND_CUT &&
@@ -65,7 +67,7 @@ static bool is_cut(struct lease_link *link, const struct lease_message *message)
     return true;
 }
 
-/* Does this one break the connection instead of arriving? */
+/* Draw whether this message is lost, which resets the connection. */
 static bool is_lost(struct lease_link *link)
 {
     struct hf_sim *sim = link->engine->sim;
@@ -97,7 +99,8 @@ static void accept_connect(struct lease_link *link)
     answer(link, up);
 }
 
-/* A part of what it renews, and then it fails: the server did as if. */
+/* Renew half of the tickets and then fail, as a server that is killed in
+ * between. */
 static void renew_in_part(struct lease_state *leases, uint64_t clock_ms,
                           struct lease_call *copy, struct lease_answer *answer)
 {
@@ -110,7 +113,8 @@ static void renew_in_part(struct lease_state *leases, uint64_t clock_ms,
     memset(answer, 0, sizeof *answer);
 }
 
-/* Nothing was done; or nobody knows. */
+/* Draw whether the call fails: with no effect, or (UNSURE) with an effect that
+ * nobody knows.  A renewal that fails may have been done in part. */
 static bool fails(struct hf_sim *sim, struct lease_call *copy,
                   struct lease_answer *failed)
 {
@@ -139,20 +143,22 @@ static bool fails(struct hf_sim *sim, struct lease_call *copy,
     return true;
 }
 
-static void execute(struct lease_link *link, struct lease_message *asked)
+/* The client gets the result and, later, how the commit ended. */
+static void execute(struct lease_link *link, struct lease_message *call_message)
 {
     struct hf_sim *sim = link->engine->sim;
     struct lease_message *executed = message_new(sim, LEASE_EXECUTED);
     struct lease_message *message = message_new(sim, LEASE_ANSWER);
 
-    executed->call = message->call = asked->call;
-    if (!fails(sim, &asked->copy, &executed->answer))
-        message->commit =
-            lease_execute_and_commit(sim, &asked->copy, &executed->answer);
+    executed->call = message->call = call_message->call;
+    if (!fails(sim, &call_message->copy, &executed->answer))
+        message->commit = lease_execute_and_commit(sim, &call_message->copy,
+                                                   &executed->answer);
     answer(link, executed);
     answer(link, message);
 }
 
+/* A notice may be delayed by up to one lease. */
 static void send_notice(struct lease_link *link,
                         const struct hf_store_notice *notice)
 {
@@ -167,6 +173,7 @@ static void send_notice(struct lease_link *link,
     sim_pipe_send(&link->notices, &message->item, us);
 }
 
+/* Send a notice to all links of its session that are open. */
 void lease_notify(struct hf_sim *sim, const struct lease_notice *notice)
 {
     const struct hf_sim_leases *config = &sim->config.leases;
@@ -202,6 +209,7 @@ static bool blocked_in(const struct sim_pipe *pipe)
     return !link->engine->in_up || link->engine->frozen;
 }
 
+/* A message has arrived at the server. */
 static void deliver_out(struct sim_pipe *pipe, struct sim_pipe_item *item)
 {
     struct lease_link *link = pipe->owner;
@@ -221,6 +229,7 @@ static void deliver_out(struct sim_pipe *pipe, struct sim_pipe_item *item)
     message_empty(message);
 }
 
+/* A message has arrived at the client. */
 static void deliver_in(struct sim_pipe *pipe, struct sim_pipe_item *item)
 {
     struct lease_link *link = pipe->owner;
@@ -270,7 +279,7 @@ void lease_link_call(struct lease_link *link, struct hf_store_call *call)
     message->item.background =
         call->kind == HF_STORE_RENEW || call->kind == HF_STORE_EXISTS;
     if (link->ended)
-        return; /* the client will hear so */
+        return; /* the client will learn that the link has ended */
     lease_call_copy(&message->copy, call);
     put(&link->out, message);
 }
@@ -282,8 +291,8 @@ static void deliver_late(void *arg)
     sim_pipe_flush(&link->out);
 }
 
-/* What was sent is lost with the connection, or it is in somebody's buffers
- * and comes out when the client has long given it up. */
+/* The link has ended for this end.  What was sent is lost, or it stays in
+ * buffers and arrives when the client has long given up. */
 static void abandon(struct lease_link *link)
 {
     struct hf_sim *sim = link->engine->sim;

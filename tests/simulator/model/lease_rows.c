@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of the lease server: adding and removing tickets, and the notices
+ * that this sends.
+ */
 #include "simulator/model/lease_rows.h"
 
 #include <assert.h>
@@ -39,8 +43,8 @@ void lease_send_notice(struct lease_server *server,
     server->observer.notice(server->observer.arg, &notice);
 }
 
-/* Walk the queue as it stood: who waited for one that goes, or (${was}) for the
- * write ticket ${downgraded}? */
+/* Walks over the queue as it is before the removal: a notice goes to each
+ * ticket whose nearest conflicting ticket ahead goes. */
 void lease_notify_waiters(struct lease_server *server, const char *queue,
                           const struct lease_row *downgraded)
 {
@@ -77,6 +81,7 @@ static void fire_queue_watch(struct lease_server *server,
     free(queue_watch->queue);
 }
 
+/* A watch of a queue fires once. */
 void lease_notify_queue_watches(struct lease_server *server, const char *queue)
 {
     size_t kept = 0;
@@ -105,7 +110,6 @@ static void observe_removed(struct lease_server *server,
                                  &row->ticket);
 }
 
-/* Take out all that are .going, and tell; ${by}: its owner knows. */
 void lease_rows_remove_marked(struct lease_server *server, const char *queue,
                               const char *by)
 {
@@ -132,6 +136,7 @@ void lease_rows_remove_marked(struct lease_server *server, const char *queue,
         lease_notify_queue_watches(server, queue);
 }
 
+/* Expired watches go too. */
 void lease_rows_expire(struct lease_server *server, const char *queue,
                        uint64_t clock_ms)
 {
@@ -166,7 +171,8 @@ struct lease_row *lease_row_find(const struct lease_server *server,
     return NULL;
 }
 
-/* Greater than all before, also after the count was lost. */
+/* Greater than all before, even if the counter was lost: at least the clock in
+ * microseconds. */
 static uint64_t next_token(const struct lease_server *server, uint64_t clock_ms)
 {
     uint64_t of_clock = 1000 * clock_ms;
@@ -219,8 +225,9 @@ bool lease_server_evict(struct lease_server *server, const char *queue,
     return true;
 }
 
-/* ----------------------------------------------------------------- looks -- */
+/* ----------------------------------------------------- watches of queues -- */
 
+/* A second watch of the same session and queue only prolongs the first. */
 void lease_queue_watch(struct lease_server *server, uint64_t clock_ms,
                        const char *queue, const struct hf_store_call *call)
 {
@@ -282,6 +289,7 @@ static void ignore_notice(void *arg, const struct lease_notice *notice)
     (void)notice;
 }
 
+/* The copy sends no notices and has no observer. */
 struct lease_server *lease_server_copy(const struct lease_server *from)
 {
     static const struct lease_observer ignoring = {.notice = ignore_notice};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server that leases tickets has, and whom it tells of changes: rows of
- * one list, in order; a run has dozens at most. */
+/* The tickets of the lease server as rows of one array, in the order of their
+ * sequence; and the watches of its queues.  A run has some dozens of rows at a
+ * time, so searches are linear. */
 #ifndef HF_TESTS_SIMULATOR_MODEL_LEASE_ROWS_H
 #define HF_TESTS_SIMULATOR_MODEL_LEASE_ROWS_H
 
@@ -13,7 +14,7 @@ struct lease_row {
     struct hf_ticket ticket;
     uint64_t expires_ms;
     uint32_t revoked;
-    bool removing; /* in the sweep that is under way */
+    bool removing; /* lease_rows_remove_marked() removes it */
 };
 
 struct lease_queue_watch {
@@ -23,14 +24,15 @@ struct lease_queue_watch {
 };
 
 struct lease_server {
-    struct lease_row **rows; /* in order */
+    struct lease_row **rows; /* in the order of their sequence */
     size_t row_count;
     size_t row_room;
     struct lease_queue_watch *queue_watches;
     size_t queue_watch_count;
     size_t queue_watch_room;
-    uint64_t last; /* sequence and token */
-    bool partial;  /* answers show no more of a queue than they must */
+    uint64_t last; /* the last sequence, which is also the last token */
+    /* Answers show the part of a queue that the contract demands. */
+    bool partial;
     struct lease_observer observer;
 };
 
@@ -41,21 +43,23 @@ struct lease_row *lease_row_find(const struct lease_server *server,
                                  const char *queue,
                                  const struct hf_ticket_id *id);
 
-/* One more, with a sequence and token of its own, which never runs out. */
+/* Add a ticket like ${like}, with the next sequence and token.  It never
+ * expires. */
 struct lease_row *lease_row_new(struct lease_server *server, uint64_t clock_ms,
                                 const char *queue, const char *session,
                                 const struct hf_ticket *like);
 
-/* Take out all of the queue that are .going, and tell; ${by} knows, or NULL. */
+/* Remove the rows of the queue that are marked .removing, and send notices to
+ * waiters and owners; not to the session ${by}, which knows (NULL: to all). */
 void lease_rows_remove_marked(struct lease_server *server, const char *queue,
                               const char *by);
 
-/* Take out what has run out. */
+/* Remove the rows of the queue that have expired by ${clock_ms}. */
 void lease_rows_expire(struct lease_server *server, const char *queue,
                        uint64_t clock_ms);
 
-/* Tell who waits for the write ticket ${downgraded}, or (NULL) for one that is
- * .going. */
+/* Notify those whose nearest ticket ahead goes: the write ticket ${downgraded},
+ * or (NULL) the rows marked .removing. */
 void lease_notify_waiters(struct lease_server *server, const char *queue,
                           const struct lease_row *downgraded);
 void lease_notify_queue_watches(struct lease_server *server, const char *queue);
@@ -64,7 +68,7 @@ void lease_send_notice(struct lease_server *server,
                        const char *queue, const struct lease_row *row,
                        enum hf_ticket_kind was);
 
-/* That the session looks at the queue, or none any more. */
+/* The session watches the queue; the second function: it watches none. */
 void lease_queue_watch(struct lease_server *server, uint64_t clock_ms,
                        const char *queue, const struct hf_store_call *call);
 void lease_queue_watches_end(struct lease_server *server, const char *session);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the lease server does on each kind of call, in the words of store.h:
+ * renew, enqueue, list, probe, remove, downgrade, revoke, describe, barriers
+ * and double barriers.
+ */
 #include "simulator/model/lease_rows.h"
 
 #include <assert.h>
@@ -40,7 +45,7 @@ static const struct hf_store_lease *lease_of(const struct lease_answer *answer,
     return &answer->leases[hf_snapshot_find(&queue, id)];
 }
 
-/* Leave in ${answer} only the part of the queue that a server must show. */
+/* Cut the answer down to the part of the queue that the contract demands. */
 static void trim(const struct hf_store_call *call, struct lease_answer *answer)
 {
     struct lease_answer queue = *answer;
@@ -64,6 +69,7 @@ static void trim(const struct hf_store_call *call, struct lease_answer *answer)
     lease_answer_free(&queue);
 }
 
+/* Participants of a double barrier and READY are listed apart from tickets. */
 static void list(const struct lease_server *server, uint64_t clock_ms,
                  const struct hf_store_call *call, struct lease_answer *answer)
 {
@@ -81,6 +87,8 @@ static void list(const struct lease_server *server, uint64_t clock_ms,
         trim(call, answer);
 }
 
+/* An id that is in the queue is not added again, because the client may repeat
+ * the call. */
 static void enqueue(struct lease_server *server, uint64_t clock_ms,
                     const struct hf_store_call *call)
 {
@@ -97,6 +105,7 @@ static void enqueue(struct lease_server *server, uint64_t clock_ms,
         lease_notify_queue_watches(server, call->queue);
 }
 
+/* Tickets that are gone are answered as missing; revoked ones are listed. */
 static void renew(struct lease_server *server, uint64_t clock_ms,
                   const struct hf_store_call *call, struct lease_answer *answer)
 {
@@ -121,6 +130,7 @@ static void renew(struct lease_server *server, uint64_t clock_ms,
     }
 }
 
+/* Which of these tickets are there? */
 static void probe(struct lease_server *server, uint64_t clock_ms,
                   const struct hf_store_call *call, struct lease_answer *answer)
 {
@@ -133,6 +143,7 @@ static void probe(struct lease_server *server, uint64_t clock_ms,
     }
 }
 
+/* ${session} gets no notice of its own removal. */
 static bool remove_ticket(struct lease_server *server, const char *queue,
                           const char *session, const struct hf_ticket_id *id)
 {
@@ -145,6 +156,7 @@ static bool remove_ticket(struct lease_server *server, const char *queue,
     return true;
 }
 
+/* Those who wait for the write ticket are notified before it changes. */
 static bool downgrade(struct lease_server *server,
                       const struct hf_store_call *call)
 {
@@ -162,6 +174,7 @@ static bool downgrade(struct lease_server *server,
     return row->ticket.kind == HF_TICKET_READ;
 }
 
+/* The owner gets a notice; renewals show the number of revocations, too. */
 static bool revoke(struct lease_server *server,
                    const struct hf_store_call *call)
 {
@@ -175,6 +188,7 @@ static bool revoke(struct lease_server *server,
     return true;
 }
 
+/* Only the owner may change a payload. */
 static bool describe(struct lease_server *server,
                      const struct hf_store_call *call)
 {
@@ -191,6 +205,7 @@ static bool describe(struct lease_server *server,
     return true;
 }
 
+/* The tickets of that kind in the queue; ${last}: the id of the last one. */
 static size_t count_of(const struct lease_server *server, const char *queue,
                        enum hf_ticket_kind kind, struct hf_ticket_id *last)
 {
@@ -228,6 +243,7 @@ static bool set_barrier(struct lease_server *server, uint64_t clock_ms,
     return false;
 }
 
+/* READY is not cleared while a participant is there. */
 static bool clear_barrier(struct lease_server *server,
                           const struct hf_store_call *call)
 {
@@ -240,6 +256,7 @@ static bool clear_barrier(struct lease_server *server,
            remove_ticket(server, call->queue, call->session, &id);
 }
 
+/* A new READY replaces the old one, because it starts a new generation. */
 static bool set_ready(struct lease_server *server, uint64_t clock_ms,
                       const struct hf_store_call *call)
 {
@@ -258,6 +275,7 @@ static bool set_ready(struct lease_server *server, uint64_t clock_ms,
     return true;
 }
 
+/* Remove all tickets that the session names, and its watches. */
 static void end_session(struct lease_server *server,
                         const struct hf_store_call *call)
 {
@@ -271,6 +289,7 @@ static void end_session(struct lease_server *server,
     lease_queue_watches_end(server, call->session);
 }
 
+/* The queue has been freed of expired tickets already. */
 static void execute(struct lease_server *server, uint64_t clock_ms,
                     const struct hf_store_call *call,
                     struct lease_answer *answer)
@@ -324,6 +343,8 @@ static bool is_late(const struct hf_store_call *call, uint64_t clock_ms)
     return hf_store_call_writes(call) && clock_ms > call->not_after_ms;
 }
 
+/* A write that arrives after its not_after_ms has no effect, so that a late
+ * call cannot add a ticket that its client has given up. */
 void lease_server_execute(struct lease_server *server, uint64_t clock_ms,
                           const struct lease_call *copy,
                           struct lease_answer *answer)
@@ -342,7 +363,7 @@ void lease_server_execute(struct lease_server *server, uint64_t clock_ms,
     execute(server, clock_ms, call, answer);
 }
 
-/* ---------------------------------------------------------------- others -- */
+/* --------------------------------------------------------- other clients -- */
 
 void lease_server_add(struct lease_server *server, uint64_t clock_ms,
                       const char *queue, enum hf_ticket_kind kind,

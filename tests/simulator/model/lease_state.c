@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is so: the queues as the server has them, less what has run out by its
- * clock, whether anybody has seen it or not. */
+/* The committed state of the lease model: the queues as the server has them,
+ * without the tickets that have expired by its clock, even if no call has
+ * removed these yet. */
 #include "simulator/model/lease_internal.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@ uint64_t lease_clock_ms(const struct hf_sim *sim)
     return sim_server_us(sim) / 1000;
 }
 
-/* The true time at which the clock shows it. */
+/* The true time at which the server's clock shows ${server_ms}. */
 static uint64_t at_us(const struct hf_sim *sim, uint64_t server_ms)
 {
     if (server_ms >= UINT64_MAX / 1000)
@@ -63,7 +64,8 @@ static const struct hf_engine *engine_of(const struct hf_sim *sim,
 
 /* ---------------------------------------------------------------- queues -- */
 
-/* The requests that will hear of it, some time. */
+/* The requests of clients that will be answered GONE or CHANGED at some
+ * time. */
 static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
                            struct hf_request *notified[WATCHES_MAX])
 {
@@ -90,7 +92,7 @@ static bool is_there(const struct sim_ticket *ticket)
     return sim_ticket_find(ticket->queue, &ticket->ticket.id) == ticket;
 }
 
-/* Nobody has been told of one that merely ran out. */
+/* The server sends no notice when a ticket merely expires. */
 static void expire_if_due(struct hf_sim *sim, struct sim_ticket *ticket)
 {
     if (expires_ms(sim, ticket) > lease_clock_ms(sim))
@@ -101,7 +103,7 @@ static void expire_if_due(struct hf_sim *sim, struct sim_ticket *ticket)
     sim_observe_gone(sim, ticket, NULL, 0);
 }
 
-/* The calendar's: it may have been renewed since. */
+/* A timer; the ticket may have been renewed since it was set. */
 static void on_expiry(void *arg)
 {
     struct sim_ticket *ticket = arg;
@@ -133,15 +135,15 @@ void lease_forget_tickets(struct hf_sim *sim)
         q->first = NULL;
 }
 
-/* ------------------------------------------------------------- observing -- */
+/* ----------------------------------------------- callbacks of the server -- */
 
 static bool is_barrier_queue(const char *queue)
 {
     return queue[strlen(queue) - 1] == '/';
 }
 
-/* False: it is none.  The lock's name is without what is behind it in that of
- * its marks. */
+/* Notify the observer of a barrier flag or READY.  False: ${ticket} is neither.
+ * A barrier's name is that of its queue without the slash at the end. */
 static bool observe_barrier(struct hf_sim *sim, const char *queue,
                             const struct hf_ticket *ticket, bool up)
 {
@@ -159,8 +161,9 @@ static bool observe_barrier(struct hf_sim *sim, const char *queue,
     return true;
 }
 
-static void on_came(void *arg, const char *queue, const char *session,
-                    const struct hf_ticket *ticket)
+/* The observer of the server: update the committed queues. */
+static void on_added(void *arg, const char *queue, const char *session,
+                     const struct hf_ticket *ticket)
 {
     struct hf_sim *sim = arg;
     struct hf_ticket like = *ticket;
@@ -174,12 +177,13 @@ static void on_came(void *arg, const char *queue, const char *session,
     sim_trace(sim, engine_of(sim, owner), "server adds a ticket to %s", queue);
     added = sim_ticket_add(sim, sim_queue_find(sim, queue), &like, owner);
     added->data = sim;
-    /* When it runs out is not known yet. */
+    /* The server sets the expiry after this callback. */
     hf_sim_call_at(sim, sim->now_us, true, on_expiry, added);
 }
 
-static void on_went(void *arg, const char *queue,
-                    const struct hf_ticket *ticket)
+/* A ticket that has left the server's queue may have expired here before. */
+static void on_removed(void *arg, const char *queue,
+                       const struct hf_ticket *ticket)
 {
     struct hf_sim *sim = arg;
     struct hf_request *notified[WATCHES_MAX];
@@ -189,15 +193,15 @@ static void on_went(void *arg, const char *queue,
         return;
     gone = sim_ticket_find(sim_queue_find(sim, queue), &ticket->id);
     if (gone == NULL)
-        return; /* it had run out */
+        return; /* it had expired */
     sim_trace(sim, engine_of(sim, gone->owner), "server removes a ticket of %s",
               queue);
     sim_ticket_unlink(gone);
     sim_observe_gone(sim, gone, notified, find_watches(sim, gone, notified));
 }
 
-static void on_became(void *arg, const char *queue,
-                      const struct hf_ticket *ticket)
+static void on_changed(void *arg, const char *queue,
+                       const struct hf_ticket *ticket)
 {
     struct hf_sim *sim = arg;
     struct sim_ticket *found =
@@ -216,6 +220,7 @@ static void on_notice(void *arg, const struct lease_notice *notice)
 
 /* ---------------------------------------------------------------- leases -- */
 
+/* Each ticket has a lease of its own. */
 uint64_t lease_end_us(const struct hf_engine *engine,
                       const struct hf_ticket_id *ticket)
 {
@@ -234,9 +239,9 @@ struct lease_state *lease_state_new(struct hf_sim *sim)
 {
     struct lease_state *state = sim_alloc(sim, sizeof *state);
     struct lease_observer observer = {.notice = on_notice,
-                                      .added = on_came,
-                                      .removed = on_went,
-                                      .changed = on_became,
+                                      .added = on_added,
+                                      .removed = on_removed,
+                                      .changed = on_changed,
                                       .arg = sim};
 
     state->server = lease_server_new(&observer);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * At most one timer is set for each pipe, that of its first item.  A pipe that
+ * is blocked when the timer runs waits for sim_pipe_flush().
+ */
 #include "simulator/model/pipe.h"
 
 #include "simulator/model/sim.h"
@@ -35,6 +39,7 @@ void sim_pipe_deliver(struct sim_pipe *pipe)
     pipe->ops->deliver(pipe, sim_pipe_take(pipe));
 }
 
+/* The timer of the first item. */
 static void on_arrival(void *arg)
 {
     struct sim_pipe *pipe = arg;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The engine of one client: what an engine for a real ensemble does, and no
- * more.  Its clocks: a heartbeat every third of the timeout, a link given up
- * after two thirds of silence, a session given up a whole one after the last
- * request that was answered had been sent.
- */
+/* The plain model's engine of one client.  It does what an engine for real
+ * servers has to do and no more.  Its timeouts are fractions of the session
+ * timeout: it sends a heartbeat every third, gives up a connection after two
+ * thirds without a message, and gives up the session one whole timeout after
+ * the last request that was answered had been sent. */
 #include "simulator/model/sim_internal.h"
 
 #include <assert.h>
@@ -16,7 +15,8 @@ static uint64_t now_ms(const struct hf_engine *engine)
     return hf_sim_client_now_ms(engine);
 }
 
-/* How long anything is waited for: what was negotiated, or could be. */
+/* The timeout that all waits are fractions of: the negotiated one, or before
+ * that the longest possible. */
 static uint64_t lease_ms(const struct hf_engine *engine)
 {
     if (sim_has_no_leases(engine->sim))
@@ -25,8 +25,9 @@ static uint64_t lease_ms(const struct hf_engine *engine)
                                    : engine->sim->config.timeout_ms;
 }
 
-/* ----------------------------------------------------------------- list -- */
+/* ------------------------------------------------------------------ list -- */
 
+/* Put the request into the engine's list, in the order of the requests. */
 static struct plain_pending *pending_new(struct hf_engine *engine,
                                          struct hf_request *request)
 {
@@ -35,7 +36,7 @@ static struct plain_pending *pending_new(struct hf_engine *engine,
 
     pending->request = request;
     pending->engine = engine;
-    /* Some requests are the session's and have no queue. */
+    /* Requests that are about the session have no queue. */
     pending->queue =
         request->queue == NULL ? "" : sim_queue_find(sim, request->queue)->name;
     pending->ticket = request->ticket;
@@ -54,7 +55,8 @@ static struct plain_pending *pending_new(struct hf_engine *engine,
     return pending;
 }
 
-/* Take it off the list; its .next stays, for whoever walks there. */
+/* Take it off the list.  Its .next stays valid, because callers may be walking
+ * over the list. */
 static void unlink_pending(struct plain_pending *pending)
 {
     struct hf_engine *engine = pending->engine;
@@ -73,7 +75,7 @@ static void unlink_pending(struct plain_pending *pending)
     pending->request = NULL;
 }
 
-/* --------------------------------------------------------------- events -- */
+/* ---------------------------------------------------------------- events -- */
 
 static void emit(struct hf_engine *engine, struct hf_event *event)
 {
@@ -82,7 +84,7 @@ static void emit(struct hf_engine *engine, struct hf_event *event)
     engine->host.event(engine->host.host, event);
 }
 
-/* Answer ${pending}'s request and be done with it. */
+/* Take ${pending} off the list and hand its answer ${event} to the core. */
 static void answer(struct plain_pending *pending, struct hf_event *event)
 {
     struct hf_request *request = pending->request;
@@ -94,6 +96,7 @@ static void answer(struct plain_pending *pending, struct hf_event *event)
     emit(pending->engine, event);
 }
 
+/* Hand FAILED to the core for a request that is not in the list. */
 static void fail(struct hf_engine *engine, struct hf_request *request,
                  enum hf_failure failure, const char *text)
 {
@@ -107,6 +110,7 @@ static void fail(struct hf_engine *engine, struct hf_request *request,
     emit(engine, &event);
 }
 
+/* Does the outcome stay unknown if no answer comes? */
 static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_REMOVE ||
@@ -115,8 +119,10 @@ static bool writes(enum hf_request_kind kind)
            kind == HF_REQUEST_NEW_GENERATION || kind == HF_REQUEST_DESCRIBE;
 }
 
-/* Answer whatever is under way, now that no answer will come.  An answer may
- * bring new requests; those are refused at once, being made without a link. */
+/* Answer all requests under way, because their connection is gone.  A write is
+ * UNSURE, a read is to be retried, an END is CLOSED.  Requests that the core
+ * makes from inside an answer are refused at once, because there is no
+ * connection. */
 static void fail_all(struct hf_engine *engine, const char *text)
 {
     struct plain_pending *pending = engine->first;
@@ -138,7 +144,8 @@ static void fail_all(struct hf_engine *engine, const char *text)
             } else {
                 fail(engine, request, HF_FAILURE_RETRY, text);
             }
-            /* The core may have forgotten watches: start over. */
+            /* The core may have dropped watches meanwhile: start at the
+             * beginning. */
             pending = engine->first;
         } else {
             pending = pending->next;
@@ -154,8 +161,10 @@ static void fail_all(struct hf_engine *engine, const char *text)
     }
 }
 
-/* -------------------------------------------------------------- session -- */
+/* --------------------------------------------------------------- session -- */
 
+/* Set the timer to the next timeout of this phase.  A timer that is set stays
+ * in the heap; plain_client_tick() ignores all but the last. */
 static void arm(struct hf_engine *engine)
 {
     uint64_t at_ms = HF_FOREVER;
@@ -196,6 +205,7 @@ static void close_connection(struct hf_engine *engine)
         plain_connection_end(connection);
 }
 
+/* Open a connection and ask for the session, or for a new one. */
 static void send_connect(struct hf_engine *engine)
 {
     struct hf_sim *sim = engine->sim;
@@ -216,7 +226,7 @@ static void send_connect(struct hf_engine *engine)
     }
 }
 
-/* Try again before long. */
+/* Connect again in 1 to 50 ms. */
 static void retry_later(struct hf_engine *engine)
 {
     engine->phase = PLAIN_DISCONNECTED;
@@ -224,6 +234,7 @@ static void retry_later(struct hf_engine *engine)
         hf_after_ms(now_ms(engine), sim_random_between(engine->sim, 1, 50));
 }
 
+/* The session is over: fail all requests and watches, and notify the core. */
 static void end_session(struct hf_engine *engine)
 {
     struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
@@ -246,7 +257,8 @@ static void end_session(struct hf_engine *engine)
     emit(engine, &event);
 }
 
-/* The link is gone, which says nothing about the session. */
+/* The connection is gone, which says nothing about the session.  Fail the
+ * requests under way, and connect again. */
 static void suspend(struct hf_engine *engine)
 {
     bool was_up = engine->phase == PLAIN_CONNECTED;
@@ -263,6 +275,7 @@ static void suspend(struct hf_engine *engine)
     emit(engine, &event);
 }
 
+/* A stopped process does not notice the reset before it continues. */
 void plain_client_reset(struct hf_engine *engine)
 {
     if (engine->gone || engine->phase == PLAIN_CLOSED)
@@ -277,7 +290,7 @@ void plain_client_reset(struct hf_engine *engine)
     arm(engine);
 }
 
-/* It reads what has come in meanwhile, and looks at the clock. */
+/* The process reads what has arrived meanwhile, and then looks at its clock. */
 void plain_client_thaw(struct hf_engine *engine)
 {
     if (engine->reset_unread) {
@@ -301,6 +314,7 @@ static void send_ping(struct hf_engine *engine)
     plain_send(engine->connection, PLAIN_TO_SERVER, ping);
 }
 
+/* One timeout is handled for each call; arm() sets the timer for the next. */
 static void check_timers(struct hf_engine *engine)
 {
     uint64_t now = now_ms(engine);
@@ -326,7 +340,8 @@ void plain_client_tick(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    /* Of several in the calendar only the one last set counts. */
+    /* Several timers may be in the heap; only the one that was set last
+     * counts. */
     if (engine->gone || engine->frozen || engine->phase == PLAIN_CLOSED ||
         engine->armed_us > engine->sim->now_us)
         return;
@@ -341,8 +356,9 @@ void plain_client_start(struct hf_engine *engine)
     arm(engine);
 }
 
-/* -------------------------------------------------------------- answers -- */
+/* --------------------------------------------------------------- answers -- */
 
+/* The new connection knows no watches: set each of them again. */
 static void rewatch_all(struct hf_engine *engine)
 {
     for (struct plain_pending *p = engine->first; p != NULL; p = p->next) {
@@ -355,6 +371,7 @@ static void rewatch_all(struct hf_engine *engine)
     }
 }
 
+/* The server accepted the connection; its session is new or resumed. */
 static void receive_accept(struct hf_engine *engine,
                            const struct plain_message *message)
 {
@@ -373,6 +390,7 @@ static void receive_accept(struct hf_engine *engine,
     emit(engine, &event);
 }
 
+/* A notice is the last answer to a watch. */
 static void receive_notice(struct hf_engine *engine,
                            struct plain_pending *watch)
 {
@@ -381,12 +399,13 @@ static void receive_notice(struct hf_engine *engine,
     (void)engine;
     if (watch->watches_queue)
         event.kind = HF_EVENT_QUEUE_CHANGED;
-    if (!watch->unlinked) /* else forgotten meanwhile */
+    if (!watch->unlinked) /* else the core has dropped it meanwhile */
         answer(watch, &event);
 }
 
-/* ${watch} is to hear of the ${asked}th request to let go; not before its
- * WATCHING, which such a notice may overtake. */
+/* Notify the core that a revocation, the number ${revocations}, reached the
+ * owner of the watched ticket.  A notice may overtake the answer WATCHING; then
+ * it waits for that. */
 static void receive_revoke(struct hf_engine *engine,
                            struct plain_pending *watch, unsigned revocations)
 {
@@ -403,12 +422,14 @@ static void receive_revoke(struct hf_engine *engine,
     emit(engine, &event);
 }
 
+/* WATCHING, and LISTED of a WATCH_QUEUE, leave the request in the list, because
+ * a notice follows. */
 static void receive_answer(struct hf_engine *engine,
                            struct plain_message *message)
 {
     struct plain_pending *pending = message->pending;
 
-    if (pending->unlinked) /* a WATCH that was forgotten */
+    if (pending->unlinked) /* a WATCH that the core has dropped */
         return;
     if (message->sync)
         engine->must_sync = false;
@@ -428,6 +449,8 @@ static void receive_answer(struct hf_engine *engine,
     answer(pending, &message->answer);
 }
 
+/* All but notices prove that the session was alive when the request was
+ * sent. */
 void plain_client_receive(struct hf_engine *engine,
                           struct plain_message *message)
 {
@@ -457,9 +480,10 @@ void plain_client_receive(struct hf_engine *engine,
     arm(engine);
 }
 
-/* ------------------------------------------------------------- requests -- */
+/* -------------------------------------------------------------- requests -- */
 
-/* Without a network in between a request is answered in the call. */
+/* Without delays there is no network: a request is answered from inside the
+ * call. */
 static void answer_at_once(struct hf_engine *engine,
                            struct plain_message *message)
 {
@@ -474,6 +498,7 @@ static void answer_at_once(struct hf_engine *engine,
     receive_answer(engine, message);
 }
 
+/* Without a connection a request fails at once; an END needs none. */
 static void refuse(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSED};
@@ -489,6 +514,8 @@ static void refuse(struct hf_engine *engine, struct hf_request *request)
     emit(engine, &event);
 }
 
+/* A LIST after a write without an answer, and a WATCH_QUEUE that must not miss
+ * anything, go through the leader. */
 void plain_client_request(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_sim *sim = engine->sim;
@@ -521,12 +548,13 @@ void plain_client_request(struct hf_engine *engine, struct hf_request *request)
         plain_send(engine->connection, PLAIN_TO_SERVER, message);
 }
 
+/* The core does not wait for the watch any more; the server is not told. */
 void plain_client_unwatch(struct hf_engine *engine, struct hf_request *watch)
 {
     struct plain_pending *pending = watch->engine_data;
 
     (void)engine;
-    /* Gone with its session. */
+    /* It has ended with its session. */
     if (pending == NULL)
         return;
     watch->engine_data = NULL;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain model: sessions, and what they watch. */
+/* The leader of the plain model: sessions, the watches of their clients,
+ * barriers, and copies of the queues for followers that are cut off. */
 #include "simulator/model/sim_internal.h"
 
 #define WATCHES_MAX 256
 
-/* -------------------------------------------------------------- watches -- */
+/* --------------------------------------------------------------- watches -- */
 
-/* Have ${watch} fire, if its ticket is the one and its server knows. */
+/* Fire ${watch} if it is a watch of the ticket ${gone} or of its queue, and its
+ * follower is not cut off. */
 static bool fire(struct plain_pending *watch, const struct sim_ticket *gone)
 {
     bool matches = watch->of_barrier || watch->of_participants ? false
@@ -21,6 +23,7 @@ static bool fire(struct plain_pending *watch, const struct sim_ticket *gone)
     return true;
 }
 
+/* Fire all watches of the ticket, and notify the observer which these are. */
 static void notify_watches(struct hf_sim *sim, const struct sim_ticket *gone)
 {
     struct hf_request *notified[WATCHES_MAX];
@@ -35,6 +38,7 @@ static void notify_watches(struct hf_sim *sim, const struct sim_ticket *gone)
     sim_observe_gone(sim, gone, notified, count);
 }
 
+/* The owner learns of it through the watch of its own ticket. */
 void plain_ticket_revoke(struct hf_sim *sim, struct sim_ticket *ticket)
 {
     ticket->revocations++;
@@ -66,9 +70,10 @@ void plain_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket)
     notify_watches(sim, &before);
 }
 
-/* ---------------------------------------------------------------- marks -- */
+/* -------------------------------------------------------------- barriers -- */
 
-/* It has changed: tell who looks, if his server knows. */
+/* A follower that is cut off notifies nobody; plain_connection_unstall() makes
+ * up for it. */
 void plain_notify_queue_watches(struct hf_sim *sim,
                                 const struct sim_queue *queue, bool of_barrier)
 {
@@ -114,9 +119,10 @@ void plain_barrier_touch(struct hf_sim *sim, struct sim_queue *queue)
     plain_notify_queue_watches(sim, queue, false);
 }
 
-/* ------------------------------------------------------------- sessions -- */
+/* -------------------------------------------------------------- sessions -- */
 
-/* In the calendar for each session alive. */
+/* A timer for each live session.  The deadline may have moved since it was
+ * set. */
 static void check_deadline(void *arg)
 {
     struct plain_session *session = arg;
@@ -133,6 +139,7 @@ static void check_deadline(void *arg)
     plain_session_end(sim, session);
 }
 
+/* The first timer of its deadline is set, unless sessions never end. */
 struct plain_session *plain_session_new(struct hf_engine *engine,
                                         uint64_t timeout_ms)
 {
@@ -165,10 +172,11 @@ void plain_session_resume(struct hf_sim *sim, struct plain_session *session,
 
     session->timeout_ms = timeout_ms;
     plain_session_touch(sim, session);
-    if (shorter) /* the deadline in the calendar may be too late */
+    if (shorter) /* the timer may be set to a time after the deadline */
         check_deadline(session);
 }
 
+/* Its tickets go one by one, in one instant. */
 void plain_session_end(struct hf_sim *sim, struct plain_session *session)
 {
     session->alive = false;
@@ -188,8 +196,9 @@ void plain_session_end(struct hf_sim *sim, struct plain_session *session)
         plain_send_expired(session->connection);
 }
 
-/* ---------------------------------------------------------------- views -- */
+/* ------------------------------------------------------ copies of queues -- */
 
+/* A copy of what a LIST and a WATCH_QUEUE show. */
 static struct sim_queue *copy_queue(struct hf_sim *sim,
                                     const struct sim_queue *queue)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections, and the follower at the far end of each. */
+/* Connections of the plain model, and the follower at the far end of each.  The
+ * follower executes requests at the leader; while it is cut off from the leader
+ * it reads from stale copies of the queues and lets writes wait. */
 #include "simulator/model/sim_internal.h"
 
 #include <assert.h>
 
 #include "core/admission.h"
 
-/* ---------------------------------------------------------------- pipes -- */
+/* ----------------------------------------------------------------- pipes -- */
 
 struct plain_message *plain_message_new(struct hf_sim *sim,
                                         enum plain_message_kind kind)
@@ -41,11 +43,12 @@ struct plain_connection *plain_connection_new(struct hf_engine *engine)
     return connection;
 }
 
+/* Most messages take the usual delay, some up to a third of a timeout more. */
 static uint64_t delay_us(struct hf_sim *sim)
 {
     uint64_t delay;
 
-    if (sim->config.manual_delivery) /* nor does chance play any part */
+    if (sim->config.manual_delivery) /* exploration draws no random numbers */
         return 0;
     delay = sim_random_between(sim, sim->config.delay_min_us,
                                sim->config.delay_max_us);
@@ -61,6 +64,7 @@ void plain_flush(struct plain_connection *connection,
     sim_pipe_flush(&connection->pipes[direction]);
 }
 
+/* A connection that has ended drops the message. */
 void plain_send(struct plain_connection *connection,
                 enum plain_direction direction, struct plain_message *message)
 {
@@ -100,7 +104,7 @@ void plain_send_revoke(struct plain_pending *watch,
                message);
 }
 
-/* ------------------------------------------------------------- requests -- */
+/* -------------------------------------------------------------- requests -- */
 
 static void answer_failed(struct plain_message *message,
                           enum hf_failure failure, hf_status status,
@@ -112,7 +116,7 @@ static void answer_failed(struct plain_message *message,
     message->answer.as.answer.text = text;
 }
 
-/* One of the ways in which a server that is broken could misreport. */
+/* Change the snapshot in one of four ways that only a broken server would. */
 static void garble(struct hf_sim *sim, const struct plain_message *message,
                    struct hf_snapshot *snapshot)
 {
@@ -124,30 +128,33 @@ static void garble(struct hf_sim *sim, const struct plain_message *message,
     if (!sim_happens(sim, sim->config.garble_chance) || snapshot->count == 0)
         return;
     switch (sim_random_between(sim, 0, 3)) {
-    case 0: /* nothing there */
+    case 0: /* the queue is empty */
         snapshot->count = 0;
         break;
-    case 1: /* everybody but the one who asks */
+    case 1: /* the asker's ticket is missing */
         for (size_t i = position; i + 1 < snapshot->count; i++)
             tickets[i] = tickets[i + 1];
         snapshot->count -= position < snapshot->count;
         break;
-    case 2: /* the last one twice, sim_snapshot() left room */
+    case 2: /* the last ticket is there twice; sim_snapshot() left room for it
+             */
         tickets[snapshot->count] = tickets[snapshot->count - 1];
         snapshot->count++;
         break;
-    default: /* numbers at the end of their range */
+    default: /* numbers are at the end of their range */
         tickets[snapshot->count - 1].sequence = UINT64_MAX;
         tickets[snapshot->count - 1].token = UINT64_MAX;
     }
 }
 
+/* Kinds whose answers may be cut to the part that the contract demands. */
 static bool may_be_partial(enum hf_ticket_kind kind)
 {
     return kind != HF_TICKET_PARTICIPANT && kind != HF_TICKET_LEASE;
 }
 
-/* What an ENQUEUE or a LIST shows of ${queue}. */
+/* The snapshot of ${queue} that an ENQUEUE, a LIST or a WATCH_QUEUE is answered
+ * with. */
 static struct hf_snapshot visible_queue(struct hf_sim *sim,
                                         const struct plain_message *message,
                                         const struct sim_queue *queue)
@@ -164,6 +171,8 @@ static struct hf_snapshot visible_queue(struct hf_sim *sim,
     return snapshot;
 }
 
+/* An enqueue with an id that is in the queue adds nothing, because the engine
+ * may repeat it. */
 static void enqueue(struct hf_sim *sim, struct plain_session *session,
                     struct plain_message *message)
 {
@@ -195,6 +204,7 @@ static void enqueue(struct hf_sim *sim, struct plain_session *session,
     garble(sim, message, &message->answer.as.answer.snapshot);
 }
 
+/* Read the queue, or the stale copy of it. */
 static void list(struct hf_sim *sim, struct sim_queue *stale_queues,
                  struct plain_message *message)
 {
@@ -209,6 +219,7 @@ static void list(struct hf_sim *sim, struct sim_queue *stale_queues,
     garble(sim, message, &message->answer.as.answer.snapshot);
 }
 
+/* A ticket that is gone, or of another kind by now, answers GONE at once. */
 static void watch(struct hf_sim *sim, struct sim_queue *stale_queues,
                   struct plain_session *session, struct plain_message *message)
 {
@@ -230,6 +241,7 @@ static void watch(struct hf_sim *sim, struct sim_queue *stale_queues,
     pending->is_set = true;
 }
 
+/* Read the barrier: a snapshot of one ticket if it is set. */
 static void watch_barrier(struct hf_sim *sim, const struct sim_queue *queue,
                           struct plain_message *message)
 {
@@ -242,6 +254,8 @@ static void watch_barrier(struct hf_sim *sim, const struct sim_queue *queue,
     message->answer.as.answer.snapshot = (struct hf_snapshot){barrier, 1, 0};
 }
 
+/* A WATCH_QUEUE: answer with the queue, the barrier or the participants, and
+ * set a watch. */
 static void watch_queue(struct hf_sim *sim, struct sim_queue *stale_queues,
                         struct plain_session *session,
                         struct plain_message *message)
@@ -261,7 +275,7 @@ static void watch_queue(struct hf_sim *sim, struct sim_queue *stale_queues,
     pending->is_set = true;
 }
 
-/* Whose it is; NULL: a foreign one. */
+/* The engine of the ticket's owner; NULL: of another program. */
 static const struct hf_engine *ticket_engine(const struct sim_ticket *ticket)
 {
     const struct plain_session *session = ticket->owner;
@@ -269,6 +283,7 @@ static const struct hf_engine *ticket_engine(const struct sim_ticket *ticket)
     return session == NULL ? NULL : session->engine;
 }
 
+/* Any client may remove any ticket, because an eviction is a removal. */
 static void remove_ticket(struct hf_sim *sim, struct plain_message *message)
 {
     struct sim_ticket *ticket =
@@ -284,6 +299,7 @@ static void remove_ticket(struct hf_sim *sim, struct plain_message *message)
     plain_ticket_remove(sim, ticket);
 }
 
+/* A read ticket stays as it is, because the engine may repeat the request. */
 static void downgrade(struct hf_sim *sim, struct plain_message *message)
 {
     struct sim_ticket *ticket =
@@ -303,6 +319,7 @@ static void downgrade(struct hf_sim *sim, struct plain_message *message)
     plain_ticket_downgrade(sim, ticket);
 }
 
+/* The answer says whether the ticket was there. */
 static void revoke(struct hf_sim *sim, struct plain_message *message)
 {
     struct sim_ticket *ticket =
@@ -315,6 +332,7 @@ static void revoke(struct hf_sim *sim, struct plain_message *message)
         plain_ticket_revoke(sim, ticket);
 }
 
+/* Change the payload of a ticket. */
 static void describe(struct hf_sim *sim, struct plain_message *message)
 {
     struct sim_ticket *ticket =
@@ -332,6 +350,7 @@ static void describe(struct hf_sim *sim, struct plain_message *message)
         ticket->ticket.payload = message->payload;
 }
 
+/* Also clears READY of a double barrier. */
 static void set_or_clear_barrier(struct hf_sim *sim,
                                  struct plain_message *message)
 {
@@ -345,6 +364,8 @@ static void set_or_clear_barrier(struct hf_sim *sim,
             : plain_barrier_clear(sim, queue);
 }
 
+/* Requests are executed at once and in order, because the follower keeps them
+ * in order. */
 bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
                    struct plain_session *session, struct plain_message *message)
 {
@@ -398,14 +419,14 @@ bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
         break;
     case HF_REQUEST_END:
         message->answer.kind = HF_EVENT_CLOSED;
-        session->connection = NULL; /* nobody to tell */
+        session->connection = NULL; /* its client is not to be notified */
         plain_session_end(sim, session);
         break;
     }
     return true;
 }
 
-/* ------------------------------------------------------------- follower -- */
+/* -------------------------------------------------------------- follower -- */
 
 void plain_send_expired(struct plain_connection *connection)
 {
@@ -421,6 +442,8 @@ static uint64_t negotiate(struct hf_sim *sim)
                               sim->config.timeout_ms);
 }
 
+/* Resume the client's session, or begin one.  A client whose session has ended
+ * is told so. */
 static void connect_session(struct plain_connection *connection,
                             struct plain_message *message)
 {
@@ -433,8 +456,8 @@ static void connect_session(struct plain_connection *connection,
         plain_send_expired(connection);
         return;
     }
-    /* An attempt that was given up and comes late does not take the session
-     * back from a later one. */
+    /* A connect message that arrives after a later connection took the session
+     * over is ignored. */
     if (session != NULL && session->connection != NULL &&
         session->connection->number > connection->number)
         return;
@@ -451,7 +474,7 @@ static void connect_session(struct plain_connection *connection,
     plain_send(connection, PLAIN_TO_CLIENT, message);
 }
 
-/* Does only the leader know? */
+/* Can the follower not answer this while it is cut off from the leader? */
 static bool needs_leader(const struct plain_message *message)
 {
     if (message->kind == PLAIN_PING || message->kind == PLAIN_REWATCH)
@@ -463,7 +486,8 @@ static bool needs_leader(const struct plain_message *message)
                              message->request != HF_REQUEST_WATCH);
 }
 
-/* What ${watch}, whose server has heard nothing for a while, has missed. */
+/* Notify the client of what ${watch} missed while its server was cut off or its
+ * client was away. */
 static void notify_missed(struct hf_sim *sim, struct plain_pending *watch)
 {
     const struct sim_queue *queue = sim_queue_find(sim, watch->queue);
@@ -481,13 +505,15 @@ static void notify_missed(struct hf_sim *sim, struct plain_pending *watch)
     plain_send_notice(watch);
 }
 
+/* Set a watch of an older connection again; what it missed fires it at once. */
 static void rewatch(struct plain_connection *connection,
                     struct plain_message *message)
 {
     struct hf_sim *sim = connection->engine->sim;
     struct plain_pending *watch_ = message->pending;
 
-    /* One that comes late must not take the watch back to a dead link. */
+    /* A message that arrives late must not move the watch back to a dead
+     * connection. */
     if (watch_->unlinked || !connection->open)
         return;
     watch_->connection = connection;
@@ -495,6 +521,7 @@ static void rewatch(struct plain_connection *connection,
     notify_missed(sim, watch_);
 }
 
+/* The follower handles a message of the client. */
 static void serve(struct plain_connection *connection,
                   struct plain_message *message)
 {
@@ -537,8 +564,8 @@ static void wait_for_leader(struct plain_connection *connection,
     connection->waiting_end = &message->item.next;
 }
 
-/* Heartbeats are answered by a follower on its own; all else keeps its order
- * behind what waits for the leader. */
+/* A follower answers heartbeats on its own.  All other messages keep their
+ * order behind those that wait for the leader. */
 static void receive_at_follower(struct plain_connection *connection,
                                 struct plain_message *message)
 {
@@ -565,6 +592,7 @@ static bool blocked_in(const struct sim_pipe *pipe)
     return !engine->in_up || engine->frozen || !connection->open;
 }
 
+/* A message that is lost breaks the connection, as with TCP. */
 static void deliver_out(struct sim_pipe *pipe, struct sim_pipe_item *item)
 {
     struct plain_connection *connection = pipe->owner;
@@ -591,6 +619,8 @@ static void deliver_in(struct sim_pipe *pipe, struct sim_pipe_item *item)
 static const struct sim_pipe_ops out_ops = {blocked_out, deliver_out};
 static const struct sim_pipe_ops in_ops = {blocked_in, deliver_in};
 
+/* The follower reaches the leader again: serve what has waited, and fire the
+ * watches. */
 void plain_connection_unstall(struct plain_connection *connection)
 {
     struct hf_sim *sim = connection->engine->sim;
@@ -608,7 +638,7 @@ void plain_connection_unstall(struct plain_connection *connection)
         serve(connection, message);
         message = next;
     }
-    /* It hears at once of all that went on without it. */
+    /* The follower receives at once all that happened meanwhile. */
     for (struct plain_pending *p = connection->engine->first; p != NULL;
          p = p->next) {
         if (p->is_set && p->connection == connection)
@@ -618,7 +648,8 @@ void plain_connection_unstall(struct plain_connection *connection)
 
 /* --------------------------------------------------------------- endings -- */
 
-/* The last moment at which what was under way can take effect. */
+/* The last time at which what was under way on a dead connection takes
+ * effect. */
 static void stop_lingering(void *arg)
 {
     struct plain_connection *connection = arg;
@@ -630,6 +661,8 @@ static void stop_lingering(void *arg)
     connection->lingers = false;
 }
 
+/* Messages that the client had sent may still arrive for a while (.lingers),
+ * because TCP does not say what the server received. */
 void plain_connection_end(struct plain_connection *connection)
 {
     struct hf_engine *engine = connection->engine;

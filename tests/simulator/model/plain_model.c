@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain model as one of the two, and what may go wrong with it. */
+/* The operations of the plain model, see struct sim_model_ops. */
 #include "simulator/model/sim_internal.h"
 
+/* Deliver what was held up while the link was cut. */
 static void flush(struct hf_engine *engine)
 {
     if (engine->connection == NULL)
@@ -39,7 +40,8 @@ static void restart(struct hf_sim *sim)
         reset(e);
 }
 
-/* The follower is one piece: cut off in one direction, it is cut off. */
+/* The follower reads and writes through one leader, so a cut in either
+ * direction cuts it off. */
 static void stall(struct hf_engine *engine, bool out, bool in)
 {
     struct plain_connection *connection = engine->connection;
@@ -61,6 +63,7 @@ static void end_faults(struct hf_sim *sim)
         stall(e, true, true);
 }
 
+/* Another program has an id that no client knows. */
 static void set_barrier(struct hf_sim *sim, struct sim_queue *queue, bool up)
 {
     struct hf_ticket_id id;
@@ -73,6 +76,8 @@ static void set_barrier(struct hf_sim *sim, struct sim_queue *queue, bool up)
     }
 }
 
+/* A ticket beside another one has its sequence, and comes behind it in the
+ * queue. */
 static void other_enqueue(struct hf_sim *sim, struct sim_queue *queue,
                           enum hf_ticket_kind kind,
                           const struct hf_ticket_id *ticket,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is there of a double barrier. */
+/* Participants of a double barrier in the plain model, and the node READY,
+ * which one of them sets when all have come. */
 #include "simulator/model/sim_internal.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@ uint64_t plain_watched_version(const struct plain_pending *pending,
                                     : queue->removed_count;
 }
 
-/* As the node is called that it is in an ensemble. */
+/* The observer knows READY by the name of its node in the ZooKeeper model. */
 static void observe_ready(struct hf_sim *sim, const struct sim_queue *queue,
                           bool up)
 {
@@ -38,6 +39,8 @@ static size_t count_participants(const struct sim_queue *queue)
     return count;
 }
 
+/* READY gets a token of its own, so that a participant can tell one generation
+ * from the next. */
 bool plain_ready_set(struct hf_sim *sim, const struct plain_message *message)
 {
     struct sim_queue *queue = sim_queue_find(sim, message->pending->queue);

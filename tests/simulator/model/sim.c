@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the models share: memory that lives as long as the run, random draws,
+ * timers in a binary heap, the clocks of clients, and making and freeing a
+ * run.
+ * A discrete-event simulation: the only way in which true time advances is
+ * that the earliest timer runs.
+ */
 #include "simulator/model/lease_internal.h"
 #include "simulator/model/zk_internal.h"
 
@@ -13,9 +20,10 @@
 #define MILLION 1000000
 #define SETTLE_STEPS 1000000
 
-/* --------------------------------------------------------------- memory -- */
+/* ---------------------------------------------------------------- memory -- */
 
-/* The model is a tool of tests: without memory there is nothing to test. */
+/* Tests cannot go on without the model, so a lack of memory ends the
+ * program. */
 void *sim_require_memory(void *memory)
 {
     if (memory == NULL) {
@@ -25,6 +33,8 @@ void *sim_require_memory(void *memory)
     return memory;
 }
 
+/* Memory comes from chunks that are freed together in hf_sim_free().
+ * Checkpoints rely on that: they copy the chunks, see plain_checkpoint.c. */
 void *sim_alloc(struct hf_sim *sim, size_t bytes)
 {
     size_t units = (bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t);
@@ -52,7 +62,7 @@ char *sim_strdup(struct hf_sim *sim, const char *text)
     return memcpy(sim_alloc(sim, bytes), text, bytes);
 }
 
-/* --------------------------------------------------------------- chance -- */
+/* ---------------------------------------------------------------- chance -- */
 
 bool sim_happens(struct hf_sim *sim, uint32_t chance)
 {
@@ -70,7 +80,7 @@ bool sim_has_no_leases(const struct hf_sim *sim)
     return sim->config.timeout_ms == HF_FOREVER;
 }
 
-/* ------------------------------------------------------------- calendar -- */
+/* ---------------------------------------------------------------- timers -- */
 
 static bool earlier(const struct sim_timer *a, const struct sim_timer *b)
 {
@@ -87,6 +97,8 @@ static void swap(struct sim_timer *a, struct sim_timer *b)
     *b = kept;
 }
 
+/* Two timers at one time run in the order in which they were set, so that a run
+ * is deterministic. */
 void hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
                     void (*fn)(void *arg), void *arg)
 {
@@ -110,6 +122,7 @@ void hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
         swap(&sim->timers[i], &sim->timers[(i - 1) / 2]);
 }
 
+/* Remove the earliest timer from the heap. */
 static struct sim_timer pop_timer(struct hf_sim *sim)
 {
     struct sim_timer next = sim->timers[0];
@@ -171,7 +184,7 @@ bool hf_sim_run_until_idle(struct hf_sim *sim)
     return true;
 }
 
-/* --------------------------------------------------------------- clocks -- */
+/* ---------------------------------------------------------------- clocks -- */
 
 uint64_t hf_sim_now_us(const struct hf_sim *sim)
 {
@@ -209,7 +222,7 @@ void hf_sim_client_set_clock(struct hf_engine *engine, uint64_t now_ms,
     engine->sim->model->start(engine);
 }
 
-/* ----------------------------------------------------------- transcript -- */
+/* ----------------------------------------------------------------- trace -- */
 
 void sim_trace(struct hf_sim *sim, const struct hf_engine *engine,
                const char *format, ...)
@@ -230,7 +243,7 @@ void hf_sim_observe(struct hf_sim *sim, const struct hf_sim_observer *observer)
     sim->observer = *observer;
 }
 
-/* ----------------------------------------------------------- life cycle -- */
+/* ------------------------------------------------------------ life cycle -- */
 
 struct hf_sim_config hf_sim_config_plain(uint64_t seed)
 {
@@ -294,7 +307,7 @@ static const char *describe(const struct hf_engine *engine)
     return "sim:";
 }
 
-/* The model has no descriptors. */
+/* The model has no descriptors, so a fork changes nothing. */
 static void after_fork(struct hf_engine *engine)
 {
     (void)engine;
@@ -307,6 +320,7 @@ static const struct sim_model_ops *model_of(const struct hf_sim_config *config)
     return config->ensemble.servers == 0 ? &sim_model_plain : &sim_model_zk;
 }
 
+/* The model of servers is chosen by the configuration. */
 struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
 {
     struct hf_sim *sim = sim_require_memory(calloc(1, sizeof *sim));
@@ -361,6 +375,7 @@ const struct hf_engine_ops *hf_sim_ops(const struct hf_sim *sim)
     return &sim->ops;
 }
 
+/* The model starts the process when the clock is set. */
 struct hf_engine *hf_sim_engine_new(struct hf_sim *sim,
                                     const struct hf_engine_host *host)
 {

@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model engine: an ensemble that exists in memory and in virtual time, and
- * engines (one per simulated client) that speak to it over links that can be
- * slow, cut or lost.  No thread, no clock, no system call: a seed and a commit
- * replay a run.
+ * The simulated servers, network and client machines of a run, in memory and
+ * in virtual time.  Each client has an engine (src/core/engine.h) that talks
+ * to the servers over links that can be slow, cut or reset.  There is no
+ * thread, no real clock and no system call: a seed and a commit replay a run.
  *
  *     struct hf_sim_config config = hf_sim_config_plain(seed);
  *     struct hf_sim *sim = hf_sim_new(&config);
  *     struct hf_engine *engine = hf_sim_engine_new(sim, &host);
  *     const struct hf_engine_ops *ops = hf_sim_ops(sim);
  *     ops->request(engine, &request);
- *     hf_sim_run_until_idle(sim);           -- host.event() was called from in
- * here ops->free(engine); hf_sim_free(sim);
+ *     hf_sim_run_until_idle(sim);   -- host.event() is called from in here
+ *     ops->free(engine);
+ *     hf_sim_free(sim);
  *
- * What the model takes from ZooKeeper: one total order of writes at a leader,
- * a follower between it and each client that may lag behind or be cut off from
- * it, sessions that the leader ends by its own clock, answers in the order of
- * requests, and a connection whose end says nothing about what was under way.
+ * There are three models of servers.  The plain model implements the engine
+ * contract and nothing more.  The ZooKeeper model is an ensemble that the real
+ * client of ZooKeeper talks to.  The lease model is a server that the real
+ * client of leased tickets talks to.
  *
- * Times are microseconds of true time (_us), which nobody in the model can
- * read, or milliseconds (_ms) of a client's own clock.
+ * All models have these properties of ZooKeeper: a leader puts writes in one
+ * total order; a follower between the leader and each client may lag or be cut
+ * off; the leader ends sessions by its own clock; answers come in the order of
+ * the requests; the end of a connection says nothing about the requests under
+ * way on it.
+ *
+ * Times are microseconds of true time (_us), which no simulated process can
+ * read, or milliseconds (_ms) of one client's clock.
  */
 #ifndef HF_TESTS_SIMULATOR_MODEL_SIM_H
 #define HF_TESTS_SIMULATOR_MODEL_SIM_H
@@ -33,232 +40,267 @@
 
 struct hf_sim;
 
-/* An ensemble of servers that speak ZooKeeper's protocol, and engines that are
- * the real client of it, instead of the plain model. */
+/* Servers that speak ZooKeeper's protocol, and engines that are the real client
+ * of ZooKeeper. */
 struct hf_sim_ensemble {
-    unsigned servers;    /* 0: the plain model */
-    uint64_t tick_ms;    /* tickTime; the leader pings every half of it */
-    unsigned sync_limit; /* ticks without a word that end a quorum link */
-    uint32_t lag_max_us; /* of one message between servers */
-    uint64_t container_check_ms; /* empty containers are removed so often */
-    bool tick_known;             /* clients are told (?tick=) */
-    uint64_t timeout_floor_ms;   /* ?timeout_floor=, 0: not given */
-    bool lazy_proof;             /* ?proof=lazy */
-    bool strict_proof;           /* ?proof=strict */
-    bool lacks_containers;       /* servers that know no containers */
-    bool splits_bytes;           /* bytes arrive in pieces of any size */
-    bool answers_moved; /* a session that moved is answered so, instead of
-                         ending the connection */
-    bool event_zxid;    /* events name their transaction, as from 3.9 on */
-    unsigned window;    /* so many calls of a client are under way at a
-                           time, 0: as many as outside the simulator */
-    bool ignores_moves; /* what is late on an old connection takes effect,
-                           as with a server that does not see it moved */
-    /* ?layout= of every client, and of other programs. */
+    unsigned servers; /* 0: no such servers, the plain model */
+    uint64_t tick_ms; /* tickTime; the leader pings followers twice a tick */
+    /* syncLimit: a link between servers that is silent for this many ticks
+     * ends. */
+    unsigned sync_limit;
+    uint32_t lag_max_us; /* longest delay of one message between servers */
+    /* The leader removes empty containers this often. */
+    uint64_t container_check_ms;
+    bool tick_known;           /* clients know tick_ms (URL option ?tick=) */
+    uint64_t timeout_floor_ms; /* URL option ?timeout_floor=, 0: not given */
+    bool lazy_proof;           /* URL option ?proof=lazy */
+    bool strict_proof;         /* URL option ?proof=strict */
+    bool lacks_containers;     /* servers do not know createContainer */
+    bool splits_bytes;         /* bytes arrive in pieces of random sizes */
+    /* A write of a session that moved is answered SESSION_MOVED; else the
+     * server ends the connection. */
+    bool answers_moved;
+    /* Watch events carry the zxid of their transaction, as from ZooKeeper 3.9
+     * on. */
+    bool event_zxid;
+    /* Calls of a client that may be under way at a time, 0: the default of the
+     * client. */
+    unsigned window;
+    /* A late write on an old connection of a session takes effect, as on a
+     * server that does not know yet that the session moved. */
+    bool ignores_moves;
+    /* URL option ?layout= of every client and of other programs */
     enum hf_zk_dialect layout;
 };
 
 /* A server that leases tickets by its own clock, and engines that are the real
- * client of such servers, instead of the plain model.  Chances are as below. */
+ * client of leased tickets.  Chances are per million, as below. */
 struct hf_sim_leases {
     bool enabled;
     uint32_t notice_lost_chance;
     uint32_t notice_twice_chance;
-    uint32_t notice_late_chance; /* within a lease */
-    unsigned renewal_piece_max;  /* hf_leased_config */
-    uint32_t commit_chance; /* what was executed is not committed, or nobody
-                               knows, or a synchronous standby lacks it */
+    uint32_t notice_late_chance; /* delay of up to one lease */
+    unsigned renewal_piece_max;  /* as in hf_leased_config */
+    /* A call was executed and its commit fails, or its outcome is unknown, or a
+     * synchronous standby lacks it. */
+    uint32_t commit_chance;
 };
 
-/* A chance is so many in a million, drawn anew each time. */
+/* Each chance is per million and drawn anew for each message or request. */
 struct hf_sim_config {
     uint64_t seed;
-    unsigned traits;           /* HF_ENGINE_... of every engine made */
-    uint64_t timeout_ms;       /* the longest a session is granted; HF_FOREVER:
-                                  no lease, and links do not break */
-    uint64_t least_timeout_ms; /* the shortest; each connection draws anew */
-    uint32_t delay_min_us;     /* of one message, one way */
-    uint32_t delay_max_us;     /* both 0: answers come from inside request() */
-    int32_t server_ppm;        /* the leader's clock runs so much faster */
-    uint32_t refuse_chance;    /* a request answers FAILED{RETRY}, no effect */
-    uint32_t lose_chance;      /* the connection breaks, the message is lost */
-    uint32_t slow_chance;      /* a message takes up to a third of a timeout */
-    uint32_t late_chance;      /* what was under way on a connection that broke
-                                  still arrives, within most of a timeout */
-    uint32_t deny_chance;   /* an enqueue answers FAILED{FATAL, HF_EDENIED} */
-    uint32_t garble_chance; /* a snapshot is not what it should be */
-    bool partial;           /* ENQUEUE and LIST show no more than they must */
-    bool separate_notices;  /* GONE travels on a way of its own and may
-                            overtake answers, as from a pub/sub */
-    bool manual_delivery;   /* messages stay where they are until somebody
-                       moves them: arrival.h */
-    const struct hf_reconnect *reconnect; /* NULL: the default.  Borrowed */
+    unsigned traits; /* HF_ENGINE_... of every engine of this run */
+    /* The longest timeout that a session is granted; HF_FOREVER: no leases, and
+     * links never break. */
+    uint64_t timeout_ms;
+    /* The shortest one; each connection draws from this range. */
+    uint64_t least_timeout_ms;
+    uint32_t delay_min_us; /* delay of one message in one direction */
+    /* Both 0: an engine answers from inside request(). */
+    uint32_t delay_max_us;
+    /* The leader's clock is this much faster than true time, in parts per
+     * million. */
+    int32_t server_ppm;
+    /* A request is answered FAILED{RETRY} and has no effect. */
+    uint32_t refuse_chance;
+    uint32_t lose_chance; /* a message is lost and its connection breaks */
+    /* A message takes up to a third of a timeout longer. */
+    uint32_t slow_chance;
+    /* What was sent on a connection before it broke still arrives, up to 0.9
+     * timeouts later. */
+    uint32_t late_chance;
+    /* An enqueue is answered FAILED{FATAL, HF_EDENIED} */
+    uint32_t deny_chance;
+    /* A snapshot has errors that a correct server never makes. */
+    uint32_t garble_chance;
+    /* ENQUEUE and LIST show the part of the queue that the contract demands and
+     * no more. */
+    bool partial;
+    /* GONE travels in a pipe of its own and may overtake answers, as notices of
+     * a publish/subscribe channel may. */
+    bool separate_notices;
+    /* The plain model delivers a message only on hf_sim_deliver(), see
+     * plain_delivery.h. */
+    bool manual_delivery;
+    /* Borrowed; NULL: the default policy. */
+    const struct hf_reconnect *reconnect;
     struct hf_sim_ensemble ensemble;
     struct hf_sim_leases leases;
 };
 
-/* No faults: messages take 1 ms each way, sessions last 10 s, traits are those
- * of a ZooKeeper. */
+/* The plain model without faults: messages take 1 ms each way, sessions last 10
+ * s, engines have the traits of ZooKeeper's. */
 struct hf_sim_config hf_sim_config_plain(uint64_t seed);
 
-/* The same with three servers of 2 s ticks. */
+/* The ZooKeeper model without faults: three servers, ticks of 2 s. */
 struct hf_sim_config hf_sim_config_zookeeper(uint64_t seed);
 
-/* Nor any with a server that leases tickets for 10 s. */
+/* The lease model without faults: leases last 10 s. */
 struct hf_sim_config hf_sim_config_leased(uint64_t seed);
 
-/* ${config} is copied.  The model ends the program if there is no memory: it is
- * a tool of tests, without which there is nothing to test. */
+/* A run with ${config}, which is copied; to be freed with hf_sim_free().  Ends
+ * the program if there is no memory, because tests cannot go on without the
+ * model. */
 struct hf_sim *hf_sim_new(const struct hf_sim_config *config);
 
-/* Free everything, engines included, whatever is still under way. */
+/* Free ${sim} and its engines.  Requests under way are dropped without an
+ * event. */
 void hf_sim_free(struct hf_sim *sim);
 
-/* The numbers from which it draws: who sets them has it draw the same again. */
+/* The random generator of the model.  A caller that restores its state makes
+ * the model draw the same numbers again. */
 struct hf_random *hf_sim_random(struct hf_sim *sim);
 
-/* The vtable of the engines of ${sim}.  Its .open is refused, for lack of a
- * place to name a ${sim}: engines come from hf_sim_engine_new(). */
+/* The operations of the engines of ${sim}.  open() fails always, because a URL
+ * cannot name ${sim}; hf_sim_engine_new() makes the engines. */
 const struct hf_engine_ops *hf_sim_ops(const struct hf_sim *sim);
 
-/* An engine of a new client process, CONNECTING.  Its clock starts anywhere,
- * at least at 1000 ms; ${host}->now_ms may be hf_sim_client_now_ms() of it.
- * ${host} is copied; .loop and .log are not used.  It is called from inside
- * hf_sim_run_next() and its kin, and from inside request().  After ops->free(),
- * or hf_sim_crash(), the engine must not be used; its memory is ${sim}'s. */
+/* A new client process with an engine that is CONNECTING.  ${host} is copied;
+ * its .loop and .log are not used, and its now_ms may return
+ * hf_sim_client_now_ms().  host.event() is called from inside the
+ * hf_sim_run_...() functions and from inside ops->request().  The client's
+ * clock shows 1000 ms.  The engine must not be used after ops->free() or
+ * hf_sim_crash(); its memory belongs to ${sim}. */
 struct hf_engine *hf_sim_engine_new(struct hf_sim *sim,
                                     const struct hf_engine_host *host);
 
-/* ----------------------------------------------------------------- time -- */
+/* ------------------------------------------------------------------ time -- */
 
 uint64_t hf_sim_now_us(const struct hf_sim *sim);
 
-/* Let the next thing happen, and time pass until it does.  False if nothing is
- * due, ever. */
+/* Run the next timer, and advance true time to it.  False if there is none. */
 bool hf_sim_run_next(struct hf_sim *sim);
 
-/* Let all happen that is due within ${ms} from now; it is then that late. */
+/* Run all timers that are due within ${ms}, and advance true time by ${ms}. */
 void hf_sim_run_ms(struct hf_sim *sim, uint64_t ms);
 
-/* Let things happen until only heartbeats, timeouts and far callers' timers
- * are left: no message is on its way.  False, and a bug, if that takes more
- * than a million steps. */
+/* Run timers until only those in the background are left: heartbeats, timeouts
+ * and timers that are far off.  No message is on its way then.  False if that
+ * takes more than a million steps, which is a bug. */
 bool hf_sim_run_until_idle(struct hf_sim *sim);
 
-/* Is only that left already? */
+/* Are only timers in the background left? */
 bool hf_sim_is_idle(const struct hf_sim *sim);
 
-/* Call ${fn} at ${at_us}, or next if that is past.  ${background}: does not
- * keep hf_sim_run_until_idle() waiting. */
+/* Call ${fn} at true time ${at_us}, or as soon as possible if that is past.
+ * ${background}: hf_sim_run_until_idle() does not wait for it. */
 void hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
                     void (*fn)(void *arg), void *arg);
 
-/* The client's clock, CLOCK_BOOTTIME of its machine; and the true time at
- * which it will first show ${at_ms} if it is not paused before. */
+/* The clock of the client's machine (CLOCK_BOOTTIME) now, and the true time at
+ * which it will first show ${at_ms} unless the machine is paused before. */
 uint64_t hf_sim_client_now_ms(const struct hf_engine *engine);
 uint64_t hf_sim_client_at_us(const struct hf_engine *engine, uint64_t at_ms);
 
-/* Have the clock show ${now_ms} and run ${ppm} faster from now on.  Only
- * before the client has seen it: clocks do not go back. */
+/* Set the clock to ${now_ms}, running ${ppm} parts per million faster than true
+ * time.  Only for a client that has not read its clock, because clocks do not
+ * go back. */
 void hf_sim_client_set_clock(struct hf_engine *engine, uint64_t now_ms,
                              int32_t ppm);
 
-/* --------------------------------------------------------------- faults -- */
+/* ---------------------------------------------------------------- faults -- */
 
-/* The leader ends the client's session: its tickets go, and it is told. */
+/* The servers end the client's session and remove its tickets, and notify the
+ * client. */
 void hf_sim_kill_session(struct hf_engine *engine);
 
 /* Carry messages from the client (${out}) and to it (${in}), or hold them up.
- * The client notices by its own clock. */
+ * The client detects that only by its own timeouts. */
 void hf_sim_set_link(struct hf_engine *engine, bool out, bool in);
 
-/* The connection is reset; a new one can be made at once. */
+/* Reset the client's connection.  It may connect again at once. */
 void hf_sim_reset_connection(struct hf_engine *engine);
 
-/* Every connection is reset. */
+/* Restart the servers, which resets every connection. */
 void hf_sim_restart_servers(struct hf_sim *sim);
 
-/* What the client's server sends to the other servers (${out}), or they to it
- * (${in}), arrives or is held up.  It goes on answering heartbeats and reads
- * from what it last knew, and writes hang. */
+/* Carry messages from the client's server to the other servers (${out}) and
+ * back (${in}), or hold them up.  A server that is cut off answers heartbeats,
+ * and reads from its last state; writes hang. */
 void hf_sim_set_stalled(struct hf_engine *engine, bool out, bool in);
 
-/* The process is stopped, or goes on: nothing reaches it meanwhile. */
+/* Stop the client's process (SIGSTOP), or continue it.  A stopped process
+ * receives nothing. */
 void hf_sim_set_frozen(struct hf_engine *engine, bool frozen);
 
-/* Likewise its whole machine, whose clock then stands still and does not know
- * it later. */
+/* Stop the client's machine, or continue it.  Its clock stops too and is behind
+ * by the length of the pause afterwards. */
 void hf_sim_set_paused(struct hf_engine *engine, bool paused);
 
-/* The process is gone, its descriptors closed by the kernel.  The engine must
- * not be used any more. */
+/* Kill the client's process; the kernel closes its descriptors.  The engine
+ * must not be used afterwards. */
 void hf_sim_crash(struct hf_engine *engine);
 
-/* Somebody deletes the ticket; false if it is not there. */
+/* Delete the ticket as an administrator does.  False if it is not there. */
 bool hf_sim_evict(struct hf_sim *sim, const char *queue,
                   const struct hf_ticket_id *ticket);
 
-/* No more faults by chance from now on, and no more denials or garbling. */
+/* From now on no faults happen by chance: all chances are 0, servers are up and
+ * connected. */
 void hf_sim_end_faults(struct hf_sim *sim);
 
-/* ------------------------------------------------------- foreign clients -- */
+/* --------------------------------------------------------- other clients -- */
 
-/* Somebody else's program takes a place, or, with ${beside}, the place of a
- * ticket of its own, as a writer of Curator does to become a reader.  It has
- * an immortal session; hf_sim_evict() ends the ticket.  False if ${beside} is
- * not there. */
+/* A program of another make adds the ticket ${ticket} to ${queue}.  With
+ * ${beside} the ticket gets the position of that one, as a writer of Curator
+ * does when it becomes a reader.  The owner is a session that never ends;
+ * hf_sim_evict() removes the ticket.  False if ${beside} is not there. */
 bool hf_sim_other_client_enqueue(struct hf_sim *sim, const char *queue,
                                  enum hf_ticket_kind kind,
                                  const struct hf_ticket_id *ticket,
                                  const struct hf_ticket_id *beside);
 
-/* Somebody else's program raises the barrier called ${queue}, or lowers it. */
+/* A program of another make sets or clears the barrier called ${queue}. */
 void hf_sim_other_client_set_barrier(struct hf_sim *sim, const char *queue,
                                      bool up);
 
-/* It does something to its mark that wakes those who wait for nothing. */
+/* A program of another make writes to the barrier's node, which wakes those
+ * that wait at the barrier although it is still set. */
 void hf_sim_other_client_touch_barrier(struct hf_sim *sim, const char *queue);
 
-/* ---------------------------------------------------------------- truth -- */
+/* ------------------------------------------------------- committed state -- */
 
-/* The queue as the leader has it; valid until this is called again, and until
- * time goes on. */
+/* The queue in the leader's committed state.  Valid until the next call of this
+ * function, and until time advances. */
 struct hf_snapshot hf_sim_queue(struct hf_sim *sim, const char *queue);
 
-/* Is the ticket in any queue? */
+/* Is the ticket in any queue, in the committed state? */
 bool hf_sim_ticket_exists(const struct hf_sim *sim,
                           const struct hf_ticket_id *ticket);
 
-/* Does the leader still have the session that the client believes in, and does
- * the client have a connection over which it could learn so? */
+/* Does the leader still have the session that the client believes in?  And:
+ * does the client have a connection over which the servers could notify it? */
 bool hf_sim_session_alive(const struct hf_engine *engine);
 bool hf_sim_connected(const struct hf_engine *engine);
+/* Is the client's process stopped? */
 bool hf_sim_frozen(const struct hf_engine *engine);
 
-/* Is the ticket there, in the session that the client believes in? */
+/* Is the ticket in a queue, and owned by the session that the client believes
+ * in? */
 bool hf_sim_ticket_current(const struct hf_engine *engine,
                            const struct hf_ticket_id *ticket);
 
 /* The true time at which the leader will end the session that the client
- * believes in, or where each has a lease of its own the ${ticket}, unless it
- * hears of it; 0 if it has ended, UINT64_MAX without leases. */
+ * believes in, if it receives nothing from it; with leases of tickets, at which
+ * ${ticket} expires.  0 if that has ended, UINT64_MAX if it never does. */
 uint64_t hf_sim_lease_end_us(const struct hf_engine *engine,
                              const struct hf_ticket_id *ticket);
 
-/* Told of what happens in the model, for checks and transcripts. */
+/* Callbacks on changes of the committed state, for checks and traces. */
 struct hf_sim_observer {
     void (*added)(void *arg, const char *queue, const struct hf_ticket *ticket);
-    /* ${ticket} has just left ${queue}, and ${watches} fire at once: the
-     * requests of those who will hear GONE. */
+    /* ${ticket} has just left ${queue}.  ${watches} are the requests that this
+     * fires: they will be answered GONE or CHANGED. */
     void (*gone)(void *arg, const char *queue, const struct hf_ticket *ticket,
                  struct hf_request *const *watches, size_t count);
-    /* A barrier called ${queue}, or what would be one if it was used so, is up
-     * now, or down; or the mark READY of a double barrier, as QUEUE/ready. */
-    void (*marked)(void *arg, const char *queue, bool up);
-    /* ${queue} had no tickets, and the server has deleted what holds them: an
-     * enqueue on its way fails there, and is sent again.  NULL: not told. */
+    /* The barrier called ${queue} was set or cleared, or the node READY of a
+     * double barrier, which is called QUEUE/ready. */
+    void (*barrier_changed)(void *arg, const char *queue, bool up);
+    /* The server deleted the node of ${queue}, which had no tickets.  An
+     * enqueue under way fails there and is sent again.  May be NULL. */
     void (*deleted)(void *arg, const char *queue);
-    /* A line for the transcript; ${engine} is NULL for the leader's doings. */
+    /* A line for the trace.  ${engine} is NULL if the servers did it.  May be
+     * NULL. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);
     void *arg;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues and tickets as they are, whatever anybody believes. */
+/* Queues and tickets in the committed state, which all models keep.  The checks
+ * compare with it what clients were notified of. */
 #include "simulator/model/sim_internal.h"
 
 #include <assert.h>
@@ -36,8 +37,8 @@ struct sim_ticket *sim_ticket_find(const struct sim_queue *queue,
     return ticket;
 }
 
-/* Room for a snapshot of ${queue}: with a place for a mark, and one so that
- * garbling can add a ticket. */
+/* The most tickets that a snapshot of ${queue} may have: room for the node
+ * READY, and for one ticket that garbling adds. */
 static size_t room_of(const struct sim_queue *queue)
 {
     size_t room = 2;
@@ -47,7 +48,8 @@ static size_t room_of(const struct sim_queue *queue)
     return room;
 }
 
-/* Write the snapshot to ${tickets}, which has room for it. */
+/* Write the tickets of the queue to ${tickets}, which has room_of()
+ * elements. */
 static struct hf_snapshot write_snapshot(const struct sim_queue *queue,
                                          bool participants,
                                          struct hf_ticket *tickets)
@@ -76,6 +78,7 @@ struct hf_snapshot sim_snapshot(struct hf_sim *sim,
         sim_alloc(sim, room_of(queue) * sizeof(struct hf_ticket)));
 }
 
+/* Tickets with equal numbers keep the order in which they were added. */
 struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
                                   const struct hf_ticket *like,
                                   const void *owner)
@@ -118,8 +121,8 @@ void sim_observe_gone(struct hf_sim *sim, const struct sim_ticket *ticket,
 
 void sim_observe_barrier(struct hf_sim *sim, const char *queue, bool up)
 {
-    if (sim->observer.marked != NULL)
-        sim->observer.marked(sim->observer.arg, queue, up);
+    if (sim->observer.barrier_changed != NULL)
+        sim->observer.barrier_changed(sim->observer.arg, queue, up);
 }
 
 void sim_observe_deleted(struct hf_sim *sim, const char *queue)
@@ -128,10 +131,11 @@ void sim_observe_deleted(struct hf_sim *sim, const char *queue)
         sim->observer.deleted(sim->observer.arg, queue);
 }
 
-/* ---------------------------------------------------------------- truth -- */
+/* ------------------------------------------------------- committed state -- */
 
-/* Checks look at queues at every step: in memory of the simulation's life, this
- * would be most of what a world takes, and of its time. */
+/* The checks read queues at every step.  The snapshots use one buffer again and
+ * again, because memory that lives as long as the run would take most of the
+ * run's time and space. */
 struct hf_snapshot hf_sim_queue(struct hf_sim *sim, const char *queue)
 {
     const struct sim_queue *found = sim_queue_find(sim, queue);
@@ -156,6 +160,8 @@ bool hf_sim_ticket_exists(const struct hf_sim *sim,
     return false;
 }
 
+/* A ticket is current if its owner is the session that the client believes in
+ * and no part of it was deleted. */
 bool hf_sim_ticket_current(const struct hf_engine *engine,
                            const struct hf_ticket_id *ticket)
 {

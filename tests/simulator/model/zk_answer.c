@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server answers: to reads from its own replica, to writes what the
- * leader made of them. */
+/* The answers to requests: to reads from the server's own replica, to writes
+ * with the result of their transaction (FinalRequestProcessor of ZooKeeper). */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -36,6 +36,7 @@ void zk_answer_error(struct zk_connection *connection, int32_t xid,
     send(connection, &out, begin(&out, xid, zxid, error));
 }
 
+/* ConnectResponse; with ${session} NULL it says that the session has ended. */
 void zk_answer_connect(struct zk_connection *connection,
                        const struct zk_session *session)
 {
@@ -55,6 +56,7 @@ void zk_answer_connect(struct zk_connection *connection,
 
 /* ---------------------------------------------------------------- writes -- */
 
+/* The body of the answer to one write. */
 static void put_result(struct hf_jute_writer *out,
                        const struct zk_replica *replica,
                        const struct zk_txn *txn, int32_t opcode)
@@ -79,6 +81,8 @@ static void put_part_header(struct hf_jute_writer *out, int32_t type, bool done,
     hf_jute_put_int(out, error);
 }
 
+/* The results of a multi: a header and a body for each operation, and a last
+ * header. */
 static void put_multi(struct hf_jute_writer *out,
                       const struct zk_replica *replica,
                       const struct zk_txn *txn)
@@ -93,6 +97,8 @@ static void put_multi(struct hf_jute_writer *out,
     put_part_header(out, -1, true, -1);
 }
 
+/* The error of the whole transaction; an error of a part of a multi is in the
+ * body, but for SESSION_MOVED. */
 static int32_t error_of(const struct zk_txn *txn)
 {
     if (txn->opcode == HF_ZK_ERROR_RESULT)
@@ -104,6 +110,8 @@ static int32_t error_of(const struct zk_txn *txn)
     return 0;
 }
 
+/* The node may have gone again between the commit and the answer; then the Stat
+ * is nearly empty. */
 static void answer_write(struct zk_request *request)
 {
     struct zk_connection *connection = request->connection;
@@ -135,7 +143,8 @@ static void answer_create_session(struct zk_request *request)
 
 /* ----------------------------------------------------------------- reads -- */
 
-/* A path in the model's memory: watches keep it. */
+/* The path is copied to memory that lives as long as the run, because watches
+ * keep it. */
 static const char *take_path(struct hf_sim *sim, struct hf_jute_reader *body)
 {
     struct hf_jute_piece piece = hf_jute_get_buffer(body);
@@ -146,8 +155,8 @@ static const char *take_path(struct hf_sim *sim, struct hf_jute_reader *body)
     return path[0] == '/' ? path : "/?";
 }
 
-/* Children that make no sense among the others: one twice, and names that look
- * like tickets and are none. */
+/* Children that no correct program makes: a name that is there twice, and names
+ * that look like tickets and are not. */
 static void put_invalid_children(struct hf_jute_writer *out,
                                  const struct zk_node *node)
 {
@@ -161,6 +170,7 @@ static void put_invalid_children(struct hf_jute_writer *out,
 
 #define INVALID_COUNT 5
 
+/* In some runs the list has children that no correct program makes. */
 static void put_children(struct hf_sim *sim, struct hf_jute_writer *out,
                          const struct zk_node *node)
 {
@@ -174,6 +184,7 @@ static void put_children(struct hf_sim *sim, struct hf_jute_writer *out,
         hf_jute_put_string(out, c->name);
 }
 
+/* The body of the answer to a read. */
 static void put_read(struct zk_request *request, struct hf_jute_writer *out,
                      const struct zk_node *node)
 {
@@ -196,6 +207,7 @@ static void put_read(struct zk_request *request, struct hf_jute_writer *out,
     }
 }
 
+/* The watch is set before the answer, at the state that the answer shows. */
 static void answer_read(struct zk_request *request)
 {
     struct zk_connection *connection = request->connection;
@@ -209,7 +221,8 @@ static void answer_read(struct zk_request *request)
     struct hf_jute_writer out = {0};
     size_t frame;
 
-    /* Of a node that is not there only its coming can be watched. */
+    /* A data or child watch of a node that does not exist is not set; only
+     * exists watches are. */
     if (watch && (node != NULL || request->opcode == HF_ZK_EXISTS))
         zk_watch_set(connection, path, child);
     frame = begin(&out, request->xid, zk_replica_zxid(&server->replica),
@@ -219,6 +232,7 @@ static void answer_read(struct zk_request *request)
     send(connection, &out, frame);
 }
 
+/* The leader has answered, so this server has applied all that came before. */
 static void answer_sync(struct zk_request *request)
 {
     struct zk_connection *connection = request->connection;
@@ -236,7 +250,8 @@ static void answer_sync(struct zk_request *request)
 
 enum watch_kind { DATA_WATCH, EXIST_WATCH, CHILD_WATCH };
 
-/* What the client missed: 0, or the type of an event. */
+/* The event that the client has missed since ${since}, its last zxid; 0:
+ * none. */
 static int32_t missed(const struct zk_node *node, enum watch_kind kind,
                       int64_t since)
 {
@@ -249,6 +264,8 @@ static int32_t missed(const struct zk_node *node, enum watch_kind kind,
     return node->pzxid > since ? HF_ZK_NODE_CHILDREN_CHANGED : 0;
 }
 
+/* The client sets a watch again after it connected to another server
+ * (SetWatches).  If it missed the event, it gets it at once. */
 static void set_again(struct zk_connection *connection, const char *path,
                       enum watch_kind kind, int64_t since)
 {
@@ -268,6 +285,7 @@ static void set_again(struct zk_connection *connection, const char *path,
     send(connection, &out, frame);
 }
 
+/* Watches of three kinds follow each other. */
 static void answer_set_watches(struct zk_request *request)
 {
     struct zk_connection *connection = request->connection;
@@ -287,7 +305,8 @@ static void answer_remove_watches(struct zk_request *request)
     struct zk_connection *connection = request->connection;
     struct hf_jute_reader body = {request->body, request->bytes, false};
     const char *path = take_path(connection->sim, &body);
-    int32_t type = hf_jute_get_int(&body); /* 1 children, 2 data, 3 both */
+    /* 1: child watches, 2: data watches, 3: both. */
+    int32_t type = hf_jute_get_int(&body);
     bool found = false;
 
     if (type != 2)
@@ -299,6 +318,7 @@ static void answer_remove_watches(struct zk_request *request)
 
 /* ------------------------------------------------------------------- all -- */
 
+/* A request whose leader's part is done, or that needs none. */
 void zk_answer(struct zk_request *request)
 {
     if (request->throttled) {
@@ -330,7 +350,7 @@ void zk_answer(struct zk_request *request)
     default:
         if (request->txn != NULL)
             answer_write(request);
-        else /* a check on its own, which is not for clients */
+        else /* a CHECK outside a multi, which clients may not send */
             zk_answer_error(request->connection, request->xid,
                             HF_ZK_UNIMPLEMENTED);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine: the real client of ZooKeeper, driven as a transport drives it,
- * on connections of the model. */
+/* The engine of the ZooKeeper model: the real client (src/engines/zookeeper,
+ * src/zookeeper), driven as its transport drives it, on simulated connections.
+ * Each call into the client is between begin_call() and end_call(), because
+ * events may come from inside a call. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -16,7 +18,7 @@ static uint64_t now_ms(const struct zk_client *client)
     return hf_sim_client_now_ms(client->engine);
 }
 
-/* --------------------------------------------------------------- driving -- */
+/* ------------------------------------------------- calls into the client -- */
 
 static void close_connection(struct zk_client *client)
 {
@@ -27,7 +29,7 @@ static void close_connection(struct zk_client *client)
         zk_connection_close_client(connection);
 }
 
-/* Servers are called s1, s2 and so on. */
+/* The hosts are called s1, s2 and so on. */
 static struct zk_server *server_called(struct hf_sim *sim,
                                        const struct hf_zk_server *server)
 {
@@ -37,6 +39,7 @@ static struct zk_server *server_called(struct hf_sim *sim,
     return &sim->zk->servers[index];
 }
 
+/* Connect to the server that the client asks for now. */
 static void follow_link(struct zk_client *client)
 {
     uint64_t number;
@@ -53,6 +56,7 @@ static void follow_link(struct zk_client *client)
         client->engine, server_called(client->engine->sim, server));
 }
 
+/* Move the client's output into the connection. */
 static void write_out(struct zk_client *client)
 {
     const void *bytes;
@@ -69,6 +73,8 @@ static void write_out(struct zk_client *client)
 
 static void tick(void *arg);
 
+/* Set the timer to when the client wants it.  An earlier timer that is set
+ * serves as well. */
 static void arm(struct zk_client *client)
 {
     struct hf_engine *engine = client->engine;
@@ -89,7 +95,8 @@ static void begin_call(struct zk_client *client)
     client->call_depth++;
 }
 
-/* Behind every call: do what the client wants now. */
+/* After the outermost call: connect, write and set the timer as the client
+ * asks. */
 static void end_call(struct zk_client *client)
 {
     if (--client->call_depth > 0 || client->engine->gone)
@@ -99,6 +106,7 @@ static void end_call(struct zk_client *client)
     arm(client);
 }
 
+/* The client's timer. */
 static void tick(void *arg)
 {
     struct zk_client *client = arg;
@@ -120,6 +128,8 @@ static bool refused(const struct zk_client *client,
            (unsigned)client->only_server != connection->server->index;
 }
 
+/* Something has come out of the connection: its acceptance, bytes, or its
+ * end. */
 void zk_client_receive(struct zk_client *client,
                        struct zk_connection *connection,
                        const struct zk_chunk *chunk)
@@ -165,6 +175,8 @@ static void watch_end(struct zk_client *client,
         *at = (*at)->next;
 }
 
+/* The model notes which requests wait for a watch, so that it can tell the
+ * observer what a change of the queue fires. */
 static void note_watch(struct zk_client *client, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
@@ -180,6 +192,7 @@ static void note_watch(struct zk_client *client, const struct hf_event *event)
 
 /* ---------------------------------------------------------------- events -- */
 
+/* Keep the client's session and watches up to date, and trace. */
 static void observe_event(struct zk_client *client,
                           const struct hf_event *event)
 {
@@ -219,6 +232,7 @@ static void observe_event(struct zk_client *client,
     }
 }
 
+/* The client's events go to the core, and the model notes them. */
 static void on_event(void *host, struct hf_event *event)
 {
     struct zk_client *client = host;
@@ -239,6 +253,7 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
 
 /* ----------------------------------------------------------------- model -- */
 
+/* The options of the client that this run has drawn. */
 static void configure(struct hf_sim *sim, struct hf_zk_config *config)
 {
     const struct hf_sim_ensemble *ensemble = &sim->config.ensemble;
@@ -264,6 +279,7 @@ static void configure(struct hf_sim *sim, struct hf_zk_config *config)
     hf_zk_config_shuffle(config);
 }
 
+/* Start the process, or start it anew because its clock was set. */
 static void begin(struct hf_engine *engine)
 {
     struct hf_sim *sim = engine->sim;
@@ -276,7 +292,7 @@ static void begin(struct hf_engine *engine)
         client->engine = engine;
         client->only_server = -1;
         engine->zk = client;
-    } else { /* its clock was set once more */
+    } else { /* the clock was set once more */
         close_connection(client);
         hf_zk_free(client->zk);
         client->number = 0;
@@ -286,7 +302,7 @@ static void begin(struct hf_engine *engine)
     engine->armed_us = UINT64_MAX;
     client->zk = hf_zk_new(&config, &host, now_ms(client));
     if (client->zk == NULL)
-        abort(); /* the model is a tool of tests */
+        abort(); /* tests cannot go on without memory */
     begin_call(client);
     end_call(client);
 }
@@ -328,6 +344,7 @@ static void connect_again(struct hf_engine *engine)
     end_call(client);
 }
 
+/* The process is gone; the kernel closes its connection. */
 static void crash(struct hf_engine *engine)
 {
     struct zk_client *client = engine->zk;
@@ -365,6 +382,7 @@ static void reset(struct hf_engine *engine)
         zk_connection_reset(engine->zk->connection);
 }
 
+/* An administrator closes the session at the servers. */
 static void kill_session(struct hf_engine *engine)
 {
     struct zk_command *command;
@@ -414,7 +432,7 @@ const struct sim_model_ops sim_model_zk = {
     .request = request,
     .unwatch = unwatch,
     .connect = connect_again,
-    .free = crash, /* after CLOSED there is nothing left to say */
+    .free = crash, /* After CLOSED there is nothing left to send. */
     .thaw = thaw,
     .flush = flush,
     .reset = reset,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is so: the queues as committed, and when the leader will end a session.
- * Also what somebody else does to them, with a client of his own. */
+/* The committed state as queues and tickets, which the checks compare with:
+ * updated as transactions are applied to the committed replica.  Also: when the
+ * leader will end a session, and the writes of other programs. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -14,7 +15,7 @@
 #define WATCHES_MAX 256
 #define PATH_BYTES 4096
 
-/* --------------------------------------------------------------- queues -- */
+/* ---------------------------------------------------------------- queues -- */
 
 static struct hf_engine *engine_of(const struct zk_session *session)
 {
@@ -30,7 +31,8 @@ static const char *payload_of(struct hf_sim *sim, const struct zk_node *node)
     return payload;
 }
 
-/* A ticket's name, in the layout that all of them have. */
+/* Parse the name of a ticket's node in the layout of this run.  False: it is
+ * none. */
 static bool parse(const struct hf_sim *sim, const char *name,
                   struct hf_zk_node *parsed)
 {
@@ -42,17 +44,18 @@ static bool parse(const struct hf_sim *sim, const char *name,
            hf_zk_node_parse(name, bytes, parsed);
 }
 
-/* The queue whose path this is: hf_zk_queue_path() the other way round. */
+/* The queue whose nodes are below ${path}, the inverse of hf_zk_queue_path().
+ * ${permits}: the queue of a semaphore's permits. */
 static struct sim_queue *queue_at(struct hf_sim *sim, const char *path,
                                   bool permits)
 {
-    static const char gate[] = "-__lock__";
+    static const char suffix[] = "-__lock__";
     const char *name = path + 1, *end = permits ? HF_QUEUE_LEASES : "";
-    size_t bytes = strlen(name), less = sizeof gate - 1;
+    size_t bytes = strlen(name), less = sizeof suffix - 1;
     char text[PATH_BYTES];
 
     if (sim->config.ensemble.layout == HF_ZK_KAZOO && bytes > less &&
-        strcmp(name + bytes - less, gate) == 0) {
+        strcmp(name + bytes - less, suffix) == 0) {
         bytes -= less;
         end = HF_QUEUE_LOCKS;
     }
@@ -60,14 +63,14 @@ static struct sim_queue *queue_at(struct hf_sim *sim, const char *path,
     return sim_queue_find(sim, text);
 }
 
-/* One more node of a lease that is there. */
+/* One more node of a ticket that has several, as permits of weight 2 have. */
 static void add_node(struct sim_ticket *ticket)
 {
     if (++ticket->nodes > ticket->ticket.weight)
         ticket->ticket.weight = ticket->nodes;
 }
 
-/* So many of the parts make nodes of that lease. */
+/* The number of operations in ${parts} that create a node of that ticket. */
 static uint32_t count_nodes(const struct hf_sim *sim,
                             const struct zk_txn *parts,
                             const struct hf_ticket_id *id)
@@ -85,6 +88,8 @@ static uint32_t count_nodes(const struct hf_sim *sim,
     return count;
 }
 
+/* The first node of a ticket adds the ticket with its whole weight, because all
+ * its nodes are created in one transaction. */
 void zk_committed_create(struct hf_sim *sim, struct zk_node *node,
                          const struct zk_txn *following)
 {
@@ -129,7 +134,7 @@ void zk_committed_write(struct hf_sim *sim, struct zk_node *node)
         node->ticket->ticket.payload = payload_of(sim, node);
 }
 
-/* The requests that will hear of it. */
+/* The requests of clients that will be answered GONE or CHANGED. */
 static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
                            struct hf_request *notified[WATCHES_MAX])
 {
@@ -151,7 +156,8 @@ static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
     return count;
 }
 
-/* With its first node it has gone for its owner, with the last for all. */
+/* When the first of its nodes is deleted, the ticket is gone for its owner;
+ * when the last is, it leaves the queue. */
 static void ticket_gone(struct hf_sim *sim, struct sim_ticket *ticket)
 {
     struct hf_request *notified[WATCHES_MAX];
@@ -167,6 +173,7 @@ static void ticket_gone(struct hf_sim *sim, struct sim_ticket *ticket)
                          find_watches(sim, ticket, notified));
 }
 
+/* Tickets of several nodes wait until the transaction has been applied. */
 void zk_committed_delete(struct hf_sim *sim, struct zk_node *node)
 {
     struct sim_ticket *ticket = node->ticket;
@@ -206,8 +213,8 @@ void zk_committed_end(struct hf_sim *sim)
 
 /* ---------------------------------------------------------------- leases -- */
 
-/* The timeout that ${message} has the leader count anew for ${session}, 0 if it
- * says nothing of it. */
+/* The timeout that ${message} makes the leader restart for ${session}; 0:
+ * none. */
 static uint64_t touch_timeout_ms(const struct zk_message *message,
                                  const struct zk_session *session)
 {
@@ -218,9 +225,9 @@ static uint64_t touch_timeout_ms(const struct zk_message *message,
     return touch == NULL ? 0 : touch->timeout_ms;
 }
 
-/* Is the word that the session lives on its way to the leader, and nothing in
- * it?  The shortest timeout that it tells, else 0.  With a strict proof it has
- * arrived. */
+/* Is a report that the session is alive on its way to the leader, on a link
+ * that is not cut?  Then the shortest timeout in it, else 0.  With proof=strict
+ * the client relies on no such report, so it is 0. */
 static uint64_t pending_touch_ms(const struct zk_server *leader,
                                  const struct zk_session *session)
 {
@@ -246,9 +253,9 @@ static uint64_t pending_touch_ms(const struct zk_server *leader,
     return least_ms == UINT64_MAX ? 0 : least_ms;
 }
 
-/* Is the answer under way that grants a client less than any server before,
- * although it was told of no floor?  It cannot know, and safe-until may be late
- * until it does: that is documented. */
+/* Is an answer on its way that grants a client a shorter timeout than any
+ * server before, and was the client told no ?timeout_floor=?  Until it arrives
+ * the client's safe-until may be too late.  docs/proof.md says so. */
 static bool grants_less(const struct hf_engine *engine)
 {
     const struct zk_connection *connection = engine->zk->connection;
@@ -259,6 +266,8 @@ static bool grants_less(const struct hf_engine *engine)
            connection->timeout_ms < connection->session->timeout_ms;
 }
 
+/* The earliest instant at which the leader can end the session, given what is
+ * on its way to the leader.  A correct client's safe-until is never later. */
 uint64_t zk_lease_end_us(const struct hf_engine *engine,
                          const struct hf_ticket_id *ticket)
 {
@@ -270,7 +279,7 @@ uint64_t zk_lease_end_us(const struct hf_engine *engine,
     (void)ticket;
     if (grants_less(engine))
         return UINT64_MAX;
-    /* Whoever leads next gives every session its whole timeout. */
+    /* The next leader gives each session a whole timeout. */
     if (leader == NULL) {
         struct sim_clock next = {.since_us = sim->now_us,
                                  .ppm = sim->config.server_ppm};
@@ -287,7 +296,7 @@ uint64_t zk_lease_end_us(const struct hf_engine *engine,
                              session->expires_us[leader->index]);
 }
 
-/* ---------------------------------------------------------------- others -- */
+/* --------------------------------------------------------- other clients -- */
 
 static struct zk_command *create(struct hf_sim *sim, const char *path,
                                  struct zk_session *session)
@@ -300,6 +309,7 @@ static struct zk_command *create(struct hf_sim *sim, const char *path,
     return command;
 }
 
+/* Create the containers above ${path} that do not exist. */
 void zk_make_parents(struct hf_sim *sim, const char *path)
 {
     char parent[PATH_BYTES];
@@ -313,7 +323,6 @@ void zk_make_parents(struct hf_sim *sim, const char *path)
     }
 }
 
-/* A node of any name, as some other program makes it. */
 void zk_other_create(struct hf_sim *sim, const char *path, bool sequential)
 {
     zk_make_parents(sim, path);
@@ -321,6 +330,8 @@ void zk_other_create(struct hf_sim *sim, const char *path, bool sequential)
     zk_commands_push(sim);
 }
 
+/* The node has the name that the layout of this run demands; beside another
+ * ticket it gets that one's number. */
 void zk_other_enqueue(struct hf_sim *sim, struct sim_queue *queue,
                       enum hf_ticket_kind kind,
                       const struct hf_ticket_id *ticket,
@@ -352,6 +363,8 @@ void zk_other_enqueue(struct hf_sim *sim, struct sim_queue *queue,
     zk_commands_push(sim);
 }
 
+/* A barrier is one node; another program creates it, deletes it or writes to
+ * it. */
 static void change_barrier(struct hf_sim *sim, const struct sim_queue *queue,
                            int32_t opcode)
 {
@@ -376,7 +389,7 @@ void zk_touch_barrier(struct hf_sim *sim, struct sim_queue *queue)
     change_barrier(sim, queue, HF_ZK_SET_DATA);
 }
 
-/* Is it on its way into a queue? */
+/* Is a command that creates the ticket not committed yet? */
 static bool is_being_created(const struct hf_sim *sim,
                              const struct hf_ticket_id *ticket)
 {
@@ -389,6 +402,8 @@ static bool is_being_created(const struct hf_sim *sim,
     return command != NULL;
 }
 
+/* The deletion is a command, which the next leader repeats if this one
+ * fails. */
 bool zk_evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,
               struct sim_ticket *found)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A client's connection, both ends of it, and what its server does with the
- * bytes.  Requests of a session are answered in order: one that waits for the
- * leader holds up those behind it, heartbeats included.
- */
+/* A client's connection, both ends, and what its server does with the bytes.
+ * Requests of a connection are answered in order: one that waits for the leader
+ * delays those behind it, heartbeats too. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -19,6 +17,7 @@ static const struct sim_pipe_ops in_ops;
 
 /* ----------------------------------------------------------------- bytes -- */
 
+/* Chunks are used again, because a run sends millions of bytes. */
 static struct zk_chunk *chunk_new(struct hf_sim *sim, enum zk_chunk_kind kind)
 {
     struct zk_chunk *chunk = sim->zk->spare_chunks;
@@ -40,6 +39,7 @@ static void chunk_free(struct hf_sim *sim, struct zk_chunk *chunk)
     sim->zk->spare_chunks = chunk;
 }
 
+/* Most chunks take the usual delay, some up to a third of a timeout more. */
 static uint64_t delay_us(struct hf_sim *sim)
 {
     uint64_t delay = sim_random_between(sim, sim->config.delay_min_us,
@@ -56,7 +56,7 @@ static void put_signal(struct sim_pipe *pipe, enum zk_chunk_kind kind)
     sim_pipe_send(pipe, &chunk_new(pipe->sim, kind)->item, delay_us(pipe->sim));
 }
 
-/* In pieces of any size, none larger than a chunk. */
+/* Send the bytes in chunks, of random sizes if the run splits them. */
 static void put_bytes(struct sim_pipe *pipe, const void *bytes, size_t count)
 {
     struct hf_sim *sim = pipe->sim;
@@ -111,7 +111,8 @@ void zk_connection_write(struct zk_connection *connection, const void *bytes,
     put_bytes(&connection->out, bytes, count);
 }
 
-/* What was sent arrives after all, and then the end. */
+/* What the client had sent arrives now, and the end of the connection behind
+ * it. */
 static void stop_lingering(void *arg)
 {
     struct zk_connection *connection = arg;
@@ -120,6 +121,8 @@ static void stop_lingering(void *arg)
     sim_pipe_flush(&connection->out);
 }
 
+/* What the client has sent still arrives, or arrives late, or is lost, because
+ * TCP does not say which. */
 void zk_connection_close_client(struct zk_connection *connection)
 {
     struct hf_sim *sim = connection->sim;
@@ -166,6 +169,7 @@ void zk_reply(struct zk_connection *connection, const void *bytes, size_t count)
         put_bytes(&connection->in, bytes, count);
 }
 
+/* The client reads what was sent before, and then the end. */
 void zk_connection_close_server(struct zk_connection *connection)
 {
     struct zk_connection **at = &connection->server->connections;
@@ -181,6 +185,8 @@ void zk_connection_close_server(struct zk_connection *connection)
         put_signal(&connection->in, ZK_END);
 }
 
+/* Must the leader execute it?  Reads are answered from the server's own
+ * replica. */
 bool zk_needs_leader(const struct zk_request *request)
 {
     switch (request->opcode) {
@@ -199,6 +205,7 @@ bool zk_needs_leader(const struct zk_request *request)
     }
 }
 
+/* Servers close a connection on which they receive any other. */
 static bool known_opcode(const struct hf_sim *sim, int32_t opcode)
 {
     switch (opcode) {
@@ -240,6 +247,7 @@ void zk_connection_answer_ready(struct zk_connection *connection)
     }
 }
 
+/* Put the request behind those that have no answer yet. */
 static void queue(struct zk_request *request)
 {
     struct zk_connection *connection = request->connection;
@@ -251,6 +259,7 @@ static void queue(struct zk_request *request)
     connection->last = request;
 }
 
+/* Send the request to the leader, which may be this server. */
 static void forward(struct zk_request *request)
 {
     struct zk_server *server = request->connection->server;
@@ -273,7 +282,8 @@ static void submit(struct zk_request *request)
     zk_connection_answer_ready(request->connection);
 }
 
-/* The server has heard of the session.  False: it knows of none. */
+/* The server has received something from the session.  False: the leader does
+ * not know the session. */
 static bool touch(struct zk_connection *connection)
 {
     struct zk_server *server = connection->server;
@@ -285,6 +295,7 @@ static bool touch(struct zk_connection *connection)
     return true;
 }
 
+/* A request may be throttled: it is answered THROTTLED and has no effect. */
 static struct zk_request *request_new(struct zk_connection *connection,
                                       int32_t xid, int32_t opcode,
                                       const struct hf_jute_reader *body)
@@ -309,6 +320,7 @@ static struct zk_request *request_new(struct zk_connection *connection,
     return request;
 }
 
+/* Handle one frame of a connection whose session is accepted. */
 static void serve(struct zk_connection *connection,
                   struct hf_jute_reader *frame)
 {
@@ -318,7 +330,8 @@ static void serve(struct zk_connection *connection,
     if (frame->failed || !connection->accepted) {
         zk_connection_close_server(connection);
     } else if (!known_opcode(connection->sim, opcode)) {
-        /* Out of its turn, and then the end: so does the real one. */
+        /* ZooKeeper answers this out of order and closes the connection,
+         * too. */
         zk_answer_error(connection, xid, HF_ZK_UNIMPLEMENTED);
         zk_connection_close_server(connection);
     } else if (opcode == HF_ZK_AUTH) {
@@ -328,7 +341,7 @@ static void serve(struct zk_connection *connection,
     }
 }
 
-/* ------------------------------------------------------------- greetings -- */
+/* -------------------------------------------------------- ConnectRequest -- */
 
 static uint64_t negotiate(const struct zk_connection *connection,
                           int32_t timeout_ms)
@@ -341,6 +354,8 @@ static uint64_t negotiate(const struct zk_connection *connection,
     return wanted_ms < least_ms ? least_ms : wanted_ms;
 }
 
+/* The leader has said whether the session lives (${valid}): answer the
+ * ConnectRequest. */
 void zk_revalidated(struct zk_connection *connection,
                     struct zk_session *session, uint64_t timeout_ms, bool valid)
 {
@@ -357,6 +372,7 @@ void zk_revalidated(struct zk_connection *connection,
     }
 }
 
+/* A new session is a transaction, so the answer waits for its commit. */
 static void begin_session(struct zk_connection *connection, uint64_t timeout_ms)
 {
     struct hf_sim *sim = connection->sim;
@@ -372,6 +388,7 @@ static void begin_session(struct zk_connection *connection, uint64_t timeout_ms)
     submit(request);
 }
 
+/* Other connections of the session at this server are closed. */
 static void resume_session(struct zk_connection *connection,
                            struct zk_session *session, uint64_t timeout_ms)
 {
@@ -406,6 +423,8 @@ static bool password_fits(const struct zk_session *session,
            memcmp(password.bytes, session->password, password.count) == 0;
 }
 
+/* A client that has seen a later transaction than this server is refused, so
+ * that it never sees an older state. */
 static void receive_connect(struct zk_connection *connection,
                             struct hf_jute_reader *frame)
 {
@@ -422,7 +441,8 @@ static void receive_connect(struct zk_connection *connection,
     password = hf_jute_get_buffer(frame);
     connection->connect_received = true;
     if (frame->failed || zxid > zk_replica_zxid(&server->replica)) {
-        zk_connection_close_server(connection); /* it must try another server */
+        /* It has to try another server. */
+        zk_connection_close_server(connection);
         return;
     }
     if (id == 0) {
@@ -437,20 +457,21 @@ static void receive_connect(struct zk_connection *connection,
 }
 
 void zk_session_closed(struct zk_server *server, struct zk_session *session,
-                       const struct zk_request *asked)
+                       const struct zk_request *closing_request)
 {
     struct zk_connection *next;
 
     for (struct zk_connection *c = server->connections; c != NULL; c = next) {
         next = c->next;
-        if (c->session == session && (asked == NULL || asked->connection != c))
+        if (c->session == session &&
+            (closing_request == NULL || closing_request->connection != c))
             zk_connection_close_server(c);
     }
 }
 
-/* -------------------------------------------------------------- arrivals -- */
+/* ------------------------------------------------------- frames received -- */
 
-/* Work off the whole frames among what has been received. */
+/* Handle all complete frames among the received bytes. */
 static void read_frames(struct zk_connection *connection)
 {
     struct hf_jute_writer *received = &connection->received;
@@ -475,6 +496,8 @@ static void read_frames(struct zk_connection *connection)
     }
 }
 
+/* A server that is neither leading nor following accepts connections and closes
+ * them. */
 static void open_server_end(struct zk_connection *connection)
 {
     struct zk_server *server = connection->server;
@@ -501,6 +524,7 @@ static void take_bytes(struct zk_connection *connection,
     read_frames(connection);
 }
 
+/* Draw whether this chunk is lost, which resets the connection. */
 static bool loses(struct zk_connection *connection,
                   const struct zk_chunk *chunk)
 {
@@ -514,6 +538,7 @@ static bool loses(struct zk_connection *connection,
     return true;
 }
 
+/* Something has arrived at the server. */
 static void deliver_out(struct sim_pipe *pipe, struct sim_pipe_item *item)
 {
     struct zk_connection *connection = pipe->owner;
@@ -544,8 +569,8 @@ static void deliver_in(struct sim_pipe *pipe, struct sim_pipe_item *item)
     chunk_free(pipe->sim, chunk);
 }
 
-/* The kernel of a frozen server still accepts; a client that is gone needs no
- * link for what lingers. */
+/* The kernel of a frozen server still accepts connections.  What lingers of a
+ * client that has closed its end needs no link. */
 static bool blocked_out(const struct sim_pipe *pipe)
 {
     const struct zk_connection *connection = pipe->owner;

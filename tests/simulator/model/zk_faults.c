@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Faults of servers and of the links between them, see zk_faults.h; and the
+ * parts of struct sim_model_ops that are about servers.
+ */
 #include "simulator/model/zk_faults.h"
 #include "simulator/model/zk_internal.h"
 
@@ -45,6 +49,7 @@ void hf_sim_server_link(struct hf_sim *sim, int server, bool out, bool in)
     set_link(server_at(sim, server), out, in);
 }
 
+/* A client's stall cuts off the server that it is connected to. */
 void zk_stall(struct hf_engine *engine, bool out, bool in)
 {
     struct zk_client *client = engine->zk;
@@ -90,7 +95,8 @@ static void resume_timer(void *arg)
     zk_commands_push(server->sim);
 }
 
-/* What has come in meanwhile and what the clock says race with each other. */
+/* Which comes first is random: what has arrived meanwhile, or what the clock
+ * says. */
 static void thaw(struct zk_server *server)
 {
     struct hf_sim *sim = server->sim;
@@ -144,6 +150,7 @@ static void start_later(void *arg)
     start(arg);
 }
 
+/* All servers are killed, and start again one by one. */
 void zk_restart(struct hf_sim *sim)
 {
     for (unsigned i = 0; i < sim->zk->count; i++)
@@ -167,13 +174,15 @@ void zk_end_faults(struct hf_sim *sim)
         e->zk->stalled = NULL;
 }
 
-/* The tickets of the truth go in silence: no server tells. */
+/* The tickets leave the queues without an event, because no server knows of
+ * them. */
 static void forget_tickets(struct hf_sim *sim)
 {
     for (struct sim_queue *q = sim->queues; q != NULL; q = q->next)
         q->first = NULL;
 }
 
+/* Every server, every session and every command of the run is forgotten. */
 void hf_sim_wipe(struct hf_sim *sim)
 {
     struct zk_ensemble *zk = sim->zk;
@@ -207,7 +216,7 @@ void hf_sim_server_set_max_timeout(struct hf_sim *sim, int server,
     server_at(sim, server)->timeout_max_ms = timeout_ms;
 }
 
-/* ---------------------------------------------------------------- others -- */
+/* --------------------------------------------------------- other clients -- */
 
 void hf_sim_reset_after_event(struct hf_engine *engine)
 {
@@ -230,6 +239,7 @@ static const char *path_of(struct hf_sim *sim, const char *queue,
     return sim_strdup(sim, path);
 }
 
+/* In all replicas at once, as if the children had been created. */
 void hf_sim_set_counter(struct hf_sim *sim, const char *queue, int32_t counter)
 {
     const char *path = path_of(sim, queue, "");

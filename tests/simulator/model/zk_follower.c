@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What goes over the link between a follower and its leader.  The follower
- * notes which sessions it hears of and tells only when it is asked for a sign
- * of life, on the stream on which it forwards writes.
- */
+/* The messages between a follower and its leader.  A follower notes the
+ * sessions that it receives something from, and reports them only when the
+ * leader pings it, on the same stream that it forwards writes on.  So a write
+ * of a client may reach the leader long before the leader learns that the
+ * session is alive. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
 
-/* ------------------------------------------------------------- follower -- */
+/* -------------------------------------------------------------- follower -- */
 
+/* Answer a ping with the sessions since the last one (Learner.ping()). */
 static void report_sessions(struct zk_peer_link *link)
 {
     struct zk_server *follower = link->follower;
@@ -41,6 +42,7 @@ static void log_proposal(struct zk_peer_link *link, struct zk_txn *txn)
     zk_send_up(link, ack);
 }
 
+/* The client's request is answered when its own server has applied it. */
 void zk_server_commit(struct zk_server *server, struct zk_txn *txn)
 {
     struct zk_request *request = txn->request;
@@ -56,6 +58,7 @@ void zk_server_commit(struct zk_server *server, struct zk_txn *txn)
     zk_connection_answer_ready(request->connection);
 }
 
+/* Everything that it receives shows the follower that the leader is there. */
 void zk_follower_receive(struct zk_peer_link *link, struct zk_message *message)
 {
     struct zk_server *follower = link->follower;
@@ -85,8 +88,10 @@ void zk_follower_receive(struct zk_peer_link *link, struct zk_message *message)
     }
 }
 
-/* --------------------------------------------------------------- leader -- */
+/* ---------------------------------------------------------------- leader -- */
 
+/* A client resumes its session at a follower: the leader says whether it
+ * lives. */
 static void revalidate(struct zk_peer_link *link, struct zk_message *message)
 {
     struct zk_server *leader = link->leader;
@@ -99,6 +104,7 @@ static void revalidate(struct zk_peer_link *link, struct zk_message *message)
     zk_send_down(link, message);
 }
 
+/* Everything that it receives shows the leader that the follower is there. */
 void zk_leader_receive(struct zk_peer_link *link, struct zk_message *message)
 {
     struct zk_server *leader = link->leader;
@@ -122,7 +128,7 @@ void zk_leader_receive(struct zk_peer_link *link, struct zk_message *message)
     default:
         assert(message->kind == ZK_LINK_CLOSED);
         link->leader_open = false;
-        /* It may be back already, on another link. */
+        /* The follower may be back already, on another link. */
         if (leader->links[link->follower->index] == link)
             leader->links[link->follower->index] = NULL;
     }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The leader: every write gets a number, is proposed to those who follow, and
- * is committed, in order, once a majority has it.  Twice a tick it asks each
- * of them for a sign of life, which is also how it hears of their clients.
- */
+/* The leader: it numbers each transaction, proposes it to its followers, and
+ * commits it, in order, as soon as a majority has it in its log (ZAB:
+ * Junqueira, Reed, Serafini 2011).  Twice a tick it pings the followers; their
+ * answers name the sessions that they have received something from. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -20,6 +19,7 @@ static struct zk_ensemble *ensemble_of(const struct zk_server *server)
 
 /* --------------------------------------------------------------- commits -- */
 
+/* The leader's own log counts as one. */
 static bool has_majority(const struct zk_server *leader, int64_t zxid)
 {
     unsigned count = 1;
@@ -32,6 +32,7 @@ static bool has_majority(const struct zk_server *leader, int64_t zxid)
     return count > ensemble_of(leader)->count / 2;
 }
 
+/* The sync is done: answer it here, or let its follower answer. */
 static void send_synced(struct zk_server *leader, struct zk_peer_link *link,
                         struct zk_request *request)
 {
@@ -47,6 +48,8 @@ static void send_synced(struct zk_server *leader, struct zk_peer_link *link,
     zk_send_down(link, message);
 }
 
+/* The committed replica applies the transaction now: from here on it is final,
+ * whether or not any follower learns of it. */
 static void commit_first(struct zk_server *leader)
 {
     struct zk_proposal *proposal = leader->first_proposal;
@@ -54,8 +57,8 @@ static void commit_first(struct zk_server *leader)
     leader->first_proposal = proposal->next;
     if (leader->first_proposal == NULL)
         leader->last_proposal = NULL;
-    /* A leader that has been deposed may hear last what a majority has: the
-     * one after it has committed that before. */
+    /* A leader that has been deposed may learn last that a majority has the
+     * transaction.  The next leader has committed it already. */
     if (proposal->txn->zxid > zk_replica_zxid(&ensemble_of(leader)->committed))
         zk_catch_up(&ensemble_of(leader)->committed, proposal->txn);
     for (unsigned i = 0; i < ZK_SERVERS_MAX; i++) {
@@ -90,6 +93,7 @@ void zk_leader_ack(struct zk_server *leader, struct zk_peer_link *link,
 
 /* ------------------------------------------------------------- proposals -- */
 
+/* The leader's own log has it at once. */
 static void propose(struct zk_server *leader, struct zk_txn *txn)
 {
     struct zk_proposal *proposal = sim_alloc(leader->sim, sizeof *proposal);
@@ -114,7 +118,8 @@ static void propose(struct zk_server *leader, struct zk_txn *txn)
     commit_what_can_be(leader);
 }
 
-/* Answered behind all that was decided on before; no majority is asked. */
+/* A sync is answered when all proposals before it are committed.  The leader
+ * does not ask a majority whether it still leads, as in ZooKeeper. */
 static void answer_sync(struct zk_server *leader, struct zk_request *request,
                         struct zk_peer_link *link)
 {
@@ -147,8 +152,8 @@ void zk_leader_request(struct zk_server *leader, struct zk_request *request,
 
 void zk_leader_end_session(struct zk_server *leader, struct zk_session *session)
 {
-    struct zk_command *command =
-        sim_alloc(leader->sim, sizeof *command); /* of this leader alone */
+    /* Not in the list of commands: another leader decides anew. */
+    struct zk_command *command = sim_alloc(leader->sim, sizeof *command);
 
     command->opcode = HF_ZK_CLOSE_SESSION;
     command->session = session;
@@ -170,6 +175,7 @@ struct zk_command *zk_command_new(struct hf_sim *sim, int32_t opcode)
     return command;
 }
 
+/* A frozen leader proposes nothing. */
 void zk_commands_push(struct hf_sim *sim)
 {
     struct zk_server *leader = sim->zk->leader;
@@ -187,6 +193,8 @@ void zk_commands_push(struct hf_sim *sim)
 
 /* --------------------------------------------------------------- leading -- */
 
+/* Everything in the log of a new leader is committed, because a majority
+ * elected it (elect() takes the longest log). */
 void zk_become_leader(struct zk_server *leader)
 {
     struct zk_ensemble *zk = ensemble_of(leader);
@@ -217,8 +225,9 @@ static void close_link(struct zk_server *leader, struct zk_peer_link *link)
     zk_send_down(link, zk_message_new(leader->sim, ZK_LINK_CLOSED));
 }
 
-/* It was sent what is decided on and not committed, and says that it has it:
- * nothing else may be written that would have it say so. */
+/* The follower got all proposals with the snapshot and logs them at once.
+ * Without this acknowledgement they would stay uncommitted until the next
+ * write. */
 static void ack_outstanding(struct zk_peer_link *link)
 {
     struct zk_message *ack;
@@ -230,6 +239,7 @@ static void ack_outstanding(struct zk_peer_link *link)
     zk_send_up(link, ack);
 }
 
+/* The follower starts with the leader's log and its committed state. */
 void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
 {
     struct zk_peer_link *link = zk_peer_link_new(leader, follower);
@@ -251,6 +261,8 @@ void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
     zk_server_arm(follower);
 }
 
+/* Proposals that have no majority are forgotten; followers may still have them
+ * in their logs. */
 void zk_leader_stop(struct zk_server *leader)
 {
     for (unsigned i = 0; i < ZK_SERVERS_MAX; i++) {
@@ -265,7 +277,8 @@ void zk_leader_stop(struct zk_server *leader)
 
 /* ----------------------------------------------------------------- clock -- */
 
-/* Those that have said nothing for too long are let go. */
+/* Close the links to followers that were silent for syncLimit ticks, and count
+ * the rest. */
 static unsigned count_followers(struct zk_server *leader)
 {
     uint64_t limit_us =
@@ -294,6 +307,8 @@ static void ping_all(struct zk_server *leader)
     }
 }
 
+/* Once a tick the leader gives up if it has no majority of followers; twice a
+ * tick it pings them. */
 static void half_tick_passed(struct zk_server *leader)
 {
     uint64_t now_us = zk_clock_us(leader);
@@ -310,6 +325,7 @@ static void half_tick_passed(struct zk_server *leader)
     leader->ping_at_us = now_us + tick_us(leader) / 2;
 }
 
+/* As ContainerManager of ZooKeeper does. */
 static void remove_containers(struct zk_server *leader,
                               const struct zk_node *node)
 {
@@ -317,7 +333,7 @@ static void remove_containers(struct zk_server *leader,
         struct zk_command *command;
 
         remove_containers(leader, c);
-        /* One that was never used stays. */
+        /* A container that never had a child stays. */
         if (!c->container || c->children > 0 || c->cversion <= 0)
             continue;
         command = zk_command_new(leader->sim, ZK_DELETE_CONTAINER);
@@ -325,6 +341,8 @@ static void remove_containers(struct zk_server *leader,
     }
 }
 
+/* Everything that the leader does at a time: pings, ends of sessions,
+ * containers. */
 void zk_leader_tick(struct zk_server *leader)
 {
     if (zk_clock_us(leader) >= leader->ping_at_us)
@@ -341,6 +359,7 @@ void zk_leader_tick(struct zk_server *leader)
     }
 }
 
+/* The next instant in which the leader has something to do. */
 uint64_t zk_leader_next_us(const struct zk_server *leader)
 {
     uint64_t next_us = zk_tracker_next_us(leader);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links between servers: two streams, either of which the world may hold
- * up alone. */
+/* The links between servers: a stream in each direction, each of which can be
+ * held up on its own. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -54,7 +54,8 @@ void zk_send_down(struct zk_peer_link *link, struct zk_message *message)
     put(&link->down, message);
 }
 
-/* To an end that is closed things get without anybody's doing. */
+/* The kernel takes in what comes for an end that is closed, even if the process
+ * is stopped. */
 static bool blocked(const struct zk_server *from, const struct zk_server *to,
                     bool open)
 {
@@ -102,6 +103,7 @@ static void flush(struct zk_peer_link *link)
     sim_pipe_flush(&link->down);
 }
 
+/* Links to and from the server, also those of its last role. */
 void zk_peer_links_flush(struct zk_server *server)
 {
     struct zk_ensemble *zk = server->sim->zk;

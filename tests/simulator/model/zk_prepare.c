@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The leader decides on each request as if everything that it has decided on
- * before were committed: it remembers those nodes as they will be.  An error is
- * a transaction too.
- */
+/* The leader makes a transaction of each request (PrepRequestProcessor of
+ * ZooKeeper).  It decides as if all proposals before this one were committed:
+ * the change records show nodes as they will be then.  A request that fails is
+ * a transaction too, an error. */
 #include "simulator/model/zk_internal.h"
 
 #include <stdio.h>
@@ -37,6 +36,7 @@ find_change(const struct zk_server *leader, const char *path)
     return change;
 }
 
+/* The node as it will be when all proposals are committed. */
 static struct zk_change_record look_up(const struct zk_server *leader,
                                        const char *path)
 {
@@ -57,6 +57,7 @@ static struct zk_change_record look_up(const struct zk_server *leader,
                                      .children = node->children};
 }
 
+/* What later requests will see of the node. */
 static void record_change(struct zk_server *leader,
                           struct zk_change_record change, int64_t zxid)
 {
@@ -109,6 +110,7 @@ static bool valid(const char *path)
            strstr(path, "//") == NULL && (bytes == 1 || path[bytes - 1] != '/');
 }
 
+/* 0, or the error that a create below ${parent} fails with. */
 static int32_t may_create(const struct zk_server *leader,
                           const struct zk_change_record *parent)
 {
@@ -134,6 +136,7 @@ static void keep_data(struct hf_sim *sim, struct zk_txn *txn,
     txn->bytes = data.count;
 }
 
+/* The leader numbers sequential nodes by the counter of the parent. */
 static void create(struct zk_server *leader, struct zk_txn *txn, struct op *op,
                    int64_t zxid)
 {
@@ -159,7 +162,7 @@ static void create(struct zk_server *leader, struct zk_txn *txn, struct op *op,
     txn->ephemeral = op->flags == 1 || op->flags == HF_ZK_EPHEMERAL_SEQUENTIAL;
     txn->container = op->opcode == HF_ZK_CREATE_CONTAINER;
     keep_data(leader->sim, txn, op->data);
-    /* As the real one's, this number turns negative behind 2^31 - 1. */
+    /* As in ZooKeeper, the counter becomes negative after 2^31 - 1. */
     txn->parent_cversion = (int32_t)((uint32_t)parent.cversion + 1);
     parent.cversion = txn->parent_cversion;
     parent.children++;
@@ -197,6 +200,7 @@ static void delete (struct zk_server *leader, struct zk_txn *txn, struct op *op,
     record_change(leader, parent, zxid);
 }
 
+/* CHECK and SET_DATA need the node in the same way. */
 static void check(struct zk_server *leader, struct zk_txn *txn, struct op *op,
                   int64_t zxid)
 {
@@ -218,8 +222,9 @@ static void check(struct zk_server *leader, struct zk_txn *txn, struct op *op,
     record_change(leader, node, zxid);
 }
 
-/* The nodes of a session that ends, as far as they are decided on: nothing of
- * it is accepted any more. */
+/* Record the deletion of the committed ephemeral nodes of a session that
+ * closes, from ${node} on downwards.  After this the leader refuses all writes
+ * of the session. */
 static void close_session(struct zk_server *leader, struct zk_session *session,
                           const struct zk_node *node, int64_t zxid)
 {
@@ -234,6 +239,7 @@ static void close_session(struct zk_server *leader, struct zk_session *session,
     }
 }
 
+/* The same for nodes that are proposed and not committed. */
 static void close_proposed(struct zk_server *leader, struct zk_session *session,
                            int64_t zxid)
 {
@@ -250,6 +256,7 @@ static void close_proposed(struct zk_server *leader, struct zk_session *session,
     }
 }
 
+/* Decide on one operation: fills in ${txn}, or makes it an error. */
 static void apply_op(struct zk_server *leader, struct zk_txn *txn,
                      struct op *op, int64_t zxid)
 {
@@ -292,6 +299,7 @@ static void read_path(struct hf_jute_reader *body, struct op *op)
         memcpy(op->path, path.bytes, path.count);
 }
 
+/* Decode one operation of a request. */
 static void read_op(struct hf_jute_reader *body, int32_t opcode, struct op *op)
 {
     memset(op, 0, sizeof *op);
@@ -325,6 +333,8 @@ static bool denies(struct hf_sim *sim)
     return sim_happens(sim, sim->config.deny_chance);
 }
 
+/* In a multi that failed, operations before the failed one have the error 0 and
+ * those after it RUNTIME_INCONSISTENCY, as in ZooKeeper. */
 static void fail_parts(struct zk_txn *txn)
 {
     bool after_failed = false;
@@ -337,7 +347,8 @@ static void fail_parts(struct zk_txn *txn)
     }
 }
 
-/* All or nothing; ${error}: the first part fails with it. */
+/* A multi succeeds or fails as a whole.  ${error}: if not 0, its first
+ * operation fails with it. */
 static void multi(struct zk_server *leader, struct zk_txn *txn,
                   struct hf_jute_reader *body, int32_t error, int64_t zxid)
 {
@@ -371,6 +382,8 @@ static void multi(struct zk_server *leader, struct zk_txn *txn,
     fail_parts(txn);
 }
 
+/* A write of a session that has ended or moved fails, see
+ * zk_session_check(). */
 struct zk_txn *zk_prepare(struct zk_server *leader, struct zk_request *request,
                           const struct zk_server *from, int64_t zxid)
 {
@@ -432,7 +445,7 @@ static const char *path_below(const struct zk_node *node,
     return NULL;
 }
 
-/* The path of the node with that ticket, decided on or committed. */
+/* The path of the node with that ticket, proposed or committed; NULL: none. */
 static const char *path_with(const struct zk_server *leader,
                              const struct hf_ticket_id *ticket)
 {
@@ -444,6 +457,7 @@ static const char *path_with(const struct zk_server *leader,
     return path_below(leader->replica.root, ticket);
 }
 
+/* A command needs no session of a client, and is not throttled or denied. */
 struct zk_txn *zk_prepare_command(struct zk_server *leader,
                                   struct zk_command *command, int64_t zxid)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's life: it looks for a leader, or becomes one; it follows or leads;
- * and when it has lost the others it drops its clients and looks again. */
+/* The life of a server.  It looks for a leader or becomes one, follows or
+ * leads, and when it has lost the others it closes all connections of clients
+ * and looks again. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -8,7 +9,7 @@
 
 #define FIRST_SESSION INT64_C(0x100000000000000)
 
-/* ------------------------------------------------------------- sessions -- */
+/* -------------------------------------------------------------- sessions -- */
 
 struct zk_session *zk_session_find(struct hf_sim *sim, int64_t id)
 {
@@ -19,6 +20,7 @@ struct zk_session *zk_session_find(struct hf_sim *sim, int64_t id)
     return session;
 }
 
+/* The password is a function of the id, which is enough for a model. */
 struct zk_session *zk_session_new(struct hf_sim *sim, struct hf_engine *engine,
                                   uint64_t timeout_ms)
 {
@@ -52,6 +54,7 @@ static uint64_t sync_limit_us(const struct zk_server *server)
     return server->sim->config.ensemble.sync_limit * tick_us(server);
 }
 
+/* The next deadline of its role, on its clock. */
 static uint64_t next_us(const struct zk_server *server)
 {
     switch (server->role) {
@@ -69,13 +72,14 @@ static uint64_t next_us(const struct zk_server *server)
 
 static void look_for_leader(struct zk_server *server);
 
+/* The next deadline of the server's role has come. */
 static void on_timer(void *arg)
 {
     struct zk_server *server = arg;
     uint64_t now_us = zk_clock_us(server);
 
     if (server->armed_us > server->sim->now_us)
-        return; /* another is in the calendar */
+        return; /* another timer was set */
     server->armed_us = UINT64_MAX;
     if (server->frozen)
         return;
@@ -121,6 +125,8 @@ static void stop_following(struct zk_server *server)
     zk_send_up(link, zk_message_new(server->sim, ZK_LINK_CLOSED));
 }
 
+/* The next try to find a leader is after a random time, so that servers do not
+ * try at the same instant. */
 void zk_server_leave_role(struct zk_server *server, enum zk_role role)
 {
     enum zk_role was = server->role;
@@ -155,7 +161,9 @@ static int64_t last_zxid(const struct zk_server *server)
     return server->logged == NULL ? 0 : server->logged->zxid;
 }
 
-/* Whoever has seen most leads, if a majority can hear each other. */
+/* If a majority of servers is looking for a leader and can communicate, the one
+ * with the longest log leads.  This takes no time, because clients cannot tell
+ * how long an election takes. */
 static void elect(struct hf_sim *sim)
 {
     struct zk_ensemble *zk = sim->zk;
@@ -181,6 +189,7 @@ static void elect(struct hf_sim *sim)
     zk_commands_push(sim);
 }
 
+/* Follow the leader if there is one, else try to elect one. */
 static void look_for_leader(struct zk_server *server)
 {
     struct hf_sim *sim = server->sim;
@@ -195,7 +204,7 @@ static void look_for_leader(struct zk_server *server)
         sim_random_between(sim, tick_us(server) / 4, tick_us(server) / 2);
 }
 
-/* ---------------------------------------------------------------- health -- */
+/* --------------------------------------------------------- can it commit -- */
 
 static bool link_healthy(const struct zk_peer_link *link)
 {
@@ -204,6 +213,8 @@ static bool link_healthy(const struct zk_peer_link *link)
            !link->follower->frozen;
 }
 
+/* Used by the checks alone: would a write of a client of ${server} be committed
+ * now? */
 bool zk_can_commit(const struct zk_server *server)
 {
     const struct zk_ensemble *zk = server->sim->zk;
@@ -219,7 +230,7 @@ bool zk_can_commit(const struct zk_server *server)
     return server == leader || link_healthy(leader->links[server->index]);
 }
 
-/* ------------------------------------------------------------- beginning -- */
+/* ------------------------------------------------------------ life cycle -- */
 
 void zk_server_configure(struct zk_server *server)
 {
@@ -229,6 +240,7 @@ void zk_server_configure(struct zk_server *server)
         server->sim, config->least_timeout_ms, config->timeout_ms);
 }
 
+/* A server's clock starts anywhere. */
 static void server_init(struct zk_server *server, struct hf_sim *sim,
                         unsigned index)
 {
@@ -244,6 +256,7 @@ static void server_init(struct zk_server *server, struct hf_sim *sim,
     zk_replica_init(&server->replica, sim, server, index);
 }
 
+/* All servers start at once and elect a leader. */
 struct zk_ensemble *zk_ensemble_new(struct hf_sim *sim)
 {
     struct zk_ensemble *zk = sim_alloc(sim, sizeof *zk);

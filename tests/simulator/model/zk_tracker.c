@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * When sessions end.  The leader's word alone counts; it hears of a session
- * when a connection is accepted, from its own clients, and for those of a
- * follower when that reports whom it has heard of.  A write that was forwarded
- * is no sign of life.  Ends fall on whole ticks, rounded up.
- */
+/* When sessions end (SessionTrackerImpl of ZooKeeper).  Only the leader decides
+ * that.  It restarts a session's timeout when a connection is accepted, when a
+ * client of its own sends something, and when a follower reports which of its
+ * clients have sent something.  A write that a follower forwards does not
+ * restart it.  Deadlines are rounded up to whole ticks. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -57,6 +56,8 @@ int32_t zk_session_check(struct zk_server *leader, struct zk_session *session,
     return session->owner[leader->index] == from ? 0 : HF_ZK_SESSION_MOVED;
 }
 
+/* A new leader knows no deadlines, so every session lives for one more
+ * timeout. */
 void zk_tracker_start(struct zk_server *leader)
 {
     for (struct zk_session *s = leader->sim->zk->sessions; s != NULL;
@@ -85,6 +86,7 @@ void zk_tracker_expire(struct zk_server *leader)
     }
 }
 
+/* The earliest deadline, UINT64_MAX: none. */
 uint64_t zk_tracker_next_us(const struct zk_server *leader)
 {
     uint64_t next_us = UINT64_MAX;

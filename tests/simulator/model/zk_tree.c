@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replicas: trees of znodes, and transactions applied to them
+ * (DataTree.processTxn() of ZooKeeper).  A server's replica fires its watches;
+ * the committed replica updates the queues that the checks read.
+ */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- nodes -- */
+/* ----------------------------------------------------------------- nodes -- */
 
+/* Nodes of all replicas are used again after they were deleted. */
 static struct zk_node *node_new(struct hf_sim *sim)
 {
     struct zk_node *node = sim->zk->spare_nodes;
@@ -57,7 +63,7 @@ static struct zk_node *child_of(const struct zk_node *node, const char *name,
     return child;
 }
 
-/* The node at the first ${bytes} of ${path}. */
+/* The node at the first ${bytes} of ${path}, or NULL. */
 static struct zk_node *find(const struct zk_replica *replica, const char *path,
                             size_t bytes)
 {
@@ -80,9 +86,10 @@ struct zk_node *zk_find(const struct zk_replica *replica, const char *path)
     return find(replica, path, strlen(path));
 }
 
+/* Write the Stat that clients are shown. */
 void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
 {
-    /* Clients are shown creations and deletions together. */
+    /* Stat.cversion counts creates and deletes; .cversion here only creates. */
     uint32_t both = 2 * (uint32_t)node->cversion - (uint32_t)node->children;
 
     hf_jute_put_long(out, node->czxid);
@@ -92,14 +99,15 @@ void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
     hf_jute_put_int(out, node->version);
     hf_jute_put_int(out, (int32_t)both);
     hf_jute_put_int(out, 0);
-    /* Nor does it show that a node is a container. */
+    /* A container has an ephemeralOwner of -2^63 in ZooKeeper, which clients
+     * are not shown either. */
     hf_jute_put_long(out, node->owner == NULL ? 0 : node->owner->id);
     hf_jute_put_int(out, (int32_t)node->bytes);
     hf_jute_put_int(out, node->children);
     hf_jute_put_long(out, node->pzxid);
 }
 
-/* --------------------------------------------------------- transactions -- */
+/* ---------------------------------------------------------- transactions -- */
 
 static void fire(struct zk_replica *replica, const char *path, bool child,
                  int32_t type)
@@ -108,6 +116,7 @@ static void fire(struct zk_replica *replica, const char *path, bool child,
         zk_watches_fire(replica->server, path, child, type);
 }
 
+/* A child was created or deleted: the parent's child watches fire. */
 static void fire_parent(struct zk_replica *replica, const char *path)
 {
     char parent[2048];
@@ -121,6 +130,8 @@ static void fire_parent(struct zk_replica *replica, const char *path)
     zk_watches_fire(replica->server, parent, true, HF_ZK_NODE_CHILDREN_CHANGED);
 }
 
+/* The counter of the parent comes from the transaction, because only the leader
+ * has counted it. */
 static void create(struct zk_replica *replica, const struct zk_txn *txn,
                    int64_t zxid)
 {
@@ -140,7 +151,8 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
     node->next = parent->first;
     parent->first = node;
     parent->children++;
-    /* Applied only when it is larger: at the end of its range it sticks. */
+    /* Taken only if it is larger: at the end of its range the counter stays as
+     * it is, as in ZooKeeper. */
     if (txn->parent_cversion > parent->cversion) {
         parent->cversion = txn->parent_cversion;
         parent->pzxid = zxid;
@@ -151,6 +163,8 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
     fire_parent(replica, txn->path);
 }
 
+/* The node has no children.  Data and child watches of it fire, and child
+ * watches of its parent. */
 static void delete_node(struct zk_replica *replica, struct zk_node *node,
                         int64_t zxid)
 {
@@ -171,6 +185,7 @@ static void delete_node(struct zk_replica *replica, struct zk_node *node,
     node_free(replica->sim, node);
 }
 
+/* A session has ended: delete its ephemeral nodes, children first. */
 static void delete_owned(struct zk_replica *replica, struct zk_node *node,
                          const struct zk_session *owner, int64_t zxid)
 {
@@ -199,6 +214,7 @@ static void set_data(struct zk_replica *replica, const struct zk_txn *txn,
     fire(replica, txn->path, false, HF_ZK_NODE_DATA_CHANGED);
 }
 
+/* Apply one operation.  It cannot fail, because the leader has checked it. */
 static void carry_out(struct zk_replica *replica, const struct zk_txn *txn,
                       int64_t zxid)
 {
@@ -235,6 +251,7 @@ static void carry_out(struct zk_replica *replica, const struct zk_txn *txn,
     }
 }
 
+/* .previous leads backwards, so the chain is turned round first. */
 void zk_catch_up(struct zk_replica *replica, struct zk_txn *txn)
 {
     struct zk_txn *next = NULL;

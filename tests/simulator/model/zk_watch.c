@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One watch per path and connection, and one of children: asked for twice it is
- * there once. */
+/* The watches of one server.  A connection has at most one data watch and one
+ * child watch for each path; setting one again changes nothing. */
 #include "simulator/model/zk_internal.h"
 
 #include <string.h>
 
 #define CONNECTED_STATE 3 /* KeeperState.SyncConnected */
 
-static struct zk_watch **place_of(struct zk_connection *connection,
-                                  const char *path, bool child)
+/* The pointer to that watch in the server's list; it points to NULL if there is
+ * none. */
+static struct zk_watch **find_watch(struct zk_connection *connection,
+                                    const char *path, bool child)
 {
     struct zk_watch **at = &connection->server->watches;
 
@@ -19,6 +21,7 @@ static struct zk_watch **place_of(struct zk_connection *connection,
     return at;
 }
 
+/* Remove the watch that ${at} points to. */
 static void drop(struct zk_server *server, struct zk_watch **at)
 {
     struct zk_ensemble *zk = server->sim->zk;
@@ -35,7 +38,7 @@ void zk_watch_set(struct zk_connection *connection, const char *path,
 {
     struct zk_server *server = connection->server;
     struct zk_ensemble *zk = connection->sim->zk;
-    struct zk_watch *watch = *place_of(connection, path, child);
+    struct zk_watch *watch = *find_watch(connection, path, child);
 
     if (watch != NULL)
         return;
@@ -55,7 +58,7 @@ void zk_watch_set(struct zk_connection *connection, const char *path,
 bool zk_watch_unset(struct zk_connection *connection, const char *path,
                     bool child)
 {
-    struct zk_watch **at = place_of(connection, path, child);
+    struct zk_watch **at = find_watch(connection, path, child);
 
     if (*at == NULL)
         return false;
@@ -63,8 +66,8 @@ bool zk_watch_unset(struct zk_connection *connection, const char *path,
     return true;
 }
 
-/* Servers from 3.9 on say which transaction it was: the one that is being
- * carried out. */
+/* Send a watch event.  Servers from 3.9 on put the zxid of the transaction
+ * being applied into its header. */
 static void notify(struct zk_connection *connection, const char *path,
                    int32_t type)
 {
@@ -87,6 +90,7 @@ static void notify(struct zk_connection *connection, const char *path,
         zk_connection_end_after_output(connection);
 }
 
+/* Watches fire once: each is removed before its event is sent. */
 void zk_watches_fire(struct zk_server *server, const char *path, bool child,
                      int32_t type)
 {
@@ -104,6 +108,7 @@ void zk_watches_fire(struct zk_server *server, const char *path, bool child,
     }
 }
 
+/* The connection has ended. */
 void zk_watches_drop(struct zk_connection *connection)
 {
     struct zk_watch **at = &connection->server->watches;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records decisions with the states of the random generators, and replays
+ * them.
+ */
 #include "simulator/random/decision.h"
 
 #include <assert.h>
@@ -13,14 +17,14 @@ const char *const fault_chance_names[CHANCES] = {
     [CHANCE_DRIFT] = "drift",
 };
 
-/* The cluster under way. */
+/* The run that is being recorded or replayed. */
 static struct {
     struct decision_log *recorded;
-    const struct decision_selection *selection; /* NULL: it is being recorded */
+    const struct decision_selection *selection; /* NULL: the run is recorded */
     struct hf_random *random;
     struct hf_sim *sim;
-    unsigned next[DECISION_KINDS]
-                 [DECISION_ACTORS_MAX]; /* the turn each had last */
+    /* The number behind the last decision of each actor. */
+    unsigned next[DECISION_KINDS][DECISION_ACTORS_MAX];
 } replay;
 
 void decisions_follow(struct decision_log *recorded,
@@ -47,6 +51,7 @@ static void drop_chance(enum fault_chance chance, uint32_t *kind)
         *kind = 0;
 }
 
+/* The configuration without the faults that are left out. */
 void decisions_drop_chances(struct hf_sim_config *config)
 {
     drop_chance(CHANCE_REFUSE, &config->refuse_chance);
@@ -72,6 +77,7 @@ void decisions_start(struct hf_random *random, struct hf_sim *sim)
         replay.recorded->count = 0;
 }
 
+/* Record a decision and the random numbers before it. */
 static void append(enum decision_kind kind, unsigned actor)
 {
     struct decision_log *recorded = replay.recorded;
@@ -87,8 +93,8 @@ static void append(enum decision_kind kind, unsigned actor)
     };
 }
 
-/* The number of the next turn that ${taker} had; their count if there is none.
- */
+/* The number of the next recorded decision of ${actor}; the count if there is
+ * none. */
 static unsigned next_of(enum decision_kind kind, unsigned actor)
 {
     const struct decision_log *recorded = replay.recorded;
@@ -100,6 +106,7 @@ static unsigned next_of(enum decision_kind kind, unsigned actor)
     return i;
 }
 
+/* A decision that is kept starts from the recorded random numbers. */
 bool decision_taken(enum decision_kind kind, unsigned actor)
 {
     const struct decision *decision;
@@ -124,6 +131,7 @@ bool decision_taken(enum decision_kind kind, unsigned actor)
     return true;
 }
 
+/* While recording this is ${us}; a replay takes the recorded time. */
 uint64_t decision_delay_us(enum decision_kind kind, unsigned actor, uint64_t us)
 {
     uint64_t now_us, at_us;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The turns of a random cluster: each time at which one of its users, or what
- * goes wrong, may do something.  A cluster is recorded, and then gone through
- * again with turns left out: each that is kept comes when it came, and draws
- * what it drew then, so that what the others would have done is all that is
- * missing.
- */
+/* Decisions of a random run: each time at which a user, the fault injector or
+ * another program may do something.  A run is recorded, and then run again with
+ * some decisions left out: each that is kept comes at the same time and draws
+ * the same numbers, so the run changes only by what was left out.  shrink.c
+ * uses this to make a failing run small (delta debugging, Zeller 1999). */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_DECISION_H
 #define HF_TESTS_SIMULATOR_RANDOM_DECISION_H
 
@@ -15,19 +13,19 @@
 #include "core/random.h"
 #include "simulator/model/sim.h"
 
-/* Those beyond are not recorded. */
+/* Later decisions are not recorded. */
 #define DECISIONS_MAX 65536
-/* Of whose turns there may be more than one kind: clients, parties, gates. */
+/* The most actors of one kind: clients, participants, barriers. */
 #define DECISION_ACTORS_MAX 8
 
 enum decision_kind {
-    DECISION_OPEN,         /* a process starts, for the first time */
-    DECISION_USER,         /* its user wants something */
-    DECISION_OPERATION,    /* somebody looks at a queue, or meddles with it */
-    DECISION_BARRIER,      /* a barrier is used */
-    DECISION_OTHER_CLIENT, /* a program of another make does the next thing */
-    DECISION_FAULT,        /* something goes wrong */
-    DECISION_PARTICIPANT,  /* one comes to a double barrier */
+    DECISION_OPEN,         /* a process starts for the first time */
+    DECISION_USER,         /* the user of a client acquires something */
+    DECISION_OPERATION,    /* a client starts an operation */
+    DECISION_BARRIER,      /* somebody uses a barrier */
+    DECISION_OTHER_CLIENT, /* a program of another make does its next step */
+    DECISION_FAULT,        /* a fault happens */
+    DECISION_PARTICIPANT,  /* a participant comes to a double barrier */
     DECISION_KINDS,
 };
 
@@ -35,7 +33,8 @@ struct decision {
     enum decision_kind kind;
     unsigned actor;
     uint64_t at_us;
-    /* The numbers from which it drew: the cluster's own, and the model's. */
+    /* The states of the random generators before it, of the run and of the
+     * model. */
     struct hf_random random;
     struct hf_random model;
 };
@@ -45,7 +44,7 @@ struct decision_log {
     struct decision decisions[DECISIONS_MAX];
 };
 
-/* Chances of a cluster's config that may be left out, as bits. */
+/* Kinds of faults by chance that may be left out; bits. */
 enum fault_chance {
     CHANCE_REFUSE,
     CHANCE_LOSE,
@@ -53,41 +52,40 @@ enum fault_chance {
     CHANCE_LATE,
     CHANCE_DENY,
     CHANCE_GARBLE,
-    CHANCE_NOTICE, /* of notices: lost, told twice, late */
-    CHANCE_COMMIT, /* of commits that fail or are not confirmed */
-    CHANCE_DRIFT,  /* of clocks */
+    CHANCE_NOTICE, /* notices are lost, sent twice, or late */
+    CHANCE_COMMIT, /* commits fail or are not confirmed */
+    CHANCE_DRIFT,  /* clocks drift */
     CHANCES,
 };
 
 struct decision_selection {
     bool kept[DECISIONS_MAX];
-    unsigned without; /* bits */
+    unsigned without; /* bits of enum fault_chance */
 };
 
-/* Worlds that begin from now on are written to ${record}, each over the one
- * before; or, if ${choice} is not NULL, are the one in ${record} with those of
- * its turns that are kept; or, if both are NULL, are simply lived through.
- * Both stay the caller's, and there. */
+/* Runs that start from now on are recorded in ${recorded}, each over the last;
+ * or, if ${selection} is not NULL, repeat the recorded run with the decisions
+ * that are kept; or, if both are NULL, simply run.  Both are borrowed. */
 void decisions_follow(struct decision_log *recorded,
                       const struct decision_selection *selection);
 
-/* A cluster begins: before it is made from ${config}, and when it is.  Its own
- * numbers are at ${own}. */
+/* Called before a run is made from ${config}, and after that.  ${random} is the
+ * random generator of the run. */
 void decisions_drop_chances(struct hf_sim_config *config);
 void decisions_start(struct hf_random *random, struct hf_sim *sim);
 
-/* Are clocks to run alike? */
+/* Do clocks run without drift? */
 bool decisions_without_drift(void);
 
-/* It is ${taker}'s turn; is it taken? */
+/* ${actor} may decide now.  Record that, or say whether the decision is
+ * kept. */
 bool decision_taken(enum decision_kind kind, unsigned actor);
 
-/* In how many microseconds is the next one?  In ${us}, unless that is
- * recorded. */
+/* The delay in microseconds until the next decision: ${us}, or as recorded. */
 uint64_t decision_delay_us(enum decision_kind kind, unsigned actor,
                            uint64_t us);
 
-/* "refuse", and so on: what users leave out by. */
+/* Names for the command line: "refuse" and so on. */
 extern const char *const fault_chance_names[CHANCES];
 
 #endif

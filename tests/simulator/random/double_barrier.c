@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The participants of a double barrier, each a core on an engine of the model,
+ * and the faults of the run.  The steps that a participant takes are those of
+ * src/host: acquire, wait for the others on the way out, release, clear READY.
+ */
 
 #include <assert.h>
 #include <stdio.h>
@@ -37,8 +42,8 @@ static unsigned number_of(const struct participant *participant)
     return (unsigned)(participant - double_barrier.participants);
 }
 
-/* Memory that is the core's for a while; what it still has when the cluster
- * ends goes with that. */
+/* Memory that the core has for a while.  What it still has at the end of the
+ * run is freed then. */
 static void *lend(size_t bytes)
 {
     void *memory = calloc(1, bytes);
@@ -52,12 +57,13 @@ static void *lend(size_t bytes)
 
 static struct hf_acquisition *lend_acquisition(struct participant *participant)
 {
-    struct hf_acquisition *member = lend(sizeof *member);
+    struct hf_acquisition *acquisition = lend(sizeof *acquisition);
 
     double_barrier.lent[double_barrier.lent_count - 1].owner = participant;
-    return member;
+    return acquisition;
 }
 
+/* The core has forgotten it. */
 static void take_back(void *memory)
 {
     unsigned i = 0;
@@ -72,7 +78,7 @@ static void take_back(void *memory)
     free(memory);
 }
 
-/* --------------------------------------------------------------- parties -- */
+/* ---------------------------------------------------------- participants -- */
 
 static void drain(struct participant *participant);
 static void enter(void *arg);
@@ -96,6 +102,7 @@ static uint64_t now_ms(void *host)
     return hf_sim_client_now_ms(((struct participant *)host)->engine);
 }
 
+/* Start an operation like ${like}, in memory that is lent to the core. */
 static void start_operation(struct participant *participant,
                             enum hf_request_kind kind, struct hf_operation like)
 {
@@ -110,19 +117,21 @@ static void start_operation(struct participant *participant,
                                         .as.operation = operation});
 }
 
+/* Wait for the others of ${generation} to leave.  ${keeps}: its ticket is still
+ * in the queue. */
 static void wait_for_change(struct participant *participant,
-                            const struct hf_ticket_id *id, uint64_t stamp,
+                            const struct hf_ticket_id *id, uint64_t generation,
                             bool keeps)
 {
     struct hf_operation like = {
-        .ticket = *id, .generation = stamp, .keeps_ticket = keeps};
+        .ticket = *id, .generation = generation, .keeps_ticket = keeps};
 
     if (!double_barrier.faults_over && below(4) == 0)
         like.deadline_at_ms = now_ms(participant) + below(2000);
     start_operation(participant, HF_REQUEST_WATCH_QUEUE, like);
 }
 
-/* When all is calm, all have to come. */
+/* Without faults all participants have to come, so no decision is left out. */
 static void enter_later(struct participant *participant, uint64_t most_ms)
 {
     uint64_t us = 1000 * below(most_ms);
@@ -134,6 +143,7 @@ static void enter_later(struct participant *participant, uint64_t most_ms)
                    true, enter, participant);
 }
 
+/* It is outside again; ${whole}: it entered and left in order. */
 static void left(struct participant *participant, bool whole)
 {
     participant->phase = OUTSIDE;
@@ -146,10 +156,11 @@ static void left(struct participant *participant, bool whole)
     enter_later(participant, 30);
 }
 
+/* Acquire a ticket; granted means that READY was set. */
 static void enter(void *arg)
 {
     struct participant *participant = arg;
-    struct hf_acquisition *member;
+    struct hf_acquisition *acquisition;
 
     if (participant->phase != OUTSIDE || double_barrier.stopping)
         return;
@@ -165,25 +176,28 @@ static void enter(void *arg)
     double_barrier_trace(participant, "enters");
     participant->phase = ENTERING;
     participant->yields = false;
-    participant->member = member = lend_acquisition(participant);
-    member->queue = QUEUE;
-    member->payload = "";
-    member->kind = HF_TICKET_PARTICIPANT;
-    member->limit = double_barrier.count;
-    member->deadline_at_ms = HF_FOREVER;
+    participant->acquisition = acquisition = lend_acquisition(participant);
+    acquisition->queue = QUEUE;
+    acquisition->payload = "";
+    acquisition->kind = HF_TICKET_PARTICIPANT;
+    acquisition->limit = double_barrier.count;
+    acquisition->deadline_at_ms = HF_FOREVER;
     if (!double_barrier.faults_over && below(4) == 0)
-        member->deadline_at_ms = now_ms(participant) + below(2000);
-    step(participant,
-         (struct hf_event){.kind = HF_EVENT_ACQUIRE, .as.acquisition = member});
+        acquisition->deadline_at_ms = now_ms(participant) + below(2000);
+    step(participant, (struct hf_event){.kind = HF_EVENT_ACQUIRE,
+                                        .as.acquisition = acquisition});
 }
 
 static void release(struct participant *participant)
 {
     participant->holds = false;
-    step(participant, (struct hf_event){.kind = HF_EVENT_RELEASE,
-                                        .as.acquisition = participant->member});
+    step(participant,
+         (struct hf_event){.kind = HF_EVENT_RELEASE,
+                           .as.acquisition = participant->acquisition});
 }
 
+/* Wait until all participants of this generation may leave; the core says
+ * (HF_EBUSY) if its ticket has to be released before that. */
 static void leave(void *arg)
 {
     struct participant *participant = arg;
@@ -196,10 +210,12 @@ static void leave(void *arg)
     }
     participant->phase = LEAVING;
     double_barrier_trace(participant, "leaves");
-    wait_for_change(participant, &participant->member->ticket_id,
-                    participant->member->generation, true);
+    wait_for_change(participant, &participant->acquisition->ticket_id,
+                    participant->acquisition->generation, true);
 }
 
+/* The wait of ${participant} on its way out has ended: release its ticket, or,
+ * if that is released already, it is outside. */
 static void answered(struct participant *participant,
                      const struct hf_operation *operation)
 {
@@ -215,16 +231,18 @@ static void answered(struct participant *participant,
     }
 }
 
+/* Its ticket is released.  If others were still inside, it waits for these. */
 static void released(struct participant *participant,
-                     const struct hf_acquisition *member)
+                     const struct hf_acquisition *acquisition)
 {
-    if (participant->yields && member->status == HF_OK)
-        wait_for_change(participant, &member->ticket_id, member->generation,
-                        false);
+    if (participant->yields && acquisition->status == HF_OK)
+        wait_for_change(participant, &acquisition->ticket_id,
+                        acquisition->generation, false);
     else
-        left(participant, member->status == HF_OK);
+        left(participant, acquisition->status == HF_OK);
 }
 
+/* One effect of the core. */
 static void carry_out(struct participant *participant,
                       const struct hf_effect *effect)
 {
@@ -308,6 +326,8 @@ static void arm(struct participant *participant)
     hf_sim_call_at(double_barrier.sim, at_us, true, tick, participant);
 }
 
+/* An event inside an effect leads here again; the outermost call carries out
+ * all effects. */
 static void drain(struct participant *participant)
 {
     struct hf_effect *effect;
@@ -358,6 +378,7 @@ static void cut(struct participant *participant)
     later(below(1500), restore_link, participant);
 }
 
+/* One fault of a random participant. */
 static void fault_once(void)
 {
     struct participant *participant =
@@ -402,10 +423,9 @@ static void fault(void *arg)
                    true, fault, arg);
 }
 
-/* ----------------------------------------------------------------- cluster --
- */
+/* --------------------------------------------------------- configuration -- */
 
-/* What a client and several servers take longer for. */
+/* Longer timeouts, because the real client and several servers take longer. */
 static void choose_ensemble(struct hf_sim_config *config)
 {
     struct hf_sim_ensemble *ensemble = &config->ensemble;
@@ -418,11 +438,14 @@ static void choose_ensemble(struct hf_sim_config *config)
     config->timeout_ms = ensemble->tick_ms * (200 + below(400)) / 100;
     config->least_timeout_ms = config->timeout_ms;
     config->separate_notices = false;
-    ensemble->window = (unsigned)(config->seed % 4); /* 0: as outside */
+    /* 0: the default of the client. */
+    ensemble->window = (unsigned)(config->seed % 4);
     ensemble->lazy_proof = config->seed % 8 >= 4;
 }
 
-static struct hf_sim_config calm(uint64_t seed, enum engine_kind engine)
+/* The configuration without faults. */
+static struct hf_sim_config config_without_faults(uint64_t seed,
+                                                  enum engine_kind engine)
 {
     switch (engine) {
     case ENGINE_ZOOKEEPER:
@@ -434,7 +457,7 @@ static struct hf_sim_config calm(uint64_t seed, enum engine_kind engine)
     }
 }
 
-/* What else goes wrong with it. */
+/* The faults that only the lease model has. */
 static void choose_lease_faults(struct hf_sim_config *config)
 {
     config->timeout_ms += HF_LEASED_TTL_MIN_MS;
@@ -450,7 +473,7 @@ static void begin(struct double_barrier_result *end, uint64_t seed,
                   enum engine_kind engine)
 {
     struct hf_sim_observer observer = double_barrier_observer();
-    struct hf_sim_config config = calm(seed, engine);
+    struct hf_sim_config config = config_without_faults(seed, engine);
 
     memset(&double_barrier, 0, sizeof double_barrier);
     double_barrier.end = end;
@@ -476,6 +499,7 @@ static void begin(struct double_barrier_result *end, uint64_t seed,
     hf_sim_observe(double_barrier.sim, &observer);
 }
 
+/* A participant starts, and comes to the barrier soon. */
 static void join(struct participant *participant, uint64_t seed)
 {
     struct hf_core_config config = {.connect_ms = HF_FOREVER,
@@ -494,7 +518,8 @@ static void join(struct participant *participant, uint64_t seed)
     enter_later(participant, 100);
 }
 
-/* Whoever still waits to go in waits for somebody who does not come. */
+/* End the run: a participant that waits to enter waits for others that do not
+ * come any more, so its wait is cancelled. */
 static void stop(void)
 {
     double_barrier.stopping = true;
@@ -505,7 +530,7 @@ static void stop(void)
         if (participant->phase == ENTERING)
             step(participant,
                  (struct hf_event){.kind = HF_EVENT_CANCEL,
-                                   .as.acquisition = participant->member});
+                                   .as.acquisition = participant->acquisition});
     }
     hf_sim_run_ms(double_barrier.sim, DRAIN_MS);
     for (unsigned i = 0; i < double_barrier.count; i++)
@@ -520,7 +545,7 @@ static bool holds_all(const struct double_barrier_result *end)
     return end->broken == 0;
 }
 
-/* Without faults all go on from round to round. */
+/* 4: without faults all participants go on entering and leaving. */
 static void check_progress(void)
 {
     unsigned before[PARTICIPANTS_MAX] = {0};
@@ -534,6 +559,7 @@ static void check_progress(void)
             4, "without faults a participant makes no progress");
 }
 
+/* Faults for 20 s, then a check of progress without faults, then the end. */
 bool double_barrier_run_seed(uint64_t seed, enum engine_kind engine,
                              void (*line)(void *arg, const char *text),
                              struct double_barrier_result *end)
@@ -548,7 +574,7 @@ bool double_barrier_run_seed(uint64_t seed, enum engine_kind engine,
     hf_sim_run_ms(double_barrier.sim, FAULTS_MS);
     double_barrier.faults_over = true;
     hf_sim_end_faults(double_barrier.sim);
-    hf_sim_run_ms(double_barrier.sim, DRAIN_MS); /* what was under way ends */
+    hf_sim_run_ms(double_barrier.sim, DRAIN_MS); /* requests under way end */
     if (holds_all(end))
         check_progress();
     if (holds_all(end))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is there in truth, and what must hold of it. */
+/* The tickets in the committed state of a double barrier, and the
+ * invariants. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,7 +9,7 @@
 
 #include "simulator/random/double_barrier_private.h"
 
-/* Nothing is told of what comes after the finding. */
+/* Nothing is traced after the first violation. */
 static void trace(const char *who, const char *format, va_list arguments)
 {
     char text[256];
@@ -68,7 +69,7 @@ static void on_line(void *arg, const struct hf_engine *engine, const char *text)
         text);
 }
 
-/* ----------------------------------------------------------------- truth -- */
+/* ------------------------------------------------------- committed state -- */
 
 static void on_added(void *arg, const char *queue,
                      const struct hf_ticket *ticket)
@@ -80,7 +81,7 @@ static void on_added(void *arg, const char *queue,
         (struct live_ticket){ticket->id, ticket->token, false};
 }
 
-/* Lowered, and not to be made anew at the same instant. */
+/* READY was cleared, and not set again at the same time. */
 static void check_cleared(void *arg)
 {
     (void)arg;
@@ -89,6 +90,8 @@ static void check_cleared(void *arg)
                          4, "ready was cleared while a participant was there");
 }
 
+/* READY was set or cleared: 1, all participants must be there; 4, none may
+ * be. */
 static void on_barrier(void *arg, const char *queue, bool up)
 {
     (void)arg;
@@ -135,33 +138,35 @@ struct hf_sim_observer double_barrier_observer(void)
 {
     return (struct hf_sim_observer){.added = on_added,
                                     .gone = on_gone,
-                                    .marked = on_barrier,
+                                    .barrier_changed = on_barrier,
                                     .line = on_line};
 }
 
-/* The ticket may have gone since, with its session. */
+/* The ticket may have gone already, with its session. */
 void double_barrier_check_entry(const struct participant *participant)
 {
     const struct live_ticket *live_ticket =
-        find_live_ticket(&participant->member->ticket_id);
+        find_live_ticket(&participant->acquisition->ticket_id);
 
     double_barrier_check(
         live_ticket == NULL || live_ticket->ready_seen, 1,
         "a participant entered and ready was not set since it came");
 }
 
+/* 1: all participants that are inside came after the generation that is
+ * left. */
 void double_barrier_check_passage(const struct participant *participant,
-                                  uint64_t stamp)
+                                  uint64_t generation)
 {
     for (unsigned i = 0; i < double_barrier.count; i++) {
         const struct participant *other = &double_barrier.participants[i];
         const struct live_ticket *live_ticket =
             other->phase == INSIDE && other != participant
-                ? find_live_ticket(&other->member->ticket_id)
+                ? find_live_ticket(&other->acquisition->ticket_id)
                 : NULL;
 
         double_barrier_check(
-            live_ticket == NULL || live_ticket->token >= stamp, 1,
+            live_ticket == NULL || live_ticket->token >= generation, 1,
             "a participant left before another of its generation");
     }
 }

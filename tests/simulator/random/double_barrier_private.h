@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One cluster of double barriers: rounds.c has its parties, rounds_truth.c what
- * is seen of them from outside. */
+/* A run of a double barrier: double_barrier.c has its participants,
+ * double_barrier_check.c the checks on the committed state. */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_DOUBLE_BARRIER_PRIVATE_H
 #define HF_TESTS_SIMULATOR_RANDOM_DOUBLE_BARRIER_PRIVATE_H
 
@@ -18,21 +18,22 @@ enum phase { OUTSIDE, ENTERING, INSIDE, LEAVING };
 struct participant {
     struct hf_engine *engine;
     struct hf_core core;
-    struct hf_acquisition *member; /* until DONE, or given up for lost */
+    struct hf_acquisition *acquisition; /* until DONE */
     enum phase phase;
     bool draining;
     bool yields;
-    bool holds; /* granted, and not released */
-    bool lost;  /* and told so */
+    bool holds; /* granted and not released */
+    bool lost;  /* and notified of LOST */
     uint64_t tick_us;
     unsigned rounds;
 };
 
-/* A ticket that is there. */
+/* A ticket in the queue. */
 struct live_ticket {
     struct hf_ticket_id id;
     uint64_t token;
-    bool ready_seen; /* since it came the mark was made, and all were there */
+    /* READY was set since it came, with all participants there. */
+    bool ready_seen;
 };
 
 struct double_barrier_run {
@@ -40,16 +41,18 @@ struct double_barrier_run {
     struct hf_random random;
     struct participant participants[PARTICIPANTS_MAX];
     unsigned count;
-    enum hf_loss_at loss_at; /* of every party */
+    enum hf_loss_at loss_at; /* of every participant */
     struct live_ticket live_tickets[LIVE_TICKETS_MAX];
     unsigned live_count;
     bool faults_over;
     bool stopping;
-    bool ready_set;         /* the node READY is there, */
-    unsigned cleared_under; /* or was lowered when so many were */
+    bool ready_set; /* the node READY is there, ... */
+    /* ... or was cleared while this many tickets were there. */
+    unsigned cleared_under;
     struct lent_memory {
         void *memory;
-        struct participant *owner; /* a member's; NULL: an operation */
+        /* Of an acquisition: its participant; NULL: memory of an operation. */
+        struct participant *owner;
     } lent[LENT_MAX];
     unsigned lent_count;
     struct double_barrier_result *end;
@@ -58,20 +61,21 @@ struct double_barrier_run {
 
 extern struct double_barrier_run double_barrier;
 
-/* The first that does not hold is the finding. */
+/* If ${holds} is false, record a violation, if it is the first. */
 void double_barrier_check(bool holds, int invariant, const char *message);
 
-/* A line of the transcript; ${party} may be NULL. */
+/* A line of the trace; ${participant} may be NULL. */
 void double_barrier_trace(const struct participant *participant,
                           const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* It hears of what happens at the servers. */
+/* The callbacks on the committed state. */
 struct hf_sim_observer double_barrier_observer(void);
 
-/* ${party} goes in; it passes the barrier on its way out, by ${stamp}. */
+/* ${participant} enters; it passes the barrier on its way out, in
+ * ${generation}. */
 void double_barrier_check_entry(const struct participant *participant);
 void double_barrier_check_passage(const struct participant *participant,
-                                  uint64_t stamp);
+                                  uint64_t generation);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See fault_injector.h.
+ */
 #include "simulator/random/fault_injector.h"
 
 #include "simulator/random/decision.h"
@@ -38,7 +41,7 @@ uint64_t fault_us(void)
 {
     uint64_t lease_us = 1000 * plan.scale_ms;
 
-    /* Some are over before anybody notices, some outlast a session. */
+    /* Some faults end before a client notices, some outlast a session. */
     return one_in(3) ? below(2 * lease_us) : below(lease_us / 2);
 }
 
@@ -66,17 +69,19 @@ static void unpause(void *arg)
         cluster_pause(client, false);
 }
 
+/* A process starts, with a clock that drifts. */
 static void open_again(void *arg)
 {
     struct client *client = arg;
     int32_t ppm = (int32_t)below(9001) - 4500;
 
     if (!client->alive && !plan.closing)
-        cluster_open(client, 1000 + below(1000000),
-                     plan.cluster->calm || decisions_without_drift() ? 0 : ppm);
+        cluster_open(
+            client, 1000 + below(1000000),
+            plan.cluster->no_faults || decisions_without_drift() ? 0 : ppm);
 }
 
-/* Give back the memory of a closed client, once all its grants are. */
+/* Free a closed client once the core has forgotten everything. */
 static void discard(void *arg)
 {
     struct client *client = arg;
@@ -92,6 +97,7 @@ static void discard(void *arg)
         later(below(500) * MS_US, open_again, client);
 }
 
+/* Another program deletes a ticket of the client. */
 static void evict_one(struct client *client)
 {
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
@@ -112,6 +118,7 @@ static void link_fault(struct client *client, bool out, bool in)
     later(fault_us(), restore_link, client);
 }
 
+/* Start one fault of a client; later() ends it. */
 static void one_fault(enum fault fault, struct client *client)
 {
     struct cluster *cluster = plan.cluster;
@@ -168,6 +175,7 @@ static void one_fault(enum fault fault, struct client *client)
     }
 }
 
+/* Draw a fault.  Only the kinds that the seed has enabled happen. */
 static void inject_random_fault(void)
 {
     enum fault fault = (enum fault)below(plan.fault_count);
@@ -184,6 +192,7 @@ static void inject_random_fault(void)
     }
 }
 
+/* Called again and again until the faults are over. */
 static void inject_fault(void *arg)
 {
     (void)arg;
@@ -196,6 +205,7 @@ static void inject_fault(void *arg)
           inject_fault, NULL);
 }
 
+/* Servers, links and processes work from now on. */
 void fault_injector_stop(void)
 {
     struct cluster *cluster = plan.cluster;

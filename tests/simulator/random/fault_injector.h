@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong in a random cluster; its users are in user.c, what goes wrong
- * with its servers in outage.c. */
+/* The fault injector of random runs: which faults of clients and links happen,
+ * when, and for how long.  Faults of servers are in server_faults.c, users in
+ * users.c. */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_FAULT_INJECTOR_H
 #define HF_TESTS_SIMULATOR_RANDOM_FAULT_INJECTOR_H
 
@@ -12,8 +13,8 @@
 enum fault {
     FAULT_BREAK,
     FAULT_CUT,     /* both directions */
-    FAULT_CUT_IN,  /* only what comes in is cut */
-    FAULT_CUT_OUT, /* only what goes out is cut */
+    FAULT_CUT_IN,  /* only the direction to the client */
+    FAULT_CUT_OUT, /* only the direction to the server */
     FAULT_STALL,
     FAULT_FREEZE,
     FAULT_PAUSE,
@@ -23,14 +24,14 @@ enum fault {
     FAULT_CRASH,
     FAULT_CLOSE,
     FAULT_COUNT,
-    /* Of an ensemble's servers. */
+    /* Of the servers of the ZooKeeper model: */
     FAULT_LEADER_FREEZE = FAULT_COUNT,
     FAULT_SERVER_FREEZE,
     FAULT_CUT_LEADER,
     FAULT_SERVER_RESTART,
-    FAULT_REWRITE, /* of a ticket's data, by somebody else */
+    FAULT_REWRITE, /* another client writes to a ticket's node */
     FAULT_COUNT_ENSEMBLE,
-    /* Of a server that leases tickets. */
+    /* Of the server of the lease model: */
     FAULT_STORE_FREEZE = FAULT_COUNT,
     FAULT_STORE_RESTART,
     FAULT_STORE_LOSE_NOTICES, /* its notices are lost for a while */
@@ -39,50 +40,53 @@ enum fault {
     FAULT_COUNT_LEASED,
 };
 
-/* What one seed decides, beside the cluster itself. */
+/* What a seed decides besides the configuration of the cluster. */
 struct plan {
     struct cluster *cluster;
-    unsigned faults;               /* bits */
-    struct hf_reconnect reconnect; /* lent to the simulated engines */
+    unsigned faults;               /* bits of enum fault */
+    struct hf_reconnect reconnect; /* borrowed by the engines */
     unsigned fault_count;
-    uint64_t scale_ms; /* of what goes wrong */
+    uint64_t scale_ms; /* how long faults last, about */
     uint64_t leader_freeze_max_us;
-    uint64_t leader_unfrozen_until_us; /* it is not stopped again before */
-    unsigned cuts;                     /* of links between servers, in force */
-    uint64_t cut_end_us;               /* the last one ended */
+    /* True time before which the leader is not stopped again. */
+    uint64_t leader_unfrozen_until_us;
+    unsigned cuts;       /* links between servers that are cut now */
+    uint64_t cut_end_us; /* true time at which the last cut ended */
     uint64_t fault_every_us;
     uint64_t want_every_us;
     uint64_t hold_max_us;
-    uint64_t until_us; /* faults and new wishes */
-    bool multi_locks;  /* semaphores, and several places at once */
-    bool cohorts;      /* members that share a ticket */
-    bool crowded;      /* many of them, who hold for a moment */
-    bool faults_over;  /* there are no faults any more */
-    bool closing;      /* nobody comes any more, and all go */
+    /* True time of the last fault and the last new attempt. */
+    uint64_t until_us;
+    bool multi_locks; /* users acquire semaphores, and several locks at once */
+    bool cohorts;     /* users share tickets */
+    bool crowded;     /* many users, who hold for a short time */
+    bool faults_over; /* there are no faults any more */
+    bool closing;     /* users stop, and clients close */
     struct hf_ticket_id other_ticket;
     bool other_queued;
     bool other_reads;
 };
 
-/* One plan at a time: callbacks of the calendar get only what they act on. */
+/* There is one plan at a time, because callbacks of timers get only their
+ * object. */
 extern struct plan plan;
 
-/* Draw from the cluster's own numbers. */
+/* Draw from the random generator of the run. */
 uint64_t below(uint64_t bound);
 bool one_in(uint64_t n);
 
 struct client *any_client(void);
 
-/* How long the next fault lasts. */
+/* Draw how long the next fault lasts. */
 uint64_t fault_us(void);
 
 uint64_t now_us(void);
 void later(uint64_t us, void (*fn)(void *arg), void *arg);
 
-/* Processes start, users come, faults begin, until plan.over. */
+/* Start the clients, their users and the faults, until plan.faults_over. */
 void fault_injector_start(void);
 
-/* Nothing goes wrong from now on. */
+/* End all faults, and start no more. */
 void fault_injector_stop(void);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run from a seed: which cluster it is, what its users want and what goes
- * wrong, until a moment from which on nothing does; then everything has to
- * come to its end.
+ * A run from a seed: the configuration of the cluster, its users and its
+ * faults, up to a time after which there are no faults; then everything has to
+ * end.
+ *
+ * Options that were added later draw from random generators of their own, so
+ * that a seed without the option is the run that it was before.
  */
 #include <string.h>
 
@@ -17,9 +20,10 @@
 #include "zookeeper/proof.h"
 
 #define CHECK_EVERY_US (50 * MS_US)
-/* Steps of the calendar; a healthy run takes some thousands. */
+/* Timers of the model; a run needs some thousands. */
 #define STEPS_MAX 400000
 
+/* The checks that do not belong to one step, every 50 ms. */
 static void check_all(void *arg)
 {
     (void)arg;
@@ -32,7 +36,7 @@ static void check_all(void *arg)
                    check_all, NULL);
 }
 
-/* ---------------------------------------------------------------- worlds -- */
+/* --------------------------------------------------------- configuration -- */
 
 static uint32_t some_chance(struct hf_random *random, uint32_t most)
 {
@@ -41,6 +45,7 @@ static uint32_t some_chance(struct hf_random *random, uint32_t most)
                : (uint32_t)hf_random_below(random, most);
 }
 
+/* Which faults happen, and the chances of those that happen to messages. */
 static void choose_faults(struct hf_sim_config *config,
                           struct hf_random *random)
 {
@@ -60,7 +65,8 @@ static void choose_faults(struct hf_sim_config *config,
         config->garble_chance = 50000;
 }
 
-/* Which cluster: a tenth calm, a tenth without a network, the rest troubled. */
+/* A tenth of the plain runs have no faults, a tenth no network, the rest
+ * faults. */
 static struct hf_sim_config choose(uint64_t seed, struct hf_random *random)
 {
     struct hf_sim_config config = hf_sim_config_plain(seed);
@@ -90,8 +96,8 @@ static struct hf_sim_config choose(uint64_t seed, struct hf_random *random)
     return config;
 }
 
-/* How long the leader may stop at most, so that it asks its followers for a
- * sign of life within the spacing that clients keep: what they rely on. */
+/* How long the leader may be stopped so that it still pings its followers
+ * within the spacing that clients rely on. */
 static uint64_t leader_freeze_max_us(const struct hf_sim_config *config)
 {
     uint64_t tick_ms = config->ensemble.tick_ms;
@@ -103,7 +109,7 @@ static uint64_t leader_freeze_max_us(const struct hf_sim_config *config)
     return spacing_ms > used_ms ? 1000 * (spacing_ms - used_ms) : 1;
 }
 
-/* The scale of real ensembles, or down to a tenth of it. */
+/* Ticks of real servers, or shorter ones. */
 static void choose_ensemble(struct hf_sim_config *config,
                             struct hf_random *random)
 {
@@ -132,8 +138,8 @@ static void choose_ensemble(struct hf_sim_config *config,
     config->separate_notices = false;
 }
 
-/* In a third of the worlds servers have different limits of a timeout, which
- * change when they are started again.  None is below two ticks. */
+/* In a third of the runs servers grant different timeouts, which change at a
+ * restart.  None is shorter than two ticks. */
 static void choose_limits(struct hf_sim_config *config,
                           struct hf_random *random)
 {
@@ -146,16 +152,15 @@ static void choose_limits(struct hf_sim_config *config,
     if (least_ms < config->timeout_ms)
         ensemble->timeout_floor_ms = least_ms;
     ensemble->event_zxid = hf_random_below(random, 2) == 0;
-    /* Where the spacing takes up more of the lease, what it leaves is not
-     * enough to live on. */
+    /* If the spacing takes more of a lease than a quarter, too little is left
+     * for grants. */
     ensemble->strict_proof &=
         hf_zk_proof_spacing_ms(least_ms,
                                ensemble->tick_known ? ensemble->tick_ms : 0) ==
         least_ms / 4;
 }
 
-/* In half of the worlds clients have few calls under way.  From numbers of
- * its own: with a wide window a seed is the cluster it always was. */
+/* In half of the runs clients may have few calls under way. */
 static void choose_window(struct hf_sim_config *config, uint64_t seed)
 {
     struct hf_random random;
@@ -165,8 +170,7 @@ static void choose_window(struct hf_sim_config *config, uint64_t seed)
         config->ensemble.window = 1 + (unsigned)hf_random_below(&random, 4);
 }
 
-/* Half of the worlds that are not strict prove only what is wanted; from
- * numbers of its own, likewise. */
+/* Two thirds of the runs without proof=strict have proof=lazy. */
 static void choose_proof(struct hf_sim_config *config, uint64_t seed)
 {
     struct hf_random random;
@@ -176,7 +180,7 @@ static void choose_proof(struct hf_sim_config *config, uint64_t seed)
         !config->ensemble.strict_proof && hf_random_below(&random, 3) != 0;
 }
 
-/* A tenth of the ensembles are calm. */
+/* A tenth of the ensembles have no faults. */
 static struct hf_sim_config choose_zookeeper(uint64_t seed,
                                              struct hf_random *random)
 {
@@ -196,14 +200,15 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
     return config;
 }
 
-/* Half of the leasing servers want renewals in pieces of so many tickets. */
+/* In half of the runs leases are renewed in pieces of this many tickets. */
 static unsigned pieces_of(uint64_t seed)
 {
     return seed / 2 % 2 == 0 ? 0 : (unsigned)(1 + seed / 4 % 3);
 }
 
-/* A tenth of the leasing servers are calm, in another the clock is set or data
- * is lost, but not both: then tokens may go back, as is documented. */
+/* A tenth of the leasing servers have no faults.  In another tenth the clock is
+ * set or data is lost, but not both, because then tokens may go back, as the
+ * documents say. */
 static struct hf_sim_config choose_leased(uint64_t seed,
                                           struct hf_random *random)
 {
@@ -227,9 +232,10 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     config.leases.notice_lost_chance = some_chance(random, 300000);
     config.leases.notice_twice_chance = some_chance(random, 300000);
     config.leases.notice_late_chance = some_chance(random, 300000);
-    /* A session is no more at the server than what it has there. */
+    /* The server has no sessions, so none can be killed. */
     plan.faults &= ~(lease_faults | 1u << FAULT_KILL);
-    /* Nor is data lost and the clock set, see above. */
+    /* A commit that is lost and a clock that is set may make tokens go back,
+     * see above. */
     if (tenth != 1)
         config.leases.commit_chance = some_chance(random, 100000);
     if (tenth == 1)
@@ -252,7 +258,8 @@ static struct hf_sim_config choose_any(enum engine_kind engine, uint64_t seed,
     }
 }
 
-static bool is_calm(const struct hf_sim_config *config)
+/* Has the run no faults at all? */
+static bool is_without_faults(const struct hf_sim_config *config)
 {
     const struct hf_sim_leases *leases = &config->leases;
 
@@ -264,8 +271,7 @@ static bool is_calm(const struct hf_sim_config *config)
            leases->notice_late_chance == 0 && leases->commit_chance == 0;
 }
 
-/* From numbers of its own: without cohorts a seed is the cluster it always was.
- */
+/* In a third of the runs users share tickets. */
 static void choose_cohorts(uint64_t seed, enum engine_kind engine)
 {
     struct hf_random random;
@@ -282,7 +288,7 @@ static void choose_cohorts(uint64_t seed, enum engine_kind engine)
         plan.cluster->handoffs = 1 + (uint32_t)hf_random_below(&random, 4);
 }
 
-/* Likewise: in a quarter of the worlds losses are told at SUSPENDED. */
+/* In a quarter of the runs losses are at SUSPENDED. */
 static enum hf_loss_at choose_loss_at(uint64_t seed)
 {
     struct hf_random random;
@@ -292,8 +298,7 @@ static enum hf_loss_at choose_loss_at(uint64_t seed)
                                             : HF_LOSS_AT_LOST;
 }
 
-/* In a fifth of the worlds of a network clients give up soon.  From numbers of
- * its own as well. */
+/* In a fifth of the runs with a network clients give up reconnecting soon. */
 static void choose_policy(struct hf_sim_config *config, uint64_t seed,
                           enum engine_kind engine)
 {
@@ -312,6 +317,7 @@ static void choose_policy(struct hf_sim_config *config, uint64_t seed,
     config->reconnect = &plan.reconnect;
 }
 
+/* Draw the whole plan of the run. */
 static void begin(struct cluster *cluster, uint64_t seed,
                   enum engine_kind engine)
 {
@@ -325,7 +331,7 @@ static void begin(struct cluster *cluster, uint64_t seed,
     plan.fault_count = FAULT_COUNT;
     config = choose_any(engine, seed, &random);
     choose_policy(&config, seed, engine);
-    calm = is_calm(&config);
+    calm = is_without_faults(&config);
     decisions_drop_chances(&config);
     plan.scale_ms = engine == ENGINE_PLAIN ? hf_min_ms(config.timeout_ms, 1000)
                                            : config.timeout_ms;
@@ -337,20 +343,20 @@ static void begin(struct cluster *cluster, uint64_t seed,
     plan.want_every_us = scale * (20 + below(300)) * MS_US;
     plan.hold_max_us = scale * (10 + below(one_in(2) ? 1500 : 150)) * MS_US;
     plan.until_us = scale * (2000 + below(6000)) * MS_US;
-    cluster->calm = calm;
+    cluster->no_faults = calm;
     cluster->answers_garbled = config.garble_chance > 0;
     cluster->denied = config.deny_chance > 0;
     cluster->tokens_only =
         engine == ENGINE_LEASED &&
         plan.faults & (1u << FAULT_STORE_STEP | 1u << FAULT_STORE_WIPE);
     cluster->grant_limit_us =
-        cluster->calm ? 20 * (uint64_t)config.delay_max_us + 5 * MS_US
-                      : 3000 * plan.scale_ms + 1000 * MS_US;
-    if (engine ==
-        ENGINE_ZOOKEEPER) /* an election, and what is rounded up to a tick */
+        cluster->no_faults ? 20 * (uint64_t)config.delay_max_us + 5 * MS_US
+                           : 3000 * plan.scale_ms + 1000 * MS_US;
+    if (engine == ENGINE_ZOOKEEPER) /* An election, and deadlines that are
+                                       rounded up to a tick, take longer. */
         cluster->grant_limit_us +=
             1000 * config.ensemble.tick_ms * (4 + config.ensemble.sync_limit);
-    if (!cluster->calm && one_in(4)) /* a machine with too much to do */
+    if (!cluster->no_faults && one_in(4)) /* a machine under load */
         cluster->tick_delay_us = below(20 * MS_US);
     cluster->client_count = 2 + (unsigned)below(4);
     read_write = one_in(2);
@@ -365,7 +371,7 @@ static void begin(struct cluster *cluster, uint64_t seed,
     choose_cohorts(seed, engine);
     cluster->loss_at = choose_loss_at(seed);
     if (one_in(2))
-        users_add_barrier(barrier_named(cluster, "gates/one"));
+        users_add_barrier(barrier_named(cluster, "block/one"));
     cluster->mixed_kinds = one_in(20);
     if (read_write && one_in(3) && !cluster->mixed_kinds &&
         engine != ENGINE_LEASED)
@@ -374,6 +380,7 @@ static void begin(struct cluster *cluster, uint64_t seed,
 
 /* ------------------------------------------------------------------- end -- */
 
+/* Run timers until a time, a violation, or ${done}. */
 static void run_until(struct cluster *cluster, uint64_t until_us,
                       bool (*done)(struct cluster *cluster))
 {
@@ -406,6 +413,8 @@ static bool all_closed(struct cluster *cluster)
     return true;
 }
 
+/* Faults and new attempts for a while, then time for everything to end, then
+ * all clients close. */
 bool random_run(struct cluster *cluster, uint64_t seed, enum engine_kind engine,
                 void (*line)(void *arg, const char *text), bool brief)
 {
@@ -420,13 +429,12 @@ bool random_run(struct cluster *cluster, uint64_t seed, enum engine_kind engine,
     run_until(cluster, plan.until_us, NULL);
     if (cluster->broken == 0)
         fault_injector_stop();
-    /* Holders come one after the other. */
+    /* Holders come one after another. */
     run_until(cluster, now_us() + 60 * lease_us + 64 * plan.hold_max_us,
               check_quiet);
     check_end(cluster);
-    /* Nothing may come back, and a goodbye is answered.  What a crashed client
-     * had under way on a cut link may take effect once more, late, and its
-     * session then lives for another timeout. */
+    /* Nothing may come back.  What a crashed client had under way on a cut link
+     * may take effect late, and its session then lives for one more timeout. */
     run_until(cluster, now_us() + 4 * lease_us, NULL);
     check_end(cluster);
     if (cluster->broken == 0)

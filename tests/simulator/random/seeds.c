@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See seeds.h.
+ */
 #include "simulator/random/seeds.h"
 
 #include <inttypes.h>
@@ -17,7 +20,7 @@
 
 static struct cluster cluster; /* too large for a stack */
 
-static const char *mutant; /* NULL: this is the simulator as it is */
+static const char *mutant; /* NULL: this program is no mutant */
 static void (*line)(void *arg, const char *text);
 static bool lines_brief;
 
@@ -113,7 +116,7 @@ static void run_cluster(struct seeds_report *report)
     cluster_free(&cluster);
 }
 
-/* Live through every .stride-th seed until one breaks. */
+/* Run every .stride-th seed until one breaks. */
 void seeds_run_range(struct seeds_report *report)
 {
     const struct seeds_range *range = &report->range;
@@ -129,6 +132,7 @@ void seeds_run_range(struct seeds_report *report)
     }
 }
 
+/* The report is zeroed before the child starts. */
 pid_t seeds_fork(struct seeds_report *report, const struct seeds_range *range,
                  void (*work)(struct seeds_report *report))
 {
@@ -148,6 +152,8 @@ pid_t seeds_fork(struct seeds_report *report, const struct seeds_range *range,
     _exit(EXIT_SUCCESS);
 }
 
+/* A child that died without a violation has found one: an assertion or a
+ * signal. */
 void seeds_wait(pid_t child, struct seeds_report *report)
 {
     int status = 0;
@@ -168,10 +174,10 @@ void seeds_wait(pid_t child, struct seeds_report *report)
     }
 }
 
-/* What the child works on that nobody hears; set before it is started. */
+/* What a silent child does; set before it is started. */
 static struct {
     void (*work)(struct seeds_report *report);
-    int output_fd; /* what it says goes there */
+    int output_fd; /* its output goes there */
 } silent;
 
 static void run_hushed(struct seeds_report *report)
@@ -182,6 +188,7 @@ static void run_hushed(struct seeds_report *report)
     fflush(stdout);
 }
 
+/* Take the text of a failed assertion out of the child's output. */
 static void read_assertion(struct seeds_report *report)
 {
     char text[1024];
@@ -210,7 +217,7 @@ void seeds_run_silent(struct seeds_report *report,
     close(silent.output_fd);
 }
 
-/* ----------------------------------------------------------------- whole -- */
+/* ---------------------------------------------------------- entry points -- */
 
 int seeds_trace(struct seeds_kind kind, uint64_t seed)
 {
@@ -222,7 +229,7 @@ int seeds_trace(struct seeds_kind kind, uint64_t seed)
     return report.broken == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Say what broke, and the whole of the first. */
+/* Print what broke, and shrink the first. */
 static void print_broken(const struct seeds_report *reports, unsigned jobs,
                          bool shrinks)
 {
@@ -244,8 +251,8 @@ static void print_broken(const struct seeds_report *reports, unsigned jobs,
         shrink_seed(first->range.kind, first->seed);
 }
 
-/* Where nothing was granted, or no round was ended, every invariant holds, and
- * that shows nothing.  One cluster by itself may be so. */
+/* A batch without a grant, or without a passage of a double barrier, shows
+ * nothing although every invariant holds.  A single run may be so. */
 static bool nothing_happened(const struct seeds_report *sum)
 {
     return sum->done != 1 &&
@@ -260,6 +267,7 @@ static const char *verdict(const struct seeds_report *sum)
                                  : "every invariant held";
 }
 
+/* One line for all seeds of a kind. */
 static void print_sum(const struct seeds_report *sum)
 {
     printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
@@ -272,6 +280,7 @@ static void print_sum(const struct seeds_report *sum)
     puts(verdict(sum));
 }
 
+/* Each of ${jobs} children runs every ${jobs}-th seed. */
 int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
               unsigned jobs, bool shrinks)
 {
@@ -302,8 +311,8 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
 
 int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks)
 {
-    /* So that each has its share of the time, and rounds, which are long, of
-     * the worlds. */
+    /* The shares are such that each kind takes about the same time; runs of
+     * double barriers are long. */
     static const struct {
         const char *name;
         struct seeds_kind kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many random worlds, in processes of their own, so that an assertion that
- * fails is a finding like any other. */
+/* Runs many seeds in child processes, so that an assertion that fails in a run
+ * is a result like any other. */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_SEEDS_H
 #define HF_TESTS_SIMULATOR_RANDOM_SEEDS_H
 
@@ -10,7 +10,7 @@
 
 #include "simulator/cluster/cluster.h"
 
-/* In the worlds of double barriers, see rounds.h, if .rounds. */
+/* .double_barrier: runs of double barriers, see double_barrier.h. */
 struct seeds_kind {
     enum engine_kind engine;
     bool double_barrier;
@@ -23,10 +23,10 @@ struct seeds_range {
     unsigned stride;
 };
 
-/* What a child tells its parent, in memory they share. */
+/* Results of a child process, in memory that it shares with its parent. */
 struct seeds_report {
     struct seeds_range range;
-    uint64_t seed; /* the one it is in, or that broke */
+    uint64_t seed; /* the current one, or the one that broke an invariant */
     uint64_t done;
     uint64_t steps;
     uint64_t rounds;
@@ -37,46 +37,47 @@ struct seeds_report {
     char message[CLUSTER_TEXT_BYTES];
 };
 
-/* Live through so many, and shrink the first that breaks.  An exit code. */
+/* Run ${count} seeds, and shrink the first that breaks.  Returns an exit
+ * code. */
 int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
               unsigned jobs, bool shrinks);
-/* The same with worlds of every kind, ${count} of them together. */
+/* Likewise with seeds of every kind, ${count} of them together. */
 int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks);
-/* Through one, with all that happens in it. */
+/* Run one seed and print its trace. */
 int seeds_trace(struct seeds_kind kind, uint64_t seed);
 
-/* Memory for reports of children. */
+/* Shared memory for reports of child processes. */
 struct seeds_report *seeds_map_reports(void);
 
-/* Have a child do ${work} for ${range}: seeds_live() lives through its seeds
- * until one breaks. */
+/* Start a child that does ${work} for ${range}; seeds_run_range() runs its
+ * seeds until one breaks. */
 pid_t seeds_fork(struct seeds_report *report, const struct seeds_range *range,
                  void (*work)(struct seeds_report *report));
 void seeds_run_range(struct seeds_report *report);
 
-/* Wait for ${child}; one that died in the middle of a seed broke it. */
+/* Wait for ${child}.  If it died, the current seed is broken. */
 void seeds_wait(pid_t child, struct seeds_report *report);
 
-/* Both of them, and nobody hears what the child says: its story is the
- * assertion that ended it, if one did. */
+/* Both of these, without the child's output.  If an assertion ended it, that is
+ * the message. */
 void seeds_run_silent(struct seeds_report *report,
                       const struct seeds_range *range,
                       void (*work)(struct seeds_report *report));
 
-/* From now on worlds of this process print what happens in them: all, or if
- * ${brief} what users do and hear of, and what fails. */
+/* From now on runs in this process print their traces; ${brief}: only what
+ * users do and are notified of, and failures. */
 void seeds_set_verbose(bool brief);
 
-/* Did both break, in the same way? */
+/* Did both break in the same way? */
 bool seeds_same_failure(const struct seeds_report *a,
                         const struct seeds_report *b);
 
-/* From now on what replays a cluster says that this program is the mutant
- * ${name}, which outlives the process. */
+/* From now on commands that replay a run name this program as the mutant
+ * ${name}, which is borrowed. */
 void seeds_set_mutant(const char *name);
 
-/* "seed 3: invariant 1 broken: ...", and "./dev sim --seed 3" without an end of
- * line. */
+/* "seed 3: invariant 1 broken: ...", and "./dev sim --seed 3" without a
+ * newline. */
 void seeds_print(const struct seeds_report *report);
 void seeds_print_command(struct seeds_kind kind, uint64_t seed);
 

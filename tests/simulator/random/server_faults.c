@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong with the servers of a random cluster, and between them. */
+/* Faults of servers in random runs, and of the links between them. */
 #include "simulator/random/server_faults.h"
 
 #include "core/time_math.h"
 #include "simulator/model/lease_faults.h"
 
-/* ---------------------------------------------------------------- links -- */
+/* ----------------------------------------------------------------- links -- */
 
-/* What a plain proof assumes, see proof.h: that a question of the leader's that
- * was held up is not followed by an answer that is, though in between a write
- * and its answer got through.  So one link at a time is cut where proofs are
- * plain, and the next when the answers to what was held up have arrived. */
+/* A plain proof (zookeeper/proof.h) relies on this: if a ping of the leader was
+ * held up, its answer is not held up too while a write and its answer get
+ * through in between.  So with plain proofs one link is cut at a time, and the
+ * next after the answers to what was held up have arrived. */
 static bool may_cut(void)
 {
     const struct hf_sim_ensemble *ensemble = &plan.cluster->config.ensemble;
@@ -35,9 +35,9 @@ static void end_stall(void *arg)
         hf_sim_set_stalled(client->engine, true, true);
 }
 
-/* What was held up arrives, the leader's questions and then its commits, and
- * what the follower says to the questions is held up in turn: more than any but
- * a strict proof is made for, see proof.h. */
+/* What was held up arrives, the leader's pings and then its commits, and the
+ * follower's answers to the pings are held up in turn.  Only a strict proof
+ * stands that, see zookeeper/proof.h. */
 static void reverse_stall(void *arg)
 {
     struct client *client = arg;
@@ -50,8 +50,7 @@ static void reverse_stall(void *arg)
     hf_sim_set_stalled(client->engine, false, true);
 }
 
-/* The follower of ${client} hears nothing of its leader, or the leader nothing
- * of it. */
+/* The cut is in the direction from the leader, to the leader, or both. */
 void inject_follower_cut(struct client *client)
 {
     bool out = one_in(3), in = !out && one_in(2);
@@ -73,7 +72,7 @@ void inject_follower_cut(struct client *client)
     later(fault_us(), turns_around ? reverse_stall : end_stall, client);
 }
 
-/* -------------------------------------------------------------- servers -- */
+/* --------------------------------------------------------------- servers -- */
 
 static void thaw_server(void *arg)
 {
@@ -91,6 +90,7 @@ static void start_server(void *arg)
     hf_sim_server_start(plan.cluster->sim, (int)(uintptr_t)arg);
 }
 
+/* Stop the process of the server, or its whole machine, for ${us}. */
 static void freeze_server(int server, uint64_t us)
 {
     bool machine = one_in(2);
@@ -103,8 +103,8 @@ static void freeze_server(int server, uint64_t us)
     later(us, thaw_server, (void *)(uintptr_t)server);
 }
 
-/* Two stops between two questions of the leader's would add up to more than
- * .leader_freeze_most_us: it asks once in between. */
+/* Two stops between two pings of the leader would add up to more than
+ * .leader_freeze_max_us, so the leader pings once in between. */
 static void freeze_leader(int leader, uint64_t us)
 {
     if (now_us() < plan.leader_unfrozen_until_us)
@@ -114,6 +114,8 @@ static void freeze_leader(int leader, uint64_t us)
     freeze_server(leader, us);
 }
 
+/* The leader loses its followers in one direction or both, and may be
+ * deposed. */
 static void cut_leader(int leader)
 {
     bool out = one_in(3), in = !out && one_in(2);
@@ -138,7 +140,7 @@ static void restart_server(int server)
     later(fault_us(), start_server, (void *)(uintptr_t)server);
 }
 
-/* As one asks for a revocation: watches of the ticket fire. */
+/* As Curator asks for the release of a lock: watches of the node fire. */
 static void write_to_ticket(const struct client *client)
 {
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
@@ -150,6 +152,7 @@ static void write_to_ticket(const struct client *client)
     }
 }
 
+/* Start one fault of the ZooKeeper model's servers. */
 static void inject_zk_fault(enum fault fault)
 {
     struct hf_sim *sim = plan.cluster->sim;
@@ -183,7 +186,8 @@ static void thaw_store(void *arg)
     hf_sim_lease_server_thaw(plan.cluster->sim);
 }
 
-/* A clock that stood is behind ever after, as one that was set back. */
+/* The clock of a machine that is paused is behind afterwards, like one that was
+ * set back. */
 static void freeze_store(void)
 {
     bool machine = plan.cluster->tokens_only && one_in(2);
@@ -232,6 +236,7 @@ static void step_clock(void)
     hf_sim_lease_server_step_clock(plan.cluster->sim, ms);
 }
 
+/* Start one fault of the lease model's server. */
 static void inject_lease_fault(enum fault fault)
 {
     switch (fault) {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shrinks a failing run by delta debugging (ddmin of Zeller and Hildebrandt,
+ * 2002): leaves out actors, kinds of chance, chunks of decisions, single
+ * decisions and pairs, as long as the run breaks in the same way.
+ */
 #include "simulator/random/shrink.h"
 
 #include <assert.h>
@@ -12,12 +17,12 @@
 
 #include "simulator/random/decision.h"
 
-/* Worlds lived through at most: some milliseconds each. */
+/* The most runs; one takes some milliseconds. */
 #define RUNS_MAX 1500
-/* Turns of which any two are left out together. */
+/* With at most this many decisions, any two are left out together. */
 #define PAIRED_MAX 40
 
-/* What children and their parent share. */
+/* Memory that child processes share with their parent. */
 struct shared {
     struct seeds_report report;
     struct decision_log recorded;
@@ -27,12 +32,11 @@ struct shrinking {
     struct shared *shared;
     struct seeds_range range;            /* of the one seed */
     struct seeds_report broken;          /* how it breaks */
-    struct decision_selection selection; /* that still breaks */
+    struct decision_selection selection; /* the smallest so far */
     unsigned runs;
 };
 
-/* The one that children go through, and whether they tell no more of it than
- * makes it plain. */
+/* The selection that a child runs, and whether it prints a brief trace. */
 static const struct decision_selection *selection;
 static bool brief;
 static struct decision_log *recorded;
@@ -61,6 +65,7 @@ static struct shared *map_shared(void)
     return shared;
 }
 
+/* Run the seed once and record its decisions. */
 static struct shrinking begin(struct seeds_kind kind, uint64_t seed)
 {
     struct shrinking s = {.shared = map_shared(), .range = {kind, seed, 1, 1}};
@@ -77,7 +82,7 @@ static void end(const struct shrinking *s)
     munmap(s->shared, sizeof *s->shared);
 }
 
-/* -------------------------------------------------------------- choices -- */
+/* ------------------------------------------------------------ selections -- */
 
 static unsigned kept_count(const struct shrinking *s)
 {
@@ -88,7 +93,8 @@ static unsigned kept_count(const struct shrinking *s)
     return count;
 }
 
-/* Does it break with ${tried} as it did?  Then that is the choice. */
+/* Does the run with ${tried} break in the same way?  Then that is the
+ * selection. */
 static bool still_breaks(struct shrinking *s,
                          const struct decision_selection *tried)
 {
@@ -105,7 +111,7 @@ static bool still_breaks(struct shrinking *s,
     return true;
 }
 
-/* Without all of the turns of ${of}, of the one ${taker}. */
+/* Leave out all decisions of one actor. */
 static bool drop_actor(struct shrinking *s, enum decision_kind kind,
                        unsigned actor)
 {
@@ -124,7 +130,7 @@ static bool drop_actor(struct shrinking *s, enum decision_kind kind,
     return any && still_breaks(s, &tried);
 }
 
-/* A process that is never started has no user. */
+/* A process that never starts has no user. */
 static void drop_actors(struct shrinking *s)
 {
     for (unsigned kind = 0; kind < DECISION_KINDS; kind++) {
@@ -133,6 +139,7 @@ static void drop_actors(struct shrinking *s)
     }
 }
 
+/* Leave out kinds of chance, one at a time. */
 static bool drop_chances(struct shrinking *s)
 {
     bool any = false;
@@ -146,7 +153,7 @@ static bool drop_chances(struct shrinking *s)
     return any;
 }
 
-/* Two of few may need each other: without any two of them. */
+/* Two decisions may need each other: leave out any two. */
 static bool drop_pair(struct shrinking *s)
 {
     unsigned count = s->shared->recorded.count;
@@ -163,7 +170,7 @@ static bool drop_pair(struct shrinking *s)
     return false;
 }
 
-/* Without so many of those that are kept at a time, wherever that goes. */
+/* Leave out ${size} of the kept decisions at a time. */
 static bool drop_chunks(struct shrinking *s, unsigned size)
 {
     unsigned count = s->shared->recorded.count;
@@ -182,6 +189,8 @@ static bool drop_chunks(struct shrinking *s, unsigned size)
     return any;
 }
 
+/* Large parts first, because each run takes time; then single decisions until
+ * nothing more can be left out. */
 static void shrink(struct shrinking *s)
 {
     bool any = true;
@@ -197,7 +206,7 @@ static void shrink(struct shrinking *s)
     }
 }
 
-/* ---------------------------------------------------------------- words -- */
+/* ------------------------------------------------------------------ text -- */
 
 /* "3,17-19", or "none" */
 static void print_kept(const struct shrinking *s)
@@ -233,6 +242,7 @@ static void print_without(unsigned without)
     }
 }
 
+/* Parse --only: numbers and ranges, or "none".  False if it is wrong. */
 static bool read_kept(const char *text, struct decision_selection *to)
 {
     if (strcmp(text, "none") == 0)
@@ -256,6 +266,7 @@ static bool read_kept(const char *text, struct decision_selection *to)
     return true;
 }
 
+/* Parse --without: names of chances.  False if one is unknown. */
 static bool read_without(const char *text, struct decision_selection *to)
 {
     while (*text != '\0') {
@@ -273,7 +284,7 @@ static bool read_without(const char *text, struct decision_selection *to)
     return true;
 }
 
-/* ----------------------------------------------------------------- whole -- */
+/* ---------------------------------------------------------- entry points -- */
 
 static void print_transcript(struct shrinking *s, bool plainly)
 {

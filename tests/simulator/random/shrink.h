@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A random cluster that breaks, made small: with as few turns and chances as
- * still break it, see turn.h. */
+/* Makes a run that breaks an invariant small: with as few decisions and kinds
+ * of chance as still break it, see decision.h. */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_SHRINK_H
 #define HF_TESTS_SIMULATOR_RANDOM_SHRINK_H
 
@@ -8,14 +8,13 @@
 
 #include "simulator/random/seeds.h"
 
-/* Find the smallest that breaks as the cluster of ${seed} does, and print what
- * happens in it, and how to see that again. */
+/* Find the smallest run that breaks as that of ${seed} does, and print its
+ * trace and the command that replays it. */
 void shrink_seed(struct seeds_kind kind, uint64_t seed);
 
-/* Live through the cluster of ${seed} with those turns alone whose numbers are
- * in
- * ${only}, "3,17-19", and without the chances in ${without}, "lose,drift", or
- * NULL; print what happens, with ${trace} also each request.  An exit code. */
+/* Run ${seed} with only those decisions whose numbers are in ${only}
+ * ("3,17-19"), and without the chances in ${without} ("lose,drift", or NULL).
+ * Prints the trace, with ${trace} also each request.  Returns an exit code. */
 int shrink_replay(struct seeds_kind kind, uint64_t seed, const char *only,
                   const char *without, bool trace);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the users of a random cluster do. */
+/* The users of random runs: what they acquire, for how long, and when they
+ * cancel. */
 #include "simulator/random/users.h"
 
 #include "simulator/cluster/barrier.h"
@@ -7,8 +8,9 @@
 #include "simulator/random/decision.h"
 #include "simulator/random/fault_injector.h"
 
-/* ---------------------------------------------------------------- locks -- */
+/* ----------------------------------------------------------------- locks -- */
 
+/* A process that is frozen releases when it runs again. */
 static void release(void *arg)
 {
     struct attempt *attempt = arg;
@@ -32,7 +34,7 @@ static void downgrade(void *arg)
         cluster_downgrade(attempt);
 }
 
-/* Those who hold in a lazy session ask once in a while. */
+/* Holders with proof=lazy start a check now and then. */
 static void check(void *arg)
 {
     struct attempt *attempt = arg;
@@ -79,11 +81,11 @@ static enum hf_ticket_kind any_kind(const struct lock *lock)
 
 #define SPECS_MAX 3
 
-/* The next of them is wanted too, or is it? */
+/* Add ${lock} to the locks that are acquired, if it is one that can be. */
 static unsigned add_spec(struct lock_spec *specs, unsigned count,
                          struct lock *lock)
 {
-    if (lock->limit > 0) /* it is wanted at its first queue */
+    if (lock->limit > 0) /* the semaphore is acquired at its first lock */
         return count;
     specs[count] = (struct lock_spec){.lock = lock, .weight = 1};
     if (lock->leases != NULL) {
@@ -95,7 +97,8 @@ static unsigned add_spec(struct lock_spec *specs, unsigned count,
     return count + 1;
 }
 
-/* Places in the order in which the cluster has them, which is everybody's. */
+/* Locks are acquired in the order of the cluster, which is the same for all
+ * users, so that they do not deadlock. */
 static unsigned choose_specs(struct lock_spec specs[SPECS_MAX])
 {
     unsigned locks = plan.cluster->lock_count;
@@ -113,6 +116,7 @@ static unsigned choose_specs(struct lock_spec specs[SPECS_MAX])
     return count;
 }
 
+/* The user of ${client} starts one attempt. */
 static void want_one(struct client *client)
 {
     struct lock_spec specs[SPECS_MAX];
@@ -130,14 +134,14 @@ static void want_one(struct client *client)
                       specs[0].kind == HF_TICKET_MUTEX && !one_in(4);
     if (specs[0].shares && plan.crowded)
         hold_us = below(MS_US);
-    /* The grant may come in the call, so the plan for it comes first. */
+    /* A grant may come from inside the call, so the plan for it comes first. */
     attempt = cluster_want_all(client, specs, count, only_try, wait_ms,
                                report_ms, hold_us, release_on_loss);
     if (cancels)
         later(cancel_us, cancel, attempt);
 }
 
-/* One who waits for a semaphore hears of another size. */
+/* A waiter at a semaphore gets another number of permits. */
 static void resize(struct client *client)
 {
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
@@ -164,7 +168,7 @@ static unsigned busy(const struct client *client)
     return count;
 }
 
-/* More than a ticket is handed on to. */
+/* More attempts than a ticket is handed on to. */
 #define CROWDED_MAX (2 * HF_MUTEX_HANDOFFS)
 
 static void use_lock_once(struct client *client)
@@ -177,6 +181,7 @@ static void use_lock_once(struct client *client)
         resize(client);
 }
 
+/* A client has at most 4 attempts at a time, or more if users share tickets. */
 static void use_locks(void *arg)
 {
     struct client *client = arg;
@@ -191,7 +196,7 @@ static void use_locks(void *arg)
         use_locks, client);
 }
 
-/* Any ticket, also one that is long gone, of any process. */
+/* An attempt of any client; its ticket may be gone. */
 static struct attempt *any_attempt(void)
 {
     struct attempt *found = NULL;
@@ -205,7 +210,7 @@ static struct attempt *any_attempt(void)
     return found;
 }
 
-/* Somebody looks at a queue or meddles with those in it. */
+/* Some client lists a queue, or evicts or revokes a ticket. */
 static void start_random_operation(void)
 {
     struct client *client = any_client();
@@ -243,8 +248,7 @@ static void cancel_wait(void *arg)
     operation_cancel(arg);
 }
 
-/* Somebody raises a barrier, lowers it, or waits there; rather more often the
- * last. */
+/* Somebody sets or clears a barrier or waits there, most often the last. */
 static void use_barrier_once(struct barrier *barrier)
 {
     struct client *client = any_client();
@@ -282,7 +286,8 @@ static void use_barrier(void *arg)
           use_barrier, barrier);
 }
 
-/* At the end it is down for good, whoever has yet to raise it. */
+/* At the end the barrier is cleared again and again, because an operation that
+ * sets it may still be under way. */
 static void clear_for_good(void *arg)
 {
     struct barrier *barrier = arg;
@@ -299,10 +304,10 @@ void users_add_barrier(struct barrier *barrier)
     later(below(4 * plan.want_every_us), use_barrier, barrier);
 }
 
-/* --------------------------------------------------------------- foreign -- */
+/* ---------------------------------------------------------- other client -- */
 
-/* Another program that writes, then reads from the same place, as Curator's
- * read-write lock lets a writer do. */
+/* Another program that writes, and then reads at the same position, as a
+ * downgrade of Curator's read-write lock does. */
 static void other_client_once(struct lock *lock)
 {
     struct cluster *cluster = plan.cluster;
@@ -350,7 +355,7 @@ void users_add_other_client(struct lock *lock)
     later(0, other_client, lock);
 }
 
-/* ---------------------------------------------------------------- whole -- */
+/* ---------------------------------------------------------- entry points -- */
 
 void users_start(void)
 {

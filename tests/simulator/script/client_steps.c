@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients do in a story, and what befalls them. */
+/* Steps of clients in a script: calls of their users, and faults. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "simulator/model/zk_faults.h"
 #include "simulator/script/script.h"
 
-/* ---------------------------------------------------------------- users -- */
+/* ----------------------------------------------------------------- users -- */
 
 static struct attempt *attempt_of(struct script *script, struct client *client,
                                   const char *name)
@@ -23,7 +23,7 @@ static struct attempt *attempt_of(struct script *script, struct client *client,
     return NULL;
 }
 
-/* permits LOCK N/M */
+/* want permits LOCK N/M: N permits of a semaphore that has M. */
 static void want_permits(struct script *script, struct client *client,
                          const char *lock, const char *permits, bool only_try,
                          uint64_t wait_ms)
@@ -40,7 +40,7 @@ static void want_permits(struct script *script, struct client *client,
     cluster_want_all(client, &lock_spec, 1, only_try, wait_ms, 0, 0, false);
 }
 
-/* all LOCK,LOCK...: mutexes, in the order of their names */
+/* want all LOCK,LOCK...: mutexes, in the order of the names. */
 static void want_all(struct script *script, struct client *client, char *locks,
                      bool only_try, uint64_t wait_ms)
 {
@@ -58,9 +58,9 @@ static void want_all(struct script *script, struct client *client, char *locks,
     cluster_want_all(client, specs, count, only_try, wait_ms, 0, 0, false);
 }
 
-/* want mutex|read|write|election|shared LOCK [try|WAIT_MS], want permits PLACE
- * N/M [...], want all LOCK,LOCK [...]; shared: a mutex, with the client's
- * others that are */
+/* want mutex|read|write|election|shared LOCK [try|WAIT_MS], want permits LOCK
+ * N/M [...], want all LOCK,LOCK [...]; shared: a mutex whose ticket all such
+ * attempts of the client share. */
 static void want(struct script *script, struct client *client, char **words)
 {
     enum hf_ticket_kind kind = HF_TICKET_MUTEX;
@@ -150,8 +150,8 @@ static void cancel(struct script *script, struct client *client, char **words)
         cluster_cancel(attempt);
 }
 
-/* evict ATTEMPT [N]: the ticket that it enqueued last, or that of its Nth place
- */
+/* delete ATTEMPT [N]: the servers delete the ticket that it enqueued last, or
+ * that of its item N. */
 static void delete_ticket(struct script *script, struct client *client,
                           char **words)
 {
@@ -165,7 +165,7 @@ static void delete_ticket(struct script *script, struct client *client,
         script_error(script, "it has no ticket", words[0]);
 }
 
-/* Whosever it is. */
+/* The attempt of that name, of any client. */
 static struct attempt *any_attempt(struct script *script, const char *name)
 {
     for (unsigned i = 0; i < script->cluster->client_count; i++) {
@@ -184,8 +184,8 @@ static uint64_t wait_of(const char *word)
     return word == NULL ? HF_FOREVER : strtoull(word, NULL, 10);
 }
 
-/* look PLACE [WAIT_MS]; expel and ask ATTEMPT [WAIT_MS], anybody's: what an
- * eviction and a request to let go are, coming from another client. */
+/* list LOCK [WAIT_MS]; evict and revoke ATTEMPT [WAIT_MS], of any client: the
+ * operations of another client. */
 static void do_list(struct script *script, struct client *client, char **words)
 {
     if (words[0] == NULL)
@@ -211,7 +211,7 @@ static void revoke(struct script *script, struct client *client, char **words)
         operation_revoke(client, attempt, wait_of(words[1]));
 }
 
-/* raise, lower and wait GATE [WAIT_MS]; a wait of 0 is a try. */
+/* raise, lower and wait BARRIER [WAIT_MS]; a wait of 0 ends at once. */
 static struct barrier *barrier_of(struct script *script, char **words)
 {
     if (words[0] == NULL)
@@ -314,7 +314,7 @@ static void unstall(struct script *script, struct client *client, char **words)
 
 /* ------------------------------------------------------------- ensembles -- */
 
-/* only s1: no other server takes its connections. */
+/* use-only SERVER: the client can connect to no other server. */
 static void use_only(struct script *script, struct client *client, char **words)
 {
     if (words[0] == NULL || words[0][0] != 's')
@@ -328,10 +328,11 @@ static void reset_after_event(struct script *script, struct client *client,
 {
     (void)words;
     cluster_trace(script->cluster, client->name,
-                  "link breaks behind the next event");
+                  "link breaks after the next event");
     hf_sim_reset_after_event(client->engine);
 }
 
+/* write ATTEMPT: another program writes to its node. */
 static void rewrite(struct script *script, struct client *client, char **words)
 {
     struct attempt *attempt = attempt_of(script, client, words[0]);
@@ -343,7 +344,8 @@ static void rewrite(struct script *script, struct client *client, char **words)
     hf_sim_other_client_write(script->cluster->sim, &attempt->id);
 }
 
-/* Somebody else puts a node with the name of its ticket into the queue. */
+/* duplicate ATTEMPT: another program creates a node with the id of its
+ * ticket. */
 static void duplicate_id(struct script *script, struct client *client,
                          char **words)
 {
@@ -357,7 +359,7 @@ static void duplicate_id(struct script *script, struct client *client,
                                 attempt->a.kind, &attempt->id, NULL);
 }
 
-/* ---------------------------------------------------------------- table -- */
+/* ----------------------------------------------------------------- table -- */
 
 static const struct {
     const char *name;
@@ -391,6 +393,7 @@ static const struct {
     {"check", check},
 };
 
+/* Look the step up in the table above. */
 bool client_step(struct script *script, struct client *client, char **words)
 {
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {

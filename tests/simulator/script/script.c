@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stories: who does what when, and the transcript that is expected of it.
+ * Runs a script: a file with steps at given times, and the trace that is
+ * expected.
  *
  *     # Why it matters, in a line or two.
  *     cluster timeout=3000 clients=2
@@ -10,17 +11,19 @@
  *     expect
  *          2.000  a       m1 GRANTED token=5 safe-until=3970
  *
- * Words of a cluster: timeout= least= (ms), delay= (us, one way), clients=,
- * late= (in a million), plain (an engine without traits), suspends (losses are
- * told at SUSPENDED).  With servers= the
- * cluster is an ensemble for the client of ZooKeeper, and there are also: tick=
- * limit= (of ticks) containers= floor= (ms), lag= (us), window= (calls under
- * way), known (the tick), strict, old, split, moved, unmoved, zxid, and unsafe:
- * an invariant will break.  Servers are called s1, s2 and so on; the last one
- * leads first.
- * Attempts are called by kind and number, in the order they are wanted.  A
- * client's clock shows 1000 at the start.  Verbs stand in the table of verb.c,
- * what servers and others do in deed.c.
+ * Options of the cluster: timeout= and least= (ms), delay= (us, one way),
+ * clients=, late= (per million), no-traits (an engine without traits),
+ * loss-at-suspended.  With servers= it has servers of ZooKeeper and its real
+ * client, and there are also: tick= sync-limit= (ticks) containers=
+ * timeout-floor= (ms), lag= (us), window= (calls under way), tick-known,
+ * strict, lazy, no-containers, split, answers-moved, ignores-moves, event-zxid,
+ * and violates: an invariant must break.  Servers are called s1, s2 and so on;
+ * the last one leads first.
+ *
+ * A row is TIME ACTOR STEP ARGUMENT...  The actor is a client, a server, or
+ * "-" for all others.  Attempts are called by their kind and number, in the
+ * order of their start.  A client's clock shows 1000 at the beginning.  Steps
+ * of clients are in the table of client_steps.c, the others in server_steps.c.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -42,13 +45,14 @@ void script_error(struct script *script, const char *what, const char *word)
     script->wrong = true;
 }
 
+/* Append a line of the trace. */
 static void collect(void *arg, const char *line)
 {
     struct script *script = arg;
     size_t bytes = strlen(line);
 
     if (script->got_bytes + bytes + 2 > SCRIPT_BYTES) {
-        script_error(script, "the transcript is too long at", line);
+        script_error(script, "the trace is too long at", line);
         return;
     }
     memcpy(script->got + script->got_bytes, line, bytes);
@@ -68,6 +72,7 @@ static uint64_t number_after(const char *word, const char *key, uint64_t old)
     return strtoull(word + bytes, NULL, 10);
 }
 
+/* One option of the cluster that is about servers of ZooKeeper. */
 static void ensemble_option(struct hf_sim_config *config, const char *word)
 {
     struct hf_sim_ensemble *e = &config->ensemble;
@@ -91,7 +96,7 @@ static void ensemble_option(struct hf_sim_config *config, const char *word)
     e->ignores_moves |= strcmp(word, "ignores-moves") == 0;
 }
 
-/* cluster KEY=NUMBER... */
+/* cluster OPTION... */
 static void make_cluster(struct script *script, char **words)
 {
     struct hf_sim_config config = hf_sim_config_zookeeper(1);
@@ -131,7 +136,7 @@ static void make_cluster(struct script *script, char **words)
         cluster_open(&script->cluster->clients[i], 1000, 0);
 }
 
-/* "12.5", in milliseconds, to microseconds. */
+/* Milliseconds, as "12.5", to microseconds. */
 static bool instant(const char *word, uint64_t *us)
 {
     char *end;
@@ -153,6 +158,7 @@ static void run_until(struct cluster *cluster, uint64_t us)
         hf_sim_run_next(cluster->sim);
 }
 
+/* The last row: count what is left at the servers. */
 static void end(struct script *script)
 {
     size_t left = 0;
@@ -171,6 +177,7 @@ static void end(struct script *script)
     script->ended = true;
 }
 
+/* Run until the row's time, and do its step. */
 static void run_step(struct script *script, char **words)
 {
     uint64_t at_us;
@@ -224,9 +231,9 @@ static void run_line(struct script *script, char *row)
         run_step(script, words);
 }
 
-/* ----------------------------------------------------------------- whole -- */
+/* ---------------------------------------------------------- entry points -- */
 
-/* The file with a NUL behind it; NULL if it cannot be read. */
+/* The text of the file, with a NUL behind it; NULL if it cannot be read. */
 static char *read_whole(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -246,7 +253,7 @@ static char *read_whole(const char *path)
     return text;
 }
 
-/* Print where two transcripts part. */
+/* Print the lines that differ. */
 static void print_difference(const char *path, const char *want_,
                              const char *got)
 {
@@ -262,6 +269,7 @@ static void print_difference(const char *path, const char *want_,
     }
 }
 
+/* Write the script again with the trace of this run behind "expect". */
 static bool write_down(const char *path, const char *head, size_t head_bytes,
                        const char *got)
 {
@@ -275,6 +283,7 @@ static bool write_down(const char *path, const char *head, size_t head_bytes,
     return fclose(file) == 0;
 }
 
+/* All rows up to "expect", or to the first that is wrong. */
 static void run_lines(struct script *script, const char *head,
                       size_t head_bytes)
 {
@@ -293,7 +302,7 @@ static void run_lines(struct script *script, const char *head,
         script_error(script, "expected at last", "TIME - end");
 }
 
-/* Does the story in ${text} go as it expects? */
+/* Run the script in ${text} and compare its trace. */
 static bool run_and_compare(struct script *script, const char *text,
                             bool update)
 {
@@ -334,7 +343,8 @@ bool script_run(const char *path, bool update)
         fine = run_and_compare(&script, text, update);
     if (cluster.sim != NULL)
         cluster_free(&cluster);
-    memset(&cluster, 0, sizeof cluster); /* it points to what ends here */
+    /* It has pointers to this stack frame. */
+    memset(&cluster, 0, sizeof cluster);
     free(text);
     free(script.got);
     printf("%s: %s\n", path, fine ? "as expected" : "NOT AS EXPECTED");

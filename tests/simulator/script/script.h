@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A story as it is played, row by row; its language is in story.c. */
+/* The state of a script that is being run, row by row; script.c describes the
+ * language. */
 #ifndef HF_TESTS_SIMULATOR_SCRIPT_SCRIPT_H
 #define HF_TESTS_SIMULATOR_SCRIPT_SCRIPT_H
 
@@ -12,26 +13,27 @@ struct script {
     bool ended;
     bool wrong;
     bool unsafe;
-    char *got; /* the transcript, STORY_BYTES */
+    char *got; /* the trace, SCRIPT_BYTES */
     size_t got_bytes;
 };
 
-/* The row under way is wrong: ${what}, and the ${word} it is about. */
+/* The current row is wrong: prints ${what}, and the ${word} that it is
+ * about. */
 void script_error(struct script *script, const char *what, const char *word);
 
-/* --------------------------------------------------------------- verb.c -- */
+/* -------------------------------------------------------- client_steps.c -- */
 
-/* Of a row, the verb and what it is about; NULL behind the last word.  False
- * if there is no such verb of clients. */
+/* Do a step of a client.  ${words} has the name of the step and its arguments,
+ * and NULL behind the last.  False if there is no such step. */
 bool client_step(struct script *script, struct client *client, char **words);
 
-/* --------------------------------------------------------------- deed.c -- */
+/* -------------------------------------------------------- server_steps.c -- */
 
-/* Likewise, of the server that has this number, from 0; complains itself. */
+/* Likewise for the server ${server}, from 0.  Prints errors itself. */
 void server_step(struct script *script, int server, char **words);
 
-/* Likewise, of anybody else; false if there is no such deed, or too little of
- * it. */
+/* Likewise for other programs and all servers.  False if there is no such step,
+ * or an argument is missing. */
 bool other_client_step(struct script *script, char **words);
 
 #endif

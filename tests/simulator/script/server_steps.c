@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers do in a story, and programs of another make. */
+/* Steps of servers in a script, and of programs of another make. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,15 +7,18 @@
 #include "simulator/model/zk_faults.h"
 #include "simulator/script/script.h"
 
-static void server_cut(struct script *script, int server, const char *way)
+static void server_cut(struct script *script, int server, const char *direction)
 {
     cluster_trace(script->cluster, "-", "s%d cut off%s%s", server + 1,
-                  way == NULL ? "" : " ", way == NULL ? "" : way);
+                  direction == NULL ? "" : " ",
+                  direction == NULL ? "" : direction);
     hf_sim_server_link(script->cluster->sim, server,
-                       way != NULL && strcmp(way, "in") == 0,
-                       way != NULL && strcmp(way, "out") == 0);
+                       direction != NULL && strcmp(direction, "in") == 0,
+                       direction != NULL && strcmp(direction, "out") == 0);
 }
 
+/* cut [in|out], mend, freeze, pause (the machine), thaw, stop, start, limit MS
+ * (the longest timeout that it grants). */
 void server_step(struct script *script, int server, char **words)
 {
     struct hf_sim *sim = script->cluster->sim;
@@ -49,9 +52,9 @@ void server_step(struct script *script, int server, char **words)
         script_error(script, "no such step of a server", verb);
 }
 
-/* What somebody else does: node and delete PLACE NAME (a number is put behind a
- * name that ends with '-' or '_'), delete PLACE, counter PLACE NUMBER, deny
- * PLACE, allow, restart, wipe; raise, lower and touch GATE. */
+/* Steps of others: create and delete LOCK NAME (a name that ends with '-' or
+ * '_' gets a number), delete LOCK, counter LOCK NUMBER, deny LOCK, allow,
+ * restart, wipe; raise, lower and touch BARRIER. */
 bool other_client_step(struct script *script, char **words)
 {
     struct hf_sim *sim = script->cluster->sim;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulator/model/checkpoint.h"
+/*
+ * A checkpoint copies the struct hf_sim, the heap of timers, and the used part
+ * of each chunk of memory.  Chunks stay at their addresses, so pointers in the
+ * copied bytes are right after a restore.
+ */
+#include "simulator/model/plain_checkpoint.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,7 +13,7 @@
 
 #include "simulator/model/sim_internal.h"
 
-/* Behind it: what was due, then what was used of each chunk, the newest
+/* .bytes has the timers and then the used part of each chunk, the newest
  * first. */
 struct hf_sim_checkpoint {
     struct hf_sim sim;
@@ -50,7 +55,8 @@ struct hf_sim_checkpoint *hf_sim_checkpoint_new(const struct hf_sim *sim)
         malloc(sizeof *checkpoint + bytes_of(sim));
     unsigned char *to;
 
-    assert(sim->model == &sim_model_plain); /* another has memory of its own */
+    /* Other models have memory of their own. */
+    assert(sim->model == &sim_model_plain);
     if (checkpoint == NULL) {
         fprintf(stderr, "sim: no memory for a checkpoint of the model\n");
         exit(EXIT_FAILURE);
@@ -65,11 +71,12 @@ struct hf_sim_checkpoint *hf_sim_checkpoint_new(const struct hf_sim *sim)
     return checkpoint;
 }
 
+/* Chunks that were added since are freed. */
 void hf_sim_checkpoint_restore(const struct hf_sim_checkpoint *checkpoint,
                                struct hf_sim *sim)
 {
     const unsigned char *from = checkpoint->bytes;
-    /* These may have been moved to grow since. */
+    /* These two grow with realloc() and may have moved since. */
     struct sim_timer *timers = sim->timers;
     size_t timer_room = sim->timer_room;
     struct hf_ticket *snapshot_tickets = sim->snapshot_tickets;

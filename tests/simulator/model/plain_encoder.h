@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * An imprint: all that decides how a world goes on, as bytes, and nothing else.
- * Two worlds with equal imprints go on alike.  So names that were made up do
- * not show (ticket ids, tokens, who is called what): each gets a number when it
- * first appears.
- */
-#ifndef HF_TESTS_SIMULATOR_MODEL_STATE_ENCODER_H
-#define HF_TESTS_SIMULATOR_MODEL_STATE_ENCODER_H
+/* Encodes the part of the state that decides how a run goes on, as bytes.  Two
+ * states with equal bytes have equal futures.  Names that were made up do not
+ * matter for that (ticket ids, tokens, addresses), so each is encoded as a
+ * number: the order of its first appearance.  This makes states equal that
+ * differ only in such names. */
+#ifndef HF_TESTS_SIMULATOR_MODEL_PLAIN_ENCODER_H
+#define HF_TESTS_SIMULATOR_MODEL_PLAIN_ENCODER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +17,8 @@
 #define HF_STATE_TICKETS 64
 #define HF_STATE_OBJECTS 32
 
-/* Timers further off than this only show that they are: the explored part of a
- * path takes no time but for those that are nearer. */
+/* Timers that are further off than this are encoded as "later", because the
+ * explorer lets time pass only for timers that are nearer. */
 #define HF_STATE_SOON_MS UINT64_C(1000)
 
 struct hf_sim;
@@ -35,22 +34,22 @@ struct hf_state_encoder {
     size_t object_count;
 };
 
-/* One byte; ${number} fits. */
+/* One byte; ${number} must fit. */
 void hf_encode_number(struct hf_state_encoder *encoder, uint64_t number);
 void hf_encode_ticket(struct hf_state_encoder *encoder,
                       const struct hf_ticket_id *ticket);
 void hf_encode_object(struct hf_state_encoder *encoder, const void *object);
-/* ${at} in milliseconds on the clock that shows ${now}. */
+/* The time ${at}, in milliseconds of the clock that shows ${now}. */
 void hf_encode_instant(struct hf_state_encoder *encoder, uint64_t at,
                        uint64_t now);
-/* Which one of its acquisition's requests it is; NULL is none. */
+/* Which request of its owner it is; NULL: none. */
 void hf_encode_request(struct hf_state_encoder *encoder,
                        const struct hf_request *request);
 
-/* A queue as the leader has it, and who is in it. */
+/* The tickets of a queue in the committed state, and their owners. */
 void hf_sim_encode_queue(struct hf_state_encoder *encoder, struct hf_sim *sim,
                          const char *queue);
-/* The engine, its connections and all that is on its way over them. */
+/* The engine, its connections and all messages on them. */
 void hf_sim_encode_engine(struct hf_state_encoder *encoder,
                           const struct hf_engine *engine);
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulator/model/delivery.h"
+/*
+ * Reads the pipes of the plain model's connections and delivers from one of
+ * them.
+ */
+#include "simulator/model/plain_delivery.h"
 
 #include <assert.h>
 
@@ -16,6 +20,7 @@ direction_of(const struct plain_connection *connection,
     return connection->open ? HF_SIM_TO_SERVER : HF_SIM_LATE_TO_SERVER;
 }
 
+/* Describe the first message of the pipe. */
 static struct hf_sim_delivery delivery_of(struct plain_connection *connection,
                                           enum plain_direction direction)
 {
@@ -36,8 +41,8 @@ static struct hf_sim_delivery delivery_of(struct plain_connection *connection,
     return delivery;
 }
 
-/* On a connection that has ended only what was sent can arrive, as long as the
- * session is there to be heard. */
+/* On a connection that has ended, only what the client had sent can arrive,
+ * while its session lives. */
 static bool is_deliverable(const struct plain_connection *connection,
                            enum plain_direction direction)
 {

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulator/model/state_encoder.h"
+/*
+ * See plain_encoder.h.  Everything that a later step of the model reads must
+ * be encoded; what is missing makes the explorer skip states that it has not
+ * seen.
+ */
+#include "simulator/model/plain_encoder.h"
 
 #include <assert.h>
 
 #include "simulator/model/sim_internal.h"
 
-/* --------------------------------------------------------------- letters -- */
+/* ---------------------------------------------------------------- values -- */
 
 void hf_encode_number(struct hf_state_encoder *encoder, uint64_t number)
 {
@@ -13,6 +18,7 @@ void hf_encode_number(struct hf_state_encoder *encoder, uint64_t number)
     encoder->bytes[encoder->used++] = (uint8_t)number;
 }
 
+/* The number of the ticket: which of the tickets in this encoding it is. */
 void hf_encode_ticket(struct hf_state_encoder *encoder,
                       const struct hf_ticket_id *ticket)
 {
@@ -28,6 +34,7 @@ void hf_encode_ticket(struct hf_state_encoder *encoder,
     hf_encode_number(encoder, i);
 }
 
+/* The number of the object, likewise. */
 void hf_encode_object(struct hf_state_encoder *encoder, const void *object)
 {
     size_t i = 0;
@@ -41,6 +48,8 @@ void hf_encode_object(struct hf_state_encoder *encoder, const void *object)
     hf_encode_number(encoder, i);
 }
 
+/* The time that is left, exact up to HF_STATE_SOON_MS; later times are all
+ * alike, and never is one more value. */
 void hf_encode_instant(struct hf_state_encoder *encoder, uint64_t at,
                        uint64_t now)
 {
@@ -54,6 +63,7 @@ void hf_encode_instant(struct hf_state_encoder *encoder, uint64_t at,
     hf_encode_number(encoder, left & 255);
 }
 
+/* The kind and the ticket tell the requests of one acquisition apart. */
 void hf_encode_request(struct hf_state_encoder *encoder,
                        const struct hf_request *request)
 {
@@ -87,12 +97,14 @@ void hf_sim_encode_queue(struct hf_state_encoder *encoder, struct hf_sim *sim,
 
 /* -------------------------------------------------------------- messages -- */
 
+/* A request that the core has dropped has no effect any more but that of its
+ * message. */
 static void encode_pending(struct hf_state_encoder *encoder,
                            const struct plain_pending *pending)
 {
     hf_encode_ticket(encoder, &pending->ticket);
     hf_encode_number(encoder, pending->unlinked);
-    if (pending->unlinked) /* its answer means nothing any more */
+    if (pending->unlinked) /* its answer is ignored */
         return;
     hf_encode_request(encoder, pending->request);
     hf_encode_number(encoder, pending->watching);
@@ -100,13 +112,14 @@ static void encode_pending(struct hf_state_encoder *encoder,
     hf_encode_number(encoder, pending->kind);
     hf_encode_number(encoder, pending->watches_queue);
     if (pending->watches_queue &&
-        pending->watching) /* has it missed any that went? */
+        pending->watching) /* has a ticket left since it read? */
         hf_encode_number(
             encoder, pending->seen_version !=
                          sim_queue_find(pending->engine->sim, pending->queue)
                              ->removed_count);
 }
 
+/* Only the parts that a core reads. */
 static void encode_answer(struct hf_state_encoder *encoder,
                           const struct hf_event *event)
 {
@@ -165,6 +178,7 @@ static void encode_connection(struct hf_state_encoder *encoder,
     encode_pipe(encoder, &connection->pipes[PLAIN_TO_SERVER]);
 }
 
+/* Can anything that is on this connection still arrive? */
 static bool can_matter(const struct plain_connection *connection)
 {
     return connection->open ||
@@ -173,6 +187,7 @@ static bool can_matter(const struct plain_connection *connection)
             (connection->session == NULL || connection->session->alive));
 }
 
+/* The process of the client: its phase and the requests under way. */
 static void encode_machine(struct hf_state_encoder *encoder,
                            const struct hf_engine *engine)
 {
