@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A temporary directory as the root of the file engine. */
 #include "conformance/conformance_file.h"
 
 #include <setjmp.h>
@@ -54,8 +55,7 @@ static void finish(struct conformance_fixture *fixture)
 
     (void)fixture;
     real_host_finish();
-    /* Nothing of any client, if there was one, is left: no ticket, and no lock
-     * either. */
+    /* No ticket and no lock directory of any client may be left. */
     (void)snprintf(command, sizeof(command),
                    "{ test ! -e %s/locks || rmdir %s/locks; } && rm -r %s",
                    directories.root, directories.root, directories.root);
@@ -109,7 +109,7 @@ const char *conformance_file_root(void)
 
 void conformance_file_share(void)
 {
-    /* Sticky, so that a floor in it stays its user's. */
+    /* With the sticky bit no other user can remove a floor in it. */
     assert_int_equal(chmod(directories.root, 01777), 0);
     directories.query = "&mode=1777";
 }

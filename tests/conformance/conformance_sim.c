@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on a simulated engine, in virtual time. */
+/* The conformance fixture of simulated servers, in virtual time. */
 #include "conformance/conformance_sim.h"
 
 #include <setjmp.h>

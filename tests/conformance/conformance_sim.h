@@ -4,8 +4,8 @@
 
 #include "simulator/model/sim.h"
 
-/* Run the suite in virtual time on models made from ${config}; as
- * suite_run().  ${shown} as in struct bench. */
+/* Run the suite in virtual time on models of servers that ${config} describes.
+ * ${shown} is conformance_fixture.shown; returns as suite_run(). */
 int conformance_sim_run(const char *name, const struct hf_sim_config *config,
                         const enum hf_ticket_kind *shown);
 

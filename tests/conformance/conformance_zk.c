@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A chroot of its own on a real ZooKeeper server, for each test. */
 #include "conformance/conformance_zk.h"
 
 #include <setjmp.h>
@@ -40,7 +41,7 @@ static const char *server(void)
     return servers;
 }
 
-/* ----------------------------------------------------------------- bench -- */
+/* -------------------------------------------------------------- fixture -- */
 
 static void begin(struct conformance_fixture *fixture)
 {
@@ -85,7 +86,7 @@ static struct hf_engine *open_client(struct conformance_fixture *fixture,
 
 /* ---------------------------------------------------------------- victim -- */
 
-/* What the server then takes to see the death. */
+/* A session of a victim ends that long after its death. */
 static void be_short_lived(void)
 {
     server_fixture.timeout = "1s";
@@ -94,7 +95,7 @@ static void be_short_lived(void)
 static void evict(struct conformance_fixture *fixture, const char *queue,
                   const struct hf_ticket *ticket)
 {
-    /* Kazoo's layout has one name for both. */
+    /* In kazoo's layout both have one name. */
     enum hf_ticket_kind kind =
         ticket->kind == HF_TICKET_EXCLUSIVE ? HF_TICKET_MUTEX : ticket->kind;
     char parent[HF_ZK_QUEUE_PATH_BYTES];

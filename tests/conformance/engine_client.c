@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Requests, and the events that answer them. */
 #include "conformance/engine_client.h"
 
 #include <setjmp.h>
@@ -17,7 +18,7 @@
 struct hf_ticket_id fresh_id(void)
 {
     static struct hf_random random;
-    static pid_t owner; /* a forked child must not repeat its parent's */
+    static pid_t owner; /* the process that .random is of */
 
     if (owner != getpid()) {
         owner = getpid();
@@ -28,6 +29,7 @@ struct hf_ticket_id fresh_id(void)
 
 /* ------------------------------------------------------------------ host -- */
 
+/* Payloads are copied too: those of the event end with it. */
 static void copy_snapshot(struct client_request *request,
                           const struct hf_snapshot *snapshot)
 {
@@ -43,20 +45,24 @@ static void copy_snapshot(struct client_request *request,
     }
 }
 
-static struct client_request *call_of(struct engine_client *client,
-                                      const struct hf_request *asked)
+/* The request that an event answers; each is one of this client. */
+static struct client_request *request_of(struct engine_client *client,
+                                         const struct hf_request *asked)
 {
     for (size_t i = 0; i < client->count; i++)
-        if (&client->calls[i]->request == asked)
-            return client->calls[i];
+        if (&client->requests[i]->request == asked)
+            return client->requests[i];
     fail_msg("an answer names a request that was never made");
     return NULL;
 }
 
+/* Keep an answer and check that the contract of core/engine.h allows it: one
+ * answer, and after WATCHING or LISTED at most one GONE or QUEUE_CHANGED. */
 static void take_answer(struct engine_client *client,
                         const struct hf_event *event)
 {
-    struct client_request *request = call_of(client, event->as.answer.request);
+    struct client_request *request =
+        request_of(client, event->as.answer.request);
 
     assert_false(request->forgotten);
     if ((event->kind == HF_EVENT_GONE && request->answers == 1 &&
@@ -118,7 +124,7 @@ static void on_event(void *arg, struct hf_event *event)
         client->closed = true;
         break;
     case HF_EVENT_PROVEN:
-        if (event->as.answer.request != NULL) /* else unasked */
+        if (event->as.answer.request != NULL) /* it answers a request */
             take_answer(client, event);
         break;
     default:
@@ -173,7 +179,7 @@ static struct client_request *new_call(struct engine_client *client,
 
     assert_non_null(request);
     assert_true(client->count < CLIENT_REQUESTS_MAX);
-    client->calls[client->count++] = request;
+    client->requests[client->count++] = request;
     request->request.kind = kind;
     request->request.queue = queue;
     request->request.ticket = id;
@@ -372,7 +378,8 @@ struct client_request *client_describe(struct engine_client *client,
     return request;
 }
 
-/* A server may show an earlier state this often before it shows the present. */
+/* How often a server may show an earlier state before it shows the current
+ * one. */
 #define LOOKS_MAX 100
 
 bool client_wait_text(struct engine_client *client, const char *queue,
@@ -438,7 +445,7 @@ bool client_wait_gone(struct engine_client *client,
     return watch->gone == 1;
 }
 
-/* Whatever was on its way when a later request was answered has come too. */
+/* When a later request has its answer, everything before it has come too. */
 void client_drain(struct engine_client *client)
 {
     struct hf_ticket_id nobody = {{0}};
@@ -450,7 +457,7 @@ void client_drain(struct engine_client *client)
 static void check_calls(const struct engine_client *client)
 {
     for (size_t i = 0; i < client->count; i++) {
-        const struct client_request *request = client->calls[i];
+        const struct client_request *request = client->requests[i];
 
         assert_true(request->answers == 1 ||
                     (request->forgotten && request->answers == 0));
@@ -461,7 +468,7 @@ static void check_calls(const struct engine_client *client)
 void client_free_crashed(struct engine_client *client)
 {
     for (size_t i = 0; i < client->count; i++)
-        free(client->calls[i]);
+        free(client->requests[i]);
     free(client);
 }
 

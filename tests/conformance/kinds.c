@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Kinds of tickets: readers, writers, elections and downgrades, checked with
+ * the admission rule of the core.  See kinds.h. */
 #include "conformance/kinds.h"
 
 #include <setjmp.h>
@@ -14,7 +16,7 @@
 #include "conformance/engine_client.h"
 #include "core/admission.h"
 
-/* One ticket, of a client of its own, and where it stands. */
+/* A client with one ticket, and what the admission rule says about that. */
 struct queued_client {
     struct engine_client *client;
     struct hf_ticket_id id;
@@ -34,7 +36,7 @@ static void decide(struct queued_client *queued, struct client_request *request)
         hf_admission_decide(&snapshot, &queued->id, queued->kind);
 }
 
-/* Some layouts have names for mutexes only. */
+/* Some layouts have mutexes only. */
 static bool has_readers(const struct conformance_fixture *fixture)
 {
     return conformance_shown(fixture, HF_TICKET_READ) != 0;
@@ -76,7 +78,7 @@ static void assert_waits_for(const struct queued_client *queued,
     assert_true(hf_ticket_id_equal(&queued->decision.nearest->id, &before->id));
 }
 
-/* Watch the one before, as a waiter does. */
+/* Watch the ticket that it waits for, as the core does. */
 static void watch(struct queued_client *queued)
 {
     queued->watch = client_watch(queued->client, "q", queued->decision.nearest);
@@ -225,7 +227,7 @@ static void case_another_family_is_refused(void **state)
         struct queued_client s[2] = {enqueue(*state, rows[i][0]),
                                      enqueue(*state, rows[i][1])};
 
-        /* One that may be of either kind is waited for. */
+        /* A ticket that may be of either kind is waited for. */
         if (conformance_shown(*state, rows[i][0]) == HF_TICKET_EXCLUSIVE)
             assert_waits_for(&s[1], &s[0], 1);
         else
@@ -247,7 +249,7 @@ static void case_an_election_is_won_in_queue_order(void **state)
         assert_waits_for(&s[i], &s[i - 1], i);
         watch(&s[i]);
     }
-    leave(&s[1]); /* who resigns while he waits */
+    leave(&s[1]); /* a waiter that resigns */
     assert_asleep(&s[3]);
     assert_woken(&s[2]);
     assert_waits_for(&s[2], &s[0], 1);
@@ -326,7 +328,7 @@ static void case_a_downgrade_lets_readers_in(void **state)
     close_all(s, 4);
 }
 
-/* Others who wait in the same session. */
+/* Waiters in the same session. */
 static void case_a_downgrade_wakes_its_own_session(void **state)
 {
     struct queued_client writer = enqueue(*state, HF_TICKET_WRITE);
@@ -390,7 +392,7 @@ static void case_what_is_gone_cannot_be_downgraded(void **state)
     client_close(s.client);
 }
 
-/* Under what it is called now, and not under what it was. */
+/* Under its new name, not under the old one. */
 static void case_a_downgraded_ticket_is_watched_anew(void **state)
 {
     struct conformance_fixture *fixture = *state;
@@ -412,21 +414,21 @@ static void case_a_downgraded_ticket_is_watched_anew(void **state)
     client_drain(s.client);
     client_drain(other);
     assert_int_equal(own->gone + others->gone, 0);
-    /* The change itself is nobody's request to let go. */
+    /* A downgrade is no request to let go. */
     assert_int_equal(own->revoked, 0);
     assert_true(
         client_ask_until_done(other, HF_REQUEST_REVOKE, "q", s.id)->found);
     assert_true(client_wait_revoked(s.client, own, 0));
     fixture->evict(fixture, "q", &reader);
     assert_true(client_wait_gone(s.client, own));
-    /* For the others it may be gone no sooner than its owner has let go. */
+    /* For the others it may not be gone before its owner has released it. */
     assert_false(client_ask(s.client, HF_REQUEST_REMOVE, "q", s.id)->found);
     assert_true(client_wait_gone(other, others));
     client_close(other);
     client_close(s.client);
 }
 
-/* Under its new name. */
+/* Under the new name of the ticket. */
 static bool learns_of_a_request(struct queued_client *s)
 {
     struct hf_ticket reader = *client_request_find(s->request, s->id);
@@ -438,8 +440,8 @@ static bool learns_of_a_request(struct queued_client *s)
     return client_wait_revoked(s->client, own, 0);
 }
 
-/* The core takes back its watch before it asks for the downgrade.  A request
- * that comes in between is told by the watch that is set afterwards. */
+/* The core takes its watch back before it asks for the downgrade.  The watch
+ * that it sets afterwards reports a request to let go that came in between. */
 static void case_a_downgrade_keeps_a_request_to_let_go(void **state)
 {
     struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
@@ -461,7 +463,8 @@ static void case_a_downgrade_keeps_a_request_to_let_go(void **state)
 
 enum { BESIDE_ROUNDS = 20 }; /* in every second the other one is first */
 
-/* What ${kind}, from ${other}, was answered beside a downgrade, and that. */
+/* Make a request ${kind} from ${other} during a downgrade, and check both
+ * answers. */
 static struct client_request *beside_a_downgrade(struct queued_client *s,
                                                  struct engine_client *other,
                                                  enum hf_request_kind kind,
@@ -535,7 +538,7 @@ static void case_a_downgrade_and_a_removal_leave_nothing(void **state)
     client_close(s.client);
 }
 
-/* What it is called has changed; what it says may change on. */
+/* Its name has changed, and its description can still change. */
 static void case_a_downgraded_writer_describes_itself(void **state)
 {
     struct queued_client s = enqueue(*state, HF_TICKET_WRITE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of tickets, as the admission rule reads what an engine says of
- * them.  Tests of the suite; the bench is their state. */
+/* Tests of the suite: kinds of tickets, and whom the admission rule lets in by
+ * the lists of the engine.  Their state is the conformance_fixture. */
 #ifndef HF_TESTS_CONFORMANCE_KINDS_H
 #define HF_TESTS_CONFORMANCE_KINDS_H
 

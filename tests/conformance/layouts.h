@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layouts of ZooKeeper's engine, and as what tickets are shown in each: see
- * bench.shown. */
+/* The layouts of the ZooKeeper engine, each with its conformance_fixture.shown.
+ */
 #ifndef HF_TESTS_CONFORMANCE_LAYOUTS_H
 #define HF_TESTS_CONFORMANCE_LAYOUTS_H
 

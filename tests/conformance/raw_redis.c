@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Redis without the engine, see raw_redis.h. */
 #include "conformance/raw_redis.h"
 
 #include <setjmp.h>

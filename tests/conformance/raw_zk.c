@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A ZooKeeper client of one blocking socket. */
 #include "conformance/raw_zk.h"
 
 #include <arpa/inet.h>
@@ -43,7 +44,7 @@ static void read_all(const struct raw_zk *raw, void *bytes, size_t count)
     }
 }
 
-/* Send what was written and read what is answered. */
+/* Send the request and read the answer. */
 static struct hf_jute_reader exchange(struct raw_zk *raw)
 {
     uint8_t head[4];
@@ -73,7 +74,7 @@ static size_t begin(struct raw_zk *raw, enum hf_zk_opcode opcode)
     return at;
 }
 
-/* The error the server answers with, and ${body} behind it. */
+/* The error of the answer; its record is in ${body}. */
 static int32_t end(struct raw_zk *raw, size_t at, struct hf_jute_reader *body)
 {
     int32_t error;
@@ -171,8 +172,7 @@ bool raw_zk_delete(struct raw_zk *raw, const char *path)
     return error == HF_ZK_OK;
 }
 
-/* Set ${path}, which goes on below it, to its first child; false if there is
- * none. */
+/* Append the first child to ${path}; false if there is none. */
 static bool go_down(struct raw_zk *raw, char path[PATH_BYTES])
 {
     size_t at = begin(raw, HF_ZK_GET_CHILDREN);
@@ -195,7 +195,7 @@ static bool go_down(struct raw_zk *raw, char path[PATH_BYTES])
     return true;
 }
 
-/* From leaf to leaf, starting over at the top after each. */
+/* Delete a leaf and begin at the top again, until ${path} is gone. */
 size_t raw_zk_clear(struct raw_zk *raw, const char *path,
                     bool (*counts)(const char *name))
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The loop of a test, and processes that are forked from it. */
 #include "conformance/real_host.h"
 
 #include <signal.h>
@@ -50,14 +51,14 @@ void real_host_begin(void)
 
 void real_host_finish(void)
 {
-    int rest = UV_EBUSY;
+    int rc = UV_EBUSY;
 
     uv_close((uv_handle_t *)&host.tick, NULL);
-    for (unsigned i = 0; i < CLOSE_TURNS_MAX && rest != 0; i++) {
+    for (unsigned i = 0; i < CLOSE_TURNS_MAX && rc != 0; i++) {
         (void)uv_run(&host.loop, UV_RUN_NOWAIT);
-        rest = uv_loop_close(&host.loop);
+        rc = uv_loop_close(&host.loop);
     }
-    assert_int_equal(rest, 0);
+    assert_int_equal(rc, 0);
 }
 
 __attribute__((format(printf, 3, 4))) static void
@@ -78,17 +79,17 @@ struct hf_engine *real_host_open(struct conformance_fixture *fixture,
                                  const struct hf_engine_host *partial,
                                  const char *url)
 {
-    struct hf_engine_host whole = *partial;
+    struct hf_engine_host complete = *partial;
     struct hf_engine *engine = NULL;
     struct hf_error error = {HF_OK, ""};
     struct hf_url parsed;
 
-    whole.now_ms = now_ms;
-    whole.loop = loop;
-    if (whole.log == NULL)
-        whole.log = log_line;
+    complete.now_ms = now_ms;
+    complete.loop = loop;
+    if (complete.log == NULL)
+        complete.log = log_line;
     if (hf_url_parse(url, &parsed, &error) != HF_OK ||
-        fixture->ops->open(&parsed, &whole, &engine, &error) != HF_OK)
+        fixture->ops->open(&parsed, &complete, &engine, &error) != HF_OK)
         fail_msg("%s", error.text);
     hf_url_free(&parsed);
     return engine;
@@ -106,13 +107,14 @@ void real_host_pump(struct conformance_fixture *fixture,
     (void)fixture;
     host.ticks = 0;
     assert_int_equal(uv_timer_start(&host.tick, on_tick, TICK_MS, TICK_MS), 0);
-    /* What is due, at any rate; without the timer the loop would not look. */
+    /* Run what is due even if ${done} is true already. */
     (void)uv_run(&host.loop, UV_RUN_NOWAIT);
     while (!done(arg) && host.ticks < TICKS_MAX)
         (void)uv_run(&host.loop, UV_RUN_ONCE);
     (void)uv_timer_stop(&host.tick);
 }
 
+/* Shut down the socket of a poll handle. */
 static void shut(uv_handle_t *handle, void *arg)
 {
     int fd;
@@ -135,12 +137,12 @@ pid_t real_host_fork(void (*run)(void *arg), void *arg)
 
     if (pid != 0)
         return pid;
-    /* One that is stopped must not be a member of the test runner's process
-     * group: where that is orphaned, the kernel sends SIGHUP to all of it when
-     * a child of another group's process ends. */
+    /* A child that is stopped must not be in the process group of the test
+     * runner.  When that group is orphaned, the kernel sends SIGHUP to all of
+     * it as soon as a child of another group ends. */
     if (setpgid(0, 0) != 0)
         _exit(70);
-    /* The parent's loop is not ours to touch. */
+    /* The loop of the parent cannot be used in a child. */
     if (uv_loop_init(&host.loop) != 0 ||
         uv_timer_init(&host.loop, &host.tick) != 0)
         _exit(70);
@@ -162,7 +164,8 @@ struct victim_task {
     int ready_pipe;
 };
 
-/* In the child: take the ticket, say so, and live until killed. */
+/* In the process of a victim: enqueue the ticket, say so on the pipe, and live
+ * until killed. */
 static void be_victim(void *arg)
 {
     struct victim_task *task = arg;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine contract (core/engine.h), as tests that know no engine.  They are
- * run unchanged on every one; an engine is done when all pass.
+ * The conformance suite: the contract of core/engine.h as tests that know no
+ * engine.  The same tests run on every engine, and an engine is complete when
+ * all pass.  This file has queues and watches of tickets; the other suite_*.c
+ * and kinds.c have the rest.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 #include "conformance/suite_admin.h"
 #include "core/admission.h"
 
-/* So often is a list asked for again, each of which gives the servers that are
+/* How often a list is asked for again.  Each one gives servers that are
  * behind some time. */
 #define LINGERS 64
 
@@ -151,7 +153,7 @@ static void two_clients_stand_in_order(void **state)
     client_close(a);
 }
 
-/* Across clients, emptied queues and clients opened anew. */
+/* Across clients, also after the queue was empty. */
 static void fn21_tokens_rise_for_ever(void **state)
 {
     uint64_t last = 0;
@@ -189,7 +191,7 @@ static void list_sees_own_writes(void **state)
     client_close(a);
 }
 
-/* Or refused in so many words. */
+/* An engine may refuse a kind that it does not have, with a text. */
 static void kinds_are_kept(void **state)
 {
     static const enum hf_ticket_kind kinds[] = {HF_TICKET_WRITE, HF_TICKET_READ,
@@ -272,7 +274,8 @@ static void payloads_come_back(void **state)
     client_close(a);
 }
 
-/* Each name is a queue of its own, whatever an engine makes of it. */
+/* Each name is a queue of its own, whatever path or key an engine makes of
+ * it. */
 static void odd_names_do_not_collide(void **state)
 {
     static char longest[HF_NAME_BYTES + 1];
@@ -352,7 +355,7 @@ static void a_death_is_reported_once(void **state)
     client_close(b);
 }
 
-/* The ticket of a client that died before anybody looked is gone as well. */
+/* The ticket of a client that died before the watch was set is gone as well. */
 static void fn40_a_death_before_the_watch_is_reported(void **state)
 {
     struct hf_ticket_id dead = fresh_id();
@@ -451,7 +454,7 @@ static void removal_by_force_is_reported(void **state)
     client_close(a);
 }
 
-/* Also when nobody was watching at the time. */
+/* Also when no client was watching at that time. */
 static void an_own_ticket_that_is_gone_is_gone(void **state)
 {
     struct engine_client *a = client_open(fixture);
@@ -485,8 +488,8 @@ static void removing_what_is_gone_finds_nothing(void **state)
     client_close(a);
 }
 
-/* An answer to who waits shows at least what the rule of the core needs of the
- * queue, and hides no ticket without counting it. */
+/* The answer to a waiter shows at least what the admission rule needs of the
+ * queue, and counts every ticket that it hides. */
 static void expect_near(const struct client_request *request,
                         struct client_request *whole, struct hf_ticket_id id,
                         enum hf_ticket_kind kind)
@@ -594,7 +597,8 @@ static void a_session_can_be_proven(void **state)
     (void)state;
     (void)enqueue_mutex(a, "q", fresh_id());
     prove = client_ask(a, HF_REQUEST_PROVE, NULL, nobody);
-    /* Right after another request the answer may prove nothing, and says so. */
+    /* Right after another request the answer may prove nothing; it is FAILED
+     * then. */
     assert_true(prove->answer == HF_EVENT_PROVEN ||
                 prove->answer == HF_EVENT_FAILED);
     client_close(a);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the suite share. */
+/* What the files of the conformance suite share. */
 #ifndef HF_TESTS_CONFORMANCE_SUITE_H
 #define HF_TESTS_CONFORMANCE_SUITE_H
 
 #include "conformance/engine_client.h"
 
-/* That the suite is run on. */
+/* The fixture that suite_run() was called with. */
 extern struct conformance_fixture *fixture;
 
 #define SUITE_TEST(name)                                                       \
@@ -13,30 +13,30 @@ extern struct conformance_fixture *fixture;
 int suite_begin(void **state);
 int suite_finish(void **state);
 
-/* Of a mutex; and out again, being found. */
+/* Enqueue a mutex; remove it, it must be there. */
 struct client_request *enqueue_mutex(struct engine_client *client,
                                      const char *queue, struct hf_ticket_id id);
 void remove_mutex(struct engine_client *client, const char *queue,
                   struct hf_ticket_id id);
 
-/* The token of ${id} in the answer that put it into the queue. */
+/* The token of ${id} in the answer to its enqueue. */
 uint64_t token_of(const struct client_request *request, struct hf_ticket_id id);
 
-/* A LIST or WATCH_QUEUE that shows ${count} tickets: the first one asked for,
- * but where tickets that others took out linger. */
+/* A LIST or WATCH_QUEUE whose answer has ${count} tickets.  It is asked once;
+ * where .tickets_linger, again until it has. */
 struct client_request *list_showing(struct engine_client *client,
                                     enum hf_request_kind kind,
                                     const char *queue, size_t count);
 void expect_length(struct engine_client *client, const char *queue,
                    size_t count);
 
-/* suite_semaphores.c: looks and leases. */
+/* suite_semaphores.c: queue watches and leases. */
 int suite_run_semaphores(const char *name);
 
-/* suite_barriers.c: marks. */
+/* suite_barriers.c: barriers, which are flags without an owner. */
 int suite_run_barriers(const char *name);
 
-/* suite_double_barriers.c: those of double barriers. */
+/* suite_double_barriers.c: participants and generations. */
 int suite_run_double_barriers(const char *name);
 
 #endif

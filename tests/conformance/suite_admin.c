@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What an administrator does to a queue, see suite_admin.h. */
 #include "conformance/suite_admin.h"
 
 #include <setjmp.h>
@@ -102,7 +103,7 @@ void detailed_lists_have_no_dead(void **state)
     client_close(b);
 }
 
-/* More than is asked for at once. */
+/* More than the engine reads at once. */
 void detailed_lists_are_as_long_as_the_queue(void **state)
 {
     struct conformance_fixture *fixture = *state;
@@ -141,7 +142,7 @@ static struct client_request *evict(struct engine_client *client,
     return request;
 }
 
-/* The holder hears, and so does who waits behind it. */
+/* The holder gets the event, and so does the waiter behind it. */
 void holders_can_be_evicted(void **state)
 {
     struct conformance_fixture *fixture = *state;
@@ -217,7 +218,7 @@ static struct client_request *ask(struct engine_client *client,
     return request;
 }
 
-/* Each time, and the watch goes on. */
+/* Each request is reported, and the watch goes on. */
 void owners_hear_that_they_are_asked(void **state)
 {
     struct conformance_fixture *fixture = *state;
@@ -243,7 +244,7 @@ void owners_hear_that_they_are_asked(void **state)
     client_close(a);
 }
 
-/* Before they watched their ticket. */
+/* Also a request that was made before the watch. */
 void owners_hear_that_they_were_asked(void **state)
 {
     struct conformance_fixture *fixture = *state;
@@ -294,8 +295,8 @@ void one_may_ask_oneself(void **state)
 
 /* ---------------------------------------------------------- description -- */
 
-/* A request that comes after it is heard as the one before was; it itself is
- * none. */
+/* A new description is no request to let go.  A request that comes after it
+ * is reported as one before it. */
 void owners_write_their_texts_again(void **state)
 {
     static const char *const said[] = {"host=x asked=1", "host=x asked=2"};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at a whole queue, and meddling with those in it.  Tests of the suite;
- * the bench is their state. */
+/* Tests of the suite: what an administrator does to a queue, that is detailed
+ * lists, eviction, requests to let go, and new descriptions.  Their state is
+ * the conformance_fixture. */
 #ifndef HF_TESTS_CONFORMANCE_SUITE_ADMIN_H
 #define HF_TESTS_CONFORMANCE_SUITE_ADMIN_H
 

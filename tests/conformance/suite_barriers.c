@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What barriers ask of an engine: marks that belong to nobody. */
+/* Barriers: a flag that belongs to no session is set, cleared and watched. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,7 +93,8 @@ static void a_queue_watch_reports_when_it_is_lowered(void **state)
     client_close(a);
 }
 
-/* A mark that comes right behind another one is not taken for it. */
+/* A flag that is set right after another one was cleared is not taken for
+ * that one. */
 static void each_raising_is_another(void **state)
 {
     struct engine_client *a = client_open(fixture);
@@ -178,7 +179,8 @@ static void the_end_takes_looks_at_barriers_along(void **state)
     client_close(b);
 }
 
-/* Who holds a lock does not hold up, and who is held up holds no lock. */
+/* A lock of the name does not block at the barrier, and a waiter at the
+ * barrier holds no lock. */
 static void barriers_are_no_queues(void **state)
 {
     struct hf_ticket_id id = fresh_id();
@@ -256,7 +258,7 @@ int suite_run_barriers(const char *name)
         SUITE_TEST(the_end_takes_looks_at_barriers_along),
         SUITE_TEST(barriers_are_no_queues),
         SUITE_TEST(odd_names_of_barriers_do_not_collide),
-        /* The last one, where there is a connection that can be cut. */
+        /* The last one, for engines with connections that can be cut. */
         SUITE_TEST(a_barrier_survives_the_link),
     };
     size_t count = sizeof(tests) / sizeof(tests[0]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What double barriers ask of an engine: members, and what they stamp. */
+/* Double barriers: participants of a queue, and the generation that they make
+ * once enough of them are there. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -28,7 +29,8 @@ static void leave(struct engine_client *client, const char *queue,
     assert_true(request->found);
 }
 
-/* Answered LISTED, with ${members} and, if ${stamp}, the mark of that token. */
+/* The answer must be LISTED, with ${participants} and, if ${stamp} is not 0,
+ * the generation of that token. */
 static struct client_request *
 expect_participants(struct client_request *request, size_t participants,
                     uint64_t make_generation)
@@ -73,7 +75,8 @@ static struct client_request *look(struct engine_client *client,
                                participants, make_generation);
 }
 
-/* The token of the mark, which is newer than all who are there. */
+/* The token of the new generation, which is greater than those of all
+ * participants. */
 static uint64_t make_generation(struct engine_client *client, const char *queue,
                                 struct hf_ticket_id id, uint32_t limit)
 {
@@ -119,7 +122,7 @@ static void participants_are_counted(void **state)
     first = enter(a, "d");
     second = enter(b, "d");
     (void)list(a, "d", 2, 0);
-    expect_length(a, "d", 0); /* nobody stands in line */
+    expect_length(a, "d", 0); /* participants are in no order */
     leave(a, "d", first);
     (void)list(b, "d", 1, 0);
     leave(b, "d", second);
@@ -157,7 +160,7 @@ static void enough_participants_make_a_generation(void **state)
     client_close(a);
 }
 
-/* For people: what each says of himself, and no tickets among them. */
+/* A detailed list has the description of each participant, and no tickets. */
 static void participants_are_shown_to_people(void **state)
 {
     struct engine_client *a = client_open(fixture);
@@ -336,6 +339,6 @@ int suite_run_double_barriers(const char *name)
 
     if (!fixture->has_double_barriers)
         return 0;
-    (void)snprintf(whole, sizeof(whole), "%s: members", name);
+    (void)snprintf(whole, sizeof(whole), "%s: double barriers", name);
     return RUN_TESTS_NAMED(whole, tests, NULL, NULL);
 }

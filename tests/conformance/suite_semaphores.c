@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What semaphores ask of an engine: to look at a queue, and leases in it. */
+/* Semaphores: leases of several permits, and queue watches. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -41,8 +41,8 @@ static void a_queue_watch_reports_a_ticket_that_goes(void **state)
     client_close(a);
 }
 
-/* Both queues of a semaphore and a lock of either name: the ids tell them
- * apart, and come back as they were given. */
+/* Both queues of a semaphore, and a lock of either name: ids tell them apart,
+ * and lists show the ids as they were given. */
 static void ids_keep_their_roles(void **state)
 {
     struct hf_ticket_id ids[] = {fresh_id(), fresh_id()};
@@ -144,7 +144,7 @@ static void a_forgotten_look_is_silent(void **state)
     client_close(a);
 }
 
-/* Of nobody nobody can go. */
+/* In an empty queue there is nothing to be removed. */
 static void an_empty_queue_is_looked_at(void **state)
 {
     struct engine_client *a = client_open(fixture);
@@ -316,7 +316,7 @@ static void a_dead_owner_leaves_no_lease(void **state)
     client_close(b);
 }
 
-/* A part of it may be left, which its owner takes out. */
+/* One of its nodes may be left, which its owner removes. */
 static void a_lease_taken_by_force_is_gone(void **state)
 {
     struct engine_client *a = client_open(fixture);
@@ -337,7 +337,7 @@ static void a_lease_taken_by_force_is_gone(void **state)
     client_close(a);
 }
 
-/* Also when nobody was watching: its owner does not find it in a list. */
+/* Also when no client was watching: a list does not show it to its owner. */
 static void a_lease_that_was_taken_is_not_listed(void **state)
 {
     struct engine_client *a = client_open(fixture);
@@ -373,7 +373,7 @@ int suite_run_semaphores(const char *name)
         SUITE_TEST(a_dead_owner_leaves_no_lease),
         SUITE_TEST(a_lease_taken_by_force_is_gone),
         SUITE_TEST(a_lease_that_was_taken_is_not_listed),
-        /* The last one, where there is a connection that can be cut. */
+        /* The last one, for engines with connections that can be cut. */
         SUITE_TEST(looks_and_watches_survive_the_link),
     };
     size_t count = sizeof(tests) / sizeof(tests[0]);

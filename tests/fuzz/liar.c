@@ -120,7 +120,7 @@ static void say_success(struct play *p)
         else if (p->f.first->multi_opcode == HF_ZK_CREATE)
             created_all(&p->f, choose_sequence(p));
         else if (p->f.first->multi_opcode == HF_ZK_MULTI)
-            generation_set(&p->f);
+            multi_done(&p->f);
         else
             checked(&p->f);
         break;

@@ -15,14 +15,14 @@ static struct {
     atomic_ulong fail_at; /* 0: never */
     atomic_bool for_good;
     atomic_bool failed;
-    atomic_bool spared;
+    atomic_bool exempt;
 } heap;
 
 static bool fails_now(void)
 {
     unsigned long call, fail_at;
 
-    if (heap.spared)
+    if (heap.exempt)
         return false;
     call = atomic_fetch_add(&heap.calls, 1) + 1;
     fail_at = heap.fail_at;
@@ -111,7 +111,7 @@ bool heap_failed(void)
     return heap.failed;
 }
 
-void heap_exempt(bool spared)
+void heap_exempt(bool exempt)
 {
-    heap.spared = spared;
+    heap.exempt = exempt;
 }

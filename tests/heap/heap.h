@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap for the library that counts, and fails when it is told to.  What it
- * is told concerns all threads; who tells it sees to it that no other thread
- * allocates meanwhile, if it matters which allocation fails. */
+/* A fault injector for memory: an allocator of the library that counts, and
+ * that fails when a test says so.  A fault concerns all threads; where it
+ * matters which allocation fails, the test must see that no other thread
+ * allocates. */
 #ifndef HF_TESTS_HEAP_H
 #define HF_TESTS_HEAP_H
 
 #include <stdbool.h>
 
-/* Have the library allocate here; before it has allocated anything, or the
- * program ends.  When it does already, all begins anew: nothing lives (what a
- * story that was given up has left is not counted) and nothing shall fail. */
+/* Make this the allocator of the library.  The first call must come before the
+ * library allocates anything, or the program ends.  A further call starts the
+ * counts anew: blocks of a test that was given up do not count, and no fault is
+ * set. */
 void heap_install(void);
 
-/* The library's allocations that are not released. */
+/* Blocks of the library that are not released. */
 long heap_live(void);
 
-/* What these take, as the C library rounds it. */
+/* The memory of those, as the C library rounds it. */
 long heap_bytes(void);
 
-/* Of those from now on fail the ${nth}, from 1, and ${for_good} all that come
- * after it; 0: none. */
+/* Of the allocations from now on the ${nth}, counted from 1, fails; with
+ * ${for_good} all after it fail too.  0: none. */
 void heap_fail(unsigned long nth, bool for_good);
 
-/* Since then: how many there were, and has one failed? */
+/* Allocations since heap_fail(); true if one of them failed. */
 unsigned long heap_calls(void);
 bool heap_failed(void);
 
-/* In between they neither fail nor are counted among those: it is the test
- * itself that has the library allocate. */
-void heap_exempt(bool spared);
+/* While ${exempt}, allocations do not fail and do not count for heap_fail():
+ * the test itself calls the library. */
+void heap_exempt(bool exempt);
 
 #endif

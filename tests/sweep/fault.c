@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Counts the calls that come from the library and decides which one fails. */
 #include "fault.h"
 
 #include <dlfcn.h>
@@ -17,8 +18,8 @@ const struct fault_kind fault_kinds[FAULT_ROWS] = {
 #undef FAULT_KIND_
 };
 
-/* Whose calls are counted: the library as it is built for this, its modules,
- * and what these stand on. */
+/* The libraries whose calls count: this one as it is built for the sweep, its
+ * modules, and the libraries below those. */
 static const char *const looked_at[] = {
     "libhf_swept.", "engine-", "transport-", "libuv.", "libpq.", "libhiredis.",
 };
@@ -54,7 +55,7 @@ void fault_end(void)
 
 /* ---------------------------------------------------------------- callers */
 
-/* The file name of the object that ${address} is in; "" for the program. */
+/* The file name of the library that ${address} is in; "" for the program. */
 static const char *object_of(const void *address)
 {
     struct dl_find_object found;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls that can fail: what each may fail with, how often each was made,
- * and the one that is to fail in this process.  Only calls that the library,
- * its modules and the libraries below it make are counted, see fault.c; those
- * of a story and of libc itself are not.
+ * The fault injector of the sweep: a table of calls that can fail, how often
+ * each was made in this process, and the one call that is to fail.  Calls count
+ * only if the library, its modules or the libraries below those make them, see
+ * fault.c; calls of the test itself and of libc do not.
  */
 #ifndef HF_TESTS_FAULT_H
 #define HF_TESTS_FAULT_H
@@ -12,17 +12,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Two ways to fail that have no errno. */
-#define FAULT_SHORT (-1) /* one byte is taken */
+/* Two failures without an errno. */
+#define FAULT_SHORT (-1) /* one byte is transferred */
 #define FAULT_END (-2)   /* the other side has ended the connection */
 
 #define FAULT_ERRORS_MAX 6
 
-/* FAULT_TABLE(X): X(ROW, name, what it may fail with...).  A row for each kind
- * of descriptor where that makes a difference.  Not here is what cannot fail:
- * adding to a count (an eventfd), as long as it does not block, arming a timer,
- * reading a clock, giving a lock back; nor is what does not block interrupted.
- */
+/* FAULT_TABLE(X): X(ROW, name, errnos that the call may fail with...).  A call
+ * has several rows where its failures depend on the kind of descriptor.  Calls
+ * that cannot fail are not here: a write to an eventfd that does not block,
+ * arming a timer, reading a clock, unlocking.  A call that does not block is
+ * not interrupted either. */
 #define FAULT_TABLE(X)                                                         \
     X(ALLOC, "allocate", ENOMEM)                                               \
     X(UV_ALLOC, "libuv's allocate", ENOMEM)                                    \
@@ -109,34 +109,33 @@ struct fault_plan {
     int error;
 };
 
-/* What the process of a story leaves for the one that began it; in memory of
- * both. */
+/* What the process of a scenario reports to its parent, in shared memory. */
 struct fault_report {
     _Atomic unsigned calls[FAULT_ROWS];
-    _Atomic unsigned met;        /* how often the fault was */
-    _Atomic bool uv_aborted;     /* libuv ended the process */
-    _Atomic long own_memory;     /* of the library, in pieces */
-    _Atomic long uv_memory;      /* of libuv, in pieces */
-    char caller[64];             /* who met the fault: a library */
-    char failure[640];           /* what should not be; "" if all is well */
-    _Atomic bool scenario_ended; /* what is left was looked at */
+    _Atomic unsigned met;        /* how often the fault was hit */
+    _Atomic bool uv_aborted;     /* libuv has ended the process */
+    _Atomic long own_memory;     /* blocks of the library */
+    _Atomic long uv_memory;      /* blocks of libuv */
+    char caller[64];             /* the library that hit the fault */
+    char failure[640];           /* the first check that failed; "" if none */
+    _Atomic bool scenario_ended; /* what is left was checked */
 };
 
-/* Before any thread: ${plan} is carried out and ${report} kept between
- * fault_begin() and fault_end(). */
+/* Set the fault and where to report; before the process has threads.  Calls
+ * count, and the fault is injected, between fault_begin() and fault_end(). */
 void fault_set(const struct fault_plan *plan, struct fault_report *report);
 void fault_begin(void);
 void fault_end(void);
 
-/* For who stands in for a call of ${row} made from ${caller}: what it is to
- * fail with, else 0. */
+/* For the replacement of a call: the errno that the call of ${row} made from
+ * ${caller} must fail with, or 0. */
 int fault_meets(enum fault_row row, const void *caller);
 
 /* Whether ${caller} is in one of the libraries that are looked at, in libuv,
  * or in a client library below a module. */
 bool fault_is_from(const void *caller, const char *library);
 
-/* The function ${name} of libc, for who stands in for it. */
+/* The function ${name} of libc, for its replacement to call. */
 void *fault_real(const char *name);
 
 #endif

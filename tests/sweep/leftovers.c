@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a scenario may not leave: threads, memory, descriptors and tickets. */
 #include "leftovers.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@ static long entries_of(const char *path)
     return count;
 }
 
-/* Threads that nobody waits for end in their own time. */
+/* Threads that are not joined end a little later. */
 static bool is_alone(void *arg)
 {
     (void)arg;
@@ -65,7 +66,7 @@ static void check_process(struct sweep_fixture *fixture,
 /* ----------------------------------------------------------- of the queues --
  */
 
-/* Whoever is new. */
+/* Another client gets the lock. */
 static void enter_as_next(struct sweep_fixture *fixture,
                           struct hf_client *client, struct used_lock *used_lock)
 {
@@ -79,7 +80,7 @@ static void enter_as_next(struct sweep_fixture *fixture,
     opts.wait_ms = fixture->has_leases ? SCENARIO_TIMEOUT_MS : 0;
     status = hf_lock_acquire(lock, &opts, &grant);
     if (status != HF_OK)
-        scenario_fail(fixture, "who comes to %s after it hears %s",
+        scenario_fail(fixture, "another acquire of %s ended with %s",
                       used_lock->name, hf_status_name(status));
     CHECK(fixture, hf_grant_release(grant) == HF_OK);
     hf_lock_free(lock);
@@ -99,7 +100,7 @@ static bool is_empty(void *arg)
                                        SCENARIO_TIMEOUT_MS, &tickets);
 
     if (status != HF_OK)
-        scenario_fail(look->fixture, "who looks after it hears %s",
+        scenario_fail(look->fixture, "the list of the queue ended with %s",
                       hf_status_name(status));
     look->count = hf_tickets_count(tickets);
     hf_tickets_free(tickets);

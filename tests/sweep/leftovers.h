@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a story has left behind. */
+/* Checks at the end of a scenario: nothing is left of it, in the process and in
+ * the queues. */
 #ifndef HF_TESTS_JUDGE_H
 #define HF_TESTS_JUDGE_H
 
 #include "scenario.h"
 
-/* What a process that was not hit leaves: libuv keeps some of it for ever. */
+/* What a process without a fault leaves; libuv keeps some memory for ever. */
 struct leftovers {
     long fds;
     long uv_memory;
 };
 
-/* After the story and with no fault any more: no thread, no memory and no
- * descriptor is left, but for ${usual}; somebody new is let in, at once or when
- * a session has ended; and then the queue is empty. */
+/* After the scenario, and without a fault from now on: there are no threads, no
+ * memory and no descriptors beyond ${usual}; another client gets every lock
+ * that was used, at once or when a session has ended; then the queues are
+ * empty. */
 void leftovers_check(struct sweep_fixture *fixture,
                      const struct leftovers *usual);
 
-/* What there is now. */
+/* Count what there is now. */
 void leftovers_count(struct sweep_fixture *fixture,
                      struct leftovers *leftovers);
 

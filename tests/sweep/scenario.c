@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of the public interface, each with the checks that a fault allows. */
 #include "scenario.h"
 
 #include <poll.h>
@@ -82,8 +83,8 @@ void text_of_double(const void *barrier, struct hf_error *error)
     hf_double_barrier_error(barrier, error);
 }
 
-/* What one call of the system that failed may come to.  A wait that runs out
- * is none of it: there was time to try again. */
+/* True if a system call that failed may lead to that status.  A timeout is
+ * none of them, because there was time to try again. */
 static bool is_of_the_fault(const struct sweep_fixture *fixture,
                             hf_status status)
 {
@@ -240,7 +241,7 @@ struct hf_grant *scenario_acquire(struct sweep_fixture *fixture,
     struct hf_grant *grant;
 
     opts.wait_ms = SCENARIO_TIMEOUT_MS;
-    opts.text = "a story";
+    opts.text = "a scenario";
     EXPECT_OK(fixture, hf_lock_acquire(lock, &opts, &grant), text_of_lock,
               lock);
     CHECK(fixture, hf_grant_token(grant) != 0);
@@ -366,7 +367,7 @@ static hf_status begin(struct pending_op *pending_op, struct hf_lock *lock)
                                  &pending_op->op);
 }
 
-/* It was hit, and said so; then once more. */
+/* The start was hit by the fault and said so: start once more. */
 static void begin_anew(struct pending_op *pending_op, struct hf_lock *lock,
                        hf_status started)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stories are told with.  A story uses only the public interface and goes
- * on to its end whatever fails: a call that was hit by the fault must say so by
- * a status and a text, and is then made once more, which must go well.  The
- * first thing that is not as it should be ends the process with a complaint.
+ * What scenarios of the sweep are made of.  A scenario uses only the public
+ * interface of the library, and goes on to its end whatever fails.  A call that
+ * was hit by the fault must say so by a status and a text; it is then made once
+ * more and must succeed.  The first check that fails ends the process with a
+ * message.
  */
 #ifndef HF_TESTS_STORY_H
 #define HF_TESTS_STORY_H
@@ -12,18 +13,19 @@
 
 #include "fault.h"
 
-/* Longer than anything may take after one fault. */
+/* No wait after one fault may take longer. */
 #define SCENARIO_TIMEOUT_MS 20000
 
 #define SCENARIO_NAMES_MAX 4
 #define SCENARIO_NAME_BYTES 96
 
-/* Where a story is told, and what it left its traces on. */
+/* What a scenario gets, and which locks it has used. */
 struct sweep_fixture {
     const char *url;
-    const char *prefix; /* of each name */
-    bool has_leases;    /* a dead ticket may stay till its session has ended */
-    bool lists_late;    /* and be listed for a while after it was taken out */
+    const char *prefix; /* of the name of each lock */
+    bool has_leases; /* a ticket of a dead client stays until its session ends,
+                      */
+    bool lists_late; /* and is listed for a moment after it was removed */
     struct fault_report *report;
     struct used_lock {
         char name[SCENARIO_NAME_BYTES];
@@ -37,16 +39,15 @@ struct scenario {
     void (*steps)(struct sweep_fixture *fixture);
 };
 
-/* All of them; the last one has no name. */
+/* All scenarios; each table ends with one without a name. */
 extern const struct scenario scenarios_of_locks[];
 extern const struct scenario scenarios_of_barriers[];
 extern const struct scenario scenarios_of_queues[];
 extern const struct scenario scenarios_of_ends[];
 
-/* ------------------------------------------------------------- complaints --
- */
+/* ---------------------------------------------------------------- checks -- */
 
-/* End the process with ${format} as its complaint. */
+/* Report ${format} as the failure of the scenario, and end the process. */
 _Noreturn void scenario_fail(struct sweep_fixture *fixture, const char *format,
                              ...) __attribute__((format(printf, 2, 3)));
 
@@ -57,14 +58,15 @@ _Noreturn void scenario_fail(struct sweep_fixture *fixture, const char *format,
                           #condition);                                         \
     } while (0)
 
-/* Wait until ${condition}, which must come to be so within the patience. */
+/* Wait until ${condition} is true, at most SCENARIO_TIMEOUT_MS; ${what} is
+ * named in the failure. */
 void scenario_until(struct sweep_fixture *fixture, bool (*condition)(void *arg),
                     void *arg, const char *what);
 
 /* --------------------------------------------------------------- statuses --
  */
 
-/* Copies the last failure on ${handle}; NULL where a handle has none. */
+/* Copies the last error text of ${handle}; NULL where a handle has none. */
 typedef void (*scenario_text_of)(const void *handle, struct hf_error *error);
 
 void text_of_client(const void *client, struct hf_error *error);
@@ -75,23 +77,23 @@ void text_of_mutex(const void *mutex, struct hf_error *error);
 void text_of_rwlock(const void *rwlock, struct hf_error *error);
 void text_of_double(const void *barrier, struct hf_error *error);
 
-/* Whether ${call} went well; if not, it must be what the fault can lead to, and
- * be told on ${handle}. */
+/* True if ${status} is HF_OK.  If not, it must be a status that the fault can
+ * lead to, with a text at ${handle}. */
 bool scenario_is_ok(struct sweep_fixture *fixture, const char *call,
                     hf_status status, scenario_text_of text_of,
                     const void *handle);
 
-/* The same of a status that came with its ${text}; NULL: it has none. */
+/* The same for a status that came with ${text}; NULL: it has none. */
 bool scenario_ended_ok(struct sweep_fixture *fixture, const char *call,
                        hf_status status, const char *text);
 
-/* It must be ${status}, unless the fault is why not, and then with a text.
- * True if it is. */
+/* True if ${status} is ${expected}.  If not, the fault must be the reason, and
+ * there must be a text. */
 bool scenario_is(struct sweep_fixture *fixture, const char *call,
                  hf_status status, hf_status expected, scenario_text_of text_of,
                  const void *handle);
 
-/* Make a call; if the fault hit it, once more; then it must have gone well. */
+/* Make a call that must succeed, once more if the fault hit it. */
 #define EXPECT_OK(fixture, call, text_of, handle)                              \
     do {                                                                       \
         if (!scenario_is_ok(fixture, #call, call, text_of, handle) &&          \
@@ -99,7 +101,7 @@ bool scenario_is(struct sweep_fixture *fixture, const char *call,
             scenario_fail(fixture, "%s: failed twice", #call);                 \
     } while (0)
 
-/* The same with ${expected} for its status. */
+/* The same for a call that must end with ${expected}. */
 #define EXPECT_STATUS(fixture, call, expected, text_of, handle)                \
     do {                                                                       \
         if (!scenario_is(fixture, #call, call, expected, text_of, handle) &&   \
@@ -107,20 +109,20 @@ bool scenario_is(struct sweep_fixture *fixture, const char *call,
             scenario_fail(fixture, "%s: failed twice", #call);                 \
     } while (0)
 
-/* ---------------------------------------------------------------- parties --
+/* ------------------------------------------------------ clients and locks --
  */
 
-/* A client of ${cast}; it goes by story_leave(). */
+/* Open a client, and close it. */
 struct hf_client *scenario_open_client(struct sweep_fixture *fixture,
                                        enum hf_delivery delivery);
 void scenario_close_client(struct sweep_fixture *fixture,
                            struct hf_client *client);
 
-/* The name of one lock of this story, which is looked at after it. */
+/* The full name of the lock ${word}, which leftovers_check() looks at. */
 const char *scenario_name(struct sweep_fixture *fixture, const char *word,
                           const struct hf_lock_opts *opts);
 
-/* A lock of that name; frees itself never. */
+/* A lock, and a semaphore, of that name.  The scenario frees it. */
 struct hf_lock *scenario_lock(struct sweep_fixture *fixture,
                               struct hf_client *client, const char *word,
                               enum hf_kind kind);
@@ -131,24 +133,25 @@ struct hf_lock *scenario_permits(struct sweep_fixture *fixture,
 struct hf_grant *scenario_acquire(struct sweep_fixture *fixture,
                                   struct hf_lock *lock);
 
-/* The release of a grant that is valid has ended with ${status}.  After the
- * fault it may be refused, and the ticket goes with its client; or a connection
- * that ended may leave it unconfirmed. */
+/* Check the status of the release of a valid grant.  After the fault a release
+ * may be refused, and its ticket ends with the client; or the connection ended
+ * and it is not confirmed. */
 void scenario_released(struct sweep_fixture *fixture, const char *call,
                        hf_status status);
 
 /* Release a grant that is valid. */
 void scenario_release(struct sweep_fixture *fixture, struct hf_grant *grant);
 
-/* ------------------------------------------------------------ later ends -- */
+/* ----------------------------------------------------- pending operations --
+ */
 
-/* One operation that was begun, and how it ended. */
+/* An operation that was started, and how it ended. */
 struct pending_op {
     struct sweep_fixture *fixture;
-    struct hf_client *dispatched; /* its callbacks are run by who waits; or
-                                     NULL */
+    struct hf_client *dispatched; /* callbacks are run by the waiting
+                                     thread; NULL: by the client */
     struct hf_op *op;
-    _Atomic unsigned begun; /* told of its waiting */
+    _Atomic unsigned begun; /* on_wait was called */
     _Atomic unsigned ended;
     _Atomic unsigned dropped;
     _Atomic hf_status status;
@@ -160,14 +163,16 @@ void pending_op_init(struct pending_op *pending_op,
                      struct sweep_fixture *fixture);
 struct hf_done pending_op_done(struct pending_op *pending_op);
 
-/* What ${started} began has ended, with its status; else it is what it says,
- * and nothing was called back.  Either way ${later} may be used again. */
+/* Wait for the end of what a start call with the status ${started} has begun;
+ * its status.  If the start failed, that is ${started} and no callback may
+ * come.
+ * ${pending_op} may be used again then. */
 hf_status pending_op_end(struct pending_op *pending_op, hf_status started);
 
-/* Begin to wait for ${lock}, and return when its ticket is in the queue. */
+/* Start an acquire, and return when its ticket is in the queue. */
 void pending_op_acquire(struct pending_op *pending_op, struct hf_lock *lock);
 
-/* The grant that was waited for; asked for once more if the fault kept it. */
+/* The grant of that acquire; acquired once more if the fault was the reason. */
 struct hf_grant *pending_op_grant(struct pending_op *pending_op,
                                   struct hf_lock *lock);
 

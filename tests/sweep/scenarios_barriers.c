@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of those who wait for each other. */
+/* Scenarios of barriers and double barriers. */
 #include "scenario.h"
 
 /* ---------------------------------------------------------------- barrier --
@@ -58,7 +58,7 @@ static bool are_decided(void *arg)
             atomic_load(&two->laters[1].ended) > 0);
 }
 
-/* Where one was kept out the other is called off, or goes out again: false. */
+/* False if one could not enter; the other one is cancelled then, or leaves. */
 static bool have_entered(struct sweep_fixture *fixture,
                          struct double_barrier_pair *two)
 {
@@ -89,7 +89,7 @@ static bool enter(struct sweep_fixture *fixture,
     return have_entered(fixture, two);
 }
 
-/* To leave is to release a ticket, which a fault may leave unconfirmed. */
+/* Leaving releases a ticket, which a fault may leave unconfirmed. */
 static void see_left(struct sweep_fixture *fixture, const char *call,
                      hf_status status, const struct hf_double_barrier *barrier)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of what is given up or cut short, and of callbacks in other places
- * than a thread of the client's own. */
+/* Scenarios that are cut short: cancel, close, fork; and callbacks on a
+ * borrowed loop and by dispatch. */
 #include <holdfast/uv.h>
 
 #include <sys/wait.h>
@@ -42,7 +42,7 @@ static void a_wait_is_cancelled(struct sweep_fixture *fixture)
 /* ------------------------------------------------------------------ close --
  */
 
-/* A holder's client goes, and one that waits behind another. */
+/* The client of a holder is closed, and one with a waiter. */
 static void clients_close_on_what_they_do(struct sweep_fixture *fixture)
 {
     struct hf_client *a_client =
@@ -193,7 +193,7 @@ static void a_loop_is_borrowed(struct sweep_fixture *fixture)
 {
     struct loop_user loop_user;
 
-    fault_end(); /* the loop is the story's */
+    fault_end(); /* the loop is that of the scenario */
     pending_op_init(&loop_user.pending_op, fixture);
     CHECK(fixture, uv_loop_init(&loop_user.loop) == 0);
     fault_begin();
@@ -205,8 +205,8 @@ static void a_loop_is_borrowed(struct sweep_fixture *fixture)
 
 /* --------------------------------------------------------------- fork -- */
 
-/* Who has nothing of what its parent has, and takes nothing from it by its
- * end. */
+/* The child has none of the locks of its parent, and its end takes none from
+ * it. */
 static void a_child_is_forked(struct sweep_fixture *fixture)
 {
     struct hf_client *client = scenario_open_client(fixture, HF_DELIVER_THREAD);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of those who take locks, of each kind. */
+/* Scenarios of locks of each kind. */
 #include <unistd.h>
 
 #include "scenario.h"
 
-/* A pair of clients, each with its own handle of one lock. */
+/* Two clients, each with its own handle of one lock. */
 struct pair {
     struct hf_client *a_client, *b_client;
     struct hf_lock *a, *b;
@@ -87,7 +87,7 @@ static void a_mutex_is_not_had_in_time(struct sweep_fixture *fixture)
                   pair.b);
     CHECK(fixture, none == NULL);
     scenario_release(fixture, grant);
-    /* What b has given up may be in the queue yet if the fault was there. */
+    /* After the fault the ticket that b gave up may still be in the queue. */
     if (atomic_load(&fixture->report->met) > 0)
         grant = scenario_acquire(fixture, pair.b);
     else
@@ -97,7 +97,7 @@ static void a_mutex_is_not_had_in_time(struct sweep_fixture *fixture)
     part(fixture, &pair);
 }
 
-/* On an engine without sessions a descriptor can hold the ticket. */
+/* Without sessions a descriptor can hold the ticket. */
 static void a_descriptor_holds_a_mutex(struct sweep_fixture *fixture)
 {
     struct pair pair;
@@ -210,8 +210,8 @@ static void a_read_write_lock_is_counted(struct sweep_fixture *fixture)
     EXPECT_OK(fixture, hf_rwlock_timedwrlock(rwlock, SCENARIO_TIMEOUT_MS),
               text_of_rwlock, rwlock);
     EXPECT_OK(fixture, hf_rwlock_rdlock(rwlock), text_of_rwlock, rwlock);
-    /* Having counted down also if the downgrade failed. */
-    /* It holds a read lock as well, so this is a downgrade. */
+    /* The count has gone down also if the downgrade failed. */
+    /* A read lock is held as well, so this is a downgrade. */
     (void)scenario_is_ok(fixture, "hf_rwlock_wrunlock",
                          hf_rwlock_wrunlock(rwlock), text_of_rwlock, rwlock);
     CHECK(fixture, hf_rwlock_token(rwlock) != 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of those who look at a queue and meddle with it, and of elections. */
+/* Scenarios of queue views, eviction, requests to let go, and elections. */
 #include <stdio.h>
 
 #include "scenario.h"
@@ -30,8 +30,8 @@ static void on_loss(void *arg, struct hf_grant *grant)
     atomic_fetch_add(&queue_fixture->lost, 1);
 }
 
-/* May what was listed last have been a ticket that came to nothing?  Then
- * whoever wants something of the holder asks again. */
+/* True if the ticket that was listed last may have been one that came to
+ * nothing.  Then the request to its owner is made again. */
 static bool is_doubtful(const struct sweep_fixture *fixture)
 {
     return fixture->lists_late && atomic_load(&fixture->report->met) > 0;
@@ -61,7 +61,7 @@ static bool was_lost(void *arg)
     return atomic_load(&queue_fixture->lost) > 0;
 }
 
-/* One holds, and may be told of this and that; the other waits. */
+/* One client holds and gets callbacks; the other waits. */
 static void set(struct queue_fixture *queue_fixture,
                 struct sweep_fixture *fixture)
 {
@@ -86,7 +86,7 @@ static void set(struct queue_fixture *queue_fixture,
     pending_op_acquire(&queue_fixture->waiting, queue_fixture->b);
 }
 
-/* The other one is admitted, and all go home. */
+/* The other client is admitted, and both release. */
 static void evict_holder(struct queue_fixture *queue_fixture)
 {
     struct hf_grant *grant =
@@ -151,7 +151,8 @@ static void a_queue_is_looked_at(struct sweep_fixture *fixture)
 
 /* ----------------------------------------------------------- asked, evicted */
 
-/* Whoever is listed as the holder, unless the other one is it by now. */
+/* Evict the ticket that is listed as the holder, unless the other client
+ * holds the lock by now. */
 static void evict(struct queue_fixture *queue_fixture)
 {
     struct sweep_fixture *fixture = queue_fixture->fixture;

@@ -5,10 +5,11 @@
  *     sweep ENGINE [--stride N] [--first K] [--scenario NAME]
  *     sweep ENGINE --scenario NAME --point CALL NTH ERROR
  *
- * ENGINE is file, or one whose server tests/servers/serve.py tells of.  Each
- * story is told once to count the calls that it makes, and then once for each
- * of them and for each way in which that may fail, in a process of its own.
- * With a stride, for every Nth of those, from the Kth on.
+ * ENGINE is file, or an engine whose server tests/servers/serve.py starts.
+ * Each scenario runs once to count the calls that it makes, and then once for
+ * each of those calls and each error that it may fail with, always in a
+ * process of its own.  With a stride only every Nth of these points runs,
+ * from the Kth on.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -27,16 +28,14 @@
 #include "leftovers.h"
 #include "wrap.h"
 
-/* How long one process may take. */
+/* The time that one process may take. */
 #define PROCESS_MS 60000
-/* More calls of one kind than any story makes. */
+/* More calls of one kind than any scenario makes. */
 #define CALLS_MAX 3000
 #define FINDINGS_MAX 40
 
-/*
- * Where libuv ends the process itself when a call fails, and so it is not for
- * us to answer with a status.  Anything else that ends it is a finding.
- */
+/* Calls after whose failure libuv ends the process, so that the library
+ * cannot return a status.  Any other end of a process is a finding. */
 static const struct {
     enum fault_row row;
     const char *why;
@@ -45,9 +44,7 @@ static const struct {
     {FAULT_EPOLL_ADD, "uv__io_poll() cannot have a descriptor watched"},
 };
 
-/*
- * What libuv leaves when a call of its own fails.
- */
+/* What libuv leaves when one of its own calls fails. */
 static const struct {
     enum fault_row row;
     struct leftovers leftovers;
@@ -57,7 +54,7 @@ static const struct {
     {FAULT_EVENTFD, {1, 0}, "uv_loop_init() forgets its epoll descriptor"},
 };
 
-/* What makes a URL of what serve.py says in ${variable}. */
+/* How a URL is made of the addresses that serve.py puts into ${variable}. */
 static const struct server_url {
     const char *engine;
     const char *variable;
@@ -82,7 +79,7 @@ static struct {
 
 static struct {
     unsigned scenarios;
-    unsigned points; /* of all stories, sampled or not */
+    unsigned points; /* of all scenarios, sampled or not */
     unsigned reported;
     unsigned met;
     unsigned ended_by_uv;
@@ -196,7 +193,7 @@ static _Noreturn void steps(const struct scenario *scenario,
     _Exit(0);
 }
 
-/* Its wait status, or -1 if it hung. */
+/* Its wait status, or -1 if it had to be killed. */
 static int reap(pid_t process)
 {
     struct pollfd fd = {.fd = pidfd_open(process, 0), .events = POLLIN};
@@ -210,7 +207,7 @@ static int reap(pid_t process)
     return hung ? -1 : status;
 }
 
-/* What libuv leaves on account of ${plan} is none of ours. */
+/* What libuv leaves after ${plan} is expected. */
 static void expect(const struct fault_plan *plan, const struct leftovers *usual,
                    struct leftovers *expected)
 {
@@ -230,7 +227,7 @@ static int run(const struct scenario *scenario, const struct fault_plan *plan,
     int status;
 
     if (!set_directory(&sweep_directory)) {
-        (void)fprintf(stderr, "sweep: nowhere to tell a story of %s\n",
+        (void)fprintf(stderr, "sweep: no directory for a scenario of %s\n",
                       wanted.engine);
         exit(70);
     }
@@ -297,7 +294,7 @@ static void check_process_end(const struct scenario *scenario,
         find(scenario, plan, status);
 }
 
-/* --------------------------------------------------------------- the sweep */
+/* ---------------------------------------------------------- every point -- */
 
 static void fail_in_each_way(const struct scenario *scenario,
                              struct fault_plan *plan,
@@ -326,7 +323,8 @@ static void fail_each_call(const struct scenario *scenario,
             fail_in_each_way(scenario, &plan, usual);
 }
 
-/* Told as it is: what it leaves, and how often it makes each call. */
+/* Run without a fault: what the process leaves, and how often it makes each
+ * call. */
 static bool count(const struct scenario *scenario, struct leftovers *usual,
                   unsigned counted[FAULT_ROWS])
 {
@@ -431,14 +429,14 @@ static void summarize(void)
             (void)printf("  %5u  %s\n", tally.of_row[row],
                          fault_kinds[row].name);
     }
-    (void)printf("%s: %u stories, %u calls, %u points; told %u, met %u; "
+    (void)printf("%s: %u scenarios, %u calls, %u points; reported %u, hit %u; "
                  "%u ended by libuv, %u findings\n",
                  wanted.engine, tally.scenarios, calls, tally.points,
                  tally.reported, tally.met, tally.ended_by_uv, tally.findings);
 }
 
-/* libuv keeps for ever what its first loop makes; it ends the process if it
- * cannot, see uv__signal_global_init(). */
+/* The first loop of a process makes memory that libuv keeps for ever, and
+ * libuv ends the process if it cannot; see uv__signal_global_init(). */
 static bool warm_up(void)
 {
     uv_loop_t loop;

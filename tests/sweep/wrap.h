@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What those who stand in for a function of libc have in common. */
+/* What the replacements of libc functions share. */
 #ifndef HF_TESTS_WRAP_H
 #define HF_TESTS_WRAP_H
 
@@ -7,8 +7,8 @@
 
 #include "fault.h"
 
-/* Within the function that stands in for ${name}: declares real, which is that
- * of libc, and error, which is what this call is to fail with, or 0. */
+/* At the start of the replacement of ${name}: declares real, the function of
+ * libc, and error, the errno that this call must fail with, or 0. */
 #define WRAP_OPENING(row, name)                                                \
     static __typeof__(&name) real;                                             \
     int error;                                                                 \
@@ -16,7 +16,7 @@
         *(void **)&real = fault_real(#name);                                   \
     error = fault_meets(row, __builtin_return_address(0))
 
-/* All of a function that answers -1 when it fails. */
+/* The replacement of a function that returns -1 when it fails. */
 #define WRAP(row, type, name, parameters, arguments)                           \
     type name parameters                                                       \
     {                                                                          \
@@ -28,15 +28,15 @@
         return real arguments;                                                 \
     }
 
-/* What a descriptor is, as far as it decides how its calls may fail. */
-/* A count is an eventfd, a timer or an inotify: they do not block. */
+/* Kinds of descriptors, as far as their calls fail in different ways.  COUNT is
+ * an eventfd, a timerfd or an inotify descriptor: those do not block. */
 enum wrap_kind { WRAP_PLAIN, WRAP_COUNT, WRAP_PIPE, WRAP_SOCKET };
 
 void wrap_remember(int fd, enum wrap_kind sort);
 enum wrap_kind wrap_kind_of(int fd);
 
-/* Before anything is allocated: have the library and libuv take their memory
- * where it is counted in ${report} and can fail. */
+/* Give the library and libuv allocators that count in ${report} and can fail;
+ * before they allocate anything. */
 bool wrap_take_memory(struct fault_report *report);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of libc's calls about descriptors, threads and randomness. */
+/* Replacements of libc functions for descriptors, threads and randomness. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -90,7 +90,7 @@ int pipe2(int fds[2], int flags)
     return done;
 }
 
-/* It is closed also when it says that it failed. */
+/* The descriptor is closed also when this call fails. */
 int close(int fd)
 {
     int done;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of libc's calls about files. */
+/* Replacements of libc functions for files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
     return real(fd, data, bytes, at);
 }
 
-/* A lock that one has can always be given back. */
+/* Unlocking cannot fail. */
 int flock(int fd, int operation)
 {
     static __typeof__(&flock) real;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: of the library and of libuv by their own hooks; of the client
- * libraries below the modules in place of libc's functions, but for builds with
- * sanitizers, which stand there themselves. */
+/* Memory.  The library and libuv have hooks for allocators.  The client
+ * libraries below the modules have none, so malloc() and its like are replaced,
+ * except in builds with sanitizers, which replace them themselves. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of libc's calls about sockets and names. */
+/* Replacements of libc functions for sockets and names. */
 #include <netdb.h>
 #include <sys/socket.h>
 

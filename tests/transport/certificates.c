@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates, made with OpenSSL. */
 #include "certificates.h"
 
 #include <setjmp.h>
@@ -22,7 +23,7 @@
 #define DAY_S 86400L
 #define HERE "IP:127.0.0.1,IP:::1,DNS:localhost"
 
-/* What was made, to sign others with. */
+/* A certificate and its key, to sign others with. */
 struct certificate_key {
     X509 *certificate;
     EVP_PKEY *key;
@@ -81,7 +82,7 @@ static void add_extension(X509 *certificate, int which, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* ${signer} NULL: itself. */
+/* ${signer} NULL: it signs itself. */
 static struct certificate_key make(const char *name,
                                    const struct certificate_key *signer,
                                    const char *alternatives, long ends_in_s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates for a test, in a directory of their own: good ones, and ones
- * that must be refused.  NAME.pem is the certificate, NAME.key its key. */
+/* Certificates for tests of TLS, made in a directory of their own: good ones,
+ * and ones that a client must refuse.  NAME.pem has the certificate, NAME.key
+ * its key. */
 #ifndef HF_TESTS_TRANSPORT_CERTIFICATES_H
 #define HF_TESTS_TRANSPORT_CERTIFICATES_H
 
@@ -11,21 +12,21 @@ struct certificates {
 };
 
 /*
- *  ca          signed all below but stranger
- *  other_ca    signed stranger
- *  server      for 127.0.0.1, ::1 and localhost
- *  client      for a client to show
- *  wrong_name  for elsewhere.test
- *  expired     as server, but it was yesterday
- *  stranger    as server, but of the other CA
- *  nameless    for nobody but a common name with a line break in it
- *  localhost   for nobody but that common name
- *  locked      as client, its key under a passphrase
+ *  ca          signs all below but stranger
+ *  other_ca    signs stranger
+ *  server      a server at 127.0.0.1, ::1 and localhost
+ *  client      a client
+ *  wrong_name  a server at elsewhere.test
+ *  expired     as server, ended yesterday
+ *  stranger    as server, of the other CA
+ *  nameless    no alternative name; a common name with a line break in it
+ *  localhost   no alternative name; the common name "localhost"
+ *  locked      as client, its key has a passphrase
  */
 void certificates_make(struct certificates *certificates);
 void certificates_remove(struct certificates *certificates);
 
-/* The path of "ca.pem" and the like. */
+/* The path of a file, as "ca.pem". */
 void certificates_path(const struct certificates *certificates,
                        const char *name, char path[CERTIFICATES_PATH_BYTES]);
 

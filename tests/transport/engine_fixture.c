@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The ZooKeeper engine and the server that it talks to, on one thread. */
 #include "engine_fixture.h"
 
 #include <errno.h>
@@ -77,7 +78,6 @@ static void answer_frames(struct fake_zookeeper *zookeeper)
     zookeeper->used -= at;
 }
 
-/* Do what there is to do, without waiting. */
 void fake_zookeeper_serve(struct fake_zookeeper *zookeeper)
 {
     struct pollfd fd = {.fd = zookeeper->server.listener, .events = POLLIN};
@@ -120,7 +120,7 @@ void fake_zookeeper_start(struct fake_zookeeper *zookeeper,
         fake_server_stop(&zookeeper->server);
 }
 
-/* ------------------------------------------------------------------ seat -- */
+/* --------------------------------------------------------------- engine -- */
 
 static void on_event(void *arg, struct hf_event *event)
 {
@@ -211,7 +211,6 @@ void engine_fixture_open_at(struct engine_fixture *fixture,
         fail_msg("%s", fixture->error.text);
 }
 
-/* Until ${what} becomes true, the server doing its part. */
 void engine_fixture_run_until(struct engine_fixture *fixture,
                               struct fake_zookeeper *zookeeper,
                               const bool *what)

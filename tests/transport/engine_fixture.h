@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A seat for the ZooKeeper engine: a loop, a host that notes what it hears, and
- * a peer that greets, answers everything with success and closes.
+ * The ZooKeeper engine with its loop and its host, which keeps the events; and
+ * a fake ZooKeeper server that accepts a session, answers every call with
+ * success and closes.
  */
 #ifndef HF_TESTS_TRANSPORT_ENGINE_FIXTURE_H
 #define HF_TESTS_TRANSPORT_ENGINE_FIXTURE_H
@@ -9,9 +10,10 @@
 #include "engines/zookeeper/zookeeper.h"
 #include "link_fixture.h"
 
-/* Of the user "u"; nothing that is logged or told may have it. */
+/* The password of the user "u".  No log line and no text may contain it. */
 #define ENGINE_FIXTURE_PASSWORD "QJXZW"
 
+/* How far a connection gets. */
 enum fake_zookeeper_mode {
     REFUSES,
     KEEPS_SILENT,
@@ -31,7 +33,7 @@ struct fake_zookeeper {
 
 void fake_zookeeper_start(struct fake_zookeeper *zookeeper,
                           enum fake_zookeeper_mode fake_zookeeper_mode);
-/* Do what there is to do, without waiting. */
+/* Accept, receive and answer what there is, without a wait. */
 void fake_zookeeper_serve(struct fake_zookeeper *zookeeper);
 
 struct engine_fixture {
@@ -46,17 +48,18 @@ struct engine_fixture {
 };
 
 void engine_fixture_start(struct engine_fixture *fixture);
-/* .error tells why not. */
+/* Open the engine with the URL ${text}; a failure has its text in .error. */
 hf_status engine_fixture_open(struct engine_fixture *fixture, const char *text);
-/* At ${peer}, with the password; ${options} begin with '?' or are "". */
+/* Open it at the fake server with ENGINE_FIXTURE_PASSWORD.  ${options} is "" or
+ * begins with '?'. */
 void engine_fixture_open_at(struct engine_fixture *fixture,
                             const struct fake_zookeeper *zookeeper,
                             const char *options);
-/* Until ${what} becomes true, the peer doing its part. */
+/* Run the loop and the fake server until ${what} is true. */
 void engine_fixture_run_until(struct engine_fixture *fixture,
                               struct fake_zookeeper *zookeeper,
                               const bool *what);
-/* END, and free the engine once it is closed; the loop stays. */
+/* END, and free the engine once it is closed.  The loop stays. */
 void engine_fixture_end(struct engine_fixture *fixture,
                         struct fake_zookeeper *zookeeper);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The loop, the server and the link, on one thread. */
 #include "link_fixture.h"
 
 #include <arpa/inet.h>
@@ -20,11 +21,12 @@
 #define TIMEOUT_MS 10000
 #define TURNS_MAX 64
 
-/* ThreadSanitizer asks this at start.  It takes two uses of a descriptor for
- * a race unless it saw the close in between, and libuv closes by system calls
- * that it doesn't see: every number that is used again would be one.  So it
- * shall not look at what libuv opens either; nor at what OpenSSL frees, whose
- * counters of references it cannot see. */
+/* ThreadSanitizer calls this at the start.  Two uses of one descriptor are a
+ * race for it unless it has seen the close between them.  libuv closes by
+ * system calls that it does not see, so every descriptor number that is used
+ * again would be reported; that is why calls from libuv are left out.  Those
+ * from OpenSSL are left out because it does not see the reference counts there.
+ */
 __attribute__((visibility("default"))) const char *
 __tsan_default_suppressions(void);
 
@@ -67,13 +69,13 @@ void loop_run_until(uv_loop_t *loop, bool (*condition)(void *arg), void *arg)
 
 void loop_end(uv_loop_t *loop)
 {
-    int rest;
+    int rc;
 
     loop_turn(loop);
-    rest = uv_loop_close(loop);
-    if (rest != 0)
+    rc = uv_loop_close(loop);
+    if (rc != 0)
         uv_print_all_handles(loop, stderr);
-    assert_int_equal(rest, 0);
+    assert_int_equal(rc, 0);
 }
 
 static int entries(const char *path)
@@ -101,12 +103,12 @@ int count_threads(void)
 
 void await_threads(int count)
 {
-    const struct timespec while_others_work = {0, 1000000};
+    const struct timespec pause = {0, 1000000};
     uint64_t until_ms = now_ms() + TIMEOUT_MS;
 
     while (count_threads() != count) {
         assert_true(now_ms() < until_ms);
-        (void)nanosleep(&while_others_work, NULL);
+        (void)nanosleep(&pause, NULL);
     }
 }
 
@@ -266,7 +268,7 @@ static void on_down(void *arg, hf_status status, const char *why)
     fixture->status = status;
     if (fixture->close_when_down)
         link_fixture_close(fixture, HF_CONNECTION_ABORT);
-    /* The text must outlive the link. */
+    /* The text is valid only during the callback. */
     (void)snprintf(fixture->why, sizeof(fixture->why), "%s", why);
 }
 
@@ -311,7 +313,7 @@ bool link_fixture_open(struct link_fixture *fixture, const char *host,
     struct hf_connection_config way = fixture->way;
     char copy[HF_RESOLVER_HOST_BYTES];
 
-    /* Theirs for the call only. */
+    /* These are valid only during the call. */
     (void)snprintf(copy, sizeof(copy), "%s", host);
     way.host = copy;
     way.port = port;

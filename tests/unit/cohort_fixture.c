@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The core as a test of a cohort sees it: events in, effects out as text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,6 +29,7 @@ static const char *ticket_name(const struct cohort_fixture *f,
     return name;
 }
 
+/* "VERB" or "VERB t1": a list and a proof are about no ticket. */
 static void describe(struct cohort_fixture *f, const struct hf_request *request,
                      const char *verb, char *text, size_t bytes)
 {
@@ -186,12 +188,12 @@ void cohort_session(struct cohort_fixture *f, enum hf_event_kind kind)
     cohort_step(f, (struct hf_event){.kind = kind});
 }
 
-/* The queue ${names}, one letter or "tN" for each ticket. */
+/* Fill ${tickets} from "x t1 y".  How many they are. */
 static size_t read_queue(struct cohort_fixture *f, const char *names,
                          struct hf_ticket tickets[COHORT_TICKETS])
 {
     static const struct hf_ticket blank = {
-        .kind = HF_TICKET_MUTEX, .weight = 1, .payload = "a stranger"};
+        .kind = HF_TICKET_MUTEX, .weight = 1, .payload = "another client"};
     size_t count = 0;
     size_t number;
 
@@ -254,7 +256,7 @@ void cohort_failed(struct cohort_fixture *f, const char *request,
     cohort_step(f, event);
 }
 
-/* ---------------------------------------------------------------- whole -- */
+/* ----------------------------------------------------------- beginnings -- */
 
 void cohort_fixture_init(struct cohort_fixture *f)
 {
@@ -286,7 +288,6 @@ void cohort_fixture_init(struct cohort_fixture *f)
     expect(f, "CONNECTED");
 }
 
-/* w1 holds, and as many wait as make ${count}. */
 void cohort_fixture_held(struct cohort_fixture *f, size_t count)
 {
     cohort_fixture_init(f);

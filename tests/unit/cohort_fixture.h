@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hall for stories of a cohort: events are fed by hand, effects are read as
- * text.  Members are called w1, w2, ..., the tickets that stand for them t1,
- * t2, ... in the order they were enqueued; strangers' tickets by one letter
- * each.
+ * A core with one cohort (core/cohort.h): acquisitions of one client for one
+ * lock, which share tickets.  The test plays the engine and the users, and
+ * reads effects as text, as with core_fixture.h.
+ *
+ * The acquisitions are called w1, w2, ...  The tickets that the cohort enqueues
+ * for them are t1, t2, ... in that order.  A ticket of another client has one
+ * letter.
  */
 #ifndef HF_TESTS_UNIT_COHORT_FIXTURE_H
 #define HF_TESTS_UNIT_COHORT_FIXTURE_H
@@ -23,44 +26,46 @@ struct cohort_fixture {
     struct hf_core core;
     struct hf_cohort cohort;
     struct hf_acquisition w[COHORT_WAITERS + 1]; /* from 1 */
-    char payloads[COHORT_WAITERS + 1][8];
-    struct hf_ticket_id t[COHORT_TICKETS + 1];
-    char t_payloads[COHORT_TICKETS + 1][8];
+    char payloads[COHORT_WAITERS + 1][8];        /* "w1" and so on */
+    struct hf_ticket_id t[COHORT_TICKETS + 1];   /* from 1 */
+    char t_payloads[COHORT_TICKETS + 1][8]; /* of whom each was enqueued for */
     size_t t_count;
     struct {
-        char text[64];
-        struct hf_request *request;
-    } pending[COHORT_PENDING];
+        char text[64];              /* as in the effect */
+        struct hf_request *request; /* NULL: this entry is free */
+    } pending[COHORT_PENDING];      /* not answered */
     uint64_t now_ms;
 };
 
-/* All wait for nothing yet, and the session is connected. */
+/* There is a session, and nobody has asked for the lock. */
 void cohort_fixture_init(struct cohort_fixture *f);
 
-/* w1 holds, and as many wait as make ${count}. */
+/* w1 holds the lock, and w2 to w${count} wait for it. */
 void cohort_fixture_held(struct cohort_fixture *f, size_t count);
 
+/* The first line of a test: the same with a fixture ${f}. */
 #define HELD(f, count)                                                         \
     struct cohort_fixture cohort_fixture_;                                     \
     struct cohort_fixture *f = &cohort_fixture_;                               \
     (void)state;                                                               \
     cohort_fixture_held(f, count)
 
-/* All effects until now, which must read ${expected}. */
+/* Read all effects since the last call.  They must be ${expected}. */
 #define expect(f, expected)                                                    \
     cohort_fixture_expect(f, expected, __FILE__, __LINE__)
 void cohort_fixture_expect(struct cohort_fixture *f, const char *expected,
                            const char *file, int line);
 
-/* The request that was taken as ${text} and not answered; with ${end} it is. */
+/* The pending request that reads ${text}.  It stays pending unless ${end}. */
 struct hf_request *cohort_pending(struct cohort_fixture *f, const char *text,
                                   bool end);
 
-/* Until when the member ${number} is promised its grant. */
+/* Safe-until of the grant of w${number}; 0 if it has none. */
 uint64_t safe_until_of(struct cohort_fixture *f, size_t number);
 
-/* Events.  ${request} names one that was taken and not answered, ${queue} is
- * the names of its tickets in order, or NULL. */
+/* Events.  ${number} is that of an acquisition, ${request} the text of a
+ * pending request, ${queue} the tickets of the answer in order, "x t1", or
+ * NULL. */
 void cohort_step(struct cohort_fixture *f, struct hf_event event);
 void cohort_want(struct cohort_fixture *f, size_t number);
 void cohort_release(struct cohort_fixture *f, size_t number);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The core as a test of acquisitions sees it: events in, effects out as text.
+ */
 #include "core_fixture.h"
 
 #include <inttypes.h>
@@ -12,7 +14,7 @@
 #include "core/time_math.h"
 #include "tracked_heap.h"
 
-/* --------------------------------------------------------------- the set -- */
+/* ----------------------------------------------------------- beginnings -- */
 
 static void init_acquisition(struct hf_acquisition *a, const char *payload)
 {
@@ -112,8 +114,9 @@ static enum hf_ticket_kind kind_of(const char *suffix)
     return HF_TICKET_MUTEX;
 }
 
-/* The ticket called ${name}, at its place: ours have a token of their own, so
- * that a1's is 101 and b2's 202. */
+/* The ticket that ${name}, as "a1" or "x/l2", stands for.  The token of ours is
+ * made of the acquisition and the number, so that a test can tell them from
+ * sequences. */
 static struct hf_ticket read_ticket(const struct core_fixture *f,
                                     const char *name, uint64_t sequence)
 {
@@ -138,7 +141,7 @@ static struct hf_ticket read_ticket(const struct core_fixture *f,
     ticket.kind = kind_of(name + 1);
     (void)sscanf(name, "%*c/l%u", &ticket.weight);
     (void)sscanf(name, "%*c/y%" SCNu64, &ticket.token);
-    ticket.payload = "a stranger";
+    ticket.payload = "another client";
     return ticket;
 }
 
@@ -205,7 +208,9 @@ bool is_pending(const struct core_fixture *f, const char *text)
     return false;
 }
 
-/* As an engine would: note the request until it is answered. */
+/* Keep a request until the test answers it, as an engine does, and check what
+ * the core promises of it: it is busy, new, and there is no second one that
+ * reads the same. */
 static void take_request(struct core_fixture *f, struct hf_request *request,
                          char *text, size_t bytes)
 {
@@ -231,6 +236,7 @@ static void take_request(struct core_fixture *f, struct hf_request *request,
     request->engine_data = pending;
 }
 
+/* A watch that the core takes back must be one that is pending. */
 static void take_forget(struct core_fixture *f, struct hf_request *watch,
                         char *text, size_t bytes)
 {
@@ -242,6 +248,7 @@ static void take_forget(struct core_fixture *f, struct hf_request *watch,
     describe_request(f, watch, true, text, bytes);
 }
 
+/* An owner gets one answer, GRANTED or ENDED. */
 static void note_answer(struct core_fixture *f, const struct hf_acquisition *a)
 {
     assert_int_equal(f->answers[index_of(f, a)]++, 0);
@@ -314,7 +321,8 @@ static void take_effect(struct core_fixture *f, struct hf_effect *effect,
     }
 }
 
-/* Take all effects; ${all} holds so many bytes for their text. */
+/* Write all effects to ${all}, which has room for ${bytes} bytes.  The
+ * invariants of the core must hold after each. */
 static void take_effects(struct core_fixture *f, char *all, size_t bytes)
 {
     struct hf_effect *effect;
@@ -432,7 +440,7 @@ void suspended(struct core_fixture *f)
     step(f, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
 }
 
-/* The engine forgets every watch with its session. */
+/* Watches end with their session and without an event. */
 static void forget_watches(struct core_fixture *f)
 {
     for (size_t i = 0; i < CORE_PENDING; i++) {
@@ -482,6 +490,8 @@ void closed(struct core_fixture *f)
     step(f, (struct hf_event){.kind = HF_EVENT_CLOSED});
 }
 
+/* Answer a pending request.  A WATCH that is WATCHING and a queue watch that is
+ * LISTED stay pending, because GONE or QUEUE_CHANGED comes later. */
 static void answer(struct core_fixture *f, const char *request,
                    struct hf_event event)
 {
@@ -583,7 +593,7 @@ void advance_to(struct core_fixture *f, uint64_t now_ms)
 {
     set_time(f, now_ms);
     step(f, (struct hf_event){.kind = HF_EVENT_TICK});
-    /* Or the loop would spin. */
+    /* A wake-up at once would make the loop of a client spin. */
     assert_true(hf_core_wake_at_ms(&f->core) > f->now_ms);
 }
 
@@ -595,7 +605,7 @@ void wake(struct core_fixture *f)
     advance_to(f, hf_max_ms(at_ms, f->now_ms));
 }
 
-/* ------------------------------------------------------------ beginnings -- */
+/* ----------------------------------------------- states of many tests -- */
 
 void enqueue_a(struct core_fixture *f)
 {

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stage for stories about the core: events are fed by hand, effects are read
- * as text.  Two acquisitions, "a" and "b", act on it; their tickets are called
- * a1, a2, ... in the order in which they were enqueued, those of others by one
- * letter each.  Effects read, for instance,
+ * A core for tests of acquisitions.  The test plays the engine and the user: it
+ * feeds events, and it reads the effects of the core as text.  So a test is a
+ * list of inputs and of what each must lead to, without a loop or a clock.
+ *
+ * There are three acquisitions, a, b and c.  Their tickets are called a1, a2,
+ * ... in the order in which they are enqueued.  A ticket of another client has
+ * one letter.  Effects read, for instance,
  *
  *     a ENQUEUE a1; a LIST; a WATCH_QUEUE; a WATCH x; a UNWATCH x; a REMOVE a1;
  *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a DONE;
  *     a ENDED HF_EBUSY; PROVE; PROVEN; END; STATE CONNECTED; a DOWNGRADE a1;
  *     a DOWNGRADED HF_OK; a NEW_GENERATION a1
  *
- * and a queue is the names of its tickets in order, "x y a1"; of a ticket of
- * others "x" is a mutex, "x/r" a read, "x/w" a write ticket and "x/x" either of
- * the exclusive ones, "x/l2" a lease of 2 permits.  "a1/x" is ours, seen as no
- * more than that.  "x/m" is a member of a double barrier, "!/y150" the mark
- * that was stamped with token 150; a1's token is 101.
+ * A queue is written as its tickets in order, "x y a1".  The kind of a ticket
+ * of another client follows its letter:
+ *
+ *     x    a mutex              x/x     a mutex or a writer, not known which
+ *     x/r  a reader             x/l2    a lease of 2 permits
+ *     x/w  a writer             x/m     a participant of a double barrier
+ *     a1/x our ticket, as a     !/y150  the generation of a double barrier,
+ *          layout shows it that         with token 150
+ *          has no kinds
+ *
+ * The token of a1 is 101, that of b2 is 202.
  */
 #ifndef HF_TESTS_UNIT_CORE_FIXTURE_H
 #define HF_TESTS_UNIT_CORE_FIXTURE_H
@@ -25,8 +34,9 @@
 #define CORE_PENDING 32
 #define CORE_TEXT_BYTES 1024
 
+/* A request that the core made and the test has not answered. */
 struct pending_request {
-    char text[64]; /* as in the effect; "" if the slot is free */
+    char text[64]; /* as in the effect; "": this entry is free */
     struct hf_request *request;
 };
 
@@ -36,50 +46,52 @@ struct core_fixture {
     struct hf_acquisition b;
     struct hf_acquisition c;
     uint64_t now_ms;
-    struct hf_ticket_id own_ids[3][CORE_TICKETS];
+    /* By acquisition, a to c. */
+    struct hf_ticket_id own_ids[3][CORE_TICKETS]; /* a1, a2, ... */
     size_t own_count[3];
     struct pending_request pending[CORE_PENDING];
-    unsigned answers[3];   /* GRANTED and ENDED, at most one each */
-    unsigned forgotten[3]; /* DONE, at most one each */
-    bool held[3];          /* as their owners have been told */
-    bool lazy;             /* each session that begins */
+    unsigned answers[3];   /* GRANTED and ENDED together: at most 1 */
+    unsigned forgotten[3]; /* DONE: at most 1, after an answer */
+    bool held[3];          /* GRANTED was reported, and no end of the grant */
+    bool lazy; /* sessions begin with proof=lazy; the test sets it */
 };
 
-/* The lease and the moment of most stories: CONNECTED at 1000, confirmed as of
- * 990, so safe until 990 + 10000 - 100. */
+/* The session of most tests: CONNECTED at 1000 ms, confirmed as of 990 ms for
+ * 10000 ms.  The core keeps a margin of 100 ms, so safe-until is 10890 ms. */
 #define CORE_START_MS 1000
 #define CORE_TIMEOUT_MS 10000
 #define CORE_SAFE_MS 10890
 #define CORE_CONNECT_MS 15000
 
-/* Raise the curtain: time is CORE_START_MS, nothing is connected.  a, b
- * and c are mutexes without a deadline that the story may change before want().
- */
+/* Time is CORE_START_MS and there is no session.  a, b and c are mutexes of the
+ * queue "q" without a deadline; a test may change them before want().
+ * ${traits} are those of the engine, see core/engine.h. */
 void core_fixture_init(struct core_fixture *f, unsigned traits);
 
-/* core_fixture_init(), CONNECTED with a lease, and its STATE taken. */
+/* The same with a session; its STATE is read already. */
 void core_fixture_connected(struct core_fixture *f, unsigned traits);
 
-/* The first line of a story: core_fixture_connected() with ${s} for the stage.
- */
+/* The first line of a test: a fixture ${f} with a session. */
 #define CORE_FIXTURE(f, traits)                                                \
     struct core_fixture core_fixture_;                                         \
     struct core_fixture *f = &core_fixture_;                                   \
     (void)state;                                                               \
     core_fixture_connected(f, traits)
 
-/* All effects until now, which must read ${expected}. */
+/* Read all effects since the last call.  They must be ${expected}, joined by
+ * "; "; "" if there must be none. */
 #define expect(f, expected) core_fixture_expect(f, expected, __FILE__, __LINE__)
 void core_fixture_expect(struct core_fixture *f, const char *expected,
                          const char *file, int line);
 
-/* The next effect alone, which must read ${expected}. */
+/* Read one effect and leave the others. */
 void core_fixture_expect_one(struct core_fixture *f, const char *expected);
 
-/* Take all effects, whatever they are. */
+/* Read all effects and accept any. */
 void core_fixture_drain(struct core_fixture *f);
 
-/* Events.  ${request} names a request that was taken and not answered. */
+/* One function for each event of core/core.h.  ${request} is the text of a
+ * pending request, "a LIST"; it ends with this answer, unless it watches. */
 void want(struct core_fixture *f, struct hf_acquisition *a);
 void cancel(struct core_fixture *f, struct hf_acquisition *a);
 void release(struct core_fixture *f, struct hf_acquisition *a);
@@ -113,29 +125,31 @@ void failed(struct core_fixture *f, const char *request,
 void failed_as(struct core_fixture *f, const char *request,
                enum hf_failure failure, hf_status status, const char *text);
 
-/* Let it be ${now_ms}, with or without a TICK. */
-void advance_to(struct core_fixture *f, uint64_t now_ms);
+/* Move the clock: without an event, and with a TICK. */
 void set_time(struct core_fixture *f, uint64_t now_ms);
+void advance_to(struct core_fixture *f, uint64_t now_ms);
 
-/* Let it be the moment the core asked to be woken, and wake it. */
+/* Advance to the time at which the core wants its next TICK.  There must be
+ * one. */
 void wake(struct core_fixture *f);
 
-/* Is the request called ${text} with the engine? */
+/* True if a request of that text waits for an answer. */
 bool is_pending(const struct core_fixture *f, const char *text);
 
-/* Beginnings of many stories: a has asked for its ticket a1; has it in
- * ${queue}, what follows from that being left to be expected; waits with it
- * behind x; holds it; had no answer for it, and looks for it; has not found it,
- * and has asked for a2. */
+/* States that many tests begin in. */
+/* a has asked for its ticket a1. */
 void enqueue_a(struct core_fixture *f);
+/* The answer to that was ${queue}.  The test reads what follows. */
 void enqueue_a_in(struct core_fixture *f, const char *queue);
+/* a waits behind x. */
 void queue_a_behind_x(struct core_fixture *f);
 void hold_a(struct core_fixture *f);
+/* The enqueue of a1 got no answer, and the core lists the queue to find it. */
 void lose_answer_of_a1(struct core_fixture *f);
+/* The list did not have a1, and the core has asked for a2. */
 void replace_a1(struct core_fixture *f);
-
-/* The time in which an ENQUEUE of a1 that had no answer may be carried out is
- * over: a1 is withdrawn then, not before. */
+/* Advance to the time after which an enqueue of a1 without an answer can take
+ * effect no more, and see that a1 is removed then and not earlier. */
 void pass_window_of_a1(struct core_fixture *f);
 
 #endif

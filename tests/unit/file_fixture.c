@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Set-up, faults and victims for tests of the file engine. */
 #include "file_fixture.h"
 
 #include <dirent.h>
@@ -34,10 +35,11 @@ int file_fixture_finish(void **state)
 
 /* --------------------------------------------------------- system calls -- */
 
+/* What the hook of engines/file/syscalls.h is to do. */
 static struct {
-    unsigned left; /* calls until then; 0: it has been, or never will */
-    int error;
-    bool failed;
+    unsigned left; /* calls up to the one that is meant; 0: none */
+    int error;     /* errno of that call */
+    bool failed;   /* that call was made */
 } fault;
 
 static int fail_one(const char *request)
@@ -77,7 +79,7 @@ bool fault_call_failed(void)
     return fault.failed;
 }
 
-/* ------------------------------------------------------ what is left over */
+/* ------------------------------------------------------- what is there -- */
 
 unsigned count_files(const char *path)
 {
@@ -102,6 +104,7 @@ unsigned count_descriptors(void)
 
 /* -------------------------------------------------------------- victims -- */
 
+/* What the forked process does. */
 struct victim_task {
     void (*prepare)(void *arg);
     void *arg;

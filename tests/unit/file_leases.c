@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of tests of leases in the file engine. */
 #include "file_leases.h"
 
 #include <dirent.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leases of a semaphore on the file engine's bench. */
+/* The semaphore "s" in the file engine, for tests of its leases.  An acquire of
+ * permits uses two queues: a mutex in LOCKS, and behind it a lease in LEASES.
+ */
 #ifndef HF_TESTS_UNIT_FILE_LEASES_H
 #define HF_TESTS_UNIT_FILE_LEASES_H
 
@@ -9,19 +11,20 @@
 #define LOCKS "s" HF_QUEUE_LOCKS
 #define LEASES "s" HF_QUEUE_LEASES
 
-/* Put a lease in; take it out: was it there? */
+/* Enqueue a lease of ${weight} permits; remove one.  leases_leave() is true if
+ * it was still there. */
 struct hf_ticket_id leases_take(struct engine_client *client, uint32_t weight);
 bool leases_leave(struct engine_client *client, struct hf_ticket_id id);
 
-/* A look that must be answered, with ${expected} of them. */
+/* Watch the queue of leases, which must have ${expected} of them. */
 struct client_request *leases_look(struct engine_client *client,
                                    size_t expected);
 
-/* The look was told nothing by now. */
+/* The queue watch ${request} has reported no change until now. */
 void leases_expect_nothing(struct engine_client *client,
                            const struct client_request *request);
 
-/* Descriptors of this process that are open in the root. */
+/* Descriptors of this process for files below the root of the engine. */
 unsigned leases_open_in_root(void);
 
 #endif

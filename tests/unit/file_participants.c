@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of tests of double barriers in the file engine. */
 #include "file_participants.h"
 
 #include <setjmp.h>
@@ -32,9 +33,11 @@ void participant_leave(struct engine_client *client, struct hf_ticket_id id)
     assert_true(request->found);
 }
 
-static struct client_request *see(struct engine_client *client,
-                                  enum hf_request_kind kind,
-                                  size_t participants, bool has_flag)
+/* The answer to ${kind}, checked: see participants_list(). */
+static struct client_request *expect_participants(struct engine_client *client,
+                                                  enum hf_request_kind kind,
+                                                  size_t participants,
+                                                  bool has_flag)
 {
     struct client_request *request =
         client_double_barrier(client, kind, BARRIER, fresh_id(), 0);
@@ -51,13 +54,14 @@ static struct client_request *see(struct engine_client *client,
 struct client_request *participants_list(struct engine_client *client,
                                          size_t participants, bool has_flag)
 {
-    return see(client, HF_REQUEST_LIST, participants, has_flag);
+    return expect_participants(client, HF_REQUEST_LIST, participants, has_flag);
 }
 
 struct client_request *participants_look(struct engine_client *client,
                                          size_t participants, bool has_flag)
 {
-    return see(client, HF_REQUEST_WATCH_QUEUE, participants, has_flag);
+    return expect_participants(client, HF_REQUEST_WATCH_QUEUE, participants,
+                               has_flag);
 }
 
 struct client_request *participants_new_generation(struct engine_client *client,

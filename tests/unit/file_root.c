@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Roots that are opened and closed, without an engine. */
 #include "file_root.h"
 
 #include <setjmp.h>
@@ -17,7 +18,7 @@ int root_begin(void **state)
 {
     (void)state;
     (void)unsetenv("HOLDFAST_DIR");
-    (void)snprintf(root_dir, sizeof(root_dir), "/tmp/holdfast-place-XXXXXX");
+    (void)snprintf(root_dir, sizeof(root_dir), "/tmp/holdfast-root-XXXXXX");
     return mkdtemp(root_dir) == NULL;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Fills a core with idle objects and counts what a step visits. */
 #include "idle_fixture.h"
 
 #include <setjmp.h>
@@ -17,7 +18,7 @@ const char *const idle_names[IDLE_SORTS] = {
     [IDLE_WAITERS] = "waiters",
     [IDLE_NAMES] = "names",
     [IDLE_PAUSED] = "paused",
-    [IDLE_COHORT_WAITERS] = "members",
+    [IDLE_COHORT_WAITERS] = "cohort waiters",
     [IDLE_COHORTS] = "cohorts",
     [IDLE_BARRIERS] = "barriers",
 };
@@ -70,7 +71,7 @@ uint64_t idle_listed(struct idle_fixture *f, enum hf_event_kind kind,
     struct hf_event event = idle_answer(f, kind, request);
     const struct hf_request *asked = event.as.answer.request;
     struct hf_ticket tickets[2] = {
-        {.id = {"a stranger"}, .sequence = 1, .token = 1, .kind = ahead},
+        {.id = {"other"}, .sequence = 1, .token = 1, .kind = ahead},
         {.id = asked->ticket, .sequence = 2, .kind = asked->ticket_kind},
     };
     bool own = asked->kind != HF_REQUEST_WATCH_QUEUE;
@@ -103,8 +104,8 @@ static void want(struct idle_fixture *f, struct hf_acquisition *a)
     (void)idle_step(f, idle_user(HF_EVENT_ACQUIRE, a));
 }
 
-/* A waiter has asked for its watches when it is placed: of the one ahead, and
- * of its own ticket. */
+/* Enqueue it behind a mutex of another client, so that it watches that ticket
+ * and its own. */
 static void wait_behind(struct idle_fixture *f, struct hf_acquisition *a)
 {
     want(f, a);
@@ -169,7 +170,7 @@ static void add(struct idle_fixture *f, enum idle_sort sort,
     }
 }
 
-/* One holds, the other waits. */
+/* The cohort of the subject: one holder and one waiter. */
 static void fill_cohort(struct idle_fixture *f)
 {
     hf_cohort_init(&f->cohort, f->names[1], 1000000);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The model of the test that runs now. */
 #include "leased_fixture.h"
 
 #include <setjmp.h>
@@ -25,6 +26,6 @@ uint64_t run_until_event(struct hf_store *store, const char *text, uint64_t ms)
         if (strstr(model_events(store), text) != NULL)
             return model_now_ms(model);
     }
-    fail_msg("was not told %s", text);
+    fail_msg("no event has %s", text);
     return 0;
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame of stories on the model of leased tickets. */
+/* What test files on the model of leased tickets share. */
 #ifndef HF_TESTS_UNIT_LEASED_FIXTURE_H
 #define HF_TESTS_UNIT_LEASED_FIXTURE_H
 
 #include "leased_model.h"
 
-/* The story's own, from the test's begin(), which makes it, to finish(). */
+/* The model of the test that runs now.  The set-up begin() of each file makes
+ * it, and finish() frees it. */
 extern struct leased_model *model;
 
 #define LEASED_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 int finish(void **state);
 
-/* What was told since the last time. */
+/* The events of ${store} since the last time must be ${text}. */
 #define EXPECT_EVENTS(store, text)                                             \
     assert_string_equal(model_events(store), text)
 
-/* Run until ${text} is in what the client is told, at most ${ms}; when that
- * was. */
+/* Run until an event of the client has ${text} in it, at most ${ms}, or fail.
+ * The time of that event. */
 uint64_t run_until_event(struct hf_store *store, const char *text, uint64_t ms);
 
 #endif

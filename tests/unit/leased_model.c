@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Messages in the order of their arrival, the server, and the clients.  Nothing
+ * happens but what the test, a message or a due TICK brings about. */
 #include "leased_model.h"
 
 #include <assert.h>
@@ -16,31 +18,33 @@
 
 enum message_kind { UP, DOWN, CALL, ANSWER, NOTICE };
 
-/* On its way to the server or back, or to one's own next turn. */
+/* Something that happens at .at_ms.  A message of an earlier link is dropped
+ * when it arrives, but that a CALL takes effect. */
 struct model_message {
     struct model_message *next;
     uint64_t at_ms;
-    uint64_t link; /* of the store */
+    uint64_t link; /* hf_store.link when it was sent */
     struct hf_store *store;
     enum message_kind kind;
-    struct hf_store_call *call; /* the machine's, CALL and ANSWER */
-    struct lease_call copy;     /* CALL */
-    struct lease_answer answer;
-    struct hf_store_notice notice;
-    char queue[QUEUE_BYTES]; /* NOTICE */
+    struct hf_store_call *call;    /* CALL and ANSWER: of the client */
+    struct lease_call copy;        /* CALL: what it was when it was sent */
+    struct lease_answer answer;    /* ANSWER */
+    struct hf_store_notice notice; /* NOTICE, its .queue being: */
+    char queue[QUEUE_BYTES];
 };
 
 struct hf_store {
     struct leased_model *model;
     struct hf_store *next;
     struct hf_leased *leased; /* NULL: it has crashed or was closed */
-    uint64_t link;            /* number, odd: there is one */
+    uint64_t link;            /* counts changes; odd while there is a link */
     bool lose_answers;
     char session[HF_STORE_SESSION_BYTES];
-    char events[EVENTS_BYTES];
-    char taken[EVENTS_BYTES];
+    char
+        events[EVENTS_BYTES]; /* since model_events() was called, .used bytes */
+    char taken[EVENTS_BYTES]; /* what that returned */
     size_t used;
-    struct hf_own_ticket *owner;
+    struct hf_own_ticket *owner; /* of the next requests */
     struct hf_request *requests[REQUESTS_MAX];
     size_t request_count;
 };
@@ -48,19 +52,20 @@ struct hf_store {
 struct leased_model {
     uint64_t now_ms;
     struct lease_server *server;
-    int64_t stepped_ms; /* of the server's clock */
+    int64_t stepped_ms; /* by which the clock of the server was set */
     struct hf_store *stores;
     struct model_message *messages; /* by .at_ms, then as sent */
     bool frozen, lose_notices, refused;
-    size_t renewal_piece_max;
-    bool fail;
+    size_t renewal_piece_max; /* of clients to come */
+    bool fail;                /* calls of .fail_kind fail as .failure */
     enum hf_store_call_kind fail_kind;
     enum hf_failure failure;
-    unsigned calls[HF_STORE_CLOSE_SESSION + 1];
+    unsigned calls[HF_STORE_CLOSE_SESSION + 1]; /* that reached the server */
 };
 
 /* -------------------------------------------------------------- messages -- */
 
+/* Put a message of the current link among the others; the caller fills it. */
 static struct model_message *send(struct hf_store *store,
                                   enum message_kind kind, uint64_t delay_ms)
 {
@@ -118,7 +123,7 @@ static const struct hf_store_ops ops = {
     .call = store_call,
 };
 
-/* -------------------------------------------------------------- carrying -- */
+/* -------------------------------------------------------------- delivery -- */
 
 static void on_notice(void *arg, const struct lease_notice *notice)
 {
@@ -143,6 +148,8 @@ static uint64_t server_now_ms(const struct leased_model *model)
     return MODEL_SERVER_MS + model->now_ms + (uint64_t)model->stepped_ms;
 }
 
+/* A call has reached the server: change its table, and send the answer unless
+ * the link has ended. */
 static void carry_out(struct leased_model *model, struct model_message *message)
 {
     struct model_message *back;
@@ -157,7 +164,7 @@ static void carry_out(struct leased_model *model, struct model_message *message)
         lease_answer_free(&answer);
         answer = (struct lease_answer){0};
         lease_answer_fail(&answer, model->failure, HF_EPROTOCOL,
-                          "the story wants it so", server_now_ms(model));
+                          "the test makes it fail", server_now_ms(model));
     }
     if (message->link != message->store->link || message->store->lose_answers) {
         lease_answer_free(&answer);
@@ -199,13 +206,14 @@ static void arrive(struct leased_model *model, struct model_message *message)
     }
 }
 
-/* Frozen: what has come to the server waits there. */
+/* A frozen server reads no calls and accepts no links. */
 static bool can_arrive(const struct leased_model *model,
                        const struct model_message *message)
 {
     return !(model->frozen && (message->kind == CALL || message->kind == UP));
 }
 
+/* The first message that can arrive; points to NULL if there is none. */
 static struct model_message **next_message(struct leased_model *model)
 {
     struct model_message **at = &model->messages;
@@ -215,6 +223,7 @@ static struct model_message **next_message(struct leased_model *model)
     return at;
 }
 
+/* The client that wants the next TICK, and when; NULL: none does. */
 static struct hf_store *next_waker(struct leased_model *model, uint64_t *at_ms)
 {
     struct hf_store *first = NULL;
@@ -237,6 +246,7 @@ static uint64_t later(uint64_t a_ms, uint64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
+/* Do the next thing that is due by ${until_ms}.  False if there is none. */
 static bool step_until(struct leased_model *model, uint64_t until_ms)
 {
     struct model_message **at = next_message(model);

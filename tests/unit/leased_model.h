@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server that leases tickets and its clients, in virtual time: the other side
- * of engines/leased/store.h kept in memory, and a store that reaches it over
- * links with a delay.  What happens to links, messages and clocks is the
- * story's.
+ * A server of leased tickets and its clients, in one process and in virtual
+ * time.  It is the other side of engines/leased/store.h: a table of tickets in
+ * memory, which clients reach over links with a fixed delay.  The test decides
+ * which links break, which messages are lost and what clocks show; nothing is
+ * random.  The simulator tests the same client with random faults.
  *
- * Each client has a host; without one of its own what it is told is read as
- * text, one word group for each event:
+ * The events of a client go to the host that the test gives.  Without one the
+ * model keeps them as text, joined by "; ":
  *
- *     CONNECTED 1000; RESUMED 1000     with the anchor
- *     SUSPENDED; LOST; CLOSED; QUEUE_CHANGED a; WATCHING a; GONE a; REVOKED a;
- *     ENQUEUED a: a b; LISTED a: b     with the queue
+ *     CONNECTED 1000; RESUMED 1000     with the anchor, in ms
+ *     SUSPENDED; LOST; CLOSED; WATCHING a; GONE a; REVOKED a
+ *     QUEUE_CHANGED a                  of the queue watch for a
+ *     ENQUEUED a: a b; LISTED a: b     with the queue, in order
  *     REMOVED a; REMOVED a found; DOWNGRADED a; REVOKE_SENT a found
  *     FLAG_UPDATED a; FLAG_UPDATED a found
- *     PROVEN 2000; PROVED 2000         asked for; unasked
+ *     PROVEN 2000; PROVED 2000         that was asked for, and that was not
  *     FAILED ENQUEUE a UNSURE
  *
- * Tickets are called by one letter, of which their ids are made, and what the
- * members of a double barrier have stamped is '!'.
+ * A ticket has one letter, of which its id is made.  The generation of a double
+ * barrier is '!'.
  */
 #ifndef HF_TESTS_UNIT_LEASED_MODEL_H
 #define HF_TESTS_UNIT_LEASED_MODEL_H
@@ -26,47 +28,51 @@
 
 #define MODEL_TTL_MS UINT64_C(10000)
 #define MODEL_START_MS 1000
-/* What the server's clock shows when ours shows nothing. */
+/* What the clock of the server shows at 0 ms of the model. */
 #define MODEL_SERVER_MS UINT64_C(1700000000000)
+/* Of each message, one way. */
 #define MODEL_DELAY_MS UINT64_C(2)
 
 struct leased_model;
 
-/* A client: a store, its machine and its host. */
+/* A client: the store that the model gives to an hf_leased, and that. */
 struct hf_store;
 
 struct leased_model *model_new(void);
 void model_free(struct leased_model *model);
 
-/* The next thing happens.  False if nothing ever will. */
+/* Do the next thing that is due: a message arrives, or a client gets its TICK.
+ * False if nothing is due ever. */
 bool model_step(struct leased_model *model);
-/* Everything until then happens. */
+/* Do all that is due in the next ${ms}; then it is that much later. */
 void model_run(struct leased_model *model, uint64_t ms);
 uint64_t model_now_ms(const struct leased_model *model);
 
-/* A client that begins to connect.  ${host} NULL: it writes texts. */
+/* A new client, which connects.  With ${host} NULL its events become text.  It
+ * is freed with the model. */
 struct hf_store *model_open(struct leased_model *model,
                             const struct hf_engine_host *host);
-/* The same with another ttl. */
+/* The same with leases of ${ttl_ms}. */
 struct hf_store *model_open_with(struct leased_model *model,
                                  const struct hf_engine_host *host,
                                  uint64_t ttl_ms);
-/* Clients that are opened from now on renew in pieces of so many tickets; 0:
- * in one. */
+/* Clients that are opened from now on renew at most ${most} tickets in one
+ * call; 0: all. */
 void model_renew_in_pieces(struct leased_model *model, size_t most);
 struct hf_leased *model_leased(struct hf_store *store);
-/* It is gone without a word, or frees what it has. */
+/* The client ends without a call to the server.  The two do the same and say
+ * what the test means: the process died, or the engine was freed. */
 void model_crash(struct hf_store *store);
 void model_close(struct hf_store *store);
 
-/* What was told since the last call, joined by "; ". */
+/* The events since the last call, as text; valid until the next call. */
 const char *model_events(struct hf_store *store);
 
-/* Requests of ${store} are ${asker}'s from now on; NULL, as in the beginning:
- * one and the same's. */
+/* Requests of ${store} belong to the ticket ${owner} from now on, as
+ * hf_request.own has it; NULL: to none. */
 void model_set_owner(struct hf_store *store, struct hf_own_ticket *owner);
 
-/* A request of ${store}, which the model frees at its end. */
+/* Make a request, about a mutex if no kind is given.  The model frees it. */
 struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
                              const char *queue, char ticket);
 struct hf_request *model_enqueue(struct hf_store *store, const char *queue,
@@ -74,39 +80,43 @@ struct hf_request *model_enqueue(struct hf_store *store, const char *queue,
 struct hf_request *model_watch(struct hf_store *store, const char *queue,
                                char ticket, enum hf_ticket_kind kind);
 
-/* ENQUEUE, LIST or WATCH_QUEUE of members, their NEW_GENERATION by so many as
- * ${limit}, CLEAR_FLAG of their mark. */
+/* A request about a double barrier: ENQUEUE, LIST or WATCH_QUEUE of
+ * participants, NEW_GENERATION if ${limit} are there, CLEAR_FLAG of the
+ * generation. */
 struct hf_request *model_participant(struct hf_store *store,
                                      enum hf_request_kind kind,
                                      const char *queue, char ticket,
                                      uint32_t limit);
 
-/* Calls that reached the server, of that kind, since the model began. */
+/* How many calls of that kind have reached the server. */
 unsigned model_calls(const struct leased_model *model,
                      enum hf_store_call_kind kind);
 
-/* Tickets in ${queue}, those that have run out and not been seen yet too. */
+/* Tickets that the server has in ${queue}, expired ones too that it has not
+ * removed yet; true if it has that one. */
 size_t model_tickets(const struct leased_model *model, const char *queue);
 bool model_has(const struct leased_model *model, const char *queue,
                char ticket);
 
-/* Remove a ticket behind everybody's back.  False if it is not there. */
+/* Remove a ticket as an administrator would.  False if it is not there. */
 bool model_evict(struct leased_model *model, const char *queue, char ticket);
 
 /* ---------------------------------------------------------------- faults -- */
 
-/* The server does nothing, and then all that has come meanwhile. */
+/* While frozen the server answers nothing; then it answers all that came. */
 void model_freeze(struct leased_model *model, bool frozen);
-/* Notices are lost; answers are; links cannot be made. */
+/* While set: notices of the server are lost; answers to that client are lost;
+ * links cannot be made. */
 void model_lose_notices(struct leased_model *model, bool lost);
 void model_lose_answers(struct hf_store *store, bool lost);
 void model_refuse(struct leased_model *model, bool refused);
-/* End a link.  What was sent and has not arrived yet arrives if ${late}. */
+/* Break the link.  Calls that are on their way arrive if ${late}, and are lost
+ * if not; their answers are lost. */
 void model_cut(struct hf_store *store, bool late);
-/* The server's wall clock is set on, or back. */
+/* Set the clock of the server forward, or back if ${ms} is negative. */
 void model_step_clock(struct leased_model *model, int64_t ms);
-/* Answer each call of this kind with a failure of that kind, and if that is
- * UNSURE carry it out; undone by false. */
+/* While ${fail}, calls of that kind fail in that way.  A call that is UNSURE
+ * takes effect all the same. */
 void model_fail(struct leased_model *model, bool fail,
                 enum hf_store_call_kind kind, enum hf_failure failure);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The core as a test of one operation sees it. */
 #include "operation_fixture.h"
 
 #include <setjmp.h>
@@ -54,7 +55,7 @@ void operation_fixture_step_only(struct operation_fixture *f,
 static void take(struct operation_fixture *f, const struct hf_effect *effect)
 {
     switch (effect->kind) {
-    case HF_EFFECT_REQUEST: /* one at a time; a look is told anew or changed */
+    case HF_EFFECT_REQUEST: /* one at a time, but that a watch is renewed */
         assert_true(f->request == NULL ||
                     f->operation.kind == HF_REQUEST_WATCH_QUEUE);
         f->request = effect->request;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A client of the cluster: it takes and releases one lock for ever, as the core
+ * would, but in a hundred lines that are plain to read.  Each grant is checked
+ * against those of all other clients. */
 #include <assert.h>
 
 #include "core/admission.h"
@@ -16,6 +19,7 @@ static void broken(struct quorum_cluster *cluster, const char *what)
     cluster->result.at_ms = cluster->now_ms;
 }
 
+/* A grant counts until its safe-until, whatever the client knows. */
 static bool holds(const struct quorum_client *client)
 {
     return client->state == HOLDING &&
@@ -98,6 +102,7 @@ static void watch(struct quorum_client *client, const struct hf_ticket *ticket)
     hf_leased_request(client->leased, &client->watch, client->cluster->now_ms);
 }
 
+/* Act on a queue that has our ticket: hold, or watch the one to wait for. */
 static void decide(struct quorum_client *client,
                    const struct hf_snapshot *snapshot)
 {
@@ -116,6 +121,7 @@ static void decide(struct quorum_client *client,
         watch(client, admission.nearest);
 }
 
+/* Our ticket has its number now, unless it is not in the queue. */
 static void on_enqueued(struct quorum_client *client,
                         const struct hf_snapshot *snapshot)
 {
@@ -158,6 +164,7 @@ static void on_answer(struct quorum_client *client,
     }
 }
 
+/* The session is lost, and with it all tickets and requests. */
 static void lose(struct quorum_client *client)
 {
     client->connected = false;
@@ -237,7 +244,7 @@ static void contend(struct quorum_client *client)
     ask(client, HF_REQUEST_ENQUEUE);
 }
 
-/* Whoever writes may go on to read. */
+/* A writer becomes a reader now and then instead of releasing. */
 static bool wants_downgrade(struct quorum_client *client)
 {
     return client->kind == HF_TICKET_WRITE && client->connected &&
@@ -274,10 +281,10 @@ void quorum_client_act(struct quorum_client *client)
     uint64_t now_ms = client->cluster->now_ms;
 
     if (client->state == HOLDING && now_ms >= client->safe_until_ms)
-        client->state = LEAVING; /* it is told so in time */
+        client->state = LEAVING; /* the grant ends by itself */
     if (client->busy || !client->connected)
         return;
-    /* Now and then one looks for no reason. */
+    /* Now and then a list that nothing asked for. */
     if (client->state == WAITING &&
         cluster_random_below(client->cluster, 50) == 0)
         client->again = true;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Time goes on by the millisecond: messages that are due arrive, clients act,
+ * and a fault may happen.  Messages of one link keep their order; those of
+ * different links overtake each other. */
 #include "quorum_cluster.h"
 
 #include <assert.h>
@@ -11,29 +14,30 @@
 
 #define START_MS UINT64_C(100000)
 #define LATENCY_MS 15
-/* A server forgets no sooner after another one did than tickets live. */
+/* A server forgets what it had only if the last one that did so has been up for
+ * longer than tickets live: the engine does not promise more. */
 #define FORGET_GAP_MS (CLUSTER_TTL_MS + 1500)
 #define SYNC_MS 1000
-/* How far apart the clocks of servers are.  The same, they often give out the
- * same numbers.  Far, one never comes near what another one gives out; then no
- * server forgets, because a number that it was told may be known to no other.
+/* How far apart the clocks of servers are.  With SAME they often propose equal
+ * numbers.  With FAR the numbers of one server are never near those of another.
+ * Then no server forgets: a number that it has seen may be known to no other.
  */
 #define SAME_MS 64
 #define NEAR_MS (CLUSTER_TTL_MS - 100)
 #define FAR_MS UINT64_C(3600000)
-/* And how much faster one may run than another. */
+/* By how much one clock may be faster than another. */
 #define FAST_PPM 2000
 
 enum cluster_message_kind { CALL, ANSWER, NOTICE, OPENED, CUT };
 
 struct cluster_message {
     enum cluster_message_kind kind;
-    uint64_t at_ms;
-    uint64_t order;
+    uint64_t at_ms; /* when it arrives */
+    uint64_t order; /* when it was sent, among those */
     size_t client;
     size_t server;
-    unsigned epoch; /* of the link */
-    unsigned life;  /* of the server */
+    unsigned epoch; /* of the link, when it was sent */
+    unsigned life;  /* of the server, likewise */
     struct wire_call call;
     struct wire_answer answer;
     struct hf_store_notice notice;
@@ -43,7 +47,7 @@ struct cluster_message {
 
 static uint64_t latency_ms(struct quorum_cluster *cluster)
 {
-    /* Now and then something is held up. */
+    /* While there are faults, one message in forty is slow. */
     if (cluster->config.faults && cluster->now_ms < cluster->faults_until_ms &&
         cluster_random_below(cluster, 40) == 0)
         return cluster_random_below(cluster, 600);
@@ -64,7 +68,7 @@ static struct cluster_message *send_message(struct quorum_cluster *cluster,
     message->client = client;
     message->server = server;
     message->epoch = link->epoch;
-    message->life = cluster->machines[server].life;
+    message->life = cluster->processes[server].life;
     message->at_ms = hf_max_ms(cluster->now_ms + latency_ms(cluster), *last_ms);
     *last_ms = message->at_ms;
     message->order = ++cluster->order;
@@ -117,7 +121,7 @@ static void on_server_notice(void *arg, const char *session,
 static void serve(struct quorum_cluster *cluster,
                   const struct cluster_message *message)
 {
-    struct server_process *process = &cluster->machines[message->server];
+    struct server_process *process = &cluster->processes[message->server];
     struct quorum_client *client = &cluster->clients[message->client];
     struct wire_answer answer = {0};
     struct cluster_message *reply;
@@ -127,7 +131,7 @@ static void serve(struct quorum_cluster *cluster,
     quorum_fake_server_carry_out(&process->server, cluster->now_ms,
                                  &message->call, &answer);
     if (client->links[message->server].epoch != message->epoch)
-        return; /* it was late: nobody listens */
+        return; /* the link has ended, the call took effect */
     reply =
         send_message(cluster, ANSWER, message->client, message->server, false);
     reply->call = message->call;
@@ -141,7 +145,7 @@ static void op_connect(void *servers, size_t server, const char *session)
     struct quorum_client *client = servers;
     struct quorum_link *link = &client->links[server];
     struct quorum_cluster *cluster = client->cluster;
-    bool dead = cluster->machines[server].dead;
+    bool dead = cluster->processes[server].dead;
 
     assert(!link->open);
     link->open = true;
@@ -240,6 +244,7 @@ static const struct hf_store_ops store_ops = {
 
 /* ---------------------------------------------------------------- faults -- */
 
+/* Break a link: its messages are lost, or all but the calls. */
 static void cut(struct quorum_cluster *cluster, size_t c, size_t s)
 {
     struct quorum_link *link = &cluster->clients[c].links[s];
@@ -262,9 +267,11 @@ static void cut(struct quorum_cluster *cluster, size_t c, size_t s)
     (void)send_message(cluster, CUT, c, s, false);
 }
 
+/* Kill a server, which starts again.  With ${forget} it starts empty or with
+ * what was on its disk, else with all it had. */
 static void kill_server(struct quorum_cluster *cluster, size_t s, bool forget)
 {
-    struct server_process *process = &cluster->machines[s];
+    struct server_process *process = &cluster->processes[s];
 
     process->dead = true;
     process->life++;
@@ -282,7 +289,7 @@ static void fault(struct quorum_cluster *cluster)
 {
     size_t s = cluster_random_below(cluster, cluster->config.servers);
     size_t c = cluster_random_below(cluster, cluster->config.clients);
-    struct server_process *process = &cluster->machines[s];
+    struct server_process *process = &cluster->processes[s];
     bool forget = !cluster->far &&
                   cluster->now_ms >= cluster->forgot_ms + FORGET_GAP_MS &&
                   cluster_random_below(cluster, 2) == 0;
@@ -305,7 +312,7 @@ static void fault(struct quorum_cluster *cluster)
         break;
     case 4:
     case 5:
-        /* The gap counts from when it is there again. */
+        /* FORGET_GAP_MS counts from when it is up again. */
         kill_server(cluster, s, forget);
         if (forget)
             cluster->forgot_ms = process->starts_ms;
@@ -315,11 +322,11 @@ static void fault(struct quorum_cluster *cluster)
     }
 }
 
-/* What a server answers is on its disk up to a second later. */
+/* The disk of a server is up to a second behind what it answers. */
 static void sync_disks(struct quorum_cluster *cluster)
 {
     for (size_t s = 0; s < cluster->config.servers; s++) {
-        struct server_process *process = &cluster->machines[s];
+        struct server_process *process = &cluster->processes[s];
 
         if (process->dead || process->frozen_until_ms > cluster->now_ms ||
             cluster->now_ms < process->synced_ms + SYNC_MS)
@@ -329,10 +336,11 @@ static void sync_disks(struct quorum_cluster *cluster)
     }
 }
 
+/* Start the servers that are due. */
 static void revive(struct quorum_cluster *cluster)
 {
     for (size_t s = 0; s < cluster->config.servers; s++) {
-        struct server_process *process = &cluster->machines[s];
+        struct server_process *process = &cluster->processes[s];
 
         if (!process->dead || process->never ||
             process->starts_ms > cluster->now_ms)
@@ -343,13 +351,14 @@ static void revive(struct quorum_cluster *cluster)
     }
 }
 
-/* ----------------------------------------------------------------- world -- */
+/* --------------------------------------------------------------- cluster -- */
 
+/* The server has accepted a link, or is dead after all. */
 static void opened(struct quorum_cluster *cluster,
                    const struct cluster_message *message)
 {
     struct quorum_client *client = &cluster->clients[message->client];
-    const struct server_process *process = &cluster->machines[message->server];
+    const struct server_process *process = &cluster->processes[message->server];
     uint64_t served_ms =
         cluster->now_ms / 1000 * 1000 -
         hf_min_ms(process->started_ms, cluster->now_ms) / 1000 * 1000;
@@ -397,11 +406,11 @@ static void deliver(struct quorum_cluster *cluster,
     }
 }
 
-/* A server that does nothing does so to whatever it was about to hear. */
+/* A frozen server receives nothing: keep the message until it goes on. */
 static bool is_held_up(struct quorum_cluster *cluster,
                        struct cluster_message *message)
 {
-    struct server_process *process = &cluster->machines[message->server];
+    struct server_process *process = &cluster->processes[message->server];
 
     if (process->frozen_until_ms <= cluster->now_ms ||
         (message->kind != CALL && message->kind != OPENED))
@@ -443,7 +452,7 @@ static void step(struct quorum_cluster *cluster)
     revive(cluster);
 }
 
-/* All that are idle want it at the same instant. */
+/* For .at_once: once all clients are idle, all enqueue at this instant. */
 static void start_at_once(struct quorum_cluster *cluster)
 {
     if (!cluster->config.at_once)
@@ -469,7 +478,7 @@ static void begin_client(struct quorum_cluster *cluster, size_t number)
     struct hf_engine_host host = {
         .event = quorum_client_event, .log = on_log, .host = client};
     struct hf_leased_config leased = {.ttl_ms = CLUSTER_TTL_MS,
-                                      .server_address = "world"};
+                                      .server_address = "cluster"};
     struct hf_quorum_config quorum = {.servers = cluster->config.servers,
                                       .ttl_ms = CLUSTER_TTL_MS,
                                       .rejoin_ms = CLUSTER_TTL_MS};
@@ -510,7 +519,7 @@ static void begin(struct quorum_cluster *cluster,
     apart_ms = choose_apart_ms(cluster);
     cluster->far = apart_ms == FAR_MS;
     for (size_t s = 0; s < config->servers; s++) {
-        struct server_process *process = &cluster->machines[s];
+        struct server_process *process = &cluster->processes[s];
 
         process->cluster = cluster;
         process->number = s;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that contend for one lock on several servers that know nothing of
- * each other, in virtual time: links with delays, which are cut; servers that
- * freeze, are killed and forget what they had, or the last second of it, or
- * keep it; whose clocks are up to an hour apart and run at different rates.
- * Everything comes from a seed.
+ * A cluster for the quorum engine (docs/engine-quorum.md): clients that contend
+ * for one lock, and several servers that do not know each other, in virtual
+ * time.  Everything that is random comes from one seed, so a run that fails can
+ * be repeated.
  *
- * Of every grant it is checked that nobody else has one with which it conflicts
- * and that its token is greater than that of every conflicting one before.
+ * Faults are: links that break, with or without the calls that are on their
+ * way; servers that freeze; servers that are killed and start again with all
+ * they had, with what was on their disk, or with nothing.  The clocks of
+ * servers are up to an hour apart and run at different rates.
+ *
+ * Each grant is checked: no other client holds a grant that conflicts with it,
+ * and its token is greater than the tokens of all conflicting grants before.
  */
 #ifndef HF_TESTS_UNIT_QUORUM_CLUSTER_H
 #define HF_TESTS_UNIT_QUORUM_CLUSTER_H
@@ -21,20 +25,21 @@
 struct quorum_cluster_config {
     size_t servers;
     size_t clients;
-    bool readers;  /* half of them, at random, and downgrades */
-    bool faults;   /* in the first part of its time */
-    bool at_once;  /* all begin to contend at one instant, again and again */
-    bool one_down; /* one server is never there */
+    bool readers;  /* half of the acquires, at random; writers may downgrade */
+    bool faults;   /* in the first two thirds of the time */
+    bool at_once;  /* the next acquire of all clients starts at one instant */
+    bool one_down; /* one server never starts */
 };
 
 struct quorum_cluster_result {
-    const char *broken; /* what was, or NULL */
-    uint64_t at_ms;
-    unsigned grants;
-    unsigned losses;
-    unsigned least_grants; /* of a client, after the faults */
+    const char *broken;    /* the first check that failed, or NULL */
+    uint64_t at_ms;        /* when that was */
+    unsigned grants;       /* of all clients, */
+    unsigned losses;       /* and how many ended with their session */
+    unsigned least_grants; /* after the faults, of the client with the fewest */
 };
 
+/* Run a cluster for ${ms} of virtual time, or until a check fails. */
 struct quorum_cluster_result
 quorum_cluster_run(const struct quorum_cluster_config *config, uint64_t seed,
                    uint64_t ms);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The tickets of one server, in the order of the queue, and the steps of quorum
+ * calls on them: propose, commit, mend. */
 #include "quorum_fake_server.h"
 
 #include <assert.h>
@@ -56,7 +58,7 @@ static struct quorum_row *find(struct quorum_fake_server *server,
     return NULL;
 }
 
-/* What is proposed stands before what is settled with the same number. */
+/* By number; a proposed ticket stands before a committed one of that number. */
 static int compare(const void *a, const void *b)
 {
     const struct quorum_row *x = a;
@@ -75,13 +77,14 @@ static void sort(struct quorum_fake_server *server)
 static uint64_t next_number(struct quorum_fake_server *server,
                             uint64_t clock_ms)
 {
-    /* Coarse, so that servers give out the same ones. */
+    /* In steps of 64 ms, so that servers often propose the same number. */
     if (clock_ms / 64 > server->last)
         server->last = clock_ms / 64;
     return ++server->last;
 }
 
-static void handle_call(struct quorum_fake_server *server, uint64_t number)
+/* A number of another server: give out only greater ones from now on. */
+static void note_number(struct quorum_fake_server *server, uint64_t number)
 {
     if (number > server->last)
         server->last = number;
@@ -117,7 +120,8 @@ static void notify(struct quorum_fake_server *server, const char *session,
     server->notice(server->arg, session, &notice);
 }
 
-/* The one that ${row} waits for, or NULL. */
+/* The ticket that ${row} waits for: for a reader the nearest writer, for others
+ * the one in front.  NULL: none. */
 static const struct quorum_row *before(const struct quorum_fake_server *server,
                                        const struct quorum_row *row)
 {
@@ -129,6 +133,7 @@ static const struct quorum_row *before(const struct quorum_fake_server *server,
     return NULL;
 }
 
+/* Notify those who wait for ${moved}; NULL: for a ticket that is going. */
 static void notify_waiters(struct quorum_fake_server *server,
                            const struct quorum_row *moved,
                            enum hf_ticket_kind was)
@@ -143,7 +148,9 @@ static void notify_waiters(struct quorum_fake_server *server,
     }
 }
 
-static void remove_expired(struct quorum_fake_server *server, const char *by)
+/* Remove the tickets that are going.  Their owners are notified, but not ${by},
+ * which asked for it. */
+static void remove_going(struct quorum_fake_server *server, const char *by)
 {
     size_t kept = 0;
 
@@ -159,11 +166,12 @@ static void remove_expired(struct quorum_fake_server *server, const char *by)
     server->count = kept;
 }
 
+/* Remove the tickets whose leases have ended. */
 static void purge(struct quorum_fake_server *server, uint64_t clock_ms)
 {
     for (size_t i = 0; i < server->count; i++)
         server->rows[i].going = server->rows[i].until_ms <= clock_ms;
-    remove_expired(server, NULL);
+    remove_going(server, NULL);
 }
 
 /* ----------------------------------------------------------------- calls -- */
@@ -201,9 +209,10 @@ static bool is_taken(const struct quorum_fake_server *server,
     return false;
 }
 
-/* Everybody may have waited for it that it was ahead of. */
-static void notify_expired(struct quorum_fake_server *server,
-                           const struct quorum_row *mover, uint64_t number)
+/* ${mover} moves back to ${number}: notify those it was in front of, because
+ * any of them may have waited for it. */
+static void notify_overtaken(struct quorum_fake_server *server,
+                             const struct quorum_row *mover, uint64_t number)
 {
     for (const struct quorum_row *row = mover + 1;
          row < server->rows + server->count; row++) {
@@ -212,16 +221,18 @@ static void notify_expired(struct quorum_fake_server *server,
     }
 }
 
+/* Commit the number of a ticket.  With ${checked} only if no other committed
+ * ticket has that number. */
 static void commit(struct quorum_fake_server *server,
                    const struct hf_ticket_id *id, uint64_t number, bool checked)
 {
     struct quorum_row *row = find(server, id);
 
-    handle_call(server, number);
+    note_number(server, number);
     if (row == NULL || row->ticket.sequence > number ||
         (checked && is_taken(server, row, number)))
         return;
-    notify_expired(server, row, number);
+    notify_overtaken(server, row, number);
     row->ticket.sequence = row->ticket.token = number;
     row->proposed = false;
     sort(server);
@@ -236,7 +247,7 @@ static void enqueue(struct quorum_fake_server *server, uint64_t clock_ms,
         commit(server, &call->ticket, call->number, true);
         list(server, clock_ms, answer);
     } else if (call->step == HF_STORE_REPAIR) {
-        handle_call(server, call->number);
+        note_number(server, call->number);
         if (row == NULL)
             put(server, clock_ms, call, call->number, false);
     } else {
@@ -276,7 +287,7 @@ static bool remove_ticket(struct quorum_fake_server *server,
     if (row == NULL)
         return false;
     row->going = true;
-    remove_expired(server, session);
+    remove_going(server, session);
     return true;
 }
 
@@ -302,7 +313,7 @@ static void act(struct quorum_fake_server *server, uint64_t clock_ms,
         enqueue(server, clock_ms, call, answer);
         break;
     case HF_STORE_LIST:
-        handle_call(server, call->number);
+        note_number(server, call->number);
         list(server, clock_ms, answer);
         break;
     case HF_STORE_EXISTS:

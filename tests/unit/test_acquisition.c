@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of acquisitions while the engine answers: waiting, entering, leaving,
- * giving up.  Those where it does not are in test_unanswered.c, those about
- * time in test_limits.c. */
+/* Acquisitions whose requests the engine answers: wait, grant, release, and
+ * the ends of a wait.  Requests that fail are in test_unanswered.c, deadlines
+ * and retries in test_limits.c. */
 #include "core_fixture.h"
 
 #include <string.h>
@@ -70,7 +70,8 @@ static void a_wrong_password_is_not_waited_out(void **state)
     }
 }
 
-/* Whoever was let in once, is let in again. */
+/* A session that was accepted once and is then refused will be accepted
+ * again, so the wait goes on. */
 static void a_refusal_after_a_connection_is_waited_out(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -103,7 +104,7 @@ static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
     CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "x y z a1");
     expect(f, "a WAITING 3; a WATCH z; a WATCH a1");
-    assert_string_equal(hf_shared_text_get(f->a.holder), "a stranger");
+    assert_string_equal(hf_shared_text_get(f->a.holder), "another client");
 }
 
 static void a_list_decides_after_the_one_before_went(void **state)
@@ -152,7 +153,7 @@ static void a_watch_may_be_answered_gone(void **state)
     expect(f, "a LIST");
 }
 
-/* ------------------------------------------------------------ look-ahead -- */
+/* ----------------------------------- watches of the second ticket ahead -- */
 
 static void the_last_step_needs_no_list_in_a_deep_queue(void **state)
 {
@@ -210,7 +211,7 @@ static void right_watches_are_kept_and_the_others_taken_back(void **state)
     expect(f, "a GRANTED");
 }
 
-/* GONE overtakes the UNWATCH that is still on its way. */
+/* GONE and the UNWATCH cross: the watch ends without an effect. */
 static void the_end_of_a_watch_taken_back_means_nothing(void **state)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
@@ -236,7 +237,7 @@ static void the_place_is_reported_as_often_as_asked(void **state)
     expect(f, "a WAITING 2");
     wake(f);
     expect(f, "a LIST");
-    /* Slower answers than reports put nothing off. */
+    /* Answers that are slower than the interval of reports delay nothing. */
     advance_to(f, f->now_ms + 300);
     advance_to(f, f->now_ms + 300);
     expect(f, "");
@@ -278,7 +279,7 @@ static void a_writer_behind_a_writer_always_lists(void **state)
     expect(f, "a GRANTED");
 }
 
-/* As kazoo's names show them, one's own included. */
+/* As kazoo's names show tickets, our own included. */
 static void unknown_kinds_exclude_each_other(void **state)
 {
     static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX,
@@ -306,7 +307,7 @@ static void a_reader_passes_no_ticket_of_an_unknown_kind(void **state)
     expect(f, "a GRANTED");
 }
 
-/* It was a writer, that reads now. */
+/* It was a writer and is a reader now. */
 static void a_mutex_behind_a_downgrade_learns_whose_name_it_is(void **state)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
@@ -337,19 +338,19 @@ static void what_the_name_is_in_use_for_is_reported(void **state)
         const char *queue, *text;
     } rows[] = {
         {HF_TICKET_MUTEX, "x/r a1",
-         "a read/write lock (by \"a stranger\"), and "
+         "a read/write lock (by \"another client\"), and "
          "this is a mutex;"},
         {HF_TICKET_MUTEX, "x/l2 a1",
-         "a semaphore (by \"a stranger\"), and "
+         "a semaphore (by \"another client\"), and "
          "this is a mutex;"},
         {HF_TICKET_READ, "x/l1 a1",
-         "a semaphore (by \"a stranger\"), and "
+         "a semaphore (by \"another client\"), and "
          "this is a read/write lock;"},
         {HF_TICKET_WRITE, "x a1",
-         "a mutex (by \"a stranger\"), and "
+         "a mutex (by \"another client\"), and "
          "this is a read/write lock;"},
         {HF_TICKET_ELECTION, "x a1",
-         "a mutex (by \"a stranger\"), and "
+         "a mutex (by \"another client\"), and "
          "this is an election;"},
     };
 
@@ -451,7 +452,8 @@ static void fn11_a_release_finds_that_somebody_was_faster(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-/* Only the end of the session takes it out: nobody can wait for that. */
+/* Only the end of the session removes the ticket, and no release waits for
+ * that. */
 static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -471,7 +473,7 @@ static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
     expect(f, "a DONE");
 }
 
-/* What may pass is waited for. */
+/* An error that may pass is tried again. */
 static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -597,8 +599,8 @@ static void a_release_waits_for_the_link_or_the_end(void **state)
     assert_non_null(strstr(hf_acquisition_text(&f->a), "did not confirm"));
 }
 
-/* Somebody else ended the session, and another client was admitted before this
- * one released. */
+/* The session was ended at the server, and another client was admitted before
+ * this one released. */
 static void a_session_that_ends_confirms_no_release(void **state)
 {
     CORE_FIXTURE(f, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of a cohort: many who want one lock behind one ticket. */
+/* A cohort: acquisitions of one client for one lock, which hand one ticket
+ * on.  See cohort_fixture.h for the notation. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,8 +46,8 @@ static void a_release_hands_on_without_a_request(void **state)
     assert_true(hf_cohort_is_idle(&f->cohort));
 }
 
-/* One more than it may be handed on, and another ticket is taken behind it:
- * the old one is withdrawn first. */
+/* After the last handoff that is allowed another ticket is enqueued, and the
+ * old one is removed first. */
 static void after_so_many_another_ticket_is_taken(void **state)
 {
     HELD(f, COHORT_HANDOFFS + 2);
@@ -72,7 +73,7 @@ static void after_so_many_another_ticket_is_taken(void **state)
     assert_int_equal(f->w[18].token, 102);
 }
 
-/* The third ticket waits until one of two is gone. */
+/* A third ticket is enqueued only when one of the two is gone. */
 static void no_more_than_two_tickets_at_once(void **state)
 {
     HELD(f, 1);
@@ -100,7 +101,7 @@ static void one_who_joins_while_the_last_leaves_gets_another(void **state)
     expect(f, "REMOVE t1");
     cohort_want(f, 2);
     expect(f, "ENQUEUE t2");
-    cohort_enqueued(f, "ENQUEUE t2", "t1 t2"); /* the withdrawal is late */
+    cohort_enqueued(f, "ENQUEUE t2", "t1 t2"); /* the removal is late */
     expect(f, "WATCH t1; WATCH t2");
     cohort_removed(f, "REMOVE t1");
     expect(f, "w1 RELEASED HF_OK; w1 DONE");
@@ -133,10 +134,10 @@ static void a_try_is_busy_when_its_ticket_is_behind(void **state)
     cohort_removed(&cohort_fixture, "REMOVE t1");
     expect(&cohort_fixture, "w1 ENDED HF_EBUSY; w1 DONE");
     assert_string_equal(hf_acquisition_text(&cohort_fixture.w[1]),
-                        "held by \"a stranger\"");
+                        "held by \"another client\"");
 }
 
-/* One who joined it waits on behind the ticket. */
+/* An acquisition that joined meanwhile waits on behind the ticket. */
 static void a_try_that_is_busy_leaves_its_ticket_to_the_next(void **state)
 {
     struct cohort_fixture cohort_fixture;
@@ -193,11 +194,11 @@ static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
     cohort_tick(&cohort_fixture, 2000);
     expect(&cohort_fixture, "w2 ENDED HF_ETIMEDOUT; w2 DONE");
     assert_string_equal(hf_acquisition_text(&cohort_fixture.w[2]),
-                        "waited 1000 ms; ahead: 3, held by \"a stranger\"");
+                        "waited 1000 ms; ahead: 3, held by \"another client\"");
 }
 
-/* The last one's end is told when the ticket was asked to go; that of others,
- * and of those in the middle, at once. */
+/* The last waiter ends when the removal of the ticket was asked for.  The
+ * others end at once. */
 static void the_ticket_goes_with_the_last_who_waits(void **state)
 {
     struct cohort_fixture cohort_fixture;
@@ -258,8 +259,8 @@ static void safe_until_ends_the_grant_of_the_waiter(void **state)
     expect(f, "w2 GRANTED");
 }
 
-/* w1 releases without a connection: the ticket is looked for when there is one
- * again, before w2 is granted on it. */
+/* w1 releases without a connection: once there is one, the ticket is listed
+ * before w2 is granted. */
 static void hand_on_in_an_outage(struct cohort_fixture *f)
 {
     cohort_session(f, HF_EVENT_SUSPENDED);
@@ -271,7 +272,7 @@ static void hand_on_in_an_outage(struct cohort_fixture *f)
     expect(f, "CONNECTED; WATCH t1; LIST");
 }
 
-/* The ticket may live, and be proven again: it is handed on then. */
+/* The session may exist and be proven again; the handoff happens then. */
 static void nobody_is_granted_while_suspended(void **state)
 {
     HELD(f, 2);
@@ -281,7 +282,8 @@ static void nobody_is_granted_while_suspended(void **state)
     assert_int_equal(f->w[2].token, 101);
 }
 
-/* While nobody could see it: whoever came next in the queue may hold it now. */
+/* The ticket was not visible for a while, so the next one in the queue may
+ * hold the lock now. */
 static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
 {
     HELD(f, 2);
@@ -290,7 +292,7 @@ static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
     expect(f, "UNWATCH t1; REMOVE t1; ENQUEUE t2");
 }
 
-/* Nothing says that it is there: the next ticket tells why. */
+/* Nothing shows that the ticket is there.  The next ticket reports why. */
 static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
 {
     HELD(f, 2);
@@ -301,7 +303,8 @@ static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
     expect(f, "w2 ENDED HF_EDENIED");
 }
 
-/* The list of before an outage says nothing of what was deleted in it. */
+/* A list that was made before an outage does not show what was removed during
+ * it. */
 static void a_list_of_before_an_outage_confirms_nothing(void **state)
 {
     HELD(f, 2);
@@ -316,8 +319,8 @@ static void a_list_of_before_an_outage_confirms_nothing(void **state)
     expect(f, "w2 GRANTED");
 }
 
-/* A list that fails is asked for again, and once it was seen nothing is in the
- * way of those that follow. */
+/* A list that fails is made again.  Once the ticket was seen, later handoffs
+ * do not wait. */
 static void a_ticket_is_looked_for_once_a_connection(void **state)
 {
     HELD(f, 3);
@@ -384,7 +387,7 @@ static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
     expect(f, "w1 RELEASED HF_OK; w1 DONE");
     cohort_answer(f, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
     cohort_enqueued(f, "ENQUEUE t2", "t2");
-    expect(f, "w2 GRANTED"); /* and nobody asks it */
+    expect(f, "w2 GRANTED"); /* and no request for it is made */
 }
 
 static void a_ticket_asked_for_in_time_serves_one(void **state)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lease by itself: it looks for room, enters, and is taken from its owner in
- * part or whole.  What stands before it in a semaphore is in tests/simulator. */
+/* A lease of a semaphore by itself: it waits until enough permits are free,
+ * and loses some or all of its nodes. tests/sim has the mutex in front of it
+ * too. */
 #include <stdint.h>
 
 #include "cmocka/runner.h"
 #include "core/multi_lock.h"
 #include "core_fixture.h"
 
-/* a wants ${weight} of 3 permits, and is looking for room. */
+/* a wants ${weight} of 3 permits and waits for room. */
 static void look(struct core_fixture *f, uint32_t weight)
 {
     core_fixture_connected(f, HF_ENGINE_GONE_ADMITS);
@@ -18,7 +19,7 @@ static void look(struct core_fixture *f, uint32_t weight)
     expect(f, "a WATCH_QUEUE");
 }
 
-/* And holds them, and watches its ticket. */
+/* The same, and it holds them and watches its ticket. */
 static void hold(struct core_fixture *f, uint32_t weight)
 {
     look(f, weight);
@@ -39,7 +40,7 @@ static void it_waits_for_room_before_it_enters(void **state)
     look(&f, 2);
     listed(&f, "a WATCH_QUEUE", "x/l2");
     expect(&f, "a WAITING 1");
-    assert_string_equal(hf_shared_text_get(f.a.holder), "a stranger");
+    assert_string_equal(hf_shared_text_get(f.a.holder), "another client");
     changed(&f, "a WATCH_QUEUE");
     expect(&f, "a WATCH_QUEUE");
     listed(&f, "a WATCH_QUEUE", "y/l1");
@@ -49,7 +50,7 @@ static void it_waits_for_room_before_it_enters(void **state)
     assert_int_equal(f.a.token, 101);
 }
 
-/* Somebody had been at the head of the other queue as well. */
+/* A waiter in the other queue counts as ahead as well. */
 static void whoever_is_ahead_counts(void **state)
 {
     struct core_fixture f;
@@ -82,7 +83,8 @@ static void fn33_another_limit_is_looked_at(void **state)
     expect(&f, "a ENQUEUE a1; a UNWATCH");
 }
 
-/* Somebody took one of the two: the other is nobody's, and must not stay. */
+/* One of its two nodes was removed.  The other counts for nobody and must be
+ * removed. */
 static void fn32_what_is_left_of_it_is_removed(void **state)
 {
     struct core_fixture f;
@@ -113,7 +115,7 @@ static void of_one_permit_nothing_is_left(void **state)
     expect(&f, "a RELEASED HF_ELOST; a DONE");
 }
 
-/* One who waits goes to the tail, and takes what is left with it. */
+/* A waiting lease goes to the tail, and removes what is left of it first. */
 static void what_is_left_of_a_waiting_one_is_removed(void **state)
 {
     struct core_fixture f;
@@ -134,9 +136,9 @@ static void what_is_left_of_a_waiting_one_is_removed(void **state)
     expect(&f, "a ENQUEUE a2; a UNWATCH");
 }
 
-/* a is the mutex in front of the leases and b the lease of one semaphore.  The
- * mutex is lost, so all is given back; the end of b's look crosses the UNWATCH
- * of it, which then is none any more. */
+/* a is the mutex in front of the leases and b the lease of one semaphore.
+ * The mutex is lost, so both are given up.  The end of the queue watch of b
+ * crosses its UNWATCH, which then has nothing to take back. */
 static void what_crosses_its_forget_is_reported_too(void **state)
 {
     struct hf_acquisition whole = {.queue = "pool",
@@ -179,7 +181,7 @@ static void a_look_that_nobody_has_seen_is_not_made(void **state)
     expect(&f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-/* The room was found while the end of the wait was on its way. */
+/* There was room while the end of the wait was on its way. */
 static void an_answer_that_crosses_the_end_is_of_no_account(void **state)
 {
     struct core_fixture f;
@@ -191,8 +193,8 @@ static void an_answer_that_crosses_the_end_is_of_no_account(void **state)
     expect(&f, "a UNWATCH; a ENDED HF_ECANCELLED; a DONE");
 }
 
-/* Whoever waits for room again is let look as soon as the last look has been
- * taken back, whatever it is that happens next. */
+/* A lease that waits again makes a new queue watch as soon as the last one
+ * was taken back, whatever event comes next. */
 static void a_look_waits_for_the_last_one_to_be_taken_back(void **state)
 {
     struct core_fixture f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of acquisitions that must not, or cannot, wait any longer. */
+/* Acquisitions that must not or cannot wait any longer: deadlines, retries,
+ * try. */
 #include "core_fixture.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ static void a_try_does_not_wait(void **state)
     f->a.only_try = true;
     enqueue_a_in(f, "x a1");
     expect(f, "a REMOVE a1");
-    assert_string_equal(hf_acquisition_text(&f->a), "held by \"a stranger\"");
+    assert_string_equal(hf_acquisition_text(&f->a),
+                        "held by \"another client\"");
     removed(f, "a REMOVE a1", true);
     expect(f, "a ENDED HF_EBUSY; a DONE");
 }
@@ -55,13 +57,13 @@ static void fn31_fn69_a_deadline_in_the_queue_removes_then_reports(void **state)
     wake(f);
     expect(f, "a UNWATCH y; a UNWATCH a1; a REMOVE a1");
     assert_string_equal(hf_acquisition_text(&f->a),
-                        "waited 4000 ms; ahead: 2, held by \"a stranger\"");
+                        "waited 4000 ms; ahead: 2, held by \"another client\"");
     removed(f, "a REMOVE a1", true);
     expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
 }
 
-/* Whoever is told of something in the queue, and lists again, waits for what is
- * left of its time and not for all of it again. */
+/* A waiter that lists the queue again has the rest of its time, not all of it
+ * again. */
 static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -88,8 +90,8 @@ static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
     expect(f, "a ENDED HF_ETIMEDOUT"); /* a list is under way */
 }
 
-/* The link is down and the removal cannot be asked for: the owner hears after
- * HF_REMOVAL_WAIT_MS, and that a ticket may remain. */
+/* Without a link the removal cannot be asked for.  The owner gets its answer
+ * after HF_REMOVAL_WAIT_MS, and learns that a ticket may remain. */
 static void a_deadline_does_not_wait_for_a_link(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -195,7 +197,8 @@ static void first_but_never_proven_is_what_it_says(void **state)
 
 /* ------------------------------------------------------------ late ticks -- */
 
-/* What was due is not forgotten when another's event comes before the tick. */
+/* A request that was due is made although another event came before the TICK.
+ */
 static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
 {
     CORE_FIXTURE(f, 0);

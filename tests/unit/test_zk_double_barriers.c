@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of a double barrier, and the mark that they stamp. */
+/* Double barriers of the ZooKeeper engine: participants, and their
+ * generations. */
 #include <stdint.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static void begin(struct zk_fixture *f)
     f->limit = 2;
 }
 
-/* x came in 17, and nobody else is there. */
+/* x has entered in transaction 17 and is alone. */
 static void enter(struct zk_fixture *f)
 {
     ask(f, HF_REQUEST_ENQUEUE, "x");
@@ -47,7 +48,7 @@ static void a_participant_is_one_plain_node(void **state)
     zk_fixture_close(&f);
 }
 
-/* In the order in which they came, whatever they are called. */
+/* In the order in which they entered, not in that of names. */
 static void what_a_list_does_not_report_is_asked_once(void **state)
 {
     struct zk_fixture f;
@@ -89,7 +90,7 @@ static void who_has_gone_since_is_not_shown(void **state)
     zk_fixture_close(&f);
 }
 
-/* One step after the other, each of a few calls. */
+/* In several steps of a few calls each. */
 static void many_participants_are_asked_about_in_turns(void **state)
 {
     struct zk_fixture f;
@@ -115,7 +116,7 @@ static void many_participants_are_asked_about_in_turns(void **state)
     zk_fixture_close(&f);
 }
 
-/* Whose names are not a UUID and nothing else. */
+/* A name that is not exactly a UUID. */
 static void what_is_no_participant_does_not_count(void **state)
 {
     struct zk_fixture f;
@@ -130,7 +131,7 @@ static void what_is_no_participant_does_not_count(void **state)
     assert_string_equal(zk_fixture_sent(&f), "LIST q | EXISTS q/ready");
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_events(&f), "LISTED x: x/m@17");
-    f.kind = HF_TICKET_MUTEX; /* nor is a member a ticket of a lock */
+    f.kind = HF_TICKET_MUTEX; /* nor is a participant a ticket of a lock */
     ask(&f, HF_REQUEST_LIST, "z");
     done(&f);
     children(&f, "a#4 x/m ready");
@@ -176,7 +177,7 @@ static void nobody_is_there_where_there_is_no_node(void **state)
 
 /* ---------------------------------------------------------- lost answers -- */
 
-/* The create of x got no answer; the session goes on. */
+/* The create of x got no answer, and the session goes on. */
 static void be_unsure(struct zk_fixture *f)
 {
     begin(f);
@@ -206,7 +207,7 @@ static void one_without_an_answer_is_found(void **state)
     zk_fixture_close(&f);
 }
 
-/* What is left of another session counts for others, not as ours. */
+/* A participant of another session counts, but is not ours. */
 static void one_of_another_session_is_not_ours(void **state)
 {
     const char *events;
@@ -250,7 +251,7 @@ static void what_the_questions_may_be_answered(void **state)
     enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     children(&f, "x/m a/m");
-    refused(&f, HF_ZK_NO_AUTH); /* about the mark */
+    refused(&f, HF_ZK_NO_AUTH); /* of the generation */
     exists(&f, 3, 7);
     assert_string_equal(zk_fixture_events(&f), "FAILED LIST x FATAL");
     ask(&f, HF_REQUEST_LIST, "x");
@@ -266,9 +267,10 @@ static void what_the_questions_may_be_answered(void **state)
     zk_fixture_close(&f);
 }
 
-/* ---------------------------------------------------------------- stamp -- */
+/* ----------------------------------------------------------- generation -- */
 
-/* x, y and z are there, and stamp for two; the mark is there since ${mark}. */
+/* x, y and z are there, and make a generation for two; the flag is there
+ * since ${flag}. */
 static void begin_generation(struct zk_fixture *f, int64_t flag)
 {
     (void)zk_fixture_sent(f);
@@ -291,12 +293,12 @@ static void a_generation_is_one_transaction(void **state)
     begin_generation(&f, 0);
     assert_string_equal(zk_fixture_sent(&f), "MULTI q/x/m q/z/m +q/ready");
     assert_string_equal(zk_fixture_events(&f), "");
-    generation_set(&f);
+    multi_done(&f);
     assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED");
     begin_generation(&f, 19);
     assert_string_equal(zk_fixture_sent(&f),
                         "MULTI q/x/m q/z/m -q/ready +q/ready");
-    generation_set(&f);
+    multi_done(&f);
     assert_string_equal(zk_fixture_events(&f), "FLAG_UPDATED found");
     zk_fixture_close(&f);
 }
@@ -311,12 +313,12 @@ static void so_many_are_checked_as_are_waited_for(void **state)
     f.limit = 1;
     begin_generation(&f, 0);
     assert_string_equal(zk_fixture_sent(&f), "MULTI q/x/m +q/ready");
-    generation_set(&f);
+    multi_done(&f);
     f.limit = 3;
     begin_generation(&f, 0);
     assert_string_equal(zk_fixture_sent(&f),
                         "MULTI q/x/m q/z/m q/y/m +q/ready");
-    generation_set(&f);
+    multi_done(&f);
     (void)zk_fixture_events(&f);
     f.limit = 4;
     begin_generation(&f, 0);
@@ -343,7 +345,7 @@ static void a_missing_participant_makes_no_generation(void **state)
     zk_fixture_close(&f);
 }
 
-/* Whatever it was, the core looks again. */
+/* After any of these the core asks again. */
 static void what_may_come_between(void **state)
 {
     static const struct {
@@ -416,7 +418,7 @@ static void lower(struct zk_fixture *f)
     assert_string_equal(zk_fixture_sent(f), "MULTI -q/ready -q");
 }
 
-/* With the node that members would be below: so nobody is. */
+/* The parent node of participants is missing, so there are none. */
 static void the_flag_goes_with_the_last(void **state)
 {
     struct zk_fixture f;
@@ -442,7 +444,7 @@ static void the_flag_goes_with_the_last(void **state)
     zk_fixture_close(&f);
 }
 
-/* ----------------------------------------------------------------- look -- */
+/* ---------------------------------------------------------- queue watch -- */
 
 static struct hf_request *look(struct zk_fixture *f)
 {
@@ -475,7 +477,7 @@ static void a_look_is_at_all_of_it(void **state)
     zk_fixture_close(&f);
 }
 
-/* What happens while it is put together is told behind it. */
+/* A change while the list is collected is reported after it. */
 static void events_wait_for_the_queue_watch(void **state)
 {
     struct zk_fixture f;

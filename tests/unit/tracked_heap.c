@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks in a doubly linked list, so that one is removed without a search. */
 #include "tracked_heap.h"
 
 #include <assert.h>
@@ -6,32 +7,33 @@
 
 #include <holdfast/holdfast.h>
 
-/* As a list of pointers, behind each of which is what was asked for. */
+/* The head of a block; the caller's memory follows.  The union makes its size a
+ * multiple of the strictest alignment. */
 union block {
     struct {
         union block *next;
         union block **link;
-    } position;
+    } list;
     long double aligned;
 };
 
 static union block *first;
-static bool refuses;
+static bool fails;
 
 static void put(union block *block)
 {
-    block->position.next = first;
-    block->position.link = &first;
+    block->list.next = first;
+    block->list.link = &first;
     if (first != NULL)
-        first->position.link = &block->position.next;
+        first->list.link = &block->list.next;
     first = block;
 }
 
 static void take(union block *block)
 {
-    *block->position.link = block->position.next;
-    if (block->position.next != NULL)
-        block->position.next->position.link = block->position.link;
+    *block->list.link = block->list.next;
+    if (block->list.next != NULL)
+        block->list.next->list.link = block->list.link;
 }
 
 static void *resize(void *memory, size_t bytes, void *arg)
@@ -40,7 +42,7 @@ static void *resize(void *memory, size_t bytes, void *arg)
     union block *resized;
 
     (void)arg;
-    if (refuses)
+    if (fails)
         return NULL;
     if (block != NULL)
         take(block);
@@ -65,9 +67,9 @@ static void release(void *memory, void *arg)
     free((union block *)memory - 1);
 }
 
-void tracked_heap_fail(bool wanted)
+void tracked_heap_fail(bool fail)
 {
-    refuses = wanted;
+    fails = fail;
 }
 
 void tracked_heap_install(void)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap for stories about the core, which end anywhere: what they leave is
- * kept in a list, so that no checker takes it for a leak.  The simulator and
- * the fuzzers see to it that nothing leaks. */
+/* An allocator of the library that keeps its blocks in a list.  A unit test of
+ * the core ends in any state and frees nothing; because the blocks are
+ * reachable from the list, LeakSanitizer does not report them.  That nothing
+ * leaks is tested by the simulator and by fuzzing. */
 #ifndef HF_TESTS_UNIT_TRACKED_HEAP_H
 #define HF_TESTS_UNIT_TRACKED_HEAP_H
 
 #include <stdbool.h>
 
-/* Have the library allocate here, from the first call on. */
+/* Make this the allocator of the library.  The first call must come before the
+ * library allocates anything; further calls do nothing. */
 void tracked_heap_install(void);
 
-/* There is no memory, or there is again. */
-void tracked_heap_fail(bool refuses);
+/* Let every allocation fail from now on, or none. */
+void tracked_heap_fail(bool fail);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A tree of nodes as an array of paths: it is small, and nothing in it is fast.
+ */
 #include "zk_fake_server.h"
 
 #include <string.h>
@@ -18,7 +20,7 @@ static struct zk_fake_node *find(struct zk_fake_server *h, const char *path)
     return NULL;
 }
 
-/* The length of what is above the last component; 0: the root. */
+/* The length of the path of the parent; 0: that is the root. */
 static size_t above(const char *path)
 {
     return (size_t)(strrchr(path, '/') - path);
@@ -47,7 +49,7 @@ static struct zk_fake_node *add(struct zk_fake_server *h, const char *path,
     return node;
 }
 
-/* A child of it has come or gone. */
+/* The parent of ${child} has got or lost a child: fire its watch. */
 static void change_parent(struct zk_fixture *f, struct zk_fake_server *h,
                           const char *child)
 {
@@ -59,14 +61,15 @@ static void change_parent(struct zk_fixture *f, struct zk_fake_server *h,
     node = find(h, path);
     if (node == NULL)
         return;
-    node->downgrade_done = f->zxid;
-    notify = node->looked_at && f->connected;
-    node->looked_at = false;
+    node->children_zxid = f->zxid;
+    notify = node->child_watch && f->connected;
+    node->child_watch = false;
     if (notify)
         event_at(f, HF_ZK_NODE_CHILDREN_CHANGED, path);
 }
 
-/* Whoever watches it is told, before the answer to whatever removed it. */
+/* Remove a node.  Its watches fire before the answer to the call that removes
+ * it, as the protocol promises. */
 static void drop(struct zk_fixture *f, struct zk_fake_server *h,
                  struct zk_fake_node *node)
 {
@@ -75,14 +78,15 @@ static void drop(struct zk_fixture *f, struct zk_fake_server *h,
     memmove(node, node + 1,
             (size_t)(h->nodes + h->count - node - 1) * sizeof *node);
     h->count--;
-    if ((was.on_set_watch || was.looked_at) && f->connected)
+    if ((was.data_watch || was.child_watch) && f->connected)
         event_at(f, HF_ZK_NODE_DELETED, was.path);
     change_parent(f, h, was.path);
 }
 
-/* ---------------------------------------------------------- what it does -- */
+/* ----------------------------------------------------------------- calls -- */
 
-/* In one: what an event leads to may be the end of the connection. */
+/* Deliver a watch event and the answer behind it as one piece: after an event
+ * alone the client may end the link. */
 static void in_one_begin(struct zk_fixture *f, bool *was_holding)
 {
     *was_holding = f->holding;
@@ -125,7 +129,7 @@ static bool is_participant(const char *path)
     return hf_zk_participant_parse(name, strlen(name), &node);
 }
 
-/* It has its whole name. */
+/* A participant: its name is that of the create, without a number. */
 static void make_participant(struct zk_fixture *f, struct zk_fake_server *h,
                              const char *path)
 {
@@ -147,7 +151,8 @@ static void make_participant(struct zk_fixture *f, struct zk_fake_server *h,
     in_one_end(f, was_holding);
 }
 
-/* ${prefixes}: all the same, each with a sign in front. */
+/* A lease: ${count} nodes of one prefix.  ${prefixes} has it that often, each
+ * with "+" in front. */
 static void make_lease(struct zk_fixture *f, struct zk_fake_server *h,
                        char *prefixes, int32_t count)
 {
@@ -232,7 +237,7 @@ static void list_children(struct zk_fixture *f, struct zk_fake_server *h,
         refused(f, HF_ZK_NO_NODE);
         return;
     }
-    node->looked_at |= watch;
+    node->child_watch |= watch;
     for (size_t i = 0; i < h->count; i++) {
         const char *name = h->nodes[i].path;
 
@@ -253,23 +258,23 @@ static void read_node(struct zk_fixture *f, struct zk_fake_node *node,
     } else if (opcode == HF_ZK_EXISTS) {
         exists(f, node->czxid, node->owner);
     } else {
-        node->on_set_watch |= watch;
+        node->data_watch |= watch;
         f->version = node->version;
         data(f, node->revoked ? HF_ZK_REVOKE : "me", node->czxid, node->owner);
     }
 }
 
-/* The event of its watch comes before the answer to the write. */
+/* Write the data of a node; its watch fires before the answer. */
 static void write_data(struct zk_fixture *f, struct zk_fake_node *node,
                        bool revoke)
 {
-    bool notify = node->on_set_watch && f->connected;
+    bool notify = node->data_watch && f->connected;
 
     node->version++;
-    node->modified = f->zxid;
-    node->events &= node->revoked && revoke;
+    node->data_zxid = f->zxid;
+    node->reported &= node->revoked && revoke;
     node->revoked = revoke;
-    node->on_set_watch = false; /* it fires once */
+    node->data_watch = false; /* it fires once */
     if (notify)
         event_at(f, HF_ZK_NODE_DATA_CHANGED, node->path);
 }
@@ -293,15 +298,15 @@ static void set_data(struct zk_fixture *f, struct zk_fake_server *h,
         refused(f, HF_ZK_BAD_VERSION);
         return;
     }
-    h->unreported |= node->revoked && !f->first->revokes && !node->events;
+    h->unreported |= node->revoked && !f->first->revokes && !node->reported;
     in_one_begin(f, &was_holding);
     write_data(f, node, f->first->revokes);
     data_written(f);
     in_one_end(f, was_holding);
 }
 
-/* Why one of a transaction cannot be done, ${deleted} being what those before
- * it delete, or NULL. */
+/* The error of one operation of a transaction, or HF_ZK_OK.  ${deleted} is the
+ * path that an operation in front of it deletes, or NULL. */
 static enum hf_zk_error refusal(struct zk_fake_server *h, const char *part,
                                 const char *deleted)
 {
@@ -333,8 +338,7 @@ static void do_multi_op(struct zk_fixture *f, struct zk_fake_server *h,
     change_parent(f, h, part + 1);
 }
 
-/* Checks; those of ${paths} that are deleted or made, as a mark is, have a
- * sign in front. */
+/* A transaction of checks, deletes ("-") and creates ("+"): all or none. */
 static void check(struct zk_fixture *f, struct zk_fake_server *h,
                   const char *paths)
 {
@@ -362,14 +366,14 @@ static void check(struct zk_fixture *f, struct zk_fake_server *h,
          part = strtok_r(NULL, " ", &rest))
         do_multi_op(f, h, part);
     if (mixed)
-        generation_set(f);
+        multi_done(f);
     else
         checked(f);
     in_one_end(f, was_holding);
 }
 
-/* "+READER -WRITER": the read ticket asks its owner to let go if the write
- * ticket did. */
+/* A downgrade, "+READER -WRITER".  A request to let go at the writer must be
+ * copied to the reader. */
 static void downgrade(struct zk_fixture *f, struct zk_fake_server *h,
                       const char *paths)
 {
@@ -394,20 +398,20 @@ static void downgrade(struct zk_fixture *f, struct zk_fake_server *h,
     node = add(h, reader, f->zxid, f->session);
     node->weight = 1;
     node->revoked = was.revoked;
-    node->events = was.events;
+    node->reported = was.reported;
     in_one_begin(f, &was_holding);
     drop(f, h, find(h, writer));
-    generation_set(f);
+    multi_done(f);
     in_one_end(f, was_holding);
 }
 
 void zk_fake_expire(struct zk_fixture *f, struct zk_fake_server *h)
 {
     for (size_t i = 0; i < h->count; i++)
-        h->nodes[i].looked_at = false;
+        h->nodes[i].child_watch = false;
     for (size_t i = h->count; i-- > 0;) {
         if (h->nodes[i].owner == f->session) {
-            h->nodes[i].on_set_watch = false;
+            h->nodes[i].data_watch = false;
             drop(f, h, &h->nodes[i]);
         }
     }
@@ -459,11 +463,11 @@ void zk_fake_answer(struct zk_fixture *f, struct zk_fake_server *h)
         done(f);
         break;
     default:
-        done(f); /* a sync */
+        done(f); /* SYNC */
     }
 }
 
-/* Each leads to a few others at most. */
+/* An answer leads to a few calls, so this ends an endless exchange. */
 #define ANSWERS_MAX 10000
 
 void zk_fake_serve(struct zk_fixture *f, struct zk_fake_server *h)
@@ -474,8 +478,9 @@ void zk_fake_serve(struct zk_fixture *f, struct zk_fake_server *h)
     }
 }
 
-/* --------------------------------------------------------------- stories -- */
+/* ------------------------------------------------- links and sessions -- */
 
+/* A path of a SETWATCHES: set the watch, or note the event that it missed. */
 static void rewatch(struct zk_fixture *f, const char *path, bool queue,
                     int64_t since)
 {
@@ -484,9 +489,9 @@ static void rewatch(struct zk_fixture *f, const char *path, bool queue,
     struct zk_fake_missed_watch *missed = &h->missed[h->missed_count];
 
     if (node != NULL &&
-        (queue ? node->downgrade_done : node->modified) <= since) {
-        node->on_set_watch |= !queue;
-        node->looked_at |= queue;
+        (queue ? node->children_zxid : node->data_zxid) <= since) {
+        node->data_watch |= !queue;
+        node->child_watch |= queue;
         return;
     }
     ZK_FIXTURE_MUST(h->missed_count < sizeof h->missed / sizeof h->missed[0]);
@@ -507,11 +512,11 @@ void zk_fake_begin(struct zk_fixture *f, struct zk_fake_server *h)
 void zk_fake_connect(struct zk_fixture *f, struct zk_fake_server *h)
 {
     for (size_t i = 0; i < h->count; i++)
-        h->nodes[i].on_set_watch = h->nodes[i].looked_at = false;
+        h->nodes[i].data_watch = h->nodes[i].child_watch = false;
     h->missed_count = 0;
     link_up(f);
     if (!f->handshake_read)
-        return; /* there was no memory to greet with */
+        return; /* there was no memory for a handshake */
     if (f->handshake_session != 0 && f->handshake_session != f->session) {
         refuse_session(f);
         return;
@@ -525,7 +530,7 @@ void zk_fake_connect(struct zk_fixture *f, struct zk_fake_server *h)
         event_at(f, h->missed[i].type, h->missed[i].path);
 }
 
-/* By its id, whatever its kind: its first node, and how many there are. */
+/* The first node of a ticket of any kind, and how many nodes it has. */
 static struct zk_fake_node *find_nodes(struct zk_fake_server *h,
                                        const char *ticket, int32_t *count)
 {
@@ -536,7 +541,7 @@ static struct zk_fake_node *find_nodes(struct zk_fake_server *h,
 
     hf_ticket_id_format(&id, uuid);
     snprintf(path, sizeof path, "/%.*s%s", (int)(name - ticket), ticket, uuid);
-    node = find(h, path); /* a member */
+    node = find(h, path); /* a participant */
     *count = node != NULL;
     snprintf(path, sizeof path, "/%.*s_c_%s-", (int)(name - ticket), ticket,
              uuid);
@@ -635,7 +640,7 @@ bool zk_fake_has_unreported(struct zk_fake_server *h, const char *ticket)
 {
     const struct zk_fake_node *node = find_ticket(h, ticket);
 
-    return node != NULL && node->revoked && !node->events;
+    return node != NULL && node->revoked && !node->reported;
 }
 
 void zk_fake_set_reported(struct zk_fake_server *h, const char *ticket)
@@ -643,5 +648,5 @@ void zk_fake_set_reported(struct zk_fake_server *h, const char *ticket)
     struct zk_fake_node *node = find_ticket(h, ticket);
 
     if (node != NULL)
-        node->events = true;
+        node->reported = true;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The client with its link, its clock and its requests.  Frames, events and the
+ * server are in the other zk_fixture_*.c. */
 #include "zk_fixture.h"
 
 #include <ctype.h>
@@ -53,8 +55,7 @@ const char *zk_fixture_events(struct zk_fixture *f)
 
 #define NUMBERED 0xee
 
-/* The id of a capital letter is a UUID of version 4, which A to O are by
- * themselves but for this. */
+/* The bytes of A to O make UUIDs of version 4 once the variant is right. */
 #define VARIANT(byte) (uint8_t)(((byte)&0x3f) | 0x80)
 
 struct hf_ticket_id zk_fixture_id(const char *name)
@@ -93,7 +94,7 @@ void zk_fixture_id_name(const struct hf_ticket_id *id, char name[16])
     snprintf(name, 16, id->bytes[15] == NUMBERED ? "n%lu" : "?", number);
 }
 
-/* "[name](/r|/w|/l|/e)?(#sequence)?" or what stays as it is. */
+/* ${ticket} is "[name](/r|/w|/l|/e|/m|/p)?(#sequence)?", or a name to copy. */
 void zk_fixture_node(const struct zk_fixture *f, const char *ticket, char *node,
                      size_t bytes)
 {
@@ -185,9 +186,8 @@ void forget(struct zk_fixture *f, struct hf_request *watch)
     zk_fixture_process(f);
 }
 
-/* ----------------------------------------------------------- the machine -- */
+/* ------------------------------------------------------------ the client -- */
 
-/* Take what it wants to send, and have the link it wants. */
 void zk_fixture_process(struct zk_fixture *f)
 {
     uint64_t number = f->connection_number;
@@ -262,7 +262,7 @@ void advance_to(struct zk_fixture *f, uint64_t now_ms)
     hf_zk_session_tick(hf_zk_session(f->zk), f->now_ms);
     zk_fixture_process(f);
     free_ended(f);
-    /* Out of memory it may be at once, since nothing has come of it. */
+    /* Without memory nothing was done, and the TICK may be wanted at once. */
     ZK_FIXTURE_MUST(hf_zk_session_wake_at_ms(hf_zk_session(f->zk)) >
                         f->now_ms ||
                     heap_failed());
@@ -281,7 +281,7 @@ void run_until(struct zk_fixture *f, uint64_t now_ms)
     set_time(f, now_ms);
 }
 
-/* --------------------------------------------------------------- the set -- */
+/* ----------------------------------------------------- begin and end -- */
 
 enum hf_zk_dialect zk_fixture_layout;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine tells the stage: described, and held against what was asked.
- */
+/* Events of the client: each is checked against the request that it answers and
+ * appended to .events as text. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -23,7 +23,6 @@ struct zk_fixture_request *zk_fixture_request_of(struct hf_request *request)
                                                       request));
 }
 
-/* The machine is done with it; kept for those who compare pointers. */
 void zk_fixture_end_request(struct zk_fixture *f, struct zk_fixture_request *r)
 {
     ZK_FIXTURE_MUST(r->state != ZK_FIXTURE_ENDED);
@@ -67,7 +66,7 @@ static void append_snapshot(struct zk_fixture *f,
 
     for (size_t i = 0; i < snapshot->count; i++) {
         ticket = &snapshot->tickets[i];
-        /* The core relies on it, whatever the server lists. */
+        /* The core relies on the order, whatever the server lists. */
         ZK_FIXTURE_MUST(i == 0 || hf_ticket_compare(ticket - 1, ticket) <= 0);
         if (ticket->kind == HF_TICKET_BARRIER) {
             zk_text_append(&f->events, "", " up@%llu",
@@ -182,7 +181,7 @@ static void append_answer(struct zk_fixture *f, const struct hf_event *event)
     }
 }
 
-/* Is the answer of the kind that is due to the request? */
+/* True if an event of ${kind} may answer a request of the kind ${asked}. */
 static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
 {
     switch (kind) {
@@ -216,8 +215,8 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
     }
 }
 
-/* No proof is of later than the last write that was sent before a success was
- * answered. */
+/* The latest anchor that a proof may have: when the last write that was
+ * answered with success was sent. */
 static uint64_t latest_proof_ms(const struct zk_fixture *f)
 {
     return f->raw_bytes ? f->now_ms : f->committed_ms;
@@ -231,7 +230,8 @@ static void take_proven(struct zk_fixture *f, const struct hf_event *event)
                    (unsigned long long)event->as.answer.anchor_ms);
 }
 
-/* Tickets and watches are gone, and whatever was asked has been answered. */
+/* The session has ended: watches end with it, and each request must have been
+ * answered before. */
 static void take_end(struct zk_fixture *f)
 {
     for (struct zk_fixture_request *r = f->requests; r != NULL; r = r->next) {

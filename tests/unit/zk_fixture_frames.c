@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was sent to the server of the stage: described, and noted as calls that
- * it has to answer. */
+/* Frames that the client sends: each is checked against the protocol, appended
+ * to .sent as text, and kept as a call that the test has to answer. */
 #include <string.h>
 
 #include "engines/zookeeper/permit.h"
@@ -9,8 +9,9 @@
 
 /* ---------------------------------------------------------------- calls -- */
 
-static struct zk_fixture_call *skip_flags(struct zk_fixture *f, int32_t xid,
-                                          int32_t opcode, const char *path)
+/* Keep a call behind the others. */
+static struct zk_fixture_call *note_call(struct zk_fixture *f, int32_t xid,
+                                         int32_t opcode, const char *path)
 {
     struct zk_fixture_call *call = calloc(1, sizeof *call);
 
@@ -59,7 +60,6 @@ static void read_path(struct hf_jute_reader *frame, char *path, size_t bytes)
     ZK_FIXTURE_MUST(strlen(path) == piece.count && path[0] == '/');
 }
 
-/* The name of a ticket; or what a create has of it, lacking its number. */
 bool zk_fixture_is_ticket(const char *name, struct hf_zk_node *node,
                           bool *whole)
 {
@@ -73,7 +73,7 @@ bool zk_fixture_is_ticket(const char *name, struct hf_zk_node *node,
     return *whole || hf_zk_node_parse(text, strlen(text), node);
 }
 
-/* "/chroot/q/_c_78...-lock-0000000007" as "q/x#7". */
+/* Write "/chroot/q/_c_78...-lock-0000000007" as "q/x#7". */
 static void shorten(const struct zk_fixture *f, const char *path, char *text,
                     size_t bytes)
 {
@@ -108,7 +108,7 @@ static void shorten(const struct zk_fixture *f, const char *path, char *text,
 
 /* --------------------------------------------------------------- frames -- */
 
-/* An access list: one entry, which the story of credentials looks at. */
+/* An access list has one entry: for all, or with private nodes for the user. */
 static void read_acl(struct zk_fixture *f, struct hf_jute_reader *frame)
 {
     struct hf_jute_piece scheme;
@@ -128,8 +128,9 @@ static bool ends(const char *path, const char *with)
     return bytes >= less && strcmp(path + bytes - less, with) == 0;
 }
 
-/* What a create is to be: of a mark, of a ticket with its number in its name,
- * or of one that gets it. */
+/* The flags that a create of ${path} must have: the generation of a double
+ * barrier is persistent, a ticket whose name has its number is ephemeral, any
+ * other ticket gets its number from the server. */
 static int32_t flags_of(const char *path)
 {
     if (ends(path, "/ready"))
@@ -139,7 +140,7 @@ static int32_t flags_of(const char *path)
                : HF_ZK_EPHEMERAL_SEQUENTIAL;
 }
 
-/* One operation: its path, with what it does in front of it. */
+/* One operation of a MULTI: a path with "+" for a create, "-" for a delete. */
 static void append_multi_op(struct zk_fixture *f, struct hf_jute_reader *frame,
                             int32_t opcode, struct zk_text *paths,
                             struct zk_fixture_call *as)
@@ -191,9 +192,9 @@ static void append_multi(struct zk_fixture *f, int32_t xid,
         ZK_FIXTURE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
         if (last)
             break;
-        ZK_FIXTURE_MUST(!guarded); /* with the check at the end */
-        /* All of a kind, but for a downgrade, see changed(), permits, and
-         * checks in front of a stamp. */
+        ZK_FIXTURE_MUST(!guarded); /* such a check is the last operation */
+        /* Operations are of one opcode, but for a downgrade, for permits with a
+         * check behind them, and for a generation with checks in front. */
         if ((parts == 1 && part == HF_ZK_CREATE && type == HF_ZK_DELETE) ||
             (part == HF_ZK_CHECK && type != HF_ZK_CHECK))
             part = HF_ZK_MULTI;
@@ -206,7 +207,7 @@ static void append_multi(struct zk_fixture *f, int32_t xid,
         parts++;
     }
     ZK_FIXTURE_MUST(parts > 0);
-    call = skip_flags(f, xid, HF_ZK_MULTI, paths.text);
+    call = note_call(f, xid, HF_ZK_MULTI, paths.text);
     call->multi_count = parts;
     call->multi_opcode = part;
     call->revokes = as.revokes;
@@ -258,7 +259,7 @@ static void append_call(struct zk_fixture *f, int32_t xid, int32_t opcode,
 
     read_path(frame, path, sizeof path);
     shorten(f, path, text, sizeof text);
-    call = skip_flags(f, xid, opcode, path);
+    call = note_call(f, xid, opcode, path);
     switch (opcode) {
     case HF_ZK_CREATE:
     case HF_ZK_CREATE2:
@@ -270,7 +271,7 @@ static void append_call(struct zk_fixture *f, int32_t xid, int32_t opcode,
         zk_text_append(&f->sent, between, "DELETE %s", text);
         break;
     case HF_ZK_EXISTS:
-        ZK_FIXTURE_MUST(!hf_jute_get_bool(frame)); /* would stay for ever */
+        ZK_FIXTURE_MUST(!hf_jute_get_bool(frame)); /* no watch: it might stay */
         zk_text_append(&f->sent, between, "EXISTS %s", text);
         break;
     case HF_ZK_GET_DATA:
@@ -303,7 +304,7 @@ static void append_set_watches(struct zk_fixture *f,
     for (int list = 0; list < 3; list++) {
         size_t count = hf_jute_get_count(frame, 4);
 
-        ZK_FIXTURE_MUST(list != 1 || count == 0); /* nothing is to come */
+        ZK_FIXTURE_MUST(list != 1 || count == 0); /* no exists watches */
         for (size_t i = 0; i < count; i++) {
             read_path(frame, path, sizeof path);
             shorten(f, path, text, sizeof text);
@@ -352,7 +353,7 @@ static void append_frame(struct zk_fixture *f, struct hf_jute_reader *frame,
         break;
     case HF_ZK_CLOSE_SESSION:
         zk_text_append(&f->sent, between, "CLOSE");
-        skip_flags(f, xid, opcode, NULL);
+        note_call(f, xid, opcode, NULL);
         break;
     case HF_ZK_AUTH:
         (void)hf_jute_get_int(frame);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server says to the stage. */
+/* The answers of the server, which the test gives one by one. */
 #include <string.h>
 
 #include "heap/heap.h"
@@ -26,7 +26,9 @@ void deliver_answers(struct zk_fixture *f)
     zk_fixture_receive(f, bytes, count);
 }
 
-/* Begin and end an answer. */
+/* Begin and end a frame.  Its memory is not that of the client, so no
+ * allocation for it fails.  At the end it is delivered, unless answers are
+ * held. */
 static size_t begin(struct zk_fixture *f)
 {
     heap_exempt(true);
@@ -59,7 +61,8 @@ static bool writes(int32_t opcode)
            opcode == HF_ZK_SET_DATA || opcode == HF_ZK_MULTI;
 }
 
-/* Of the oldest request, which is one of ${opcode}, or of any for 0. */
+/* Begin the answer to the oldest call, which must be of ${opcode} if that is
+ * not 0, and drop the call. */
 static size_t begin_answer(struct zk_fixture *f, int32_t opcode, int32_t error)
 {
     int32_t xid;
@@ -195,7 +198,7 @@ static void put_result(struct zk_fixture *f, int32_t type, bool last,
     hf_jute_put_int(&f->out, error);
 }
 
-/* A create of ${path}, which is numbered if it lacks one. */
+/* The result of a create of ${path}; a ticket without a number gets one. */
 static void put_created(struct zk_fixture *f, const char *path, size_t bytes,
                         uint32_t sequence)
 {
@@ -211,8 +214,8 @@ static void put_created(struct zk_fixture *f, const char *path, size_t bytes,
     hf_jute_put_string(&f->out, made);
 }
 
-/* What was done of ${paths}.  The first that is numbered gets ${sequence}, and
- * each ${step} more than what is before it. */
+/* The results of the operations ${paths}; numbers begin at ${sequence} and go
+ * up by ${step}. */
 static void put_results(struct zk_fixture *f, const char *paths,
                         int32_t sequence, uint32_t step)
 {
@@ -252,7 +255,7 @@ void checked(struct zk_fixture *f)
     answer_multi(f, 0, 1);
 }
 
-void generation_set(struct zk_fixture *f)
+void multi_done(struct zk_fixture *f)
 {
     ZK_FIXTURE_MUST(f->first != NULL && f->first->multi_opcode == HF_ZK_MULTI);
     answer_multi(f, 0, 1);
@@ -279,8 +282,9 @@ void multi_failed(struct zk_fixture *f, int32_t nth, int32_t why)
     ZK_FIXTURE_MUST(nth < parts);
     f->committed_ms = committed_ms;
     for (int32_t i = 0; i < parts; i++) {
-        /* What is before the one that failed was rolled back, what is behind
-         * it not tried: -2, "runtime inconsistency". */
+        /* As a server says it: operations before the one that failed were
+         * rolled back (0), those behind it were not tried (-2, "runtime
+         * inconsistency"). */
         error = i < nth ? 0 : i == nth ? why : -2;
         put_result(f, HF_ZK_ERROR_RESULT, false, error);
         hf_jute_put_int(&f->out, error);
@@ -362,7 +366,7 @@ void pong(struct zk_fixture *f)
 
 void event_at(struct zk_fixture *f, int32_t type, const char *path)
 {
-    /* The transaction, as servers from 3.9 on say it. */
+    /* Servers from 3.9 on put the transaction here. */
     size_t at_ = begin_header(f, HF_ZK_XID_EVENT, f->zxid, HF_ZK_OK);
 
     hf_jute_put_int(&f->out, type);
@@ -371,7 +375,6 @@ void event_at(struct zk_fixture *f, int32_t type, const char *path)
     end(f, at_);
 }
 
-/* ${ticket} is "q/x#1"; "q/" is the queue. */
 void event(struct zk_fixture *f, int32_t type, const char *ticket)
 {
     const char *slash = strchr(ticket, '/');
@@ -390,7 +393,8 @@ void event(struct zk_fixture *f, int32_t type, const char *ticket)
     event_at(f, type, path);
 }
 
-/* --------------------------------------------------------- short stories -- */
+/* ---------------------------------------------------------- several steps --
+ */
 
 void have_ticket(struct zk_fixture *f, const char *ticket, int32_t sequence,
                  int64_t czxid)
