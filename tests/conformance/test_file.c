@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The suite on the file engine. */
 #include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on the client of servers that lease tickets, and a model of one:
- * as it is, and with notices that come late and twice. */
+/* The suite on the client of leased tickets and a model of its server: as it
+ * is, and with notices that come late and twice. */
 #include "cmocka/runner.h"
 #include "conformance/conformance_sim.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on a real PostgreSQL, where HF_PG says.  Each test begins without a
- * schema, which its clients make, several at once. */
+/* The suite on a real PostgreSQL server at HF_PG.  Each test begins without
+ * the schema; its clients make it, several at once. */
 #include <libpq-fe.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void be_short(void)
     database.ttl = "1s"; /* what the server then takes to see the death */
 }
 
-/* By hand: nobody is told of it. */
+/* By SQL, without a notification. */
 static void evict(struct conformance_fixture *of, const char *queue,
                   const struct hf_ticket *ticket)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on three real Redis servers as one, whose addresses HF_QUORUM has.
- */
+/* The suite on three real Redis servers as a quorum, at the addresses in
+ * HF_QUORUM. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static char addresses[SERVERS][64];
 static const char *ttl;
 static redisContext *raw[SERVERS];
 
-/* ----------------------------------------------------------------- bench -- */
+/* -------------------------------------------------------------- fixture -- */
 
 static void begin(struct conformance_fixture *of)
 {
@@ -35,8 +35,9 @@ static void begin(struct conformance_fixture *of)
     real_host_begin();
 }
 
-/* A minority may have more: a ticket of the dead that ran out there a little
- * later than at the others, when nobody cared for it any more. */
+/* A minority of the servers may have a ticket more: one of a dead client
+ * whose lease ended there a little later, and that no client has looked at
+ * since. */
 static void finish(struct conformance_fixture *of)
 {
     size_t clean = 0;
@@ -62,8 +63,8 @@ static struct hf_engine *open_client(struct conformance_fixture *of,
     return real_host_open(of, host, text);
 }
 
-/* What the majority did not wait for may be on its way; or not, where the link
- * came late. */
+/* A call that the majority did not need may still be on its way, or is lost
+ * if the link came up too late. */
 #define TRIES_MAX 5000
 
 static bool remove_at(size_t server, const char *word, const char *key,

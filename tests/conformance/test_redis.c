@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on a real Redis, whose address HF_REDIS has: over TCP and by its
- * unix socket; or on a Redis Cluster, if HF_REDIS_CLUSTER has the addresses of
- * its nodes. */
+/* The suite on a real Redis server at HF_REDIS, over TCP and by its unix
+ * socket; or on a Redis Cluster if HF_REDIS_CLUSTER has the addresses of its
+ * nodes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void begin_raw(redisContext *raw)
     raws[raw_count++] = raw;
 }
 
-/* The number that the node says that has ${key}. */
+/* A number from the node that has ${key}. */
 static long long ask_number(const char *format, const char *key)
 {
     for (size_t i = 0; i < raw_count; i++) {
@@ -55,9 +55,9 @@ static long long ask_number(const char *format, const char *key)
     return 0;
 }
 
-/* ----------------------------------------------------------------- bench -- */
+/* -------------------------------------------------------------- fixture -- */
 
-/* Both sides say the same of where a queue is. */
+/* The engine and the server must agree on the hash slot of a queue. */
 static void compare_slots(void)
 {
     static const char *const queues[] = {"a",    "a/b", "a/",

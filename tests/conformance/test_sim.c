@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on the plain model. */
+/* The suite on the plain simulated server. */
 #include "cmocka/runner.h"
 #include "conformance/conformance_sim.h"
 

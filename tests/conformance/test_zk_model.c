@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on the client of ZooKeeper and a model ensemble, in each layout:
- * one server, then three, whose bytes come in pieces. */
+/* The suite on the ZooKeeper client and a simulated ensemble, in each layout:
+ * with one server, and with three whose bytes come in pieces. */
 #include "cmocka/runner.h"
 #include "conformance/conformance_sim.h"
 #include "conformance/layouts.h"
@@ -28,7 +28,7 @@ TEST_FILE(zk_model)
 
     one.ensemble.servers = 1;
     three.ensemble.splits_bytes = true;
-    /* A client asks about what it saw on another server. */
+    /* So a client asks one server about what it saw on another. */
     three.ensemble.lag_max_us = 100;
     failed = run("one model server", &one);
     return failed + run("three", &three);

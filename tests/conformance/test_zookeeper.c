@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The suite on a real ZooKeeper server at HF_ZK, in each layout. */
 #include "cmocka/runner.h"
 #include "conformance/conformance_zk.h"
 #include "conformance/layouts.h"

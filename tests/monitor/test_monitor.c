@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A monitor around something that is no client: a box that can be filled, now
- * or at an instant, and that knows nothing of locks.  What the host builds on
- * is shown here by itself; monitor/link shows that nothing of the core's
- * machines, of engines or of the host is linked into this program.
- */
+/* The monitor (src/monitor) around an object that is no client: a box that is
+ * filled by a call or at an instant, and that knows nothing of locks.  The
+ * host builds on what is shown here; monitor/link shows that neither the
+ * core, nor engines, nor the host are linked into this program. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -34,7 +32,7 @@ struct monitored_box {
     bool busy; /* needs a driver */
     bool full;
     bool closes_later;
-    struct hf_waiter *waiter; /* who waits for it to be full */
+    struct hf_waiter *waiter; /* waits for it to be full */
     struct hf_callback on_full;
     unsigned notified; /* how often .on_full ran */
     unsigned again;    /* how often it is to be queued anew when it runs */
@@ -138,7 +136,7 @@ static void on_line(void *arg, enum hf_log_level level, const char *line)
     struct monitored_box *box = arg;
 
     (void)level;
-    /* Nobody holds the lock, or this would wait for ever. */
+    /* The lock is free here, or this would wait for ever. */
     hf_monitor_lock(&box->monitor);
     note(seen.lines, line);
     hf_monitor_unlock(&box->monitor);
@@ -238,7 +236,7 @@ static void an_end_waits_for_the_owner(void **state)
     assert_int_equal(hf_monitor_ensure_poller(&box->monitor, &error), HF_OK);
     leave(box);
     enter(box);
-    hf_monitor_reference(&box->monitor); /* ours, to look on */
+    hf_monitor_reference(&box->monitor); /* kept open, to check what happened */
     hf_monitor_close_start(&box->monitor);
     assert_string_equal(seen.calls, "close");
     enter(box);
@@ -266,7 +264,7 @@ static void the_loop_stays_until_the_end(void **state)
     (void)state;
     enter(box);
     box->closes_later = true;
-    hf_monitor_reference(&box->monitor); /* ours, to look on */
+    hf_monitor_reference(&box->monitor); /* kept open, to check what happened */
     hf_monitor_close_start(&box->monitor);
     enter(box);
     leave(box);
@@ -315,8 +313,9 @@ static void *wait_for_it(void *arg)
     return NULL;
 }
 
-/* The first polls and the second sleeps.  The first is answered, and so the
- * second has to poll: nobody else would see that something is due. */
+/* The first caller polls and the second sleeps.  When the first has its
+ * answer the second must poll, because no other thread would notice what is
+ * due. */
 static void callers_take_turns_to_poll(void **state)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
@@ -463,9 +462,9 @@ struct deferred_object {
 static void destroy_thing(struct hf_deferred_free *object)
 {
     struct deferred_object *deferred =
-        (struct deferred_object *)object; /* its first member */
+        (struct deferred_object *)object; /* its first field */
 
-    /* Nobody holds the lock, or this would wait for ever. */
+    /* The lock is free here, or this would wait for ever. */
     hf_monitor_lock(&deferred->box->monitor);
     deferred->destroyed = true;
     hf_monitor_unlock(&deferred->box->monitor);

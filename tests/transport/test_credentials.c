@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ZooKeeper engine takes for credentials, and for a URL. */
+/* Which credentials the ZooKeeper engine takes, and in which URLs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void a_file_that_others_can_read_is_refused(void **state)
         secret_remove(&secret);
     }
     if (geteuid() != 0)
-        skip(); /* nobody else may give a file away */
+        skip(); /* only root can give a file away */
     secret_write(&secret, text, sizeof(text) - 1, 0600);
     assert_int_equal(chown(secret.path, 1, 1), 0);
     assert_refused(secret.url, HF_EDENIED, "belongs to user 1");
@@ -101,7 +101,7 @@ static void assert_taken(const char *path)
         fail_msg("refused: %s", error.text);
 }
 
-/* Kubernetes and systemd hand secrets to a service as files of root that the
+/* Kubernetes and systemd give secrets to a service as files of root that the
  * group of the service may read. */
 static void a_file_of_root_for_our_group_is_taken(void **state)
 {
@@ -112,7 +112,7 @@ static void a_file_of_root_for_our_group_is_taken(void **state)
 
     (void)state;
     if (geteuid() != 0)
-        skip(); /* nobody else may give a file away */
+        skip(); /* only root can give a file away */
     secret_write(&secret, text, sizeof(text) - 1, 0600);
     assert_int_equal(chown(secret.path, 0, SOMEBODY), 0);
     assert_int_equal(setegid(SOMEBODY), 0);
@@ -128,7 +128,7 @@ static void a_file_of_root_for_our_group_is_taken(void **state)
         assert_refused(secret.url, HF_EDENIED, "0640 or less");
         assert_int_equal(seteuid(0), 0);
     }
-    /* Of our own, with the same mode: nobody needs that. */
+    /* a group that this process is not in */
     assert_int_equal(chown(secret.path, SOMEBODY, SOMEBODY), 0);
     assert_int_equal(chmod(secret.path, 0640), 0);
     assert_int_equal(seteuid(SOMEBODY), 0);
@@ -197,9 +197,9 @@ static void a_fifo_holds_nobody_up(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
-/* Is the password shown to the server at "zk://127.0.0.1:PORT${options}"?  With
- * ${lines}, the format of text about its port, HOLDFAST_AUTH_FILE names a file
- * of these. */
+/* True if the client sends its password to the server at
+ * "zk://127.0.0.1:PORT${options}". ${lines} is a format for the lines of
+ * HOLDFAST_AUTH_FILE, which gets the port; NULL: there is no file. */
 static bool is_shown_by(const char *lines, const char *options)
 {
     struct secret secret;
@@ -235,8 +235,8 @@ static bool is_shown(const char *options)
     return is_shown_by(NULL, options);
 }
 
-/* Whatever URL an argument gives, HOLDFAST_AUTH_FILE says for which servers its
- * lines are. */
+/* HOLDFAST_AUTH_FILE says which servers its lines are for, so a URL of an
+ * argument cannot send them elsewhere. */
 static void a_file_of_the_environment_is_for_its_servers(void **state)
 {
     static const char *const others[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ZooKeeper engine's own part: how it begins, what moves it, how it ends at
- * each stage.  What it says to servers is tested elsewhere. */
+/* The part of the ZooKeeper engine around its client: how it begins, what
+ * runs it, and how it ends at each stage.  What it sends to servers is tested
+ * in tests/unit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static void it_can_end_at_each_stage(void **state)
     assert_int_equal(heap_live(), 0);
 }
 
-/* In whichever call memory runs out, once or from then on. */
+/* Memory runs out in any call, once or from then on. */
 static void it_can_end_without_memory(void **state)
 {
     struct engine_fixture fixture;
@@ -182,7 +183,8 @@ static void a_connection_that_breaks_is_made_again(void **state)
     assert_int_equal(heap_live(), 0);
 }
 
-/* The timer and the link are the engine's; the rest the loop's. */
+/* The timer and the link belong to the engine, the other handles to the loop.
+ */
 static void a_child_closes_what_is_the_engines(void **state)
 {
     struct engine_fixture fixture;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection, and every way in which it ends. */
+/* One connection (transport/connection.h), and every way in which it ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -80,7 +80,7 @@ static void a_refused_connection_says_so(void **state)
     (void)state;
     link_fixture_start(&fixture);
     fake_server_listen(&server, 1);
-    fake_server_stop(&server); /* nobody listens on its port now */
+    fake_server_stop(&server); /* no server listens on its port now */
     assert_true(link_fixture_open(&fixture, HERE, server.port));
     link_fixture_await_down(&fixture);
     assert_false(fixture.up);
@@ -133,7 +133,7 @@ static void a_reset_says_so(void **state)
     stop_both(&fixture, &server);
 }
 
-/* With SIGPIPE as it is by default, which would end this process. */
+/* SIGPIPE has its default action, which would end this process. */
 static void writing_to_a_broken_connection_raises_nothing(void **state)
 {
     struct link_fixture fixture;
@@ -146,13 +146,13 @@ static void writing_to_a_broken_connection_raises_nothing(void **state)
     assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
     connect_both(&fixture, &server);
     fake_server_reset(&server);
-    /* The first may find the reset, the second surely does. */
+    /* The first write may find the reset, a later one does. */
     for (int i = 0; i < 100 && alive; i++)
         alive = hf_connection_send(fixture.link, bytes, sizeof(bytes), &taken);
     assert_false(alive);
     assert_true(strlen(hf_connection_why(fixture.link)) > 0);
     loop_turn(&fixture.loop);
-    assert_false(fixture.down); /* told once, by the call */
+    assert_false(fixture.down); /* reported once, by the call */
     stop_both(&fixture, &server);
 }
 
@@ -226,7 +226,7 @@ static void while_there_is_no_room_nothing_spins(void **state)
     for (int i = 0; i < 100; i++)
         loop_turn(&fixture.loop);
     assert_false(fixture.writable);
-    /* And bytes still come in. */
+    /* Bytes can still be received. */
     fake_server_send(&server, "in", 2);
     link_fixture_await_bytes(&fixture, 2);
     stop_both(&fixture, &server);
@@ -235,7 +235,7 @@ static void while_there_is_no_room_nothing_spins(void **state)
 
 /* ------------------------------------------------------------ black hole -- */
 
-/* Its queue is full, so that no more connections come about. */
+/* A listener whose queue is full, so that further connects hang. */
 struct hole {
     struct fake_server server;
     int fillers[8];
@@ -304,9 +304,10 @@ static void closing_from_inside_is_the_end(void **state)
     }
 }
 
-/* --------------------------------------------------------- at each stage -- */
+/* -------------------------------------------------- close at each stage -- */
 
-/* Close after so many turns, until there is nothing left to interrupt. */
+/* Close the link after that many turns of the loop; true if it had ended by
+ * itself before. */
 static bool close_after(int turns)
 {
     struct link_fixture fixture;
@@ -388,7 +389,7 @@ static void without_descriptors_it_fails_at_once(void **state)
     assert_false(link_fixture_open(&fixture, HERE, server.port));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_non_null(strstr(fixture.why, "too many open files"));
-    /* Later there are some. */
+    /* Later there are descriptors again. */
     assert_true(link_fixture_open(&fixture, HERE, server.port));
     link_fixture_await_up(&fixture);
     stop_both(&fixture, &server);
@@ -440,7 +441,7 @@ static void a_socket_file_that_is_not_there_is_named(void **state)
     } rows[] = {
         {"/nowhere/socket", HF_EURL},
         {"/dev/null/socket", HF_EURL},
-        {"/dev/null", HF_EUNREACHABLE}, /* refused: nobody listens */
+        {"/dev/null", HF_EUNREACHABLE}, /* refused: no server listens */
     };
     struct link_fixture fixture;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that resolve, do not, hang, and change: getaddrinfo() is the one of
+/* Names that resolve, fail, hang, and change. getaddrinfo() is the one of
  * this file. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -104,7 +104,7 @@ struct asker {
     bool answered;
     char address[64]; /* "" for none */
     char why[HF_RESOLVER_TEXT_BYTES];
-    /* What to do from inside the answer. */
+    /* What to do from inside the callback. */
     struct hf_resolver *again;
     struct asker *forget;
 };
@@ -219,7 +219,7 @@ static void a_name_is_looked_up_on_a_thread_without_signals(void **state)
     assert_string_equal(asker.address, "127.0.0.1");
     assert_int_equal(count_calls(), 1);
     assert_int_equal(signals, 0);
-    /* Each time anew: names move. */
+    /* A name is looked up each time, because addresses change. */
     resolve(&fixture, "one.test", &asker);
     assert_int_equal(count_calls(), 2);
     link_fixture_stop(&fixture);
@@ -304,11 +304,11 @@ static void what_was_known_is_used_when_lookups_hang(void **state)
     resolve(&fixture, "two.test", &other);
     await_threads(threads);
     set_service(true, 0);
-    /* The first waits, and is given up. */
+    /* The first one waits and is taken back. */
     assert_int_equal(find(fixture.resolver, "one.test", &asker),
                      HF_RESOLVER_PENDING);
     hf_resolver_cancel(&asker.ask);
-    /* From then on nobody does. */
+    /* No lookup does from then on. */
     assert_int_equal(find(fixture.resolver, "two.test", &other),
                      HF_RESOLVER_FOUND);
     assert_int_equal(find(fixture.resolver, "one.test", &asker),
@@ -359,13 +359,13 @@ static void an_answer_may_ask_and_forget(void **state)
     assert_int_equal(find(fixture.resolver, "one.test", &second),
                      HF_RESOLVER_PENDING);
     await_inside(1);
-    /* Whichever is first takes the other one back. */
+    /* The one whose answer is first takes the other one back. */
     first.forget = &second;
     second.forget = &first;
     set_service(false, EAI_NONAME);
     loop_run_until(&fixture.loop, is_either_answered, both);
     assert_true(first.answered != second.answered);
-    /* To ask from inside is to ask for another lookup. */
+    /* A resolve from inside the callback is another lookup. */
     first.forget = NULL;
     set_service(true, 0);
     assert_int_equal(find(fixture.resolver, "one.test", &first),
@@ -401,7 +401,7 @@ static void lookups_are_bounded(void **state)
     assert_non_null(strstr(askers[HF_RESOLVER_THREADS_MAX].why, "under way"));
     for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++)
         hf_resolver_cancel(&askers[i].ask);
-    link_fixture_stop(&fixture); /* which waits for nobody */
+    link_fixture_stop(&fixture); /* it waits for none of them */
     assert_int_equal(count_threads(), threads + HF_RESOLVER_THREADS_MAX);
     set_service(false, 0);
     await_threads(threads);
@@ -423,12 +423,12 @@ static void a_link_waits_for_its_name_and_can_be_closed_meanwhile(void **state)
     link_fixture_stop(&fixture);
     set_service(false, 0);
     await_threads(threads);
-    /* The same, and now it is answered. */
+    /* The same for a name that resolves, */
     link_fixture_start(&fixture);
     assert_true(link_fixture_open(&fixture, "one.test", server.port));
     link_fixture_await_up(&fixture);
     link_fixture_stop(&fixture);
-    /* And now it is not. */
+    /* and for one that does not. */
     set_service(false, EAI_NONAME);
     link_fixture_start(&fixture);
     fixture.close_when_down = true;
@@ -463,7 +463,7 @@ static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
     link_fixture_await_down(&fixture);
     assert_string_equal(fixture.why, "connection refused");
     link_fixture_close(&fixture, HF_CONNECTION_ABORT);
-    /* And it stays with the one that works. */
+    /* The next connect uses the address that worked. */
     for (int i = 0; i < 2; i++) {
         assert_true(
             link_fixture_open(&fixture, "two.test", ntohs(address.sin_port)));
@@ -481,7 +481,7 @@ static void a_process_may_end_while_a_lookup_is_under_way(void **state)
     assert_int_equal(test_run_self("leave"), 0);
 }
 
-/* As a process of its own: end it in the middle of a lookup. */
+/* In a process of its own: exit in the middle of a lookup. */
 static int end_in_the_middle(const char *how)
 {
     static struct asker asker; /* static: so that they are no leak */

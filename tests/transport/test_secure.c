@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links over TLS: with a server on a thread of its own, and with servers that
- * break off. */
+/* Links over TLS, with a server in a thread and with servers that break off. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,7 +21,8 @@ static const struct hf_tls_ops *tls;
 
 /* ---------------------------------------------------------------- server -- */
 
-/* Greets one client, then says back what it hears until the client ends. */
+/* A server that accepts one client and sends back what it receives until the
+ * client ends. */
 struct echo {
     struct fake_server server;
     SSL_CTX *context;
@@ -111,7 +111,7 @@ static void bytes_go_both_ways(void **state)
     echo_stop(&echo);
 }
 
-/* Both sides' buffers are full before anybody reads. */
+/* More than the buffers of both sides hold. */
 #define MUCH (8 << 20)
 
 static bool has_everything(void *arg)
@@ -202,7 +202,8 @@ static void a_server_that_breaks_off_is_named(void **state)
     }
 }
 
-/* Close after so many turns; true if it was up by then. */
+/* Close the link after that many turns of the loop; true if it was up by
+ * then. */
 static bool close_after(int turns)
 {
     struct link_fixture fixture;
@@ -264,7 +265,7 @@ TEST_FILE(secure)
     };
     struct hf_error error;
 
-    /* The server's own writes, to a client that has gone. */
+    /* The server writes to a client that has gone. */
     (void)signal(SIGPIPE, SIG_IGN);
     if (hf_engines_tls(&tls, &error) != HF_OK) {
         (void)fprintf(stderr, "%s\n", error.text);

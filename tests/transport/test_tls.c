@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The TLS module as a filter: against OpenSSL's own server, in memory. */
+/* The TLS module as a filter between buffers, against OpenSSL's own server in
+ * memory. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -40,7 +41,7 @@ static const struct hf_tls_memory memory = {counted_alloc, counted_free};
 
 /* ----------------------------------------------------------------- talks -- */
 
-/* What a test wants; NULL and 0: the usual. */
+/* What a test changes; NULL and 0: the usual. */
 struct tls_setup {
     const char *certificate; /* the server's: "server" */
     const char *host;        /* "127.0.0.1" */
@@ -141,7 +142,7 @@ static void tls_fixture_stop(struct tls_fixture *fixture)
     assert_int_equal(blocks, 0);
 }
 
-/* Move up to one step each way; false if there was nothing. */
+/* Transfer one step each way; false if there was nothing to transfer. */
 static bool move(struct tls_fixture *fixture)
 {
     char bytes[65536];
@@ -162,7 +163,7 @@ static bool move(struct tls_fixture *fixture)
     return to_server > 0 || to_client > 0;
 }
 
-/* Until both are through, or ours has failed. */
+/* Until both sides are done, or the client has failed. */
 static enum hf_tls_result handshake_step(struct tls_fixture *fixture)
 {
     enum hf_tls_result answer = tls->handshake(fixture->tls);
@@ -197,9 +198,9 @@ static void assert_refused(const struct tls_setup *setup, const char *part)
     tls_fixture_start(&fixture, setup);
     assert_int_equal(handshake_step(&fixture), HF_TLS_FAILED);
     assert_why(&fixture, part);
-    /* The server hears that it was refused, and why. */
+    /* The server learns that it was refused, and why. */
     assert_true(move(&fixture));
-    /* For good. */
+    /* It stays failed. */
     assert_int_equal(tls->handshake(fixture.tls), HF_TLS_FAILED);
     assert_why(&fixture, part);
     tls_fixture_stop(&fixture);
@@ -365,7 +366,8 @@ static void a_server_of_old_is_not_spoken_to(void **state)
     tls_fixture_stop(&fixture);
 }
 
-/* In TLS 1.3 our half of the handshake is done before the server says no. */
+/* In TLS 1.3 the handshake of the client is done before the server refuses
+ * it. */
 static void a_server_that_wants_a_certificate_says_so(void **state)
 {
     static const struct tls_setup rows[] = {
@@ -412,8 +414,8 @@ static void what_is_no_tls_is_called_that(void **state)
     }
 }
 
-/* However far it gets, it waits for more and can be left; and a byte that was
- * changed on the way is found out. */
+/* A handshake that stops at any byte waits for more and can be closed, and a
+ * byte that was changed is detected. */
 static void a_handshake_may_stop_anywhere(void **state)
 {
     const struct tls_setup slow = {.step = 1};
@@ -469,7 +471,7 @@ static void a_host_must_be_one(void **state)
 
 /* ------------------------------------------------------------------- end -- */
 
-/* Whether the program itself has OpenSSL tear itself down, or not. */
+/* With and without a cleanup of OpenSSL by the program. */
 static void a_process_may_end_while_others_are_in_here(void **state)
 {
     char argument[80];
@@ -482,7 +484,7 @@ static void a_process_may_end_while_others_are_in_here(void **state)
     }
 }
 
-/* Goes on while the process ends, until it is shut out. */
+/* Handshakes while the process exits, until OpenSSL refuses. */
 static void *handshake_for_ever(void *arg)
 {
     static struct hf_tls_context *context; /* static: so that it is no leak */

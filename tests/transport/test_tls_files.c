@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that a TLS module is given: which it refuses, and what it says. */
+/* The files of a TLS configuration: which ones the module refuses, and with
+ * what text. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +121,8 @@ static void a_key_that_others_can_read_is_refused(void **state)
         set_mode("client.key", open[i]);
         assert_int_equal(use_key("chmod"), HF_EDENIED);
     }
-    /* That of root may be its group's too: Debian's ssl-cert. */
+    /* A key of root may be readable for its group, as Debian's ssl-cert has
+     * it. */
     set_mode("client.key", 0640);
     assert_int_equal(use_key("chmod"), geteuid() == 0 ? HF_OK : HF_EDENIED);
     set_mode("client.key", 0600);
@@ -140,7 +142,7 @@ static void a_key_of_somebody_else_is_refused(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip(); /* nobody else may give a file away */
+        skip(); /* only root can give a file away */
     give("client.key", SOMEBODY);
     assert_int_equal(use_key("belongs to user 65534"), HF_EDENIED);
     set_mode("", 0755);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule, against a statement of it so plain that it needs no algorithm:
- * every queue of up to six tickets of every mix of kinds, from every place. */
+/* The admission rule (core/admission.h), compared with a definition that is
+ * too slow to use and plain enough to trust: for every queue of up to six
+ * tickets of every mix of kinds, and for every ticket in it. */
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -10,7 +11,7 @@
 #define KINDS 5
 #define MEANINGS ((size_t)3)
 
-/* What a ticket that is seen as the first may be. */
+/* By the kind that a ticket is shown as: what it may be. */
 static const enum hf_ticket_kind may_be[][MEANINGS] = {
     [HF_TICKET_MUTEX] = {HF_TICKET_MUTEX},
     [HF_TICKET_READ] = {HF_TICKET_READ},
@@ -32,7 +33,7 @@ static size_t position_of(const struct hf_ticket *ticket)
     return ticket->id.bytes[0] - 1u;
 }
 
-/* Those that may stand in one queue without permits. */
+/* The kinds that may be in one queue, without permits. */
 static const enum hf_ticket_kind plain[KINDS] = {
     HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_ELECTION,
     HF_TICKET_EXCLUSIVE};
@@ -58,13 +59,13 @@ static bool conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
     return !(a == HF_TICKET_READ && b == HF_TICKET_READ);
 }
 
-/* Reading and writing are of one lock. */
+/* Readers and writers are kinds of one lock. */
 static enum hf_ticket_kind family(enum hf_ticket_kind kind)
 {
     return kind == HF_TICKET_WRITE ? HF_TICKET_READ : kind;
 }
 
-/* Can it be of the lock that ${kind} is of? */
+/* True if it may be a ticket of the lock that ${kind} is of. */
 static bool same_lock(const struct hf_ticket *seen, enum hf_ticket_kind kind)
 {
     return seen->kind == HF_TICKET_EXCLUSIVE ||
@@ -93,7 +94,7 @@ static int nth_blocking(const struct hf_ticket *tickets, size_t mine,
     return -1;
 }
 
-/* Who may turn into a reader in its place. */
+/* A writer that may become a reader keeps its number, so it counts as ahead. */
 static bool any_write_ahead(const struct hf_ticket *tickets, size_t mine)
 {
     for (size_t i = 0; i < mine; i++) {
@@ -141,9 +142,9 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
                      kind == HF_TICKET_READ || !any_write_ahead(tickets, mine));
 }
 
-/* The part of the queue decides as the whole does, but for a ticket of another
- * kind of lock that is further ahead than the nearest: the first decision that
- * shows it tells. */
+/* A list that has only the nearest tickets leads to the same decision as the
+ * complete list.  The exception is a ticket of another kind of lock further
+ * ahead: the first list that shows it reports that. */
 static void check_partial_list(const struct hf_ticket *tickets, size_t count,
                                size_t mine, enum hf_ticket_kind kind)
 {
@@ -226,8 +227,8 @@ static void check_pair(const struct hf_snapshot *snapshot, size_t i, size_t j)
     }
 }
 
-/* The invariant itself: tickets of one queue that may all enter now do not
- * conflict, whatever those are of which that is not seen. */
+/* The invariant itself: two tickets of one queue that may both enter now do
+ * not conflict, whatever a ticket of an unknown kind is. */
 static void nobody_is_admitted_beside_a_conflict(void **state)
 {
     struct hf_ticket tickets[LONGEST];
@@ -277,8 +278,9 @@ static void a_reader_waits_for_the_nearest_writer(void **state)
     assert_true(admission.gone_admits);
 }
 
-/* kazoo's Lock, WriteLock and Election have one name: whoever it is, all wait
- * for it, and nobody takes it for a sign that the name is another lock's. */
+/* The Lock, WriteLock and Election of kazoo have one name.  Whatever such a
+ * ticket is, all wait for it, and it does not mean that the name is in use
+ * for another kind of lock. */
 static void what_may_be_of_several_kinds_is_waited_for(void **state)
 {
     static const enum hf_ticket_kind kinds[] = {
@@ -299,7 +301,7 @@ static void what_may_be_of_several_kinds_is_waited_for(void **state)
     }
 }
 
-/* Permits count where they stand: those behind are in nobody's way. */
+/* Only the permits of leases ahead count. */
 static void leases_wait_for_room(void **state)
 {
     struct hf_ticket tickets[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of a wait at a barrier: what it takes for it to end. */
+/* A wait at a barrier: what ends it and what does not. */
 #include <stdint.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static struct hf_event listed(struct operation_fixture *s,
     return event;
 }
 
-/* It is up, raised for the ${nth} time; 0: it is down. */
+/* Answer with the flag, which was set for the ${nth} time; 0: it is cleared. */
 static void seen(struct operation_fixture *s, uint64_t nth)
 {
     struct hf_ticket flag = {.kind = HF_TICKET_BARRIER, .token = nth};
@@ -51,7 +51,7 @@ static void a_barrier_that_is_down_is_passed(void **state)
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 0);
-    assert_int_equal(s.forgets, 1); /* the look goes on until then */
+    assert_int_equal(s.forgets, 1); /* the queue watch goes on until then */
     operation_fixture_expect_end(&s, HF_OK);
 }
 
@@ -66,13 +66,13 @@ static void fn66_a_wake_up_is_no_passage(void **state)
         assert_int_equal(s.requests, i);
         assert_int_equal(s.answered, 0);
         operation_fixture_changed(&s);
-        assert_int_equal(s.requests, i + 1); /* it looks at once */
+        assert_int_equal(s.requests, i + 1); /* it is asked at once */
     }
     seen(&s, 0);
     operation_fixture_expect_end(&s, HF_OK);
 }
 
-/* And a loop of looks turns with events only. */
+/* A loop of requests would run without events; each request needs one. */
 static void fn66_nothing_is_asked_without_an_event(void **state)
 {
     struct operation_fixture s;
@@ -142,7 +142,7 @@ static void a_wait_ends_in_time(void **state)
     assert_non_null(strstr(s.operation.text, "still up"));
 }
 
-/* The engine, which has been asked and has not answered, is told to forget. */
+/* The engine has a request that is not answered, and is told to drop it. */
 static void a_wait_can_be_cancelled_at_any_time(void **state)
 {
     struct operation_fixture s;
@@ -177,7 +177,7 @@ static void the_engine_does_not_learn_of_what_was_over_before(void **state)
     operation_fixture_expect_end(&s, HF_ECANCELLED);
 }
 
-/* What the engine says before it hears that is of no account. */
+/* Answers that the engine gave before it learned of the end are ignored. */
 static void answers_cross_the_end(void **state)
 {
     struct hf_ticket flag = {.kind = HF_TICKET_BARRIER, .token = 7};
@@ -219,7 +219,8 @@ static void a_wait_rides_out_a_lost_link(void **state)
     operation_fixture_expect_end(&s, HF_OK);
 }
 
-/* Where it was down while there was no session, and is up again, that shows. */
+/* The flag was cleared and set again while there was no session: its token
+ * shows that. */
 static void a_wait_rides_out_a_lost_session(void **state)
 {
     struct operation_fixture s;

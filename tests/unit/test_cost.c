@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cost of a step does not depend on idle objects: each kind of event
+ * The cost of a step does not depend on idle objects.  Each kind of event
  * happens to one subject, beside a few and beside many idle objects, and the
- * core must come by as many objects in both cases.  A row names the sorts with
- * which its cost still grows; a row whose cost does not grow must not name
- * them.
+ * core must visit as many objects in both cases.  An entry of the table names
+ * the sorts of idle objects with which its cost still grows; an entry whose
+ * cost does not grow must not name them.
  *
- * The events of the session as a whole concern everybody: CONNECTED,
- * SESSION_LOST, GAVE_UP, CLOSE and CLOSED.  They may come by each object some
- * times, and not by each of them for each other.
+ * Events that concern the whole session may visit each object a few times:
+ * CONNECTED, SESSION_LOST, GAVE_UP, CLOSE and CLOSED.  They must not visit
+ * each object once for every other one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,8 @@ static uint64_t tick_after(struct idle_fixture *f, uint64_t ms)
     return idle_step(f, (struct hf_event){.kind = HF_EVENT_TICK});
 }
 
-/* The subject has asked for its ticket; waits for a stranger; holds. */
+/* States of the subject: its enqueue is not answered; it waits for a mutex of
+ * another client; it holds. */
 static void ask(struct idle_fixture *f)
 {
     idle_subject(f, &f->a);
@@ -93,7 +94,7 @@ static void hold_as(struct idle_fixture *f, enum hf_ticket_kind kind)
     assert_int_equal(f->a.state, HF_ACQUISITION_HELD);
 }
 
-/* End whatever the subject does; nothing of it is left. */
+/* End what the subject does, so that nothing of it is left. */
 static void finish(struct idle_fixture *f, struct hf_acquisition *a)
 {
     const struct hf_own_ticket *ticket = a->tickets.current;
@@ -174,7 +175,7 @@ static uint64_t handoff(struct idle_fixture *f)
     return finished(f, cost);
 }
 
-/* Behind what may be a write ticket a list decides. */
+/* Behind a ticket that may be a writer only a list decides. */
 static uint64_t handoff_by_list(struct idle_fixture *f)
 {
     uint64_t cost;
@@ -192,7 +193,7 @@ static uint64_t is_revoked(struct idle_fixture *f)
     return finished(f, answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH));
 }
 
-/* Its ticket says that the request has been heard. */
+/* Its description says that the request to let go was received. */
 static uint64_t is_described(struct idle_fixture *f)
 {
     uint64_t cost;
@@ -290,8 +291,8 @@ static uint64_t retry(struct idle_fixture *f)
 /* -------------------------------------------------------- doubt and proof --
  */
 
-/* A list shows nothing of a ticket whose enqueue had no answer; it is looked
- * for in each list until its time is over. */
+/* The list does not have a ticket whose enqueue got no answer, so each later
+ * list is searched for it until its window ends. */
 static uint64_t doubt(struct idle_fixture *f)
 {
     uint64_t cost;
@@ -323,7 +324,7 @@ static uint64_t resuming(struct idle_fixture *f)
     return idle_step(f, event);
 }
 
-/* Each holder is told, and nobody else is looked at. */
+/* Each holder loses its grant, and no other object is visited. */
 static uint64_t expires(struct idle_fixture *f)
 {
     f->now_ms = f->core.session.safe_until_ms;
@@ -417,8 +418,7 @@ static uint64_t recall(struct idle_fixture *f)
     return cost;
 }
 
-/* ----------------------------------------------------------------- members --
- */
+/* -------------------------------------------------------------- cohorts -- */
 
 static void join(struct idle_fixture *f, uint64_t deadline_at_ms)
 {
@@ -428,7 +428,7 @@ static void join(struct idle_fixture *f, uint64_t deadline_at_ms)
     f->a.deadline_at_ms = deadline_at_ms;
 }
 
-/* Behind those who are there. */
+/* Behind the waiters that are there. */
 static uint64_t cohort_waiter(struct idle_fixture *f)
 {
     uint64_t cost;
@@ -483,27 +483,28 @@ static const struct cost_case cases[] = {
     {"described", HF_EVENT_DESCRIBED, is_described, NOTHING},
     {"cancel", HF_EVENT_CANCEL, cancel, NOTHING},
     {"release", HF_EVENT_RELEASE, release, NOTHING},
-    {"withdrawn", HF_EVENT_REMOVED, is_removed, NOTHING},
+    {"removed", HF_EVENT_REMOVED, is_removed, NOTHING},
     {"evicted", HF_EVENT_GONE, is_evicted, NOTHING},
     {"downgrade", HF_EVENT_DOWNGRADED, becomes_reader, NOTHING},
     {"tick", HF_EVENT_TICK, tick, NOTHING},
     {"deadline", HF_EVENT_TICK, deadline, NOTHING},
     {"retry", HF_EVENT_FAILED, retry, NOTHING},
-    {"looks for room", HF_EVENT_QUEUE_CHANGED, looks_for_room, NOTHING},
+    {"queue watch of leases", HF_EVENT_QUEUE_CHANGED, looks_for_room, NOTHING},
     {"limit", HF_EVENT_SET_LIMIT, looks_for_room, NOTHING},
-    {"stamps", HF_EVENT_FLAG_UPDATED, stamps, NOTHING},
-    {"inquire", HF_EVENT_START_OPERATION, start, NOTHING},
+    {"new generation", HF_EVENT_FLAG_UPDATED, stamps, NOTHING},
+    {"operation", HF_EVENT_START_OPERATION, start, NOTHING},
     {"asked", HF_EVENT_REVOKE_SENT, request_to_let_go, NOTHING},
-    {"recall", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
-    {"a member comes and goes", HF_EVENT_ACQUIRE, cohort_waiter, NOTHING},
-    {"a member's deadline", HF_EVENT_TICK, cohort_waiter_deadline, NOTHING},
-    {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
+    {"cancel operation", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
+    {"a cohort waiter enters and leaves", HF_EVENT_ACQUIRE, cohort_waiter,
+     NOTHING},
+    {"deadline in a cohort", HF_EVENT_TICK, cohort_waiter_deadline, NOTHING},
+    {"handoff in a cohort", HF_EVENT_RELEASE, passes_on, NOTHING},
     {"check", HF_EVENT_CHECK, is_checked, NOTHING},
     {"proof", HF_EVENT_PROVEN, proof, NOTHING},
-    {"doubt", HF_EVENT_FAILED, doubt, NOTHING},
-    {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, NOTHING},
+    {"unsure enqueue", HF_EVENT_FAILED, doubt, NOTHING},
+    {"granted, with an unsure enqueue", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"suspended", HF_EVENT_SUSPENDED, suspended, NOTHING},
-    {"trouble", HF_EVENT_CONNECTION_ERROR, connection_error, NOTHING},
+    {"connection error", HF_EVENT_CONNECTION_ERROR, connection_error, NOTHING},
     {"want, suspended", HF_EVENT_ACQUIRE, want, NOTHING},
     {"tick, suspended", HF_EVENT_TICK, tick, NOTHING},
     {"resuming", HF_EVENT_RESUMING, resuming, NOTHING},
@@ -513,7 +514,7 @@ static const struct cost_case cases[] = {
 
 #define CASES (sizeof cases / sizeof cases[0])
 
-/* All rows, one after the other, beside the same idle objects. */
+/* All cases, one after the other, beside the same idle objects. */
 static void print_costs(enum idle_sort sort, size_t count, uint64_t *costs)
 {
     struct idle_fixture *f = idle_new(sort, count);
@@ -556,11 +557,11 @@ SORT_TEST(IDLE_GRANTS, cost_does_not_grow_with_grants)
 SORT_TEST(IDLE_WAITERS, cost_does_not_grow_with_waiters)
 SORT_TEST(IDLE_NAMES, cost_does_not_grow_with_names)
 SORT_TEST(IDLE_PAUSED, cost_does_not_grow_with_what_is_paused)
-SORT_TEST(IDLE_COHORT_WAITERS, cost_does_not_grow_with_members_of_a_cohort)
+SORT_TEST(IDLE_COHORT_WAITERS, cost_does_not_grow_with_waiters_of_a_cohort)
 SORT_TEST(IDLE_COHORTS, cost_does_not_grow_with_cohorts)
 SORT_TEST(IDLE_BARRIERS, cost_does_not_grow_with_waits_at_barriers)
 
-/* Those that concern everybody; see above. */
+/* True for the events that concern the whole session, see above. */
 static bool is_of_all(enum hf_event_kind kind)
 {
     return kind == HF_EVENT_CONNECTED || kind == HF_EVENT_SESSION_LOST ||
@@ -581,7 +582,7 @@ static void each_kind_of_event_has_a_row(void **state)
     }
 }
 
-/* ------------------------------------------------------------ everybody -- */
+/* ------------------------------------------ events of the whole session -- */
 
 #define VISITS_EACH 12
 
@@ -597,7 +598,7 @@ static uint64_t event(struct idle_fixture *f, enum hf_event_kind kind)
     return idle_step(f, event);
 }
 
-/* ${first}, and ${second} after it. */
+/* ${first} and then ${second}. */
 static void costs_each_the_same(enum idle_sort sort, enum hf_event_kind first,
                                 enum hf_event_kind second)
 {
@@ -653,7 +654,7 @@ TEST_FILE(cost)
         cmocka_unit_test(cost_does_not_grow_with_waiters),
         cmocka_unit_test(cost_does_not_grow_with_names),
         cmocka_unit_test(cost_does_not_grow_with_what_is_paused),
-        cmocka_unit_test(cost_does_not_grow_with_members_of_a_cohort),
+        cmocka_unit_test(cost_does_not_grow_with_waiters_of_a_cohort),
         cmocka_unit_test(cost_does_not_grow_with_cohorts),
         cmocka_unit_test(cost_does_not_grow_with_waits_at_barriers),
         cmocka_unit_test(what_concerns_all_comes_by_each_some_times),

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Every pair of disturbances in every state, then an honest engine to the end.
- * Whatever happened, the owner was told once, nothing of it stays in the queue,
- * and the core forgets it.  The stage itself checks that nothing is told twice
- * and nobody loses what he does not hold.
- */
+/* Every pair of disturbances in every state of an acquisition, and then an
+ * engine that answers everything until nothing is pending.  At the end the
+ * owner has had one answer, no ticket is left in the queue, and the core has
+ * dropped the acquisition.  The fixture checks that nothing is reported twice
+ * and that only a holder loses. */
 #include "core_fixture.h"
 
 #include <assert.h>
@@ -15,8 +14,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* An engine with one queue, and a stranger x at its head who leaves in the
- * end. */
+/* An engine with one queue.  A ticket x of another client is at its head and
+ * leaves in the end. */
 struct simulated_engine {
     struct core_fixture core_fixture;
     struct hf_ticket tickets[CORE_TICKETS * 2];
@@ -135,7 +134,7 @@ static void answer(struct simulated_engine *e, struct pending_request *pending)
              (struct hf_event){.kind = HF_EVENT_PROVEN,
                                .as.answer.anchor_ms = e->core_fixture.now_ms});
         break;
-    case HF_REQUEST_DOWNGRADE: /* nobody's here */
+    case HF_REQUEST_DOWNGRADE: /* a ticket of nobody here */
         fail();
         break;
     case HF_REQUEST_END:
@@ -176,8 +175,8 @@ static void answer_all(struct simulated_engine *e)
     }
 }
 
-/* Everything under way fails; what had been asked to be enqueued may be there
- * all the same, or come later. */
+/* Every pending request fails.  A ticket whose enqueue fails may be there all
+ * the same, or appear later. */
 enum late_ticket { GHOST_NONE, GHOST_THERE, GHOST_LATE };
 
 static void fail_all(struct simulated_engine *e, enum hf_failure failure,
@@ -260,7 +259,7 @@ static void listing(struct simulated_engine *e)
 
     queued(e);
     take_out(e, &x);
-    push(e, &x); /* the stranger came again, behind */
+    push(e, &x); /* x has enqueued again, behind ours */
     e->core_fixture.a.tickets.current->list_wanted = true;
     hf_schedule_touch(&e->core_fixture.core, &e->core_fixture.a.entry);
     hf_core_step(&e->core_fixture.core,
@@ -490,7 +489,7 @@ static void reconnect(struct simulated_engine *e)
               e->core_fixture.core.session.state == HF_STATE_SUSPENDED);
 }
 
-/* From here on the engine is well, x leaves, and the owner releases. */
+/* The engine works from here on, x leaves, and the owner releases. */
 static void play_to_the_end(struct simulated_engine *e)
 {
     struct hf_ticket_id x = other_ticket();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule of a double barrier: who may go in, and who may go. */
+/* The rule of a double barrier (core/double_barrier_rule.h): which participants
+ * may enter, and which may leave. */
 #include <stdint.h>
 
 #include "cmocka/runner.h"
@@ -7,7 +8,7 @@
 
 #define ROOM 8
 
-/* Who is there, in the order of their tokens. */
+/* The participants, in the order of their tokens. */
 struct barrier_case {
     struct hf_ticket tickets[ROOM];
     struct hf_snapshot snapshot;
@@ -18,8 +19,8 @@ static struct hf_ticket_id id_of(char name)
     return (struct hf_ticket_id){{(uint8_t)name}};
 }
 
-/* Members by a letter, which is their order by name too, and '!' for the
- * stamp; each has the token of its place, from 1. */
+/* Fill a case from text: a letter for a participant, in the order of names,
+ * and '!' for the generation.  Each token is the position, from 1. */
 static struct barrier_case *barrier_case(struct barrier_case *s,
                                          const char *who)
 {
@@ -78,7 +79,7 @@ static void fn66_a_generation_counts_for_those_it_found(void **state)
     assert_int_equal(enter("ab!", 'a', 2), HF_ENTER_PASS);
     assert_int_equal(enter("ab!", 'b', 2), HF_ENTER_PASS);
     assert_int_equal(enter("ab!c", 'a', 2), HF_ENTER_PASS);
-    /* The others have gone already. */
+    /* The others have left. */
     assert_int_equal(enter("a!", 'a', 2), HF_ENTER_PASS);
 }
 
@@ -123,7 +124,7 @@ static void the_lowest_keeps_its_ticket_and_others_yield(void **state)
     assert_int_equal(leave("bc!", 'b', 3, true), HF_LEAVE_WAIT);
 }
 
-/* Even where a list still shows the ticket that was taken out. */
+/* Also where a list still shows a ticket that was removed. */
 static void who_has_yielded_waits_for_all(void **state)
 {
     (void)state;
@@ -137,13 +138,13 @@ static void who_came_since_is_of_another_round(void **state)
     (void)state;
     assert_int_equal(leave("b!a", 'b', 2, true), HF_LEAVE_PASS);
     assert_int_equal(leave("!ab", 'c', 1, false), HF_LEAVE_PASS);
-    /* And was let in since. */
+    /* b has entered since. */
     assert_int_equal(leave("ba!", 'b', 2, true), HF_LEAVE_PASS);
     assert_int_equal(leave("ba!", 'a', 3, true), HF_LEAVE_WAIT);
 }
 
-/* Of any round that is left, in any order: one keeps its ticket, and somebody
- * gets on when all have asked to go. */
+/* Whatever participants of a generation are left, in any order: one keeps its
+ * ticket, and once all have asked to leave one of them can. */
 static void somebody_always_gets_on(void **state)
 {
     static const char *const orders[] = {"abc!", "acb!", "bac!",

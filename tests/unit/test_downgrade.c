@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A writer that becomes a reader: what the core asks for, and whom it tells. */
+/* A writer becomes a reader: the requests of the core, and the effects. */
 #include <stdint.h>
 
 #include "cmocka/runner.h"
@@ -15,7 +15,7 @@ static void hold(struct core_fixture *f)
     watching(f, "a WATCH a1");
 }
 
-/* And asks to be a reader. */
+/* The same, and it asks for a downgrade. */
 static void begin_downgrade(struct core_fixture *f)
 {
     hold(f);
@@ -78,7 +78,8 @@ static void a_broken_link_is_waited_for(void **state)
     expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
-/* Until anybody can be asked the ticket is a writer's, and may run out. */
+/* Until the downgrade can be asked for, the ticket is that of a writer, and
+ * its safe-until may pass. */
 static void a_loss_while_the_link_is_broken_is_reported_first(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
@@ -117,7 +118,7 @@ static void what_is_refused_leaves_a_writer(void **state)
     expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
-/* The request that is under way ends first; nothing stays behind of either. */
+/* The pending request ends first; no ticket of either name is left. */
 static void a_release_ends_it(void **state)
 {
     for (int answer = 0; answer < 3; answer++) {
@@ -170,7 +171,8 @@ static void a_close_ends_it(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE; STATE CLOSED");
 }
 
-/* Safe-until passes: the ticket may live, and under either name must not. */
+/* Safe-until passes: the ticket may exist under either name, and must be
+ * removed. */
 static void the_end_of_the_safe_until_ends_it(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
@@ -180,8 +182,7 @@ static void the_end_of_the_safe_until_ends_it(void **state)
     expect(f, "a LOST; a DOWNGRADED HF_ELOST; a REMOVE a1");
 }
 
-/* The owner asks at the instant at which safe-until passes, and could not know
- * yet. */
+/* The owner asks at the instant at which safe-until passes. */
 static void the_safe_until_may_end_as_it_is_asked_for(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
@@ -194,8 +195,8 @@ static void the_safe_until_may_end_as_it_is_asked_for(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-/* Of a writer that was listed as a reader since, the end is no end: the watch
- * is another one. */
+/* The watch of the writer ends after a list has shown the reader: that is no
+ * loss, because another watch is set. */
 static void a_reader_is_watched_anew(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of two acquisitions of one client that want into one queue: they
- * enter it in the order in which they were wanted, b after a. */
+/* Two acquisitions of one client for one queue: they enter it in the order in
+ * which they were started, b after a. */
 #include "core_fixture.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "cmocka/runner.h"
 
-/* a and b are wanted; a asks first. */
+/* a and b have started; a enqueues first. */
 #define BOTH(f)                                                                \
     CORE_FIXTURE(f, 0);                                                        \
     want(f, &f->a);                                                            \
@@ -24,7 +24,7 @@ static void the_second_asks_when_the_first_has_its_answer(void **state)
     expect(f, "b WAITING 1; b WATCH a1; b WATCH b1");
 }
 
-/* Once the queue has taken one all others ask at once. */
+/* Once the queue has one ticket, all others enqueue at once. */
 static void the_rest_asks_together(void **state)
 {
     BOTH(f);
@@ -34,7 +34,7 @@ static void the_rest_asks_together(void **state)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1; c ENQUEUE c1");
 }
 
-/* A failure closes the line again for those that have not asked. */
+/* After a failure those that have not enqueued do so one by one again. */
 static void after_a_failure_they_go_one_by_one(void **state)
 {
     BOTH(f);
@@ -62,7 +62,7 @@ static void other_names_do_not_wait(void **state)
     expect(f, "a ENQUEUE a1; b ENQUEUE b1");
 }
 
-/* The backoff of the first one is waited for. */
+/* The others wait for the backoff of the first one. */
 static void a_retry_keeps_its_turn(void **state)
 {
     BOTH(f);
@@ -124,7 +124,7 @@ static void a_deadline_gives_its_turn_on(void **state)
     expect(f, "a ENDED HF_ETIMEDOUT; a DONE; b ENQUEUE b1");
 }
 
-/* An acquisition that may not ask yet is passed. */
+/* An acquisition that may not enqueue yet is passed. */
 static void a_pause_holds_up_nobody(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -134,7 +134,8 @@ static void a_pause_holds_up_nobody(void **state)
     expect(f, "b ENQUEUE b1");
 }
 
-/* Its deadline says what the other one heard. */
+/* The error of the first enqueue is in the text of the deadline of the
+ * second. */
 static void a_waiter_for_its_turn_reports_why(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -150,7 +151,7 @@ static void a_waiter_for_its_turn_reports_why(void **state)
         strstr(hf_acquisition_text(&f->b), "the server is loading"));
 }
 
-/* Whatever happens to the first one, the second one does not wait for ever. */
+/* The second one never waits for ever, whatever happens to the first. */
 static void the_turn_has_an_end(void **state)
 {
     struct core_fixture core_fixture;
@@ -182,8 +183,8 @@ static void the_turn_has_an_end(void **state)
     expect(f, "a GRANTED");
 }
 
-/* A ticket that may not be removed keeps its id; with all in use the first one
- * cannot ask, and does not hold up others meanwhile. */
+/* A ticket that may not be removed keeps its id.  With all ids in use the
+ * first one cannot enqueue, and does not delay others. */
 static void without_an_id_the_turn_is_over(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -205,7 +206,7 @@ static void without_an_id_the_turn_is_over(void **state)
     expect(f, "b ENQUEUE b1");
 }
 
-/* Those that lost their places get others in the old order. */
+/* Those that lost their tickets enqueue again in the old order. */
 static void a_lost_session_keeps_the_order(void **state)
 {
     BOTH(f);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks on files: what wakes who waits, what does not, and what may fail. */
+/* Barriers of the file engine, which are files: what wakes a waiter, what
+ * does not, and which calls may fail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -48,7 +49,7 @@ static void flag(struct engine_client *client, enum hf_request_kind kind)
                      HF_EVENT_FLAG_UPDATED);
 }
 
-/* As ls -l shows it; and it takes its directory along. */
+/* As ls -l shows it.  Clearing removes the directory too. */
 static void a_flag_says_whose_it_is(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -69,7 +70,7 @@ static void a_flag_says_whose_it_is(void **state)
     client_close(a);
 }
 
-/* Times, links, other files and other marks: news of nothing. */
+/* New times, links, other files and other barriers are no event of this one. */
 static void fn66_other_events_wake_nobody(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -89,7 +90,8 @@ static void fn66_other_events_wake_nobody(void **state)
     assert_int_equal(unlink(path), 0); /* by hand, as good as any */
     assert_true(client_wait_gone(a, seen));
     (void)look(a, false);
-    flag(a, HF_REQUEST_CLEAR_FLAG); /* who finds it down tidies up */
+    flag(a, HF_REQUEST_CLEAR_FLAG); /* the first to find it cleared removes the
+                                       rest */
     client_close(a);
 }
 
@@ -120,7 +122,8 @@ static void move(const char *from, const char *to)
     assert_int_equal(rename(from, to), 0);
 }
 
-/* Its directory, all locks, or the root: it is not up where it should be. */
+/* The directory of the barrier, that of all locks, or the root was moved: the
+ * flag counts as cleared. */
 static void a_flag_that_was_moved_away_is_down(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -147,7 +150,7 @@ static void a_flag_that_was_moved_away_is_down(void **state)
     client_close(a);
 }
 
-/* Whoever raises it makes what is missing. */
+/* Setting a flag makes the directories that are missing. */
 static void a_root_that_is_gone_is_made_again(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -182,7 +185,7 @@ static void a_flag_for_all_users(void **state)
     (void)umask(before);
 }
 
-/* Not made by us, or for another name. */
+/* A file of another program, or of another name. */
 static void what_is_no_flag_is_refused(void **state)
 {
     static const char *const texts[] = {
@@ -242,7 +245,7 @@ static void a_barrier_is_watched_without_inotify(void **state)
     wait_without(no_inotify_watch);
 }
 
-/* One client hears of each of several. */
+/* One client has a watch on each of several barriers. */
 static void barriers_are_watched_side_by_side(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -265,7 +268,7 @@ static void barriers_are_watched_side_by_side(void **state)
 
 static int error_now;
 
-/* True if the fault was met.  What was answered is so. */
+/* True if the fault was hit.  Every answer must be true. */
 static bool live_with_fault(unsigned step)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -291,7 +294,7 @@ static bool live_with_fault(unsigned step)
     return met;
 }
 
-/* With each of the first ${kinds} of these errors. */
+/* With each of the first ${kinds} errors of the table. */
 static void fail_each_call(size_t kinds)
 {
     static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, ENOMEM};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory's lock is in other hands: the helper waits, nobody else does. */
+/* The lock of a directory is held elsewhere: the helper thread waits for it,
+ * and no other thread of the process does. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,8 +23,8 @@
 #include "engines/file/token_counter.h"
 #include "file_fixture.h"
 
-/* Make the lock's directory and take its flock, as a process does that is
- * stopped in its critical section. */
+/* Make the directory of a lock and take its flock, as a process that is
+ * stopped inside. */
 static int lock_directory(const char *queue)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -59,7 +60,7 @@ static void an_enqueue_waits_for_the_lock(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++)
         calls[i] = begin_enqueue(a, "q", ids[i]);
-    /* Another lock's queue is not held up. */
+    /* The queue of another lock is not delayed. */
     assert_int_equal(
         client_enqueue(a, "other", fresh_id(), HF_TICKET_MUTEX, "")->answer,
         HF_EVENT_ENQUEUED);
@@ -74,7 +75,7 @@ static void an_enqueue_waits_for_the_lock(void **state)
     client_close(a);
 }
 
-/* One lock that is stuck holds up no other that is merely busy. */
+/* A stuck lock does not delay another one that is only busy. */
 static void a_stuck_lock_holds_up_no_other(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -149,7 +150,7 @@ static void lock_and_stop(void *arg)
     (void)raise(SIGSTOP);
 }
 
-/* Within a bound, and by name. */
+/* The enqueue fails within a bound, and names the process. */
 static void who_has_the_lock_is_named(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -180,7 +181,8 @@ static void who_has_the_lock_is_named(void **state)
 
 /* ------------------------------------------------------------ wake-ups -- */
 
-/* While this thread has a directory locked, ${seat} asks for a ticket in it. */
+/* While this thread holds the lock of a directory, .client asks for a ticket
+ * there. */
 static struct {
     pthread_t self;
     const char *at;   /* the system call before which it does; NULL: it has */
@@ -238,7 +240,7 @@ static void begin_visit(struct engine_client *client, const char *at)
     hf_sys_hook = enqueue_meanwhile;
 }
 
-/* The visitor slept, and was woken by this thread, which did not sleep. */
+/* The other thread slept and was woken by this one, which did not sleep. */
 static void assert_visitor_was_woken(void)
 {
     assert_null(visit.at);
@@ -305,7 +307,7 @@ static void leaving_another_directory_wakes_who_waits(void **state)
     client_close(a);
 }
 
-/* Its page must not be touched any more. */
+/* The mapped page of the file must not be touched any more. */
 static void a_counter_that_was_truncated_wakes_nobody(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -329,7 +331,7 @@ static void a_counter_that_was_truncated_wakes_nobody(void **state)
 
 /* ------------------------------------------------------------- the disk -- */
 
-/* Two syncs, on the helper, once in a million numbers. */
+/* It takes two syncs, on the helper thread, once in a million numbers. */
 static void a_new_block_is_reserved_on_the_side(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which system calls a ticket takes on its way through a queue.  Not counted
- * are close(), and what the loop does to wait: docs/engine-file.md has both.
- */
+/* The system calls that a ticket makes on its way through a queue. close()
+ * and the waiting of the loop do not count; docs/engine-file.md has both. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 
 #define CALLS_BYTES 512
 
-/* Into a directory that is there and open. */
+/* In a directory that exists and is open. */
 #define ENQUEUE                                                                \
     "flock lstat lstat symlinkat mkfifoat openat fstat flock renameat lseek "  \
     "getdents getdents flock"
@@ -70,7 +68,7 @@ static struct client_request *watch(struct engine_client *client,
     return request;
 }
 
-/* The directory is there and open from the first time on. */
+/* The directory exists and is open from the second time on. */
 static void nobody_else(void **state)
 {
     struct engine_client *client = client_open(&conformance_file);
@@ -87,7 +85,7 @@ static void nobody_else(void **state)
     client_close(client);
 }
 
-/* The number of inotify's descriptor is below those of the tickets to come. */
+/* The descriptor of inotify is below those of the tickets. */
 static void a_ticket_is_watched(void **state)
 {
     struct engine_client *client = client_open(&conformance_file);
@@ -103,7 +101,7 @@ static void a_ticket_is_watched(void **state)
     client_close(client);
 }
 
-/* Each ticket keeps one descriptor, behind another of its session too. */
+/* Each ticket keeps one descriptor, also behind another of its session. */
 static void descriptors(void **state)
 {
     struct engine_client *client = client_open(&conformance_file);
@@ -119,8 +117,8 @@ static void descriptors(void **state)
     client_close(client);
 }
 
-/* The third of three, whose turn comes when the second leaves: which calls that
- * takes, those of leaving included. */
+/* The third of three tickets, which is admitted when the second leaves: the
+ * calls of that, those of leaving among them. */
 static void hand_over(enum hf_ticket_kind kind, const char *in_its_turn)
 {
     struct engine_client *seats[3];
@@ -144,8 +142,8 @@ static void hand_over(enum hf_ticket_kind kind, const char *in_its_turn)
     leave(seats[0], ids[0]);
     assert_int_equal(client_ask(seats[1], HF_REQUEST_LIST, "q", ids[1])->count,
                      1);
-    /* Without another turn of the loop, in which the wait for the watch of its
-     * own ticket may end. */
+    /* Without a turn of the loop, in which the watch of its own ticket might
+     * be set. */
     begin_noting();
     leave(seats[1], ids[1]);
     assert_int_equal(other->gone, 1);
@@ -163,7 +161,7 @@ static void a_mutex_is_handed_over(void **state)
     hand_over(HF_TICKET_MUTEX, "unlink unlink fstat lstat lstat");
 }
 
-/* It looks whether the writer has become a reader. */
+/* It checks whether the writer has become a reader. */
 static void a_write_lock_is_handed_over(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members in directories: what is made of them, who is told and who is not. */
+/* Participants of a double barrier in directories: the files that they make,
+ * and which clients get an event. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static void ticket_path(const struct hf_ticket *ticket,
     participants_path(file, path);
 }
 
-/* As ls -l shows it; and who leaves last takes it along. */
+/* As ls -l shows it.  The last participant to leave removes the flag. */
 static void what_lies_in_the_directory(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -70,7 +71,7 @@ static void what_lies_in_the_directory(void **state)
     client_close(a);
 }
 
-/* They are in no queue, and no ticket of a queue is a member. */
+/* Participants are in no queue, and no ticket of a queue is a participant. */
 static void a_queue_of_that_name_is_another(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -89,13 +90,14 @@ static void a_queue_of_that_name_is_another(void **state)
     assert_int_equal(participants_new_generation(b, mutex, 1)->answer,
                      HF_EVENT_FAILED);
     participant_leave(a, member);
-    assert_true(participants_lower(a)); /* a mutex is no member */
+    assert_true(participants_lower(a)); /* a mutex is no participant */
     assert_true(client_ask(b, HF_REQUEST_REMOVE, BARRIER, mutex)->found);
     client_close(b);
     client_close(a);
 }
 
-/* Asked for once more it is found, if it is there, or else made. */
+/* An enqueue that is repeated finds the ticket, or makes it if it is not
+ * there. */
 static void one_who_comes_twice_is_one(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -185,7 +187,7 @@ static void what_is_no_generation_is_refused(void **state)
     client_close(a);
 }
 
-/* ------------------------------------------------------------------ news -- */
+/* --------------------------------------------------------------- events -- */
 
 static void make(const char *file)
 {
@@ -220,8 +222,8 @@ static void remove_file(const char *file)
     assert_int_equal(unlink(path), 0);
 }
 
-/* Tickets of a queue, touches, names that mean nothing, a stamp of before that
- * is put there again. */
+/* Tickets of a queue, new times, names without a meaning, and an old
+ * generation that is put there again. */
 static void fn66_other_events_wake_no_participant(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -253,7 +255,7 @@ static void fn66_other_events_wake_no_participant(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
-/* How many of this process's inotify watches are told of names given. */
+/* How many inotify watches of this process are for changes of names. */
 static unsigned watches_of_names(void)
 {
     char path[64], line[256];
@@ -276,7 +278,7 @@ static unsigned watches_of_names(void)
     return count;
 }
 
-/* Nobody waits, so nobody is to be woken. */
+/* Without a waiter no inotify watch is needed. */
 static void without_a_queue_watch_nothing_is_reported(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -305,7 +307,7 @@ static void without_a_queue_watch_nothing_is_reported(void **state)
     client_close(a);
 }
 
-/* What is in the list already, though it has not been heard of yet. */
+/* A change that the list shows already, although its event was not read yet. */
 static void an_old_event_wakes_nobody(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -317,7 +319,7 @@ static void an_old_event_wakes_nobody(void **state)
 
     (void)state;
     seen = participants_look(a, 1, false);
-    /* The loop does not run until all of this is over. */
+    /* The loop does not run before the end of this. */
     (void)client_start_double_barrier(b, HF_REQUEST_ENQUEUE, BARRIER, other, 0);
     (void)client_start_double_barrier(b, HF_REQUEST_NEW_GENERATION, BARRIER,
                                       other, 2);
@@ -334,7 +336,7 @@ static void an_old_event_wakes_nobody(void **state)
     client_close(a);
 }
 
-/* Of one session: nothing hangs up for one's own. */
+/* Tickets of one session: no FIFO is closed for them. */
 static void ones_own_participants_come_and_go(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -357,7 +359,7 @@ static void ones_own_participants_come_and_go(void **state)
     client_close(a);
 }
 
-/* Two looks at once, of which each is told. */
+/* Two queue watches at once; each gets the event. */
 static void all_queue_watches_are_notified(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -379,8 +381,8 @@ static void all_queue_watches_are_notified(void **state)
     client_close(a);
 }
 
-/* Their directory, all locks, or the root: they are not where they should be.
- */
+/* Their directory, that of all locks, or the root was moved: they do not
+ * count. */
 static void participants_that_are_moved_away_are_gone(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -409,7 +411,7 @@ static void participants_that_are_moved_away_are_gone(void **state)
     client_close(a);
 }
 
-/* The directory goes and comes between one look and the next. */
+/* The directory is removed and made again between two lists. */
 static void a_directory_made_anew_is_watched(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -454,8 +456,8 @@ static void replace_directory(void)
     move(aside, path);
 }
 
-/* Between the watch of the empty directory and the reading of it; and then
- * somebody comes before it could be watched. */
+/* The directory is replaced between the watch on it, when it is empty, and
+ * its reading; then a participant enters before the new one is watched. */
 static int replace_under_a_look(const char *request)
 {
     bool watches = strcmp(request, "inotify_add") == 0;
@@ -471,7 +473,7 @@ static int replace_under_a_look(const char *request)
     return 0;
 }
 
-/* What is read has to be what is watched. */
+/* The directory that is read must be the one that is watched. */
 static void a_directory_replaced_under_a_look_is_watched(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -480,7 +482,7 @@ static void a_directory_replaced_under_a_look_is_watched(void **state)
     struct client_request *seen;
 
     (void)state;
-    /* For inotify, and what it watches above. */
+    /* One for inotify, and one for the directory above. */
     (void)client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, "other", fresh_id(),
                                 0);
     latecomer = client_open(&conformance_file);

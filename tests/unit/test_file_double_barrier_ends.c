@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members that die, calls that fail, and a lock that others have. */
+/* Participants of a double barrier whose processes die, calls that fail, and
+ * a lock that is held elsewhere. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -40,7 +41,8 @@ static void a_crash_is_reported(void **state)
     client_close(a);
 }
 
-/* Who is dead when it is counted is no member, and goes. */
+/* A participant that is dead when they are counted does not count, and is
+ * removed. */
 static void a_generation_counts_living_participants(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -70,8 +72,8 @@ static void a_generation_counts_living_participants(void **state)
     client_close(a);
 }
 
-/* The mark of a round whose last member is killed lets in nobody who comes
- * after, and is in nobody's way. */
+/* The last participant of a generation is killed: its flag lets no later
+ * participant enter and blocks none. */
 static void a_generation_left_by_the_dead_does_no_harm(void **state)
 {
     pid_t victim = participant_victim_start();
@@ -96,7 +98,8 @@ static void a_generation_left_by_the_dead_does_no_harm(void **state)
     client_close(a);
 }
 
-/* Stopped, it is there; taken out, it is not, though it cannot say so. */
+/* A stopped participant counts.  Once it is evicted it does not, although it
+ * cannot notice. */
 static void a_stopped_participant_is_counted_until_it_is_taken_out(void **state)
 {
     pid_t victim = participant_victim_start();
@@ -148,7 +151,8 @@ static void live_to_be_killed(void *arg)
     client_close(client);
 }
 
-/* Alone, whatever was left there; and leave nothing.  The token. */
+/* Enter, make a generation and leave alone, whatever was left in the
+ * directory; nothing may be left then.  The token of the generation. */
 static uint64_t meet_alone(void)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -160,7 +164,8 @@ static uint64_t meet_alone(void)
                      HF_EVENT_FAILED);
     assert_int_equal(participants_new_generation(a, id, 1)->answer,
                      HF_EVENT_FLAG_UPDATED);
-    request = participants_list(a, 1, true); /* which is cheaper than a look */
+    request =
+        participants_list(a, 1, true); /* which costs less than a queue watch */
     token = request->tickets[1].token;
     assert_true(token > request->tickets[0].token);
     participant_leave(a, id);
@@ -192,7 +197,7 @@ static void a_kill_before_any_call_leaves_no_trace(void **state)
 
 /* --------------------------------------------------------------- faults -- */
 
-/* True if the fault was met. */
+/* True if the fault was hit. */
 static bool round_with_fault(unsigned step)
 {
     struct engine_client *client = client_open(&conformance_file);
@@ -205,7 +210,7 @@ static bool round_with_fault(unsigned step)
     return met;
 }
 
-/* As one leaves it who is killed while he makes the mark. */
+/* The state after a kill in the middle of setting the flag. */
 static void leave_unfinished(void)
 {
     char path[BARRIER_PATH_BYTES];
@@ -214,7 +219,8 @@ static void leave_unfinished(void)
     assert_true(symlink("1", path) == 0 || errno == EEXIST);
 }
 
-/* What was answered is so: looked at, told; stamped, marked. */
+/* True if all was answered; each answer must be true: a queue watch reports,
+ * a generation has its flag. */
 static bool meeting_with_fault(unsigned step)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -421,7 +427,7 @@ static void generations_wait_for_the_lock(void **state)
     client_close(a);
 }
 
-/* Who has gone by the time the lock is had does not stamp. */
+/* A participant that left before the lock was free makes no generation. */
 static void a_generation_is_overtaken_by_a_removal(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);

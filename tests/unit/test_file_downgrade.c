@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A writer becomes a reader just while another one looks: at every system call
- * of the other one. */
+/* A writer becomes a reader while another client reads the queue, at each
+ * system call of that client. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "core/admission.h"
 #include "engines/file/syscalls.h"
 
-/* The writer, and when it is to change. */
+/* The writer, and at which call it is downgraded. */
 static struct {
     struct engine_client *client;
     struct hf_ticket_id id;
@@ -32,7 +32,7 @@ static int downgrade_in_time(const char *request)
     return 0;
 }
 
-/* Begin anew, with the change at the ${nth} call from now on. */
+/* Enqueue the writer, which is downgraded at the ${nth} call from now on. */
 static void begin(unsigned long nth)
 {
     struct client_request *request;
@@ -88,8 +88,8 @@ static void an_enqueue_sees_one_of_the_two(void **state)
     }
 }
 
-/* With so many tickets that they are not read at once.  True if the writer has
- * changed during the list. */
+/* A list of so many tickets that they are not read at once.  True if the
+ * downgrade happened during it. */
 static bool list_while_it_changes(unsigned long nth)
 {
     enum { MANY = 120 };
@@ -111,7 +111,8 @@ static bool list_while_it_changes(unsigned long nth)
     request = client_ask(looker, HF_REQUEST_LIST, "q", mine);
     changed = has_changed();
     assert_int_equal(request->answer, HF_EVENT_LISTED);
-    assert_int_equal(request->count, 2); /* nobody behind it decides on it */
+    assert_int_equal(request->count,
+                     2); /* no ticket behind it decides on this list */
     assert_not_admitted(request, mine);
     client_close(looker);
     client_close(other);
@@ -120,8 +121,9 @@ static bool list_while_it_changes(unsigned long nth)
     return changed;
 }
 
-/* Where the two stand in a directory is chance on most filesystems: without
- * care every second round would miss both. */
+/* On most filesystems the order of entries in a directory is random, so a
+ * list could see neither name, if the engine did not take care, in every
+ * second round. */
 static void a_list_sees_one_of_the_two(void **state)
 {
     enum { ROUNDS = 10 };
@@ -135,7 +137,7 @@ static void a_list_sees_one_of_the_two(void **state)
     }
 }
 
-/* Told GONE of the writer, or that it is watched; and then hears of its end. */
+/* The answer is GONE of the writer, or WATCHING and later GONE. */
 static void a_watch_learns_of_the_change(void **state)
 {
     bool changed = true;
@@ -164,7 +166,7 @@ static void a_watch_learns_of_the_change(void **state)
     }
 }
 
-/* The owner hears of it under its ticket's new name. */
+/* The owner gets the request to let go under the new name of its ticket. */
 static void assert_reported(void)
 {
     struct client_request *list =
@@ -204,7 +206,8 @@ static void a_request_finds_the_ticket_while_it_changes(void **state)
     }
 }
 
-/* The other way round: who asks, and when. */
+/* The other way round: the client that asks, and at which call of the
+ * downgrade. */
 static struct {
     struct engine_client *client;
     unsigned long left; /* calls of the writer until then; 0: has been */
@@ -293,7 +296,7 @@ static int evict_in_time(const char *request)
     return 0;
 }
 
-/* Either the change comes too late, or the eviction finds what has changed. */
+/* Either the downgrade comes too late, or the eviction finds the reader. */
 static void what_is_evicted_while_it_changes_is_gone(void **state)
 {
     bool evicted = true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done to tickets of others whose owners are stopped, dead, or do not
- * look. */
+/* Eviction of tickets whose owners are stopped, dead, or do not watch them. */
 #include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
@@ -36,7 +35,7 @@ static void take(struct engine_client *client, struct hf_ticket_id id)
     assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
 }
 
-/* The first member of struct victim is its process. */
+/* The process of a struct victim of real_host.c is its first field. */
 static pid_t pid_of(const struct victim *victim)
 {
     pid_t pid;
@@ -45,8 +44,8 @@ static pid_t pid_of(const struct victim *victim)
     return pid;
 }
 
-/* Nobody may be held up by one that cannot hear: not one who waits already,
- * nor a second one. */
+/* An owner that is stopped cannot answer, and blocks neither a waiter nor the
+ * next one. */
 static void a_stopped_holder_is_evicted(void **state)
 {
     struct hf_ticket_id held = fresh_id();
@@ -71,8 +70,8 @@ static void a_stopped_holder_is_evicted(void **state)
     client_close(a);
 }
 
-/* The holder is told by its own watch, and need do nothing for the next one
- * to be told: what it still has of the ticket is closed for it. */
+/* The holder learns of it by its own watch.  The next client does not depend
+ * on that: the FIFO of the ticket is closed for the holder. */
 static void a_ticket_removed_by_hand_holds_nobody_up(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -94,7 +93,7 @@ static void a_ticket_removed_by_hand_holds_nobody_up(void **state)
     client_close(a);
 }
 
-/* Whoever looks clears them away. */
+/* A detailed list removes the tickets of dead processes. */
 static void a_detailed_list_has_no_dead_that_nobody_watched(void **state)
 {
     struct hf_ticket_id dead = fresh_id();
@@ -128,7 +127,7 @@ static void the_dead_are_not_asked(void **state)
     client_close(a);
 }
 
-/* As an administrator would ask. */
+/* As an administrator asks for it: touch the ticket. */
 static void touching_a_ticket_asks_its_owner(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -141,7 +140,7 @@ static void touching_a_ticket_asks_its_owner(void **state)
     take(a, id);
     own = watch(a, id);
     conformance_file_path("q", path);
-    /* A time of its own, however coarse the filesystem's clock is. */
+    /* A new time, also where the clock of the filesystem is coarse. */
     (void)snprintf(command, sizeof command,
                    "find %s -type p -exec touch -d @1234567890 {} +", path);
     assert_int_equal(system(command), 0);
@@ -151,7 +150,8 @@ static void touching_a_ticket_asks_its_owner(void **state)
 
 static bool touched;
 
-/* As soon as the ticket has its name, and before its session knows of it. */
+/* As soon as the ticket has its name, and before its session has it in its
+ * table. */
 static int touch_at_once(const char *request)
 {
     static const struct timespec times[] = {{1, 0}, {1, 0}};

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Fail each system call of a ticket's life in turn: every request is answered
- * all the same, no descriptor stays open, and nothing is left that would keep
- * the next one out.
- */
+/* Each system call of the life of a ticket fails in turn: every request is
+ * answered all the same, no descriptor stays open, and nothing is left that
+ * blocks the next client. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -26,7 +24,7 @@ static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EROFS, ENOMEM};
 
 static int error_now;
 
-/* A ticket's life beside a neighbour's, both with a payload. */
+/* The life of a ticket beside that of another one, both with a payload. */
 static void live(struct engine_client *client, const char *queue)
 {
     struct hf_ticket_id first = fresh_id();
@@ -42,7 +40,7 @@ static void live(struct engine_client *client, const char *queue)
     (void)client_ask(client, HF_REQUEST_REMOVE, queue, second);
 }
 
-/* True if the fault was met. */
+/* True if the fault was hit. */
 static bool live_with_fault(const char *queue, unsigned step)
 {
     struct engine_client *client = client_open(&conformance_file);
@@ -55,7 +53,8 @@ static bool live_with_fault(const char *queue, unsigned step)
     return met;
 }
 
-/* A look at two leases, one of which goes: if it was answered it is told. */
+/* A queue watch of two leases, one of which is removed.  If it was answered,
+ * the event must come. */
 static bool look_with_fault(const char *queue, unsigned step)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -88,7 +87,7 @@ static void path_in(const char *queue, const char *file,
     (void)snprintf(path, 2 * sizeof(directory), "%s/%s", directory, file);
 }
 
-/* As one leaves it who is killed while he makes a ticket. */
+/* The state after a kill while a ticket is made, */
 static void leave_unfinished(const char *queue)
 {
     char path[2 * CONFORMANCE_FILE_PATH_BYTES];
@@ -97,7 +96,7 @@ static void leave_unfinished(const char *queue)
     assert_true(mkfifo(path, 0600) == 0 || errno == EEXIST);
 }
 
-/* And as one who is killed while he has it. */
+/* and after a kill while it is held. */
 static struct hf_ticket_id leave_dead(struct engine_client *client,
                                       const char *queue)
 {
@@ -114,7 +113,7 @@ static struct hf_ticket_id leave_dead(struct engine_client *client,
     return id;
 }
 
-/* Somebody comes, and has to do with one who lives and with one who is dead. */
+/* A client enqueues beside one that lives and one that is dead. */
 static bool visit_with_fault(const char *queue, unsigned step)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -154,7 +153,7 @@ static void expect_free(const char *queue)
     client_close(client);
 }
 
-/* With each of the first ${kinds} of the errors. */
+/* With each of the first ${kinds} errors of the table. */
 static void fail_each_call_of(const char *queue, unsigned least, size_t kinds,
                               bool (*with_fault)(const char *queue,
                                                  unsigned step))
@@ -192,7 +191,7 @@ static void every_call_may_fail_for_a_long_name(void **state)
     fail_each_call_of(name, 30, ALL, live_with_fault);
 }
 
-/* Who makes something then has to see that others may use it. */
+/* With mode=1777 each file must be made usable for other users. */
 static void every_call_may_fail_for_all_users(void **state)
 {
     (void)state;
@@ -212,7 +211,7 @@ static void every_call_of_a_look_may_fail(void **state)
     fail_each_call_of("q", 12, ALL, look_with_fault);
 }
 
-/* Two names of one digest, if there ever are: the second is refused. */
+/* Two names with one digest: the second is refused. */
 static void a_digest_serves_one_name(void **state)
 {
     static char name[401];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SIGKILL before each system call, and at random among contenders. */
+/* SIGKILL before each system call of the life of a ticket, and at random
+ * moments among contenders. */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -124,7 +125,7 @@ static bool is_to_be_killed(int pid)
     return false;
 }
 
-/* The section that only one may be in. */
+/* The critical section. */
 static void hold_it(uint64_t token)
 {
     int before = atomic_exchange(&board->holder, (int)getpid());
@@ -141,7 +142,8 @@ static void hold_it(uint64_t token)
     atomic_fetch_add(&board->rounds, 1);
 }
 
-/* Wait as the core does: for the one before, then look again. */
+/* Wait as the core does: watch the one ahead, and list again when it is gone.
+ */
 static bool wait_to_be_first(struct engine_client *client,
                              struct client_request *request,
                              struct hf_ticket_id id)
@@ -188,7 +190,7 @@ static void contend(void *arg)
     }
 }
 
-/* Kill one of them at a moment that depends on how far all have come. */
+/* Kill a contender at a moment that depends on how far all are. */
 static void kill_and_replace(pid_t *pids, struct hf_random *random)
 {
     pid_t *pid = &pids[hf_random_below(random, CONTENDERS)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What locks and tickets are called on disk. */
+/* The names of lock directories and ticket files. */
 #include <stdint.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void two_hundred_bytes_are_spelled_and_more_are_not(void **state)
     assert_int_equal(strlen(entry), 120 + 1 + 64);
 }
 
-/* What sha256sum(1) says of 201 times "n". */
+/* As sha256sum(1) prints it for 201 times "n". */
 static void the_digest_is_sha256(void **state)
 {
     char queue[HF_NAME_BYTES + 1] = {0};
@@ -157,7 +157,7 @@ static void unknown_files_are_left_alone(void **state)
         "00000000000000000001-m-" ID ".payloa",
         "00000000000000000001-m-" ID ".payload2",
         "00000000000000000001-m-0A1B2C3D-0A1B-4C3D-8A1B-0A1B2C3D4E5F",
-        /* A weight where it does not belong, or that is none. */
+        /* A weight of a kind that has none, and a weight that is no number. */
         "00000000000000000001-m01-" ID,
         "00000000000000000001-w01-" ID,
         "00000000000000000001-l",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A semaphore as the core works it, by processes that are killed at random:
- * never more permits out than there are, and none lost. */
+/* A semaphore, used as the core uses it by processes that are killed at
+ * random: never are more permits out than its limit, and none is lost. */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -26,8 +26,9 @@
 #define KILLS 60
 #define STEPS_MAX 200
 
-/* A byte for each contender: the permits it has, and whether it is about to be
- * killed, when nobody counts them any more. */
+/* The board has a byte for each contender: the permits that it holds, and
+ * whether it is about to be killed.  Those of a killed contender do not
+ * count. */
 #define TO_BE_KILLED 0x80u
 #define BYTE(who, value) ((uint64_t)(value) << 8 * (who))
 
@@ -89,7 +90,7 @@ static void hold_them(unsigned who, uint32_t weight)
     atomic_fetch_add(&board->rounds, 1);
 }
 
-/* At the head of the locks. */
+/* Wait to be at the head of the locks. */
 static bool wait_for_gate(struct engine_client *client, struct hf_ticket_id id)
 {
     struct client_request *request =
@@ -114,7 +115,7 @@ static bool wait_for_gate(struct engine_client *client, struct hf_ticket_id id)
     return false;
 }
 
-/* Behind all leases. */
+/* Wait until the leases leave room for ${weight} permits. */
 static bool wait_for_room(struct engine_client *client, uint32_t weight)
 {
     struct hf_ticket_id nobody = {{0}};
@@ -190,7 +191,7 @@ static void kill_and_replace(pid_t *pids, struct hf_random *random)
     pids[who] = real_host_fork(contend, &who);
 }
 
-/* What was killed leaves its tickets to whoever comes next. */
+/* The tickets of killed contenders must not block the next client. */
 static void expect_all_free(void)
 {
     struct engine_client *client = client_open(&conformance_file);

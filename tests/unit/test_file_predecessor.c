@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is ahead of a ticket, known without reading the directory. */
+/* The ticket ahead is known without reading the directory. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static int count_readings(const char *request)
     return 0;
 }
 
-/* One who stands in the queue "q". */
+/* A client with a ticket in the queue "q". */
 struct queued_ticket {
     struct engine_client *client;
     struct hf_ticket ticket;
@@ -106,7 +106,7 @@ static void path_of(const struct queued_ticket *one,
                          file) < CONFORMANCE_FILE_PATH_BYTES);
 }
 
-/* The page that all processes share. */
+/* The page of the counter, which all processes map. */
 static struct hf_token_counter_page *map_page(void)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -152,7 +152,8 @@ static void a_writer_behind_readers(void **state)
 
     (void)state;
     leave(&ones[0]);
-    assert_behind(&ones[2], &ones[1]); /* which has not told that it is first */
+    assert_behind(&ones[2],
+                  &ones[1]); /* which has not reported that it is first */
     leave(&ones[1]);
     assert_next_unread(&ones[2]);
     close_all(ones, 3);
@@ -350,8 +351,8 @@ static struct queued_ticket enqueue_with(struct engine_client *client)
     return one;
 }
 
-/* Of a crowd in one session the first alone takes room of inotify's, and that
- * when it has been first for a while. */
+/* Of many tickets of one session only the first has an inotify watch, and
+ * only once it has been first for a while. */
 static void a_session_watches_the_first_of_its_own(void **state)
 {
     struct queued_ticket head = enqueue(HF_TICKET_MUTEX);

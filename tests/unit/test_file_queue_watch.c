@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at a queue of leases: the list, and the news of one that goes. */
+/* A queue watch of leases: its list, and the event when one is removed. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ static void a_list_says_who_has_how_many(void **state)
     client_close(a);
 }
 
-/* Nobody goes where nobody is, and who comes is no news. */
+/* A queue without tickets has no event, and neither has an enqueue. */
 static void a_queue_without_tickets_stays_quiet(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -49,7 +49,7 @@ static void a_queue_without_tickets_stays_quiet(void **state)
     client_close(a);
 }
 
-/* The name of a queue is longer than the longest name of a lock. */
+/* The name of a queue of leases is longer than any name of a lock. */
 static void the_longest_name_has_leases(void **state)
 {
     static char name[HF_NAME_BYTES + sizeof(HF_QUEUE_LEASES)];
@@ -76,7 +76,8 @@ static void the_longest_name_has_leases(void **state)
 
 static pthread_t loop_thread;
 
-/* Whoever waits for the lock of a directory is another thread. */
+/* The lock of a directory is waited for by the helper thread, never by this
+ * one. */
 static int busy_here(const char *request)
 {
     bool here = pthread_equal(pthread_self(), loop_thread) != 0;
@@ -102,7 +103,7 @@ static void a_lease_that_had_to_wait_has_its_weight(void **state)
 
 static unsigned lists_left;
 
-/* The directory goes between its opening and the reading of it. */
+/* The directory is removed between its opening and its reading. */
 static int remove_before_list(const char *request)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -132,7 +133,7 @@ static void expect_empty(struct engine_client *client,
     assert_int_equal(request->count, 0);
 }
 
-/* As the last one out removes it; whether nothing was read of it or part. */
+/* As the last client removes it; nothing or some of it was read before. */
 static void a_directory_that_is_removed_is_empty(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -158,7 +159,7 @@ static void each_departure_is_reported_once(void **state)
     for (size_t i = 0; i < 3; i++)
         ids[i] = leases_take(a, 1);
     for (size_t i = 0; i < 3; i++) {
-        /* From the middle, the end, the beginning. */
+        /* From the middle, from the end, from the beginning. */
         struct hf_ticket_id id = ids[(i + 1) % 3];
 
         request = leases_look(b, 3 - i);
@@ -168,7 +169,7 @@ static void each_departure_is_reported_once(void **state)
     }
     (void)leases_look(b, 0);
     client_drain(b);
-    client_close(b); /* which sees that none was told twice */
+    client_close(b); /* which checks that no event came twice */
     client_close(a);
 }
 
@@ -189,7 +190,7 @@ static void all_going_at_once_is_one_change(void **state)
     client_close(b);
 }
 
-/* Looks by one client, of which each has its own end. */
+/* Several queue watches of one client, each with its own end. */
 static void looks_do_not_mix(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -251,7 +252,8 @@ static void ones_own_take_no_descriptor(void **state)
     client_close(a);
 }
 
-/* Given up here, and in the queue for as long as somebody has a copy. */
+/* The descriptor was duplicated into another process: the ticket stays in the
+ * queue until that is closed too. */
 static void a_copy_keeps_a_lease(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -272,8 +274,8 @@ static void a_copy_keeps_a_lease(void **state)
     client_close(a);
 }
 
-/* A host at the head of the locks, which has no use for a look once that is
- * lost. */
+/* A host that loses the ticket at the head of the locks, and then has no use
+ * for the queue watch of the leases. */
 struct head_watch {
     struct hf_engine_host host;
     struct hf_engine *engine;
@@ -302,7 +304,8 @@ static bool head_is_lost(void *arg)
     return ((struct head_watch *)arg)->gone > 0;
 }
 
-/* The loop hears of the lease first, and yet it is told last, or not at all. */
+/* The loop learns first that the lease is gone.  Its event comes last all the
+ * same, or not at all. */
 static void a_lost_head_is_reported_before_a_change(void **state)
 {
     struct head_watch head_watch = {
@@ -342,7 +345,7 @@ static void a_lost_head_is_reported_before_a_change(void **state)
     client_close(b);
 }
 
-/* A host that looks again from inside the news. */
+/* A host that watches the queue again from inside the event. */
 struct repeated_watch {
     struct hf_engine_host host;
     struct hf_engine *engine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ends a lease by force, and what ends a look at it. */
+/* Leases that end by force, and the ends of queue watches on them. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ static void a_crash_is_reported(void **state)
     request = leases_look(b, 2);
     victim_kill_process(victim);
     assert_true(client_wait_gone(b, request));
-    /* Its ticket was removed before: a plain list has it no more. */
+    /* Its ticket was removed before, so a list does not have it. */
     assert_int_equal(
         client_ask(a, HF_REQUEST_LIST, LEASES, request->tickets[0].id)->count,
         1);
@@ -61,8 +61,8 @@ static void a_crash_is_reported(void **state)
     client_close(a);
 }
 
-/* Nobody looked at the time; no lease stands in another's way, so only a look
- * finds the dead among them. */
+/* No event came at that time.  A lease does not wait for another, so only a
+ * list finds the dead among them. */
 static void the_dead_are_dropped(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -103,7 +103,8 @@ static void a_queue_of_the_dead_is_removed(void **state)
 
 /* ------------------------------------------------------------- eviction -- */
 
-/* Its owner is told, lets go, and that is what the others hear. */
+/* The owner gets the event and closes its ticket.  That is what the others
+ * notice. */
 static void an_evicted_lease_is_reported(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -125,7 +126,7 @@ static void an_evicted_lease_is_reported(void **state)
     client_close(a);
 }
 
-/* Whoever evicts need not wait for the owner. */
+/* The client that evicts does not wait for the owner. */
 static void ones_own_eviction_is_reported_at_once(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -144,8 +145,8 @@ static void ones_own_eviction_is_reported_at_once(void **state)
     client_close(a);
 }
 
-/* A stopped owner closes nothing: whoever looks is told all the same, in other
- * processes too. */
+/* An owner that is stopped closes nothing.  Queue watches get the event all
+ * the same, in other processes too. */
 static void a_stopped_owner_keeps_no_permit(void **state)
 {
     pid_t victim = victim_start(1);
@@ -165,7 +166,7 @@ static void a_stopped_owner_keeps_no_permit(void **state)
     client_close(a);
 }
 
-/* Asked for once more, a lease that was removed is put in anew. */
+/* An enqueue that is repeated makes a lease again that was removed. */
 static void a_lease_put_in_anew_has_been_gone(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -270,7 +271,7 @@ static int fail_an_open(const char *request)
     return opens_left == 0 || --opens_left == 0 ? error_now : 0;
 }
 
-/* After the directory ${opens} tickets can be opened, and no more. */
+/* ${opens} tickets can be opened after the directory, and no more. */
 static struct client_request *look_with(struct engine_client *client,
                                         unsigned opens, int error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Somebody removes or moves what tickets stand in, or keeps copies of what
- * holds them. */
+/* Files and directories of tickets are removed or moved, or descriptors of
+ * them are duplicated. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -60,7 +60,8 @@ static void expect_not_found(struct engine_client *client, const char *queue,
     assert_false(request->found);
 }
 
-/* A holder and a waiter, both told; the next ticket stands alone and above. */
+/* A holder and a waiter get the event.  The next ticket is alone in the queue
+ * and has a greater token. */
 static void lose_by(const char *command, const char *path)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -83,7 +84,7 @@ static void lose_by(const char *command, const char *path)
     own_a = watch(a, "q", next);
     client_drain(a);
     assert_int_equal(own_a->gone, 0);
-    /* And once more, now that things were opened anew. */
+    /* Once more, because the files were opened again. */
     shell(command, path);
     assert_true(client_wait_gone(a, own_a));
     (void)take(b, "q", fresh_id(), 1);
@@ -100,8 +101,8 @@ static void the_lock_is_removed(void **state)
     lose_by("rm -r $P", path);
 }
 
-/* Whoever waits for a ticket that is removed is let go, also when its owner
- * finds that by itself and before it has been told of anything. */
+/* A waiter for a ticket that is removed goes on, also when it finds that by
+ * itself and before the event. */
 static void a_ticket_is_removed_before_it_is_watched(void **state)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -133,7 +134,7 @@ static int no_looks(const char *request)
     return looks_left > 0 && --looks_left == 0 ? ENOMEM : 0;
 }
 
-/* That a ticket cannot be looked at does not say that it is gone. */
+/* A ticket that cannot be examined is not taken for one that is gone. */
 static void a_ticket_is_not_seen_for_once(void **state)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -182,7 +183,7 @@ static void the_root_is_moved(void **state)
             conformance_file_root());
 }
 
-/* Moved, and kept: the old directory goes on to exist with all in it. */
+/* After the move the old directory exists with all in it. */
 static void the_lock_is_moved_and_kept(void **state)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -198,7 +199,7 @@ static void the_lock_is_moved_and_kept(void **state)
     shell("mv $P $P.aside", path);
     assert_true(client_wait_gone(a, own));
     (void)take(b, "q", fresh_id(), 1);
-    /* a has the old one open still, and must not go on in it. */
+    /* a has the old directory open, and must not use it any more. */
     (void)take(a, "q", fresh_id(), 2);
     assert_int_equal(client_ask(b, HF_REQUEST_LIST, "q", id)->count, 2);
     shell("rm -r $P.aside", path);
@@ -313,7 +314,7 @@ struct forking_parent {
     struct hf_ticket_id id;
 };
 
-/* Take the ticket, fork a child that lets go of it, and wait. */
+/* Take the ticket, fork a child that drops the engine, and wait. */
 static void be_parent(void *arg)
 {
     struct forking_parent *forking_parent = arg;
@@ -388,8 +389,8 @@ static void bytes_in_the_fifo_wake_nobody(void **state)
     client_close(a);
 }
 
-/* What lies in the directory and is no ticket is left alone and in nobody's
- * way; payloads without a ticket are litter. */
+/* Files in a lock directory that are no tickets stay and block nobody;
+ * payloads without a ticket are removed. */
 static void unknown_files_block_nobody(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
@@ -421,7 +422,7 @@ struct other_user {
     int ready_pipe;
 };
 
-/* Another user, next in line, who has to clear away the one before. */
+/* Another user, next in the queue, removes the ticket of a dead owner. */
 static void be_other_user(void *arg)
 {
     struct other_user *other_user = arg;
@@ -477,7 +478,7 @@ struct mount_namespace {
     struct hf_ticket_id id;
 };
 
-/* In a mount namespace of its own, which has the root in another place. */
+/* In a mount namespace that has the root at another path. */
 static void be_in_mount_namespace(void *arg)
 {
     struct mount_namespace *mount_namespace = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which directory is used, and which are refused. */
+/* Which root directory the engine takes, and which it refuses. */
 #include <errno.h>
 #include <sched.h>
 #include <stdint.h>
@@ -36,8 +36,8 @@ static void the_url_decides_then_the_environment(void **state)
         assert_non_null(strstr(settings.root, "/holdfast-"));
 }
 
-/* Another user's default names that user, and where it is can be seen by all
- * of the user's processes alike. */
+/* The default root of a user has the uid in its path, and all processes of
+ * that user find it. */
 static void the_default_of_a_user_names_the_user(void **state)
 {
     struct hf_root_settings settings;
@@ -190,7 +190,7 @@ static void what_is_missing_is_made(void **state)
     (void)umask(before);
 }
 
-/* A client that only looks leaves nothing behind. */
+/* A client that makes no ticket leaves nothing behind. */
 static void looking_makes_nothing(void **state)
 {
     struct hf_descriptors descriptors = {{NULL}};
@@ -279,15 +279,15 @@ static void another_filesystem_is_refused(void **state)
     struct hf_error error;
 
     (void)state;
-    /* Owned by whoever asks, and no place for locks. */
+    /* It belongs to this user, and cannot have locks. */
     assert_int_equal(root_open("/proc/self", "", &error), HF_EDIR);
     assert_int_equal(root_open("/proc/self/task", "&mode=0777", &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "proc"));
 }
 
-/* In a mount namespace of its own: a tmpfs so small that it fills up at every
- * point in turn.  Exit status 0: each time HF_EFULL, or all went well. */
+/* In a mount namespace: a tmpfs that is full at each point in turn.  Exit
+ * status 0: each time HF_EFULL or success. */
 static int open_on_full(void)
 {
     struct hf_error error;
@@ -310,7 +310,7 @@ static int open_on_full(void)
             return (int)inodes;
         (void)umount(root);
     }
-    /* All blocks taken: the counter's page cannot be had. */
+    /* No block is left for the page of the counter. */
     if (mount("none", root, "tmpfs", 0, "size=4k,mode=0700") != 0)
         return 77;
     FILE *file = fopen(filler, "w");

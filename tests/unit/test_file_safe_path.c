@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Another user of the machine prepares what this user is to keep locks in.
- * Each test is one way to do that, and each must be refused with a text that
- * says whose it is, what was expected and what to do.
- */
+/* Another user of the machine prepares the directory in which this user is to
+ * keep locks.  Each test is one attack; the engine must refuse it with a text
+ * that says whose directory it is, what was expected and what to do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -40,7 +38,7 @@ static const char *in_dir(const char *name)
     return path;
 }
 
-/* The directory of the test is as /tmp is. */
+/* Give the directory of the test the mode of /tmp. */
 static void open_to_all(void)
 {
     assert_int_equal(chmod(root_dir, 01777), 0);
@@ -63,7 +61,7 @@ static void make_file(const char *name, uid_t owner, mode_t mode)
     assert_int_equal(close(fd), 0);
 }
 
-/* Open the root ${name} as the user ${user}, with a floor of its own. */
+/* Open the root ${name} as ${user}, with its own floor. */
 static hf_status open_as(uid_t user, const char *name, const char *query)
 {
     static const gid_t team = TEAM;
@@ -118,8 +116,8 @@ static void a_counter_of_another(void **state)
     refused(0, "root", "", "mode 0666");
 }
 
-/* The other name is where somebody else can write to it, or it is a file that
- * is to be spoilt. */
+/* The counter has a second name, where another user can write to it, or is
+ * another file that is to be overwritten. */
 static void a_counter_with_another_name(void **state)
 {
     char other[256];
@@ -194,7 +192,7 @@ static void a_link_of_another(void **state)
     refused(VICTIM, "link/root", "&mode=0777", "user 54321");
 }
 
-/* A good link to what is no good, by a relative way. */
+/* A good symbolic link, with a relative path, to a bad directory. */
 static void a_link_to_a_directory_of_another(void **state)
 {
     (void)state;
@@ -252,7 +250,7 @@ static int fail_one(const char *request)
     return --steps_left == 0 ? EMFILE : 0;
 }
 
-/* No step is taken for a good one because it could not be looked at. */
+/* A component that cannot be examined is refused. */
 static void every_step_may_fail(void **state)
 {
     unsigned before = count_descriptors(), steps = 0;
@@ -317,7 +315,7 @@ static void a_lock_of_another(void **state)
     conformance_file.finish(&conformance_file);
 }
 
-/* A client that has the root open finds another one at its path. */
+/* A client has the root open, and another directory is put at its path. */
 static void a_root_that_another_put_in_its_place(void **state)
 {
     char moved[CONFORMANCE_FILE_PATH_BYTES + 8], command[sizeof(moved) + 8];
@@ -364,8 +362,8 @@ static void a_group_shares(void **state)
     refused(VICTIM, "parent/root", "", "mode=0770");
 }
 
-/* Made where anybody could have made it, by somebody who need not be in the
- * group that was meant. */
+/* Made in a directory where any user could have made it, by a user who need
+ * not be in the group. */
 static void a_groups_root_by_another(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a lock that others hold for a moment, and being woken for it.
- * Where nobody wakes a waiter, its sleep ends with HF_FLOCK_TIMEOUT_MS; so who
- * has the lock before that was woken. */
+/* Waiting for a flock that is held for a moment, and being woken when it is
+ * released.  Without a wake-up the sleep of a waiter ends after
+ * HF_FLOCK_TIMEOUT_MS, so a waiter that has the lock earlier was woken. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #define WAITERS_MAX 8
 #define TURNS 1000
 
-/* What waiters of one lock share, their processes too. */
+/* What waiters of one lock share, also those in other processes. */
 struct flock_shared {
     _Atomic uint32_t futex;
     atomic_uint inside;
@@ -48,7 +48,7 @@ struct flock_waiter {
 static char one[32], other[32]; /* the files of two locks */
 static struct flock_shared *shared;
 
-/* What the seam counts, and lets fail. */
+/* What the hook of engines/file/syscalls.h counts, and lets fail. */
 static atomic_uint sleeps, wakes, steps; /* steps: of both */
 static int sleep_error, wake_error;
 
@@ -71,7 +71,7 @@ static void make_file(char path[32])
 {
     int fd;
 
-    (void)strcpy(path, "/tmp/holdfast-patience-XXXXXX");
+    (void)strcpy(path, "/tmp/holdfast-flock-XXXXXX");
     fd = mkstemp(path);
     assert_true(fd >= 0);
     (void)close(fd);
@@ -102,7 +102,7 @@ static int finish(void **state)
     return unlink(one) | unlink(other);
 }
 
-/* Each has a descriptor of its own: the lock belongs to that. */
+/* Each has its own descriptor, because a flock belongs to that. */
 static int open_lock(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -144,7 +144,7 @@ static void *wait_for_it(void *arg)
     return NULL;
 }
 
-/* Until ${count} is at least ${least}. */
+/* Wait until ${count} is at least ${least}. */
 static void await(atomic_uint *count, unsigned least)
 {
     uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
@@ -190,7 +190,7 @@ static void the_unlock_wakes_who_waits(void **state)
     assert_was_woken(&waiter);
 }
 
-/* One by one: who was woken wakes the next. */
+/* Each waiter that was woken wakes the next. */
 static void each_of_many_is_woken(void **state)
 {
     int fd = hold(one);
@@ -204,8 +204,8 @@ static void each_of_many_is_woken(void **state)
         assert_was_woken(&waiters[i]);
 }
 
-/* The first to sleep waits for the other lock, and is woken in vain: it sleeps
- * again, or the one that was woken instead has come and gone. */
+/* The first to sleep waits for the other lock and is woken in vain: it sleeps
+ * again, or the one that was woken instead has had the lock. */
 static void two_locks_have_one_word(void **state)
 {
     int fds[2] = {hold(one), hold(other)};
@@ -248,7 +248,8 @@ static void no_timeout_is_no_sleep(void **state)
     (void)close(held);
 }
 
-/* By an earlier version, which knows of no word, or by the kernel. */
+/* The lock is released by an earlier version, which does not know the word,
+ * or by the kernel. */
 static void nobody_wakes(void **state)
 {
     int held = hold(one), fd = open_lock(one);
@@ -279,7 +280,7 @@ static void hold_and_be_killed(void)
         (void)pause();
 }
 
-/* The helper comes again slice by slice, and so does this. */
+/* The helper thread tries again after each slice, and so does this test. */
 static void the_holder_is_killed(void **state)
 {
     enum hf_flock_answer answer = HF_FLOCK_BUSY;
@@ -307,7 +308,7 @@ static void the_holder_is_killed(void **state)
     (void)close(fd);
 }
 
-/* As proc(5) has it: 'S' once it sleeps in a call. */
+/* As proc(5) says: 'S' once the thread sleeps in a call. */
 static char state_of(long tid)
 {
     char path[64], line[256] = "";
@@ -324,8 +325,8 @@ static char state_of(long tid)
     return end[2];
 }
 
-/* It has counted its sleep, and is about to: an unlock in between would be seen
- * by the call itself, without a wake-up. */
+/* The waiter has counted its sleep and is about to begin it.  An unlock
+ * before the call would be seen by the call, without a wake-up. */
 static void await_asleep(struct flock_waiter *waiter)
 {
     uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
@@ -336,8 +337,8 @@ static void await_asleep(struct flock_waiter *waiter)
     }
 }
 
-/* A wake-up that does not come costs a sleep, and not the lock.  It is also
- * what assert_was_woken() has to tell from one that comes. */
+/* A lost wake-up costs one sleep and not the lock.  That is also what
+ * assert_was_woken() must tell apart from a wake-up. */
 static void a_wake_up_is_lost(void **state)
 {
     int fd = hold(one);
@@ -421,7 +422,7 @@ static void *take_turns(void *arg)
     return NULL;
 }
 
-/* The word is written by whoever may use the directory. */
+/* Any process that may use the directory may write the word. */
 static void rubbish_in_the_word_is_harmless(void **state)
 {
     static const uint32_t rubbish[] = {2, UINT32_MAX, 0, 0x80000000, 1};

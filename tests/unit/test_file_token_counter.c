@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers rise, whatever happens to the counter's file and to the floor. */
+/* Tokens rise, whatever happens to the file of the counter and to the token
+ * floor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -176,8 +177,8 @@ static void with_all_lost_the_wall_clock_is_above(void **state)
     }
 }
 
-/* The directory was on a disk: what the counter last said may never have been
- * written, so what counts is the floor. */
+/* The directory was on a disk: the last state of the counter may never have
+ * been written, so only the floor counts. */
 static void another_boot_starts_above_the_floor(void **state)
 {
     struct hf_token_counter counter;
@@ -313,7 +314,8 @@ static void links_and_directories_are_refused(void **state)
     assert_non_null(strstr(error.text, "not a regular file"));
 }
 
-/* Named, it must work; by default, the lack is remembered and told. */
+/* A floor directory that the URL names must work.  Without the default one,
+ * that is remembered and reported. */
 static void a_floor_that_cannot_be_kept(void **state)
 {
     struct hf_token_counter counter;
@@ -385,8 +387,8 @@ static int lowest_free(void)
     return fd;
 }
 
-/* Fail each call of opening and of extending in turn: an error is told, none
- * is hidden, numbers never fall, and no descriptor stays open. */
+/* Each call of opening and of extending fails in turn: the error is reported,
+ * numbers never fall, and no descriptor stays open. */
 static void every_call_may_fail(void **state)
 {
     uint64_t last = next_of_fresh();
@@ -438,7 +440,8 @@ static void every_call_may_fail(void **state)
 
 /* ------------------------------------------------------------- power loss */
 
-/* What a power cut would leave of the floor, as far as fsync(2) promises. */
+/* What a power failure would leave of the floor, as far as fsync(2) promises.
+ */
 static struct {
     const struct hf_token_counter *counter; /* that is at work */
     unsigned fail_at;                       /* this call fails; 0: none */
@@ -470,7 +473,7 @@ static void note_call(const char *request)
     }
 }
 
-/* Before each call: of the one before it is known that it was done. */
+/* Before each call: the call before it is done now. */
 static int watch_disk(const char *request)
 {
     limit_is_on_the_disk();
@@ -483,8 +486,8 @@ static int watch_disk(const char *request)
     return 0;
 }
 
-/* Begin, and go on beyond the first block.  True if a call failed meanwhile:
- * then nothing was given out that is not on the disk. */
+/* Begin, and go on beyond the first block.  True if a call failed; then no
+ * number was given out that is not on the disk. */
 static bool count_with_fault(unsigned nth)
 {
     struct hf_token_counter counter;
@@ -511,8 +514,8 @@ static bool count_with_fault(unsigned nth)
     return disk.failed;
 }
 
-/* The answer to an enqueue has a number in it, and is final: no number may be
- * had that a power cut could have handed out again. */
+/* The answer to an enqueue has a number and is final.  So no number is given
+ * out that could be given out again after a power failure. */
 static void no_number_is_ahead_of_the_disk(void **state)
 {
     char command[256];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories about the core when the policy of reconnecting has given up. */
+/* The core after the reconnect policy has given up: what ends, and what waits
+ * for a session. */
 #include "core_fixture.h"
 
 #include <string.h>
@@ -51,7 +52,7 @@ static void the_next_acquire_begins_again(void **state)
     expect(f, "");
     want(f, &f->a);
     expect(f, "CONNECT");
-    /* What was said before says nothing of this try. */
+    /* The earlier error is not in the text of this try. */
     advance_to(f, f->now_ms + 1);
     expect(f, "");
     want(f, &f->b);
@@ -75,7 +76,7 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
     gave_up(f, 1, 1000);
     expect(f, "b UNWATCH a1; b UNWATCH b1");
     assert_int_equal(hf_core_safe_until_ms(&f->core, &f->a), CORE_SAFE_MS);
-    /* Its ticket may still be there, so it says so a second later. */
+    /* Its ticket may still exist, so it ends a second later and says so. */
     wake(f);
     expect(f, "b ENDED HF_EUNREACHABLE");
     assert_non_null(

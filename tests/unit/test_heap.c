@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap of embedded nodes, beside a list that is searched. */
+/* The binary heap of embedded nodes (core/heap.h), compared with a list that
+ * is searched. */
 #include "core/heap.h"
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #define NODES 64
 #define TURNS 20000
 
-/* Of those that are in it, the least; NULL if none is. */
+/* The least of those in the list; NULL if it is empty. */
 static const struct hf_heap_node *least(const struct hf_heap_node *nodes)
 {
     const struct hf_heap_node *first = NULL;
@@ -47,7 +48,7 @@ static void the_least_comes_first_whatever_goes_in_and_out(void **state)
     }
 }
 
-/* A node that is in no heap is taken out of none. */
+/* A node that is in no heap can be removed; nothing happens. */
 static void to_remove_twice_is_nothing(void **state)
 {
     struct hf_heap_node node = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histories and what is said of them: nothing that is not certain, and nothing
- * that is certain left out. */
+/* The verifier of histories (src/history): it reports every violation that is
+ * certain, and nothing that is not. */
 #include <stdint.h>
 #include <string.h>
 
@@ -94,7 +94,7 @@ static void two_at_once(void **state)
                   "50 b release x token=2\n");
 }
 
-/* Who was promised nothing had it until he was last seen to. */
+/* A grant without a safe-until counts until its holder was last seen. */
 static void what_is_seen_counts(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void locks_do_not_exclude_each_other(void **state)
                  "40 b grant y token=1 safe_until=forever\n");
 }
 
-/* Whoever is frozen keeps what it was promised, and no more. */
+/* A frozen holder keeps its grant until safe-until and not longer. */
 static void a_safe_until_ends_by_itself(void **state)
 {
     (void)state;
@@ -245,7 +245,7 @@ static void a_token_that_does_not_rise(void **state)
                   "50 b release x token=5\n");
 }
 
-/* Nothing was done under a grant that was noted too late to be of use. */
+/* A grant that was noted after its end was used for nothing. */
 static void an_empty_window_has_no_token(void **state)
 {
     (void)state;
@@ -464,7 +464,7 @@ static void what_makes_no_sense_is_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hf_error error = {HF_OK, ""};
         struct hf_history history;
-        /* fmemopen() takes no empty memory. */
+        /* fmemopen() does not take empty memory. */
         const char *text = *rows[i].text != '\0' ? rows[i].text : "\0";
         FILE *file = fmemopen((void *)(uintptr_t)text,
                               *text != '\0' ? strlen(text) : 1, "r");

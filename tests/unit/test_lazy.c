@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lazy session: proven when somebody asks or is to be admitted, and held in
- * for as long as it is not known to be over. */
+/* Sessions with proof=lazy: proven when a check asks for it or a waiter is to
+ * be admitted.  Grants last until the session is known to have ended. */
 #include "core_fixture.h"
 
 #include "cmocka/runner.h"
@@ -21,7 +21,8 @@ static uint64_t safe_until(const struct core_fixture *f)
     return hf_core_safe_until_ms(&f->core, &f->a);
 }
 
-/* a holds its ticket, and watches it, for so long that nothing is proven. */
+/* a holds its ticket and watches it for so long that nothing is proven any
+ * more. */
 static void hold_a_for_long(struct core_fixture *f)
 {
     hold_a(f);
@@ -83,8 +84,8 @@ static void without_a_grant_there_is_nothing_to_check(void **state)
     assert_false(f->core.session.check_pending);
 }
 
-/* Of an answer that came too late nothing is left: it is asked for again, at
- * once and then after a sixteenth. */
+/* An answer that is too late proves nothing.  The proof is asked for again at
+ * once, and then after a sixteenth of the timeout. */
 static void a_proof_that_is_over_is_no_answer(void **state)
 {
     LAZY(f, 0);
@@ -131,7 +132,7 @@ static void a_check_ends_with_the_session(void **state)
     assert_false(f->core.session.check_pending);
 }
 
-/* It may have been accepted by a leader that is none any more. */
+/* The server that accepted it may follow a leader that is none any more. */
 static void a_resume_is_proven_for_those_who_hold(void **state)
 {
     LAZY(f, 0);
@@ -171,7 +172,8 @@ static void an_idle_session_that_is_resumed_is_not_proven(void **state)
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
 }
 
-/* Its turn comes after safe-until: nobody is admitted on what has passed. */
+/* Its turn comes after safe-until, so the session must be proven before it is
+ * admitted. */
 static void the_next_in_line_is_proven_when_its_turn_comes(void **state)
 {
     LAZY(f, HF_ENGINE_GONE_ADMITS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of a server that lies: each ends the link, its request is UNSURE if
- * it may have been carried out, and the text says what was wrong. */
+/* Wrong answers of a server: each ends the link, its request is UNSURE if it
+ * may have taken effect, and the text says what was wrong. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct hf_store {
     struct hf_leased *leased;
     struct hf_store_call *call; /* the last one */
     bool linked;
-    /* What the client told. */
+    /* What the client has reported. */
     unsigned answers;
     enum hf_event_kind kind;
     enum hf_failure failure;
@@ -72,7 +72,7 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
     (void)format;
 }
 
-/* An answer with rows that can be made wrong. */
+/* An answer whose rows a test makes wrong. */
 struct bad_answer {
     struct hf_ticket tickets[ROWS];
     struct hf_store_lease leases[ROWS];
@@ -129,7 +129,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Ask as the ticket "cccc", the third of the rows. */
+/* Make a request of the ticket "cccc", the third of the rows. */
 static void ask(enum hf_request_kind kind)
 {
     request = (struct hf_request){.kind = kind,
@@ -251,7 +251,8 @@ static void kinds_and_permits_have_a_range(void **state)
     }
 }
 
-/* Our ticket is the third: two ahead of it are too few where more are. */
+/* Our ticket is the third, so an answer with two of those ahead is too short
+ * if there are more. */
 static void a_part_shows_the_nearest(void **state)
 {
     struct bad_answer bad_answer = truth(ROWS);
@@ -295,7 +296,7 @@ static void who_looks_gets_the_whole_queue(void **state)
     assert_non_null(strstr(store.trouble, "shows a part of a queue"));
 }
 
-/* Nobody looks at what is behind the bound. */
+/* The client reads no tickets beyond the bound. */
 static void a_queue_has_a_bound(void **state)
 {
     struct bad_answer bad_answer = truth(0);
@@ -308,7 +309,7 @@ static void a_queue_has_a_bound(void **state)
     enqueue_gets(bad_answer, "65537 other things");
 }
 
-/* Times are the server's to say: however far away they are, time goes on. */
+/* The server decides about times; however far away they are, time goes on. */
 static void leases_of_years_are_taken(void **state)
 {
     struct bad_answer bad_answer = truth(ROWS);
@@ -348,7 +349,7 @@ static void more_than_was_asked_for_ends_the_link(void **state)
     assert_non_null(strstr(store.trouble, "lists 2 tickets"));
 }
 
-/* A server may know tickets of our session that we have forgotten. */
+/* A server may have tickets of our session that the client has dropped. */
 static void a_renewal_may_report_more_than_we_know(void **state)
 {
     struct bad_answer bad_answer = truth(1);

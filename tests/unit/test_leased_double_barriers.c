@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a leased client hears of those at a double barrier, and when notices or
- * links are lost. */
+/* Double barriers of a leased client: the events of queue watches, also when
+ * notices or links are lost. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void ask(struct hf_store *store, enum hf_request_kind kind, char ticket)
     model_run(model, 20);
 }
 
-/* Three clients; a and b have a member each, and b looks. */
+/* Three clients. a and b have a participant each, and b watches the queue. */
 static int begin(void **state)
 {
     (void)state;
@@ -61,7 +61,7 @@ static const char *const listed[] = {"LISTED l: a b c", "LISTED l: a b c !",
                                      "LISTED l: a b c !", "LISTED l: b c !",
                                      "LISTED l: b c !"};
 
-/* Each but the last, which fails, and with it what is listed then. */
+/* Each change but the last, which fails and so is none. */
 static void every_change_is_reported_once(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void every_change_is_reported_once(void **state)
     EXPECT_EVENTS(b, "");
 }
 
-/* One who has come is no less found than one who has gone. */
+/* A participant that has entered is found as well as one that has left. */
 static void a_lost_notice_is_made_good(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void a_change_during_an_outage_is_reported(void **state)
     EXPECT_EVENTS(b, "LISTED l: a b c !");
 }
 
-/* As soon as its lease is over, by whoever looks. */
+/* Once its lease has ended, by a client that watches. */
 static void a_participant_that_dies_is_seen_to_go(void **state)
 {
     uint64_t died_ms = model_now_ms(model);
@@ -131,7 +131,8 @@ static void a_participant_that_dies_is_seen_to_go(void **state)
     EXPECT_EVENTS(b, "LISTED l: b");
 }
 
-/* Its answer comes between the question of a look and the answer to that. */
+/* The answer to the list comes between the call of the queue watch and its
+ * answer. */
 static void a_list_of_before_says_nothing_of_a_look(void **state)
 {
     unsigned lists = model_calls(model, HF_STORE_LIST);
@@ -152,8 +153,7 @@ static void a_list_of_before_says_nothing_of_a_look(void **state)
     assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
 }
 
-/* ----------------------------------------------------------------- stamps --
- */
+/* ---------------------------------------------------------- generations -- */
 
 static void too_few_make_no_generation(void **state)
 {
@@ -169,7 +169,8 @@ static void too_few_make_no_generation(void **state)
     EXPECT_EVENTS(b, "QUEUE_CHANGED l");
 }
 
-/* By the server's clock, and nobody has looked. */
+/* Its lease has ended by the clock of the server, and no client has asked
+ * since. */
 static void who_has_died_does_not_count(void **state)
 {
     (void)state;
@@ -215,7 +216,7 @@ static void the_flag_goes_with_the_last_participant(void **state)
 /* ------------------------------------------------------------------ apart --
  */
 
-/* A mutex of that name is another thing. */
+/* A mutex of that name is in another queue. */
 static void participants_block_nobody(void **state)
 {
     (void)state;
@@ -232,7 +233,9 @@ static void participants_block_nobody(void **state)
     EXPECT_EVENTS(a, "WATCHING m");
     (void)model_ask(c, HF_REQUEST_REMOVE, "q", 'm');
     model_run(model, 2 * MODEL_DELAY_MS);
-    EXPECT_EVENTS(a, "GONE m"); /* over the member between them */
+    EXPECT_EVENTS(
+        a,
+        "GONE m"); /* participants, by name, with the generation between them */
 }
 
 static void a_participant_learns_of_its_eviction(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A renewal in pieces. */
+/* A renewal of many tickets in several calls, called pieces. */
 #include <stdint.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "heap/heap.h"
 #include "leased_fixture.h"
 
-/* A piece is answered so long after it was sent. */
+/* The time from a call to its answer. */
 #define ROUND_TRIP_MS (2 * MODEL_DELAY_MS)
 
 static struct hf_store *a;
@@ -19,7 +19,7 @@ static const char *queue_of(char ticket)
     return ticket <= 'c' ? "q" : "r";
 }
 
-/* Three pieces: two tickets of one queue, one of each queue, the last. */
+/* Three pieces: two tickets of one queue, one of each queue, and the last. */
 static int begin(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void pieces_keep_all_tickets(void **state)
     assert_null(strstr(model_events(a), "LOST"));
 }
 
-/* Its ENQUEUE promises more than the renewal proves. */
+/* Its ENQUEUE has granted a longer lease than the renewal proves. */
 static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
 {
     unsigned before = renewals();
@@ -83,7 +83,7 @@ static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
     assert_int_equal(renewals(), before + 7);
 }
 
-/* It is no loss that the rest of the renewal names it. */
+/* The next piece names a ticket that was removed meanwhile; that is no loss. */
 static void
 a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss(void **state)
 {
@@ -113,7 +113,8 @@ static void what_a_piece_misses_is_reported_before_the_proof(void **state)
     assert_non_null(strstr(model_events(a), "; PROVEN 1120"));
 }
 
-/* One of which nobody is told now: whatever the other pieces have found. */
+/* The owner of that ticket has no watch, and the proof fails whatever the
+ * other pieces found. */
 static void what_one_piece_misses_unseen_spoils_the_proof(void **state)
 {
     (void)state;

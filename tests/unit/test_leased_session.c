@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clocks of a leased session, and what ends it. */
+/* The session of a leased client: its clocks, its renewals, and what ends it.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static void a_session_that_is_given_up_ends_in_its_time(void **state)
 
 /* -------------------------------------------------------------- renewals -- */
 
-/* From when it was sent, not from when it was answered. */
+/* From when the renewal was sent, not from its answer. */
 static void a_session_is_proven_from_sending(void **state)
 {
     (void)state;
@@ -90,7 +91,7 @@ static void a_session_is_proven_from_sending(void **state)
     EXPECT_EVENTS(a, "PROVEN 4220");
 }
 
-/* One who asks while a renewal is under way is told of that one. */
+/* A PROVE while a renewal is under way is answered by that renewal. */
 static void a_proof_shares_the_renewal_under_way(void **state)
 {
     unsigned before = model_calls(model, HF_STORE_RENEW);
@@ -115,7 +116,8 @@ static void renewals_keep_tickets(void **state)
     assert_null(strstr(model_events(a), "LOST"));
 }
 
-/* One that is sent behind an ENQUEUE without an answer covers it. */
+/* A renewal that is sent behind an ENQUEUE without an answer covers that
+ * ticket. */
 static void a_ticket_under_way_is_renewed_too(void **state)
 {
     (void)state;
@@ -126,7 +128,8 @@ static void a_ticket_under_way_is_renewed_too(void **state)
     model_run(model, 20);
     EXPECT_EVENTS(a, "ENQUEUED a: a; PROVED 4129");
     model_crash(a);
-    /* What was told is kept: nobody finds it gone before. */
+    /* A ticket that was reported stays reported; it is not found gone before.
+     */
     second_client();
     model_run(model, 4129 + MODEL_TTL_MS - model_now_ms(model) - 1);
     (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
@@ -139,7 +142,7 @@ static void a_ticket_under_way_is_renewed_too(void **state)
     EXPECT_EVENTS(b, "LISTED x:");
 }
 
-/* Renewed when they are not there, they stay away. */
+/* A renewal of a ticket that the server does not have does not make it. */
 static void renewal_never_resurrects(void **state)
 {
     (void)state;
@@ -155,7 +158,7 @@ static void renewal_never_resurrects(void **state)
     assert_false(model_has(model, "q", 'a'));
 }
 
-/* A failed one is made good soon, and the proof says that it failed. */
+/* A renewal that failed is repeated soon, and the PROVE fails. */
 static void a_failed_renewal_is_repeated(void **state)
 {
     (void)state;
@@ -170,7 +173,7 @@ static void a_failed_renewal_is_repeated(void **state)
 
 /* ------------------------------------------------------------------ loss -- */
 
-/* Before the server can let a ticket run out, however long answers take. */
+/* Before the server can end the lease, however long answers take. */
 static void fn01_a_session_is_lost_before_its_tickets_run_out(void **state)
 {
     uint64_t lost_ms;
@@ -186,8 +189,8 @@ static void fn01_a_session_is_lost_before_its_tickets_run_out(void **state)
     assert_true(lost_ms >= 1004 + MODEL_TTL_MS - hf_margin_ms(MODEL_TTL_MS));
 }
 
-/* A server that does not answer: the link is given up while there is time to
- * find it again, and then the session. */
+/* A server does not answer: the link is given up while there is time for
+ * another one, and then the session. */
 static void a_frozen_server_suspends_and_then_loses(void **state)
 {
     uint64_t at_ms;
@@ -202,7 +205,7 @@ static void a_frozen_server_suspends_and_then_loses(void **state)
     (void)run_until_event(a, "CONNECTED", MODEL_TTL_MS);
 }
 
-/* However long the lease is. */
+/* Also with a long lease. */
 static void a_dead_link_is_noticed(void **state)
 {
     struct hf_store *patient = model_open_with(model, NULL, 3600 * SECOND_MS);
@@ -231,7 +234,7 @@ static void a_short_outage_is_ridden_out(void **state)
     assert_true(model_has(model, "q", 'a'));
 }
 
-/* What was under way is answered before the end is told. */
+/* Pending requests are answered before the end of the session is reported. */
 static void writes_are_unsure_and_reads_are_not(void **state)
 {
     (void)state;
@@ -247,8 +250,8 @@ static void writes_are_unsure_and_reads_are_not(void **state)
                      "FAILED REMOVE w UNSURE; FAILED PROVE - RETRY");
 }
 
-/* The answers are lost, the renewals arrive: what outlived its session is taken
- * out when there is a link again. */
+/* Answers are lost and renewals arrive.  Tickets that outlived their session
+ * are removed when there is a link again. */
 static void what_outlives_its_session_is_taken_out(void **state)
 {
     (void)state;
@@ -266,8 +269,8 @@ static void what_outlives_its_session_is_taken_out(void **state)
 /* ------------------------------------------------------------- late calls --
  */
 
-/* In the buffers of a frozen server it waits, and comes to nothing when that
- * thaws after more than a timeout. */
+/* It waits in the buffers of a frozen server, and is refused when that goes
+ * on after more than a timeout. */
 static void a_late_enqueue_comes_to_nothing(void **state)
 {
     (void)state;
@@ -284,7 +287,7 @@ static void a_late_enqueue_comes_to_nothing(void **state)
     assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), 1);
 }
 
-/* But within that time it may. */
+/* Within the timeout it may take effect. */
 static void a_late_enqueue_may_take_effect(void **state)
 {
     (void)state;
@@ -298,8 +301,8 @@ static void a_late_enqueue_may_take_effect(void **state)
     assert_true(model_has(model, "q", 'a'));
 }
 
-/* A ticket whose ENQUEUE got no answer and that a list shows later is held on
- * what renewals of before have proven: so they covered it. */
+/* The ENQUEUE got no answer, and a list shows the ticket later.  Its
+ * safe-until is that of renewals before, so those must have covered it. */
 static void an_unsure_ticket_is_renewed(void **state)
 {
     (void)state;
@@ -314,8 +317,8 @@ static void an_unsure_ticket_is_renewed(void **state)
     EXPECT_EVENTS(a, "LISTED a: a");
 }
 
-/* A list may show what the server can still lose.  A renewal that is answered
- * before it tells. */
+/* A list may show a ticket that the server can still lose.  Only a renewal
+ * that was answered before shows that it is safe. */
 static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
 {
     unsigned renewals = model_calls(model, HF_STORE_RENEW);
@@ -331,7 +334,7 @@ static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
     model_run(model, 20);
     EXPECT_EVENTS(a, "FAILED LIST a RETRY");
     assert_int_equal(model_calls(model, HF_STORE_RENEW), renewals + 1);
-    /* Of others it tells all the same. */
+    /* For other tickets the list counts. */
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
     EXPECT_EVENTS(a, "LISTED x: a");
@@ -341,8 +344,8 @@ static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
     assert_non_null(strstr(model_events(a), "; LISTED a: a"));
 }
 
-/* Its owner asked for it to be taken out and got no answer.  A new link must
- * not wait for him to hear that it is missing: he asks again on that link. */
+/* The owner asked for its removal and got no answer.  A new link does not
+ * report that the ticket is missing: the owner asks again on that link. */
 static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
 {
     (void)state;
@@ -360,8 +363,8 @@ static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
     EXPECT_EVENTS(a, "REMOVED a");
 }
 
-/* The server's clock is heard with every answer, so that a client that has long
- * been idle is not too late at once. */
+/* The client follows the clock of the server with every answer, so that after
+ * a long idle time its first call is not too late. */
 static void a_clock_that_was_set_on_is_followed(void **state)
 {
     (void)state;
@@ -373,8 +376,8 @@ static void a_clock_that_was_set_on_is_followed(void **state)
     EXPECT_EVENTS(a, "ENQUEUED a: a");
 }
 
-/* What cannot be helped, and is documented: somebody enters early.  The holder
- * hears of it with its next renewal. */
+/* A clock that is set forward ends tickets early, as the documentation says.
+ * The holder learns of it with its next renewal. */
 static void a_clock_that_is_set_on_ends_tickets_early(void **state)
 {
     (void)state;
@@ -387,10 +390,10 @@ static void a_clock_that_is_set_on_ends_tickets_early(void **state)
     (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
     model_run(model, 20);
     EXPECT_EVENTS(b, "LISTED x:");
-    EXPECT_EVENTS(a, "GONE a"); /* told by who took it out */
+    EXPECT_EVENTS(a, "GONE a"); /* reported by the client that removed it */
 }
 
-/* Set back, a dead owner's ticket stays for so much longer. */
+/* Set back: the ticket of a dead owner stays longer by that time. */
 static void a_clock_that_is_set_back_keeps_tickets(void **state)
 {
     (void)state;
@@ -411,7 +414,7 @@ static void a_clock_that_is_set_back_keeps_tickets(void **state)
     EXPECT_EVENTS(b, "LISTED x:");
 }
 
-/* A client that holds something rides a step out as long as it renews. */
+/* A client that holds a ticket survives the step as long as it renews. */
 static void a_clock_that_is_set_back_is_followed(void **state)
 {
     (void)state;
@@ -426,7 +429,7 @@ static void a_clock_that_is_set_back_is_followed(void **state)
     EXPECT_EVENTS(a, "REMOVED a found");
 }
 
-/* --------------------------------------------------------------- goodbye -- */
+/* ---------------------------------------------------------------- close -- */
 
 static void a_close_takes_all_tickets(void **state)
 {
@@ -441,7 +444,7 @@ static void a_close_takes_all_tickets(void **state)
     assert_int_equal(model_tickets(model, "q") + model_tickets(model, "r"), 0);
 }
 
-/* Also what may be there. */
+/* Also tickets that may exist. */
 static void a_close_takes_what_is_unsure(void **state)
 {
     (void)state;
@@ -456,7 +459,7 @@ static void a_close_takes_what_is_unsure(void **state)
     assert_false(model_has(model, "q", 'a'));
 }
 
-/* A server that does not answer it is not waited for long. */
+/* The close has a bound if the server does not answer. */
 static void a_close_is_not_waited_for_long(void **state)
 {
     uint64_t at_ms;
@@ -505,7 +508,7 @@ static size_t count_events(const char *events, const char *words)
     return count;
 }
 
-/* What keeps the session does not wait for all who want a place at once. */
+/* A renewal that keeps the session does not wait behind many enqueues. */
 static void a_renewal_goes_past_a_crowd(void **state)
 {
     unsigned renewals = model_calls(model, HF_STORE_RENEW);
@@ -522,8 +525,8 @@ static void a_renewal_goes_past_a_crowd(void **state)
     assert_int_equal(model_tickets(model, "one"), MANY);
 }
 
-/* It is not promised another lease by a renewal that has seen its ticket gone,
- * although it does not watch it then. */
+/* A renewal that has seen its ticket gone gives a downgrade no later
+ * safe-until, although the ticket is not watched at that time. */
 static void a_downgrade_gives_no_safe_until_for_a_lost_ticket(void **state)
 {
     const char *events;
@@ -546,7 +549,7 @@ static void a_downgrade_gives_no_safe_until_for_a_lost_ticket(void **state)
     (void)run_until_event(a, "PROVEN", 20);
 }
 
-/* a asks to be proven, and cannot be. */
+/* The PROVE of a fails. */
 static void expect_no_safe_until(void)
 {
     const char *events;
@@ -558,7 +561,7 @@ static void expect_no_safe_until(void)
     assert_null(strstr(events, "PROVEN"));
 }
 
-/* a hears that its ticket is gone, and then is proven. */
+/* a learns that its ticket is gone, and its session is proven then. */
 static void receive_and_prove(void)
 {
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
@@ -567,7 +570,7 @@ static void receive_and_prove(void)
     (void)run_until_event(a, "PROVEN", 20);
 }
 
-/* Its owner watches a ticket some time after he got it. */
+/* The owner watches its ticket some time after the enqueue. */
 static void
 safe_until_does_not_count_on_what_went_before_it_was_watched(void **state)
 {
@@ -581,8 +584,8 @@ safe_until_does_not_count_on_what_went_before_it_was_watched(void **state)
     receive_and_prove();
 }
 
-/* Another ticket of the client waits behind it, and hears that it is gone:
- * its owner does not by that. */
+/* Another ticket of the client waits behind it and learns that it is gone.
+ * The owner does not learn it by that. */
 static void
 safe_until_does_not_count_on_what_only_the_next_one_watches(void **state)
 {
@@ -600,7 +603,7 @@ safe_until_does_not_count_on_what_only_the_next_one_watches(void **state)
     receive_and_prove();
 }
 
-/* Nor on what a list shows to be gone that another asked for. */
+/* A list that another ticket asked for does not report it either. */
 static void safe_until_does_not_count_on_what_another_list_lacks(void **state)
 {
     (void)state;
@@ -615,7 +618,7 @@ static void safe_until_does_not_count_on_what_another_list_lacks(void **state)
     receive_and_prove();
 }
 
-/* Nor by a resume, which lets its owner hear of it all the same. */
+/* A resume is no proof either, but the owner learns of it then. */
 static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
 {
     const char *events;
@@ -633,7 +636,8 @@ static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
     receive_and_prove();
 }
 
-/* Its owner knows by a list, and needs to know no more if he withdraws it. */
+/* The owner knows by a list, and needs nothing more if it removes the ticket.
+ */
 static void what_went_is_no_more_when_its_owner_knows(void **state)
 {
     static const enum hf_request_kind kinds[] = {HF_REQUEST_LIST,
@@ -655,7 +659,7 @@ static void what_went_is_no_more_when_its_owner_knows(void **state)
     }
 }
 
-/* Of those that were not sent it is known that nothing happened. */
+/* Requests that were not sent have not taken effect. */
 static void a_crowd_that_was_not_sent_is_sure(void **state)
 {
     const char *events;
@@ -670,7 +674,7 @@ static void a_crowd_that_was_not_sent_is_sure(void **state)
     assert_int_equal(model_tickets(model, "one"), 32);
 }
 
-/* Nothing comes in behind a goodbye. */
+/* Nothing is enqueued after a close. */
 static void a_close_overtakes_a_long_queue(void **state)
 {
     (void)state;

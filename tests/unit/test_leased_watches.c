@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a leased client hears of other tickets, and when notices are lost. */
+/* Watches of a leased client on tickets of others, also when notices are
+ * lost. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 static struct hf_store *a, *b;
 
-/* Two clients; a holds a, b waits with b. */
+/* Two clients; a holds with ticket a, b waits with ticket b. */
 static int begin(void **state)
 {
     (void)state;
@@ -34,7 +35,7 @@ static void b_watches_a(void)
     EXPECT_EVENTS(b, "WATCHING a");
 }
 
-/* One way to the server and one way back. */
+/* After one way to the server and one way back. */
 static void a_release_is_reported_without_asking(void **state)
 {
     unsigned probes;
@@ -48,7 +49,8 @@ static void a_release_is_reported_without_asking(void **state)
     assert_int_equal(model_calls(model, HF_STORE_EXISTS), probes);
 }
 
-/* It is asked for when it has run out, and then everybody is told. */
+/* The ticket is probed when its lease ends, and then every watch of it is
+ * notified. */
 static void a_dead_owner_is_found_when_its_ticket_runs_out(void **state)
 {
     uint64_t died_ms = model_now_ms(model);
@@ -75,7 +77,7 @@ static void fn51_a_lost_notice_is_made_good(void **state)
                 gone_ms + MODEL_TTL_MS / 2 + 20);
 }
 
-/* Whatever happened while there was no link. */
+/* Also what happened while there was no link. */
 static void a_release_during_an_outage_is_reported(void **state)
 {
     (void)state;
@@ -97,7 +99,7 @@ static void a_watch_survives_an_outage(void **state)
     (void)run_until_event(b, "GONE a", 10);
 }
 
-/* Before the answer to the watch. */
+/* It comes before the answer to the watch. */
 static void a_notice_may_overtake_the_watch(void **state)
 {
     (void)state;
@@ -126,8 +128,7 @@ static void a_session_that_is_lost_ends_watches_in_silence(void **state)
     assert_null(strstr(model_events(b), "GONE"));
 }
 
-/* ------------------------------------------------------------------ looks --
- */
+/* -------------------------------------------------------- queue watches -- */
 
 static void a_queue_watch_learns_of_a_lost_notice(void **state)
 {
@@ -142,7 +143,7 @@ static void a_queue_watch_learns_of_a_lost_notice(void **state)
     assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
 }
 
-/* A probe that was sent before the list came knows nothing of it. */
+/* A probe that was sent before the list does not have what the list has. */
 static void a_probe_of_before_says_nothing_of_a_look(void **state)
 {
     (void)state;
@@ -193,7 +194,7 @@ static void a_ticket_that_is_evicted_is_not_renewed(void **state)
 /* --------------------------------------------------------------- constant --
  */
 
-/* Fifty wait; a release costs the server what it would with two. */
+/* With fifty waiters a release costs the server as much as with two. */
 static void a_release_wakes_one(void **state)
 {
     enum { WAITERS = 50 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of who leaves a double barrier: what it takes for the wait to end. */
+/* Leaving a double barrier: what ends the wait, and what does not. */
 #include <stdint.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define GENERATION 50
 
-/* Member 'm' leaves. */
+/* Participant 'm' leaves. */
 static void begin(struct operation_fixture *s, bool keeps, uint64_t wait_ms)
 {
     operation_fixture_init(s, HF_REQUEST_WATCH_QUEUE, "d", wait_ms);
@@ -21,7 +21,8 @@ static void begin(struct operation_fixture *s, bool keeps, uint64_t wait_ms)
     assert_int_equal(s->request->ticket_kind, HF_TICKET_PARTICIPANT);
 }
 
-/* These are there, by a letter each: small ones of the round, others since. */
+/* Answer with these participants, a letter each: lower-case ones of the
+ * generation, upper-case ones later. */
 static void seen(struct operation_fixture *s, const char *who)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A multi-lock by itself: a is the parent, b and c are its children. */
+/* A multi-lock (core/multi_lock.h) by itself: a is the parent, b and c are
+ * its children. */
 #include <stdint.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "core/multi_lock.h"
 #include "core_fixture.h"
 
-/* a holds the first lock by b, and waits for the second one behind x, by c. */
+/* a holds the first lock by b, and waits for the second one behind x by c. */
 static void take_first(struct core_fixture *f, struct hf_multi_lock *multi_lock)
 {
     core_fixture_connected(f, HF_ENGINE_GONE_ADMITS);
@@ -50,8 +51,7 @@ static void a_lost_child_has_all_of_them_taken_again(void **state)
     assert_int_equal(f->a.displaced, 1);
 }
 
-/* It stays in the queue until the session is over, and there is no end to wait
- * for. */
+/* The ticket stays until the session ends, and no release waits for that. */
 static void a_ticket_that_may_not_be_taken_out_ends_the_wait(void **state)
 {
     TAKEN(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for lock names. */
+/* Which names a lock may have. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static void assert_accepted(const char *name, const char *expected)
     assert_int_equal(error.status, HF_OK);
 }
 
-/* Refused, with a text that has ${part} in it and says what was expected. */
+/* The name is refused, with a text that has ${part} and says what was
+ * expected. */
 static void assert_refused(const char *name, const char *part)
 {
     static const char untouched[] = "untouched";
@@ -124,7 +125,7 @@ static void test_lengths(void **state)
     memcpy(name + 1022, "/xx", 4);
     assert_refused(name, "has 1025 bytes");
 
-    /* The slash that is dropped does not count. */
+    /* The slash at the end is dropped and does not count. */
     memset(name, 'x', 1025);
     for (size_t i = 0; i < 5; i++)
         name[i * 205] = '/';

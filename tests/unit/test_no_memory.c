@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of acquisitions without memory: what they may need once a ticket is
- * under way is there before that is asked for, and what else they ask for waits
+/* Acquisitions without memory.  What an acquisition needs for its release,
+ * its loss and its end is allocated before the enqueue.  Anything else waits
  * until there is memory again. */
 #include "core_fixture.h"
 
@@ -32,7 +32,7 @@ static void but_not_for_ever(void **state)
     expect(f, "a ENDED HF_ENOMEM; a DONE");
 }
 
-/* So that none is in the queue whose removal would have to wait. */
+/* So that the queue has no ticket whose removal would have to wait. */
 static void so_does_one_that_follows_a_lost_answer(void **state)
 {
     CORE_FIXTURE(f, 0);

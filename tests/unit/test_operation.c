@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of one operation: when it is asked, and how it ends. */
+/* One operation of a user, as a barrier that is set: when its request is
+ * made, and how it ends. */
 #include <stdint.h>
 #include <string.h>
 
@@ -33,8 +34,8 @@ static void failed(struct operation_fixture *s, enum hf_failure failure,
     answer(s, event);
 }
 
-/* Let it be the moment the core asked to be woken. */
-static void ring(struct operation_fixture *s)
+/* Advance to the time at which the core wants its next TICK. */
+static void wake_at_next(struct operation_fixture *s)
 {
     uint64_t at_ms = hf_core_wake_at_ms(&s->core);
 
@@ -85,7 +86,7 @@ static void it_says_what_was_found(void **state)
     }
 }
 
-/* As often as need be: no policy but the deadline ends it. */
+/* Any number of times: only the deadline ends it, no retry policy. */
 static void it_is_asked_again(void **state)
 {
     struct operation_fixture s;
@@ -99,14 +100,14 @@ static void it_is_asked_again(void **state)
         failed(&s, HF_FAILURE_RETRY, HF_EPROTOCOL);
         assert_null(s.request);
         assert_true(hf_core_wake_at_ms(&s.core) > s.now_ms);
-        ring(&s);
+        wake_at_next(&s);
     }
     answer(&s, (struct hf_event){.kind = HF_EVENT_REMOVED});
     operation_fixture_expect_end(&s, HF_OK);
     assert_false(s.operation.found);
 }
 
-/* Perhaps it was us who took it out. */
+/* The first request may have removed it. */
 static void what_may_have_been_found_was_found(void **state)
 {
     struct operation_fixture s;
@@ -116,7 +117,7 @@ static void what_may_have_been_found_was_found(void **state)
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
     failed(&s, HF_FAILURE_UNSURE, HF_EUNREACHABLE);
-    ring(&s);
+    wake_at_next(&s);
     answer(&s, (struct hf_event){.kind = HF_EVENT_REMOVED});
     operation_fixture_expect_end(&s, HF_OK);
     assert_true(s.operation.found);
@@ -164,7 +165,7 @@ static void a_deadline_does_not_wait_for_the_engine(void **state)
     begin(&s, HF_REQUEST_LIST, 500);
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
-    ring(&s);
+    wake_at_next(&s);
     assert_int_equal(s.now_ms, OPERATION_START_MS + 500);
     assert_int_equal(s.answered, 1);
     assert_int_equal(s.operation.status, HF_ETIMEDOUT);
@@ -180,7 +181,7 @@ static void without_a_connection_it_ends_as_an_acquire_does(void **state)
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_start(&s);
-    ring(&s);
+    wake_at_next(&s);
     assert_int_equal(s.now_ms, OPERATION_START_MS + OPERATION_CONNECT_MS);
     operation_fixture_expect_end(&s, HF_EUNREACHABLE);
     assert_non_null(strstr(s.operation.text, "sim:here"));
@@ -198,7 +199,7 @@ static void a_wrong_password_ends_it_at_once(void **state)
                               .as.connection_error = {.text = "wrong password",
                                                       .status = HF_EDENIED,
                                                       .final = true}});
-    ring(&s);
+    wake_at_next(&s);
     assert_int_equal(s.now_ms, OPERATION_START_MS);
     operation_fixture_expect_end(&s, HF_EDENIED);
     assert_non_null(strstr(s.operation.text, "sim:here: wrong password"));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structs of options that have grown: what a program of an earlier version did
- * not set is the default, what one of a later version sets is refused. */
+/* Option structures of other versions of the library: a field that an earlier
+ * version does not have is the default, one that a later version sets is
+ * refused. */
 #include <string.h>
 
 #include "cmocka/runner.h"
 #include "host/opts_compat.h"
 
-/* As of three releases. */
+/* The structure in three releases. */
 struct first_opts {
     size_t size;
     uint64_t a;
@@ -56,7 +57,7 @@ static void nothing_given_is_all_defaults(void **state)
     check(&taken, 1, 2, 3, 4);
 }
 
-/* Its padding is noise, which is taken for no field. */
+/* Its padding has any bytes, and no field is read from it. */
 static void what_is_smaller_is_filled_up(void **state)
 {
     struct hf_error error;
@@ -109,7 +110,7 @@ static void what_is_larger_must_end_in_zeros(void **state)
     }
 }
 
-/* Nothing of it is read but the size. */
+/* Only the size is read. */
 static void what_is_no_size_is_refused(void **state)
 {
     const size_t sizes[] = {0, 1, type.first_bytes - 1, HF_OPTS_BYTES_MAX + 1,
@@ -127,7 +128,7 @@ static void what_is_no_size_is_refused(void **state)
     }
 }
 
-/* The largest that is read ends with what may be read. */
+/* The largest structure ends with the last byte that can be read. */
 static void the_largest_is_taken(void **state)
 {
     union {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a ticket says of its owner: written, read, and made fit for a terminal
- * and for JSON. */
+/* The description of the owner in a ticket: written, read, and made safe for
+ * a terminal and for JSON. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void dates_are_the_calendars(void **state)
     }
 }
 
-/* Of another boot, of another program, of nobody, of an enemy. */
+/* Of another boot, of another program, empty, hostile. */
 static void what_is_not_known_is_not_guessed(void **state)
 {
     static const char *const foreign[] = {
@@ -141,7 +141,7 @@ static void a_program_can_read_each_word(void **state)
     }
 }
 
-/* A payload with all that can stand before holds=, at its longest. */
+/* The longest payload that can be in front of "holds=". */
 static void longest(char payload[HF_PAYLOAD_BYTES])
 {
     char text[HF_OWNER_TEXT_BYTES + 1];
@@ -169,7 +169,7 @@ static void what_is_held_is_said_as_far_as_it_fits(void **state)
     assert_int_equal(strlen(holds), added * strlen("dir%2Fname:01234567,"));
     assert_memory_equal(holds, "dir%2Fname:01234567,dir", 23);
     assert_string_equal(holds + strlen(holds) - 10, ":01234567+");
-    /* Nothing stands behind the sign that something is missing. */
+    /* Nothing is added behind the sign that says that something is missing. */
     assert_false(hf_owner_text_add_hold(payload, HF_OWNER_HOLDS_END, "a", id));
     assert_int_equal(payload[strlen(payload) - 1], '+');
 }
@@ -228,7 +228,8 @@ static void no_owner_steers_a_terminal(void **state)
         "a\r\nb\x07\x7f",
         "\xff\xc0\x80",
         "host=%1B%5B2J pid=1 command=%0A text=%C2%9B%FF",
-        /* "txt.exe" read backwards, and what nobody sees */
+        /* "txt.exe" written from right to left, and characters that are not
+         * visible */
         "host=h pid=1 command=%E2%80%AEexe.txt text=%E2%81%A6a%E2%81%A9",
         "\u202d\u200f\u061c\u2028\u2029\ufeff\u200b",
     };
@@ -330,7 +331,7 @@ static void that_the_owner_was_asked_is_read(void **state)
     assert_non_null(strstr(words, "): nightly, asked to release"));
 }
 
-/* What somebody says in the place of ours is his. */
+/* A text that is not ours is left as it is. */
 static void nothing_is_added_to_another_text(void **state)
 {
     char payload[HF_PAYLOAD_BYTES] = "candidate 7";
@@ -340,7 +341,7 @@ static void nothing_is_added_to_another_text(void **state)
     assert_string_equal(payload, "candidate 7");
 }
 
-/* All of it or nothing. */
+/* The whole text is added, or nothing. */
 static void there_has_to_be_room_for_it(void **state)
 {
     size_t word = strlen(" asked=2026-11-21T16:33:00Z");

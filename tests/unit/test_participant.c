@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of members of a double barrier, from wanting to go in to having
- * gone. */
+/* A participant of a double barrier, from its start until it has left. */
 #include "core_fixture.h"
 
 #include <string.h>
@@ -117,7 +116,7 @@ static void who_only_tries_does_not_wait(void **state)
     expect(f, "a ENDED HF_EBUSY; a DONE");
 }
 
-/* The stamp of the other session is older than the ticket of this one. */
+/* The generation of the other session is older than the ticket of this one. */
 static void a_lost_session_begins_anew(void **state)
 {
     PARTICIPANT(f, 2);
@@ -150,7 +149,7 @@ static void who_is_thrown_out_waits_again(void **state)
     expect(f, "a ENQUEUE a2");
 }
 
-/* It says something of the first ticket only. */
+/* The answer is about the first ticket only. */
 static void a_generation_of_a_ticket_that_is_gone_ends_nothing(void **state)
 {
     PARTICIPANT(f, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server says, and what is made of it when that makes no sense. */
+/* Answers of a PostgreSQL server, also nonsense, and the failures that they
+ * become. */
 #include <endian.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -120,7 +121,7 @@ static PGresult *head_of(uint32_t code, uint32_t backend)
     return result;
 }
 
-/* Takes ${result} away. */
+/* Clears ${result}. */
 static bool answer_in_doubt(struct hf_store_call *call, PGresult *result,
                             const char *doubt)
 {
@@ -309,7 +310,7 @@ static void a_notice_that_makes_no_sense_is_passed_over(void **state)
     assert_int_equal(notices_of(endless), 0);
 }
 
-/* What nobody has heard of is not tried again. */
+/* A state that is not known is not tried again. */
 static void connection_errors_are_distinguished_by_their_state(void **state)
 {
     (void)state;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When an answer of a PostgreSQL server is final: libpq and the store read what
- * a server would send, byte by byte.  A letter is a message:
+/*
+ * When an answer of a PostgreSQL server is final: libpq and the store read
+ * what a server would send, byte by byte.  A letter is a message:
  *
  *     C  what the statement returned, up to CommandComplete
  *     Z  ReadyForQuery
- *     E  an error           W  a warning        w  one that is harmless
+ *     E  an error           W  a warning        w  a harmless one
  *     A  a notification     X  the end of the connection
  */
 #include <endian.h>
@@ -112,7 +113,7 @@ static void add_four(struct pg_message *to, uint32_t number)
     add(to, &number, sizeof number);
 }
 
-/* One message, framed. */
+/* One message, with its header. */
 static void add_message(struct pg_message *to, char kind,
                         const struct pg_message *body)
 {
@@ -142,7 +143,7 @@ static void add_columns(struct pg_message *to)
     add_message(to, 'T', &body);
 }
 
-/* The head of an answer, and nothing behind it. */
+/* The begin of an answer only. */
 static void add_head(struct pg_message *to)
 {
     struct pg_message body = {.count = 0};
@@ -265,7 +266,7 @@ static void put(const struct pg_message *message, size_t from, size_t count)
                      count);
 }
 
-/* What a server says to one who needs no password. */
+/* The messages of a connect without a password. */
 static void connect_step(void)
 {
     struct pg_message hello = {.count = 0};
@@ -325,7 +326,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Two of one kind, the second behind the first. */
+/* Two calls of one kind, one behind the other. */
 static void call(enum hf_store_call_kind kind)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -339,7 +340,8 @@ static void call(enum hf_store_call_kind kind)
     assert_int_equal(PQflush(store.conn), 0);
 }
 
-/* The server sends it, ${step} bytes at a time; what is told then. */
+/* The server sends ${letters}, ${step} bytes at a time; what the store
+ * reports must be ${expected}. */
 static void sends(const char *letters, size_t step, const char *expected)
 {
     struct pg_message message = {.count = 0};
@@ -394,7 +396,7 @@ static void a_commit_that_fails_is_unsure(void **state)
     one_by_one_and_at_once(HF_STORE_EXISTS, "CZCEZ", "0:OK 1:RETRY");
 }
 
-/* A statement that fails does nothing. */
+/* A statement that fails has no effect. */
 static void what_fails_before_may_be_tried_again(void **state)
 {
     (void)state;
@@ -425,7 +427,7 @@ static void a_warning_that_comes_with_every_call_does_not(void **state)
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CwZCwZ", "0:OK 1:OK");
 }
 
-/* It was committed by somebody else, or by us. */
+/* Another transaction was committed, or this one. */
 static void a_notification_in_between_is_passed_on(void **state)
 {
     (void)state;

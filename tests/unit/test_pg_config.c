@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a postgresql:// URL says; what is said of a wrong one is in
+/* Options of a postgresql:// URL.  The texts for wrong ones are in
  * tests/chaos/test_pg_inputs.py. */
 #include <stdint.h>
 #include <stdio.h>

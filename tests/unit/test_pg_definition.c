@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of a schema that differs from ours, whatever a server sends as
- * its definition; with real schemas: tests/chaos/test_pg_rights.py. */
+/* The text for a schema that differs from ours, whatever a server sends as
+ * its definition.  Real schemas are in tests/chaos/test_pg_rights.py. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

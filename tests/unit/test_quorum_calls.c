@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a quorum asks of its servers, call by call, and what it makes of their
- * answers, which come when the test wants it. */
+/* The calls of the quorum engine to its servers, one by one, and what it
+ * makes of answers that come in any order. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static struct {
 static size_t call_count;
 static unsigned disconnects;
 
-/* What the user was told last. */
+/* What the user of the quorum was called with last. */
 static struct {
     unsigned ups, downs, answers, notices;
     bool ok, found;
@@ -153,7 +153,7 @@ static struct hf_store_call a_call(enum hf_store_call_kind kind)
                                   .ttl_ms = 10000};
 }
 
-/* The oldest call that ${server} has not answered, taken. */
+/* Take the oldest call that ${server} has not answered. */
 static struct hf_store_call *take(size_t server)
 {
     for (size_t i = 0; i < call_count; i++) {
@@ -169,7 +169,7 @@ static struct hf_store_call *take(size_t server)
     return NULL;
 }
 
-/* With up to two tickets; an id of zeros: none. */
+/* With up to two tickets; an id of zeros is none. */
 static void answer(size_t server, struct hf_ticket_id id, uint64_t number,
                    bool proposed)
 {
@@ -197,7 +197,7 @@ static void enqueue_mine(struct hf_store_call *call)
     hf_quorum_call(quorum, call, now_ms);
     answer(0, mine, 70, true);
     answer(1, mine, 90, true);
-    /* The greatest of a majority. */
+    /* The greatest number of a majority. */
     answer(2, mine, 60, true);
     for (size_t i = 0; i < SERVERS; i++) {
         assert_int_equal(calls[i].call->quorum->step, HF_STORE_COMMIT);
@@ -241,7 +241,7 @@ static void not_after_is_of_each_servers_own_clock(void **state)
                          5000 * (i + 1) + 100 + 10000);
 }
 
-/* The least number is what it may still get. */
+/* The least number that it may still get. */
 static void what_is_only_proposed_stands_with_its_least_number(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
@@ -313,7 +313,7 @@ static void begin_renewal(struct hf_store_call *renew,
     begin_renewal_of(&mine, renew, stake);
 }
 
-/* And is put in again where it is missing. */
+/* A ticket that a server misses is enqueued there again. */
 static void a_renewal_takes_a_majority_for_each_ticket(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
@@ -337,8 +337,9 @@ static void a_renewal_takes_a_majority_for_each_ticket(void **state)
     assert_int_equal(calls[0].call->quorum->number, 90);
 }
 
-/* The rest may have run out meanwhile, so that it is not put in by a piece that
- * has not renewed it, and what was missing of it goes on to be. */
+/* The leases of the other tickets may have ended meanwhile.  So a piece of a
+ * renewal does not enqueue again what it has not renewed, and what was
+ * missing stays missing. */
 static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
@@ -506,7 +507,7 @@ static void what_a_majority_refuses_is_said_whoever_was_first(void **state)
     assert_int_equal(events.status, HF_EDENIED);
 }
 
-/* The others go on without it. */
+/* The call goes on at the others. */
 static void a_server_that_lies_is_hung_up_on(void **state)
 {
     struct hf_store_call list = a_call(HF_STORE_LIST);
@@ -525,7 +526,7 @@ static void a_server_that_lies_is_hung_up_on(void **state)
     assert_int_equal(events.first.sequence, 80);
 }
 
-/* Answers to a call that a majority has answered are of what may be gone. */
+/* An answer to a call that a majority has answered may show what is gone. */
 static void what_comes_late_is_not_held_against_its_call(void **state)
 {
     struct hf_store_call *list = malloc(sizeof *list);
@@ -596,7 +597,8 @@ static void a_ticket_at_a_minority_is_not_found(void **state)
     }
 }
 
-/* The server that does not answer may be one of a majority that has it. */
+/* A server that does not answer may be one of a majority that has the ticket.
+ */
 static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
 {
     struct hf_store_call call = a_call(HF_STORE_REMOVE);
@@ -615,7 +617,7 @@ static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
     send_found(2, false);
 }
 
-/* Both rounds are judged alike: here the ticket goes between them. */
+/* The two rounds count alike: here the ticket is removed between them. */
 static void a_request_to_a_ticket_that_goes_is_not_found(void **state)
 {
     struct hf_store_call call = a_call(HF_STORE_REVOKE);

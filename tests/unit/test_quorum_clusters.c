@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random worlds of clients on several servers: nobody has it together with
- * somebody else, tokens rise, and everybody gets it again when the faults are
- * over.
+ * Random clusters of clients and servers: grants that conflict never overlap,
+ * tokens rise, and after the faults each client is granted the lock again.
  *
- *     unit_quorum_clusters [TEST]
- *
- * HF_QUORUM_SEEDS is how many worlds of each kind there are, and
- * HF_QUORUM_FIRST the seed of the first one.  tests/simulator/mutate.py runs
- * mutants of this program, and reads what a test says that fails.
+ * The environment variable HF_QUORUM_SEEDS is how many clusters of each kind
+ * run, HF_QUORUM_FIRST the seed of the first.  tests/simulator/mutate.py runs
+ * this with mutations in the engine, and reads the message of the test that
+ * fails.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -28,6 +26,7 @@ static uint64_t number(const char *variable, uint64_t otherwise)
     return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
+/* Run a cluster for each seed; ${what} names the kind in messages. */
 static void run_all(const struct quorum_cluster_config *config,
                     const char *what)
 {
@@ -85,8 +84,9 @@ static void five_servers(void **state)
     run_all(&config, "five servers with faults");
 }
 
-/* Whoever shares the servers out among contenders, and refuses the later ones,
- * has worlds in which nobody gets a majority. */
+/* If each server took the first contender and refused the others, contenders
+ * that start together would share the servers and none would have a majority.
+ */
 static void fn14_all_at_once(void **state)
 {
     const struct quorum_cluster_config config = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of reconnecting: as URLs say it, and what it makes of attempts
- * that fail. */
+/* The reconnect policy: how URLs say it, and what it decides after failed
+ * attempts. */
 #include <stdio.h>
 #include <string.h>
 

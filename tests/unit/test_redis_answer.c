@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Redis server says, be it nonsense: replies of the script, errors,
- * messages, INFO; and how calls are put. */
+/* Answers of a Redis server, also nonsense: replies of the scripts, errors,
+ * messages, INFO; and the text of calls. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int finish(void **state)
     return 0;
 }
 
-/* Read ${text} as what answers a call of ${kind}. */
+/* Read ${text} as the answer to a call of ${kind}. */
 static const struct hf_store_answer *take(enum hf_store_call_kind kind,
                                           const char *text)
 {
@@ -96,7 +96,7 @@ static void a_ticket_is_read(void **state)
     assert_int_equal(a->leases[0].expires_in_ms, 9000);
 }
 
-/* How many more are ahead stands behind the rows. */
+/* How many more are ahead follows the rows. */
 static void a_part_says_how_many_more_there_are(void **state)
 {
     static const char *const numbers[] = {"", "x", "-1", "1.5", "7 "};
@@ -123,7 +123,7 @@ static void a_part_says_how_many_more_there_are(void **state)
     }
 }
 
-/* What somebody else has put there is reported, and no ticket. */
+/* An entry of the queue that is no ticket is reported, and does not count. */
 static void what_is_no_ticket_is_unknown(void **state)
 {
     static const char *const data[] = {"",
@@ -196,7 +196,7 @@ static void nonsense_is_unsure(void **state)
     assert_int_equal(a->status, HF_EPROTOCOL);
 }
 
-/* The reply is gone when it is answered behind another one. */
+/* Its reply is released when a later one is answered. */
 static void only_the_first_payload_is_kept(void **state)
 {
     const struct hf_store_answer *a;
@@ -215,7 +215,7 @@ static void only_the_first_payload_is_kept(void **state)
     assert_string_equal(a->tickets[1].payload, "");
 }
 
-/* One reply for each queue that something is at stake in. */
+/* One reply for each queue that the session has a ticket in. */
 static void several_replies_with_strange_rows_are_one_fault(void **state)
 {
     struct hf_store_call call = {.kind = HF_STORE_RENEW};
@@ -228,7 +228,7 @@ static void several_replies_with_strange_rows_are_one_fault(void **state)
     assert_int_equal(answer->answer.unknown_count, 0);
 }
 
-/* A row of our script that is none says nothing of the others either. */
+/* A row that makes no sense makes all of the reply useless. */
 static void rows_that_make_no_sense_are_unsure(void **state)
 {
     static const struct {
@@ -390,7 +390,7 @@ static void too_few_replicas_are_unsure(void **state)
     assert_int_equal(answer->answer.failure, HF_FAILURE_UNSURE);
 }
 
-/* Of a call that is more than one command. */
+/* For a call of several commands. */
 static void the_first_of_several_faults_is_reported(void **state)
 {
     static char word[] = "NOPERM no rights";
@@ -407,7 +407,7 @@ static void the_first_of_several_faults_is_reported(void **state)
     assert_int_equal(answer->answer.status, HF_EDENIED);
 }
 
-/* The script ran in front of it: no error of WAIT takes that back. */
+/* The script has run before WAIT, so no error of WAIT undoes it. */
 static void an_error_of_wait_is_unsure(void **state)
 {
     static char words[][64] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which node of a Redis Cluster has what, as the nodes say it, be it nonsense.
- */
+/* Which node of a Redis Cluster has which hash slot, as the nodes say it,
+ * also nonsense. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ----------------------------------------------------------------- slots -- */
 
-/* Those of the specification and of the documentation of CLUSTER KEYSLOT. */
+/* Examples of the specification and of the documentation of CLUSTER KEYSLOT. */
 static void test_slots_of_keys(void **state)
 {
     static const struct {
@@ -42,7 +42,7 @@ static void test_hash_tags(void **state)
     for (size_t i = 0; i < sizeof equal / sizeof equal[0]; i++)
         assert_int_equal(hf_redis_hash_slot(equal[i][0]),
                          hf_redis_hash_slot(equal[i][1]));
-    /* Nothing between the first two: all of it. */
+    /* Nothing is between the first braces, so the whole key counts. */
     assert_int_not_equal(hf_redis_hash_slot("foo{}{bar}"),
                          hf_redis_hash_slot("bar"));
     assert_int_not_equal(hf_redis_hash_slot("foo{}{bar}"),
@@ -51,7 +51,7 @@ static void test_hash_tags(void **state)
                          hf_redis_hash_slot("bar"));
 }
 
-/* And of the key that others SET, where the name needs no escape. */
+/* Also of the key of redis-py, where the name needs no escape. */
 static void test_keys_of_a_queue_are_in_one_slot(void **state)
 {
     static const char *const queues[] = {"a", "a/b", "a/", "x}y", "{x}", "50%"};

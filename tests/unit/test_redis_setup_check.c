@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link looks again how its server is set up, once a minute beside a renewal:
- * without a connection, so that a minute takes no time. */
+/* A link checks the setup of its server once a minute, beside a renewal.
+ * There is no connection, so that a minute takes no time. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static void receive_info(const char *info)
 
 #define GOOD "redis_version:7.0.0\r\nrole:master\r\naof_enabled:1\r\n"
 
-/* Up, as after a handshake in which it said ${info}. */
+/* The link is up, as after a handshake in which the server said ${info}. */
 static void rise(const char *info)
 {
     ours->open = true;
@@ -130,7 +130,7 @@ static int finish(void **state)
     return 0;
 }
 
-/* A renewal without tickets is answered; did the server have to say more? */
+/* Answer a renewal without tickets.  True if the server was asked for more. */
 static bool renew(void)
 {
     bool asked;

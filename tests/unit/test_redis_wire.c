@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server may make us hold: its replies have a bound before they are
- * whole.  And whether it speaks TLS where we do not.  The link below is the
- * test's. */
+/* Replies of a Redis server on the wire: they have a bound before they are
+ * complete, and TLS is recognized where it was not expected.  The transport
+ * link below is that of the test. */
 #include <stdint.h>
 #include <string.h>
 
@@ -129,7 +129,7 @@ static void a_reply_without_an_end_is_hung_up_on(void **state)
     assert_non_null(strstr(down, "more than 16 MiB"));
 }
 
-/* Each is its own. */
+/* Each reply has its own bound. */
 static void many_replies_have_no_bound(void **state)
 {
     static char bytes[1 << 20];
@@ -167,7 +167,7 @@ static void an_array_has_a_bound(void **state)
 
 /* ------------------------------------------------------------------- TLS -- */
 
-/* Does what comes first begin a TLS record? */
+/* True if the first bytes begin a TLS record. */
 static bool meets_tls(const char *bytes, size_t count)
 {
     bool met;
@@ -205,7 +205,7 @@ static void later_it_is_nonsense(void **state)
     assert_non_null(strstr(down, "not Redis'"));
 }
 
-/* Through TLS, and over a socket file, nobody speaks of a port for TLS. */
+/* Through TLS, and over a socket file, there is no port for TLS to name. */
 static void where_it_cannot_be_it_is_nonsense(void **state)
 {
     static const struct hf_tls_ops tls = {.abi = HF_TLS_ABI};
@@ -220,8 +220,8 @@ static void where_it_cannot_be_it_is_nonsense(void **state)
     way = (struct hf_connection_config){0};
 }
 
-/* A handshake record to the last byte, of no message that there is, and one
- * line, which no byte of 0 cuts short. */
+/* A handshake record, complete to its last byte and of no known message,
+ * which is also one line without a byte 0. */
 static void the_question_is_a_record_and_a_line(void **state)
 {
     const unsigned char *asked = (const unsigned char *)hf_redis_tls_probe;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How often and how long a request is tried again (core/retry.h). */
 
 #include "cmocka/runner.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a ticket in a queue called NAME/locks is for. */
+/* What a ticket in the queue NAME/locks is for: its id says whether it is a
+ * mutex or in front of a lease. */
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -40,7 +41,7 @@ static void an_id_says_its_role(void **state)
     }
 }
 
-/* Nor those of others, who write any bytes. */
+/* Ids of other clients may have any bytes. */
 static void other_ids_say_none(void **state)
 {
     struct hf_ticket_id id;
@@ -86,7 +87,7 @@ static void known_roles_that_differ_do_not_meet(void **state)
             assert_int_equal(admission.answer,
                              meet ? HF_WAIT_FOR : HF_WRONG_KIND);
             assert_ptr_equal(admission.nearest, &queue[0]);
-            /* The one ahead is not troubled. */
+            /* The ticket ahead is not asked to let go. */
             admission =
                 hf_admission_decide(&snapshot, &queue[0].id, HF_TICKET_MUTEX);
             assert_int_equal(admission.answer, HF_ADMITTED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session: safe-until and its proofs, resumes, loss, and its end. */
+/* The session of the core: safe-until and its proofs, resume, loss and end. */
 #include "core/multi_lock.h"
 #include "core/time_math.h"
 #include "core_fixture.h"
@@ -8,7 +8,7 @@
 
 #include "cmocka/runner.h"
 
-/* a holds its ticket when the session is to be proven again. */
+/* a holds its ticket until the session is to be proven again. */
 static void hold_a_until_proof(struct core_fixture *f)
 {
     hold_a(f);
@@ -21,7 +21,7 @@ static uint64_t safe_until(const struct core_fixture *f)
     return hf_core_safe_until_ms(&f->core, &f->a);
 }
 
-/* --------------------------------------------------------------- trouble -- */
+/* ---------------------------------------------------- connection errors -- */
 
 static void a_long_connection_error_is_cut_between_characters(void **state)
 {
@@ -39,7 +39,7 @@ static void a_long_connection_error_is_cut_between_characters(void **state)
     assert_memory_equal(session.connection_error, text, last);
 }
 
-/* --------------------------------------------------------------- promise -- */
+/* ----------------------------------------------------------- safe-until -- */
 
 static void the_margin_is_a_hundredth_and_two_at_least(void **state)
 {
@@ -77,7 +77,7 @@ static void an_older_anchor_does_not_move_it_back(void **state)
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
 }
 
-/* An engine may learn from other traffic that its session was alive. */
+/* An engine may see from other answers that the session exists. */
 static void a_proof_may_come_unasked(void **state)
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN, .now_ms = 1000};
@@ -182,7 +182,7 @@ static void fn49_proofs_end_with_the_need_for_them(void **state)
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
 }
 
-/* One round trip even then: the proof travels with the enqueue. */
+/* One round trip: the proof travels with the enqueue. */
 static void a_session_that_was_idle_is_proven_by_the_way(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -223,8 +223,8 @@ static void nobody_enters_on_a_session_that_is_not_proven(void **state)
     expect(f, "a GRANTED");
 }
 
-/* It is first for good, and would hear if its ticket went: a list might take
- * longer than the proof is good for. */
+/* It stays first and would get an event if its ticket were removed.  A list
+ * might take longer than the proof is valid. */
 static void who_is_first_enters_with_the_proof(void **state)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
@@ -258,7 +258,7 @@ static void loss_is_reported_when_safe_until_passes(void **state)
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
-/* Whatever event comes first after it, and however late. */
+/* Any event may come first after safe-until, and late. */
 static void fn20_loss_is_reported_before_a_late_event_is_received(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -298,10 +298,9 @@ static void a_lost_session_is_reported_to_holders_first(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-/* ------------------------------------------- losses are told at SUSPENDED --
- */
+/* ----------------------------------------------- losses while SUSPENDED -- */
 
-/* The ticket lives on, and is withdrawn when that can be asked for. */
+/* The ticket still exists, and is removed once that can be asked for. */
 static void a_holder_learns_of_a_link_that_is_down(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -318,7 +317,7 @@ static void a_holder_learns_of_a_link_that_is_down(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-/* One that is released while the link is down. */
+/* A release while the link is down. */
 static void its_release_says_that_it_was_lost(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -347,7 +346,7 @@ static void a_waiter_keeps_its_position_all_the_same(void **state)
     expect(f, "a GRANTED; a UNWATCH x");
 }
 
-/* What a wait for several has had so far is of no use to anybody yet. */
+/* The locks that a wait for several has so far are no grant yet. */
 static void a_wait_for_several_keeps_what_it_has(void **state)
 {
     struct hf_acquisition whole = {.queue = "q",
@@ -433,7 +432,7 @@ static void a_shorter_timeout_after_a_resume_holds(void **state)
     assert_int_equal(safe_until(f), 3000 + 4000 - 40);
 }
 
-/* Also where nothing was proven since the resume was sent. */
+/* Also if nothing was proven since the resume was sent. */
 static void a_resume_that_grants_less_shortens_the_safe_until(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -449,7 +448,7 @@ static void a_resume_that_grants_less_shortens_the_safe_until(void **state)
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
-/* It may have been heard of before what it is answered with. */
+/* The proof may have been sent before the resume whose answer is missing. */
 static void a_cap_stays_until_something_sent_later_is_proven(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -498,7 +497,7 @@ static uint64_t end_reading(struct core_fixture *f,
                                    reading);
 }
 
-/* A signal handler may be all that interrupts a reader, or a day. */
+/* A reader may be interrupted for as long as a signal handler or a day. */
 static void a_reader_that_is_interrupted_takes_no_other_session(void **state)
 {
     struct hf_safe_until_reading reading;
@@ -525,7 +524,7 @@ static void a_reader_that_began_before_a_proof_may_miss_it(void **state)
     assert_int_equal(safe_until(f), 3400 + 10000 - 100);
 }
 
-/* Though no timer came: what is over is let go before the proof is heard. */
+/* No TICK came: a grant that has ended is lost before the proof counts. */
 static void a_proof_brings_no_lost_grant_back(void **state)
 {
     struct hf_safe_until_reading reading;
@@ -568,7 +567,7 @@ static void another_session_without_a_loss_counts_as_one(void **state)
     assert_int_equal(f->core.session.number, 2);
 }
 
-/* Resuming needs a session to resume. */
+/* A resume needs a session. */
 static void the_first_session_is_never_a_resumed_one(void **state)
 {
     struct core_fixture core_fixture;
@@ -670,7 +669,7 @@ static void a_client_that_never_connected_can_close(void **state)
     expect(f, "");
 }
 
-/* Lost while it says goodbye: END is still answered. */
+/* The session is lost while it closes, and END is answered all the same. */
 static void a_session_may_be_lost_while_it_closes(void **state)
 {
     CORE_FIXTURE(f, 0);

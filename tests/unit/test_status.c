@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statuses, error texts, quoting, the allocator. */
+/* Statuses, error texts, quoting, and the allocator. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

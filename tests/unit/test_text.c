@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that are kept: equal ones that come one after the other are one. */
+/* Shared texts (core/shared_text.h): equal ones that are kept one after the
+ * other are one copy. */
 
 #include "cmocka/runner.h"
 #include "core/shared_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ticket ids, their order, and the random numbers they are made of. */
+/* Ticket ids, the order of tickets, and the random numbers of ids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void what_is_no_uuid_is_refused(void **state)
         assert_false(hf_ticket_id_parse(&id, bad[i], strlen(bad[i])));
 }
 
-/* Only so many bytes are there to be read. */
+/* Only that many bytes may be read. */
 static void a_uuid_is_read_from_the_bytes_given(void **state)
 {
     struct hf_ticket_id id;
@@ -138,7 +138,7 @@ static void a_seed_gives_the_same_numbers_again(void **state)
     assert_int_equal(equal, 0);
 }
 
-/* What the authors' implementation yields from the state 1, 2, 3, 4. */
+/* The output of the authors' implementation for the state 1, 2, 3, 4. */
 static void the_generator_is_xoshiro256_star_star(void **state)
 {
     struct hf_random random = {{1, 2, 3, 4}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A balanced tree of embedded nodes. */
+/* The balanced tree of embedded nodes (core/tree.h). */
 #include "core/tree.h"
 
 #include <stdbool.h>
@@ -53,7 +53,7 @@ static void must_have(const struct hf_tree *tree, unsigned key)
         assert_null(found);
 }
 
-/* Those in before each key are counted, and the one behind it is found. */
+/* For each key, check how many nodes are before it and which one follows. */
 static void must_stand_in_order(const struct hf_tree *tree, unsigned keys)
 {
     size_t before = 0;
@@ -99,7 +99,8 @@ static void it_has_what_went_in_and_not_out(void **state)
         must_have(&tree, key);
 }
 
-/* 4096 have levels up to 12, with two nodes on each at most. */
+/* 4096 nodes have at most 12 levels, and a search visits at most two nodes on
+ * each. */
 static void a_search_is_short_whatever_the_order(void **state)
 {
     struct hf_tree tree = empty();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of acquisitions whose requests fail, or get no answer. */
+/* Acquisitions whose requests fail or get no answer. */
 #include "core_fixture.h"
 
 #include <string.h>
@@ -90,8 +90,8 @@ static void a_dropped_link_uses_up_no_retry(void **state)
     }
 }
 
-/* Each outage takes the answer of another enqueue with it.  None of them is a
- * failure of the engine, however many there are. */
+/* Each outage loses the answer of another enqueue.  None of them counts as a
+ * failure of the engine. */
 static void outages_use_up_no_retry(void **state)
 {
     static const char *const enqueues[] = {"a ENQUEUE a1", "a ENQUEUE a2",
@@ -207,7 +207,7 @@ static void what_was_not_found_may_show_up_late(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-/* a has a second chance to see it in a list of b's. */
+/* A list that b asked for shows a1 too. */
 static void any_list_of_the_queue_shows_it(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -237,7 +237,8 @@ static void what_never_showed_is_removed_when_its_time_is_over(void **state)
     expect(f, "a DONE");
 }
 
-/* A withdraw that found nothing says nothing of what comes after it. */
+/* A removal that found nothing does not show that the ticket will not appear
+ * later. */
 static void it_is_removed_again_until_it_was_seen_or_is_late(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -297,7 +298,8 @@ static void without_memory_an_end_says_so_and_what_may_remain(void **state)
                         "the queue until the session ends");
 }
 
-/* Without a lease the first answer after the failure settles it. */
+/* Without a lease the first answer after the failure shows whether the ticket
+ * exists. */
 static void without_a_lease_one_look_is_enough(void **state)
 {
     struct core_fixture core_fixture;
@@ -470,7 +472,7 @@ static void fn28_a_removal_is_repeated_whatever_it_says(void **state)
         advance_to(f, f->now_ms + 1000); /* no backoff is longer */
     }
     expect(f, "a REMOVE a1");
-    /* One of those may have removed it, or somebody else has. */
+    /* an earlier removal may have found it */
     removed(f, "a REMOVE a1", false);
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }

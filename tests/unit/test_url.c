@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engine URLs and durations. */
+/* URLs of engines, and durations in them. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void test_inner(void **state)
     assert_false(hf_url_has_secret("quorum:redis://a,redis://b,redis://c"));
 }
 
-/* Of a password with a bare '?' the rest would be taken for options. */
+/* After a bare '?' in a password the rest would be read as options. */
 static void test_no_at_behind_the_inner(void **state)
 {
     struct hf_error error = {HF_OK, ""};
@@ -133,7 +133,7 @@ static void test_options(void **state)
     hf_url_free(&url);
 }
 
-/* Refused, naming ${part}, and never a password. */
+/* The URL is refused with a text that has ${part} and no password. */
 static void assert_refused(const char *text, const char *part)
 {
     struct hf_error error = {HF_OK, ""};
@@ -229,7 +229,7 @@ static void test_limits(void **state)
     assert_refused(text, "option 1");
 }
 
-/* However a URL with a password is mangled, it is not printed. */
+/* A URL with a password is never printed, whatever is wrong with it. */
 static void test_password_is_never_printed(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories of acquisitions that are thorough: when their owner hears of the end,
- * nothing of them is in the queue or can appear there. */
+/* Acquisitions that wait for the removal of their tickets: when the owner
+ * gets the end, no ticket is in the queue and none can appear there. */
 #include "core_fixture.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
     CORE_FIXTURE(f, 0);                                                        \
     f->a.user.waits_for_removal = true
 
-/* a1 got no answer, was not found, and a2 waits in its place. */
+/* a1 got no answer and was not found, and a2 waits in the queue. */
 static void queue_a2(struct core_fixture *f)
 {
     replace_a1(f);
@@ -33,7 +33,7 @@ static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-/* However long that takes; and nothing is due meanwhile. */
+/* For any time; no TICK is due meanwhile. */
 static void it_waits_for_the_answer_of_its_enqueue(void **state)
 {
     WAITS_FOR_REMOVAL(f);

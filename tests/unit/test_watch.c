@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slots of watches: what is wanted, and what is being taken back. */
+/* The watches of an acquisition: which ones it wants, and which are being
+ * taken back. */
 #include <stdint.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static struct hf_watched_ticket watched(char name)
     return ticket;
 }
 
-/* The tickets called ${names} are to be watched. */
+/* The acquisition wants watches of the tickets ${names}. */
 static void follow(struct watch_fixture *s, const char *names)
 {
     struct hf_watched_ticket wanted[HF_WATCHED_MAX];
@@ -38,7 +39,7 @@ static void follow(struct watch_fixture *s, const char *names)
         hf_ticket_watches_update(&s->ticket, &s->effects, wanted, count, true));
 }
 
-/* The next effect is one of ${kind}, about the ticket called ${name}. */
+/* The next effect must be of ${kind} and about the ticket ${name}. */
 static struct hf_request *take(struct watch_fixture *s,
                                enum hf_effect_kind kind, char name)
 {

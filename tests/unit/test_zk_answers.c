@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers out of turn, errors, and what becomes of requests then. */
+/* Answers out of order, errors, and what becomes of the requests. */
 #include <stdint.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static void error_codes_from_above_zero_are_ours(void **state)
     }
 }
 
-/* What the server says of the session or of itself ends the connection. */
+/* An error about the session or the server itself ends the connection. */
 static void errors_of_the_connection_end_it(void **state)
 {
     static const int32_t errors[] = {HF_ZK_SESSION_MOVED, HF_ZK_CONNECTION_LOSS,
@@ -163,7 +163,7 @@ static void requests_without_a_connection_fail_at_once(void **state)
     assert_string_equal(f.text, "there is no connection: h1:2181: refused");
     wake(&f);
     link_up(&f);
-    ask(&f, HF_REQUEST_LIST, "a"); /* greeted, and not accepted */
+    ask(&f, HF_REQUEST_LIST, "a"); /* the handshake is not accepted yet */
     assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
     zk_fixture_close(&f);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks: the node that is a barrier, and those who wait for its end. */
+/* Barriers of the ZooKeeper engine: the node that is the flag, and watches of
+ * it. */
 #include <stdint.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ static struct hf_request *look(struct zk_fixture *f, const char *name)
     return request;
 }
 
-/* A look at q, which is up since 17, has been told. */
+/* Watch the barrier q, whose flag was set in transaction 17; the list was
+ * reported. */
 static struct hf_request *queue_watch_events(struct zk_fixture *f)
 {
     struct hf_request *request;
@@ -106,7 +108,7 @@ static void without_a_root_there_is_no_barrier(void **state)
     zk_fixture_close(&f);
 }
 
-/* Tickets stand below it. */
+/* The node has tickets below it. */
 static void the_node_of_a_lock_is_no_barrier(void **state)
 {
     struct zk_fixture f;
@@ -158,7 +160,7 @@ static void what_raising_may_be_answered(void **state)
     zk_fixture_close(&f);
 }
 
-/* ----------------------------------------------------------------- look -- */
+/* ---------------------------------------------------------- queue watch -- */
 
 static void what_is_down_is_not_watched(void **state)
 {
@@ -177,7 +179,7 @@ static void what_is_down_is_not_watched(void **state)
     zk_fixture_close(&f);
 }
 
-/* Also what does not end it: the core looks again. */
+/* Also an event that is not the end of the flag: the core watches again. */
 static void whatever_happens_to_it_is_reported_once(void **state)
 {
     static const int32_t types[] = {HF_ZK_NODE_DELETED,
@@ -215,7 +217,8 @@ static void several_may_wait(void **state)
     zk_fixture_close(&f);
 }
 
-/* A server that lags behind its leader could say that it is down. */
+/* A server that is behind its leader could show the flag as cleared, so a
+ * SYNC comes first. */
 static void a_look_without_its_sync_is_none(void **state)
 {
     struct zk_fixture f;
@@ -246,7 +249,8 @@ static void a_queue_watch_at_a_flag_can_be_taken_back(void **state)
     zk_fixture_close(&f);
 }
 
-/* In the first list, and those of children in the third. */
+/* Flags are in the first list of SETWATCHES, watches of children in the
+ * third. */
 static void flags_are_watched_on_the_next_connection(void **state)
 {
     struct zk_fixture f;

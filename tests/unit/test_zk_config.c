@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a zk:// URL says, and what is said of one that is wrong. */
+/* Options of a zk:// URL, and the texts for wrong ones. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -328,7 +328,7 @@ static void credentials(void **state)
     assert_false(config.session.private_nodes);
 }
 
-/* Whatever else is wrong with the URL, and wherever the password is put. */
+/* Whatever else is wrong with the URL, and wherever the password is. */
 static void a_password_is_never_reported(void **state)
 {
     static const char *const texts[] = {

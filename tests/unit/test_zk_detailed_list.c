@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists for people: all there is to know of every ticket. */
+/* Detailed lists: all that is known of every ticket of a queue. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cmocka/runner.h"
 #include "zk_fixture.h"
 
-/* Somebody wants to see the queue q, and the list of it is to come. */
+/* Ask for a detailed list of the queue q. */
 static void begin(struct zk_fixture *f)
 {
     zk_fixture_connected(f);
@@ -63,7 +63,7 @@ static void a_denied_read_says_what_to_check(void **state)
     zk_fixture_close(&f);
 }
 
-/* A ticket that nobody may read, too. */
+/* Also a ticket that this client may not read. */
 static void what_it_may_be_answered(void **state)
 {
     struct zk_fixture f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DOWNGRADE: what it becomes, and what the server may say or not say. */
+/* DOWNGRADE: the transaction that it becomes, and answers to it, right, wrong
+ * and missing. */
 #include <stdint.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "engines/zookeeper/zk_watches.h"
 #include "zk_fixture.h"
 
-/* a is a write ticket of ours, alone in the queue. */
+/* a is our writer, alone in the queue. */
 static void begin(struct zk_fixture *f)
 {
     zk_fixture_connected(f);
@@ -17,7 +18,7 @@ static void begin(struct zk_fixture *f)
 
 #define CHANGE "MULTI +q/a/r#5 -q/a/w#5 v2"
 
-/* Of a ticket whose text is not known, as nobody has watched it. */
+/* Of a ticket whose data is not known, because it was not watched. */
 static void downgrade(struct zk_fixture *f)
 {
     ask(f, HF_REQUEST_DOWNGRADE, "a");
@@ -52,7 +53,7 @@ static void one_transaction_for_both(void **state)
     zk_fixture_close(&f);
 }
 
-/* The watch on the old name tells of its end before the answer comes. */
+/* The watch of the old name fires before the answer. */
 static void its_old_name_goes_with_it(void **state)
 {
     struct hf_request *watch;
@@ -81,7 +82,7 @@ static void its_old_name_goes_with_it(void **state)
     zk_fixture_close(&f);
 }
 
-/* It is of no use for a proof: which name it has nobody knows. */
+/* No proof checks this ticket, because its name is not certain. */
 static void a_proof_does_without_it(void **state)
 {
     struct zk_fixture f;
@@ -108,7 +109,8 @@ static void cut(struct zk_fixture *f)
     resume(f);
 }
 
-/* Asked again it fails if it had happened, in either part, and a look tells. */
+/* If it took effect, the second one fails at one of its operations, and a
+ * list shows that. */
 static void without_an_answer_it_is_asked_again(void **state)
 {
     static const struct {
@@ -139,7 +141,7 @@ static void without_an_answer_it_is_asked_again(void **state)
     zk_fixture_close(&f);
 }
 
-/* What it says is written to the read ticket, whose watch will tell of it. */
+/* The data of the writer is copied to the reader, whose watch reports it. */
 static void a_request_to_let_go_is_taken_over(void **state)
 {
     struct zk_fixture f;
@@ -155,8 +157,8 @@ static void a_request_to_let_go_is_taken_over(void **state)
     zk_fixture_close(&f);
 }
 
-/* It has been overwritten since it was read: it is read again, but not for
- * ever. */
+/* The data was written since it was read: it is read again, a bounded number
+ * of times. */
 static void another_version_is_read_first(void **state)
 {
     struct zk_fixture f;
@@ -180,7 +182,7 @@ static void another_version_is_read_first(void **state)
     zk_fixture_close(&f);
 }
 
-/* Withdrawn while its text is read: nothing is made. */
+/* Removed while its data is read: nothing is created. */
 static void a_removal_ends_the_reading(void **state)
 {
     struct zk_fixture f;
@@ -218,7 +220,7 @@ static void a_ticket_that_is_gone_is_lost(void **state)
     zk_fixture_close(&f);
 }
 
-/* It was refused for what is there, and nothing of that is to be seen. */
+/* The transaction was refused because of a node that a list does not show. */
 static void a_refusal_without_a_reason_is_asked_again(void **state)
 {
     struct zk_fixture f;
@@ -254,7 +256,7 @@ static void a_refusal_leaves_a_writer(void **state)
     zk_fixture_close(&f);
 }
 
-/* Refused now, and perhaps done before: it is one or the other. */
+/* It is refused now and may have taken effect before: a list shows which. */
 static void a_refusal_after_silence_takes_a_look(void **state)
 {
     struct zk_fixture f;
@@ -281,7 +283,8 @@ static void a_refusal_after_silence_takes_a_look(void **state)
     }
 }
 
-/* Both names, in this order: what is still to come needs the first. */
+/* Both names, in this order, because a downgrade that is still on its way
+ * needs the first. */
 static void without_an_answer_both_names_are_deleted(void **state)
 {
     struct zk_fixture f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* END: in every state, from inside every event, and with whatever comes
- * behind it. */
+/* END: in every state, from inside every event, and with anything that comes
+ * after it. */
 #include <stdint.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void end_(struct zk_fixture *f)
     ask(f, HF_REQUEST_END, "");
 }
 
-/* The server has closed the session, and nothing more is wanted. */
+/* The server has closed the session, and the client wants nothing more. */
 static void assert_over(struct zk_fixture *f)
 {
     assert_true(f->closed);
@@ -63,7 +63,7 @@ static void what_was_asked_before_is_answered_before(void **state)
     zk_fixture_close(&f);
 }
 
-/* Answers that would have a request go on to its next step. */
+/* Answers after which a request would make its next call. */
 static void no_step_is_made_behind_a_close(void **state)
 {
     static const struct {
@@ -106,7 +106,7 @@ static void no_step_is_made_behind_a_close(void **state)
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a RETRY");
     zk_fixture_close(&f);
-    zk_fixture_connected(&f); /* somebody could be stamped */
+    zk_fixture_connected(&f); /* a generation could be made */
     f.kind = HF_TICKET_PARTICIPANT;
     f.limit = 1;
     ask(&f, HF_REQUEST_NEW_GENERATION, "x");
@@ -116,7 +116,7 @@ static void no_step_is_made_behind_a_close(void **state)
     assert_string_equal(zk_fixture_events(&f),
                         "FAILED NEW_GENERATION x UNSURE");
     zk_fixture_close(&f);
-    zk_fixture_connected(&f); /* nor are members asked about */
+    zk_fixture_connected(&f); /* nor are participants read */
     f.kind = HF_TICKET_PARTICIPANT;
     ask(&f, HF_REQUEST_LIST, "x");
     end_(&f);
@@ -204,7 +204,7 @@ static void whatever_ends_the_connection_ends_the_close(void **state)
         case 4:
             receive(&f, "\xff\xff\xff\xff", 4);
             break;
-        default: /* our own clock, before our patience */
+        default: /* our own clock ends it before the timeout */
             zk_fixture_close(&f);
             zk_fixture_connected(&f);
             set_time(&f, 10900);
@@ -266,7 +266,7 @@ static void the_link_may_still_say_something(void **state)
     hf_zk_session_connection_up(hf_zk_session(f.zk), number, f.now_ms);
     zk_fixture_process(&f);
     assert_over(&f);
-    f.closed = false; /* whoever asks now is answered all the same */
+    f.closed = false; /* a request that is made now is answered all the same */
     ask(&f, HF_REQUEST_LIST, "a");
     assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
     zk_fixture_close(&f);
@@ -287,7 +287,8 @@ static void end_inside(struct zk_fixture *f, const struct hf_event *event_)
     end_(f);
 }
 
-/* Every kind of event once: connected, trouble, cut off, resumed, lost. */
+/* Every kind of event once: connected, connection error, suspended, resumed,
+ * lost. */
 static void eventful_session(struct zk_fixture *f)
 {
     link_up(f);
@@ -357,8 +358,8 @@ static void an_end_from_inside_an_event_comes_behind_it(void **state)
     }
 }
 
-/* And while a session is being lost by our own clock, with requests under
- * way. */
+/* Also while the session is being lost by our own clock, with requests
+ * pending. */
 static void an_end_while_a_session_is_lost(void **state)
 {
     struct zk_fixture f;
@@ -378,7 +379,7 @@ static void an_end_while_a_session_is_lost(void **state)
     zk_fixture_close(&f);
 }
 
-/* Nothing can be sent any more, and so late the session is over as well. */
+/* Nothing can be sent, and the session ends by its timeout. */
 static void an_end_without_memory(void **state)
 {
     char payload[400];
@@ -401,7 +402,7 @@ static void an_end_without_memory(void **state)
     zk_fixture_close(&f);
 }
 
-/* Whoever is told that a request failed asks again, and again. */
+/* A user who makes each failed request again, from inside the event. */
 static void ask_again(struct zk_fixture *f, const struct hf_event *event_)
 {
     static const enum hf_request_kind kinds[] = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ENQUEUE: one trip where the queue is there, and what it takes where it is
- * not. */
+/* ENQUEUE: one round trip if the queue exists, and what it takes if not. */
 #include <stdint.h>
 #include <string.h>
 
@@ -78,8 +77,8 @@ static void kinds_and_layouts_and_chroots_and_floors(void **state)
     }
 }
 
-/* The order of numbers, not that of names; what is no ticket does not count,
- * and is reported once. */
+/* The order of numbers, not of names.  A node that is no ticket does not
+ * count, and is reported once. */
 static void fn41_queues_are_in_order(void **state)
 {
     struct zk_fixture f;
@@ -109,7 +108,7 @@ static void fn41_queues_are_in_order(void **state)
 /* ------------------------------------------------------- one list for all --
  */
 
-/* A burst asks for one list and one head, however many they are. */
+/* Many enqueues at once cause one list and one read of the head. */
 static void one_list_serves_all_who_wait(void **state)
 {
     struct zk_fixture f;
@@ -142,7 +141,7 @@ static void one_list_serves_all_who_wait(void **state)
     zk_fixture_close(&f);
 }
 
-/* A list that was sent before does not show what they have sent since. */
+/* A list that was sent before an enqueue does not show its ticket. */
 static void who_comes_later_waits_for_the_next_list(void **state)
 {
     struct zk_fixture f;
@@ -186,7 +185,7 @@ static void a_cut_answers_those_who_wait_for_a_list(void **state)
     zk_fixture_close(&f);
 }
 
-/* Nothing is sent behind it, and they are answered all the same. */
+/* Nothing is sent after it, and the requests are answered all the same. */
 static void a_close_answers_requests_that_wait_for_a_list(void **state)
 {
     struct zk_fixture f;
@@ -206,7 +205,7 @@ static void a_close_answers_requests_that_wait_for_a_list(void **state)
     zk_fixture_close(&f);
 }
 
-/* Of many the first, the nearest and one's own. */
+/* Of many tickets the answer has the first, the nearest and our own. */
 static void a_long_queue_is_answered_in_part(void **state)
 {
     struct zk_fixture f;
@@ -222,8 +221,8 @@ static void a_long_queue_is_answered_in_part(void **state)
     zk_fixture_close(&f);
 }
 
-/* Once in the client's life for each path, though nobody here wants anything
- * of the queue in between. */
+/* Once for each path in the life of the client, also if it uses the queue for
+ * nothing else. */
 static void unknown_nodes_are_reported_once_for_each_path(void **state)
 {
     struct zk_fixture f;
@@ -244,7 +243,7 @@ static void unknown_nodes_are_reported_once_for_each_path(void **state)
     zk_fixture_close(&f);
 }
 
-/* What is remembered of that is bounded. */
+/* The memory for such paths has a bound. */
 static void reports_of_many_paths_are_forgotten(void **state)
 {
     char name[32];
@@ -272,7 +271,7 @@ static void reports_of_many_paths_are_forgotten(void **state)
 
 #define HEX "6f2a6c1e6a0b4e9d9d0e2f5c3a1b7d44"
 
-/* They are waited for, but may not wait for us. */
+/* We wait for them, but they may not wait for us. */
 static void tickets_that_do_not_see_ours_are_reported(void **state)
 {
     struct zk_fixture f;
@@ -349,7 +348,7 @@ static void what_is_not_text_is_quoted(void **state)
 
 /* -------------------------------------------------------------- parents -- */
 
-/* In one write with the ticket, however many they are. */
+/* In one write with the ticket, whatever their number. */
 static void parents_are_made_from_the_top(void **state)
 {
     struct zk_fixture f;
@@ -364,7 +363,9 @@ static void parents_are_made_from_the_top(void **state)
     assert_string_equal(zk_fixture_sent(&f),
                         "CONTAINER x; CONTAINER x/y; CONTAINER x/y/q; "
                         "CREATE2 x/y/q/a; LIST x/y/q");
-    refused(&f, HF_ZK_NODE_EXISTS); /* it was there, or somebody else did */
+    refused(
+        &f,
+        HF_ZK_NODE_EXISTS); /* the node existed, or another client made it */
     done(&f);
     done(&f);
     created(&f, 0, 17);
@@ -373,7 +374,7 @@ static void parents_are_made_from_the_top(void **state)
     zk_fixture_close(&f);
 }
 
-/* A parent that is there and in which we may not create is no matter. */
+/* A parent that exists and in which we may not create is no error. */
 static void only_the_ticket_shows_what_was_wrong(void **state)
 {
     struct zk_fixture f;
@@ -402,7 +403,7 @@ static void only_the_ticket_shows_what_was_wrong(void **state)
     zk_fixture_close(&f);
 }
 
-/* The write with the parents is cut off: the ticket may be there. */
+/* The write with the parents is cut off, so the ticket may exist. */
 static void a_cut_among_parents_leaves_the_ticket_open(void **state)
 {
     struct zk_fixture f;
@@ -452,8 +453,8 @@ static void servers_without_containers_get_persistent_parents(void **state)
     zk_fixture_close(&f);
 }
 
-/* Such a server refuses them ahead of what it was asked before, and hangs up.
- * Asked so again on the next connection, it would do that for ever. */
+/* Such a server refuses a container before it answers earlier calls, and
+ * closes the connection.  The next connection must not use one again. */
 static void missing_containers_are_noticed_out_of_turn(void **state)
 {
     struct zk_fixture f;
@@ -479,7 +480,7 @@ static void missing_containers_are_noticed_out_of_turn(void **state)
     zk_fixture_close(&f);
 }
 
-/* As the programs that share the path make them, and rely on it. */
+/* As the other clients of that layout make them and rely on. */
 static void other_layouts_have_persistent_parents(void **state)
 {
     static const enum hf_zk_dialect layouts[] = {HF_ZK_KAZOO, HF_ZK_WRITELOCK};
@@ -537,7 +538,7 @@ static void a_chroot_is_not_made(void **state)
     zk_fixture_close(&f);
 }
 
-/* A parent that vanishes again and again is made so often, and no more. */
+/* A parent that vanishes each time is made a bounded number of times. */
 static void making_parents_ends(void **state)
 {
     unsigned rounds = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last list, less what has gone, in place of a new one: what serves, and
- * what ends that. */
+/* The last list of a queue, without the tickets that were removed since, is
+ * used in place of a new one: when that is allowed, and what ends it. */
 #include <stdint.h>
 #include <string.h>
 
 #include "cmocka/runner.h"
 #include "zk_fixture.h"
 
-/* ${ticket} of ours goes into the queue, which is then as it is in ${list}. */
+/* Enqueue ${ticket}; the queue is ${list} then. */
 static void enter(struct zk_fixture *f, const char *ticket, int32_t sequence,
                   const char *list)
 {
@@ -45,7 +45,7 @@ static void a_queue_of_ours_is_listed_no_more(void **state)
     assert_string_equal(zk_fixture_events(&f),
                         "LISTED c: a#1@11=head b#2@12 c#3@13");
     assert_string_equal(zk_fixture_sent(&f), "");
-    /* What we took out has gone, though no watch said so. */
+    /* A ticket that we removed is gone, although no watch has fired. */
     ask(&f, HF_REQUEST_REMOVE, "a");
     done(&f);
     ask(&f, HF_REQUEST_LIST, "c");
@@ -53,7 +53,7 @@ static void a_queue_of_ours_is_listed_no_more(void **state)
     data(&f, "me", 12, 1);
     assert_string_equal(zk_fixture_events(&f),
                         "REMOVED a found; LISTED c: b#2@12=me c#3@13");
-    /* One whose delete is under way may be there. */
+    /* A ticket whose delete has no answer may exist. */
     ask(&f, HF_REQUEST_REMOVE, "b");
     ask(&f, HF_REQUEST_LIST, "c");
     assert_string_equal(zk_fixture_events(&f), "LISTED c: b#2@12=me c#3@13");
@@ -65,7 +65,7 @@ static void a_queue_of_ours_is_listed_no_more(void **state)
     zk_fixture_close(&f);
 }
 
-/* In the middle, too. */
+/* Also in the middle. */
 static void who_leaves_from_the_middle_is_not_in_it(void **state)
 {
     struct zk_fixture f;
@@ -87,7 +87,7 @@ static void who_leaves_from_the_middle_is_not_in_it(void **state)
     zk_fixture_close(&f);
 }
 
-/* Who is not watched goes unseen. */
+/* A ticket without a watch may be removed unseen. */
 static void others_are_waited_by_while_they_are_watched(void **state)
 {
     struct zk_fixture f;
@@ -134,7 +134,7 @@ static void more_others_than_are_needed_are_listed(void **state)
     zk_fixture_close(&f);
 }
 
-/* There may be a reader where it was. */
+/* A reader may be in its place. */
 static void another_writer_that_went_ends_it(void **state)
 {
     struct zk_fixture f;
@@ -157,7 +157,7 @@ static void another_writer_that_went_ends_it(void **state)
     zk_fixture_close(&f);
 }
 
-/* And one of ours that has become a reader's. */
+/* Also one of ours that became a reader. */
 static void a_downgrade_ends_it(void **state)
 {
     struct zk_fixture f;
@@ -202,7 +202,7 @@ static void it_ends_with_the_connection(void **state)
     zk_fixture_close(&f);
 }
 
-/* Only a list can say whether it is there. */
+/* Only a list can show whether it exists. */
 static void who_is_not_watched_is_listed(void **state)
 {
     struct zk_fixture f;
@@ -218,8 +218,8 @@ static void who_is_not_watched_is_listed(void **state)
     zk_fixture_close(&f);
 }
 
-/* What a new list lacks ahead of who asked has gone, and who is behind stays:
- * the next one of ours there is served by both. */
+/* A ticket ahead of ours that a new list does not have was removed.  Those
+ * behind stay, because the next list of ours there has both. */
 static void a_new_list_is_compared_with_it(void **state)
 {
     struct zk_fixture f;
@@ -245,7 +245,7 @@ static void a_new_list_is_compared_with_it(void **state)
     zk_fixture_close(&f);
 }
 
-/* In the middle, while who was first goes on standing there. */
+/* One in the middle, while the first stays. */
 static void a_new_list_shows_who_left_from_the_middle(void **state)
 {
     struct zk_fixture f;
@@ -257,14 +257,15 @@ static void a_new_list_shows_who_left_from_the_middle(void **state)
     ask(&f, HF_REQUEST_LIST, "a");
     children(&f, "a#6 u#1 y#5");
     assert_string_equal(zk_fixture_events(&f), "LISTED a: u#1=head y#5 a#6@16");
-    /* Whose own name is missing is gone, though its watch has not said so. */
+    /* Our own ticket is missing, so it is gone, although its watch has not
+     * fired. */
     ask(&f, HF_REQUEST_LIST, "a");
     children(&f, "u#1 y#5");
     assert_string_equal(zk_fixture_events(&f), "LISTED a: u#1=head");
     zk_fixture_close(&f);
 }
 
-/* A reader in the place of its writer, which is not in the kept one. */
+/* A reader in place of its writer, which the kept list does not have. */
 static void who_is_new_ahead_replaces_it(void **state)
 {
     struct zk_fixture f;
@@ -281,7 +282,8 @@ static void who_is_new_ahead_replaces_it(void **state)
     zk_fixture_close(&f);
 }
 
-/* Nobody sorts them, yet their layout is reported: they may not wait for us. */
+/* They are not sorted, but their layout is reported, because they may not
+ * wait for us. */
 static void who_comes_behind_in_another_layout_is_reported(void **state)
 {
     struct zk_fixture f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases: one ticket, as many nodes as it has permits. */
+/* Leases of semaphores: one ticket that has as many nodes as permits. */
 #include <stdint.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "engines/zookeeper/node_name.h"
 #include "zk_fixture.h"
 
-/* Connected; tickets are leases of ${weight}. */
+/* A session; tickets are leases of ${weight}. */
 static void leases_of(struct zk_fixture *f, uint32_t weight)
 {
     zk_fixture_connected(f);
@@ -15,7 +15,7 @@ static void leases_of(struct zk_fixture *f, uint32_t weight)
     f->weight = weight;
 }
 
-/* "a" has 5, 6 and 7. */
+/* The lease "a" has the nodes 5, 6 and 7. */
 static void have_three(struct zk_fixture *f)
 {
     leases_of(f, 3);
@@ -44,7 +44,7 @@ static void one_permit_is_one_node(void **state)
     zk_fixture_close(&f);
 }
 
-/* All or none; the token is the transaction of the answer. */
+/* All nodes or none.  The token is the transaction of the answer. */
 static void several_are_one_multi(void **state)
 {
     struct zk_fixture f;
@@ -113,7 +113,7 @@ static void what_a_multi_may_be_answered(void **state)
     zk_fixture_close(&f);
 }
 
-/* A server that takes permits for others than those that were asked for. */
+/* The server gave numbers that are not those of one create. */
 static void numbers_of_permits_that_do_not_follow(void **state)
 {
     struct zk_fixture f;
@@ -151,7 +151,7 @@ static void one_without_an_answer_is_found(void **state)
     zk_fixture_close(&f);
 }
 
-/* Of another session, or a part of it only: not ours. */
+/* Nodes of another session, or only some of ours. */
 static void what_is_found_may_be_none(void **state)
 {
     struct zk_fixture f;
@@ -195,7 +195,7 @@ static void a_part_that_goes_takes_the_ticket(void **state)
     zk_fixture_close(&f);
 }
 
-/* Gone before the answer to its own creation. */
+/* A node is gone before the answer to its create. */
 static void a_part_may_go_at_once(void **state)
 {
     struct zk_fixture f;
@@ -210,7 +210,8 @@ static void a_part_may_go_at_once(void **state)
     zk_fixture_close(&f);
 }
 
-/* Its nodes go in one transaction; those that are left are looked for. */
+/* Its nodes are removed in one transaction; if some are left, they are
+ * listed. */
 static void a_removal_takes_what_is_left(void **state)
 {
     struct zk_fixture f;
@@ -322,7 +323,8 @@ static void a_node_may_go_while_the_others_are_asked(void **state)
     data(&f, "me", 17, ZK_FIXTURE_SESSION);
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_events(&f), "GONE a");
-    data(&f, "me", 17, ZK_FIXTURE_SESSION); /* of nobody any more */
+    data(&f, "me", 17,
+         ZK_FIXTURE_SESSION); /* it belongs to no request any more */
     assert_string_equal(zk_fixture_events(&f), "");
     zk_fixture_close(&f);
 }
@@ -373,7 +375,7 @@ static void they_are_set_again(void **state)
     zk_fixture_close(&f);
 }
 
-/* The transaction that proves the session has every node, or none of it. */
+/* The transaction that proves the session checks every node. */
 static void each_node_is_checked(void **state)
 {
     struct zk_fixture f;
@@ -431,7 +433,7 @@ static void a_large_one_has_a_check_of_its_own(void **state)
     zk_fixture_close(&f);
 }
 
-/* By the last of its numbers. */
+/* The last of its numbers decides. */
 static void numbers_beyond_are_taken_back(void **state)
 {
     const int32_t first = (int32_t)HF_ZK_SEQUENCE_END - 1;
@@ -459,7 +461,7 @@ static void numbers_beyond_are_taken_back(void **state)
     zk_fixture_close(&f);
 }
 
-/* Where the counter overflows, and where it makes no sense. */
+/* Also where the counter overflows, and with nonsense. */
 static void numbers_follow_one_another(void **state)
 {
     struct zk_fixture f;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session with ZooKeeper around listeners that are no engine and have no
- * locks: what each hears, and what becomes of calls and of work that waits. */
+/* A session with ZooKeeper (src/zookeeper) around listeners that are no
+ * engine and know no locks: which callbacks each gets, and what becomes of
+ * calls and of work that waits for room.  It is linked with hf_zookeeper
+ * alone. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,23 +14,23 @@
 #define TIMEOUT_MS 10000
 #define ID 0x1234
 
-/* Told by its name. */
+/* A watcher, which is noted by its name. */
 struct test_watcher {
-    struct hf_zk_watcher watcher; /* first; .user is the world */
+    struct hf_zk_watcher watcher; /* first; .user is the fixture */
     const char *name;
-    struct test_watcher *removes; /* when it is told; or NULL */
+    struct test_watcher *removes; /* on its event; or NULL */
     struct test_watcher *adds;
 };
 
 struct listener_fixture;
 
-/* A listener, told by its name. */
+/* A listener, which is noted by its name. */
 struct test_listener {
     struct hf_zk_listener listener;
     struct listener_fixture *f;
     const char *name;
-    struct test_listener *removes; /* when it hears of anything; or NULL */
-    bool drops;                    /* when it hears of a connection */
+    struct test_listener *removes; /* on any callback; or NULL */
+    bool drops;                    /* on UP */
     bool ends;                     /* the session, then */
 };
 
@@ -75,7 +77,7 @@ static void on_log(void *user, enum hf_log_level level, const char *format, ...)
     (void)format;
 }
 
-/* ${l} has heard of ${what}. */
+/* Note a callback of ${l}. */
 static void note_event(struct test_listener *l, const char *what)
 {
     fire_event(l->f, "%s%s", l->name, what);
@@ -89,7 +91,7 @@ static void on_connection_error(void *user,
 {
     char what[128];
 
-    (void)snprintf(what, sizeof what, "TROUBLE %s", trouble->text);
+    (void)snprintf(what, sizeof what, "ERROR %s", trouble->text);
     note_event(user, what);
 }
 
@@ -189,7 +191,7 @@ static void append_frames(struct listener_fixture *f)
     f->server.used = 0;
 }
 
-/* The answer to a greeting; ${id} 0: the session is over. */
+/* Answer the handshake; ${id} 0: the session has ended. */
 static void accept_handshake(struct listener_fixture *f, int64_t id)
 {
     static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {7};
@@ -229,8 +231,7 @@ static void fire(struct listener_fixture *f, enum hf_zk_event_type type,
     append_frames(f);
 }
 
-/* -------------------------------------------------------------- the story --
- */
+/* ---------------------------------------------------------------- steps -- */
 
 static void send_out(struct listener_fixture *f)
 {
@@ -250,7 +251,7 @@ static void link_up(struct listener_fixture *f)
     f->xid = 1;
 }
 
-static void advance_to(struct listener_fixture *f, uint64_t now_ms)
+static void set_time(struct listener_fixture *f, uint64_t now_ms)
 {
     f->now_ms = now_ms;
     hf_zk_session_set_now(&f->session, now_ms);
@@ -328,7 +329,7 @@ static hf_status enter(struct listener_fixture *f, const char *work)
                               (void *)(uintptr_t)work);
 }
 
-/* A watcher whose name is "children" watches these, any other the data. */
+/* A watcher that is called "children" watches those, any other the data. */
 static void watch(struct listener_fixture *f, struct test_watcher *observer,
                   const char *name, const char *path)
 {
@@ -355,16 +356,16 @@ static void listeners_are_called_in_the_order_of_adding(void **state)
     listen(&f, &a, "a ");
     listen(&f, &b, "b ");
     cut(&f);
-    expect_events(
-        &f, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
-            "b TROUBLE h:2181: reset; SUSPENDED; a SUSPENDED; b SUSPENDED");
+    expect_events(&f,
+                  "ERROR h:2181: reset; a ERROR h:2181: reset; "
+                  "b ERROR h:2181: reset; SUSPENDED; a SUSPENDED; b SUSPENDED");
     hf_zk_listeners_remove(&f.session.listeners, &a.listener);
     hf_zk_session_close(&f.session);
     expect_events(&f, "CLOSED; b CLOSED");
     end(&f);
 }
 
-/* Itself, the next one, one that was there before. */
+/* Itself, the next one, and one before it. */
 static void a_listener_may_remove_any_from_its_callback(void **state)
 {
     struct test_listener a, b, c;
@@ -378,8 +379,8 @@ static void a_listener_may_remove_any_from_its_callback(void **state)
     a.removes = &a;
     b.removes = &c;
     cut(&f);
-    expect_events(&f, "TROUBLE h:2181: reset; a TROUBLE h:2181: reset; "
-                      "b TROUBLE h:2181: reset; SUSPENDED; b SUSPENDED");
+    expect_events(&f, "ERROR h:2181: reset; a ERROR h:2181: reset; "
+                      "b ERROR h:2181: reset; SUSPENDED; b SUSPENDED");
     b.removes = &f.listener;
     hf_zk_session_close(&f.session);
     expect_events(&f, "CLOSED; b CLOSED");
@@ -387,8 +388,8 @@ static void a_listener_may_remove_any_from_its_callback(void **state)
     end(&f);
 }
 
-/* One that ends the connection when it hears of it: those behind it hear that
- * there is none, and not afterwards that there is. */
+/* A listener that ends the connection on UP: those behind it get SUSPENDED,
+ * and no UP after it. */
 static void a_connection_that_ended_is_not_reported(void **state)
 {
     struct test_listener a, b;
@@ -401,15 +402,14 @@ static void a_connection_that_ended_is_not_reported(void **state)
     cut(&f);
     f.expect_events[0] = '\0';
     a.drops = true;
-    advance_to(&f, 3000);
+    set_time(&f, 3000);
     hf_zk_session_tick(&f.session, f.now_ms);
     link_up(&f);
     expect_events(&f, "RESUMING 10000; a RESUMING 10000; b RESUMING 10000");
     accept_handshake(&f, ID);
-    expect_events(&f,
-                  "RESUMED; a RESUMED; TROUBLE h:2181: not wanted; "
-                  "a TROUBLE h:2181: not wanted; b TROUBLE h:2181: not wanted; "
-                  "SUSPENDED; a SUSPENDED; b SUSPENDED");
+    expect_events(&f, "RESUMED; a RESUMED; ERROR h:2181: not wanted; "
+                      "a ERROR h:2181: not wanted; b ERROR h:2181: not wanted; "
+                      "SUSPENDED; a SUSPENDED; b SUSPENDED");
     end(&f);
 }
 
@@ -425,7 +425,7 @@ static void a_session_that_is_to_end_is_not_reported(void **state)
     cut(&f);
     f.expect_events[0] = '\0';
     a.ends = true;
-    advance_to(&f, 3000);
+    set_time(&f, 3000);
     hf_zk_session_tick(&f.session, f.now_ms);
     link_up(&f);
     f.expect_events[0] = '\0';
@@ -474,7 +474,7 @@ static void an_event_is_reported_to_each_of_its_mode_and_path(void **state)
     expect_events(&f, "a 3; c 3; b 3");
     fire(&f, HF_ZK_NODE_DELETED, "/x");
     expect_events(&f, "a 2; c 2; b 2; children 2");
-    /* In the middle, at the end, at the beginning, and what is left. */
+    /* In the middle, at the end, at the beginning, and the last one. */
     hf_zk_watch_set_remove(&f.session.watches, &c.watcher);
     fire(&f, HF_ZK_NODE_DATA_CHANGED, "/x");
     expect_events(&f, "a 3; b 3");
@@ -488,7 +488,7 @@ static void an_event_is_reported_to_each_of_its_mode_and_path(void **state)
     end(&f);
 }
 
-/* Another listener's among them: who is told may end anything. */
+/* Also those of another listener: a callback may end anything. */
 static void a_notified_listener_may_remove_and_add_others(void **state)
 {
     struct test_watcher a, b, c, late;
@@ -565,18 +565,18 @@ static void a_new_connection_has_each_path_set_again_once(void **state)
     end(&f);
 }
 
-/* Not the greeting's anchor again: that was told with UP. */
+/* Not the anchor of the handshake once more: that came with UP. */
 static void a_write_is_reported_as_proven(void **state)
 {
     struct listener_fixture f;
 
     (void)state;
     begin(&f, 0);
-    advance_to(&f, 2000);
+    set_time(&f, 2000);
     hf_zk_send_sync(&f.session, call(&f, 0), "/");
     answer(&f, 1, HF_ZK_OK);
     expect_events(&f, "ANSWER 0: 0");
-    advance_to(&f, 4600);
+    set_time(&f, 4600);
     hf_zk_send_delete(&f.session, call(&f, 0), "/b");
     answer(&f, 2, HF_ZK_OK);
     expect_events(&f, "PROVEN 2000; ANSWER 0: 0");
@@ -593,7 +593,7 @@ static void a_cut_answers_calls_and_refuses_what_waits(void **state)
     assert_int_equal(enter(&f, "normal"), HF_EBUSY);
     assert_int_equal(enter(&f, "bulk"), HF_EBUSY);
     cut(&f);
-    expect_events(&f, "TROUBLE h:2181: reset; SUSPENDED; ANSWER 0: 1; "
+    expect_events(&f, "ERROR h:2181: reset; SUSPENDED; ANSWER 0: 1; "
                       "REFUSED normal; REFUSED bulk");
     f.now_ms = hf_zk_session_wake_at_ms(&f.session);
     hf_zk_session_tick(&f.session, f.now_ms);
@@ -621,7 +621,7 @@ static void what_waits_begins_by_turns_and_what_is_urgent_at_once(void **state)
     assert_true(hf_zk_window_cancel(&f.session.window, gone));
     assert_false(hf_zk_window_cancel(&f.session.window, gone));
     answer(&f, 1, HF_ZK_OK);
-    /* Nobody made a call: all of them fit. */
+    /* There are no calls, so all of them fit. */
     expect_events(&f, "ANSWER 0: 0; BEGIN n3; BEGIN b1; BEGIN b2");
     end(&f);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Without memory: each allocation of a story fails once.  Whoever wanted
- * something then asks again until it is so, as the core does, and it has to
- * become so with few more tries; what the client says meanwhile has to be true,
- * and what it wants of its host bounded.  The stage sees to the rest: every
- * request answered once, nothing left.
- */
+/* Without memory: each allocation of a test fails once.  The test then makes
+ * a failed request again, as the core does, and it must succeed after a few
+ * tries; meanwhile all that the client reports must be true, and it may want
+ * only so many TICKs and links.  The fixture checks that each request is
+ * answered once and that nothing is left. */
 #include <stdint.h>
 #include <string.h>
 
@@ -13,7 +11,7 @@
 #include "heap/heap.h"
 #include "zk_fake_server.h"
 
-/* One allocation fails: whatever comes of that, the tries that it costs. */
+/* How often a request is made again after one failed allocation. */
 #define TRIES_MAX 4
 
 static void bring_up(struct zk_fixture *f, struct zk_fake_server *h)
@@ -28,7 +26,7 @@ static void bring_up(struct zk_fixture *f, struct zk_fake_server *h)
     zk_fake_serve(f, h);
 }
 
-/* A client that could not go on for lack of memory says when it will. */
+/* A client that could not go on without memory wants a TICK later. */
 static void recover(struct zk_fixture *f, struct zk_fake_server *h)
 {
     if (hf_zk_session_wake_at_ms(hf_zk_session(f->zk)) <= f->now_ms)
@@ -63,8 +61,7 @@ static void insist(struct zk_fixture *f, struct zk_fake_server *h,
         assert_in_range(i, 0, TRIES_MAX);
 }
 
-/* As the core: asked again only if it did not happen, looked for if it may
- * have. */
+/* As the core does: enqueue again if it did not happen, list if it may have. */
 static void take_ticket(struct zk_fixture *f, struct zk_fake_server *h,
                         const char *ticket)
 {
@@ -121,7 +118,7 @@ static void end(struct zk_fixture *f, struct zk_fake_server *h)
     assert_int_equal(f->under_way, 0);
 }
 
-/* --------------------------------------------------------------- stories -- */
+/* ---------------------------------------------------------------- cases -- */
 
 static void two_tickets(struct zk_fixture *f, struct zk_fake_server *h)
 {
@@ -134,7 +131,7 @@ static void two_tickets(struct zk_fixture *f, struct zk_fake_server *h)
     insist(f, h, HF_REQUEST_REMOVE, "b", "REMOVED b");
 }
 
-/* The watch survives; what it waits for happens meanwhile, or behind. */
+/* The watch survives.  Its event comes meanwhile, or later. */
 static void a_reconnect(struct zk_fixture *f, struct zk_fake_server *h)
 {
     take_ticket(f, h, "a");
@@ -166,7 +163,7 @@ static void an_old_server(struct zk_fixture *f, struct zk_fake_server *h)
     a_deep_queue(f, h);
 }
 
-/* The server made the ticket, and its answer went with the link. */
+/* The server made the ticket, and its answer was lost with the link. */
 static void a_swallowed_create(struct zk_fixture *f, struct zk_fake_server *h)
 {
     take_ticket(f, h, "a");
@@ -186,7 +183,7 @@ static void a_swallowed_create(struct zk_fixture *f, struct zk_fake_server *h)
     insist(f, h, HF_REQUEST_LIST, "a", "LISTED a: a#0@");
 }
 
-/* Looked for in a queue with somebody ahead, whose payload is asked for. */
+/* Found in a queue behind a ticket whose payload is read. */
 static void a_look(struct zk_fixture *f, struct zk_fake_server *h)
 {
     take_ticket(f, h, "a");
@@ -195,7 +192,8 @@ static void a_look(struct zk_fixture *f, struct zk_fake_server *h)
     insist(f, h, HF_REQUEST_REMOVE, "z", "REMOVED z");
 }
 
-/* One member for two parties: he comes, stamps with another, looks and goes. */
+/* A double barrier for two: one enters, makes a generation with another
+ * participant, watches and leaves. */
 static void a_round(struct zk_fixture *f, struct zk_fake_server *h)
 {
     f->kind = HF_TICKET_PARTICIPANT;
@@ -223,7 +221,7 @@ static const char *numbered(int i)
     return ticket;
 }
 
-/* A barrier is put up, waited for, and taken away. */
+/* A flag is set, waited for, and cleared. */
 static void a_flag(struct zk_fixture *f, struct zk_fake_server *h)
 {
     f->kind = HF_TICKET_BARRIER;
@@ -235,7 +233,7 @@ static void a_flag(struct zk_fixture *f, struct zk_fake_server *h)
     f->kind = HF_TICKET_MUTEX;
 }
 
-/* All of its nodes are watched by one, and go at once. */
+/* One watcher waits for a lease; all its nodes go at once. */
 static void several_permits(struct zk_fixture *f, struct zk_fake_server *h)
 {
     f->kind = HF_TICKET_LEASE;
@@ -250,7 +248,7 @@ static void several_permits(struct zk_fixture *f, struct zk_fake_server *h)
     f->kind = HF_TICKET_MUTEX;
 }
 
-/* Somebody else's is looked at and watched. */
+/* The ticket of another program is listed and watched. */
 static void a_ticket_of_another_program(struct zk_fixture *f,
                                         struct zk_fake_server *h)
 {
@@ -261,7 +259,7 @@ static void a_ticket_of_another_program(struct zk_fixture *f,
     insist(f, h, HF_REQUEST_WATCH, "x", "WATCHING x");
 }
 
-/* More of them than there is room for at first. */
+/* More tickets than there is room for at first. */
 static void a_list_for_people(struct zk_fixture *f, struct zk_fake_server *h)
 {
     f->detailed = true;
@@ -284,8 +282,7 @@ static void an_idle_session(struct zk_fixture *f, struct zk_fake_server *h)
     insist(f, h, HF_REQUEST_PROVE, "", "PROVEN ");
 }
 
-/* More than the buffers of a connection hold at first: in what is sent, and in
- * what comes in. */
+/* More than the first buffers of a connection hold, in both directions. */
 static void many_in_a_queue(struct zk_fixture *f, struct zk_fake_server *h)
 {
     char watching[32];
@@ -314,9 +311,9 @@ static void many_in_a_queue(struct zk_fixture *f, struct zk_fake_server *h)
     insist(f, h, HF_REQUEST_LIST, "n11", " n11#11@");
 }
 
-/* ----------------------------------------------------------------- sweep -- */
+/* ----------------------------------------------------- every allocation -- */
 
-/* With the ${nth} allocation failing; false if there were not so many. */
+/* Run with the ${nth} allocation failing; false if there were fewer. */
 static bool events_without(unsigned long nth,
                            void (*steps)(struct zk_fixture *f,
                                          struct zk_fake_server *h))
@@ -409,8 +406,8 @@ static void keeping_up(void **state)
     fail_each_allocation(an_idle_session);
 }
 
-/* The goodbye itself: with requests and a watch under way, and while there is
- * no connection. */
+/* The close itself: with requests and a watch pending, and without a
+ * connection. */
 static void ends(struct zk_fixture *f, struct zk_fake_server *h)
 {
     take_ticket(f, h, "a");

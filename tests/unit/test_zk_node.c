@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of tickets: every dialect, and whatever else lies below a lock. */
+/* Names of ticket nodes in every dialect, and of other nodes below a lock. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -161,7 +161,7 @@ static void fn44_what_is_no_ticket_is_refused(void **state)
     assert_false(hf_zk_node_parse("lock-0000000042\0", 16, &node));
 }
 
-/* Names end where they end, not where a NUL would be. */
+/* Names are not terminated by a NUL. */
 static void every_beginning_of_a_name_is_refused(void **state)
 {
     static const char *const names[] = {
@@ -198,8 +198,8 @@ static void long_names_are_refused(void **state)
     assert_false(hf_zk_node_parse(name, sizeof name, &node));
 }
 
-/* Where a name has no id, equal names have equal ones, others others, and none
- * is what anybody draws: version 4. */
+/* Where a name has no id, an id is made of it: equal for equal names, and
+ * never of version 4, as drawn ids are. */
 static void names_without_an_id_get_one(void **state)
 {
     struct hf_zk_node one, same, other;
@@ -217,7 +217,8 @@ static void names_without_an_id_get_one(void **state)
     assert_int_equal(other.id.bytes[6] >> 4, 8);
 }
 
-/* And can tell what we wrote: not always the kind, but always whose it is. */
+/* Other clients understand what we write: not always the kind, but always
+ * whose it is. */
 static void each_layout_is_written_as_others_do(void **state)
 {
     static const struct {

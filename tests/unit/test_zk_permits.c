@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Semaphores as kazoo lays them out. */
+/* Semaphores in kazoo's layout. */
 #include <stdint.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ static void sizes_are_decimal(void **state)
     assert_int_equal(hf_zk_permits_parse((struct hf_jute_piece){NULL, 0}), 0);
 }
 
-/* A lock of such a name would be at another path than kazoo's. */
+/* A lock of such a name would be at another path than that of kazoo. */
 static void names_that_are_elsewhere(void **state)
 {
     struct hf_request request = {.queue = "s/locks",
@@ -116,7 +116,7 @@ static void names_that_are_elsewhere(void **state)
     assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
 }
 
-/* --------------------------------------------------------------- stories -- */
+/* ---------------------------------------------------------------- cases -- */
 
 static void a_name_that_is_elsewhere_is_refused(void **state)
 {
@@ -139,7 +139,7 @@ static void a_name_that_is_elsewhere_is_refused(void **state)
     zk_fixture_close(&f);
 }
 
-/* Connected, with "G" in the lock in front; tickets are leases of ${weight}
+/* A session with "G" at the head of the lock; tickets are leases of ${weight}
  * out of five. */
 static void permits_of(struct zk_fixture *f, uint32_t weight)
 {
@@ -159,7 +159,7 @@ static void permits_of(struct zk_fixture *f, uint32_t weight)
     f->zxid = 40;
 }
 
-/* "A" has three of them. */
+/* The lease "A" has three permits. */
 static void have_three(struct zk_fixture *f)
 {
     permits_of(f, 3);
@@ -170,7 +170,7 @@ static void have_three(struct zk_fixture *f)
     (void)zk_fixture_events(f);
 }
 
-/* The node says how many there are from its first moment on. */
+/* The node has the size from its creation on. */
 static void they_are_made_with_the_check_of_the_gate(void **state)
 {
     struct zk_fixture f;
@@ -222,7 +222,7 @@ static void one_permit_too(void **state)
     zk_fixture_close(&f);
 }
 
-/* Whoever came behind us may be in front of the permits by now. */
+/* A ticket behind ours may be ahead of the permits by now. */
 static void nothing_is_made_without_the_gate(void **state)
 {
     struct zk_fixture f;
@@ -239,7 +239,7 @@ static void nothing_is_made_without_the_gate(void **state)
     zk_fixture_close(&f);
 }
 
-/* Of two in one session the one that came first is in front. */
+/* Of two tickets of one session the first is at the head. */
 static void the_gate_is_our_first(void **state)
 {
     struct zk_fixture f;
@@ -289,12 +289,12 @@ static void another_size_is_refused(void **state)
         f.text, "the semaphore has 3 permits, says its node /s, and not 5; "
                 "give all programs there the same number, or write another one "
                 "to the node");
-    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "s/"); /* nobody looks */
+    event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "s/"); /* no queue watch is set */
     assert_string_equal(zk_fixture_events(&f), "");
     zk_fixture_close(&f);
 }
 
-/* As kazoo does: data may be there for something else. */
+/* As kazoo does: the data may be for something else. */
 static void no_size_is_no_other_size(void **state)
 {
     static const char *const texts[] = {"5", "", "many", NULL};
@@ -319,7 +319,7 @@ static void no_size_is_no_other_size(void **state)
     zk_fixture_close(&f);
 }
 
-/* As no server should. */
+/* No server should list a name twice. */
 static void what_is_listed_twice_counts_once(void **state)
 {
     struct zk_fixture f;
@@ -379,8 +379,8 @@ static void a_part_that_goes_takes_the_ticket(void **state)
     zk_fixture_close(&f);
 }
 
-/* A lock that is no semaphore does not take permits for tickets, and a
- * semaphore takes tickets for what they are. */
+/* A lock does not take permits for tickets, and a semaphore takes tickets for
+ * what they are. */
 static void a_lock_at_the_same_node(void **state)
 {
     struct zk_fixture f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is proven of a session, and by what. */
+/* Which answers prove that a session exists, and as of when. */
 #include <stdint.h>
 #include <string.h>
 
@@ -29,9 +29,10 @@ static void the_spacing_fits_the_timeout(void **state)
             rows[i].spacing_ms);
 }
 
-/* R: what was sent and answered, W: when the write leaves and what it then
- * proves.  The timeout is 10 s, so D is 2500 ms and 7/8 D 2188, and the
- * greeting was sent at 1000 and answered at 1010. */
+/* R: when a call was sent and answered.  W: when the write is sent, and as of
+ * when its answer proves the session.  The timeout is 10 s, so D is 2500 ms
+ * and 7/8 of D is 2188.  The handshake was sent at 1000 and answered at 1010.
+ */
 struct answered_call {
     uint64_t sent_ms;
     uint64_t answered_ms;
@@ -44,27 +45,27 @@ static void a_write_proves_what_was_committed_before_it(void **state)
         uint64_t write_ms;
         uint64_t anchor_ms;
     } rows[] = {
-        /* Nothing but the greeting, at any distance. */
+        /* Only the handshake, at any distance. */
         {{{0, 0}}, 1010, 1000},
         {{{0, 0}}, 9000, 1000},
-        /* One request: too near, just there, and long ago. */
+        /* One call: too near, just far enough, and long ago. */
         {{{2000, 2010}}, 4499, 1000},
         {{{2000, 2010}}, 4500, 2000},
         {{{2000, 2010}}, 9000, 2000},
-        /* It was under way for long: D after its sending it was not with the
-         * server for long enough. */
+        /* Its answer took long: D after it was sent, it was not long enough
+         * at the server. */
         {{{2000, 4400}}, 4500, 1000},
         {{{2000, 4400}}, 6587, 1000},
         {{{2000, 4400}}, 6588, 2000},
         {{{2000, 2312}}, 4500, 2000},
         {{{2000, 2313}}, 4500, 1000},
-        /* The latest that is settled counts, not the latest. */
+        /* The latest that is confirmed counts, not the latest of all. */
         {{{2000, 2010}, {4000, 4010}, {5000, 5010}}, 6400, 2000},
         {{{2000, 2010}, {4000, 4010}, {5000, 5010}}, 6500, 4000},
         {{{2000, 2010}, {4000, 4010}, {5000, 5010}}, 7500, 5000},
         {{{2000, 2010}, {4000, 6900}, {5000, 6900}}, 7500, 2000},
-        /* Of requests close together the first is kept: a little earlier
-         * than true, never later. */
+        /* Of calls close together the first is kept, so the anchor is a
+         * little early, never late. */
         {{{2000, 2010}, {2100, 2110}, {2150, 2160}}, 5000, 2000},
         {{{2000, 2010}, {2156, 2160}, {2157, 2170}}, 5000, 2157},
     };
@@ -82,8 +83,7 @@ static void a_write_proves_what_was_committed_before_it(void **state)
     }
 }
 
-/* However many requests there are in a spacing, the anchor is no older than
- * two of them. */
+/* However many calls there are, the anchor is at most two spacings old. */
 static void busy_connections_keep_enough(void **state)
 {
     static const uint64_t every_ms[] = {1, 7, 100, 155, 157, 400};
@@ -120,8 +120,8 @@ static void each_heartbeat_commits_the_next(void **state)
     }
 }
 
-/* A quarter of D, 625 ms: a write that took longer proves what an earlier one
- * would have, if that one had been answered when this one was sent. */
+/* A quarter of D is 625 ms.  A write that took longer proves what an earlier
+ * one would have proven, if that one was answered before this one was sent. */
 static void late_answers_prove_what_was_committed_before(void **state)
 {
     static const struct {
@@ -130,19 +130,19 @@ static void late_answers_prove_what_was_committed_before(void **state)
         uint64_t proven_ms;
         uint64_t strict_ms;
     } rows[] = {
-        /* The first: nothing earlier. */
+        /* The first one: there is nothing earlier. */
         {{5000, 2500, 5000}, 5000, 2500, 1000},
         /* Just in time. */
         {{7500, 5000, 7500}, 8125, 5000, 2500},
         /* Late by a millisecond. */
         {{10000, 7500, 10000}, 10626, 5000, 5000},
-        /* Nor what was sent before that. */
+        /* Nor what was sent before it. */
         {{10625, 8000, 10625}, 10700, 5000, 5000},
         /* Very late. */
         {{10626, 8000, 10626}, 20000, 7500, 7500},
-        /* And the next is as ever. */
+        /* The next one is as usual. */
         {{20000, 17500, 20000}, 20001, 17500, 8000},
-        /* Together with it, and late. */
+        /* Sent together with it, and late. */
         {{20000, 17500, 20000}, 20700, 8000, 8000},
     };
     struct hf_zk_proof proof, strict;
@@ -159,7 +159,8 @@ static void late_answers_prove_what_was_committed_before(void **state)
     }
 }
 
-/* Send a write at ${sent_ms} that is answered 5 ms later: what it proves. */
+/* A write that is sent at ${sent_ms} and answered 5 ms later: what it proves.
+ */
 static uint64_t write_at(struct hf_zk_proof *proof, uint64_t sent_ms)
 {
     struct hf_zk_proof_sent sent = hf_zk_proof_sent(proof, sent_ms);
@@ -175,8 +176,8 @@ static void ping_until(struct hf_zk_proof *proof, uint64_t from_ms,
         hf_zk_proof_answered(proof, at_ms, at_ms + 5);
 }
 
-/* Three eighths of the timeout, 3750 ms: the leader's pings may have been held
- * up since the write before. */
+/* Three eighths of the timeout are 3750 ms: the pings of the leader may have
+ * been late since the write before. */
 static void the_first_write_after_a_pause_proves_what_was_known(void **state)
 {
     struct hf_zk_proof proof;
@@ -192,7 +193,8 @@ static void the_first_write_after_a_pause_proves_what_was_known(void **state)
     assert_int_equal(write_at(&proof, 12260), 9000);
 }
 
-/* Two writes at once say nothing of each other: both may have been held up. */
+/* Two writes at once prove nothing for each other, because both may have been
+ * late. */
 static void
 a_second_write_is_no_help_unless_the_first_was_answered(void **state)
 {
@@ -210,8 +212,8 @@ a_second_write_is_no_help_unless_the_first_was_answered(void **state)
     assert_int_equal(hf_zk_proof_committed(&proof, &three, 20515), 18000);
 }
 
-/* What another client wrote has come by way of the leader, not long before the
- * latest request that was answered. */
+/* The write of another client has come through the leader, not long before
+ * the latest call that was answered. */
 static void an_event_ends_a_pause(void **state)
 {
     struct hf_zk_proof proof;
@@ -227,9 +229,9 @@ static void an_event_ends_a_pause(void **state)
     assert_int_equal(write_at(&proof, 23750), 20000);
 }
 
-/* --------------------------------------------------------- on the stage -- */
+/* ----------------------------------------------------- with the fixture -- */
 
-/* Reads and pings are answered for as long as one likes: nothing is proven. */
+/* Any number of answers to reads and pings proves nothing. */
 static void answers_to_pings_and_reads_prove_nothing(void **state)
 {
     struct zk_fixture f;
@@ -260,7 +262,7 @@ static void any_committed_write_proves(void **state)
     set_time(&f, 2010);
     done(&f);
     children(&f, "");
-    set_time(&f, 4000); /* less than D later: no more than the greeting */
+    set_time(&f, 4000); /* less than D later: as of the handshake */
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 1, 10);
     children(&f, "a#1");
@@ -270,7 +272,7 @@ static void any_committed_write_proves(void **state)
     set_time(&f, 5000);
     done(&f);
     assert_string_equal(zk_fixture_events(&f), "PROVED 2000; REMOVED a found");
-    ask(&f, HF_REQUEST_REMOVE, "a"); /* no news: not told again */
+    ask(&f, HF_REQUEST_REMOVE, "a"); /* the same anchor is not reported again */
     done(&f);
     children(&f, "a#1");
     done(&f);
@@ -323,7 +325,7 @@ static void a_proof_is_as_of_what_was_answered_before(void **state)
     zk_fixture_close(&f);
 }
 
-/* A write says something of its own connection only. */
+/* A write counts for its own connection only. */
 static void another_connection_begins_anew(void **state)
 {
     struct zk_fixture f;
@@ -347,8 +349,8 @@ static void another_connection_begins_anew(void **state)
     set_time(&f, 6700);
     ask(&f, HF_REQUEST_PROVE, "");
     checked(&f);
-    /* Not what was answered on the connection before, and the greeting since
-     * a write behind it was committed. */
+    /* Not what was answered on the last connection.  The handshake counts
+     * since a write after it was committed. */
     assert_string_equal(zk_fixture_events(&f), "PROVEN 6500");
     zk_fixture_close(&f);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks: a list, and the news that it has changed. */
+/* Queue watches: a list, and the event when it has changed. */
 #include <stdint.h>
 #include <string.h>
 
 #include "cmocka/runner.h"
 #include "zk_fixture.h"
 
-/* A look at q, where there are x and y, has been told. */
+/* Watch the queue q, which has x and y; the list was reported. */
 static struct hf_request *queue_watch_events(struct zk_fixture *f)
 {
     struct hf_request *look;
@@ -50,7 +50,7 @@ static void the_end_of_the_queue_is_a_change(void **state)
     zk_fixture_close(&f);
 }
 
-/* Each has its own list, and all one watch. */
+/* Each has its own list, and all share one watch. */
 static void several_may_look(void **state)
 {
     struct zk_fixture f;
@@ -72,7 +72,7 @@ static void several_may_look(void **state)
     zk_fixture_close(&f);
 }
 
-/* Between the list and what is asked besides. */
+/* Between the list and the calls after it. */
 static void a_change_before_the_answer_is_reported_behind_it(void **state)
 {
     struct zk_fixture f;
@@ -191,7 +191,7 @@ static void look_again(struct zk_fixture *f, const struct hf_event *event)
         (void)ask(f, HF_REQUEST_WATCH_QUEUE, "w");
 }
 
-/* What is known of the head serves whoever looks again at once. */
+/* What is known of the head serves the next queue watch. */
 static void one_may_look_again_in_its_end(void **state)
 {
     struct zk_fixture f;
@@ -208,7 +208,7 @@ static void one_may_look_again_in_its_end(void **state)
     zk_fixture_close(&f);
 }
 
-/* In the third list, with those of nodes in the first. */
+/* In the third list of SETWATCHES; those of nodes are in the first. */
 static void looks_are_set_again(void **state)
 {
     struct zk_fixture f;

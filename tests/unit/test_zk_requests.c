@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* REMOVE, LIST and PROVE: what they become, and what the server may say. */
+/* REMOVE, LIST and PROVE: the calls that they become, and answers to those. */
 #include <stdint.h>
 #include <string.h>
 
 #include "cmocka/runner.h"
 #include "zk_fixture.h"
 
-/* -------------------------------------------------------------- withdraw -- */
+/* -------------------------------------------------------------- removal -- */
 
 static void known_tickets_are_deleted(void **state)
 {
@@ -153,8 +153,8 @@ static void a_ticket_that_is_not_listed_is_gone(void **state)
     zk_fixture_close(&f);
 }
 
-/* What the first ticket says is asked for once, and watched for whoever is
- * right behind it. */
+/* The data of the first ticket is read once, and watched for the one behind
+ * it. */
 static void the_head_is_known(void **state)
 {
     struct zk_fixture f;
@@ -300,7 +300,7 @@ static void a_failed_check_proves_nothing(void **state)
     zk_fixture_close(&f);
 }
 
-/* A multi whose answer is no such. */
+/* A MULTI whose answer is none. */
 static void a_proof_needs_its_whole_answer(void **state)
 {
     static const char *const bodies[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session that goes on on another connection: whose timeout counts then, what
- * has been seen, and what an answer that was cut off says. */
+/* A session that is resumed on another connection: which timeout is in force,
+ * what was seen, and what an answer that was cut off means. */
 #include <stdint.h>
 #include <string.h>
 
@@ -33,8 +33,8 @@ static void resume_as(struct zk_fixture *f, int32_t timeout_ms)
     accept_session_as(f, timeout_ms, 7);
 }
 
-/* The next leader counts the timeout of the creation, and a server that was
- * left may be heard late. */
+/* The next leader counts the timeout that the session was created with, and a
+ * server that was left may answer late. */
 static void the_shortest_timeout_of_a_session_is_in_force(void **state)
 {
     struct zk_fixture f;
@@ -53,7 +53,7 @@ static void the_shortest_timeout_of_a_session_is_in_force(void **state)
     zk_fixture_close(&f);
 }
 
-/* But a server that granted less to the one before may do so again. */
+/* A server that granted less to the last session may do so again. */
 static void a_new_session_has_its_own_timeout(void **state)
 {
     struct zk_fixture f;
@@ -72,7 +72,7 @@ static void a_new_session_has_its_own_timeout(void **state)
     zk_fixture_close(&f);
 }
 
-/* A resume without an answer may be carried out yet. */
+/* A resume without an answer may still take effect. */
 static void what_an_unanswered_resume_may_have_brought_is_in_force(void **state)
 {
     struct zk_fixture f;
@@ -88,7 +88,7 @@ static void what_an_unanswered_resume_may_have_brought_is_in_force(void **state)
     zk_fixture_close(&f);
 }
 
-/* Not by what was granted before.  That it is less than expected is logged. */
+/* The shorter timeout counts, not the one before.  It is logged. */
 static void a_shorter_timeout_ends_the_session_sooner(void **state)
 {
     struct zk_fixture f;
@@ -116,7 +116,7 @@ static void a_shorter_timeout_ends_the_session_sooner(void **state)
 /* ------------------------------------------------------------- what was seen
  * -- */
 
-/* What goes out on a new connection behind its greeting. */
+/* The frames behind the handshake of a new connection. */
 static const char *resume_sends(struct zk_fixture *f)
 {
     cut_and_handshake(f);
@@ -125,8 +125,8 @@ static const char *resume_sends(struct zk_fixture *f)
     return zk_fixture_sent(f);
 }
 
-/* Neither an event nor the answer to SetWatches is for all events of the
- * transaction that it names; what answers a call is. */
+/* An event, or the answer to SETWATCHES, names a transaction of which more
+ * events may follow.  The answer to a call does not. */
 static void only_answers_to_calls_say_what_was_seen(void **state)
 {
     struct zk_fixture f;
@@ -156,7 +156,7 @@ static void only_answers_to_calls_say_what_was_seen(void **state)
 
 /* ------------------------------------------------------ when it is final -- */
 
-/* The answer to the oldest request, as it would come. */
+/* The bytes of the answer to the oldest call. */
 static size_t answer_to_a_delete(struct zk_fixture *f, uint8_t *bytes)
 {
     size_t count;
@@ -171,8 +171,8 @@ static size_t answer_to_a_delete(struct zk_fixture *f, uint8_t *bytes)
     return count;
 }
 
-/* Whatever is missing of it, nothing is known; with the last byte it is so,
- * even if the connection ends right behind it. */
+/* Without its last byte an answer counts for nothing.  With it, it counts,
+ * even if the connection ends right after it. */
 static void an_answer_is_final_with_its_last_byte(void **state)
 {
     uint8_t bytes[ANSWER_BYTES_MAX];

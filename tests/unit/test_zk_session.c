@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session of a client of an ensemble: how it begins, goes on elsewhere, is
+/* The session with an ensemble: how it begins, moves to another server, is
  * kept, and ends. */
 #include <stdint.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void open_with(struct zk_fixture *f, size_t servers)
     assert_true(zk_fixture_open(f));
 }
 
-/* -------------------------------------------------------------- greeting -- */
+/* ------------------------------------------------------------ handshake -- */
 
 static void a_session_begins(void **state)
 {
@@ -96,7 +96,7 @@ static void answers_that_are_no_handshake_are_refused(void **state)
     }
 }
 
-/* A server that takes no session of ours only closes. */
+/* Such a server only closes the connection. */
 static void a_server_that_closes_instead_is_explained(void **state)
 {
     struct zk_fixture f;
@@ -137,7 +137,7 @@ static void a_server_that_closes_instead_is_explained(void **state)
     zk_fixture_close(&f);
 }
 
-/* Whatever begins with these bytes. */
+/* Anything that begins with these bytes. */
 static void who_speaks_something_else_is_recognized(void **state)
 {
     static const char *const words[] = {"HTTP/1.1 400 Bad Request", "SSH-2.0",
@@ -159,7 +159,7 @@ static void who_speaks_something_else_is_recognized(void **state)
     }
 }
 
-/* One that closes without a word is asked, once, whether it speaks TLS. */
+/* A server that closes without a byte is asked once whether it speaks TLS. */
 static void who_closes_in_silence_is_asked_for_tls(void **state)
 {
     struct zk_fixture f;
@@ -231,7 +231,7 @@ static void a_session_goes_on_at_another_server(void **state)
     assert_string_equal(f.server->host, "h2"); /* at once */
     set_time(&f, 3100);
     link_up(&f);
-    /* The password, the last zxid, and the timeout that was asked for. */
+    /* The password, the last zxid, and the timeout that is wanted. */
     assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x9a 10000 0x7");
     assert_string_equal(zk_fixture_events(&f), "RESUMING 3100 8000");
     set_time(&f, 3200);
@@ -240,7 +240,7 @@ static void a_session_goes_on_at_another_server(void **state)
     link_down(&f, "reset");
     wake(&f);
     link_up(&f);
-    /* The smallest that was ever granted may be it again. */
+    /* The smallest timeout that was granted may be in force. */
     assert_non_null(strstr(zk_fixture_events(&f), " 6000"));
     zk_fixture_close(&f);
 }
@@ -294,7 +294,7 @@ static void a_session_that_is_cut_off_is_lost_by_our_clock(void **state)
     struct zk_fixture f;
 
     (void)state;
-    zk_fixture_connected(&f); /* greeted at 1000 */
+    zk_fixture_connected(&f); /* the handshake was at 1000 */
     set_time(&f, 2000);
     ask(&f, HF_REQUEST_LIST, "a");
     set_time(&f, 2500);
@@ -315,7 +315,7 @@ static void a_session_that_is_cut_off_is_lost_by_our_clock(void **state)
     zk_fixture_close(&f);
 }
 
-/* While the server is silent, too, and the tick comes late. */
+/* Also while the server is silent and the TICK is late. */
 static void silence_loses_a_session_too(void **state)
 {
     struct zk_fixture f;
@@ -337,7 +337,7 @@ static void silence_loses_a_session_too(void **state)
     zk_fixture_close(&f);
 }
 
-/* And the one after it is, too. */
+/* Also the session after it. */
 static void every_session_has_its_clock(void **state)
 {
     struct zk_fixture f;
@@ -371,7 +371,7 @@ static void pings_go_at_a_third(void **state)
         assert_string_equal(zk_fixture_sent(&f), "PING");
         pong(&f);
     }
-    /* A request is as good. */
+    /* A call counts as well. */
     set_time(&f, f.now_ms + 1000);
     ask(&f, HF_REQUEST_LIST, "a");
     (void)zk_fixture_sent(&f);
@@ -397,8 +397,8 @@ static void silence_of_two_thirds_ends_the_connection(void **state)
     zk_fixture_close(&f);
 }
 
-/* Anything that comes is a sign of life for the link; only an answer is one
- * for the session. */
+/* Any byte shows that the link works; only an answer shows that the session
+ * exists. */
 static void events_keep_the_link_and_not_the_session(void **state)
 {
     struct zk_fixture f;
@@ -465,8 +465,8 @@ static void each_attempt_has_its_time(void **state)
     }
 }
 
-/* One that says nothing to the first connection may be slow, or may have
- * forgotten about it. */
+/* A server that does not answer the first connection may be slow, or may have
+ * lost it. */
 static void timeouts_grow_until_there_is_a_session(void **state)
 {
     static const uint64_t expected_ms[] = {2000, 4000, 5000, 5000};
@@ -491,8 +491,8 @@ static void timeouts_grow_until_there_is_a_session(void **state)
     zk_fixture_close(&f);
 }
 
-/* A connection that lasted was one: the pauses begin anew.  One that did not,
- * was another failure. */
+/* A connection that lasted resets the pauses.  One that did not last counts
+ * as a failure. */
 static void only_a_steady_connection_resets_the_pauses(void **state)
 {
     uint64_t pause_ms = 0;
@@ -616,7 +616,7 @@ static void connection_error_is_logged_when_it_is_new(void **state)
     assert_int_equal(f.log_lines, 2);
     wake(&f);
     zk_fixture_close(&f);
-    /* Several servers with a trouble of their own each are no news either. */
+    /* Different errors of several servers, in turn, are no new ones. */
     open_with(&f, 3);
     for (int i = 0; i < 12; i++) {
         link_down(&f, i % 3 == 0 ? "refused" : "no route to host");
@@ -624,7 +624,7 @@ static void connection_error_is_logged_when_it_is_new(void **state)
             wake(&f);
     }
     assert_int_equal(f.log_lines, 3);
-    /* But after a session they are. */
+    /* After a session they are new. */
     link_up(&f);
     accept_session(&f);
     link_down(&f, "refused");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates of which it is not clear whether they took effect, tickets that have
- * to be looked for, and numbers that order nothing. */
+/* Creates that may have taken effect, the search for their tickets, and
+ * sequence numbers that give no order. */
 #include <stdint.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void what_errors_say_of_a_create(void **state)
         {HF_ZK_BAD_ARGUMENTS, "FAILED ENQUEUE a RETRY"},
         {HF_ZK_NODE_EXISTS, "FAILED ENQUEUE a RETRY"},
         {HF_ZK_THROTTLED, "FAILED ENQUEUE a RETRY"},
-        /* It may have happened. */
+        /* It may have taken effect. */
         {HF_ZK_SYSTEM_ERROR, "FAILED ENQUEUE a UNSURE"},
         {HF_ZK_MARSHALLING, "FAILED ENQUEUE a UNSURE"},
         {HF_ZK_OPERATION_TIMEOUT, "FAILED ENQUEUE a UNSURE"},
@@ -82,7 +82,7 @@ static void names_that_are_not_ours_are_looked_for(void **state)
     }
 }
 
-/* The name of another ticket of ours, which is there. */
+/* The answer names another ticket of ours. */
 static void a_name_comes_once(void **state)
 {
     char path[256];
@@ -97,7 +97,8 @@ static void a_name_comes_once(void **state)
     created_as(&f, path, 12);
     children(&f, "b#1");
     assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a UNSURE");
-    /* One ticket asked for twice at once: the second finds its place taken. */
+    /* One ticket is enqueued twice at once; the second finds its place taken.
+     */
     ask(&f, HF_REQUEST_ENQUEUE, "c");
     ask(&f, HF_REQUEST_ENQUEUE, "c");
     created(&f, 2, 13);
@@ -133,7 +134,7 @@ static void a_success_without_our_name_is_none(void **state)
     zk_fixture_close(&f);
 }
 
-/* Whatever comes after the create: the ticket is there. */
+/* The ticket exists, whatever happens after the create. */
 static void a_list_that_fails_leaves_the_ticket(void **state)
 {
     static const int32_t errors[] = {HF_ZK_NO_AUTH, HF_ZK_THROTTLED,
@@ -152,7 +153,8 @@ static void a_list_that_fails_leaves_the_ticket(void **state)
         assert_string_equal(zk_fixture_sent(&f), "DELETE q/a#1");
         zk_fixture_close(&f);
     }
-    zk_fixture_connected(&f); /* nor is it gone if a tie cannot be told */
+    zk_fixture_connected(
+        &f); /* nor is it gone if two tickets have one number */
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 1, 17);
     children(&f, "a#1 x#1");
@@ -178,7 +180,7 @@ static void fn25_a_swallowed_create_is_looked_for(void **state)
     assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
     done(&f);
     children(&f, "x#3 a#4");
-    /* Of this session, and since when? */
+    /* Is it of this session, and when was it made? */
     assert_string_equal(zk_fixture_sent(&f), "EXISTS q/a#4; DATA q/x#3 w");
     exists(&f, 44, f.session);
     data(&f, "him", 1, 1);
@@ -192,7 +194,7 @@ static void fn25_a_swallowed_create_is_looked_for(void **state)
     zk_fixture_close(&f);
 }
 
-/* The same between the two answers. */
+/* The link breaks between the two answers. */
 static void a_create_cut_from_its_list(void **state)
 {
     struct zk_fixture f;
@@ -228,7 +230,7 @@ static void fn02_another_sessions_ticket_is_not_ours(void **state)
         done(&f);
         children(&f, "a#4");
         exists(&f, 44, owners[i]);
-        /* In the list, under a name that nobody has drawn. */
+        /* In the list, under an id that is not ours. */
         assert_string_equal(zk_fixture_events(&f), "LISTED a: ?#4");
         (void)zk_fixture_sent(&f);
         ask(&f, HF_REQUEST_PROVE, "");
@@ -288,7 +290,7 @@ static void equal_numbers_are_asked_for(void **state)
     zk_fixture_close(&f);
 }
 
-/* More of them than are asked for, and one that has gone. */
+/* More than are read at once, and one that is gone. */
 static void many_equal_numbers(void **state)
 {
     struct zk_fixture f;
@@ -343,7 +345,7 @@ static void fn45_numbers_beyond_the_end_are_taken_back(void **state)
     zk_fixture_close(&f);
 }
 
-/* However it is found that it has such a number. */
+/* In any way in which such a number is found. */
 static void numbers_beyond_the_end_are_found_later(void **state)
 {
     struct zk_fixture f;
@@ -361,7 +363,7 @@ static void numbers_beyond_the_end_are_found_later(void **state)
     done(&f);
     assert_string_equal(zk_fixture_events(&f), "FAILED LIST a FATAL");
     assert_int_equal(f.status, HF_EEXHAUSTED);
-    /* Or if it could not be taken back: cut, or not permitted. */
+    /* Also if it could not be removed: cut off, or not permitted. */
     ask(&f, HF_REQUEST_ENQUEUE, "b");
     created(&f, -5, 17);
     children(&f, "b#-5");
@@ -375,7 +377,7 @@ static void numbers_beyond_the_end_are_found_later(void **state)
     zk_fixture_close(&f);
 }
 
-/* An id in the name is all that it takes, so this holds in every layout. */
+/* All of this needs only an id in the name, so it holds in every layout. */
 TEST_FILE(zk_unsure)
 {
     static const struct CMUnitTest tests[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches: one at the server for each path, however many wait. */
+/* Watches of tickets: one at the server for each path, for any number of
+ * waiters. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "cmocka/runner.h"
 #include "zk_fixture.h"
 
-/* x, y and z are in the queue, and they are known. */
+/* x, y and z are in the queue, and a list has shown them. */
 static void queue_known(struct zk_fixture *f)
 {
     zk_fixture_connected(f);
@@ -33,7 +34,7 @@ static void a_watch_fires_once(void **state)
     event(&f, HF_ZK_NODE_DELETED, "q/x#2");
     assert_string_equal(zk_fixture_events(&f), "GONE x");
     event(&f, HF_ZK_NODE_DELETED, "q/x#2");
-    event(&f, HF_ZK_NODE_DELETED, "q/y#3"); /* nobody asked */
+    event(&f, HF_ZK_NODE_DELETED, "q/y#3"); /* no request waits for it */
     assert_string_equal(zk_fixture_events(&f), "");
     assert_string_equal(zk_fixture_sent(&f), "");
     zk_fixture_close(&f);
@@ -58,7 +59,7 @@ static void fn58_what_has_gone_is_gone(void **state)
     zk_fixture_close(&f);
 }
 
-/* A ticket that the last list has not shown is looked for. */
+/* A ticket that the last list did not show is listed. */
 static void unknown_tickets_are_looked_for(void **state)
 {
     struct zk_fixture f;
@@ -189,7 +190,8 @@ static void count_received(struct hf_zk_watcher *watcher,
     received++;
 }
 
-/* Somebody else's who uses the session: at the path of ours, and elsewhere. */
+/* Watchers of another user of the session, at the path of our ticket and
+ * elsewhere. */
 static void watchers_of_another_are_let_alone(void **state)
 {
     struct hf_zk_watcher elsewhere = {.fired = count_received, .path = "/z"};
@@ -222,7 +224,8 @@ static void watchers_of_another_are_let_alone(void **state)
     assert_true(there.in_set && elsewhere.in_set);
 }
 
-/* Whoever was told WATCHING is still, whatever the connection does. */
+/* A watch that was reported as WATCHING stays so, whatever the connection
+ * does. */
 static void setting_anew_can_be_cut(void **state)
 {
     struct zk_fixture f;
@@ -248,8 +251,8 @@ static void setting_anew_can_be_cut(void **state)
     zk_fixture_close(&f);
 }
 
-/* Another answer has named the transaction by then, so a SetWatches says
- * nothing of it. */
+/* Another answer has named the transaction by then, so a SETWATCHES does not
+ * report it. */
 static void what_was_being_read_is_read_on_the_next_connection(void **state)
 {
     struct zk_fixture f;
@@ -274,7 +277,7 @@ static void what_was_being_read_is_read_on_the_next_connection(void **state)
 
 /* ---------------------------------------------------------- description -- */
 
-/* Our ticket x, whose owner has heard a request to release. */
+/* Our ticket x, whose owner has a request to let go. */
 static void asked(struct zk_fixture *f)
 {
     zk_fixture_init(f);
@@ -340,7 +343,7 @@ static void what_may_not_be_written_is_not(void **state)
     zk_fixture_close(&f);
 }
 
-/* In the order in which they were asked for. */
+/* In the order of the requests. */
 static void a_removal_overtakes_nothing(void **state)
 {
     struct zk_fixture f;
@@ -421,7 +424,7 @@ static void forget_at_each_stage(void **state)
     }
 }
 
-/* The server's watch is there still: it is not set twice. */
+/* The watch at the server still exists and is not set twice. */
 static void what_was_forgotten_is_watched_again(void **state)
 {
     struct hf_request *watch;
@@ -474,7 +477,7 @@ static void one_of_many_forgets(void **state)
 static struct hf_request *others[8];
 static enum hf_event_kind act_at;
 
-/* Told of one, take all others back, and watch y and x. */
+/* On one event, take all other watches back, and watch y and x. */
 static void forget_others(struct zk_fixture *f, const struct hf_event *event_)
 {
     const struct hf_request *ended = NULL;
@@ -547,8 +550,8 @@ static void watches_are_set_again_before_all_else(void **state)
     link_up(&f);
     (void)zk_fixture_events(&f);
     assert_non_null(strstr(zk_fixture_sent(&f), "HANDSHAKE 0x40 "));
-    /* The zxid of the disconnect, and in the write of the greeting's answer,
-     * before the host could ask for anything. */
+    /* The last zxid before the disconnect, in the write that follows the
+     * answer to the handshake, before the host could make a request. */
     accept_session(&f);
     ask(&f, HF_REQUEST_LIST, "a");
     {
@@ -570,7 +573,7 @@ static void watches_are_set_again_before_all_else(void **state)
     zk_fixture_close(&f);
 }
 
-/* The answers to one packet say nothing of the others. */
+/* The answer to one packet says nothing about the others. */
 static void a_cut_among_the_packets(void **state)
 {
     struct zk_fixture f;
@@ -594,8 +597,8 @@ static void a_cut_among_the_packets(void **state)
     zk_fixture_close(&f);
 }
 
-/* The packets' answer to a node that is not there any more: an event, as for
- * one that goes now. */
+/* For a node that does not exist any more the answer to a packet is an event,
+ * as for one that is deleted now. */
 static void fn39_fn51_gone_while_away(void **state)
 {
     struct zk_fixture f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The window: it bounds the calls under way, lets urgent requests through, and
- * keeps the others until there is room. */
+/* The window: how many calls may be pending.  Urgent requests do not wait for
+ * room in it; the others are kept until there is. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static struct hf_request *ask_in(struct zk_fixture *f, const char *queue,
     return ask(f, kind, ticket);
 }
 
-/* ${ticket} is in the queue "q", with ${sequence}; in "fill" there is a list
- * under way that leaves no room. */
+/* ${ticket} is in the queue "q" with ${sequence}, and a list of "fill" fills
+ * the window. */
 static void full(struct zk_fixture *f, const char *ticket, int32_t sequence)
 {
     connected(f, 1);
@@ -91,7 +91,7 @@ static void without_a_size_it_is_the_usual_one(void **state)
     zk_fixture_close(&f);
 }
 
-/* A later step of a request that has begun does not wait again. */
+/* A request that has begun does not wait again for its next call. */
 static void a_request_goes_on_without_waiting(void **state)
 {
     struct zk_fixture f;
@@ -149,8 +149,7 @@ static void downgrades_go_at_once(void **state)
     zk_fixture_close(&f);
 }
 
-/* And what an enqueue proves goes by when it was sent, not by when it was asked
- * for. */
+/* What an enqueue proves counts from when it was sent, not from the request. */
 static void proofs_go_at_once_and_count_from_their_sending(void **state)
 {
     struct zk_fixture f;
@@ -175,7 +174,7 @@ static void proofs_go_at_once_and_count_from_their_sending(void **state)
     zk_fixture_close(&f);
 }
 
-/* The entry mutex behind it must not be left before there is a lease. */
+/* The entry mutex behind it must not be removed before there is a lease. */
 static void leases_go_at_once(void **state)
 {
     struct zk_fixture f;
@@ -191,7 +190,7 @@ static void leases_go_at_once(void **state)
     zk_fixture_close(&f);
 }
 
-/* Requests about tickets that are there, and enqueues; each in its order. */
+/* Requests about existing tickets, and enqueues; each kind in its order. */
 static void those_who_wait_take_turns(void **state)
 {
     struct zk_fixture f;
@@ -218,7 +217,7 @@ static void those_who_wait_take_turns(void **state)
 
 /* ------------------------------------------------------------------- end -- */
 
-/* What was not sent did not happen. */
+/* A request that was not sent has not taken effect. */
 static void what_waits_at_a_cut_did_not_happen(void **state)
 {
     struct zk_fixture f;

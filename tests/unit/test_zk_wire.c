@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jute byte by byte, and frames that are cut, too long, or lie. */
+/* The wire format, jute: byte by byte, and frames that are cut, too long, or
+ * wrong. */
 #include <stdint.h>
 #include <string.h>
 
@@ -198,8 +199,8 @@ static void a_writer_without_memory_says_so(void **state)
 
 /* ---------------------------------------------------------------- frames -- */
 
-/* The bytes of the greeting, of a create and of a list, as servers want them:
- * everything else is read back by the reader that was tested above. */
+/* The bytes of a handshake, a create and a list, as servers want them.  All
+ * other tests read frames with the reader that was tested above. */
 static void requests_have_their_bytes(void **state)
 {
     static const uint8_t greeting[] = {
@@ -238,7 +239,7 @@ static void requests_have_their_bytes(void **state)
     assert_memory_equal(out, greeting, sizeof greeting);
     hf_zk_session_written(hf_zk_session(f.zk), count);
     f.up = true;
-    f.raw_bytes = true; /* the stage has not read the greeting */
+    f.raw_bytes = true; /* the fixture has not read the handshake */
     accept_session(&f);
     hf_zk_submit(f.zk, &request, f.now_ms);
     out = hf_zk_session_output(hf_zk_session(f.zk), &count);
@@ -257,7 +258,7 @@ static void requests_have_their_bytes(void **state)
     zk_fixture_close(&f);
 }
 
-/* An enqueue, a wait and its end, in pieces of ${chunk} bytes. */
+/* An enqueue, a wait and its end; answers come in pieces of ${chunk} bytes. */
 static void answers_in_pieces(size_t chunk)
 {
     struct zk_fixture f;
@@ -327,7 +328,7 @@ static void impossible_lengths_end_the_connection(void **state)
     }
 }
 
-/* Behind a good frame, and before the greeting was answered. */
+/* Behind a correct frame, before the handshake is answered. */
 static void a_bad_length_behind_a_good_frame(void **state)
 {
     struct zk_fixture f;
@@ -379,8 +380,8 @@ static void truncated_records_end_the_connection(void **state)
     zk_fixture_close(&f);
 }
 
-/* A list that says it has more than there is, in every way, and a frame of the
- * greatest length. */
+/* Lists whose counts are greater than what follows, in every way, and a frame
+ * of the greatest length. */
 static void lists_that_lie(void **state)
 {
     static const struct {
