@@ -393,36 +393,7 @@ const char *hf_url_option(const struct hf_url *url, const char *key)
     return NULL;
 }
 
-/* Is ${key} in the list ${known}? */
-static bool is_known(const char *const known[], const char *key)
-{
-    while (*known != NULL && strcmp(*known, key) != 0)
-        known++;
-    return *known != NULL;
-}
-
-hf_status hf_url_check_options(const struct hf_url *url,
-                               const char *const known[],
-                               struct hf_error *error)
-{
-    char list[HF_ERROR_TEXT_BYTES / 2] = "";
-    size_t used = 0;
-    size_t i = 0;
-
-    while (i < url->option_count && is_known(known, url->options[i].key))
-        i++;
-    if (i == url->option_count)
-        return HF_OK;
-    for (size_t k = 0; known[k] != NULL && used < sizeof(list); k++)
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
-                                 k > 0 ? ", " : "", known[k]);
-    return hf_error_set(error, HF_EURL,
-                        "%s: does not know the option \"%s\"; expected %s",
-                        url->scheme, url->options[i].key,
-                        known[0] != NULL ? list : "no options at all");
-}
-
-/* --------------------------------------------------------------- secret -- */
+/* ---------------------------------------------------------------- secret -- */
 
 /* Is the key at the start of ${in} one for passwords?  A key with escapes is
  * taken for one, because nobody escapes a plain word without a reason. */

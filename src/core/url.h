@@ -3,8 +3,8 @@
  * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is empty, a path
  * ("file:/run/holdfast"), or "//" with servers and path
  * ("zk://h1:2181,h2/chroot").  Behind "quorum:" stand other URLs, which the
- * engine parses.  Every part is percent-decoded after it was cut out.  Engines
- * ask for the keys that they know, and refuse others.
+ * engine parses.  Every part is percent-decoded after it was cut out.  An
+ * engine has a table of its options (url_options.h) and refuses others.
  *
  * The parser is stricter than RFC 3986 where a mistake would put a piece of a
  * password into another part: '#' is refused, and so is an unescaped '@' behind
@@ -55,12 +55,6 @@ void hf_url_free(struct hf_url *url);
 
 /* The value of ${key}, or NULL. */
 const char *hf_url_option(const struct hf_url *url, const char *key);
-
-/* HF_EURL if ${url} has an option that is not in ${known}, with a text that
- * names the first one and those in ${known}; ${known} ends with NULL. */
-hf_status hf_url_check_options(const struct hf_url *url,
-                               const char *const known[],
-                               struct hf_error *error);
 
 /* Does ${text} contain a password, in front of an '@' or as an option with such
  * a name?  Also for text that is no URL; in doubt true. */

@@ -421,7 +421,7 @@ class Inputs(unittest.TestCase):
                 ("redis://%s/0?db=1" % address, "both a database"),
                 ("redis://%s?ttl=10ms" % address, "not a duration in range"),
                 ("redis://%s?ttl=x" % address, "not a duration in range"),
-                ("redis://%s?wait=x" % address, "not a number of replicas"),
+                ("redis://%s?wait=x" % address, "not a number in range"),
                 ("redis://%s?layout=x" % address, "expected layout=queue"),
                 ("redis://%s?timeout=1s" % address, "does not know"),
                 ("redis://user@%s" % address, "not a password"),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/url.h"
+#include "core/url_options.h"
 #include "core/utf8.h"
 #include "engines/zookeeper/zk_config.h"
 #include "fuzz.h"
@@ -108,7 +109,7 @@ static void try_text(const char *text)
  * is malformed nor when an engine goes on to refuse one of its options. */
 static void try_as_password(const char *text)
 {
-    static const char *const none[] = {NULL};
+    static const struct hf_url_option_row row = {.key = "other"};
     struct hf_zk_config config;
     size_t bytes = strlen(text) + 100;
     char *whole = malloc(bytes);
@@ -121,7 +122,7 @@ static void try_as_password(const char *text)
     if (hf_url_parse(whole, &url, &error) == HF_OK) {
         MUST(strstr(url.authority, CANARY) == NULL);
         MUST(strstr(url.path, CANARY) == NULL);
-        (void)hf_url_check_options(&url, none, &error);
+        (void)hf_url_options_read(&url, &row, 1, NULL, &error);
         MUST(strstr(error.text, CANARY) == NULL);
         (void)hf_zk_config_parse(&config, &url, &error);
         hf_url_free(&url);

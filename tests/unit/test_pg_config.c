@@ -48,7 +48,7 @@ static void usual_values(void **state)
     assert_int_equal(config.host_count, 1);
     assert_host(&config, 0, "h", "", "");
     assert_int_equal(config.ttl_ms, 10000);
-    assert_false(config.pooled_by_session);
+    assert_int_equal(config.pooler, HF_PG_NO_POOLER);
     assert_string_equal(config.schema_owner, "");
     assert_string_equal(setting(&config, "dbname"), "d");
     assert_null(setting(&config, "user"));
@@ -78,7 +78,7 @@ static void all_that_can_be_said(void **state)
     assert_null(setting(&config, "schema_owner"));
     assert_string_equal(config.schema_owner, "A b");
     assert_int_equal(config.ttl_ms, 3000);
-    assert_true(config.pooled_by_session);
+    assert_int_equal(config.pooler, 0);
     hf_pg_config_free(&config);
 }
 

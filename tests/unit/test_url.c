@@ -102,9 +102,6 @@ static void test_parts(void **state)
 
 static void test_options(void **state)
 {
-    static const char *const known[] = {"timeout", "a_file", NULL};
-    static const char *const fewer[] = {"a_file", "retry", NULL};
-    static const char *const none[] = {NULL};
     struct hf_error error;
     struct hf_url url;
 
@@ -116,12 +113,6 @@ static void test_options(void **state)
     assert_string_equal(hf_url_option(&url, "timeout"), "10s");
     assert_string_equal(hf_url_option(&url, "a_file"), "/x&y=z?+");
     assert_null(hf_url_option(&url, "time"));
-    assert_int_equal(hf_url_check_options(&url, known, &error), HF_OK);
-    assert_int_equal(hf_url_check_options(&url, fewer, &error), HF_EURL);
-    assert_string_equal(error.text, "zk: does not know the option "
-                                    "\"timeout\"; expected a_file, retry");
-    assert_int_equal(hf_url_check_options(&url, none, &error), HF_EURL);
-    assert_non_null(strstr(error.text, "no options at all"));
     hf_url_free(&url);
 
     assert_int_equal(hf_url_parse("file:/x?a=", &url, &error), HF_OK);
@@ -129,7 +120,6 @@ static void test_options(void **state)
     hf_url_free(&url);
     assert_int_equal(hf_url_parse("file:/x?", &url, &error), HF_OK);
     assert_int_equal(url.option_count, 0);
-    assert_int_equal(hf_url_check_options(&url, none, &error), HF_OK);
     hf_url_free(&url);
 }
 

@@ -13,12 +13,11 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/url_options.h"
 #include "engines/file/syscalls.h"
 
 #define LOCK_DIR "/run/lock"
 #define LOCKS "locks"
-
-static const char *const known_options[] = {"mode", "state", NULL};
 
 /* Nothing that a login sets decides: XDG_RUNTIME_DIR is unset in cron, and its
  * directory goes at logout.  Two directories would mean two holders. */
@@ -114,26 +113,22 @@ static enum hf_sharing sharing_of(mode_t mode)
     return (mode & S_IWGRP) != 0 ? HF_SHARING_GROUP : HF_SHARING_NONE;
 }
 
-/* What ?mode= says; ${text} is NULL without it. */
-static hf_status choose_mode(const char *text,
-                             struct hf_root_settings *settings,
-                             struct hf_error *error)
+/* ?mode=: it sets the mode, and with whom the root is shared. */
+static hf_status read_mode(const struct hf_url_option_row *row,
+                           const char *text, void *field,
+                           struct hf_error *error)
 {
+    struct hf_root_settings *settings = field;
     char *end;
-    unsigned long mode;
-
-    settings->mode = 0700;
-    settings->shared = text != NULL;
-    if (text == NULL)
-        return HF_OK;
-    mode =
+    unsigned long mode =
         strspn(text, "01234567") == strlen(text) ? strtoul(text, &end, 8) : 0;
     if ((mode & 0700) != 0700 || mode > 07777 || (mode & S_ISUID) != 0)
         return hf_error_set(error, HF_EURL,
                             "mode=%s is no mode for the lock directory; "
                             "expected octal digits that let its owner in, "
-                            "such as 0770",
-                            hf_quote(text, strlen(text)).text);
+                            "such as 0770: %s",
+                            hf_quote(text, strlen(text)).text, row->help);
+    settings->shared = true;
     settings->mode = (mode_t)mode;
     settings->sharing = sharing_of(settings->mode);
     /* What a member of the group makes belongs to that group then. */
@@ -142,32 +137,41 @@ static hf_status choose_mode(const char *text,
     return HF_OK;
 }
 
-/* What ?state= says; ${text} is NULL without it. */
-static hf_status choose_state(const char *text,
-                              struct hf_root_settings *settings,
-                              struct hf_error *error)
+/* ?state=: the directory of the token floor, which then has to be usable. */
+static hf_status read_state(const struct hf_url_option_row *row,
+                            const char *text, void *field,
+                            struct hf_error *error)
 {
-    settings->state_required = text != NULL;
-    if (text != NULL)
-        return copy_path(text, settings->state, sizeof(settings->state),
-                         HF_EURL, "state=", error);
-    hf_token_floor_default(settings->state);
-    return HF_OK;
+    struct hf_root_settings *settings = field;
+
+    (void)row;
+    settings->state_required = true;
+    return copy_path(text, settings->state, sizeof(settings->state), HF_EURL,
+                     "state=", error);
 }
+
+/* Each sets several fields, so theirs is the whole of the settings. */
+static const struct hf_url_option_row rows[] = {
+    {.key = "mode",
+     .read = read_mode,
+     .help = "who may use the lock directory, as of chmod(1)"},
+    {.key = "state",
+     .read = read_state,
+     .help = "the directory that keeps tokens rising over a reboot"},
+};
 
 hf_status hf_root_settings_choose(const struct hf_url *url,
                                   struct hf_root_settings *settings,
                                   struct hf_error *error)
 {
-    hf_status status = hf_url_check_options(url, known_options, error);
+    hf_status status;
 
-    memset(settings, 0, sizeof(*settings));
+    *settings = (struct hf_root_settings){.mode = 0700};
+    hf_token_floor_default(settings->state);
+    status = hf_url_options_read(url, rows, sizeof rows / sizeof rows[0],
+                                 settings, error);
     if (status == HF_OK)
         status = choose_root(url, settings, error);
-    if (status == HF_OK)
-        status = choose_mode(hf_url_option(url, "mode"), settings, error);
-    if (status == HF_OK)
-        status = choose_state(hf_url_option(url, "state"), settings, error);
     (void)snprintf(settings->counter_path, sizeof(settings->counter_path),
                    "%s/counter", settings->root);
     return status;

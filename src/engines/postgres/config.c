@@ -3,60 +3,20 @@
  * kept apart, because we look their names up and try them one at a time. */
 #include "engines/postgres/config.h"
 
-#include <inttypes.h>
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/reconnect_policy.h"
+#include "core/url_options.h"
 #include "engines/leased/leased.h"
 
 #define MEMORY_BYTES ((size_t)4 * HF_URL_BYTES)
 
-/* First our own options, then those that say where the server is, then those
- * that are passed on to libpq.  Left out are options that would change the kind
- * of connection (replication, options, client_encoding) and timeouts, which
- * libpq does not control here. */
-static const char *const known_options[] = {"ttl",
-                                            "pooler",
-                                            "schema_owner",
-                                            "retry",
-                                            "target_session_attrs",
-                                            "host",
-                                            "hostaddr",
-                                            "port",
-                                            "dbname",
-                                            "user",
-                                            "password",
-                                            "passfile",
-                                            "service",
-                                            "application_name",
-                                            "sslmode",
-                                            "sslcert",
-                                            "sslkey",
-                                            "sslpassword",
-                                            "sslrootcert",
-                                            "sslcrl",
-                                            "sslcrldir",
-                                            "sslsni",
-                                            "ssl_min_protocol_version",
-                                            "ssl_max_protocol_version",
-                                            "channel_binding",
-                                            "requirepeer",
-                                            "gssencmode",
-                                            "krbsrvname",
-                                            "keepalives",
-                                            "keepalives_idle",
-                                            "keepalives_interval",
-                                            "keepalives_count",
-                                            "tcp_user_timeout",
-                                            NULL};
-/* Number of options in front that libpq does not get. */
-#define NOT_PASSED_ON 8
-
-/* Copy the first ${bytes} of ${text} into .memory.  NULL if there is no
- * room. */
+/* Copy the first ${bytes} of ${text} into .memory.  NULL if there is no room.
+ */
 static const char *copy_text(struct hf_pg_config *config, const char *text,
                              size_t bytes)
 {
@@ -104,78 +64,93 @@ static const char *find_setting(const struct hf_pg_config *config,
     return NULL;
 }
 
-static bool is_passed_on(const char *key)
-{
-    for (size_t i = 0; i < NOT_PASSED_ON; i++) {
-        if (strcmp(known_options[i], key) == 0)
-            return false;
-    }
-    return true;
-}
-
-static hf_status parse_ttl(struct hf_pg_config *config,
-                           const struct hf_url *url, struct hf_error *error)
-{
-    const char *ttl = hf_url_option(url, "ttl");
-
-    config->ttl_ms = HF_LEASED_TTL_MS;
-    if (ttl == NULL)
-        return HF_OK;
-    if (hf_duration_parse(ttl, &config->ttl_ms) &&
-        config->ttl_ms >= HF_LEASED_TTL_MIN_MS &&
-        config->ttl_ms <= HF_LEASED_TTL_MAX_MS)
-        return HF_OK;
-    return hf_error_set(error, HF_EURL,
-                        "the option \"ttl\" of the URL is no duration from "
-                        "%" PRIu64 " ms to %" PRIu64 " ms; expected something "
-                        "like ttl=10s",
-                        HF_LEASED_TTL_MIN_MS, HF_LEASED_TTL_MAX_MS);
-}
-
 /* A pooler by transaction would lose LISTEN, and so the notices. */
-static hf_status parse_pooler(struct hf_pg_config *config,
-                              const struct hf_url *url, struct hf_error *error)
+static const char *const poolers[] = {"session", NULL};
+
+/* schema_owner=: the config keeps a copy, because the URL does not stay. */
+static hf_status read_schema_owner(const struct hf_url_option_row *row,
+                                   const char *text, void *field,
+                                   struct hf_error *error)
 {
-    const char *pooler = hf_url_option(url, "pooler");
+    struct hf_pg_config *config = field;
 
-    config->pooled_by_session = pooler != NULL;
-    if (pooler == NULL || strcmp(pooler, "session") == 0)
-        return HF_OK;
-    return hf_error_set(error, HF_EURL,
-                        "the option \"pooler\" of the URL can only be "
-                        "\"session\": a pooler that keeps a connection for a "
-                        "session is the only kind that works");
-}
-
-static hf_status parse_schema_owner(struct hf_pg_config *config,
-                                    const struct hf_url *url,
-                                    struct hf_error *error)
-{
-    const char *owner = hf_url_option(url, "schema_owner");
-
-    if (owner != NULL && owner[0] == '\0')
+    if (text[0] == '\0')
         return hf_error_set(error, HF_EURL,
-                            "the option \"schema_owner\" of the URL is empty; "
-                            "expected the name of the role that owns the "
-                            "schema holdfast and is trusted");
-    owner = owner != NULL ? owner : "";
-    config->schema_owner = copy_text(config, owner, strlen(owner));
+                            "schema_owner= is empty; expected %s", row->help);
+    config->schema_owner = copy_text(config, text, strlen(text));
     return config->schema_owner != NULL ? HF_OK : no_room(error);
 }
 
 /* The engine always looks for a server that accepts writes. */
-static hf_status check_target(const struct hf_url *url, struct hf_error *error)
+static hf_status check_target(const struct hf_url_option_row *row,
+                              const char *target, void *field,
+                              struct hf_error *error)
 {
-    const char *target = hf_url_option(url, "target_session_attrs");
-
-    if (target == NULL || strcmp(target, "read-write") == 0 ||
-        strcmp(target, "primary") == 0)
+    (void)row;
+    (void)field;
+    if (strcmp(target, "read-write") == 0 || strcmp(target, "primary") == 0)
         return HF_OK;
     return hf_error_set(error, HF_EURL,
                         "the option \"target_session_attrs\" of the URL can "
                         "only be \"read-write\" or \"primary\": a lock needs "
                         "a server that can be written to");
 }
+
+/* Give a keyword to libpq, which reads its value. */
+static hf_status pass_on(const struct hf_url_option_row *row, const char *text,
+                         void *field, struct hf_error *error)
+{
+    return add_setting(field, row->key, text, error);
+}
+
+/* Left out are options that would change the kind of connection (replication,
+ * options, client_encoding) and timeouts, which libpq does not control here. */
+static const struct hf_url_option_row rows[] = {
+    {.key = "ttl",
+     .read = hf_url_read_duration,
+     .offset = offsetof(struct hf_pg_config, ttl_ms),
+     .min = HF_LEASED_TTL_MIN_MS,
+     .max = HF_LEASED_TTL_MAX_MS,
+     .help = "how long a ticket outlives its last renewal"},
+    {.key = "pooler",
+     .read = hf_url_read_choice,
+     .offset = offsetof(struct hf_pg_config, pooler),
+     .choices = poolers,
+     .help = "a pooler that keeps a connection for a session"},
+    {.key = "schema_owner",
+     .read = read_schema_owner,
+     .help = "the role that owns the schema holdfast and is trusted"},
+    {.key = HF_RECONNECT_OPTION}, /* hf_reconnect_choose() */
+    {.key = "target_session_attrs", .read = check_target},
+    {.key = "host"}, /* these three: parse_hosts() */
+    {.key = "hostaddr"},
+    {.key = "port"},
+    {.key = "dbname", .read = pass_on},
+    {.key = "user", .read = pass_on},
+    {.key = "password", .read = pass_on},
+    {.key = "passfile", .read = pass_on},
+    {.key = "service", .read = pass_on},
+    {.key = "application_name", .read = pass_on},
+    {.key = "sslmode", .read = pass_on},
+    {.key = "sslcert", .read = pass_on},
+    {.key = "sslkey", .read = pass_on},
+    {.key = "sslpassword", .read = pass_on},
+    {.key = "sslrootcert", .read = pass_on},
+    {.key = "sslcrl", .read = pass_on},
+    {.key = "sslcrldir", .read = pass_on},
+    {.key = "sslsni", .read = pass_on},
+    {.key = "ssl_min_protocol_version", .read = pass_on},
+    {.key = "ssl_max_protocol_version", .read = pass_on},
+    {.key = "channel_binding", .read = pass_on},
+    {.key = "requirepeer", .read = pass_on},
+    {.key = "gssencmode", .read = pass_on},
+    {.key = "krbsrvname", .read = pass_on},
+    {.key = "keepalives", .read = pass_on},
+    {.key = "keepalives_idle", .read = pass_on},
+    {.key = "keepalives_interval", .read = pass_on},
+    {.key = "keepalives_count", .read = pass_on},
+    {.key = "tcp_user_timeout", .read = pass_on},
+};
 
 /* Add a part of the URL as a keyword. */
 static hf_status add_url_part(struct hf_pg_config *config,
@@ -198,27 +173,18 @@ static hf_status parse_settings(struct hf_pg_config *config,
                                 struct hf_error *error)
 {
     const char *database = url->path[0] == '/' ? url->path + 1 : url->path;
-    hf_status status = hf_url_check_options(url, known_options, error);
+    hf_status status = add_url_part(config, url, "user", url->user, error);
 
-    if (status == HF_OK)
-        status = parse_ttl(config, url, error);
-    if (status == HF_OK)
-        status = parse_pooler(config, url, error);
-    if (status == HF_OK)
-        status = parse_schema_owner(config, url, error);
-    if (status == HF_OK)
-        status = check_target(url, error);
-    if (status == HF_OK)
-        status = add_url_part(config, url, "user", url->user, error);
+    config->ttl_ms = HF_LEASED_TTL_MS;
+    config->schema_owner = "";
+    config->pooler = HF_PG_NO_POOLER;
     if (status == HF_OK)
         status = add_url_part(config, url, "password", url->password, error);
     if (status == HF_OK)
         status = add_url_part(config, url, "dbname", database, error);
-    for (size_t i = 0; i < url->option_count && status == HF_OK; i++) {
-        if (is_passed_on(url->options[i].key))
-            status = add_setting(config, url->options[i].key,
-                                 url->options[i].value, error);
-    }
+    if (status == HF_OK)
+        status = hf_url_options_read(url, rows, sizeof rows / sizeof rows[0],
+                                     config, error);
     return status;
 }
 

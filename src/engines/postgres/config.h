@@ -19,6 +19,7 @@
 #include "core/url.h"
 
 #define HF_PG_HOSTS_MAX 16
+#define HF_PG_NO_POOLER (-1)
 #define HF_PG_SETTINGS_MAX (HF_URL_OPTIONS + 3)
 
 /* One server.  All texts belong to the config; "" if nothing was given. */
@@ -44,9 +45,9 @@ struct hf_pg_config {
     uint64_t ttl_ms;
     /* a role that is trusted with the schema, or "" */
     const char *schema_owner;
-    /* pooler=session: there is a pooler, but it keeps a connection for a
-     * session */
-    bool pooled_by_session;
+    /* 0: pooler=session, a pooler that keeps a connection for a session;
+     * HF_PG_NO_POOLER without the option */
+    int pooler;
     /* Holds all texts; how much of it is used. */
     char *memory;
     size_t memory_used;

@@ -136,7 +136,7 @@ static bool is_true(const PGresult *result, int column)
 static bool is_pooled(const struct hf_store *store)
 {
     return store->backend != PQbackendPID(store->conn) &&
-           !store->config.pooled_by_session;
+           store->config.pooler == HF_PG_NO_POOLER;
 }
 
 static void warn_once(struct hf_store *store)

@@ -11,34 +11,45 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/reconnect_policy.h"
+#include "core/url_options.h"
 #include "engines/leased/leased.h"
-
-static const char *const known_options[] = {
-    "ttl", "db", "layout", "wait", "auth_file", "retry", NULL};
-static const char *const known_options_tls[] = {
-    "ttl",   "db", "layout", "wait", "auth_file",
-    "retry", "ca", "cert",   "key",  NULL};
 
 #define HOST_CHARACTERS                                                        \
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
 
-/* --------------------------------------------------------------- numbers -- */
+/* --------------------------------------------------------------- options -- */
 
-/* Parse ${text}, which must be decimal digits and at most ${max}. */
-static bool parse_number(const char *text, unsigned max, unsigned *number)
-{
-    unsigned value = 0;
+static const char *const layouts[] = {"queue", "redis-py", NULL};
 
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at < '0' || *at > '9')
-            return false;
-        value = value * 10 + (unsigned)(*at - '0');
-        if (value > max)
-            return false;
-    }
-    *number = value;
-    return text[0] != '\0';
-}
+enum { TTL, DB };
+static const struct hf_url_option_row rows[] = {
+    [TTL] = {.key = "ttl",
+             .read = hf_url_read_duration,
+             .offset = offsetof(struct hf_redis_config, ttl_ms),
+             .min = HF_LEASED_TTL_MIN_MS,
+             .max = HF_LEASED_TTL_MAX_MS,
+             .help = "how long a ticket outlives its last renewal"},
+    [DB] = {.key = "db",
+            .read = hf_url_read_number,
+            .offset = offsetof(struct hf_redis_config, db),
+            .max = HF_REDIS_DB_MAX,
+            .help = "the number of the database"},
+    {.key = "layout",
+     .read = hf_url_read_choice,
+     .offset = offsetof(struct hf_redis_config, layout),
+     .choices = layouts,
+     .help = "queue is ours, redis-py the one key of redis-py"},
+    {.key = "wait",
+     .read = hf_url_read_number,
+     .offset = offsetof(struct hf_redis_config, wait),
+     .max = HF_REDIS_WAIT_MAX,
+     .help = "how many replicas have to have what is held"},
+    {.key = "auth_file"},         /* hf_auth_find() */
+    {.key = HF_RECONNECT_OPTION}, /* hf_reconnect_choose() */
+    HF_PEM_OPTIONS(struct hf_redis_config, files),
+};
+#define ROW_COUNT (sizeof rows / sizeof rows[0])
 
 /* --------------------------------------------------------------- address -- */
 
@@ -46,11 +57,11 @@ static bool parse_number(const char *text, unsigned max, unsigned *number)
  * which lacks its host, the password is where the port is expected. */
 static const char *parse_port(struct hf_redis_host *host, const char *text)
 {
-    unsigned port = HF_REDIS_PORT;
+    uint64_t port = HF_REDIS_PORT;
 
     if (text[0] != '\0' &&
-        (text[0] != ':' || !parse_number(text + 1, UINT16_MAX, &port) ||
-         port == 0))
+        (text[0] != ':' || !hf_url_parse_number(text + 1, &port) || port == 0 ||
+         port > UINT16_MAX))
         return "has no valid port";
     host->port = (uint16_t)port;
     return NULL;
@@ -85,7 +96,7 @@ static const char *parse_host(struct hf_redis_host *host, const char *text)
 static const char *parse_hosts(struct hf_redis_config *config, const char *text)
 {
     char one[HF_REDIS_HOST_TEXT_BYTES];
-    const char *error_class;
+    const char *fault;
     size_t bytes;
 
     do {
@@ -96,36 +107,25 @@ static const char *parse_hosts(struct hf_redis_config *config, const char *text)
             return "is too long for a host";
         memcpy(one, text, bytes);
         one[bytes] = '\0';
-        error_class = parse_host(&config->hosts[config->host_count++], one);
+        fault = parse_host(&config->hosts[config->host_count++], one);
         text += bytes;
-    } while (error_class == NULL && *text++ == ',');
+    } while (fault == NULL && *text++ == ',');
     config->host = config->hosts[0];
-    return error_class;
-}
-
-static hf_status parse_db(struct hf_redis_config *config, const char *text,
-                          struct hf_error *error)
-{
-    if (!parse_number(text, HF_REDIS_DB_MAX, &config->db))
-        return hf_error_set(error, HF_EURL,
-                            "%s is not the number of a database; expected "
-                            "digits, at most %u",
-                            hf_quote(text, strlen(text)).text, HF_REDIS_DB_MAX);
-    return HF_OK;
+    return fault;
 }
 
 /* The servers and the database of a URL with an authority. */
 static hf_status parse_server(struct hf_redis_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
-    const char *error_class = parse_hosts(config, url->authority);
+    const char *fault = parse_hosts(config, url->authority);
 
-    if (error_class != NULL)
+    if (fault != NULL)
         return hf_error_set(error, HF_EURL,
                             "the server of the URL %s; expected something like "
                             "\"%s://host:%d/0\", or up to %zu nodes of one "
                             "Redis Cluster with ',' between them",
-                            error_class, url->scheme, HF_REDIS_PORT,
+                            fault, url->scheme, HF_REDIS_PORT,
                             HF_REDIS_HOSTS_MAX);
     if (url->path[0] == '\0' || strcmp(url->path, "/") == 0)
         return HF_OK;
@@ -133,7 +133,7 @@ static hf_status parse_server(struct hf_redis_config *config,
         return hf_error_set(error, HF_EURL,
                             "the URL has both a database in its path and db=; "
                             "expected one of them");
-    return parse_db(config, url->path + 1, error);
+    return hf_url_read_number(&rows[DB], url->path + 1, &config->db, error);
 }
 
 /* Where the server is: hosts, or the path of a unix socket. */
@@ -223,77 +223,22 @@ static hf_status parse_credentials(struct hf_redis_config *config,
     return HF_OK;
 }
 
-/* --------------------------------------------------------------- options -- */
-
-static hf_status parse_ttl(struct hf_redis_config *config,
-                           const struct hf_url *url, struct hf_error *error)
-{
-    const char *text = hf_url_option(url, "ttl");
-
-    config->ttl_ms = HF_LEASED_TTL_MS;
-    if (text == NULL)
-        return HF_OK;
-    if (!hf_duration_parse(text, &config->ttl_ms) ||
-        config->ttl_ms < HF_LEASED_TTL_MIN_MS ||
-        config->ttl_ms > HF_LEASED_TTL_MAX_MS)
-        return hf_error_set(error, HF_EURL,
-                            "ttl=%s is not a duration in range; expected one "
-                            "from 1s to 1h, such as 10s",
-                            hf_quote(text, strlen(text)).text);
-    return HF_OK;
-}
-
-static hf_status parse_layout(struct hf_redis_config *config,
-                              const struct hf_url *url, struct hf_error *error)
-{
-    const char *text = hf_url_option(url, "layout");
-
-    config->redis_py = text != NULL && strcmp(text, "redis-py") == 0;
-    if (text == NULL || config->redis_py || strcmp(text, "queue") == 0)
-        return HF_OK;
-    return hf_error_set(error, HF_EURL,
-                        "layout=%s is not known; expected layout=queue, which "
-                        "is ours, or layout=redis-py",
-                        hf_quote(text, strlen(text)).text);
-}
-
-static hf_status parse_wait(struct hf_redis_config *config,
-                            const struct hf_url *url, struct hf_error *error)
-{
-    const char *text = hf_url_option(url, "wait");
-
-    if (text == NULL || parse_number(text, HF_REDIS_WAIT_MAX, &config->wait))
-        return HF_OK;
-    return hf_error_set(error, HF_EURL,
-                        "wait=%s is not a number of replicas; expected digits, "
-                        "at most %u",
-                        hf_quote(text, strlen(text)).text, HF_REDIS_WAIT_MAX);
-}
-
 /* ------------------------------------------------------------- interface -- */
 
 hf_status hf_redis_config_parse(struct hf_redis_config *config,
                                 const struct hf_url *url,
                                 struct hf_error *error)
 {
+    bool tls = strcmp(url->scheme, "rediss") == 0;
     hf_status status;
 
-    *config =
-        (struct hf_redis_config){.tls = strcmp(url->scheme, "rediss") == 0};
-    status = hf_url_check_options(
-        url, config->tls ? known_options_tls : known_options, error);
+    *config = (struct hf_redis_config){.tls = tls, .ttl_ms = HF_LEASED_TTL_MS};
+    status = hf_url_options_read(
+        url, rows, ROW_COUNT - (tls ? 0 : HF_PEM_OPTION_COUNT), config, error);
     if (status == HF_OK)
         status = parse_address(config, url, error);
-    if (status == HF_OK && hf_url_option(url, "db") != NULL)
-        status = parse_db(config, hf_url_option(url, "db"), error);
     if (status == HF_OK)
-        status = parse_ttl(config, url, error);
-    if (status == HF_OK)
-        status = parse_layout(config, url, error);
-    if (status == HF_OK)
-        status = parse_wait(config, url, error);
-    if (status == HF_OK)
-        status = hf_pem_files_parse(&config->files, url, error);
+        status = hf_pem_files_check(&config->files, error);
     if (status == HF_OK)
         status = parse_credentials(config, url, error);
     return status;

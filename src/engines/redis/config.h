@@ -38,6 +38,9 @@ struct hf_redis_host {
     uint16_t port;
 };
 
+/* In the order of the option layout=. */
+enum hf_redis_layout { HF_REDIS_LAYOUT_QUEUE, HF_REDIS_LAYOUT_REDIS_PY };
+
 /* The URL, parsed; wiped after use, because it has a password. */
 struct hf_redis_config {
     /* the server to connect to; .name is "" with .path */
@@ -45,7 +48,7 @@ struct hf_redis_config {
     struct hf_redis_host hosts[HF_REDIS_HOSTS_MAX]; /* those of the URL */
     size_t host_count;                              /* 0 with .path */
     char path[HF_REDIS_PATH_BYTES]; /* of a unix socket, or "" */
-    unsigned db;
+    uint64_t db;
     char user[HF_REDIS_SECRET_BYTES]; /* "": the default user */
     char password[HF_REDIS_SECRET_BYTES];
     /* .user and .password are set. */
@@ -53,9 +56,9 @@ struct hf_redis_config {
     bool unlisted; /* HOLDFAST_AUTH_FILE has lines, but none for this server */
     struct hf_reconnect reconnect;
     uint64_t ttl_ms;
-    bool redis_py; /* layout=redis-py */
+    int layout; /* enum hf_redis_layout */
     /* replicas that must have a change before its answer; 0: none */
-    unsigned wait;
+    uint64_t wait;
     bool tls;
     struct hf_pem_files files; /* for TLS */
 };

@@ -69,7 +69,7 @@ static hf_status start(const struct hf_redis_config *config,
                    config->path[0] != '\0' ? "redis:%s?db=%u"
                    : config->tls           ? "rediss://%s/%u"
                                            : "redis://%s/%u",
-                   address, config->db);
+                   address, (unsigned)config->db);
     if ((made = hf_leased_engine_new(host, description, error)) == NULL)
         return error->status;
     store = hf_redis_store_new(made, config, error);

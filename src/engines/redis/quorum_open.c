@@ -11,10 +11,24 @@
 #include "core/memory.h"
 #include "core/quote.h"
 #include "core/reconnect_policy.h"
+#include "core/url_options.h"
 #include "engines/redis/redis_quorum.h"
 
-static const char *const known_options[] = {
-    "ttl", "rejoin", "retry", "auth_file", "ca", "cert", "key", NULL};
+/* Those without a reader are read with the URL of each server. */
+static const struct hf_url_option_row rows[] = {
+    {.key = "ttl"},
+    {.key = "rejoin",
+     .read = hf_url_read_duration,
+     .offset = offsetof(struct hf_redis_quorum_config, rejoin_ms),
+     .min = 1,
+     .max = HF_LEASED_TTL_MAX_MS,
+     .help = "when a server that was started counts again"},
+    {.key = HF_RECONNECT_OPTION},
+    {.key = "auth_file"},
+    {.key = "ca"},
+    {.key = "cert"},
+    {.key = "key"},
+};
 
 /* ------------------------------------------------------------ one server -- */
 
@@ -116,19 +130,10 @@ static hf_status check_distinct(const struct hf_redis_quorum_config *config,
 
 /* A server counts rejoin= after its start.  All leases that it may have
  * forgotten must end within that time, so ttl= must not be longer. */
-static hf_status read_rejoin(struct hf_redis_quorum_config *config,
-                             const struct hf_url *url, struct hf_error *error)
+static hf_status check_rejoin(struct hf_redis_quorum_config *config,
+                              struct hf_error *error)
 {
-    const char *text = hf_url_option(url, "rejoin");
-
     config->ttl_ms = config->servers[0].ttl_ms;
-    config->rejoin_ms = HF_REDIS_REJOIN_MS;
-    if (text != NULL && (!hf_duration_parse(text, &config->rejoin_ms) ||
-                         config->rejoin_ms > HF_LEASED_TTL_MAX_MS))
-        return hf_error_set(error, HF_EURL,
-                            "rejoin=%s is not a duration in range; expected "
-                            "one from ttl= to 1h, such as 60s",
-                            hf_quote(text, strlen(text)).text);
     if (config->ttl_ms > config->rejoin_ms)
         return hf_error_set(error, HF_EURL,
                             "the ttl of %" PRIu64 " ms is longer than the "
@@ -166,15 +171,17 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
     hf_status status;
 
     config->count = 0;
+    config->rejoin_ms = HF_REDIS_REJOIN_MS;
     if (text == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for a URL");
-    status = hf_url_check_options(url, known_options, error);
+    status = hf_url_options_read(url, rows, sizeof rows / sizeof rows[0],
+                                 config, error);
     if (status == HF_OK)
         status = read_servers(config, text, url, error);
     if (status == HF_OK)
         status = check_distinct(config, error);
     if (status == HF_OK)
-        status = read_rejoin(config, url, error);
+        status = check_rejoin(config, error);
     explicit_bzero(text, strlen(text));
     hf_free(text);
     return status;

@@ -190,7 +190,8 @@ static void handle_wait_reply(struct hf_redis_link *link,
 {
     uint64_t number = link->calls.number;
 
-    hf_redis_answer_add_wait_reply(call->store_data, link->config.wait, reply);
+    hf_redis_answer_add_wait_reply(call->store_data,
+                                   (unsigned)link->config.wait, reply);
     reply_done(link, call);
     if (error_class_of(reply).affects_server && number == link->calls.number)
         hf_redis_link_refused(link, "", reply);
@@ -525,7 +526,7 @@ struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
     link->shared = shared;
     link->config = *config;
     link->user = *user;
-    link->script.redis_py = config->redis_py;
+    link->script.redis_py = config->layout == HF_REDIS_LAYOUT_REDIS_PY;
     link->connection_user = (struct hf_redis_connection_user){
         .up = on_connection_up,
         .reply = on_reply,

@@ -13,6 +13,7 @@
 #include "core/lock_name.h"
 #include "core/quote.h"
 #include "core/reconnect_policy.h"
+#include "core/url_options.h"
 #include "core/utf8.h"
 
 #define TIMEOUT_MS 10000
@@ -21,15 +22,6 @@
 #define TICK_MIN_MS 10
 #define TICK_MAX_MS 60000
 
-static const char *const known_options[] = {
-    "timeout", "timeout_floor", "tick",      "proof", "token_floor",
-    "layout",  "acl",           "auth_file", "retry", NULL};
-static const char *const known_options_tls[] = {
-    "timeout", "timeout_floor", "tick",      "proof", "token_floor",
-    "layout",  "acl",           "auth_file", "retry", "ca",
-    "cert",    "key",           NULL};
-
-/* A part of the URL's text, not NUL-terminated. */
 struct url_span {
     const char *from;
     const char *end;
@@ -282,137 +274,102 @@ static hf_status take_auth(struct hf_zk_config *config,
 
 /* --------------------------------------------------------------- options -- */
 
-/* Read an option that is a duration from ${least_ms} to ${most_ms}; ${ms} is
- * unchanged if it is not given. */
-static hf_status take_duration(const struct hf_url *url, const char *key,
-                               uint64_t least_ms, uint64_t most_ms,
-                               uint64_t *ms, struct hf_error *error)
-{
-    const char *text = hf_url_option(url, key);
-    uint64_t given_ms;
+enum proof { EAGER, LAZY, STRICT };
+enum acl { OPEN, CREATOR, BY_CREDENTIALS };
 
-    if (text == NULL)
-        return HF_OK;
-    if (!hf_duration_parse(text, &given_ms) || given_ms < least_ms ||
-        given_ms > most_ms)
-        return hf_error_set(error, HF_EURL,
-                            "%s=%s is not a duration in range; expected one "
-                            "from %llums to %llus, such as 5s",
-                            key, hf_quote(text, strlen(text)).text,
-                            (unsigned long long)least_ms,
-                            (unsigned long long)(most_ms / 1000));
-    *ms = given_ms;
-    return HF_OK;
-}
+/* What the options say, before it is spread over the configuration. */
+struct options {
+    uint64_t timeout_ms;
+    uint64_t timeout_floor_ms;
+    uint64_t tick_ms;
+    uint64_t token_floor;
+    int layout; /* an index of dialects[] */
+    int proof;  /* enum proof */
+    int acl;    /* enum acl; BY_CREDENTIALS where the URL does not say */
+    struct hf_pem_files files;
+};
 
-/* Set ${which} to the index of the option's value in ${words}, which end with
- * NULL, or to -1 if the option is not given. */
-static hf_status take_word(const struct hf_url *url, const char *key,
-                           const char *const words[], int *which,
-                           struct hf_error *error)
-{
-    const char *text = hf_url_option(url, key);
-    char expected[128] = "";
-    int i = 0;
+static const char *const layouts[] = {"curator", "kazoo", "writelock", NULL};
+static const enum hf_zk_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
+                                              HF_ZK_WRITELOCK};
+static const char *const proofs[] = {"eager", "lazy", "strict", NULL};
+static const char *const acls[] = {"open", "creator", NULL};
 
-    *which = -1;
-    if (text == NULL)
-        return HF_OK;
-    while (words[i] != NULL && strcmp(words[i], text) != 0)
-        i++;
-    *which = i;
-    if (words[i] != NULL)
-        return HF_OK;
-    for (i = 0; words[i] != NULL; i++)
-        snprintf(expected + strlen(expected),
-                 sizeof expected - strlen(expected), "%s%s",
-                 i == 0 ? "" : " or ", words[i]);
-    return hf_error_set(error, HF_EURL, "%s=%s is not known; expected %s=%s",
-                        key, hf_quote(text, strlen(text)).text, key, expected);
-}
-
-/* Read the options whose value is one of a few words. */
-static hf_status take_words(struct hf_zk_config *config,
-                            const struct hf_url *url, struct hf_error *error)
-{
-    static const char *const proofs[] = {"eager", "lazy", "strict", NULL};
-    static const char *const acls[] = {"open", "creator", NULL};
-    static const char *const layouts[] = {"curator", "kazoo", "writelock",
-                                          NULL};
-    static const enum hf_zk_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
-                                                  HF_ZK_WRITELOCK};
-    bool has_credentials =
-        url->user != NULL || hf_url_option(url, "auth_file") != NULL;
-    int which;
-    hf_status status;
-
-    status = take_word(url, "layout", layouts, &which, error);
-    if (status != HF_OK)
-        return status;
-    assert(which < (int)(sizeof dialects / sizeof dialects[0]));
-    config->layout = dialects[which >= 0 ? which : 0];
-    status = take_word(url, "proof", proofs, &which, error);
-    if (status != HF_OK)
-        return status;
-    config->session.lazy_proof = which == 1;
-    config->session.strict_proof = which == 2;
-    status = take_word(url, "acl", acls, &which, error);
-    if (status == HF_OK)
-        config->session.private_nodes =
-            which >= 0 ? which == 1 : has_credentials;
-    return status;
-}
-
-/* Read token_floor=, a decimal number. */
-static hf_status take_floor(struct hf_zk_config *config,
-                            const struct hf_url *url, struct hf_error *error)
-{
-    const char *text = hf_url_option(url, "token_floor");
-    uint64_t floor = 0;
-
-    if (text == NULL)
-        return HF_OK;
-    for (const char *at = text; *at != '\0'; at++)
-        if (*at < '0' || *at > '9' ||
-            __builtin_mul_overflow(floor, (uint64_t)10, &floor) ||
-            __builtin_add_overflow(floor, (uint64_t)(*at - '0'), &floor))
-            floor = UINT64_MAX;
+static const struct hf_url_option_row rows[] = {
+    {.key = "timeout",
+     .read = hf_url_read_duration,
+     .offset = offsetof(struct options, timeout_ms),
+     .min = TIMEOUT_MIN_MS,
+     .max = TIMEOUT_MAX_MS,
+     .help = "the session timeout to ask the server for"},
+    {.key = "timeout_floor",
+     .read = hf_url_read_duration,
+     .offset = offsetof(struct options, timeout_floor_ms),
+     .min = TIMEOUT_MIN_MS,
+     .max = TIMEOUT_MAX_MS,
+     .help = "the least session timeout that any server grants"},
+    {.key = "tick",
+     .read = hf_url_read_duration,
+     .offset = offsetof(struct options, tick_ms),
+     .min = TICK_MIN_MS,
+     .max = TICK_MAX_MS,
+     .help = "the tickTime of the servers"},
+    {.key = "proof",
+     .read = hf_url_read_choice,
+     .offset = offsetof(struct options, proof),
+     .choices = proofs,
+     .help = "when the session is proven alive"},
     /* A czxid is an int64, so the sum of both cannot overflow. */
-    if (text[0] == '\0' || floor > INT64_MAX)
-        return hf_error_set(error, HF_EURL,
-                            "token_floor=%s is no number in range; expected "
-                            "digits, at most %lld",
-                            hf_quote(text, strlen(text)).text,
-                            (long long)INT64_MAX);
-    config->token_floor = floor;
-    return HF_OK;
+    {.key = "token_floor",
+     .read = hf_url_read_number,
+     .offset = offsetof(struct options, token_floor),
+     .max = INT64_MAX,
+     .help = "a number to add to every token"},
+    {.key = "layout",
+     .read = hf_url_read_choice,
+     .offset = offsetof(struct options, layout),
+     .choices = layouts,
+     .help = "the library whose nodes ours look like"},
+    {.key = "acl",
+     .read = hf_url_read_choice,
+     .offset = offsetof(struct options, acl),
+     .choices = acls,
+     .help = "who may change the nodes that we make"},
+    {.key = "auth_file"},         /* hf_auth_find() */
+    {.key = HF_RECONNECT_OPTION}, /* hf_reconnect_choose() */
+    HF_PEM_OPTIONS(struct options, files),
+};
+#define ROW_COUNT (sizeof rows / sizeof rows[0])
+
+static bool has_credentials(const struct hf_url *url)
+{
+    return url->user != NULL || hf_url_option(url, "auth_file") != NULL;
 }
 
 /* Read all options, with their defaults. */
-static hf_status take_options(struct hf_zk_config *config,
-                              const struct hf_url *url, struct hf_error *error)
+static hf_status parse_options(struct hf_zk_config *config,
+                               const struct hf_url *url, struct hf_error *error)
 {
-    hf_status status = hf_url_check_options(
-        url, config->session.tls ? known_options_tls : known_options, error);
+    struct options options = {.timeout_ms = TIMEOUT_MS, .acl = BY_CREDENTIALS};
+    struct hf_zk_session_config *session = &config->session;
+    hf_status status = hf_url_options_read(
+        url, rows, ROW_COUNT - (session->tls ? 0 : HF_PEM_OPTION_COUNT),
+        &options, error);
 
-    config->session.timeout_ms = TIMEOUT_MS;
-    if (status == HF_OK)
-        status = take_duration(url, "timeout", TIMEOUT_MIN_MS, TIMEOUT_MAX_MS,
-                               &config->session.timeout_ms, error);
-    if (status == HF_OK)
-        status =
-            take_duration(url, "timeout_floor", TIMEOUT_MIN_MS, TIMEOUT_MAX_MS,
-                          &config->session.timeout_floor_ms, error);
-    if (status == HF_OK)
-        status = take_duration(url, "tick", TICK_MIN_MS, TICK_MAX_MS,
-                               &config->session.tick_ms, error);
-    if (status == HF_OK)
-        status = take_words(config, url, error);
-    if (status == HF_OK)
-        status = take_floor(config, url, error);
-    if (status == HF_OK)
-        status = hf_pem_files_parse(&config->files, url, error);
-    return status;
+    if (status != HF_OK)
+        return status;
+    session->timeout_ms = options.timeout_ms;
+    session->timeout_floor_ms = options.timeout_floor_ms;
+    session->tick_ms = options.tick_ms;
+    session->lazy_proof = options.proof == LAZY;
+    session->strict_proof = options.proof == STRICT;
+    session->private_nodes =
+        options.acl == CREATOR ||
+        (options.acl == BY_CREDENTIALS && has_credentials(url));
+    config->token_floor = options.token_floor;
+    config->layout = dialects[options.layout];
+    config->files = options.files;
+    return hf_pem_files_check(&config->files, error);
 }
 
 /* ------------------------------------------------------------- interface -- */
@@ -437,7 +394,7 @@ hf_status hf_zk_config_parse(struct hf_zk_config *config,
     if (status == HF_OK)
         status = take_chroot(config, url->path, error);
     if (status == HF_OK)
-        status = take_options(config, url, error);
+        status = parse_options(config, url, error);
     if (status == HF_OK)
         status = take_auth(config, url, error);
     assert(status != HF_OK || config->session.server_count > 0);

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every option of a URL that an engine's table has is in the engine's document,
+and the document names no other one.
+
+A document has a table with a row "| `KEY=...` | ..." for each option; where one
+row is about several, each is in backquotes in its first column.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENGINES = {
+    "engine-file.md": ["src/engines/file/root_settings.c"],
+    "engine-zookeeper.md": ["src/engines/zookeeper/zk_config.c"],
+    "engine-redis.md": ["src/engines/redis/config.c"],
+    "engine-quorum.md": ["src/engines/redis/quorum_open.c"],
+    "engine-postgres.md": ["src/engines/postgres/config.c"],
+}
+# What stands for rows in a table: the files that define these name the keys.
+MACROS = {"HF_RECONNECT_OPTION": ["retry"],
+          "HF_PEM_OPTIONS": ["ca", "cert", "key"]}
+
+
+def in_code(paths):
+    keys = set()
+    for path in paths:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        table = text[text.index("struct hf_url_option_row rows[]"):]
+        table = table[:table.index("\n};")]
+        keys.update(re.findall(r'\.key = "(\w+)"', table))
+        for macro, named in MACROS.items():
+            if macro in table:
+                keys.update(named)
+    return keys
+
+
+def in_document(name):
+    keys = set()
+    for line in (ROOT / "docs" / name).read_text(
+            encoding="utf-8").splitlines():
+        if line.startswith("| `"):
+            first = line.split("|")[1]
+            keys.update(re.findall(r"`(\w+)=[^`]*`", first))
+    return keys
+
+
+def main():
+    wrong = False
+    for name, paths in ENGINES.items():
+        code, document = in_code(paths), in_document(name)
+        for key in sorted(code - document):
+            print("docs/%s: expected a row for %s=, an option of %s"
+                  % (name, key, " ".join(paths)), file=sys.stderr)
+        for key in sorted(document - code):
+            print("docs/%s: %s= is no option of %s; expected no row for it"
+                  % (name, key, " ".join(paths)), file=sys.stderr)
+        wrong |= code != document
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
