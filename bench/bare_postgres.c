@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "round.h"
+#include "protocol.h"
 
 #define WARM_UP 50
 #define CLIENTS_MAX 64
@@ -107,13 +107,13 @@ static void pairs(const char *first, const char *second, unsigned count)
 
 /* --------------------------------------------------------------- contend -- */
 
-struct seat {
+struct contender {
     pthread_t thread;
     unsigned number;
     uint64_t grants;
 };
 
-/* Written by whoever has the lock. */
+/* Written by the holder of the lock. */
 static _Atomic uint64_t released_at_ns;
 static atomic_uint holder; /* its number; 0: nobody yet */
 static uint64_t deadline_ns;
@@ -130,7 +130,7 @@ static void take_over(unsigned number)
 
 static void *contend(void *arg)
 {
-    struct seat *seat = arg;
+    struct contender *contender = arg;
     PGconn *own = dial();
 
     prepare(own);
@@ -138,8 +138,8 @@ static void *contend(void *arg)
     (void)pthread_barrier_wait(&start); /* and clocks run */
     while (bench_now_ns() < deadline_ns) {
         run(own, "lock");
-        take_over(seat->number);
-        seat->grants++;
+        take_over(contender->number);
+        contender->grants++;
         atomic_store(&released_at_ns, bench_now_ns());
         run(own, "unlock");
     }
@@ -148,19 +148,20 @@ static void *contend(void *arg)
     return NULL;
 }
 
-static void contest(unsigned clients, unsigned ms)
+static void contest(unsigned count, unsigned ms)
 {
-    struct seat seats[CLIENTS_MAX];
+    struct contender contenders[CLIENTS_MAX];
     uint64_t grants = 0;
 
-    if (clients > CLIENTS_MAX)
-        bench_fail("more clients than there are seats");
+    if (count > CLIENTS_MAX)
+        bench_fail("too many clients; expected up to 64");
     atomic_store(&holder, 0);
-    (void)pthread_barrier_init(&start, NULL, clients + 1);
-    (void)pthread_barrier_init(&finish, NULL, clients + 1);
-    for (unsigned i = 0; i < clients; i++) {
-        seats[i] = (struct seat){.number = i + 1};
-        if (pthread_create(&seats[i].thread, NULL, contend, &seats[i]) != 0)
+    (void)pthread_barrier_init(&start, NULL, count + 1);
+    (void)pthread_barrier_init(&finish, NULL, count + 1);
+    for (unsigned i = 0; i < count; i++) {
+        contenders[i] = (struct contender){.number = i + 1};
+        if (pthread_create(&contenders[i].thread, NULL, contend,
+                           &contenders[i]) != 0)
             bench_fail("a thread could not be started");
     }
     (void)pthread_barrier_wait(&start);
@@ -168,18 +169,18 @@ static void contest(unsigned clients, unsigned ms)
     deadline_ns = bench_now_ns() + (uint64_t)ms * 1000000;
     (void)pthread_barrier_wait(&start);
     (void)pthread_barrier_wait(&finish);
-    for (unsigned i = 0; i < clients; i++)
-        grants += seats[i].grants;
+    for (unsigned i = 0; i < count; i++)
+        grants += contenders[i].grants;
     bench_end(grants);
-    for (unsigned i = 0; i < clients; i++)
-        (void)pthread_join(seats[i].thread, NULL);
+    for (unsigned i = 0; i < count; i++)
+        (void)pthread_join(contenders[i].thread, NULL);
     (void)pthread_barrier_destroy(&start);
     (void)pthread_barrier_destroy(&finish);
 }
 
 /* --------------------------------------------------------------- handoff -- */
 
-static void hear(PGconn *listener)
+static void receive(PGconn *listener)
 {
     struct pollfd polled = {.fd = PQsocket(listener), .events = POLLIN};
     PGnotify *notice;
@@ -203,7 +204,7 @@ static void handoffs(unsigned count)
     for (unsigned i = 0; i < count; i++) {
         began_ns = bench_now_ns();
         run(conn, "leave");
-        hear(listener);
+        receive(listener);
         run(listener, "insert");
         bench_sample(bench_now_ns() - began_ns);
     }
@@ -221,7 +222,7 @@ int main(int count, char **arguments)
     conninfo = arguments[1];
     conn = dial();
     prepare(conn);
-    while (bench_told(&request)) {
+    while (bench_next_request(&request)) {
         if (strcmp(request.word, "pair") == 0)
             pairs("one", "one", request.first);
         else if (strcmp(request.word, "commit") == 0)

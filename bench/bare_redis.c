@@ -28,7 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "round.h"
+#include "protocol.h"
 
 #define WARM_UP 50
 #define REPLY_BYTES 4096
@@ -75,7 +75,7 @@ static void send_all(int fd, const char *text)
 }
 
 /* Whatever it is: these are so short that they come in one piece. */
-static void hear_into(int fd, char reply[REPLY_BYTES])
+static void receive_into(int fd, char reply[REPLY_BYTES])
 {
     ssize_t bytes = read(fd, reply, REPLY_BYTES);
 
@@ -83,11 +83,11 @@ static void hear_into(int fd, char reply[REPLY_BYTES])
         bench_fail("the server answers with an error");
 }
 
-static void hear(int fd)
+static void receive(int fd)
 {
     char reply[REPLY_BYTES];
 
-    hear_into(fd, reply);
+    receive_into(fd, reply);
 }
 
 static void load_compare(int fd, char compare[COMPARE_BYTES])
@@ -95,7 +95,7 @@ static void load_compare(int fd, char compare[COMPARE_BYTES])
     char reply[REPLY_BYTES];
 
     send_all(fd, load);
-    hear_into(fd, reply);
+    receive_into(fd, reply);
     if (strncmp(reply, "$40\r\n", 5) != 0)
         bench_fail("the server names its script in an unknown way");
     (void)snprintf(compare, COMPARE_BYTES, "%s%.40s%s", compare_head, reply + 5,
@@ -110,7 +110,7 @@ typedef void exchange_fn(int fd, const char *request);
 static void exchange_blocking(int fd, const char *request)
 {
     send_all(fd, request);
-    hear(fd);
+    receive(fd);
 }
 
 /* The set that the socket is in. */
@@ -132,7 +132,7 @@ static void exchange_polled(int fd, const char *request)
 {
     send_all(fd, request);
     sleep_on_set();
-    hear(fd);
+    receive(fd);
 }
 
 /* What the caller and the thread of the loop have in common. */
@@ -191,7 +191,8 @@ static void begin_loops(int fd)
         bench_fail("no loop");
 }
 
-/* ---------------------------------------------------------------- rounds -- */
+/* ---------------------------------------------------------------- iterations
+ * -- */
 
 static void one_pair(exchange_fn *exchange, int fd, const char *release)
 {
@@ -223,9 +224,9 @@ static void handoffs(int fd, int listener, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         began_ns = bench_now_ns();
         send_all(fd, publish);
-        hear(listener);
+        receive(listener);
         bench_sample(bench_now_ns() - began_ns);
-        hear(fd);
+        receive(fd);
     }
     bench_end(count);
 }
@@ -241,10 +242,10 @@ int main(int count, char **arguments)
     fd = dial((uint16_t)strtoul(arguments[1], NULL, 10));
     listener = dial((uint16_t)strtoul(arguments[1], NULL, 10));
     send_all(listener, subscribe);
-    hear(listener);
+    receive(listener);
     load_compare(fd, compare);
     begin_loops(fd);
-    while (bench_told(&request)) {
+    while (bench_next_request(&request)) {
         if (strcmp(request.word, "pair") == 0)
             pairs(exchange_blocking, fd, del, request.first);
         else if (strcmp(request.word, "script") == 0)

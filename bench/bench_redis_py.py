@@ -3,7 +3,8 @@
 """bench_redis_py.py PORT KEY: redis-py's Lock as it comes, asked and answering
 as bench/library.c: pair and contend, a thread and a connection each.  It is
 not fair: a sample of contend is from the first release of one client to the
-grant of another, with as many grants to the first one in between as it takes."""
+grant of another, with as many grants to the first one in between as it
+takes."""
 
 import sys
 import threading
@@ -19,7 +20,7 @@ def lock_of(client, key):
     return client.lock(key, timeout=LEASE_S)
 
 
-def tell(cpu, began, grants, samples):
+def print_result(cpu, began, grants, samples):
     print(time.process_time_ns() - cpu, time.monotonic_ns() - began, grants,
           *samples, flush=True)
 
@@ -35,7 +36,7 @@ def pairs(lock, count):
         lock.acquire()
         lock.release()
         samples.append(time.monotonic_ns() - before)
-    tell(cpu, began, count, samples)
+    print_result(cpu, began, count, samples)
 
 
 class Contest:
@@ -68,7 +69,7 @@ class Contest:
             thread.start()
         for thread in threads:
             thread.join()
-        tell(cpu, began, self.grants, self.samples)
+        print_result(cpu, began, self.grants, self.samples)
 
 
 def main():

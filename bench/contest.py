@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benches share: contenders that live through the whole run and do their
-work in rounds, one after the other, in an order that turns; and tables of what
-they answer.  docs/speed.md says why."""
+"""What the benches share: contenders, and tables of what they answer.  A
+contender is a process that lives through the whole run.  All of them do their
+work in each iteration, one after the other, in an order that changes.
+docs/speed.md says why."""
 
 import os
 import platform
@@ -13,10 +14,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 
 import machine  # noqa: E402
+import waiting  # noqa: E402
 
 
-class Round:
-    """What a contender answers: see bench/round.h."""
+class Result:
+    """What a contender answers: see bench/protocol.h."""
 
     def __init__(self, line):
         cpu, passed, grants, *samples = map(int, line.split())
@@ -27,7 +29,7 @@ class Round:
 
     def quantile(self, part):
         if not self.samples:
-            return float("inf")  # nobody got it from anybody else
+            return float("inf")  # no client took it from another one
         return self.samples[int(part * (len(self.samples) - 1))]
 
     @property
@@ -44,7 +46,7 @@ class Contender:
         self.name = name
         self.path = path
         self.process = machine.Process(arguments, stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE, text=True)
+                                       stdout=subprocess.PIPE, text=True)
 
     def ask(self, *words):
         popen = self.process.popen
@@ -52,11 +54,12 @@ class Contender:
         popen.stdin.flush()
         line = popen.stdout.readline()
         if not line:
-            raise SystemExit("%s ended when asked to %s" % (self.name, words))
-        return Round(line)
+            raise SystemExit("asked to %s, but %s" % (
+                " ".join(map(str, words)), waiting.end_soon_of(popen)))
+        return Result(line)
 
     def close(self):
-        """It goes when its standard input does."""
+        """It ends at the end of its standard input."""
         self.process.popen.stdin.close()
         try:
             self.process.popen.wait(10)
@@ -64,20 +67,20 @@ class Contender:
             self.process.kill()
 
 
-# ---- rounds
+# ---- iterations
 
-def interleave(rounds, works):
-    """Do every work once in each round; its results by name."""
+def interleave(iterations, works):
+    """Do every work once in each iteration; its results by name."""
     results = {name: [] for name in works}
     names = list(works)
-    for i in range(rounds):
+    for i in range(iterations):
         at = i % len(names)
         for name in names[at:] + names[:at]:
             results[name].append(works[name]())
     return results
 
 
-# ---- what was found
+# ---- results
 
 def spread(values, digits=0):
     values = list(values)
@@ -91,21 +94,21 @@ def table(title, heads, rows):
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  ".join([row[0].ljust(widths[0])] + [
-            cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]))
+            text.rjust(width) for text, width in zip(row[1:], widths[1:])]))
     sys.stdout.flush()
 
 
 def ratio(results, name, to):
-    """Of p50, within each round."""
-    return spread((ours.p50 / floor.p50 for ours, floor in
+    """Of p50, within each iteration."""
+    return spread((ours.p50 / baseline.p50 for ours, baseline in
                    zip(results[name], results[to])), 2)
 
 
-def tell_machine(when):
+def print_load(when):
     print("load when it %s: %s" % (when, "%.1f %.1f %.1f" % os.getloadavg()))
 
 
-def tell_facts(packages, rounds):
+def print_facts(packages, iterations):
     with open("/proc/cpuinfo") as file:
         model = next((line.split(":")[1].strip() for line in file
                       if line.startswith("model name")), platform.machine())
@@ -115,5 +118,6 @@ def tell_facts(packages, rounds):
     print("machine: %d cores of %s, Linux %s" % (
         os.cpu_count(), model, platform.release()))
     print("versions: " + ", ".join(versions.splitlines()))
-    print("%d rounds; medians of them, with the least and the most" % rounds)
-    tell_machine("began")
+    print("%d iterations; medians of them, with the least and the most" %
+          iterations)
+    print_load("began")

@@ -3,9 +3,10 @@
  * bench-enqueue URL [PROCESSES...]: tickets of one name, made by as many
  * processes as each number says.  They are readers, so that none waits for a
  * ticket of another: what they wait for is the engine's own lock of the queue,
- * if it has one.  Five rounds of a second each; told are the medians, with the
- * least and the most, of how many tickets are made and removed in a second, how
- * long one takes (p50 and p99), and what it takes of the processors.
+ * if it has one.  It makes five iterations of a second each and prints the
+ * medians, with the least and the most, of how many tickets are made and
+ * removed in a second, how long one takes (p50 and p99), and the CPU time of
+ * one.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,8 +21,8 @@
 
 #include "figures.h"
 
-#define ROUNDS 5
-#define ROUND_NS UINT64_C(1000000000)
+#define ITERATIONS 5
+#define ITERATION_NS UINT64_C(1000000000)
 #define SAMPLES 262144
 
 /* Shared by all processes. */
@@ -30,7 +31,7 @@ struct board {
     uint64_t samples[SAMPLES];
 };
 
-struct round {
+struct iteration {
     double rate, p50_us, p99_us, cpu_us;
 };
 
@@ -93,7 +94,7 @@ static double quantile_us(unsigned count, unsigned percent)
     return (double)board->samples[at] / 1000;
 }
 
-static struct round play(int processes)
+static struct iteration run_once(int processes)
 {
     uint64_t begin_ns = bench_now_ns() + (uint64_t)processes * 10000000;
     double before_us = cpu_us();
@@ -103,7 +104,7 @@ static struct round play(int processes)
     atomic_store(&board->count, 0);
     for (int i = 0; i < processes; i++) {
         if (fork() == 0) {
-            read_until(begin_ns, begin_ns + ROUND_NS);
+            read_until(begin_ns, begin_ns + ITERATION_NS);
             _exit(0);
         }
     }
@@ -114,35 +115,36 @@ static struct round play(int processes)
     if (count == 0 || count > SAMPLES)
         exit(1);
     bench_sort_times(board->samples, count);
-    return (struct round){.rate = count,
-                          .p50_us = quantile_us(count, 50),
-                          .p99_us = quantile_us(count, 99),
-                          .cpu_us = (cpu_us() - before_us) / count};
+    return (struct iteration){.rate = count,
+                              .p50_us = quantile_us(count, 50),
+                              .p99_us = quantile_us(count, 99),
+                              .cpu_us = (cpu_us() - before_us) / count};
 }
 
-/* The ${field}th of each round. */
-static void tell(const char *what, const struct round *rounds, size_t field)
+/* The ${field}th of each iteration. */
+static void print_figure(const char *what, const struct iteration *iterations,
+                         size_t field)
 {
-    double values[ROUNDS];
+    double values[ITERATIONS];
 
-    for (int i = 0; i < ROUNDS; i++)
-        values[i] = ((const double *)&rounds[i])[field];
-    bench_sort_figures(values, ROUNDS);
-    printf("  %s %.0f (%.0f-%.0f)", what, values[ROUNDS / 2], values[0],
-           values[ROUNDS - 1]);
+    for (int i = 0; i < ITERATIONS; i++)
+        values[i] = ((const double *)&iterations[i])[field];
+    bench_sort_figures(values, ITERATIONS);
+    printf("  %s %.0f (%.0f-%.0f)", what, values[ITERATIONS / 2], values[0],
+           values[ITERATIONS - 1]);
 }
 
 static void measure(int processes)
 {
-    struct round rounds[ROUNDS];
+    struct iteration iterations[ITERATIONS];
 
-    for (int i = 0; i < ROUNDS; i++)
-        rounds[i] = play(processes);
+    for (int i = 0; i < ITERATIONS; i++)
+        iterations[i] = run_once(processes);
     printf("%2d processes:", processes);
-    tell("tickets/s", rounds, 0);
-    tell("p50 us", rounds, 1);
-    tell("p99 us", rounds, 2);
-    tell("CPU us", rounds, 3);
+    print_figure("tickets/s", iterations, 0);
+    print_figure("p50 us", iterations, 1);
+    print_figure("p99 us", iterations, 2);
+    print_figure("CPU us", iterations, 3);
     printf("\n");
 }
 

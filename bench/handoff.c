@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench-handoff URL FILE [PROCESSES]: processes that take one lock from each
- * other, through the library and by flock(2) on FILE, in turn.  Five rounds
- * each; told is the time from a release to the grant of another process: the
- * median of the rounds' medians with the least and the most, and the ratio
- * within each round.
+ * other, through the library and by flock(2) on FILE, in turn.  There are five
+ * iterations each.  It prints the time from a release to the grant of another
+ * process: the median of the iterations' medians with the least and the most,
+ * and the ratio within each iteration.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 
 #include "figures.h"
 
-#define ROUNDS 5
+#define ITERATIONS 5
 #define PROCESSES 8
 #define SAMPLES 4001
 #define MIDDLE ((SAMPLES - 1) >> 1)
@@ -86,8 +86,8 @@ static void contend_by_flock(void)
     }
 }
 
-/* The median of one round, in us. */
-static double play(void (*contend)(void), int processes)
+/* The median of one iteration, in us. */
+static double run_once(void (*contend)(void), int processes)
 {
     int status;
 
@@ -106,16 +106,16 @@ static double play(void (*contend)(void), int processes)
     return (double)board->samples[MIDDLE] / 1000;
 }
 
-static void tell(const char *what, const char *unit, double *rounds)
+static void print_figure(const char *what, const char *unit, double *iterations)
 {
-    bench_sort_figures(rounds, ROUNDS);
-    printf("%-10s %8.2f (%.2f-%.2f)%s\n", what, rounds[ROUNDS / 2], rounds[0],
-           rounds[ROUNDS - 1], unit);
+    bench_sort_figures(iterations, ITERATIONS);
+    printf("%-10s %8.2f (%.2f-%.2f)%s\n", what, iterations[ITERATIONS / 2],
+           iterations[0], iterations[ITERATIONS - 1], unit);
 }
 
 int main(int arguments, char **words)
 {
-    double library[ROUNDS], plain[ROUNDS], ratio[ROUNDS];
+    double library[ITERATIONS], plain[ITERATIONS], ratio[ITERATIONS];
     int processes = arguments > 3 ? atoi(words[3]) : PROCESSES;
 
     if (arguments < 3 || processes < 2)
@@ -126,14 +126,14 @@ int main(int arguments, char **words)
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED)
         return 71;
-    for (int i = 0; i < ROUNDS; i++) {
-        library[i] = play(contend_by_library, processes);
-        plain[i] = play(contend_by_flock, processes);
+    for (int i = 0; i < ITERATIONS; i++) {
+        library[i] = run_once(contend_by_library, processes);
+        plain[i] = run_once(contend_by_flock, processes);
         ratio[i] = library[i] / plain[i];
     }
     printf("handoff between %d processes\n", processes);
-    tell("holdfast", " us", library);
-    tell("flock(2)", " us", plain);
-    tell("ratio", "", ratio);
+    print_figure("holdfast", " us", library);
+    print_figure("flock(2)", " us", plain);
+    print_figure("ratio", "", ratio);
     return 0;
 }

@@ -16,7 +16,7 @@
 
 #include <holdfast/uv.h>
 
-#include "round.h"
+#include "protocol.h"
 
 #define HOLDERS_MAX 20000
 #define NAME_BYTES 128
@@ -47,13 +47,13 @@ static void on_acquired(void *arg, const struct hf_result *result)
 
 static void hold_one(struct holder *holder, unsigned number)
 {
-    struct hf_done told = {on_acquired, holder, NULL};
+    struct hf_done done = {on_acquired, holder, NULL};
     char text[NAME_BYTES];
 
     snprintf(text, sizeof(text), "%s/%u", name, number);
     if (hf_client_open_uv(&loop, url, NULL, &holder->client, NULL) != HF_OK ||
         hf_lock_open(holder->client, text, NULL, &holder->lock) != HF_OK ||
-        hf_lock_acquire_start(holder->lock, NULL, told, NULL) != HF_OK)
+        hf_lock_acquire_start(holder->lock, NULL, done, NULL) != HF_OK)
         bench_fail("no more sessions could be opened");
 }
 
@@ -72,7 +72,7 @@ static void on_request(uv_poll_t *handle, int status, int events)
 
     (void)status;
     (void)events;
-    if (!bench_told(&request)) {
+    if (!bench_next_request(&request)) {
         uv_close((uv_handle_t *)handle, NULL);
         exit(0); /* and the sessions with us */
     }

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
 import waiting  # noqa: E402
-from contest import Contender, table, tell_facts, tell_machine  # noqa: E402
+from contest import Contender, table, print_facts, print_load  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 COUNTS = "100,400"
@@ -69,22 +69,22 @@ class Look:
     """COUNT sessions hold: what that costs the server, and a pair of another
     session's on the bare wire."""
 
-    def __init__(self, server, floor, count):
+    def __init__(self, server, baseline, count):
         self.count = count
         before = transactions(server), processor_s(server), time.monotonic()
         time.sleep(LOOK_S)
         passed = time.monotonic() - before[2]
         self.transactions = (transactions(server) - before[0]) / passed
         self.processor = (processor_s(server) - before[1]) / passed
-        self.pair = floor.ask("pair", PAIRS).p50
+        self.pair = baseline.ask("pair", PAIRS).p50
 
 
-def look_at(server, floor, contender, counts):
+def look_at(server, baseline, contender, counts):
     """A look at none, and at each of counts."""
-    looks = [Look(server, floor, 0)]
+    looks = [Look(server, baseline, 0)]
     for count in counts:
         contender.ask("hold", count - looks[-1].count)
-        looks.append(Look(server, floor, count))
+        looks.append(Look(server, baseline, count))
     contender.close()
     waiting.eventually("their sessions to end", lambda: server.mntr()[
         "ephemerals_count"] == 0, 60)
@@ -102,38 +102,38 @@ def doubles_at(looks):
     return "> %d" % (SCALE * looks[-1].count)
 
 
-def tell(name, looks):
+def print_looks(name, looks):
     table("%s, timeout %d s" % (name, TIMEOUT_MS // 1000), [
         "sessions that hold", "as of 10 s", "transactions/s",
         "server's CPU ms/s", "pair beside, us", "/ none"],
-        [[str(look.count), str(SCALE * look.count),
-          "%.0f" % look.transactions, "%.0f" % (1000 * look.processor),
-          "%.0f" % look.pair, "%.2f" % (look.pair / looks[0].pair)]
-         for look in looks])
+          [[str(look.count), str(SCALE * look.count),
+            "%.0f" % look.transactions, "%.0f" % (1000 * look.processor),
+            "%.0f" % look.pair, "%.2f" % (look.pair / looks[0].pair)]
+           for look in looks])
 
 
-def look_at_all(server, floor, contenders, counts):
+def look_at_all(server, baseline, contenders, counts):
     results = {}
     for contender in contenders:
-        results[contender.name] = look_at(server, floor, contender, counts)
-        tell(contender.name, results[contender.name])
+        results[contender.name] = look_at(server, baseline, contender, counts)
+        print_looks(contender.name, results[contender.name])
     table("A pair beside them takes twice as long", [
         "", "at so many sessions of 10 s"],
-        [[name, doubles_at(looks)] for name, looks in results.items()])
+          [[name, doubles_at(looks)] for name, looks in results.items()])
 
 
 def measure(server, build, counts):
     with server.client() as session:
         for path in ("/bench", "/bench/wire"):
             session.create(path)
-    floor = Contender("bare wire client", [
+    baseline = Contender("bare wire client", [
         build + "/bench/bench-wire", str(server.port), "/bench/wire"])
     contenders = start_contenders(server, build)
     try:
-        floor.ask("pair", WARM_UP_PAIRS)
-        look_at_all(server, floor, contenders, counts)
+        baseline.ask("pair", WARM_UP_PAIRS)
+        look_at_all(server, baseline, contenders, counts)
     finally:
-        for contender in [floor, *contenders]:
+        for contender in [baseline, *contenders]:
             contender.close()
 
 
@@ -143,13 +143,13 @@ def main():
     # A few descriptors for each session.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    tell_facts(PACKAGES, 1)
+    print_facts(PACKAGES, 1)
     # The containers of those who have left are not to be removed meanwhile.
     with Standalone(tick_ms=TIMEOUT_MS // 4, jvm=["-Xmx512m"],
                     container_check_ms=3600000,
                     properties={"zookeeper.forceSync": "yes"}) as server:
         measure(server, os.path.abspath(build), counts)
-    tell_machine("ended")
+    print_load("ended")
 
 
 if __name__ == "__main__":

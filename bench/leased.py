@@ -3,7 +3,7 @@
 """Locks on a real Redis and on a real PostgreSQL: ours, what programs use
 there otherwise, and what the server itself takes.
 
-usage: leased.py redis|postgres BUILD [ROUNDS]
+usage: leased.py redis|postgres BUILD [ITERATIONS]
 
 The server keeps its data in memory (files, if any, on tmpfs) and is otherwise
 as it comes.  Method and reading are those of zookeeper.py; docs/speed.md says
@@ -16,8 +16,8 @@ import sys
 sys.dont_write_bytecode = True
 
 from contest import (  # noqa: E402
-    HERE, Contender, interleave, ratio, spread, table, tell_facts,
-    tell_machine)
+    HERE, Contender, interleave, ratio, spread, table, print_facts,
+    print_load)
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 
@@ -34,11 +34,12 @@ def library(build, url):
 
 
 class Redis:
-    """Contenders by name, the floor of pairs, and who of them contends.  A bare
-    client differs from the next in one thing only."""
+    """Contenders by name, the baseline of pairs, and those that contend.  A
+    bare client differs from the next in one thing only."""
 
     packages = "redis-tools python3-redis libhiredis0.14 libuv1".split()
-    floor, notice = "SET and script, epoll", "PUBLISH to message, server idle"
+    baseline = "SET and script, epoll"
+    notice = "PUBLISH to message, server idle"
     rivals = ("holdfast", "redis-py Lock")
 
     def server(self):
@@ -46,14 +47,15 @@ class Redis:
 
     def contenders(self, build, server):
         port = str(server.port)
-        bare = Contender(self.floor, [build + "/bench/bench-bare-redis", port])
+        bare = Contender(self.baseline, [
+            build + "/bench/bench-bare-redis", port])
         ours = library(build, server.url(options="?ttl=10s"))
         theirs = Contender("redis-py Lock", [
             "/usr/bin/python3", HERE + "/bench_redis_py.py", port, "bench"])
         return [bare, ours, theirs], {
             "SET and DEL, blocking": lambda: bare.ask("pair", PAIRS),
             "SET and script, blocking": lambda: bare.ask("script", PAIRS),
-            self.floor: lambda: bare.ask("polled", PAIRS),
+            self.baseline: lambda: bare.ask("polled", PAIRS),
             "SET and script, a thread": lambda: bare.ask("handed", PAIRS),
             "holdfast": lambda: ours.ask("pair", PAIRS),
             "redis-py Lock": lambda: theirs.ask("pair", PAIRS)}
@@ -61,7 +63,7 @@ class Redis:
 
 class Postgres:
     packages = "postgresql-15 libpq5 libuv1".split()
-    floor = "INSERT and DELETE, bare"
+    baseline = "INSERT and DELETE, bare"
     notice = "DELETE, notice, INSERT, bare"
     rivals = ("holdfast", "pg_advisory_lock")
 
@@ -70,51 +72,54 @@ class Postgres:
 
     def contenders(self, build, server):
         server.sql("CREATE TABLE bench_bare (number bigint PRIMARY KEY)")
-        bare = Contender(self.floor, [
+        bare = Contender(self.baseline, [
             build + "/bench/bench-bare-postgres", server.address()])
         ours = library(build, server.url() + "?ttl=10s")
         theirs = Contender("pg_advisory_lock", [
             build + "/bench/bench-bare-postgres", server.address()])
         return [bare, ours, theirs], {
             "two SELECT 1, bare": lambda: bare.ask("pair", PAIRS),
-            self.floor: lambda: bare.ask("commit", PAIRS),
+            self.baseline: lambda: bare.ask("commit", PAIRS),
             "holdfast": lambda: ours.ask("pair", PAIRS),
             "pg_advisory_lock": lambda: theirs.ask("advisory", PAIRS)}
 
 
 # ---- what was found
 
-def tell_pairs(kind, results):
+def print_pairs(kind, results):
     table("One client and nobody else: acquire and release, us",
-          ["", "p50", "p99", "CPU", "p50 / floor"],
-          [[name, spread(r.p50 for r in rounds), spread(r.p99 for r in rounds),
-            spread(r.cpu for r in rounds), ratio(results, name, kind.floor)]
-           for name, rounds in results.items()])
+          ["", "p50", "p99", "CPU", "p50 / baseline"],
+          [[name, spread(r.p50 for r in iterations),
+            spread(r.p99 for r in iterations),
+            spread(r.cpu for r in iterations),
+            ratio(results, name, kind.baseline)]
+           for name, iterations in results.items()])
 
 
-def tell_contest(kind, results, clients):
+def print_contest(kind, results, clients):
     table("%d clients, a session each: handoff, us" % clients,
-          ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / floor"],
+          ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / baseline"],
           [[name, "" if name == kind.notice else
-            spread(r.rate for r in rounds),
-            spread(r.p50 for r in rounds), spread(r.p99 for r in rounds),
-            "" if name == kind.notice else spread(r.cpu for r in rounds),
+            spread(r.rate for r in iterations),
+            spread(r.p50 for r in iterations),
+            spread(r.p99 for r in iterations),
+            "" if name == kind.notice else spread(r.cpu for r in iterations),
             ratio(results, name, kind.notice)]
-           for name, rounds in results.items()])
+           for name, iterations in results.items()])
 
 
-def measure(kind, server, build, rounds):
+def measure(kind, server, build, iterations):
     (bare, *rivals), pairs = kind.contenders(build, server)
     try:
         for contender in (bare, rivals[0]):
             contender.ask("pair", WARM_UP_PAIRS)
-        tell_pairs(kind, interleave(rounds, pairs))
+        print_pairs(kind, interleave(iterations, pairs))
         for clients in CLIENTS:
             works = {kind.notice: lambda: bare.ask("handoff", HANDOFFS)}
             for name, rival in zip(kind.rivals, rivals):
                 works[name] = lambda r=rival: r.ask("contend", clients,
                                                     CONTEST_MS)
-            tell_contest(kind, interleave(rounds, works), clients)
+            print_contest(kind, interleave(iterations, works), clients)
     finally:
         for contender in (bare, *rivals):
             contender.close()
@@ -123,11 +128,11 @@ def measure(kind, server, build, rounds):
 def main():
     kind = {"redis": Redis, "postgres": Postgres}[sys.argv[1]]()
     build = os.path.abspath(sys.argv[2])
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    tell_facts(kind.packages, rounds)
+    iterations = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    print_facts(kind.packages, iterations)
     with kind.server() as server:
-        measure(kind, server, build, rounds)
-    tell_machine("ended")
+        measure(kind, server, build, iterations)
+    print_load("ended")
 
 
 if __name__ == "__main__":

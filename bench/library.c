@@ -20,12 +20,12 @@
 
 #include <holdfast/holdfast.h>
 
-#include "round.h"
+#include "protocol.h"
 
 #define WARM_UP 50
 #define CLIENTS_MAX 64
 
-struct seat {
+struct contender {
     struct hf_client *client;
     struct hf_lock *lock;
     pthread_t thread;
@@ -35,32 +35,32 @@ struct seat {
 
 static const char *url, *name;
 
-/* Of the round: written by whoever holds the lock. */
+/* Of the iteration: written by the holder of the lock. */
 static _Atomic uint64_t released_at_ns;
 static atomic_uint holder; /* its number; 0: nobody yet */
 static uint64_t deadline_ns;
 static pthread_barrier_t start, finish;
 
-static void sit_down(struct seat *seat, unsigned number)
+static void contender_open(struct contender *contender, unsigned number)
 {
-    *seat = (struct seat){.number = number};
-    if (hf_client_open(url, NULL, &seat->client, NULL) != HF_OK ||
-        hf_lock_open(seat->client, name, NULL, &seat->lock) != HF_OK)
+    *contender = (struct contender){.number = number};
+    if (hf_client_open(url, NULL, &contender->client, NULL) != HF_OK ||
+        hf_lock_open(contender->client, name, NULL, &contender->lock) != HF_OK)
         bench_fail("no client could be opened");
 }
 
-static void stand_up(struct seat *seat)
+static void contender_close(struct contender *contender)
 {
-    hf_lock_free(seat->lock);
-    if (hf_client_close(seat->client) != HF_OK)
+    hf_lock_free(contender->lock);
+    if (hf_client_close(contender->client) != HF_OK)
         bench_fail("a client could not be closed");
 }
 
-static struct hf_grant *acquire(const struct seat *seat)
+static struct hf_grant *acquire(const struct contender *contender)
 {
     struct hf_grant *grant;
 
-    if (hf_lock_acquire(seat->lock, NULL, &grant) != HF_OK)
+    if (hf_lock_acquire(contender->lock, NULL, &grant) != HF_OK)
         bench_fail("an acquire failed");
     return grant;
 }
@@ -73,16 +73,16 @@ static void release(struct hf_grant *grant)
 
 /* ------------------------------------------------------------------ pair -- */
 
-static void pairs(const struct seat *seat, unsigned count)
+static void pairs(const struct contender *contender, unsigned count)
 {
     uint64_t began_ns;
 
     for (unsigned i = 0; i < WARM_UP; i++)
-        release(acquire(seat));
+        release(acquire(contender));
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
         began_ns = bench_now_ns();
-        release(acquire(seat));
+        release(acquire(contender));
         bench_sample(bench_now_ns() - began_ns);
     }
     bench_end(count);
@@ -102,38 +102,39 @@ static void take_over(unsigned number)
 
 static void *contend(void *arg)
 {
-    struct seat *seat = arg;
+    struct contender *contender = arg;
     struct hf_grant *grant;
 
-    sit_down(seat, seat->number);
-    release(acquire(seat));
+    contender_open(contender, contender->number);
+    release(acquire(contender));
     (void)pthread_barrier_wait(&start); /* all have a session */
     (void)pthread_barrier_wait(&start); /* and clocks run */
     while (bench_now_ns() < deadline_ns) {
-        grant = acquire(seat);
-        take_over(seat->number);
-        seat->grants++;
+        grant = acquire(contender);
+        take_over(contender->number);
+        contender->grants++;
         atomic_store(&released_at_ns, bench_now_ns());
         release(grant);
     }
     (void)pthread_barrier_wait(&finish);
-    stand_up(seat);
+    contender_close(contender);
     return NULL;
 }
 
 static void contest(unsigned clients, unsigned ms)
 {
-    struct seat seats[CLIENTS_MAX];
+    struct contender contenders[CLIENTS_MAX];
     uint64_t grants = 0;
 
     if (clients > CLIENTS_MAX)
-        bench_fail("more clients than there are seats");
+        bench_fail("too many clients; expected up to 64");
     atomic_store(&holder, 0);
     (void)pthread_barrier_init(&start, NULL, clients + 1);
     (void)pthread_barrier_init(&finish, NULL, clients + 1);
     for (unsigned i = 0; i < clients; i++) {
-        seats[i] = (struct seat){.number = i + 1};
-        if (pthread_create(&seats[i].thread, NULL, contend, &seats[i]) != 0)
+        contenders[i] = (struct contender){.number = i + 1};
+        if (pthread_create(&contenders[i].thread, NULL, contend,
+                           &contenders[i]) != 0)
             bench_fail("a thread could not be started");
     }
     (void)pthread_barrier_wait(&start);
@@ -142,10 +143,10 @@ static void contest(unsigned clients, unsigned ms)
     (void)pthread_barrier_wait(&start);
     (void)pthread_barrier_wait(&finish);
     for (unsigned i = 0; i < clients; i++)
-        grants += seats[i].grants;
+        grants += contenders[i].grants;
     bench_end(grants);
     for (unsigned i = 0; i < clients; i++)
-        (void)pthread_join(seats[i].thread, NULL);
+        (void)pthread_join(contenders[i].thread, NULL);
     (void)pthread_barrier_destroy(&start);
     (void)pthread_barrier_destroy(&finish);
 }
@@ -177,16 +178,16 @@ static void on_granted(void *arg, const struct hf_result *result)
         bench_fail("a release could not be started");
 }
 
-static void fill_queue(const struct seat *seat, unsigned count)
+static void fill_queue(const struct contender *contender, unsigned count)
 {
     const struct hf_done done = {.fn = on_granted};
 
-    head = acquire(seat);
+    head = acquire(contender);
     atomic_store(&holder, 1);
     atomic_store(&granted, 0);
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
-        if (hf_lock_acquire_start(seat->lock, NULL, done, NULL) != HF_OK)
+        if (hf_lock_acquire_start(contender->lock, NULL, done, NULL) != HF_OK)
             bench_fail("an acquire could not be started");
     }
     bench_end(0);
@@ -205,7 +206,7 @@ static void drain(unsigned count)
 int main(int count, char **arguments)
 {
     struct bench_request request;
-    struct seat seat;
+    struct contender contender;
     unsigned queued = 0;
 
     if (count != 3)
@@ -213,19 +214,19 @@ int main(int count, char **arguments)
     url = arguments[1];
     name = arguments[2];
     (void)sem_init(&drained, 0, 0);
-    sit_down(&seat, 1);
-    while (bench_told(&request)) {
+    contender_open(&contender, 1);
+    while (bench_next_request(&request)) {
         if (strcmp(request.word, "pair") == 0)
-            pairs(&seat, request.first);
+            pairs(&contender, request.first);
         else if (strcmp(request.word, "contend") == 0)
             contest(request.first, request.second);
         else if (strcmp(request.word, "queue") == 0)
-            fill_queue(&seat, queued = request.first);
+            fill_queue(&contender, queued = request.first);
         else if (strcmp(request.word, "drain") == 0)
             drain(queued);
         else
             bench_fail("a request that is not known");
     }
-    stand_up(&seat);
+    contender_close(&contender);
     return 0;
 }

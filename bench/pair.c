@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench-pair URL FILE: an uncontended lock and unlock through the library, and
- * by flock(2) on FILE, in turn; five rounds each, the median told with the
- * least and the most, and the ratio of the medians.
+ * by flock(2) on FILE, in turn, five iterations each.  It prints the median
+ * with the least and the most, and the ratio of the medians.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "figures.h"
 
-#define ROUNDS 5
+#define ITERATIONS 5
 #define PAIRS 20000
 
 static double us_each(uint64_t began_ns)
@@ -46,17 +46,18 @@ static double time_flock(int fd)
     return us_each(began_ns);
 }
 
-static double tell(const char *what, double *rounds)
+static double print_figure(const char *what, double *iterations)
 {
-    bench_sort_figures(rounds, ROUNDS);
-    printf("%-20s %7.2f us a pair (%.2f to %.2f)\n", what, rounds[ROUNDS / 2],
-           rounds[0], rounds[ROUNDS - 1]);
-    return rounds[ROUNDS / 2];
+    bench_sort_figures(iterations, ITERATIONS);
+    printf("%-20s %7.2f us a pair (%.2f to %.2f)\n", what,
+           iterations[ITERATIONS / 2], iterations[0],
+           iterations[ITERATIONS - 1]);
+    return iterations[ITERATIONS / 2];
 }
 
 int main(int count, char **arguments)
 {
-    double library[ROUNDS], plain[ROUNDS];
+    double library[ITERATIONS], plain[ITERATIONS];
     struct hf_client *client;
     struct hf_lock *lock;
     struct hf_error error;
@@ -69,12 +70,12 @@ int main(int count, char **arguments)
         hf_client_open(arguments[1], NULL, &client, &error) != HF_OK ||
         hf_lock_open(client, "bench", NULL, &lock) != HF_OK)
         return 1;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < ITERATIONS; i++) {
         library[i] = time_library(lock);
         plain[i] = time_flock(fd);
     }
-    printf("ratio %.1f\n",
-           tell(arguments[1], library) / tell("flock(2)", plain));
+    printf("ratio %.1f\n", print_figure(arguments[1], library) /
+                               print_figure("flock(2)", plain));
     hf_lock_free(lock);
     (void)hf_client_close(client);
     (void)close(fd);

@@ -3,14 +3,14 @@
 """What the calls of a lock take of a PostgreSQL server: the processor time of
 the processes that serve them, without a client's.
 
-usage: pg_server.py [-r ROUNDS] [-p PAIRS] NAME=FOLDER...
+usage: pg_server.py [-r ITERATIONS] [-p PAIRS] NAME=FOLDER...
 
 Each FOLDER has the SQL of one version of the schema (src/engines/postgres/sql,
 or the same of an earlier commit); all are on one server, and take turns, in an
-order that turns too.  A figure is the median over rounds in microseconds, with
-the least and the most.
+order that changes, too.  A figure is the median over iterations in
+microseconds, with the least and the most.
 
-floor    INSERT and DELETE of a row with one key, each committed
+baseline INSERT and DELETE of a row with one key, each committed
 pair     an acquire and a release of a lock that nobody else wants
 behind   the same behind somebody else's ticket: mutex, reader, permit
 handoff  a release that somebody waits for, the question of the next one, and an
@@ -26,7 +26,7 @@ import uuid
 sys.dont_write_bytecode = True
 
 from contest import (  # noqa: E402
-    HERE, interleave, spread, table, tell_facts, tell_machine)
+    HERE, interleave, spread, table, print_facts, print_load)
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "postgres"))
 
@@ -38,7 +38,7 @@ WARM_UP = 100
 TTL_MS = 600000
 # What makes a schema, in order, of whatever version.
 FILES = ("tables.sql", "common.sql", "calls.sql", "alone.sql", "pair.sql")
-FLOOR = """
+BASELINE = """
     PREPARE bare_insert (bigint) AS INSERT INTO public.bare VALUES ($1);
     PREPARE bare_delete (bigint) AS DELETE FROM public.bare WHERE number = $1;
 """
@@ -67,7 +67,8 @@ def library():
 
 
 class Client:
-    """A connection with a session of its own, and the process that serves it."""
+    """A connection with a session of its own, and the process that serves
+    it."""
 
     pq = library()
 
@@ -75,7 +76,7 @@ class Client:
         self.id = str(uuid.uuid4())
         self.connection = ctypes.c_void_p(self.pq.PQconnectdb(
             server.address(database).encode()))
-        for text in (schema.settings() + CALLS + FLOOR,
+        for text in (schema.settings() + CALLS + BASELINE,
                      'LISTEN "holdfast_%s"' % self.id.replace("-", "")):
             self.take(self.pq.PQexec(self.connection, text.encode()))
         self.pid = self.pq.PQbackendPID(self.connection)
@@ -126,7 +127,7 @@ class Version:
                    database=name)
         self.one, self.two = Client(server, name), Client(server, name)
 
-    def floor(self, pairs):
+    def baseline(self, pairs):
         for _ in range(pairs):
             self.one.call("bare_insert", 1)
             self.one.call("bare_delete", 1)
@@ -162,21 +163,21 @@ class Version:
         return (self.one.cpu_ns() + self.two.cpu_ns() - before) / 1000 / pairs
 
     def works(self):
-        return {"floor": self.floor, "pair": self.pairs,
+        return {"baseline": self.baseline, "pair": self.pairs,
                 "behind, mutex": lambda n: self.behind(n, MUTEX),
                 "behind, reader": lambda n: self.behind(n, READ),
                 "behind, permit": lambda n: self.behind(n, LEASE),
                 "handoff": self.handoffs}
 
 
-def measure(server, folders, rounds, pairs):
+def measure(server, folders, iterations, pairs):
     versions = {name: Version(server, name, folder)
                 for name, folder in folders}
     rows = []
     for work in next(iter(versions.values())).works():
         for version in versions.values():
             version.works()[work](WARM_UP)
-        results = interleave(rounds, {
+        results = interleave(iterations, {
             name: lambda v=version: v.cpu_us(v.works()[work], pairs)
             for name, version in versions.items()})
         rows.append([work] + [spread(results[name]) for name in versions])
@@ -189,11 +190,11 @@ def main():
     parser.add_argument("-p", type=int, default=500)
     parser.add_argument("versions", nargs="+")
     options = parser.parse_args()
-    tell_facts(["postgresql-15"], options.r)
+    print_facts(["postgresql-15"], options.r)
     with postgres.Server() as server:
         measure(server, [version.split("=") for version in options.versions],
                 options.r, options.p)
-    tell_machine("ended")
+    print_load("ended")
 
 
 if __name__ == "__main__":

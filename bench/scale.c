@@ -29,7 +29,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "round.h"
+#include "protocol.h"
 
 #define WAIT_MS 600000
 
@@ -37,7 +37,7 @@
 struct one {
     struct hf_lock *lock;
     struct hf_grant *grant;
-    atomic_bool heard; /* it is in the queue */
+    atomic_bool queued; /* it is in the queue */
 };
 
 struct session {
@@ -59,7 +59,7 @@ static unsigned count;
 static struct session *sessions;
 static unsigned session_count;
 static struct hf_grant *head; /* what the waiters wait for */
-static sem_t turns, ended;
+static sem_t free_operations, ended;
 /* While some hold: who has entered, whom the main thread has release. */
 static sem_t entered;
 static struct hf_grant *holder;
@@ -104,7 +104,7 @@ static void begin(void)
     before = usage_now();
 }
 
-static void tell(const char *what, uint64_t number)
+static void print_figure(const char *what, uint64_t number)
 {
     printf("%s %" PRIu64 " ", what, number);
 }
@@ -113,10 +113,11 @@ static void end(void)
 {
     struct usage now = usage_now();
 
-    tell("us", (now.at_ns - before.at_ns) / 1000);
-    tell("cpu", now.cpu_us - before.cpu_us);
-    tell("switches", now.switches - before.switches);
-    tell("bytes", now.bytes > before.bytes ? now.bytes - before.bytes : 0);
+    print_figure("us", (now.at_ns - before.at_ns) / 1000);
+    print_figure("cpu", now.cpu_us - before.cpu_us);
+    print_figure("switches", now.switches - before.switches);
+    print_figure("bytes",
+                 now.bytes > before.bytes ? now.bytes - before.bytes : 0);
     printf("\n");
 }
 
@@ -163,7 +164,7 @@ static void on_held(void *arg, const struct hf_result *result)
     if (result->status != HF_OK)
         bench_fail(result->text);
     one->grant = result->grant;
-    (void)sem_post(&turns);
+    (void)sem_post(&free_operations);
     (void)sem_post(&ended);
 }
 
@@ -172,7 +173,7 @@ static void on_given(void *arg, const struct hf_result *result)
     (void)arg;
     if (result->status != HF_OK)
         bench_fail(result->text);
-    (void)sem_post(&turns);
+    (void)sem_post(&free_operations);
     (void)sem_post(&ended);
 }
 
@@ -194,12 +195,12 @@ static void open_locks(unsigned wanted)
 static void hold(unsigned wanted, unsigned underway)
 {
     open_locks(wanted);
-    (void)sem_init(&turns, 0, underway);
+    (void)sem_init(&free_operations, 0, underway);
     begin();
     for (unsigned i = 0; i < count; i++) {
         struct hf_done done = {.fn = on_held, .arg = &ones[i]};
 
-        await(&turns, 1);
+        await(&free_operations, 1);
         if (hf_lock_acquire_start(ones[i].lock, NULL, done, NULL) != HF_OK)
             bench_fail("an acquire could not be started");
     }
@@ -209,12 +210,12 @@ static void hold(unsigned wanted, unsigned underway)
 
 static void give(unsigned underway)
 {
-    (void)sem_init(&turns, 0, underway);
+    (void)sem_init(&free_operations, 0, underway);
     begin();
     for (unsigned i = 0; i < count; i++) {
         struct hf_done done = {.fn = on_given};
 
-        await(&turns, 1);
+        await(&free_operations, 1);
         if (hf_grant_release_start(ones[i].grant, done) != HF_OK)
             bench_fail("a release could not be started");
     }
@@ -252,7 +253,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     struct one *one = arg;
 
     (void)wait;
-    if (!atomic_exchange(&one->heard, true))
+    if (!atomic_exchange(&one->queued, true))
         (void)sem_post(&ended);
 }
 
@@ -312,9 +313,9 @@ static void fill(unsigned waiters, unsigned wanted_sessions)
 
 static void end_drain(void)
 {
-    tell("first", atomic_load(&first_ns) / 1000);
-    tell("p50_ns", bench_median());
-    tell("mean_ns", bench_mean());
+    print_figure("first", atomic_load(&first_ns) / 1000);
+    print_figure("p50_ns", bench_median());
+    print_figure("mean_ns", bench_mean());
     end();
 }
 
@@ -364,7 +365,7 @@ int main(int arguments, char **words)
     (void)sem_init(&ended, 0, 0);
     (void)sem_init(&entered, 0, 0);
     open_session(&self);
-    while (bench_told(&request)) {
+    while (bench_next_request(&request)) {
         if (strcmp(request.word, "hold") == 0)
             hold(request.first, request.second);
         else if (strcmp(request.word, "pair") == 0)

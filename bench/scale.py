@@ -23,7 +23,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
 import postgres  # noqa: E402
-from contest import Contender, table, tell_facts, tell_machine  # noqa: E402
+import waiting  # noqa: E402
+from contest import Contender, table, print_facts, print_load  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 LOCKS = "100,10000,100000"
@@ -56,7 +57,8 @@ class Ours(Contender):
         popen.stdin.flush()
         said = popen.stdout.readline().split()
         if not said:
-            raise RuntimeError("holdfast ended when asked to %s" % (words,))
+            raise RuntimeError("asked to %s, but %s" % (
+                words, waiting.end_soon_of(popen)))
         return dict(zip(said[::2], map(int, said[1::2])))
 
 
@@ -99,9 +101,10 @@ class Locks:
     """COUNT locks through one client: names that are new, then the same again;
     what each takes of memory, and a pair beside them while they are idle."""
 
-    def __init__(self, build, url, floor, count):
+    def __init__(self, build, url, baseline, count):
         self.count = count
-        self.floor = floor.ask("locks", count, UNDERWAY) if floor else None
+        self.baseline = (baseline.ask("locks", count, UNDERWAY) if baseline
+                         else None)
         with ours(build, url) as contender:
             contender.ask("pair", PAIRS)
             self.fresh = contender.ask("hold", count, UNDERWAY)
@@ -113,16 +116,16 @@ class Locks:
     def rate(self, what):
         return self.count * 1e6 / getattr(self, what)["us"]
 
-    def to_floor(self, what):
-        if self.floor is None:
+    def to_baseline(self, what):
+        if self.baseline is None:
             return "-"
-        return "%.2f" % (self.rate(what) / self.floor.rate)
+        return "%.2f" % (self.rate(what) / self.baseline.rate)
 
     def row(self, few):
         cpu = self.beside["cpu"] / PAIRS
         return ["%d" % self.count, "%.0f" % self.rate("fresh"),
-                self.to_floor("fresh"), "%.0f" % self.rate("known"),
-                self.to_floor("known"), "%.0f" % self.rate("given"),
+                self.to_baseline("fresh"), "%.0f" % self.rate("known"),
+                self.to_baseline("known"), "%.0f" % self.rate("given"),
                 "%.0f" % (self.fresh["cpu"] / self.count),
                 "%.0f" % (self.fresh["bytes"] / self.count),
                 "%.0f" % (self.beside["us"] / PAIRS), "%.0f" % cpu,
@@ -133,14 +136,14 @@ class Waiters:
     """COUNT waiters for one lock.  Each leaves as soon as it enters; or the
     first HELD of them hold for HOLD ms, and those alone are looked at."""
 
-    def __init__(self, build, url, floor, count, sessions, hold):
+    def __init__(self, build, url, baseline, count, sessions, hold):
         self.count, self.sessions, self.hold = count, sessions, hold
-        self.floor = self.list = None
+        self.baseline = self.list = None
         self.entered = min(HELD, count) if hold else count
         held = [self.entered, hold * 1000] if hold else []
-        if floor:
-            self.floor = floor.ask("handoff", PAIRS, *held[1:]).p50
-            self.list = floor.ask("list", LISTS, count).p50
+        if baseline:
+            self.baseline = baseline.ask("handoff", PAIRS, *held[1:]).p50
+            self.list = baseline.ask("list", LISTS, count).p50
         with ours(build, url) as contender:
             self.filled = contender.ask("fill", count, sessions)
             self.drained = contender.ask("drain", *held)
@@ -159,7 +162,7 @@ class Waiters:
                 "%.0f" % (self.list) if self.list else "-",
                 "%.0f" % (self.drained["first"]), "%.0f" % self.p50,
                 "%.0f" % (self.drained["mean_ns"] / 1000),
-                "%.2f" % (self.p50 / self.floor) if self.floor else "-",
+                "%.2f" % (self.p50 / self.baseline) if self.baseline else "-",
                 "%.2f" % (self.p50 / few.p50),
                 "%.0f" % (self.drained["cpu"] / self.entered),
                 "%.1f" % (self.drained["switches"] / self.entered)]
@@ -168,15 +171,15 @@ class Waiters:
 def calls(build, url, *requests):
     """System calls of a process that is asked this, as strace(1) counts them;
     None where that is not installed, or may not trace."""
-    with tempfile.NamedTemporaryFile("r") as told:
+    with tempfile.NamedTemporaryFile("r") as output:
         try:
             with ours(build, url, ("strace", "-f", "-qq", "-c", "-o",
-                                   told.name)) as contender:
+                                   output.name)) as contender:
                 for request in requests:
                     contender.ask(*request)
         except (OSError, RuntimeError):
             return None
-        total = [line.split() for line in told if line.rstrip()
+        total = [line.split() for line in output if line.rstrip()
                  .endswith(" total")]
     return int(total[0][3]) if total else None
 
@@ -188,29 +191,29 @@ def calls_of_one(build, url, few, many, times):
     return "%.1f" % ((most - least) / times)
 
 
-# ---- what is told
+# ---- output
 
 def numbers(text):
     return [int(number) for number in text.split(",")]
 
 
-def tell_locks(results):
+def print_locks(results):
     table("Locks of one client, %d under way" % UNDERWAY, [
         "locks", "new names/s", "/ wire", "known names/s", "/ wire",
         "released/s", "CPU us, new", "bytes each", "pair beside, us",
         "CPU us", "/ fewest"], [r.row(results[0]) for r in results])
 
 
-def tell_waiters(results):
+def print_waiters(results):
     table("Waiters for one lock: handoff", [
         "waiters", "sessions", "held ms", "queued after s", "bytes each",
         "a list us", "first us", "p50 us", "mean us", "p50 / delete to event",
         "/ fewest", "CPU us", "switches"],
-        [r.row(next(few for few in results if few.is_like(r)))
-         for r in results])
+          [r.row(next(few for few in results if few.is_like(r)))
+           for r in results])
 
 
-def tell_calls(build, url):
+def print_calls(build, url):
     table("System calls", ["", "each"], [
         ["a pair", calls_of_one(build, url, [("pair", CALLS)],
                                 [("pair", 2 * CALLS)], CALLS)],
@@ -225,16 +228,16 @@ ENGINES = {"file": file_engine, "zookeeper": zookeeper_engine,
 
 def measure(build, engine, locks, waiters, sessions, holds):
     with ENGINES[engine](build) as (url, wire):
-        floor = Contender("wire", wire) if wire else None
+        baseline = Contender("wire", wire) if wire else None
         try:
-            tell_locks([Locks(build, url, floor, n) for n in locks])
-            tell_waiters([Waiters(build, url, floor, n, s, hold)
-                          for hold in holds for s in sessions
-                          for n in waiters if s <= n <= LISTED_MAX / s])
-            tell_calls(build, url)
+            print_locks([Locks(build, url, baseline, n) for n in locks])
+            print_waiters([Waiters(build, url, baseline, n, s, hold)
+                           for hold in holds for s in sessions
+                           for n in waiters if s <= n <= LISTED_MAX / s])
+            print_calls(build, url)
         finally:
-            if floor:
-                floor.close()
+            if baseline:
+                baseline.close()
 
 
 def main():
@@ -244,9 +247,9 @@ def main():
     # A session has a few descriptors.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    tell_facts(PACKAGES, 1)
+    print_facts(PACKAGES, 1)
     measure(os.path.abspath(build), engine, *map(numbers, wanted))
-    tell_machine("ended")
+    print_load("ended")
 
 
 if __name__ == "__main__":

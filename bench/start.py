@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much longer a command takes under "holdfast run" than under flock(1).
 
-usage: start.py HOLDFAST [ROUNDS]
+usage: start.py HOLDFAST [ITERATIONS]
 
-Rounds alternate, so that what else the machine does falls on both alike; read
-the ratio, not the times.
-"""
+Iterations alternate, so that what else the machine does falls on both alike;
+read the ratio, not the times."""
 import os
 import statistics
 import subprocess
@@ -14,20 +13,20 @@ import sys
 import tempfile
 import time
 
-PER_ROUND = 50
+PER_ITERATION = 50
 
 
-def one_round(command, env):
+def run_once(command, env):
     """Milliseconds for each run of the command, on average."""
     start = time.monotonic()
-    for _ in range(PER_ROUND):
+    for _ in range(PER_ITERATION):
         subprocess.run(command, env=env, check=True)
-    return (time.monotonic() - start) * 1000 / PER_ROUND
+    return (time.monotonic() - start) * 1000 / PER_ITERATION
 
 
 def main():
     holdfast = sys.argv[1]
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 10
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as top:
         env = dict(os.environ, HOLDFAST_DIR=os.path.join(top, "locks"))
         env.pop("HOLDFAST_URL", None)
@@ -38,9 +37,9 @@ def main():
                 [holdfast, "run", "bench", "--", "true"],
         }
         times = {name: [] for name in commands}
-        for _ in range(rounds):
+        for _ in range(iterations):
             for name, command in commands.items():
-                times[name].append(one_round(command, env))
+                times[name].append(run_once(command, env))
     medians = [statistics.median(times[name]) for name in commands]
     for name, median in zip(commands, medians):
         print(f"{name:28} {median:7.3f} ms")

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "round.h"
+#include "protocol.h"
 #include "zookeeper/protocol.h"
 
 #define TIMEOUT_MS 10000
@@ -211,7 +211,8 @@ static void ask_read(struct wire *wire, enum hf_zk_opcode opcode,
     hf_jute_end_frame(&wire->out, at);
 }
 
-/* ---------------------------------------------------------------- rounds -- */
+/* ---------------------------------------------------------------- iterations
+ * -- */
 
 static void pair(struct wire *wire, const char *parent)
 {
@@ -232,7 +233,7 @@ static uint64_t handoff(struct wire *holder, struct wire *waiter,
 {
     char path[PATH_BYTES];
     struct hf_jute_reader event;
-    uint64_t began_ns, told_ns;
+    uint64_t began_ns, event_ns;
 
     ask_create(holder, parent);
     put_out(holder);
@@ -244,11 +245,11 @@ static uint64_t handoff(struct wire *holder, struct wire *waiter,
     began_ns = bench_now_ns();
     ask_delete(holder, path);
     event = next_frame(waiter);
-    told_ns = bench_now_ns();
+    event_ns = bench_now_ns();
     if (hf_jute_get_int(&event) != HF_ZK_XID_EVENT)
         bench_fail("the server did not tell that the node has gone");
     (void)answer(holder, holder->xid);
-    return told_ns - began_ns;
+    return event_ns - began_ns;
 }
 
 static void pairs(int port, const char *parent, unsigned count)
@@ -382,7 +383,7 @@ int main(int count, char **arguments)
 
     if (count != 3)
         return 64;
-    while (bench_told(&request)) {
+    while (bench_next_request(&request)) {
         if (strcmp(request.word, "pair") == 0)
             pairs(atoi(arguments[1]), arguments[2], request.first);
         else if (strcmp(request.word, "handoff") == 0)

@@ -3,15 +3,14 @@
 """Locks on a real ZooKeeper: ours, those of Curator and kazoo, and what the
 server itself takes.
 
-usage: zookeeper.py BUILD [ROUNDS]
+usage: zookeeper.py BUILD [ITERATIONS]
 
 The server has its data in memory and is otherwise as ZooKeeper comes.  Every
 contender is a process that lives through the whole run and does its work in
-rounds, one contender after the other, in an order that turns; so what else the
-machine does falls on all alike.  Figures are medians over rounds, with the
-least and the most; a ratio is taken within each round.  Read ratios, not times.
-docs/speed.md says more.
-"""
+iterations, one contender after the other, in an order that turns; so what else
+the machine does falls on all alike.  Figures are medians over iterations, with
+the least and the most; a ratio is taken within each iteration.  Read ratios,
+not times.  docs/speed.md says more."""
 
 import os
 import statistics
@@ -24,7 +23,7 @@ sys.dont_write_bytecode = True
 
 import waiting  # noqa: E402
 from contest import (  # noqa: E402
-    Contender, interleave, ratio, spread, table, tell_facts, tell_machine)
+    Contender, interleave, ratio, spread, table, print_facts, print_load)
 from zookeeper import Standalone  # noqa: E402
 
 PAIRS = 1000
@@ -34,7 +33,7 @@ CLIENTS = (2, 8, 32)
 WAITERS = 1000
 
 # The contender that handoffs and pairs are compared with.
-FLOOR = "wire"
+BASELINE = "wire"
 
 # Enough for the compilers of a server and of Curator to have done their work.
 WARM_UP_PAIRS = 8000
@@ -65,7 +64,7 @@ def start_contenders(server, build):
     }
 
 
-# ---- rounds
+# ---- iterations
 
 def warm_up(contenders):
     for name in ("wire", "curator", "holdfast"):
@@ -73,18 +72,18 @@ def warm_up(contenders):
     contenders["kazoo"].ask("pair", PAIRS)
 
 
-def pair_rounds(contenders, rounds):
-    return interleave(rounds, {
+def run_pairs(contenders, iterations):
+    return interleave(iterations, {
         name: lambda c=contender: c.ask("pair", PAIRS)
         for name, contender in contenders.items()})
 
 
-def contest_rounds(contenders, rounds, clients):
+def run_contests(contenders, iterations, clients):
     works = {name: lambda c=contenders[name]: c.ask("contend", clients,
                                                     CONTEST_MS)
              for name in ("holdfast", "curator")}
     works["wire"] = lambda: contenders["wire"].ask("handoff", HANDOFFS)
-    return interleave(rounds, works)
+    return interleave(iterations, works)
 
 
 class Drain:
@@ -99,70 +98,73 @@ class Drain:
         # The last of them set their watches, which are not to be counted.
         time.sleep(0.5)
         before = server.mntr()
-        self.round = contender.ask("drain")
+        self.result = contender.ask("drain")
         after = server.mntr()
         self.packets_in, self.packets_out = (
-            (after[way] - before[way]) / self.round.grants
+            (after[way] - before[way]) / self.result.grants
             for way in ("packets_received", "packets_sent"))
 
 
-def drain_rounds(server, contenders, rounds):
-    return interleave(rounds, {
+def run_drains(server, contenders, iterations):
+    return interleave(iterations, {
         name: lambda c=contenders[name]: Drain(server, c)
         for name in ("holdfast", "curator")})
 
 
 # ---- what was found
 
-def tell_pairs(contenders, results):
+def print_pairs(contenders, results):
     table("One client and nobody else: acquire and release, us",
-          ["", "p50", "p99", "CPU", "p50 / floor"],
+          ["", "p50", "p99", "CPU", "p50 / baseline"],
           [[contenders[name].name, spread(r.p50 for r in results[name]),
             spread(r.p99 for r in results[name]),
-            spread(r.cpu for r in results[name]), ratio(results, name, FLOOR)]
+            spread(r.cpu for r in results[name]),
+            ratio(results, name, BASELINE)]
            for name in contenders])
 
 
-def tell_contest(contenders, results, clients):
+def print_contest(contenders, results, clients):
     rows = [[contenders[name].name, spread(r.rate for r in results[name]),
              spread(r.p50 for r in results[name]),
              spread(r.p99 for r in results[name]),
-             spread(r.cpu for r in results[name]), ratio(results, name, FLOOR)]
+             spread(r.cpu for r in results[name]),
+            ratio(results, name, BASELINE)]
             for name in ("holdfast", "curator")]
-    floor = results[FLOOR]
+    baseline = results[BASELINE]
     rows.insert(0, ["delete to event, server idle", "",
-                    spread(r.p50 for r in floor),
-                    spread(r.p99 for r in floor), "",
-                    ratio(results, FLOOR, FLOOR)])
+                    spread(r.p50 for r in baseline),
+                    spread(r.p99 for r in baseline), "",
+                    ratio(results, BASELINE, BASELINE)])
     table("%d clients, a session each: handoff, us" % clients,
-          ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / floor"], rows)
+          ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / baseline"],
+          rows)
 
 
-def tell_drains(contenders, results):
+def print_drains(contenders, results):
     table("%d waiters in one session on one lock: handoff, us" % WAITERS,
           ["", "p50", "p99", "CPU per grant", "packets in / out of the server "
            "per release"],
-          [[contenders[name].name, spread(d.round.p50 for d in drains),
-            spread(d.round.p99 for d in drains),
-            spread(d.round.cpu for d in drains),
+          [[contenders[name].name, spread(d.result.p50 for d in drains),
+            spread(d.result.p99 for d in drains),
+            spread(d.result.cpu for d in drains),
             "%.2f / %.2f" % (
                 statistics.median(d.packets_in for d in drains),
                 statistics.median(d.packets_out for d in drains))]
            for name, drains in results.items()])
 
 
-def measure(server, build, rounds):
+def measure(server, build, iterations):
     with server.client() as session:
         for path in ("/bench", "/bench/wire"):
             session.create(path)
     contenders = start_contenders(server, build)
     try:
         warm_up(contenders)
-        tell_pairs(contenders, pair_rounds(contenders, rounds))
+        print_pairs(contenders, run_pairs(contenders, iterations))
         for clients in CLIENTS:
-            tell_contest(contenders,
-                         contest_rounds(contenders, rounds, clients), clients)
-        tell_drains(contenders, drain_rounds(server, contenders, rounds))
+            print_contest(contenders,
+                         run_contests(contenders, iterations, clients), clients)
+        print_drains(contenders, run_drains(server, contenders, iterations))
     finally:
         for contender in contenders.values():
             contender.close()
@@ -170,13 +172,13 @@ def measure(server, build, rounds):
 
 def main():
     build = os.path.abspath(sys.argv[1])
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    tell_facts(PACKAGES, rounds)
+    iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    print_facts(PACKAGES, iterations)
     # As it comes, but that its data is on tmpfs.
     with Standalone(tick_ms=2000, jvm=[],
                     properties={"zookeeper.forceSync": "yes"}) as server:
-        measure(server, build, rounds)
-    tell_machine("ended")
+        measure(server, build, iterations)
+    print_load("ended")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "round.h"
+#include "protocol.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@ static uint64_t samples[SAMPLES_MAX];
 static atomic_uint taken;
 static uint64_t began_ns, began_cpu_ns;
 
-bool bench_told(struct bench_request *request)
+bool bench_next_request(struct bench_request *request)
 {
     char line[64];
 
