@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every server of a test needs of this machine: a host, a directory, ports
-that stay its own, and processes that cannot outlive the test."""
+"""What a test takes of this machine: directories, ports and processes.  None
+of it stays when the test ends, even if it is killed: the kernel closes the
+ports and kills the processes, and the next test removes the directories."""
 
 import concurrent.futures
+import fcntl
 import glob
 import os
 import pwd
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,41 +16,119 @@ import tempfile
 
 import waiting
 
-# Below what the kernel gives to outgoing connections (32768 and up): while a
-# server is down nobody gets its port by chance.
+# Below the ports that the kernel gives to outgoing connections (32768 and up),
+# so that no connection gets the port of a server that is down.
 PORTS = range(20000, 32000)
 
-PREFIX = "holdfast-server-"
+PREFIX = "holdfast-test-"
 
 
 # ---- directories
 
 def shared_memory():
-    """Where files cost no disk."""
+    """The folder of a file system in memory; None where there is none."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def directory():
-    """A new directory, which sweep() finds when its maker was killed."""
-    sweep()
-    return tempfile.mkdtemp(prefix="%s%d-" % (PREFIX, os.getpid()),
-                            dir=shared_memory())
+def directory(name="server", on_disk=False):
+    """The path of a new directory of this process, in memory or where TMPDIR
+    says.  The maker removes it.  If the test is killed, the next test that
+    makes a directory does.
+
+    The process keeps a lock of the directory until it ends, whatever way: one
+    without a lock has no owner any more.  A number of a process would not do,
+    because another process may have it by then, and because a test may run in a
+    PID namespace of its own and share /dev/shm with others."""
+    where = tempfile.gettempdir() if on_disk else shared_memory()
+    remove_abandoned()
+    while True:
+        path = tempfile.mkdtemp(prefix="%s%s-" % (PREFIX, name), dir=where)
+        if lock_directory(path):
+            return path  # else another test has just removed it
 
 
-def sweep():
-    """Remove the directories of processes that are no more."""
-    where = shared_memory() or tempfile.gettempdir()
-    for path in glob.glob(os.path.join(where, PREFIX + "*")):
-        pid = os.path.basename(path)[len(PREFIX):].split("-")[0]
-        if pid.isdigit() and not os.path.exists("/proc/" + pid):
-            shutil.rmtree(path, ignore_errors=True)
+def lock_directory(path):
+    """Keep a lock of it until this process ends; False if it is locked or not
+    there."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            return True
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return False
+
+
+def remove_abandoned():
+    """Remove the directories of tests that have ended without removing them,
+    and end the processes that use them."""
+    for where in {shared_memory(), tempfile.gettempdir()} - {None}:
+        for path in glob.glob(os.path.join(where, PREFIX + "*")):
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            except OSError:
+                continue  # it has gone, or is another user's
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                end_processes_of(path)
+                # Not what a killed test may have mounted there.
+                subprocess.run(["rm", "-rf", "--one-file-system", "--", path],
+                               check=False, stderr=subprocess.DEVNULL)
+            except BlockingIOError:
+                pass  # its test runs
+            finally:
+                os.close(descriptor)
+
+
+def uses(pid, path):
+    """Does the process have the path in its environment or its arguments?"""
+    for name in ("environ", "cmdline"):
+        try:
+            with open("/proc/%d/%s" % (pid, name), "rb") as file:
+                if path.encode() in file.read():
+                    return True
+        except OSError:
+            pass  # it has ended, or is another user's
+    return False
+
+
+def end_processes_of(path):
+    """Kill every process that has the path in its environment or its arguments,
+    wherever it stands in the tree of processes, and wait until all have ended.
+
+    A descriptor of the process is opened before it is looked at, so that no
+    other process gets the signal that has its number by then."""
+    def kill_all():
+        found = False
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            if pid == os.getpid() or not uses(pid, path):
+                continue
+            try:
+                descriptor = os.pidfd_open(pid)
+            except ProcessLookupError:
+                continue
+            try:
+                if uses(pid, path):
+                    found = True
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            finally:
+                os.close(descriptor)
+        return not found
+    waiting.eventually("the end of the processes of " + path, kill_all)
 
 
 # ---- hosts
 
 class Host:
-    """Where servers live: an address, and a thread on which processes are
-    started and sockets are made, which then belong where the thread is."""
+    """An address, and a thread on which processes are started and sockets are
+    made.  They belong to the network namespace of that thread."""
 
     def __init__(self, address="127.0.0.1"):
         self.address = address
@@ -58,11 +137,11 @@ class Host:
         self.thread = concurrent.futures.ThreadPoolExecutor(max_workers=1)
 
     def do(self, function, *arguments, **options):
-        """Call it there; its value."""
+        """Call the function on the thread; its value."""
         return self.thread.submit(function, *arguments, **options).result()
 
     def connect(self, port, seconds):
-        """A connection from here to here: no way leads through others."""
+        """A connection from this address to itself."""
         link = self.do(socket.socket)
         link.settimeout(seconds)
         try:
@@ -73,7 +152,7 @@ class Host:
         return link
 
     def is_open(self, port):
-        """Whether somebody listens."""
+        """Whether a server listens there."""
         try:
             self.connect(port, waiting.LIMIT_S).close()
         except OSError:
@@ -87,7 +166,7 @@ LOCALHOST = Host()
 # ---- ports
 
 class Port:
-    """A port of a host that no other test takes until close(), whether anybody
+    """A port of a host that no other test takes until close(), whether a server
     listens on it or not.  The claim is an abstract socket, which the kernel
     removes with its process."""
 
@@ -115,27 +194,32 @@ class Port:
 # ---- processes
 
 def as_user(user):
-    """The options of setpriv(1) that make it so."""
+    """The options of setpriv(1) that change to that user."""
     if user is None:
         return []
     group = pwd.getpwnam(user).pw_gid
     return ["--reuid", user, "--regid", str(group), "--init-groups"]
 
 
+def popen(arguments, **options):
+    """A Process as a Popen, for a command that needs no more."""
+    return Process(arguments, **options).popen
+
+
 class Process:
-    """A server in a group of its own, killed with this process at the
-    latest."""
+    """A process in a group of its own.  The kernel kills it when the test ends,
+    whatever way."""
 
     def __init__(self, arguments, user=None, host=LOCALHOST, before=(),
                  **options):
-        """user: run as that one, which only root can have done.  before: a
-        command that changes what the process may see, and then runs it."""
+        """user: the user to run as, which only root may choose.  before: a
+        command that runs another one, such as unshare(1)."""
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("process_group", 0)
         self.popen = host.do(
             subprocess.Popen,
-            [*before, "setpriv", "--pdeathsig", "KILL", *as_user(user), "--"] +
-            arguments,
+            [*before, "setpriv", "--pdeathsig", "KILL", *as_user(user), "--",
+             *arguments],
             **options)
         self.pid = self.popen.pid
 
@@ -146,7 +230,7 @@ class Process:
         return self.popen.poll() is None
 
     def kill(self):
-        """SIGKILL, which a stopped one obeys too, and reap."""
+        """Send SIGKILL, which ends a stopped process, too, and reap."""
         if self.is_alive():
             self.signal(signal.SIGKILL)
         return self.popen.wait(waiting.LIMIT_S)
@@ -154,12 +238,12 @@ class Process:
     def freeze(self):
         self.signal(signal.SIGSTOP)
         waiting.eventually("process %d to stop" % self.pid,
-                   lambda: self.state() == "T")
+                           lambda: self.state() == "T")
 
     def thaw(self):
         self.signal(signal.SIGCONT)
 
     def state(self):
-        """The letter of /proc."""
+        """The letter of /proc/PID/stat."""
         with open("/proc/%d/stat" % self.pid) as stat:
             return stat.read().rpartition(")")[2].split()[0]

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded waits.  A wait ends as soon as what it waits for is true; it fails at
-its limit, and at once when a process that it waits for has ended."""
+"""Bounded waits.  A wait ends as soon as its condition is true.  It fails at
+its limit, and at once when a process that it needs has ended; the text says
+how that process ended and what it wrote to its standard error.
 
+    eventually("the queue to be empty", lambda: not queue(), of=[server])
+    read_line(holder, "held")
+"""
+
+import contextlib
 import os
 import select
+import subprocess
+import threading
 import time
 
 # Generous: it bounds a failure and is never waited out in a test that passes.
@@ -16,8 +24,8 @@ def now_ms():
 
 
 def boot_of_wall_ms():
-    """now_ms() less the wall clock.  Of several readings the one that was
-    interrupted least counts."""
+    """now_ms() minus the wall clock.  It is read several times, and the fastest
+    reading counts, because the others were interrupted."""
     readings = []
     for _ in range(10):
         before = now_ms()
@@ -26,25 +34,84 @@ def boot_of_wall_ms():
     return min(readings)[1]
 
 
+def popen_of(process):
+    """The Popen of a process: itself, or what .process or .popen is."""
+    for attribute in ("process", "popen"):
+        process = getattr(process, attribute, process)
+    return process
+
+
+def name_of(popen):
+    return "process %d (%s)" % (popen.pid, popen.args if isinstance(
+        popen.args, str) else " ".join(map(str, popen.args)))
+
+
+def errors_of(popen):
+    """What an ended process wrote to its standard error and nobody has read.
+    A child of it may still have the pipe open, so this does not wait."""
+    said = b""
+    if popen.stderr and not popen.stderr.closed:
+        os.set_blocking(popen.stderr.fileno(), False)
+        with contextlib.suppress(BlockingIOError):
+            while more := os.read(popen.stderr.fileno(), 65536):
+                said += more
+    return said.decode(errors="replace")
+
+
 def end_of(process):
     """How a process ended, for people; None while it runs.  process: a Popen,
     or an object with one in .popen or .process."""
-    for attribute in ("process", "popen"):
-        process = getattr(process, attribute, process)
-    status = process.poll()
+    popen = popen_of(process)
+    status = popen.poll()
     if status is None:
         return None
-    how = "signal %d" % -status if status < 0 else "status %d" % status
-    said = ""
-    if process.stderr and not process.stderr.closed:
-        os.set_blocking(process.stderr.fileno(), False)
-        said = process.stderr.read() or ""
-        if isinstance(said, bytes):
-            said = said.decode(errors="replace")
-    return "process %d (%s) ended with %s%s" % (
-        process.pid, process.args if isinstance(process.args, str)
-        else " ".join(map(str, process.args)), how,
+    said = errors_of(popen)
+    return "%s ended with %s%s" % (
+        name_of(popen),
+        "signal %d" % -status if status < 0 else "status %d" % status,
         said and ": " + said[-3000:])
+
+
+def end_soon_of(process):
+    """The same for a process that has closed its output, which it does a moment
+    before it ends."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen_of(process).wait(LIMIT_S)
+    return end_of(process) or "%s runs and has closed its output" % name_of(
+        popen_of(process))
+
+
+def read_line(process, expected=None, stream="stdout", seconds=None):
+    """The next line of a process, without its end; an AssertionError that says
+    how the process ended if there is none, or if it is not the expected one.
+
+    A process that prints no line in time (LIMIT_S) is killed.  select() would
+    not see a line that Python has read ahead, and a read without a limit would
+    wait until ctest kills the test, which could not say for what it waited."""
+    popen = popen_of(process)
+    late = threading.Event()
+
+    def give_up():
+        late.set()
+        popen.kill()
+    timer = threading.Timer(seconds or LIMIT_S, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        line = getattr(popen, stream).readline()
+    finally:
+        timer.cancel()
+    wanted = "a line" if expected is None else repr(expected)
+    if not line:
+        raise AssertionError("expected %s, but %s" % (
+            wanted, "%s printed nothing for %d s" % (
+                name_of(popen), seconds or LIMIT_S)
+            if late.is_set() else end_soon_of(popen)))
+    line = line.rstrip(b"\n" if isinstance(line, bytes) else "\n")
+    if expected is not None and line != expected:
+        raise AssertionError("expected %s, but %s printed %r" % (
+            wanted, name_of(popen), line))
+    return line
 
 
 def eventually(what, condition, seconds=None, of=()):
@@ -55,7 +122,8 @@ def eventually(what, condition, seconds=None, of=()):
     deadline = time.monotonic() + (seconds or LIMIT_S)
     pause = 0.001
     while True:
-        # In this order: what a process did before it ended counts.
+        # The ends are looked at first, so that what a process did before it
+        # ended is seen.
         ends = [end for end in map(end_of, of) if end]
         value = condition()
         if value:
