@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the tool share: a directory of its own for each test, the
-tool's processes, bounded waits, heartbeats and a terminal."""
+"""What the tests of the tool share: a lock directory for each test, processes
+of the tool, heartbeats and a terminal.
+
+holdfast run is two processes: the launcher, which was started, and its child,
+the supervisor, whose child is the command.  Commands of the tests beat: they
+write lines to a file, so that a test can see when the last one of a tree was
+alive."""
 
 import errno
 import glob
@@ -12,22 +17,35 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 import testing  # noqa: E402
+import machine  # noqa: E402
 import waiting  # noqa: E402
 
-# Whoever runs the tests in the background of a shell without job control has
-# these ignored, and they would stay so for everything that is started here.
+# A shell without job control ignores these signals for what it runs in the
+# background.  Everything that is started here would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 TOOL = os.environ["HOLDFAST"]
 HEARTBEAT = os.environ["HEARTBEAT"]
+
+# The kernel kills the launcher when the test ends, whatever way; the supervisor
+# then ends the command.
+RUN = ["setpriv", "--pdeathsig", "KILL", "--", TOOL, "run"]
+
+
+def kill(pid, number=signal.SIGKILL):
+    """Send a signal to a process that may have ended by itself."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
 
 def children(pid):
     found = []
@@ -75,10 +93,10 @@ class Beat:
 
 
 class Case(unittest.TestCase):
-    """A test with its own lock directory; nothing of it survives."""
+    """A test with a lock directory of its own, of which nothing stays."""
 
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-cli-")
+        self.directory = machine.directory("cli", on_disk=True)
         self.locks = os.path.join(self.directory, "locks")
         os.mkdir(self.locks, 0o700)
         self.beats_path = os.path.join(self.directory, "beats")
@@ -89,13 +107,13 @@ class Case(unittest.TestCase):
         self.started = []
 
     def tearDown(self):
+        # A test that fails may leave a frozen supervisor, or a process of a
+        # command whose parents have ended: they are no descendants of ours.
+        machine.end_processes_of(self.directory)
         for process in self.started:
-            if process.poll() is None:
-                for pid in [process.pid] + descendants(process.pid):
-                    try:
-                        os.kill(pid, signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
+            for pid in descendants(process.pid):
+                kill(pid)
+            process.kill()
             process.wait()
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream:
@@ -113,13 +131,12 @@ class Case(unittest.TestCase):
             options.setdefault(stream, subprocess.PIPE)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("env", self.environment)
-        # In a group of its own, as a shell with job control has it.  In ours
-        # the kernel would hang all of us up when a test leaves a stopped
-        # process in a group that nobody outside of it looks after any more.
+        # In a group of its own, as under a shell with job control.  In ours the
+        # kernel would send SIGHUP to all of us when a test leaves a stopped
+        # process in a group that has become an orphan.
         if not options.get("start_new_session"):
             options.setdefault("process_group", 0)
-        process = subprocess.Popen([TOOL, "run"] + list(arguments),
-                                   text=True, **options)
+        process = subprocess.Popen([*RUN, *arguments], text=True, **options)
         self.started.append(process)
         return process
 
@@ -132,34 +149,35 @@ class Case(unittest.TestCase):
         return self.finish(self.start(*arguments, **options))
 
     def holder(self, *options, name="lock"):
-        """A tool that holds the lock until its stdin ends: the process, once
-        the command runs."""
+        """Start a tool that holds the lock until its standard input ends; the
+        process, once the command runs."""
         process = self.start(*options, name, "--", "sh", "-c",
                              "echo held; exec cat >/dev/null",
                              stdin=subprocess.PIPE)
-        self.assertEqual(process.stdout.readline(), "held\n")
+        waiting.read_line(process, "held")
         return process
 
-    def keeper(self, front):
-        return waiting.eventually("the keeper", lambda: children(front.pid),
-                                  of=[front])[0]
+    def supervisor(self, launcher):
+        return waiting.eventually("the supervisor", lambda: children(launcher.pid),
+                                  of=[launcher])[0]
 
-    def command(self, front):
-        keeper = self.keeper(front)
-        return waiting.eventually("the command", lambda: children(keeper),
-                                  of=[front])[0]
+    def command(self, launcher):
+        supervisor = self.supervisor(launcher)
+        return waiting.eventually("the command", lambda: children(supervisor),
+                                  of=[launcher])[0]
 
     # ---- queues of the file engine
 
     def tickets(self):
-        """How many tickets are in any queue, but for those in the making."""
+        """How many tickets there are in all queues, without those that are
+        being made."""
         count = 0
-        for place, _, names in os.walk(self.locks):
+        for folder, _, names in os.walk(self.locks):
             for name in names:
                 if name == ".new":
                     continue
                 try:
-                    mode = os.lstat(os.path.join(place, name)).st_mode
+                    mode = os.lstat(os.path.join(folder, name)).st_mode
                 except OSError:
                     continue
                 if mode & 0o170000 == 0o010000:
@@ -168,7 +186,7 @@ class Case(unittest.TestCase):
 
     def queued(self, count):
         waiting.eventually("%d tickets in the queue" % count,
-                   lambda: self.tickets() == count)
+                           lambda: self.tickets() == count)
 
     # ---- heartbeats
 
@@ -186,22 +204,24 @@ class Case(unittest.TestCase):
                  if line.endswith("\n")]
         return [b for b in found if identity in (None, b.id)]
 
-    def beating(self, identity, processes):
-        """Wait until so many processes beat under this identity; their
-        pids."""
+    def beating(self, identity, count):
+        """Wait until count processes beat under this identity; their pids.
+        """
         def pids():
-            nobody_left = all(p.poll() is not None for p in self.started)
+            all_ended = all(p.poll() is not None for p in self.started)
             found = {beat.pid for beat in self.beats(identity)}
-            if len(found) >= processes:
+            if len(found) >= count:
                 return found
-            if nobody_left:
+            if all_ended:
                 raise AssertionError("%d heartbeats of %s, then the end: %s" % (
                     len(found), identity, self.finish(self.started[-1])))
             return None
-        return waiting.eventually("%d heartbeats of %s" % (processes, identity), pids)
+        return waiting.eventually("%d heartbeats of %s" % (count, identity),
+                                  pids)
 
     def assert_before(self, first, second):
-        """The last heartbeat of one tree precedes the first of the next."""
+        """The last heartbeat of one tree came before the first of the
+        other."""
         last = max(beat.at for beat in self.beats(first))
         began = min(beat.at for beat in self.beats(second))
         self.assertLess(last, began, "%s was still alive %.1f ms into %s" % (
@@ -261,10 +281,7 @@ class Terminal:
 
     def close(self):
         for pid in descendants(self.pid) + [self.pid]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            kill(pid)
         os.close(self.fd)
         os.waitpid(self.pid, 0)
 

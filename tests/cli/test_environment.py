@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import harness
+from harness import waiting
 
 PYTHON = "/usr/bin/python3"
 
@@ -41,7 +42,7 @@ class Variables(harness.Case):
         first = self.start("a", "--", "sh", "-c",
                            "echo $HOLDFAST_TOKEN; exec cat >/dev/null",
                            stdin=subprocess.PIPE)
-        held = int(first.stdout.readline())
+        held = int(waiting.read_line(first))
         second = self.start("a", "--", "sh", "-c", "echo $HOLDFAST_TOKEN")
         self.queued(2)
         first.stdin.close()
@@ -95,7 +96,7 @@ class Variables(harness.Case):
         self.assertEqual(out, "inner\n")
 
 
-class Place(harness.Case):
+class LockDirectory(harness.Case):
     """Two environments of one user must never mean two holders."""
 
     def test_empty_and_login_environment_exclude_each_other(self):
@@ -113,7 +114,7 @@ class Place(harness.Case):
                          script],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             self.started.append(holder)
-            self.assertEqual(holder.stdout.readline(), "held\n")
+            waiting.read_line(holder, "held")
             other = second + [harness.TOOL, "run", "-q", "--try", name, "--",
                               "/bin/true"]
             self.assertEqual(subprocess.run(other).returncode, 75)
@@ -145,15 +146,15 @@ class Place(harness.Case):
 
     def of_another(self, environment):
         """For a program of another user.  It cannot leave what it counts for
-        ./dev coverage beside the objects, and says so, unless it has a place
-        of its own for that."""
+        ./dev coverage beside the objects, and says so, unless it has a
+        directory of its own for that."""
         counts = tempfile.mkdtemp(dir=self.directory)
         os.chmod(counts, 0o777)
         return dict(environment, GCOV_PREFIX=counts)
 
     @unittest.skipIf(os.getuid() != 0, "only root can become another user")
     def test_any_user_needs_no_preparation(self):
-        """With what is there by default, and where they are told to."""
+        """With the default directory, for root and for another user."""
         uid = 54321 + os.getpid() % 1000
         os.chmod(self.directory, 0o711)
         tool = shutil.copy(harness.TOOL, self.path("holdfast"))
@@ -179,7 +180,8 @@ class Place(harness.Case):
             url = "file:%s?mode=0770&state=%s" % (
                 self.locks, self.path("state-%d" % user))
             process = subprocess.Popen(
-                ["setpriv", "--reuid=%d" % user, "--regid=%d" % user,
+                ["setpriv", "--pdeathsig=KILL", "--reuid=%d" % user,
+                 "--regid=%d" % user,
                  "--groups=23456", tool, "run", "-q", *options, "-c", url,
                  "team", "--", "sh", "-c", "echo held; exec cat >/dev/null"],
                 env=self.of_another(self.environment), stdin=subprocess.PIPE,
@@ -188,12 +190,12 @@ class Place(harness.Case):
             self.started.append(process)
             return process
         first = start(12345)
-        self.assertEqual(first.stdout.readline(), "held\n")
+        waiting.read_line(first, "held")
         self.assertEqual(self.finish(start(23451, "--try")), (75, "", ""))
         second = start(23451)
         self.queued(2)
         os.killpg(first.pid, signal.SIGKILL)
-        self.assertEqual(second.stdout.readline(), "held\n")
+        waiting.read_line(second, "held")
         self.assertEqual(self.finish(second), (0, "", ""))
         self.assertEqual(self.finish(start(54321, "--try"))[0], 0)
 
@@ -293,12 +295,12 @@ class Signals(harness.Case):
                 signal.SIGRTMAX])
         self.assert_as_found(prepare)
 
-    def test_group_and_session_are_the_front_s(self):
-        front = self.holder()
-        command, keeper = self.command(front), self.keeper(front)
-        self.assertEqual(os.getpgid(command), os.getpgid(front.pid))
-        self.assertEqual(os.getsid(command), os.getsid(front.pid))
-        self.assertEqual(os.getpgid(keeper), keeper)
+    def test_group_and_session_are_the_launchers(self):
+        launcher = self.holder()
+        command, supervisor = self.command(launcher), self.supervisor(launcher)
+        self.assertEqual(os.getpgid(command), os.getpgid(launcher.pid))
+        self.assertEqual(os.getsid(command), os.getsid(launcher.pid))
+        self.assertEqual(os.getpgid(supervisor), supervisor)
 
 
 if __name__ == "__main__":

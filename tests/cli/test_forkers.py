@@ -39,9 +39,9 @@ class Forkers(harness.Case):
                   "os.write(file, b'.')\n"
                   "while time.monotonic() < end:\n"
                   "  if os.fork(): os._exit(0)\n" % self.path("bomb"))
-        front = self.start("--grace", "0s", "lock", "--", "/usr/bin/python3",
-                           "-c", script, stdout=harness.subprocess.DEVNULL)
-        status = self.finish(front)[0]
+        launcher = self.start("--grace", "0s", "lock", "--", "/usr/bin/python3",
+                              "-c", script, stdout=harness.subprocess.DEVNULL)
+        status = self.finish(launcher)[0]
         self.assertEqual(status, 0)
         self.assertEqual(self.run_tool("--try", "lock", "--", "true")[0], 0)
 

@@ -32,12 +32,12 @@ class Increments(harness.Case):
         return process
 
     def kill_one(self, chance, processes):
-        """KILL a front, a keeper or a command of a random contender: a holder
-        or a waiter, as it comes."""
-        front = harness.children(chance.choice(processes).pid)
-        if not front:
+        """KILL a launcher, a supervisor or a command of a random contender: a
+        holder or a waiter, as it comes."""
+        launcher = harness.children(chance.choice(processes).pid)
+        if not launcher:
             return False
-        victims = front + harness.descendants(front[0])
+        victims = launcher + harness.descendants(launcher[0])
         try:
             os.kill(chance.choice(victims), signal.SIGKILL)
         except ProcessLookupError:

@@ -45,18 +45,18 @@ class Leased:
                              self.beat_command(name, flags="ts"),
                              self.beat_command(name, flags="td"),
                              "exec " + self.beat_command(name, flags="t")])
-        front = self.start("-c", self.url(ttl_ms, port), *options, name, "--",
-                           "sh", "-c", script)
+        launcher = self.start("-c", self.url(ttl_ms, port), *options, name, "--",
+                              "sh", "-c", script)
         self.beating(name, 4)
-        return front
+        return launcher
 
     def next_holder(self, name):
         """One in line, who beats five times as NAME.next."""
-        front = self.start("-c", self.url(TTL_MS), name, "--", "sh", "-c",
-                           "exec " + self.beat_command(name + ".next", 5))
+        launcher = self.start("-c", self.url(TTL_MS), name, "--", "sh", "-c",
+                              "exec " + self.beat_command(name + ".next", 5))
         waiting.eventually("the next one to queue",
                            lambda: self.in_queue(name) == 2)
-        return front
+        return launcher
 
     def assert_followed(self, name, following):
         """By somebody who was in when nobody beat any more."""
@@ -68,37 +68,37 @@ class Leased:
     def test_who_is_cut_off_frozen_or_killed_is_stopped_in_time(self):
         links = {"up": self.proxy(), "down": self.proxy()}
         faults = {
-            "up": (lambda front: links["up"].drop(UP), (LOST % "up", LATE)),
-            "down": (lambda front: links["down"].drop(DOWN),
+            "up": (lambda launcher: links["up"].drop(UP), (LOST % "up", LATE)),
+            "down": (lambda launcher: links["down"].drop(DOWN),
                      (LOST % "down", LATE)),
-            "frozen": (lambda front: os.kill(self.keeper(front),
-                                             signal.SIGSTOP), (LATE,)),
-            "killed": (lambda front: os.kill(self.keeper(front),
-                                             signal.SIGKILL),
+            "frozen": (lambda launcher: os.kill(self.supervisor(launcher),
+                                                signal.SIGSTOP), (LATE,)),
+            "killed": (lambda launcher: os.kill(self.supervisor(launcher),
+                                                signal.SIGKILL),
                        ("was killed by signal 9; the command was stopped",))}
-        fronts = {name: self.tree(name, "--grace", "5s", port=links[name].port
-                                  if name in links else None)
-                  for name in faults}
+        launchers = {name: self.tree(name, "--grace", "5s", port=links[name].port
+                                     if name in links else None)
+                     for name in faults}
         following = {name: self.next_holder(name) for name in faults}
         for name, (fault, _) in faults.items():
-            fault(fronts[name])
+            fault(launchers[name])
         for name, (_, texts) in faults.items():
             with self.subTest(name):
-                status, _, err = self.finish(fronts[name])
+                status, _, err = self.finish(launchers[name])
                 self.assertEqual(status, 76, err)
                 self.assertTrue(any(text in err for text in texts), err)
                 self.assert_followed(name, following[name])
 
-    def test_a_killed_front_is_followed_at_once(self):
-        front = self.tree("front", "--grace", "100ms", ttl_ms=600000)
-        following = self.next_holder("front")
-        front.kill()
-        self.assert_followed("front", following)
+    def test_after_a_killed_launcher_the_next_one_follows_at_once(self):
+        launcher = self.tree("launcher", "--grace", "100ms", ttl_ms=600000)
+        following = self.next_holder("launcher")
+        launcher.kill()
+        self.assert_followed("launcher", following)
 
     def test_a_frozen_server_stops_the_command(self):
-        front = self.tree("server")
+        launcher = self.tree("server")
         self.server.freeze()
-        status, _, err = self.finish(front)
+        status, _, err = self.finish(launcher)
         self.assertEqual(status, 76, err)
         self.assertIn("the engine did not confirm it in time", err)
         self.server.thaw()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wait without a terminal, as in a log: one line a minute.  It takes longer than
-a minute, because that is what it is about."""
+"""A wait without a terminal, as in a log: one line a minute.  It takes longer
+than a minute, because that is what it is about."""
 
 import time
 
 import harness
+from harness import waiting
 
 WAITING = (r"^holdfast: waiting for 'lock' \((5\ds|1m\d\ds), \d ahead\), held by "
-           r"holdfast \(pid \d+ on [^)]*\): sh -c, queued (5\ds|1m\d\ds) ago\n$")
+           r"holdfast \(pid \d+ on [^)]*\): sh -c, queued (5\ds|1m\d\ds) ago$")
 
 
 class Minute(harness.Case):
@@ -17,7 +18,7 @@ class Minute(harness.Case):
         waiters = {option: self.start(*option, "lock", "--", "true")
                    for option in ((), ("-v",), ("-q",))}
         self.queued(4)
-        first = waiters[()].stderr.readline()
+        first = waiting.read_line(waiters[()], stream="stderr", seconds=120)
         self.assertGreaterEqual(time.monotonic() - began, 55)
         self.assertRegex(first, WAITING)
         self.finish(holder)

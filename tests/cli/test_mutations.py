@@ -63,7 +63,7 @@ def passes(tool, catcher):
 
 
 class Mutations(unittest.TestCase):
-    def test_the_table_is_whole(self):
+    def test_the_table_has_every_mutation(self):
         self.assertEqual(mutants.names(mutants.is_of_tool), sorted(CATCHERS))
 
     def test_each_is_caught(self):

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run inside of a run: what the outer one holds is known to the inner one, which
-is refused where it would wait for itself."""
+"""A run inside of a run: what the outer one holds is known to the inner one,
+which is refused where it would wait for itself."""
 
 import json
 import os
 import subprocess
 
 import harness
+from harness import waiting
 
 RUN = [harness.TOOL, "run"]
 
@@ -35,7 +36,8 @@ class Nested(harness.Case):
         self.refused(["job"], ["-c", "file:" + self.locks, "job"], "'job'")
 
     def test_the_same_engine_by_another_url(self):
-        """Its digest differs, and the owner at the head of the queue does not."""
+        """Its digest differs, and the owner at the head of the queue does
+        not."""
         other = "file:%s/../%s" % (self.locks, os.path.basename(self.locks))
         for options in ([], ["--write"]):
             self.refused([*options, "job"], [*options, "-c", other, "job"],
@@ -72,7 +74,7 @@ class Nested(harness.Case):
         outer = self.start("--read", "file", "--", "sh", "-c",
                            'echo held; read line; "$@"', "sh", *RUN, "--read",
                            "file", "--", "echo", "ran", stdin=subprocess.PIPE)
-        self.assertEqual(outer.stdout.readline(), "held\n")
+        waiting.read_line(outer, "held")
         writer = self.start("--write", "file", "--", "echo", "written")
         self.queued(2)
         outer.stdin.write("go\n")
@@ -119,7 +121,7 @@ class Nested(harness.Case):
     def test_a_ticket_says_what_the_outer_runs_hold(self):
         busy = self.start("inner", "--", "sh", "-c", "echo held; read line",
                           stdin=subprocess.PIPE)
-        self.assertEqual(busy.stdout.readline(), "held\n")
+        waiting.read_line(busy, "held")
         outer = self.start("a:b", "--", *RUN, "--read", "file", "--", *RUN,
                            "inner", "--", "echo", "ran")
         self.queued(4)

@@ -4,7 +4,6 @@ the same, or it is not started."""
 
 import os
 import shutil
-import signal
 import subprocess
 import unittest
 
@@ -23,7 +22,7 @@ class Proc(harness.Case):
     def tearDown(self):
         for pid in {beat.pid for beat in self.beats()}:
             if harness.is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
+                harness.kill(pid)
         super().tearDown()
 
     def hide(self, **more):
@@ -32,18 +31,18 @@ class Proc(harness.Case):
         self.environment.update(more, LD_PRELOAD=HIDE,
                                 ASAN_OPTIONS=":".join(filter(None, checks)))
 
-    def told(self, text, front):
-        """What it says, being told so."""
-        return front.communicate(text, timeout=waiting.LIMIT_S)
+    def answer(self, text, launcher):
+        """Its output and error output after this input."""
+        return launcher.communicate(text, timeout=waiting.LIMIT_S)
 
     def leftovers(self, script, count, *options):
         """Whatever the script left behind is gone when the tool has ended."""
-        front = self.start(*options, "lock", "--", "sh", "-c",
-                           script + " read go; exit 5",
-                           stdin=subprocess.PIPE)
+        launcher = self.start(*options, "lock", "--", "sh", "-c",
+                              script + " read go; exit 5",
+                              stdin=subprocess.PIPE)
         pids = self.beating("old", count)
-        self.assertEqual(self.told("go\n", front), ("", ""))
-        self.assertEqual(front.returncode, 5)
+        self.assertEqual(self.answer("go\n", launcher), ("", ""))
+        self.assertEqual(launcher.returncode, 5)
         for pid in pids:
             self.assertFalse(harness.is_alive(pid))
 
@@ -64,7 +63,7 @@ class Proc(harness.Case):
                        self.beat_command("old", flags="s"), 200)
 
     def test_names_that_look_like_fields(self):
-        """The name of a process stands in front of its parent."""
+        """The name of a process stands before its parent."""
         self.hide()
         program = self.path(") S 1 (x 1 2")
         shutil.copy(harness.HEARTBEAT, program)
@@ -85,25 +84,25 @@ class Proc(harness.Case):
         below = "trap \"echo clean; exit\" TERM; echo up; while :; do :; done"
         script = ("bash -c 'bash -c \"$0\" & trap \"\" TERM; wait' '%s' &"
                   " read go; exit 5" % below)
-        front = self.start("--grace", os.environ.get("GRACE", "1m"), "lock",
+        launcher = self.start("--grace", os.environ.get("GRACE", "1m"), "lock",
                            "--", "bash", "-c", script, stdin=subprocess.PIPE)
-        self.assertEqual(front.stdout.readline(), "up\n")
-        out = self.told("go\n", front)[0]
-        self.assertEqual((front.returncode, out), (5, "clean\n"))
+        waiting.read_line(launcher, "up")
+        out = self.answer("go\n", launcher)[0]
+        self.assertEqual((launcher.returncode, out), (5, "clean\n"))
 
     def test_children_from_before_are_spared_without_children(self):
         self.hide()
         other = self.path("other")
-        front = subprocess.Popen(
+        launcher = subprocess.Popen(
             ["bash", "-c", "sleep 1000 & echo $! >%s; exec %s run lock -- "
              "sh -c 'sleep 1000 & exit 5'" % (other, harness.TOOL)],
             env=self.environment)
-        self.started.append(front)
-        self.assertEqual(front.wait(waiting.LIMIT_S), 5)
+        self.started.append(launcher)
+        self.assertEqual(launcher.wait(waiting.LIMIT_S), 5)
         with open(other) as file:
             spared = int(file.read())
         self.assertTrue(harness.is_alive(spared))
-        os.kill(spared, signal.SIGKILL)
+        harness.kill(spared)
 
     # ---- refused
 
@@ -151,7 +150,7 @@ class Proc(harness.Case):
              "mount -o remount,hidepid=2 /proc && exec setpriv --reuid=12345"
              " --clear-groups %s run -c file:%s?state=%s lock -- sh -c"
              " 'sleep 1000 & exit 5'" % (tool, self.path("nobody"),
-                                        self.path("state"))],
+                                         self.path("state"))],
             env=self.environment, capture_output=True, text=True,
             timeout=waiting.LIMIT_S, check=False)
         self.assertEqual(done.returncode, 5, done.stderr)

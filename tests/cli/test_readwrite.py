@@ -13,10 +13,10 @@ class ReadWrite(harness.Case):
         status, out, err = self.finish(process)
         self.assertEqual((status, out, err), (0, "", ""))
 
-    def waiter(self, option, place, words=("echo", "in")):
-        """A tool that is the place-th in the queue."""
+    def waiter(self, option, position, words=("echo", "in")):
+        """Start a tool that gets this position in the queue."""
         process = self.start(option, "lock", "--", *words)
-        self.queued(place)
+        self.queued(position)
         return process
 
     def test_two_readers_at_once(self):
@@ -34,7 +34,7 @@ class ReadWrite(harness.Case):
         status, _, err = self.run_tool("--write", "--try", "lock", "--",
                                        "touch", self.path("ran"))
         self.assertEqual(status, 75)
-        self.assertIn("(pid %d on " % self.keeper(reader), err)
+        self.assertIn("(pid %d on " % self.supervisor(reader), err)
         self.release(reader)
         writer = self.holder("--write")
         for option in ("--read", "--write"):
@@ -69,9 +69,9 @@ class ReadWrite(harness.Case):
     def test_a_reader_that_is_killed_is_not_waited_for(self):
         first = self.holder("--read")
         writer = self.waiter("--write", 2)
-        keeper = self.keeper(first)
-        os.kill(first.pid, 9)
-        os.kill(keeper, 9)
+        supervisor = self.supervisor(first)
+        first.kill()
+        harness.kill(supervisor)
         self.assertEqual(self.finish(writer)[:2], (0, "in\n"))
 
     def test_read_and_write_contradict(self):

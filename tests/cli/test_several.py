@@ -33,12 +33,12 @@ class Names(harness.Case):
         self.assertEqual(self.finish(waiter), (0, "mine\n", ""))
         self.queued(0)
 
-    def test_killed_with_its_keeper(self):
-        """The front keeps every ticket until the tree is gone."""
-        front = self.holder("a", name="b")
+    def test_killed_with_its_supervisor(self):
+        """The launcher keeps every ticket until the tree is gone."""
+        launcher = self.holder("a", name="b")
         self.queued(2)
-        os.kill(self.keeper(front), harness.signal.SIGKILL)
-        self.assertEqual(self.finish(front)[0], 76)
+        os.kill(self.supervisor(launcher), harness.signal.SIGKILL)
+        self.assertEqual(self.finish(launcher)[0], 76)
         # Dead tickets are removed by the next who looks.
         self.assertEqual(self.run_tool("a", "b", "--", "true")[0], 0)
         self.queued(0)

@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 
 import harness
@@ -44,7 +43,7 @@ class Show(harness.Case):
         self.assertEqual(os.listdir(self.locks), [])
 
     def test_a_directory_that_is_not_there(self):
-        """It is told, and not made: an empty queue would hide a typing
+        """It is reported and not made: an empty queue would hide a typing
         error."""
         typo = self.path("typo")
         for arguments in (["-c", "file:" + typo], ["-c", "file:%s?mode=0770" %
@@ -112,7 +111,7 @@ class Show(harness.Case):
                           (2, "holds", "semaphore", 1),
                           (3, "waits", "semaphore", None)])
         self.assertEqual([t["owner"]["pid"] for t in tickets[:2]],
-                         [self.keeper(h) for h in holders])
+                         [self.supervisor(h) for h in holders])
         for holder in holders:
             self.finish(holder)
         self.assertEqual(self.finish(waiter)[0], 0)
@@ -142,17 +141,17 @@ class Show(harness.Case):
         self.assertEqual(first["layout"], "holdfast")
         self.assertEqual(first["held_at_most_ms"], first["age_ms"])
         self.assertIsNone(second["held_at_most_ms"])
-        self.assertEqual(first["owner"]["pid"], self.keeper(holder))
+        self.assertEqual(first["owner"]["pid"], self.supervisor(holder))
         self.assertEqual(first["owner"]["text"], "sh -c")
-        self.assertIn("pid=%d " % self.keeper(holder), first["payload"])
+        self.assertIn("pid=%d " % self.supervisor(holder), first["payload"])
         self.assertRegex(first["created"], r"^\d{4}-\d\d-\d\dT[\d:]{8}Z$")
         self.assertLess(first["age_ms"], 1000 * waiting.LIMIT_S)
         self.assertRegex(first["id"], r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-"
-                                      r"[0-9a-f]{12}$")
+                         r"[0-9a-f]{12}$")
         self.finish(holder)
         self.finish(waiter)
 
-    def test_that_its_owner_has_heard_a_request_to_release(self):
+    def test_that_its_owner_has_received_a_request_to_release(self):
         """Asked as docs/engine-file.md says that anybody may: by touch."""
         holder = self.holder()
         first = json.loads(self.shown("--json", "lock"))["tickets"][0]
@@ -215,10 +214,7 @@ class Show(harness.Case):
         holder = self.holder()
         tree = [holder.pid] + harness.descendants(holder.pid)
         for pid in tree:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # the death of another one ended it
+            harness.kill(pid)  # the death of another one may have ended it
         for pid in tree:
             harness.ended(pid)
         self.assertEqual(self.shown("lock"),
@@ -227,19 +223,19 @@ class Show(harness.Case):
     def test_foreign_words_do_not_reach_the_terminal(self):
         """Others may write anything where tickets say whose they are."""
         holder = self.holder()
-        place = os.path.join(self.locks, "locks", "lock")
-        payload, = [n for n in os.listdir(place) if n.endswith(".payload")]
+        queue = os.path.join(self.locks, "locks", "lock")
+        payload, = [n for n in os.listdir(queue) if n.endswith(".payload")]
         for words in (b"\x1b[2J\xc2\x9b31m\x7f", b"\xff\xfe",
                       b"host=%1B pid=1 command=%0A%C2%85 text=%FF",
                       b"host=h pid=1 command=%E2%80%AEtxt.sh text=%E2%81%A6"):
-            path = os.path.join(place.encode(), payload.encode())
+            path = os.path.join(queue.encode(), payload.encode())
             os.unlink(path)
             os.symlink(words, path)
             for options in ([], ["--json"]):
                 out = self.shown(*options, "lock")
                 self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f"
-                                         "\u200b-\u200f\u2028-\u202e\u2060-"
-                                         "\u206f]")
+                                    "\u200b-\u200f\u2028-\u202e\u2060-"
+                                    "\u206f]")
         self.finish(holder)
 
     def test_wrong_lines(self):

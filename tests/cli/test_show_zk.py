@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""holdfast show of what only ZooKeeper has: a double barrier, whose parties
-are other programs, as Curator's are."""
+"""holdfast show of a double barrier on ZooKeeper, whose participants are other
+programs, such as Curator's."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class Kazoo(Served):
             timeout=waiting.LIMIT_S)
         return done.returncode, done.stderr
 
-    def test_its_tickets_beside_ours_are_told(self):
+    def test_its_tickets_beside_ours_are_reported(self):
         warning = ("/jobs has tickets in the layout of kazoo",
                    "put layout=kazoo into the URL, here it is layout=curator")
         commands = (("show", 0, ["jobs"]),
@@ -72,7 +72,7 @@ class DoubleBarrier(Served):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
-    def test_parties(self):
+    def test_participants(self):
         with self.server.client() as client:
             def come(who):
                 name = str(uuid.uuid4())
@@ -83,24 +83,24 @@ class DoubleBarrier(Served):
             client.create("/" + NAME, flags=jute.CONTAINER)
             self.assertEqual(self.show(),
                              "nobody holds or waits for start\n")
-            parties = [come("10.0.0.1"), come("10.0.0.2")]
+            participants = [come("10.0.0.1"), come("10.0.0.2")]
             rows = self.show().splitlines()
             self.assertRegex(
                 rows[0], r"^# STATE KIND +QUEUED +HELD +TOKEN +LAYOUT +OWNER$")
-            for row, place in ((rows[1], "1"), (rows[2], "2")):
+            for row, position in ((rows[1], "1"), (rows[2], "2")):
                 self.assertRegex(
-                    row, "^" + place + r" waits participant ~\d+s +- +\d+ +"
-                    r"curator +10\.0\.0\." + place + "$")
+                    row, "^" + position + r" waits participant ~\d+s +- +\d+ +"
+                    r"curator +10\.0\.0\." + position + "$")
             self.assertEqual(len(rows), 3)
             client.create("/%s/ready" % NAME)
-            parties.append(come("10.0.0.3"))
+            participants.append(come("10.0.0.3"))
             found = json.loads(self.show("--json"))
             self.assertEqual(
                 [(t["id"], t["state"], t["kind"], t["payload"])
                  for t in found["tickets"]],
-                [(parties[0], "inside", "participant", "10.0.0.1"),
-                 (parties[1], "inside", "participant", "10.0.0.2"),
-                 (parties[2], "waits", "participant", "10.0.0.3")])
+                [(participants[0], "inside", "participant", "10.0.0.1"),
+                 (participants[1], "inside", "participant", "10.0.0.2"),
+                 (participants[2], "waits", "participant", "10.0.0.3")])
             self.assertEqual(found["unknown"], [])
             tokens = [int(t["token"]) for t in found["tickets"]]
             self.assertEqual(tokens, sorted(set(tokens)))

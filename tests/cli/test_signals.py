@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals to either of our two processes: while the lock is waited for and while
-the command runs."""
+"""Signals to either of our two processes: while the lock is waited for and
+while the command runs."""
 
 import os
 import re
@@ -30,26 +30,26 @@ print(*got)
 
 class Running(harness.Case):
     def reporter(self, **options):
-        front = self.start("lock", "--", "bash", "-c", REPORT,
-                           stdin=harness.subprocess.PIPE, **options)
-        self.assertEqual(front.stdout.readline(), "ready\n")
-        return front
+        launcher = self.start("lock", "--", "bash", "-c", REPORT,
+                              stdin=harness.subprocess.PIPE, **options)
+        waiting.read_line(launcher, "ready")
+        return launcher
 
     def each_of_both(self):
         """A function that finds the process to be signalled: `show` names the
-        keeper, the shell the front."""
-        for find in (lambda front: front.pid, self.keeper):
-            with self.subTest(keeper=find == self.keeper):
+        supervisor, the shell the launcher."""
+        for find in (lambda launcher: launcher.pid, self.supervisor):
+            with self.subTest(supervisor=find == self.supervisor):
                 yield find
 
     def test_each_is_forwarded_once(self):
         for find in self.each_of_both():
-            front = self.reporter()
+            launcher = self.reporter()
             for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM"):
-                os.kill(find(front), getattr(signal, "SIG" + name))
-                self.assertEqual(front.stdout.readline(), name + "\n")
-            self.assertEqual(front.communicate("end\n")[0], "")
-            self.assertEqual(front.returncode, 9)
+                os.kill(find(launcher), getattr(signal, "SIG" + name))
+                waiting.read_line(launcher, name)
+            self.assertEqual(launcher.communicate("end\n")[0], "")
+            self.assertEqual(launcher.returncode, 9)
 
     def test_to_both_is_forwarded_once(self):
         """As pkill sends it: to every process of this name.  Real-time signals
@@ -57,77 +57,77 @@ class Running(harness.Case):
         one or comes behind the last."""
         one, last = signal.SIGRTMIN + 3, signal.SIGRTMIN + 10
         for order in (1, -1):
-            front = self.start("lock", "--", "/usr/bin/python3", "-c", COUNT,
-                               str(one), str(last))
-            self.assertEqual(front.stdout.readline(), "ready\n")
-            for pid in [front.pid, self.keeper(front)][::order]:
+            launcher = self.start("lock", "--", "/usr/bin/python3", "-c", COUNT,
+                                  str(one), str(last))
+            waiting.read_line(launcher, "ready")
+            for pid in [launcher.pid, self.supervisor(launcher)][::order]:
                 os.kill(pid, one)
-            os.kill(self.keeper(front), last)
-            self.assertEqual(self.finish(front),
+            os.kill(self.supervisor(launcher), last)
+            self.assertEqual(self.finish(launcher),
                              (0, "%d %d\n" % (one, last), ""))
 
     def test_command_that_dies_of_it(self):
         for find in self.each_of_both():
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
                            signal.SIGQUIT, signal.SIGRTMIN + 3):
-                front = self.holder()
-                os.kill(find(front), number)
+                launcher = self.holder()
+                os.kill(find(launcher), number)
                 # Not to end it by the end of its input.
-                front.wait(waiting.LIMIT_S)
-                self.assertEqual(self.finish(front)[0], 128 + number)
+                launcher.wait(waiting.LIMIT_S)
+                self.assertEqual(self.finish(launcher)[0], 128 + number)
                 self.assertEqual(self.tickets(), 0)
 
     def test_ignored_from_the_start_are_not_forwarded(self):
         """nohup, and background jobs of shells without job control."""
         for find in self.each_of_both():
-            front = self.reporter(preexec_fn=lambda: [
+            launcher = self.reporter(preexec_fn=lambda: [
                 signal.signal(n, signal.SIG_IGN)
                 for n in (signal.SIGHUP, signal.SIGINT)])
-            os.kill(find(front), signal.SIGHUP)
-            os.kill(find(front), signal.SIGINT)
-            os.kill(find(front), signal.SIGUSR1)
-            self.assertEqual(front.stdout.readline(), "USR1\n")
-            self.assertEqual(front.communicate("end\n")[0], "")
+            os.kill(find(launcher), signal.SIGHUP)
+            os.kill(find(launcher), signal.SIGINT)
+            os.kill(find(launcher), signal.SIGUSR1)
+            waiting.read_line(launcher, "USR1")
+            self.assertEqual(launcher.communicate("end\n")[0], "")
 
     def test_alarm_from_before_the_exec(self):
         """perl -e 'alarm 1; exec ...' is an old way to limit a run."""
-        front = self.start("lock", "--", "cat", stdin=harness.subprocess.PIPE,
-                           preexec_fn=lambda: signal.setitimer(
-                               signal.ITIMER_REAL, 0.2))
-        self.assertEqual(front.wait(waiting.LIMIT_S),
+        launcher = self.start("lock", "--", "cat", stdin=harness.subprocess.PIPE,
+                              preexec_fn=lambda: signal.setitimer(
+                                  signal.ITIMER_REAL, 0.2))
+        self.assertEqual(launcher.wait(waiting.LIMIT_S),
                          128 + signal.SIGALRM)
 
-    def test_stop_signals_to_the_keeper_do_nothing(self):
-        """The shell that controls the job stops and continues the front."""
-        front = self.holder()
+    def test_stop_signals_to_the_supervisor_do_nothing(self):
+        """The shell that controls the job stops and continues the launcher."""
+        launcher = self.holder()
         for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGCONT):
-            os.kill(self.keeper(front), number)
-        self.assertEqual(self.finish(front), (0, "", ""))
+            os.kill(self.supervisor(launcher), number)
+        self.assertEqual(self.finish(launcher), (0, "", ""))
 
     def test_group_signal_ends_the_run(self):
-        front = self.start("lock", "--", "sleep", "1000",
-                           start_new_session=True)
-        self.command(front)
+        launcher = self.start("lock", "--", "sleep", "1000",
+                              start_new_session=True)
+        self.command(launcher)
         waiting.eventually("the command", lambda: os.getpgid(
-            self.command(front)) == front.pid)
-        os.killpg(front.pid, signal.SIGTERM)
-        self.assertEqual(self.finish(front)[0], 128 + signal.SIGTERM)
+            self.command(launcher)) == launcher.pid)
+        os.killpg(launcher.pid, signal.SIGTERM)
+        self.assertEqual(self.finish(launcher)[0], 128 + signal.SIGTERM)
         self.assertEqual(self.tickets(), 0)
 
 
 class Waiting(harness.Case):
     def test_withdraw_and_die_of_it(self):
         self.holder()
-        for find in (lambda front: [front.pid],
-                     lambda front: [self.keeper(front)],
-                     lambda front: [front.pid, self.keeper(front)],
-                     lambda front: [self.keeper(front), front.pid]):
+        for find in (lambda launcher: [launcher.pid],
+                     lambda launcher: [self.supervisor(launcher)],
+                     lambda launcher: [launcher.pid, self.supervisor(launcher)],
+                     lambda launcher: [self.supervisor(launcher), launcher.pid]):
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
                            signal.SIGQUIT):
                 waiter = self.start("lock", "--", "echo", "ran")
                 self.queued(2)
                 for pid in find(waiter):
-                    os.kill(pid, number)
+                    harness.kill(pid, number)
                 self.assertEqual(self.finish(waiter), (-number, "", ""))
                 self.assertEqual(self.tickets(), 1)
 
@@ -143,15 +143,15 @@ class Waiting(harness.Case):
         self.assertEqual(self.finish(waiter), (-signal.SIGTERM, "", ""))
         self.assertEqual(self.tickets(), 1)
 
-    def test_keeper_of_a_stopped_front(self):
-        """As for the front itself: it has to be continued first."""
+    def test_supervisor_of_a_stopped_launcher(self):
+        """As for the launcher itself: it has to be continued first."""
         holder = self.holder()
         waiter = self.start("lock", "--", "echo", "ran")
         self.queued(2)
         os.kill(waiter.pid, signal.SIGSTOP)
         waiting.eventually("a stop",
                            lambda: harness.state_of(waiter.pid) == "T")
-        os.kill(self.keeper(waiter), signal.SIGTERM)
+        os.kill(self.supervisor(waiter), signal.SIGTERM)
         os.kill(waiter.pid, signal.SIGCONT)
         self.assertEqual(self.finish(waiter), (-signal.SIGTERM, "", ""))
         self.assertEqual(self.tickets(), 1)
@@ -168,8 +168,8 @@ class Waiting(harness.Case):
         self.assertEqual(self.finish(waiter), (0, "ran\n", ""))
 
     def test_signal_and_grant_at_once(self):
-        """Whichever is first: the command never runs after a withdrawal, and
-        no ticket stays."""
+        """In either order the command does not run after the ticket was
+        removed, and no ticket stays."""
         for _ in range(20):
             holder = self.holder()
             waiter = self.start("lock", "--", "echo", "ran")
@@ -186,7 +186,7 @@ class Waiting(harness.Case):
 
     def test_killed_waiter_leaves_the_queue(self):
         holder = self.holder()
-        for victim in (lambda front: front.pid, self.keeper):
+        for victim in (lambda launcher: launcher.pid, self.supervisor):
             waiter = self.start("lock", "--", "echo", "ran")
             self.queued(2)
             os.kill(victim(waiter), signal.SIGKILL)
@@ -202,7 +202,7 @@ class Waiting(harness.Case):
 
 
 class Stopping(harness.Case):
-    """Without a shell that controls jobs nobody could continue the front."""
+    """Without a shell that controls jobs nobody could continue the launcher."""
 
     def stopped(self, pid):
         waiting.eventually("a stop", lambda: harness.state_of(pid) == "T")
@@ -211,26 +211,26 @@ class Stopping(harness.Case):
         waiting.eventually("its end", lambda: harness.state_of(pid) != "T")
 
     def test_keyboard_stop_without_job_control(self):
-        front = self.start("lock", "--", "cat", start_new_session=True,
-                           stdin=harness.subprocess.PIPE)
-        command = self.command(front)
+        launcher = self.start("lock", "--", "cat", start_new_session=True,
+                              stdin=harness.subprocess.PIPE)
+        command = self.command(launcher)
         os.kill(command, signal.SIGTSTP)
         self.running(command)
-        self.assertNotEqual(harness.state_of(front.pid), "T")
-        self.assertEqual(self.finish(front)[0], 0)
+        self.assertNotEqual(harness.state_of(launcher.pid), "T")
+        self.assertEqual(self.finish(launcher)[0], 0)
 
     def test_stop_of_the_command_alone(self):
         """SIGSTOP by hand: it stays stopped until it is continued by hand, or
-        through the front."""
-        front = self.start("lock", "--", "cat", start_new_session=True,
-                           stdin=harness.subprocess.PIPE)
-        command = self.command(front)
-        for whom in (command, front.pid):
+        through the launcher."""
+        launcher = self.start("lock", "--", "cat", start_new_session=True,
+                              stdin=harness.subprocess.PIPE)
+        command = self.command(launcher)
+        for whom in (command, launcher.pid):
             os.kill(command, signal.SIGSTOP)
             self.stopped(command)
             os.kill(whom, signal.SIGCONT)
             self.running(command)
-        self.assertEqual(self.finish(front)[0], 0)
+        self.assertEqual(self.finish(launcher)[0], 0)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class Command(harness.Case):
         status, _, err = self.run_tool("l", "--", "no-such-command")
         self.assertEqual(status, 127)
         self.assertEqual(err, "holdfast: cannot run 'no-such-command': "
-                              "No such file or directory\n")
+                         "No such file or directory\n")
 
     def test_command_that_cannot_be_executed(self):
         path = self.path("plain")
@@ -89,7 +89,7 @@ class NotObtained(harness.Case):
         self.assertNotIn("hf_", err)
         self.assertEqual(self.tickets(), 1)
 
-    def test_fn64_those_who_leave_in_front_put_no_deadline_off(self):
+    def test_fn64_leavers_ahead_put_no_deadline_off(self):
         holder = self.holder()
         leavers = []
         for count in range(12):
@@ -166,7 +166,7 @@ class Engine(harness.Case):
         self.assertEqual(status, 71, err)
         self.assertIn("Too many open files", err)
 
-    def test_every_low_limit_of_descriptors_is_told(self):
+    def test_every_low_limit_of_descriptors_is_reported(self):
         """Whatever runs out first, it is 71 or a run that worked."""
         statuses = []
         for count in range(4, 24):
@@ -184,7 +184,7 @@ class Engine(harness.Case):
                      and not os.path.exists("/usr/bin/setpriv"),
                      "root is not limited, and there is no setpriv")
     def test_out_of_processes(self):
-        """The front starts none: RLIMIT_NPROC counts those of the user."""
+        """The launcher starts none: RLIMIT_NPROC counts those of the user."""
         os.chmod(self.directory, 0o755)
         tool = [harness.TOOL, "run", "-c",
                 "file:" + self.path("nobody"), "l", "--", "true"]
@@ -200,7 +200,7 @@ class Engine(harness.Case):
         self.assertIn("cannot start a process", done.stderr)
 
 
-class Talk(harness.Case):
+class Output(harness.Case):
     def test_silence_on_a_pipe(self):
         holder = self.holder()
         waiter = self.start("lock", "--", "true")
@@ -208,13 +208,12 @@ class Talk(harness.Case):
         self.finish(holder)
         self.assertEqual(self.finish(waiter), (0, "", ""))
 
-    def test_wait_is_told_at_once_when_verbose(self):
+    def test_a_wait_is_printed_at_once_when_verbose(self):
         holder = self.holder()
         waiter = self.start("-v", "lock", "--", "true")
         line = ""
         while "waiting" not in line:
-            line = waiter.stderr.readline()
-            self.assertNotEqual(line, "")
+            line = waiting.read_line(waiter, stream="stderr")
         self.assertRegex(line, r"^holdfast: waiting for 'lock' \(0s, 1 ahead\), "
                          r"held by holdfast \(pid \d+ on .*\): sh -c, "
                          r"queued \d+s ago$")

@@ -38,20 +38,22 @@ class Shell(harness.Case):
         self.shell.expect(re.escape(line) + "\r\n")
 
     def job(self):
-        """The front of the job: the shell's child."""
+        """The launcher of the job, which is the shell's child."""
         return waiting.eventually(
             "a job", lambda: harness.children(self.shell.pid))[0]
 
     def tree(self):
-        """Front, keeper and command, once the command has been started."""
-        front = self.job()
-        keeper = waiting.eventually("the keeper",
-                                    lambda: harness.children(front))[0]
+        """Launcher, supervisor and command, once the command has been
+        started."""
+        launcher = self.job()
+        supervisor = waiting.eventually("the supervisor",
+                                        lambda: harness.children(launcher))[0]
 
         def started():
-            found = harness.children(keeper)
-            return found if found and os.getpgid(found[0]) == front else None
-        return front, keeper, waiting.eventually("the command", started)[0]
+            found = harness.children(supervisor)
+            return found if found and os.getpgid(found[0]) == launcher else None
+        command = waiting.eventually("the command", started)[0]
+        return launcher, supervisor, command
 
     def stopped(self, *pids):
         for pid in pids:
@@ -107,39 +109,39 @@ class Shell(harness.Case):
 
     def test_stop_and_foreground(self):
         self.type("$T run lock -- cat")
-        front, keeper, command = self.tree()
-        for round_ in range(3):
+        launcher, supervisor, command = self.tree()
+        for number in range(3):
             self.shell.write("\x1a")
             self.shell.expect("Stopped")
             self.shell.expect(PROMPT)
-            self.stopped(front, command)
-            self.assertNotEqual(harness.state_of(keeper), "T")
+            self.stopped(launcher, command)
+            self.assertNotEqual(harness.state_of(supervisor), "T")
             self.type("fg")
-            self.running(front, command)
-            self.shell.write("round %d\n" % round_)
-            self.shell.expect("round %d\r\nround %d\r\n" % (round_, round_))
+            self.running(launcher, command)
+            self.shell.write("line %d\n" % number)
+            self.shell.expect("line %d\r\nline %d\r\n" % (number, number))
         self.shell.write("\x04")
         self.shell.expect(PROMPT)
         self.type("echo status $?")
         self.shell.expect("status 0")
 
     def test_stop_and_foreground_of_nested_runs(self):
-        """Between the inner front and the shell is a keeper, whose session is
-        another."""
+        """Between the inner launcher and the shell is a supervisor, whose
+        session is another."""
         self.type("$T run lock -- $T run inner -- cat")
-        front, keeper, inner = self.tree()
-        inner_keeper = waiting.eventually(
-            "the inner keeper", lambda: harness.children(inner))[0]
+        launcher, supervisor, inner = self.tree()
+        inner_supervisor = waiting.eventually(
+            "the inner supervisor", lambda: harness.children(inner))[0]
         command = waiting.eventually(
-            "the inner command", lambda: harness.children(inner_keeper))[0]
+            "the inner command", lambda: harness.children(inner_supervisor))[0]
         waiting.eventually("cat", lambda: self.name(command) == "cat")
         self.shell.write("\x1a")
-        self.stopped(front, inner, command)
+        self.stopped(launcher, inner, command)
         self.shell.expect(PROMPT)
-        self.assertNotEqual(harness.state_of(keeper), "T")
-        self.assertNotEqual(harness.state_of(inner_keeper), "T")
+        self.assertNotEqual(harness.state_of(supervisor), "T")
+        self.assertNotEqual(harness.state_of(inner_supervisor), "T")
         self.type("fg")
-        self.running(front, inner, command)
+        self.running(launcher, inner, command)
         self.shell.write("line\n")
         self.shell.expect("line\r\nline\r\n")
         self.shell.write("\x04")
@@ -155,23 +157,23 @@ class Shell(harness.Case):
 
     def test_stop_then_background(self):
         self.type("$T run lock -- sleep 1000")
-        front, _, command = self.tree()
+        launcher, _, command = self.tree()
         self.shell.write("\x1a")
         self.shell.expect("Stopped")
-        self.stopped(front, command)
+        self.stopped(launcher, command)
         self.type("bg")
-        self.running(front, command)
+        self.running(launcher, command)
         self.type("kill %1; wait %1; echo status $?")
         self.shell.expect("status 143")
 
     def test_background_job_that_reads_is_stopped(self):
         self.type("$T run lock -- cat &")
-        front, _, command = self.tree()
-        self.stopped(front, command)
+        launcher, _, command = self.tree()
+        self.stopped(launcher, command)
         self.type("jobs")
         self.shell.expect("Stopped")
         self.type("fg")
-        self.running(front, command)
+        self.running(launcher, command)
         self.shell.write("line\n")
         self.shell.expect("line\r\nline\r\n")
         self.shell.write("\x04")
@@ -180,26 +182,26 @@ class Shell(harness.Case):
     def test_continued_by_hand(self):
         """What stopped with the command, goes on with it."""
         self.type("$T run lock -- sleep 1000")
-        front, _, command = self.tree()
+        launcher, _, command = self.tree()
         self.shell.write("\x1a")
         self.shell.expect("Stopped")
-        self.stopped(front, command)
+        self.stopped(launcher, command)
         os.kill(command, signal.SIGCONT)
-        self.running(front)
+        self.running(launcher)
 
     def test_many_stops_and_continues(self):
         """A stop reported late must not stop what was continued since."""
         # Not one that reads: the shell may have seen a stop that was in time,
         # and taken the terminal back.
         self.type("$T run lock -- sleep 1000")
-        front, _, command = self.tree()
+        launcher, _, command = self.tree()
         for _ in range(200):
             os.kill(command, signal.SIGTSTP)
-            os.killpg(front, signal.SIGCONT)
-        os.killpg(front, signal.SIGCONT)
-        self.running(front, command)
-        os.kill(front, signal.SIGTERM)
-        harness.ended(front)
+            os.killpg(launcher, signal.SIGCONT)
+        os.killpg(launcher, signal.SIGCONT)
+        self.running(launcher, command)
+        os.kill(launcher, signal.SIGTERM)
+        harness.ended(launcher)
 
     def test_command_with_job_control_of_its_own(self):
         self.type("$T run lock -- bash --norc --noprofile --noediting -i")
@@ -306,7 +308,8 @@ class Shell(harness.Case):
         terminal.drain()
 
     def test_hang_up(self):
-        """The session's leader alone is told; the command hears of it."""
+        """The kernel signals the session's leader alone, which is the launcher;
+        the command gets the signal, too."""
         mark = self.path("mark")
         terminal = self.terminal(
             harness.TOOL, "run", "lock", "--", "bash", "-c",
@@ -323,9 +326,9 @@ class Shell(harness.Case):
         """The terminal closes under a foreground job."""
         self.type("$T run lock -- sh -c 'echo up; exec cat'")
         self.shell.expect("up")
-        front, keeper, command = self.tree()
+        launcher, supervisor, command = self.tree()
         os.kill(self.shell.pid, signal.SIGKILL)
-        for pid in (front, keeper, command):
+        for pid in (launcher, supervisor, command):
             harness.ended(pid)
         self.queued(0)
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others are told of a command: its text in the queue."""
+"""The text that holdfast show prints of a command."""
 
 import os
 import re
 import subprocess
 
 import harness
+from harness import waiting
 
 
 class Text(harness.Case):
@@ -28,8 +29,7 @@ class Text(harness.Case):
         self.stub(os.path.basename(command[0]))
         holder = self.start(*options, "lock", "--", *command,
                             stdin=subprocess.PIPE)
-        self.assertEqual(holder.stdout.readline(), "held\n",
-                         holder.poll() and holder.stderr.read())
+        waiting.read_line(holder, "held")
         out = subprocess.run([harness.TOOL, "show", "lock"], text=True,
                              env=self.environment, capture_output=True).stdout
         self.assertEqual(self.finish(holder)[0], 0)

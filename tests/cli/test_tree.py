@@ -22,34 +22,34 @@ class Tree(harness.Case):
             self.beat_command("old", flags="ts") + " &",
             self.beat_command("old", flags="td"),
             "exec " + self.beat_command("old", flags="t")]).replace("&;", "&")
-        front = self.start("--grace", grace, "lock", "--", "sh", "-c", script,
-                           **options)
+        launcher = self.start("--grace", grace, "lock", "--", "sh", "-c", script,
+                              **options)
         self.pids = self.beating("old", 4)
-        return front
+        return launcher
 
     def next_holder(self):
-        front = self.start("lock", "--", "sh", "-c",
-                           "exec " + self.beat_command("new", count=5))
+        launcher = self.start("lock", "--", "sh", "-c",
+                              "exec " + self.beat_command("new", count=5))
         self.queued(2)
-        return front
+        return launcher
 
-    def assert_handed_over(self, front):
+    def assert_handed_over(self, launcher):
         """The one in line got the lock, after all of the old tree."""
-        self.assertEqual(self.finish(front), (0, "", ""))
+        self.assertEqual(self.finish(launcher), (0, "", ""))
         self.assert_before("old", "new")
         for pid in self.pids:
             self.assertFalse(harness.is_alive(pid))
 
     # ---- killed
 
-    def test_front_killed(self):
+    def test_launcher_killed(self):
         old, new = self.tree(), self.next_holder()
         old.kill()
         self.assert_handed_over(new)
 
-    def test_keeper_killed(self):
+    def test_supervisor_killed(self):
         old, new = self.tree(), self.next_holder()
-        os.kill(self.keeper(old), KILL)
+        os.kill(self.supervisor(old), KILL)
         status, _, err = self.finish(old)
         self.assertEqual(status, 76)
         self.assertIn("was killed by signal 9", err)
@@ -67,25 +67,25 @@ class Tree(harness.Case):
         self.assertEqual(old.wait(waiting.LIMIT_S), -KILL)
         self.assert_handed_over(new)
 
-    def test_front_killed_then_keeper(self):
-        """One after the other: the keeper has begun to sweep by then or not.
-        With both gone nobody can promise more than that the command, being the
-        keeper's child, goes with it."""
+    def test_launcher_killed_then_supervisor(self):
+        """The supervisor may have begun to end the tree by then.  With both
+        gone only the command is sure to end, because it is the supervisor's
+        child."""
         old = self.tree(grace="10s")
-        command, keeper = self.command(old), self.keeper(old)
+        command, supervisor = self.command(old), self.supervisor(old)
         old.kill()
-        os.kill(keeper, KILL)
+        harness.kill(supervisor)
         harness.ended(command)
         for pid in self.pids:
             if harness.is_alive(pid):
-                os.kill(pid, KILL)
+                harness.kill(pid)
 
-    def test_front_told_to_end(self):
-        """TERM is the command's to answer; when it does, the rest goes."""
+    def test_launcher_gets_sigterm(self):
+        """The command gets the signal; when it has ended, the rest is ended."""
         script = (self.beat_command("old", flags="ts") +
                   " & trap 'exit 3' TERM; echo up; while :; do wait; done")
         old = self.start("--grace", "50ms", "lock", "--", "sh", "-c", script)
-        self.assertEqual(old.stdout.readline(), "up\n")
+        waiting.read_line(old, "up")
         self.pids = self.beating("old", 1)
         new = self.next_holder()
         old.terminate()
@@ -94,7 +94,7 @@ class Tree(harness.Case):
 
     # ---- frozen
 
-    def test_front_frozen_and_thawed(self):
+    def test_launcher_frozen_and_thawed(self):
         """It keeps the ticket too: the lock waits for it."""
         old, new = self.tree(), self.next_holder()
         os.kill(old.pid, STOP)
@@ -105,60 +105,60 @@ class Tree(harness.Case):
         self.assertEqual(self.finish(old)[0], 128 + KILL)
         self.assert_handed_over(new)
 
-    def test_front_frozen_and_killed(self):
+    def test_launcher_frozen_and_killed(self):
         old, new = self.tree(), self.next_holder()
         os.kill(old.pid, STOP)
         old.kill()
         self.assert_handed_over(new)
 
-    def test_keeper_frozen_and_thawed(self):
+    def test_supervisor_frozen_and_thawed(self):
         old, new = self.tree(), self.next_holder()
-        keeper = self.keeper(old)
-        os.kill(keeper, STOP)
+        supervisor = self.supervisor(old)
+        os.kill(supervisor, STOP)
         os.kill(self.command(old), KILL)
         before = len(self.beats("old"))
         waiting.eventually("more beats",
                            lambda: len(self.beats("old")) > before + 20)
         self.assertEqual(self.beats("new"), [])
-        os.kill(keeper, CONT)
+        os.kill(supervisor, CONT)
         self.assertEqual(self.finish(old)[0], 128 + KILL)
         self.assert_handed_over(new)
 
-    def test_keeper_frozen_and_killed(self):
+    def test_supervisor_frozen_and_killed(self):
         old, new = self.tree(), self.next_holder()
-        os.kill(self.keeper(old), STOP)
-        os.kill(self.keeper(old), KILL)
+        os.kill(self.supervisor(old), STOP)
+        os.kill(self.supervisor(old), KILL)
         self.assertEqual(self.finish(old)[0], 76)
         self.assert_handed_over(new)
 
-    def test_keeper_frozen_and_front_killed(self):
+    def test_supervisor_frozen_and_launcher_killed(self):
         old, new = self.tree(), self.next_holder()
-        keeper = self.keeper(old)
-        os.kill(keeper, STOP)
+        supervisor = self.supervisor(old)
+        os.kill(supervisor, STOP)
         old.kill()
         before = len(self.beats("old"))
         waiting.eventually("more beats",
                            lambda: len(self.beats("old")) > before + 20)
         self.assertEqual(self.beats("new"), [])
-        os.kill(keeper, CONT)
+        os.kill(supervisor, CONT)
         self.assert_handed_over(new)
 
     def test_both_frozen_and_thawed(self):
         old, new = self.tree(), self.next_holder()
-        keeper, command = self.keeper(old), self.command(old)
-        for pid in (old.pid, keeper):
+        supervisor, command = self.supervisor(old), self.command(old)
+        for pid in (old.pid, supervisor):
             os.kill(pid, STOP)
         os.kill(command, KILL)
         before = len(self.beats("old"))
         waiting.eventually("more beats",
                            lambda: len(self.beats("old")) > before + 20)
-        for pid in (old.pid, keeper):
+        for pid in (old.pid, supervisor):
             os.kill(pid, CONT)
         self.finish(old)
         self.assert_handed_over(new)
 
     def test_tree_frozen(self):
-        """A stopped process hears TERM only when it is continued."""
+        """A stopped process receives TERM only when it is continued."""
         old = self.tree()
         for pid in self.pids:
             os.kill(pid, STOP)
@@ -203,11 +203,11 @@ class Tree(harness.Case):
         """Grace is for those who clean up."""
         script = ("bash -c 'trap \"echo clean; exit\" TERM; echo up;"
                   " while :; do :; done' & read go; exit 5")
-        front = self.start("--grace", "1m", "lock", "--", "bash", "-c", script,
-                           stdin=harness.subprocess.PIPE)
-        self.assertEqual(front.stdout.readline(), "up\n")
-        out = front.communicate("go\n")[0]
-        self.assertEqual((front.returncode, out), (5, "clean\n"))
+        launcher = self.start("--grace", "1m", "lock", "--", "bash", "-c", script,
+                              stdin=harness.subprocess.PIPE)
+        waiting.read_line(launcher, "up")
+        out = launcher.communicate("go\n")[0]
+        self.assertEqual((launcher.returncode, out), (5, "clean\n"))
 
     # ---- lost
 
@@ -222,11 +222,11 @@ class Tree(harness.Case):
             self.assertFalse(harness.is_alive(pid))
 
     def test_ticket_taken_away(self):
-        """Somebody else may be in at once: no grace."""
+        """Another process may hold the lock at once, so there is no grace."""
         def take_away():
-            for place, _, names in os.walk(self.locks):
+            for folder, _, names in os.walk(self.locks):
                 for name in names:
-                    path = os.path.join(place, name)
+                    path = os.path.join(folder, name)
                     # The payload goes with its ticket, by the owner's hand.
                     if name.endswith(".payload"):
                         continue
@@ -244,23 +244,23 @@ class Tree(harness.Case):
     def test_children_from_before_are_spared(self):
         """exec in a shell with background jobs: they are the shell's."""
         other = self.path("other")
-        front = harness.subprocess.Popen(
+        launcher = harness.subprocess.Popen(
             ["bash", "-c", "sleep 1000 & echo $! >%s; exec %s run lock -- "
              "sh -c 'sleep 1000 & echo up; sleep 1000'" % (
                  other, harness.TOOL)],
             stdout=harness.subprocess.PIPE, stderr=harness.subprocess.PIPE,
             text=True, env=self.environment)
-        self.started.append(front)
-        self.assertEqual(front.stdout.readline(), "up\n")
+        self.started.append(launcher)
+        waiting.read_line(launcher, "up")
         with open(other) as file:
             spared = int(file.read())
-        keeper = [pid for pid in harness.children(front.pid)
-                  if pid != spared][0]
-        ours = harness.descendants(keeper)
-        os.kill(keeper, KILL)
-        self.assertEqual(front.wait(waiting.LIMIT_S), 76)
+        supervisor = [pid for pid in harness.children(launcher.pid)
+                      if pid != spared][0]
+        ours = harness.descendants(supervisor)
+        os.kill(supervisor, KILL)
+        self.assertEqual(launcher.wait(waiting.LIMIT_S), 76)
         self.assertTrue(harness.is_alive(spared))
-        os.kill(spared, KILL)
+        harness.kill(spared)
         for pid in ours:
             self.assertFalse(harness.is_alive(pid))
 

@@ -82,7 +82,7 @@ class Verify(harness.Case):
                 self.assertEqual(out.splitlines()[-1],
                                  "verdict   none: there is no grant to judge")
                 self.assertRegex(err, "^holdfast: .*: no grant is in it, so "
-                                      "nothing was judged; expected .*\n$")
+                                 "nothing was judged; expected .*\n$")
                 status, out, _ = self.tool("verify", "--json", name)
                 self.assertEqual((status, json.loads(out)["verdict"]),
                                  (65, "none"))
@@ -212,20 +212,20 @@ class Verify(harness.Case):
         self.assertEqual(said["locks"], 6)
 
     def test_what_nobody_asked_to_keep_is_in_tmpdir(self):
-        place = self.path("temporary")
-        os.mkdir(place)
+        folder = self.path("temporary")
+        os.mkdir(folder)
         process = subprocess.Popen(
             [harness.TOOL, "torture", "--for", "1h"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=dict(self.environment, TMPDIR=place), process_group=0)
+            env=dict(self.environment, TMPDIR=folder), process_group=0)
         self.started.append(process)
-        waiting.eventually("a history", lambda: os.listdir(place))
-        history, = os.listdir(place)
-        self.granted(os.path.join(place, history))
+        waiting.eventually("a history", lambda: os.listdir(folder))
+        history, = os.listdir(folder)
+        self.granted(os.path.join(folder, history))
         process.terminate()
         status, _, err = self.finish(process)
         self.assertEqual((status, err), (0, ""))
-        self.assertEqual(os.listdir(place), [])
+        self.assertEqual(os.listdir(folder), [])
 
     def granted(self, history):
         def has_grant():

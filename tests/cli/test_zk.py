@@ -65,17 +65,17 @@ class ZooKeeper(harness.Case):
                              self.beat_command(name, flags="ts"),
                              self.beat_command(name, flags="td"),
                              "exec " + self.beat_command(name, flags="t")])
-        front = self.start("-c", url, *options, name, "--", "sh", "-c", script)
+        launcher = self.start("-c", url, *options, name, "--", "sh", "-c", script)
         self.beating(name, 4)
-        return front, self.sessions(name)[0]
+        return launcher, self.sessions(name)[0]
 
     def next_holder(self, name, timeout_ms):
         """One in line, who beats five times as NAME.next."""
-        front = self.start("-c", self.url(timeout_ms), name, "--", "sh", "-c",
-                           "exec " + self.beat_command(name + ".next", 5))
+        launcher = self.start("-c", self.url(timeout_ms), name, "--", "sh", "-c",
+                              "exec " + self.beat_command(name + ".next", 5))
         waiting.eventually("the next one to queue",
                            lambda: len(self.sessions(name)) == 2)
-        return front
+        return launcher
 
     def sessions(self, name):
         """Those of the tickets of a lock, in the order of the queue."""
@@ -106,8 +106,8 @@ class ZooKeeper(harness.Case):
         print("dead %.0f ms before the session's end" % (
             expired_at - self.last_beat(name)), flush=True)
 
-    def assert_lost(self, front, *texts):
-        status, _, err = self.finish(front)
+    def assert_lost(self, launcher, *texts):
+        status, _, err = self.finish(launcher)
         self.assertEqual(status, 76, err)
         self.assertTrue(any(text in err for text in texts), err)
 
@@ -127,10 +127,10 @@ class ZooKeeper(harness.Case):
                     name, self.url(timeout_ms, proxy.port), "--grace", grace)))
         for _, proxy, ways, _, _ in runs:
             proxy.drop(*ways)
-        for name, _, _, front, session in runs:
-            # Without grace the front watches over the last moments as well,
+        for name, _, _, launcher, session in runs:
+            # Without grace the launcher watches over the last moments as well,
             # and on a busy machine it may be the one that is awake in time.
-            self.assert_lost(front, "'%s' was lost while the command ran, "
+            self.assert_lost(launcher, "'%s' was lost while the command ran, "
                              "which was therefore stopped" % name,
                              "did not move in time to prove")
             self.assert_dead_before_expiry(name, session)
@@ -140,9 +140,9 @@ class ZooKeeper(harness.Case):
 
     def freeze_server(self, timeout_ms):
         name = self.name()
-        front, _ = self.tree(name, self.url(timeout_ms))
+        launcher, _ = self.tree(name, self.url(timeout_ms))
         self.server.freeze()
-        self.assert_lost(front, "the engine did not confirm it in time")
+        self.assert_lost(launcher, "the engine did not confirm it in time")
         self.assert_dead(name)
         self.server.thaw()
         self.assertEqual(self.run_tool("-c", self.url(timeout_ms), name, "--",
@@ -161,68 +161,68 @@ class ZooKeeper(harness.Case):
     def outlast_the_timeout(self, url):
         """With more grace wanted than a lease has."""
         name = self.name()
-        front = self.start("-c", url, "--grace", "1h", name, "--",
-                           "sh", "-c", "exec " + self.beat_command(name))
+        launcher = self.start("-c", url, "--grace", "1h", name, "--",
+                              "sh", "-c", "exec " + self.beat_command(name))
         self.beating(name, 1)
         began_at = self.last_beat(name)
         waiting.eventually("more than a timeout to pass", lambda:
                            self.last_beat(name) > began_at + 6000)
-        self.assertIsNone(front.poll())
-        front.terminate()
-        self.assertEqual(self.finish(front)[0], 128 + signal.SIGTERM)
+        self.assertIsNone(launcher.poll())
+        launcher.terminate()
+        self.assertEqual(self.finish(launcher)[0], 128 + signal.SIGTERM)
 
     # ---- the halves
 
-    def freeze_keeper(self, timeout_ms):
+    def freeze_supervisor(self, timeout_ms):
         name = self.name()
-        front, session = self.tree(name, self.url(timeout_ms))
+        launcher, session = self.tree(name, self.url(timeout_ms))
         following = self.next_holder(name, timeout_ms)
-        os.kill(self.keeper(front), STOP)
-        self.assert_lost(front, "did not move in time to prove that it still "
+        os.kill(self.supervisor(launcher), STOP)
+        self.assert_lost(launcher, "did not move in time to prove that it still "
                          "does; the command was killed")
         self.assert_dead_before_expiry(name, session)
         self.assertEqual(self.finish(following)[0], 0)
         self.assert_before(name, name + ".next")
 
-    def test_frozen_keeper(self):
-        self.each_timeout(self.freeze_keeper)
+    def test_frozen_supervisor(self):
+        self.each_timeout(self.freeze_supervisor)
 
-    def test_frozen_front(self):
-        """The keeper alone keeps the session, and its end of the bargain."""
+    def test_frozen_launcher(self):
+        """The supervisor alone keeps the session, and ends the tree."""
         name = self.name()
-        front, _ = self.tree(name, self.url(4000))
-        front.send_signal(STOP)
+        launcher, _ = self.tree(name, self.url(4000))
+        launcher.send_signal(STOP)
         stopped_at = self.last_beat(name)
         following = self.next_holder(name, 4000)
         waiting.eventually("a timeout to pass", lambda:
                            self.last_beat(name) > stopped_at + 5000)
         self.assertEqual(len(self.sessions(name)), 2)
-        os.kill(self.command(front), KILL)
+        os.kill(self.command(launcher), KILL)
         self.assertEqual(self.finish(following)[0], 0)
         self.assert_before(name, name + ".next")
-        front.send_signal(CONT)
-        self.assertEqual(self.finish(front)[0], 128 + KILL)
+        launcher.send_signal(CONT)
+        self.assertEqual(self.finish(launcher)[0], 128 + KILL)
 
-    def kill_keeper(self, timeout_ms):
+    def kill_supervisor(self, timeout_ms):
         name = self.name()
-        front, session = self.tree(name, self.url(timeout_ms))
+        launcher, session = self.tree(name, self.url(timeout_ms))
         following = self.next_holder(name, timeout_ms)
-        os.kill(self.keeper(front), KILL)
-        self.assert_lost(front, "was killed by signal 9; the command was "
+        os.kill(self.supervisor(launcher), KILL)
+        self.assert_lost(launcher, "was killed by signal 9; the command was "
                          "stopped")
         self.assert_dead_before_expiry(name, session)
         self.assertEqual(self.finish(following)[0], 0)
         self.assert_before(name, name + ".next")
 
-    def test_killed_keeper(self):
-        self.each_timeout(self.kill_keeper)
+    def test_killed_supervisor(self):
+        self.each_timeout(self.kill_supervisor)
 
-    def test_killed_front(self):
-        """The keeper says goodbye: nobody waits for a timeout."""
+    def test_killed_launcher(self):
+        """The supervisor closes the session: nobody waits for a timeout."""
         name = self.name()
-        front, session = self.tree(name, self.url(40000), "--grace", "100ms")
+        launcher, session = self.tree(name, self.url(40000), "--grace", "100ms")
         following = self.next_holder(name, 4000)
-        front.kill()
+        launcher.kill()
         self.assertEqual(self.finish(following)[0], 0)
         self.assert_before(name, name + ".next")
         self.assertNotIn(session, [number for _, number, _ in
