@@ -19,7 +19,7 @@ static void die(const char *text)
     exit(EXIT_FAILURE);
 }
 
-static void until_told(void)
+static void await_line(void)
 {
     int c = getchar();
 
@@ -50,11 +50,11 @@ int main(int argc, char **argv)
         hf_lock_acquire(lock, NULL, &grant) != HF_OK)
         die("the lock is not to be had");
     say("writes", grant);
-    until_told();
+    await_line();
     if (hf_grant_downgrade(grant) != HF_OK)
         die("it cannot be shared");
     say("reads", grant);
-    until_told();
+    await_line();
     if (hf_grant_release(grant) != HF_OK)
         die("it was lost");
     puts("released");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ends URL ROUNDS: acquires that end without a grant, again and again, while
- * another client holds the lock: by a deadline, by a cancel, as a try, of each
- * kind, of one lock and of several.  After each end a client that has nothing
- * to do with it looks at the queue.
+ * ends URL REPEATS: acquires that end without a grant, again and again, while
+ * another client holds the lock: by a deadline, by a cancel or as a try, of
+ * each kind of lock, of one lock and of several.  After each end a third client
+ * lists the queue.
  *
  * Prints one line for each way to end: "WAY ENDS LEFT SAID".  LEFT counts the
  * ends after which a ticket was still there although the text did not say so,
@@ -108,7 +108,7 @@ static void report(const char *way)
 
 /* By a deadline, or as a try. */
 static void waits(const char *way, enum hf_kind kind, bool tries,
-                  unsigned rounds)
+                  unsigned repeats)
 {
     hf_status expected = tries ? HF_EBUSY : HF_ETIMEDOUT;
     struct hf_lock *held = open_lock(holder, way, kind);
@@ -118,7 +118,7 @@ static void waits(const char *way, enum hf_kind kind, bool tries,
     struct hf_error error;
 
     await_alone(seen);
-    for (unsigned i = 0; i < rounds; i++) {
+    for (unsigned i = 0; i < repeats; i++) {
         struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
         struct hf_grant *none;
 
@@ -135,7 +135,7 @@ static void waits(const char *way, enum hf_kind kind, bool tries,
 }
 
 /* Threads of one client queue for one ticket of a struct hf_mutex. */
-static void mutexes(unsigned rounds)
+static void mutexes(unsigned repeats)
 {
     const char *way = "mutex-of-threads";
     struct hf_lock *held = open_lock(holder, way, HF_KIND_MUTEX);
@@ -144,7 +144,7 @@ static void mutexes(unsigned rounds)
     struct hf_mutex *mutex;
 
     need(hf_mutex_open(waiter, way, NULL, &mutex), way);
-    for (unsigned i = 0; i < rounds; i++) {
+    for (unsigned i = 0; i < repeats; i++) {
         need_status(hf_mutex_timedlock(mutex, 1 + i % 20), HF_ETIMEDOUT, way);
         look(seen, 1, "");
     }
@@ -157,7 +157,7 @@ static void mutexes(unsigned rounds)
 
 /* Of two locks the first is had and the second is not: both are free of us
  * afterwards, and another client's try for the first is granted. */
-static void several(unsigned rounds)
+static void several(unsigned repeats)
 {
     const char *way = "several";
     struct hf_lock *held = open_lock(holder, "several-b", HF_KIND_MUTEX);
@@ -168,7 +168,7 @@ static void several(unsigned rounds)
     struct hf_grant *grant = take(held), *none, *tried;
     struct hf_error error;
 
-    for (unsigned i = 0; i < rounds; i++) {
+    for (unsigned i = 0; i < repeats; i++) {
         struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
         hf_status status;
 
@@ -228,7 +228,7 @@ static void await(const bool *flag)
     pthread_mutex_unlock(&guard);
 }
 
-static void cancels(unsigned rounds)
+static void cancels(unsigned repeats)
 {
     const char *way = "cancel";
     const struct hf_done done = {on_done, NULL, NULL};
@@ -237,7 +237,7 @@ static void cancels(unsigned rounds)
     struct hf_lock *seen = open_lock(observer, way, HF_KIND_MUTEX);
     struct hf_grant *grant = take(held);
 
-    for (unsigned i = 0; i < rounds; i++) {
+    for (unsigned i = 0; i < repeats; i++) {
         struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
         struct hf_op *op;
 
@@ -269,26 +269,26 @@ static void connect_first(struct hf_client *client)
 
 int main(int count, char **arguments)
 {
-    unsigned rounds;
+    unsigned repeats;
 
     if (count != 3) {
         fputs("usage: see the top of ends.c\n", stderr);
         return 64;
     }
-    rounds = (unsigned)strtoul(arguments[2], NULL, 10);
+    repeats = (unsigned)strtoul(arguments[2], NULL, 10);
     need(hf_client_open(arguments[1], NULL, &holder, NULL), "open");
     need(hf_client_open(arguments[1], NULL, &waiter, NULL), "open");
     need(hf_client_open(arguments[1], NULL, &observer, NULL), "open");
     connect_first(holder);
     connect_first(waiter);
     connect_first(observer);
-    waits("mutex", HF_KIND_MUTEX, false, rounds);
-    waits("write", HF_KIND_WRITE, false, rounds);
-    waits("semaphore", HF_KIND_SEMAPHORE, false, rounds);
-    waits("try", HF_KIND_MUTEX, true, rounds);
-    mutexes(rounds);
-    several(rounds);
-    cancels(rounds);
+    waits("mutex", HF_KIND_MUTEX, false, repeats);
+    waits("write", HF_KIND_WRITE, false, repeats);
+    waits("semaphore", HF_KIND_SEMAPHORE, false, repeats);
+    waits("try", HF_KIND_MUTEX, true, repeats);
+    mutexes(repeats);
+    several(repeats);
+    cancels(repeats);
     hf_client_close(waiter);
     hf_client_close(observer);
     hf_client_close(holder);

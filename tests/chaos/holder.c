@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A holder of one lock that tells what the library tells it and when.
+ * A holder of one lock that prints each event of the library and its instant.
  *
  *     holder URL NAME STORE
  *
- * takes the lock and obeys standard input, a word on each line:
+ * It takes the lock and runs commands from standard input, one on each line:
  *
  *     check     hf_grant_check()
  *     write     bring the token to STORE, a file with the highest token seen,
- *               without asking the library: as one does who was about to
+ *               without a call of the library: as a program that was about to
+ *               write when it was frozen
  *     another   take a second lock, NAME/another, and release it
  *     release   hf_grant_release(), then leave
  *     close     hf_client_close(), then leave
  *
  * The end of standard input is a release.  Each line that it prints begins
  * with an instant in microseconds on CLOCK_BOOTTIME, taken before the call
- * whose end it tells (a "lost" and a "state": when it was told):
+ * whose result it prints ("lost" and "state": when the callback ran):
  *
  *     AT granted TOKEN            AT state NAME          AT lost
- *     AT promise SAFE_UNTIL_MS    each time another is seen, 0 included
+ *     AT safe_until SAFE_UNTIL_MS    each time another is seen, 0 included
  *     AT readable                 the descriptor of the loss
  *     AT done STATUS SAFE_UNTIL_MS READABLE
  *     AT stored                   AT refused HIGHEST
@@ -39,7 +40,7 @@
 
 #include <holdfast/holdfast.h>
 
-/* How often the promise is looked at. */
+/* How often safe_until is read. */
 #define LOOK_MS 2
 
 struct holder {
@@ -49,7 +50,7 @@ struct holder {
     struct hf_lock *lock;
     struct hf_grant *grant;
     uint64_t token;
-    uint64_t promise_ms; /* the last one printed */
+    uint64_t safe_until_ms; /* the last one printed */
     int loss_fd;
     bool readable; /* printed */
 };
@@ -162,15 +163,15 @@ static void take(struct holder *holder, const char *url)
          "no descriptor");
 }
 
-/* Print what has changed of the promise. */
+/* Print what has changed of the safe_until. */
 static void look(struct holder *holder)
 {
     uint64_t at_us = now_us();
-    uint64_t promise_ms = hf_grant_safe_until_ms(holder->grant);
+    uint64_t safe_until_ms = hf_grant_safe_until_ms(holder->grant);
 
-    if (promise_ms != holder->promise_ms)
-        print(at_us, "promise %" PRIu64, promise_ms);
-    holder->promise_ms = promise_ms;
+    if (safe_until_ms != holder->safe_until_ms)
+        print(at_us, "safe_until %" PRIu64, safe_until_ms);
+    holder->safe_until_ms = safe_until_ms;
     if (!holder->readable && is_readable(holder->loss_fd)) {
         print(at_us, "readable");
         holder->readable = true;
@@ -233,7 +234,7 @@ static void obey(struct holder *holder, const char *word)
     }
 }
 
-/* The words that are there; false at the end of them. */
+/* Run the commands that have come; false at the end of the input. */
 static bool obey_all(struct holder *holder)
 {
     char text[256];
@@ -248,8 +249,8 @@ static bool obey_all(struct holder *holder)
     return true;
 }
 
-/* The look comes after the words: the first call that a holder makes after it
- * was frozen is one that it was told to make. */
+/* safe_until is read after the commands: the first call that a holder makes
+ * after it was frozen must be the one of the test. */
 static void hold(struct holder *holder)
 {
     struct pollfd polled = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -267,7 +268,7 @@ static void hold(struct holder *holder)
 
 int main(int count, char **arguments)
 {
-    struct holder holder = {.promise_ms = HF_FOREVER, .loss_fd = -1};
+    struct holder holder = {.safe_until_ms = HF_FOREVER, .loss_fd = -1};
 
     if (count != 4) {
         fputs("usage: see the top of holder.c\n", stderr);

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stories of a holder whose connection, server or self is taken away, for
-every engine whose tickets are leased: it keeps its lock, or hears of its loss
-before anybody else is admitted."""
+"""Tests of a holder that loses its connection or its server, or is frozen or
+killed, for every engine whose tickets are leased.  It keeps its lock, or it is
+notified of its loss before another one is granted the lock."""
 
 import os
 import shutil
-import tempfile
 
 import zk_holder
 from zk_holder import Holder
 
+import machine
 import waiting
 from proxy import DOWN, UP, Proxy
 
@@ -19,12 +19,13 @@ TTL_MS = 2000
 LONG_MS = 20000
 
 
-class Stage:
-    """Mixed into a TestCase that has holder_program, .server, .url(port) with
-    the server's or a proxy's port, and .tickets(name), which are there."""
+class LossFixture:
+    """A mixin for a TestCase that has .holder_program, .server, .url(port)
+    with the port of the server or of a proxy, and .tickets(name): how many
+    tickets the lock has."""
 
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-losses-")
+        self.directory = machine.directory("losses", on_disk=True)
         self.addCleanup(shutil.rmtree, self.directory)
 
     def name(self, part=""):
@@ -42,14 +43,14 @@ class Stage:
             self.url(port or self.server.port), ttl_ms), name)
 
     def pair(self, name=None, **options):
-        """A holder and the next one in line, which goes to the server
-        itself."""
+        """A holder, and the next one in the queue, which connects to the
+        server without a proxy."""
         first = self.holder(name=name, **options)
         first.granted()
         return first, self.queued(name)
 
     def queued(self, name=None):
-        """One more in line."""
+        """One more in the queue."""
         before = self.tickets(name or self.name())
         holder = self.holder(name=name)
         waiting.eventually("it to queue", lambda: self.tickets(
@@ -62,16 +63,16 @@ class Stage:
         return proxy
 
     def assert_lost_first(self, first, second):
-        """The first one knew before the second was admitted, and its token is
-        refused from then on."""
+        """The first one was notified before the second was granted the lock,
+        and its token is refused from then on."""
         at, token = second.granted()
         self.assertGreater(token, first.granted()[1])
-        self.assertLess(first.told_at(), at)
+        self.assertLess(first.notified_at(), at)
         self.assertLess(first.safe_until(), at + zk_holder.ROUNDING_MS)
 
     def assert_refused(self, first, second):
-        """The second one holds, and a store that compares tokens hears no more
-        of the first."""
+        """The second one holds the lock, and a store that compares tokens
+        refuses the first."""
         _, token = second.granted()
         self.assertGreater(token, first.granted()[1])
         second.say("write")
@@ -80,7 +81,8 @@ class Stage:
         self.assertEqual(first.wait("refused")[2], [str(token)])
 
     def assert_kept(self, first, second):
-        """Nobody was let in: the next one is when it is released."""
+        """The next one is granted the lock when the first releases it, and not
+        before."""
         first.say("check")
         self.assertEqual(first.wait("done")[2][0], "HF_OK", first.lines)
         self.assertFalse(second.all("granted"))
@@ -91,21 +93,22 @@ class Stage:
         self.assertGreater(at, first.wait("done")[0])
 
     def connected(self, holder):
-        """How often it was."""
+        """How often it was connected."""
         return [line[2] for line in holder.all("state")].count(["CONNECTED"])
 
     def renewed(self, holder):
-        """For longer than a lease: that is a quarter of it each time."""
-        count = len(holder.all("promise"))
+        """Wait until the lease was renewed so often that a lease has passed: a
+        renewal comes after a quarter of it."""
+        count = len(holder.all("safe_until"))
         waiting.eventually("renewals", lambda: len(
-            holder.all("promise")) >= count + 5)
+            holder.all("safe_until")) >= count + 5)
 
     def resumed(self, holder, count):
         waiting.eventually("it to be back",
-                         lambda: self.connected(holder) > count)
+                           lambda: self.connected(holder) > count)
 
 
-class Stories(Stage):
+class LossTests(LossFixture):
     # ---- the connection
 
     def test_connections_that_are_cut_cost_nothing(self):
@@ -117,8 +120,8 @@ class Stories(Stage):
             self.resumed(first, count)
         self.assert_kept(first, second)
 
-    def test_fn53_who_is_cut_off_hears_it_first(self):
-        """Bytes of one direction are kept, or are lost, or come too late."""
+    def test_fn53_a_holder_that_is_cut_off_is_notified_first(self):
+        """The bytes of one direction are kept, lost or late."""
         ways = {"kept up": lambda proxy: proxy.hold(UP),
                 "kept down": lambda proxy: proxy.hold(DOWN),
                 "lost up": lambda proxy: proxy.drop(UP),
@@ -135,14 +138,14 @@ class Stories(Stage):
             with self.subTest(way):
                 self.assert_lost_first(first, second)
                 first.say("release")
-                # What is under way arrives after all, and does no harm.
+                # The bytes that were kept arrive now, and do no harm.
                 proxy.thaw()
                 second.say("check")
                 self.assertEqual(second.wait("done")[2][0], "HF_OK")
                 second.say("release")
                 second.wait("done", 2)
                 waiting.eventually("nothing to be left",
-                                 lambda n=name: self.tickets(n) == 0)
+                                   lambda n=name: self.tickets(n) == 0)
 
     def test_a_slow_way_costs_nothing(self):
         proxy = self.proxy()
@@ -178,9 +181,9 @@ class Stories(Stage):
         token = third.granted()[1]
         second.thaw()
         self.assertFalse(second.all("granted"))
-        # It has queued afresh.
+        # It has queued again.
         waiting.eventually("it to queue",
-                         lambda: self.tickets(self.name()) == 2)
+                           lambda: self.tickets(self.name()) == 2)
         third.say("release")
         self.assertGreater(second.granted()[1], token)
 
@@ -189,12 +192,12 @@ class Stories(Stage):
     def test_a_server_that_is_frozen_for_long_ends_the_lease(self):
         first, second = self.pair()
         self.server.freeze()
-        told_at = first.told_at()
-        # By one's own clock: there is nobody who could have said so.
-        self.assertLess(told_at, first.safe_until() + 1000)
+        notified_at = first.notified_at()
+        # By its own clock, because no server answers.
+        self.assertLess(notified_at, first.safe_until() + 1000)
         self.server.thaw()
         at, token = second.granted()
-        self.assertGreater(at, told_at)
+        self.assertGreater(at, notified_at)
         self.assertGreater(token, first.granted()[1])
 
     def test_a_server_that_is_frozen_for_a_moment_costs_nothing(self):

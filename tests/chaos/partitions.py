@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways in which the network between servers and their clients falls apart.
-Each is a fault as of test_torture.py: told which server is drawn, it says how
-it is undone."""
+Each is a fault as of test_torture.py: a method gets the server that was drawn
+and returns the function that undoes it."""
 
 import time
 
@@ -10,7 +10,7 @@ class Partitions:
     """Of an ensemble; clients are those hosts of .network where they live."""
 
     def __init__(self, ensemble, network, clients, chance):
-        self.members = ensemble.members
+        self.servers = ensemble.servers
         self.ensemble = ensemble
         self.network = network
         self.clients = clients
@@ -24,7 +24,7 @@ class Partitions:
     # ---- who
 
     def others(self, server):
-        return [member.host for member in self.members if member is not server]
+        return [one.host for one in self.servers if one is not server]
 
     def leader(self, server):
         """That drawn, when nobody leads just now."""
@@ -41,7 +41,7 @@ class Partitions:
                 for pair in ((one, other), (other, one))]
 
     def pause(self, most_s):
-        """Part of the fault's story, not a wait for something."""
+        """The fault lasts so long.  Nothing is waited for."""
         time.sleep(self.chance.uniform(0.05, most_s))
 
     # ---- faults
@@ -55,7 +55,7 @@ class Partitions:
         return lambda: self.network.plug(server.host)
 
     def deaf(self, server, _):
-        """All hear it, and it hears nobody."""
+        """It receives nothing, and all others receive what it sends."""
         return self.lose((other, server.host)
                          for other in self.others(server) + self.clients)
 
@@ -111,7 +111,7 @@ class Partitions:
     def alone_and_other_dead(self, server, _):
         """Three that have no majority."""
         other = self.chance.choice(
-            [member for member in self.members if member is not server])
+            [one for one in self.servers if one is not server])
         heal = self.alone(server, None)
         other.kill()
 

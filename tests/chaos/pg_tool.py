@@ -6,12 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
+import machine  # noqa: E402
 import waiting  # noqa: E402
 import postgres  # noqa: E402
 
@@ -27,7 +27,7 @@ class Case(unittest.TestCase):
     def setUpClass(cls):
         cls.server = postgres.Server()
         cls.addClassCleanup(cls.server.close)
-        cls.directory = tempfile.mkdtemp(prefix="holdfast-inputs-")
+        cls.directory = machine.directory("inputs", on_disk=True)
         cls.addClassCleanup(shutil.rmtree, cls.directory)
         cls.databases = 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Contenders whose wall clocks are set back and forth by hours, all the time:
+"""Contenders whose wall clocks jump by hours, back and forth, all the time:
 nothing is granted early, and no wait and no session ends early or late.
 
     test_clocks.py CONTENDER HOLDFAST WALL_CLOCK
@@ -10,12 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import machine  # noqa: E402
 import waiting  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
@@ -28,7 +28,7 @@ WAIT_MS = 6000
 
 
 def stepping():
-    """The environment of a process with such a clock."""
+    """The environment of a process whose wall clock jumps."""
     checks = [os.environ.get("ASAN_OPTIONS", ""), "verify_asan_link_order=0"]
     return dict(os.environ, LD_PRELOAD=WALL_CLOCK,
                 ASAN_OPTIONS=":".join(filter(None, checks)))
@@ -36,7 +36,7 @@ def stepping():
 
 class Clocks:
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-clocks-")
+        self.directory = machine.directory("clocks", on_disk=True)
         self.addCleanup(shutil.rmtree, self.directory)
         self.processes = []
         self.addCleanup(self.kill)
@@ -50,13 +50,14 @@ class Clocks:
                     stream.close()
 
     def start(self, *arguments):
-        self.processes.append(subprocess.Popen(
+        self.processes.append(machine.popen(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, process_group=0, env=stepping()))
         return self.processes[-1]
 
     def shell_loop(self, number):
-        """Each turn with a client of its own."""
+        """A shell that runs the tool again and again, each time with a client
+        of its own."""
         once = '"$0" run -q -c "$1" "$2" -- "$3" once "$4" "$5" || exit'
         return self.start(
             "sh", "-c", "for i in $(seq %d); do %s; done" % (EACH, once),
@@ -87,16 +88,17 @@ class Clocks:
 
     def test_fn65_a_wait_ends_neither_early_nor_late(self):
         holder = self.start(CONTENDER, "hold", self.url, NAME)
-        self.assertRegex(holder.stdout.readline(), r"^\d+ \d+$")
+        self.assertRegex(waiting.read_line(holder), r"^\d+ \d+$")
         began_ms = waiting.now_ms()
         waiter = self.start(HOLDFAST, "run", "-t", "%dms" % WAIT_MS, "-c",
                             self.url, NAME, "--", "true")
         status = waiter.wait(waiting.LIMIT_S)
         self.assertGreaterEqual(waiting.now_ms() - began_ms, WAIT_MS)
         self.assertEqual(status, 75)
-        # It has outlasted several leases meanwhile, and is told of no loss.
+        # Several leases have passed meanwhile, and it was not notified of a
+        # loss.
         holder.stdin.close()
-        self.assertEqual(holder.stdout.readline(), "released\n")
+        waiting.read_line(holder, "released")
         self.assertEqual(holder.wait(waiting.LIMIT_S), 0)
 
 

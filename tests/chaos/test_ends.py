@@ -24,7 +24,7 @@ ENGINE = sys.argv[3]
 del sys.argv[1:4]
 
 LONG = os.environ.get("HF_LONG") == "1"
-ROUNDS = 2000 if LONG else 100
+REPEATS = 2000 if LONG else 100
 WAYS = {"mutex", "write", "semaphore", "try", "mutex-of-threads", "several",
         "cancel"}
 
@@ -64,17 +64,17 @@ class Ends(unittest.TestCase):
         with {"file": file, "zookeeper": zookeeper, "redis": redis,
               "postgres": postgres}[ENGINE]() as url:
             program = subprocess.run(
-                [ENDS, url, str(ROUNDS)], stdout=subprocess.PIPE, text=True,
+                [ENDS, url, str(REPEATS)], stdout=subprocess.PIPE, text=True,
                 timeout=(10 if LONG else 2) * 60)
         print(program.stdout)
         self.assertEqual(program.returncode, 0)
         rows = [line.split() for line in program.stdout.splitlines()]
         self.assertEqual({row[0] for row in rows}, WAYS)
         for way, ends, left, said in rows:
-            self.assertEqual(int(ends), ROUNDS, way)
+            self.assertEqual(int(ends), REPEATS, way)
             self.assertEqual(int(left), 0, way)
             # A machine that is busy otherwise may answer late now and then.
-            self.assertLessEqual(int(said), ROUNDS // 10, way)
+            self.assertLessEqual(int(said), REPEATS // 10, way)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The policy of reconnecting, retry= of a URL, on each engine that has
-connections: what ends when it gives up, what does not, and that the next call
-begins again.
+"""The retry policy of a URL (retry=), on each engine that has connections:
+what ends when the client gives up, what does not, and that the next call
+starts again.
 
-    test_giving_up.py CROWD ENGINE
+    test_giving_up.py CLIENT_DRIVER ENGINE
 """
 
 import contextlib
@@ -12,12 +12,12 @@ import os
 import sys
 import unittest
 
-from crowd import Crowd
+from client_driver import ClientDriver
 
 import waiting
 from proxy import Proxy
 
-CROWD, ENGINE = os.path.abspath(sys.argv[1]), sys.argv[2]
+CLIENT_DRIVER, ENGINE = os.path.abspath(sys.argv[1]), sys.argv[2]
 del sys.argv[1:3]
 
 NAME = "chaos/one"
@@ -84,73 +84,74 @@ class GivingUp(unittest.TestCase):
         cls.addClassCleanup(cls.stack.close)
         cls.side = Side(cls.stack)
         cls.url = with_option(cls.side.url, RETRY)
-        cls.crowd = cls.stack.enter_context(Crowd(CROWD))
+        cls.driver = cls.stack.enter_context(ClientDriver(CLIENT_DRIVER))
         # The servers of a quorum count only some time after their start.
-        first, = cls.crowd.opened(cls.side.url)
-        cls.crowd.close(first)
+        first, = cls.driver.opened(cls.side.url)
+        cls.driver.close(first)
 
     def tearDown(self):
         self.side.come()
 
     def assert_gave_up(self, wait, began_ms):
-        status, text, at_ms = self.crowd.failed(wait)
+        status, text, at_ms = self.driver.failed(wait)
         self.assertEqual(status, "HF_EUNREACHABLE", text)
         self.assertIn("gave up after 2 retries", text)
         self.assertLess(at_ms - began_ms, SOON_MS)
 
     def test_a_first_connection_that_cannot_be_made(self):
         self.side.go()
-        session = self.crowd.open(self.url)
+        session = self.driver.open(self.url)
         for _ in range(2):  # each begins with a first try
             began_ms = waiting.now_ms()
-            self.assert_gave_up(self.crowd.acquire(session, NAME), began_ms)
+            self.assert_gave_up(self.driver.acquire(session, NAME), began_ms)
             # Not the failure that ended the one before: there were pauses.
             self.assertGreaterEqual(waiting.now_ms() - began_ms, 150)
         self.side.come()
-        wait = self.crowd.acquire(session, NAME)
-        self.crowd.granted(wait)
-        self.assertEqual(self.crowd.release(wait), "HF_OK")
-        self.crowd.close(session)
+        wait = self.driver.acquire(session, NAME)
+        self.driver.granted(wait)
+        self.assertEqual(self.driver.release(wait), "HF_OK")
+        self.driver.close(session)
 
     def test_a_connection_that_is_lost(self):
-        holder, waiter = self.crowd.opened(self.url, self.url)
-        held = self.crowd.acquire(holder, NAME)
-        self.crowd.granted(held)
-        waiting = self.crowd.acquire(waiter, NAME)
-        self.crowd.queued(waiting)
+        holder, waiter = self.driver.opened(self.url, self.url)
+        held = self.driver.acquire(holder, NAME)
+        self.driver.granted(held)
+        wait = self.driver.acquire(waiter, NAME)
+        self.driver.queued(wait)
         began_ms = waiting.now_ms()
         self.side.go()
-        self.assert_gave_up(waiting, began_ms)
-        # Who holds keeps its grant until safe-until, which is told as ever.
-        self.crowd.told(held, "lost")
+        self.assert_gave_up(wait, began_ms)
+        # The holder keeps its grant until safe-until; then it is notified as
+        # always.
+        self.driver.await_event(held, "lost")
         for session in (holder, waiter):
-            self.crowd.until_state(session, "LOST")
+            self.driver.until_state(session, "LOST")
         self.side.come()
         # A release of what was lost is no failure, and a call begins again.
-        self.assertEqual(self.crowd.release(held), "HF_ELOST")
-        again = self.crowd.acquire(waiter, NAME)
-        self.crowd.granted(again)
-        self.assertEqual(self.crowd.release(again), "HF_OK")
+        self.assertEqual(self.driver.release(held), "HF_ELOST")
+        again = self.driver.acquire(waiter, NAME)
+        self.driver.granted(again)
+        self.assertEqual(self.driver.release(again), "HF_OK")
         for session in (holder, waiter):
-            self.crowd.close(session)
+            self.driver.close(session)
 
     def test_a_release_begins_again(self):
-        session, other = self.crowd.opened(
+        session, other = self.driver.opened(
             self.url.replace("=4s", "=30s"), self.side.url)
-        held = self.crowd.acquire(session, NAME)
-        self.crowd.granted(held)
+        held = self.driver.acquire(session, NAME)
+        self.driver.granted(held)
         self.side.go()
-        self.crowd.until_state(session, "SUSPENDED")
-        probe = self.crowd.acquire(session, "chaos/two")
+        self.driver.until_state(session, "SUSPENDED")
+        probe = self.driver.acquire(session, "chaos/two")
         self.assert_gave_up(probe, waiting.now_ms())
         self.side.come()
-        self.assertIsNone(self.crowd.find(held, "lost"))
-        self.assertEqual(self.crowd.release(held), "HF_OK")
-        wait = self.crowd.acquire(other, NAME)
-        self.crowd.granted(wait)
-        self.assertEqual(self.crowd.release(wait), "HF_OK")
+        self.assertIsNone(self.driver.find(held, "lost"))
+        self.assertEqual(self.driver.release(held), "HF_OK")
+        wait = self.driver.acquire(other, NAME)
+        self.driver.granted(wait)
+        self.assertEqual(self.driver.release(wait), "HF_OK")
         for each in (session, other):
-            self.crowd.close(each)
+            self.driver.close(each)
 
 
 if __name__ == "__main__":

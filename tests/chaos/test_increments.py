@@ -16,56 +16,60 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import machine  # noqa: E402
 
 NAME = "increments/and kills"
 
 
 class Contender(threading.Thread):
-    """Keeps one process at it until its share is in the log."""
+    """Runs one process after another until its share is in the log."""
 
-    def __init__(self, world, number, share):
+    def __init__(self, fixture, number, share):
         super().__init__(daemon=True)
-        self.world = world
-        self.id = f"{world.phase}.{number}"
+        self.fixture = fixture
+        self.id = f"{fixture.phase}.{number}"
         self.through_tool = number % 2 == 1
         self.share = share
         self.process = None
         self.errors = []
 
     def command(self, left):
-        w = self.world
+        f = self.fixture
         if self.through_tool:
-            return [w.holdfast, "run", "-q", "-c", w.url, NAME, "--",
-                    w.contender, "once", w.directory, self.id]
-        return [w.contender, "add", w.url, NAME, w.directory, self.id,
+            return [f.holdfast, "run", "-q", "-c", f.url, NAME, "--",
+                    f.contender, "once", f.directory, self.id]
+        return [f.contender, "add", f.url, NAME, f.directory, self.id,
                 str(left)]
 
     def run(self):
-        while (left := self.share - self.world.done_by(self.id)) > 0:
-            # Not in our group: the kernel hangs a group up when the last one
-            # who looked after it from outside, such as a keeper, is killed
-            # while a process in it is stopped, if only by a leak checker.
-            self.process = subprocess.Popen(self.command(left),
-                                            stderr=subprocess.PIPE,
-                                            process_group=0)
+        while (left := self.share - self.fixture.done_by(self.id)) > 0:
+            # In a group of its own: the kernel sends SIGHUP to a group that has
+            # become an orphan while a process in it is stopped.  That happens
+            # when a supervisor is killed while a leak checker has stopped the
+            # command.
+            self.process = machine.popen(self.command(left),
+                                         stderr=subprocess.PIPE)
             error = self.process.communicate()[1]
-            # 137: the command was killed; 76: a keeper that held was; 70: one
-            # that waited was.  The front says so.
+            # 137: the command was killed.  76: a supervisor was killed while it
+            # held the lock; 70: while it waited.
             if self.process.returncode not in (0, -9, 137, 76, 70):
                 self.errors.append((self.process.returncode, error))
                 return
 
 
-class World:
+class Fixture:
     def __init__(self, options):
         self.contender = os.path.abspath(options.contender)
         self.holdfast = os.path.abspath(options.holdfast)
         self.processes = options.processes
         self.random = random.Random(options.seed)
-        self.directory = tempfile.mkdtemp(prefix="holdfast-increments-")
+        self.directory = machine.directory("increments", on_disk=True)
         self.root = os.path.join(self.directory, "run")
         self.state = os.path.join(self.directory, "state")
         self.url = f"file:{self.root}?state={self.state}"
@@ -152,8 +156,8 @@ class World:
                 os.walk(os.path.join(self.root, "locks"))][1:]
 
     def check_nothing_left(self):
-        """What a killed one leaves goes with the next one's visit; the keeper
-        of a killed front may take a moment to leave."""
+        """The next run removes what a killed one has left.  The supervisor of
+        a killed launcher may take a moment to end."""
         until = time.monotonic() + 20
         while True:
             subprocess.run([self.holdfast, "run", "-c", self.url, NAME, "--",
@@ -172,23 +176,23 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     each = options.each or (100 if os.environ.get("HF_LONG") else 20)
-    world = World(options)
+    fixture = Fixture(options)
     try:
-        world.contend(each, kills=True)
-        killed = world.kills
+        fixture.contend(each, kills=True)
+        killed = fixture.kills
         assert killed > 0, "all were done before one was killed"
-        shutil.rmtree(os.path.join(world.root, "locks"))
-        world.contend(1, kills=False)
-        shutil.rmtree(world.root)  # a reboot
-        world.contend(1, kills=False)
-        shutil.rmtree(world.root)  # a reboot that lost the durable file too
-        shutil.rmtree(world.state)
-        world.contend(1, kills=False)
-        print(f"{world.processes} processes x {each} increments, "
-              f"{killed} kills, seed {options.seed}: {len(world.lines())} "
+        shutil.rmtree(os.path.join(fixture.root, "locks"))
+        fixture.contend(1, kills=False)
+        shutil.rmtree(fixture.root)  # a reboot
+        fixture.contend(1, kills=False)
+        shutil.rmtree(fixture.root)  # a reboot that lost the durable file too
+        shutil.rmtree(fixture.state)
+        fixture.contend(1, kills=False)
+        print(f"{fixture.processes} processes x {each} increments, "
+              f"{killed} kills, seed {options.seed}: {len(fixture.lines())} "
               "logged, none lost, tokens strictly rising, nothing left")
     finally:
-        shutil.rmtree(world.directory, ignore_errors=True)
+        shutil.rmtree(fixture.directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of lock where tickets are leased, on real servers: by the tool,
-and by programs that use what the tool has not.
+"""Every kind of lock on the engines whose tickets are leased, on real servers:
+through the tool, and through programs that call what the tool does not offer.
 
     test_kinds.py HOLDFAST DOWNGRADER DIRECTORY ENGINE
 
@@ -44,7 +44,7 @@ class Redis:
         return self.server.url(options="?" + "&".join(
             ("ttl=%dms" % TTL_MS, *options)))
 
-    def members(self, name):
+    def participants(self, name):
         with self.server.client() as client:
             return sum(value.startswith("8 ") for value in client.ask(
                 "HVALS", "holdfast:{%s}:tickets" % name))
@@ -62,7 +62,7 @@ class Postgres:
     def url(self):
         return "%s?ttl=%dms" % (self.server.tcp_url(), TTL_MS)
 
-    def members(self, name):
+    def participants(self, name):
         return self.server.sql(
             "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
             "ON q.number = t.queue WHERE q.name = %s AND t.kind = 8",
@@ -70,7 +70,7 @@ class Postgres:
 
 
 class Program:
-    """One process that is spoken to line by line."""
+    """A process that reads commands and prints answers, a line each."""
 
     def __init__(self, *arguments):
         self.arguments = arguments
@@ -84,7 +84,7 @@ class Program:
         self.popen.stdin.flush()
 
     def expect(self, word):
-        """The rest of a line that begins so."""
+        """Read a line that begins with word; the rest of it."""
         line = self.popen.stdout.readline().strip()
         if not line.startswith(word):
             raise AssertionError("%s said '%s' instead of '%s'" % (
@@ -109,8 +109,8 @@ class Program:
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = Redis() if ENGINE == "redis" else Postgres()
-        cls.addClassCleanup(cls.place.close)
+        cls.engine = Redis() if ENGINE == "redis" else Postgres()
+        cls.addClassCleanup(cls.engine.close)
 
     def setUp(self):
         self.name = self.id().split(".")[-1]
@@ -123,7 +123,7 @@ class Case(unittest.TestCase):
     def tool(self, *options, name=None):
         """holdfast run, whose command says "held" and waits for input."""
         return self.program(
-            HOLDFAST, "run", "-c", self.place.url(), *options,
+            HOLDFAST, "run", "-c", self.engine.url(), *options,
             name or self.name, "--", "sh", "-c", "echo held; read line; exit 0")
 
     def held(self, *options, name=None):
@@ -139,7 +139,7 @@ class Case(unittest.TestCase):
 
     def show(self):
         done = subprocess.run(
-            [HOLDFAST, "show", "-c", self.place.url(), "--json", self.name],
+            [HOLDFAST, "show", "-c", self.engine.url(), "--json", self.name],
             capture_output=True, text=True, timeout=waiting.LIMIT_S,
             check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -206,12 +206,12 @@ class Tool(Case):
         second = self.name + "/second"
         held = self.held(name=second)
         both = self.program(
-            HOLDFAST, "run", "-c", self.place.url(), "--try", self.name,
+            HOLDFAST, "run", "-c", self.engine.url(), "--try", self.name,
             second, "--", "true")
         self.assertEqual(both.finish(), BUSY)
         self.assertEqual(self.show(), [])
         both = self.program(
-            HOLDFAST, "run", "-c", self.place.url(), self.name, second, "--",
+            HOLDFAST, "run", "-c", self.engine.url(), self.name, second, "--",
             "echo", "both")
         self.queued(1)
         self.assertEqual(held.finish(), 0)
@@ -221,7 +221,7 @@ class Tool(Case):
 
 class Calls(Case):
     def test_a_writer_becomes_a_reader(self):
-        writer = self.program(DOWNGRADER, self.place.url(), self.name)
+        writer = self.program(DOWNGRADER, self.engine.url(), self.name)
         token = writer.expect("writes")
         reader = self.tool("--read")
         self.queued(2)
@@ -239,13 +239,13 @@ class Calls(Case):
         self.assertEqual(behind.finish(), 0)
 
     def test_a_holder_is_asked_to_let_go(self):
-        holder = self.interop("revocation", "hold", self.place.url(),
+        holder = self.interop("revocation", "hold", self.engine.url(),
                               self.name)
         holder.expect("held")
         waiter = self.tool()
         self.queued(2)
         for _ in range(2):
-            self.interop("revocation", "ask", self.place.url(),
+            self.interop("revocation", "ask", self.engine.url(),
                          self.name).expect("HF_OK")
             holder.expect("revoked")
         holder.expect("released")
@@ -256,7 +256,7 @@ class Calls(Case):
         holder = self.held()
         waiter = self.tool()
         tickets = self.queued(2)
-        self.interop("revocation", "evict", self.place.url(), self.name,
+        self.interop("revocation", "evict", self.engine.url(), self.name,
                      tickets[0]["id"]).expect("HF_OK")
         waiter.expect("held")
         self.assertEqual(holder.finish(), LOST)
@@ -266,7 +266,7 @@ class Calls(Case):
         candidates = []
         for i in range(3):
             candidates.append(self.interop(
-                "election", "stand", "election", self.place.url(), self.name,
+                "election", "stand", "election", self.engine.url(), self.name,
                 "candidate-%d" % i))
             candidates[-1].expect("ready")
             self.queued(i + 1)
@@ -280,130 +280,133 @@ class Calls(Case):
                 self.assertEqual(candidate.finish(), 0)
 
     def test_all_wait_at_a_barrier(self):
-        parties = [self.interop("barrier", self.place.url(), self.name)
-                   for _ in range(3)]
-        for party in parties:
-            party.expect("ready")
+        setter, *waiters = [
+            self.interop("barrier", self.engine.url(), self.name)
+            for _ in range(3)]
+        for program in (setter, *waiters):
+            program.expect("ready")
         for _ in range(2):
-            parties[0].say("raise")
-            parties[0].expect("done")
-            for party in parties[1:]:
-                party.say("try")
-                party.expect("up")
-                party.say("wait")
-            parties[0].say("lower")
-            parties[0].expect("done")
-            for party in parties[1:]:
-                party.expect("passed")
+            setter.say("raise")
+            setter.expect("done")
+            for waiter in waiters:
+                waiter.say("try")
+                waiter.expect("up")
+                waiter.say("wait")
+            setter.say("lower")
+            setter.expect("done")
+            for waiter in waiters:
+                waiter.expect("passed")
 
 
 class DoubleBarriers(Case):
-    def parties(self, count, parties, *rest):
-        found = [self.interop("double_barrier", self.place.url(), self.name,
-                              str(parties), *rest) for _ in range(count)]
-        for party in found:
-            party.expect("ready")
+    def start(self, count, size, *rest):
+        """count participants of a double barrier for size of them."""
+        found = [self.interop("double_barrier", self.engine.url(), self.name,
+                              str(size), *rest) for _ in range(count)]
+        for participant in found:
+            participant.expect("ready")
         return found
 
-    def come(self, parties, there=0):
+    def come(self, participants, there=0):
         """They enter, one after the other, and all wait."""
-        for i, party in enumerate(parties):
-            party.say("enter")
-            self.await_members(there + i + 1)
+        for i, participant in enumerate(participants):
+            participant.say("enter")
+            self.await_participants(there + i + 1)
 
-    def await_members(self, count):
-        waiting.eventually("%d members" % count, lambda: (
-            self.place.members(self.name) == count))
+    def await_participants(self, count):
+        waiting.eventually("%d participants" % count, lambda: (
+            self.engine.participants(self.name) == count))
 
-    def rounds(self, parties):
+    def cycles(self, participants):
         for _ in range(3):
-            self.come(parties[:-1])
-            for party in parties:
-                self.assertTrue(party.is_silent())
-            parties[-1].say("enter")
-            for party in parties:
-                party.expect("inside")
-            for party in parties[:-1]:
-                party.say("leave")
-            # Who has not left, and who keeps his place unless that one does.
-            waiting.eventually("the rest to give their places up", lambda: (
-                self.place.members(self.name) <= 2))
-            for party in parties:
-                self.assertTrue(party.is_silent())
-            parties[-1].say("leave")
-            for party in parties:
-                party.expect("left")
-            parties = parties[1:] + parties[:1]
-        self.await_members(0)
+            self.come(participants[:-1])
+            for participant in participants:
+                self.assertTrue(participant.is_silent())
+            participants[-1].say("enter")
+            for participant in participants:
+                participant.expect("inside")
+            for participant in participants[:-1]:
+                participant.say("leave")
+            # Two may stay: the one that has not asked to leave, and the one
+            # with the lowest ticket.
+            waiting.eventually("the others to remove their tickets", lambda: (
+                self.engine.participants(self.name) <= 2))
+            for participant in participants:
+                self.assertTrue(participant.is_silent())
+            participants[-1].say("leave")
+            for participant in participants:
+                participant.expect("left")
+            participants = participants[1:] + participants[:1]
+        self.await_participants(0)
 
     def test_all_enter_and_all_leave(self):
-        self.rounds(self.parties(4, 4))
+        self.cycles(self.start(4, 4))
 
     def test_by_calls_that_are_started(self):
-        self.rounds(self.parties(3, 3, "start"))
+        self.cycles(self.start(3, 3, "start"))
 
     def test_who_has_died_does_not_count(self):
-        parties = self.parties(4, 3)
-        self.come(parties[:2])
-        parties[0].process.kill()
-        self.await_members(1)  # its lease is over
-        self.come(parties[2:3], 1)
-        for party in parties[1:3]:
-            self.assertTrue(party.is_silent())
-        parties[3].say("enter")
-        for party in parties[1:]:
-            party.expect("inside")
-        for party in parties[1:]:
-            party.say("leave")
-        for party in parties[1:]:
-            party.expect("left")
+        participants = self.start(4, 3)
+        self.come(participants[:2])
+        participants[0].process.kill()
+        self.await_participants(1)  # its lease is over
+        self.come(participants[2:3], 1)
+        for participant in participants[1:3]:
+            self.assertTrue(participant.is_silent())
+        participants[3].say("enter")
+        for participant in participants[1:]:
+            participant.expect("inside")
+        for participant in participants[1:]:
+            participant.say("leave")
+        for participant in participants[1:]:
+            participant.expect("left")
 
     def test_nobody_waits_for_the_dead_to_leave(self):
-        parties = self.parties(3, 3)
-        for party in parties:
-            party.say("enter")
-        for party in parties:
-            party.expect("inside")
-        for party in parties[1:]:
-            party.say("leave")
+        participants = self.start(3, 3)
+        for participant in participants:
+            participant.say("enter")
+        for participant in participants:
+            participant.expect("inside")
+        for participant in participants[1:]:
+            participant.say("leave")
         killed_ms = waiting.now_ms()
-        parties[0].process.kill()
-        for party in parties[1:]:
-            party.expect("left")
+        participants[0].process.kill()
+        for participant in participants[1:]:
+            participant.expect("left")
         self.assertLess(waiting.now_ms() - killed_ms, TTL_MS + SLACK_MS)
 
     def test_too_few_do_not_get_in(self):
-        party, = self.parties(1, 2)
+        participant, = self.start(1, 2)
         for word, status in (("try", "HF_EBUSY"), ("soon", "HF_ETIMEDOUT")):
-            party.say(word)
-            party.expect(status)
-        self.await_members(0)
+            participant.say(word)
+            participant.expect(status)
+        self.await_participants(0)
 
     def test_a_lock_of_that_name_is_another(self):
-        party, other = self.parties(2, 2)
-        party.say("enter")
-        self.await_members(1)
+        both = self.start(2, 2)
+        both[0].say("enter")
+        self.await_participants(1)
         lock = self.held()
         self.assertEqual([t["kind"] for t in self.show()
                           if t["kind"] != "participant"], ["mutex"])
-        other.say("enter")
-        for member in (party, other):
-            member.expect("inside")
+        both[1].say("enter")
+        for participant in both:
+            participant.expect("inside")
         self.assertEqual(lock.finish(), 0)
-        for member in (party, other):
-            member.say("leave")
-        for member in (party, other):
-            member.expect("left")
+        for participant in both:
+            participant.say("leave")
+        for participant in both:
+            participant.expect("left")
 
 
 @testing.when(ENGINE == "redis")
 class PlainKeys(Case):
     def test_there_is_a_mutex_and_nothing_else(self):
-        url = self.place.url("layout=redis-py")
-        party = self.interop("double_barrier", url, self.name, "2")
-        party.expect("ready")
-        party.say("try")
-        party.expect("HF_EUNSUPPORTED")
+        url = self.engine.url("layout=redis-py")
+        participant = self.interop("double_barrier", url, self.name, "2")
+        participant.expect("ready")
+        participant.say("try")
+        participant.expect("HF_EUNSUPPORTED")
         for options in (["--read"], ["--write"], ["--permits", "1/2"]):
             tool = self.program(HOLDFAST, "run", "-c", url, *options,
                                 self.name, "--", "true")

@@ -15,7 +15,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -31,7 +30,7 @@ HOLDFAST = os.path.abspath(sys.argv.pop(1))
 
 class Order(unittest.TestCase):
     def setUp(self):
-        self.directory = tempfile.mkdtemp(dir=machine.shared_memory())
+        self.directory = machine.directory("order")
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.history = os.path.join(self.directory, "history")
 
@@ -80,7 +79,7 @@ class Order(unittest.TestCase):
         """In the order of the queue."""
         return sorted(path for path in glob.glob(
             os.path.join(self.directory, "locks", "locks", "name", "[0-9]*"))
-            if stat.S_ISFIFO(os.lstat(path).st_mode))
+                      if stat.S_ISFIFO(os.lstat(path).st_mode))
 
     def displace_one(self):
         """The last of many, who cannot be about to hold it."""
@@ -96,7 +95,7 @@ class Order(unittest.TestCase):
         with open(self.history) as file:
             return file.read().count(" unqueued ") > 20
 
-    def test_who_lost_its_place_was_not_overtaken(self):
+    def test_a_waiter_that_lost_its_ticket_was_not_overtaken(self):
         process = self.torture("mutex")
         waiting.eventually("waiters that were displaced", self.displaced)
         broken = self.verdict(process, 0)

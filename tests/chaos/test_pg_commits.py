@@ -11,7 +11,7 @@ import signal
 import sys
 import unittest
 
-from leased_losses import LONG_MS, Stage
+from leased_losses import LONG_MS, LossFixture
 
 import waiting
 import postgres
@@ -30,7 +30,7 @@ CREATE CONSTRAINT TRIGGER refuse AFTER %s ON holdfast.ticket
 """
 
 
-class Case(Stage, unittest.TestCase):
+class Case(LossFixture, unittest.TestCase):
     holder_program = HOLDER
 
     def url(self, port):
@@ -74,17 +74,17 @@ class Failing(Case):
             " 53100 ERROR") >= before + count)
 
     def test_who_is_not_committed_is_not_in(self):
-        keeper = self.server.connect()
-        self.addCleanup(keeper.close)
-        keeper.autocommit = False
-        keeper.cursor().execute(
+        blocker = self.server.connect()
+        self.addCleanup(blocker.close)
+        blocker.autocommit = False
+        blocker.cursor().execute(
             "INSERT INTO holdfast.queue (name, counter) VALUES (%s, 0)",
             (self.name().encode(),))
         holders = [self.holder(ttl_ms=LONG_MS) for _ in range(2)]
         waiting.eventually("both to be connected", lambda: all(
             self.connected(holder) for holder in holders))
         before = self.refuse("INSERT")
-        keeper.rollback()
+        blocker.rollback()
         for count in (2, 4):
             self.failed(before, count)
             self.assertEqual([h.all("granted") for h in holders], [[], []])
@@ -93,7 +93,7 @@ class Failing(Case):
             holder.all("granted") for holder in holders))
         first, second = sorted(holders, key=lambda h: not h.all("granted"))
         waiting.eventually("the other one to queue",
-                         lambda: self.tickets(self.name()) == 2)
+                           lambda: self.tickets(self.name()) == 2)
         self.assert_kept(first, second)
 
     def test_what_is_not_committed_is_not_released(self):
@@ -141,9 +141,9 @@ class Standby(Case):
         self.server = self.primary
         self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary.sql("SELECT pg_reload_conf()")
-        waiting.eventually("the replica to be synchronous", lambda: self.primary.
-                         sql("SELECT count(*) FROM pg_stat_replication "
-                             "WHERE sync_state = 'sync'") == [(1,)])
+        waiting.eventually("a synchronous replica", lambda: self.primary.
+                           sql("SELECT count(*) FROM pg_stat_replication "
+                               "WHERE sync_state = 'sync'") == [(1,)])
         holder = self.holder(name=self.name("/schema"))
         holder.granted()
         # Or its renewals would be taken for what the next one waits for.
@@ -163,7 +163,7 @@ class Standby(Case):
         self.replication.drop()
         holder = self.holder(ttl_ms=3 * LONG_MS)
         waiting.eventually("its commit to wait",
-                         lambda: self.waiting("SyncRep"))
+                           lambda: self.waiting("SyncRep"))
         return holder
 
     def fail_over(self, end):
@@ -179,7 +179,7 @@ class Standby(Case):
         first, second = sorted((first, second),
                                key=lambda h: not h.all("granted"))
         waiting.eventually("the other one to queue",
-                         lambda: self.tickets(self.name()) == 2)
+                           lambda: self.tickets(self.name()) == 2)
         self.assert_kept(first, second)
 
     def test_a_commit_whose_wait_is_cancelled_lets_nobody_in(self):
@@ -189,7 +189,7 @@ class Standby(Case):
             for pid in self.waiting("SyncRep"):
                 self.primary.sql("SELECT pg_cancel_backend(%s)", (pid,))
             waiting.eventually("a commit to wait again",
-                             lambda: self.waiting("SyncRep"))
+                               lambda: self.waiting("SyncRep"))
         self.assertFalse(first.all("granted"), first.lines)
         self.fail_over(self.primary.kill)
         self.assert_one_at_a_time(first)
@@ -209,8 +209,8 @@ class Standby(Case):
         first = self.holder_that_waits()
         self.primary.process.signal(signal.SIGINT)
         waiting.eventually("the connection to end",
-                         lambda: ["SUSPENDED"] in [
-                             line[2] for line in first.all("state")])
+                           lambda: ["SUSPENDED"] in [
+                               line[2] for line in first.all("state")])
         self.assertFalse(first.all("granted"), first.lines)
         # It would wait for the standby, which lacks something.
         self.fail_over(self.primary.kill)

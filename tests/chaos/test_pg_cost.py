@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a lock costs on PostgreSQL: calls, as the server counts them.
 
-    test_pg_cost.py CROWD
+    test_pg_cost.py CLIENT_DRIVER
 """
 
 import os
@@ -10,16 +10,16 @@ import re
 import sys
 import unittest
 
-import crowd
-from crowd import Crowd
+import client_driver
+from client_driver import ClientDriver
 
 import waiting
 import postgres
 
-CROWD = os.path.abspath(sys.argv.pop(1))
+CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
 # Long leases: their renewals are not what is counted here.
 OPTIONS = "?ttl=60s"
-RELEASES = 300 if crowd.LONG else 30
+RELEASES = 300 if client_driver.LONG else 30
 
 # What goes by the clock.
 TIMED = ("renew", "probe")
@@ -36,8 +36,8 @@ class Cost(unittest.TestCase):
         cls.url = cls.server.url() + OPTIONS
 
     def setUp(self):
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
 
     def calls(self):
         """How often each function was called, by whoever."""
@@ -56,22 +56,22 @@ class Cost(unittest.TestCase):
 
     def waits(self, name, sessions, waits_each):
         """Who waits for one lock, in order."""
-        opened = self.crowd.opened(*[self.url] * sessions)
+        opened = self.driver.opened(*[self.url] * sessions)
         found = []
         for i in range(sessions * waits_each):
-            found.append(self.crowd.acquire(opened[i % sessions], name))
+            found.append(self.driver.acquire(opened[i % sessions], name))
             if i > 0:
-                self.crowd.queued(found[-1])
+                self.driver.queued(found[-1])
             else:
-                self.crowd.granted(found[-1])
+                self.driver.granted(found[-1])
         return found
 
     def test_an_uncontended_lock_is_two_calls(self):
-        session, = self.crowd.opened(self.url)
+        session, = self.driver.opened(self.url)
         before = self.calls()
         for _ in range(RELEASES):
-            wait = self.crowd.acquire(session, "alone", how="pass")
-            self.crowd.told(wait, "released")
+            wait = self.driver.acquire(session, "alone", how="pass")
+            self.driver.await_event(wait, "released")
         self.assertEqual(self.since(before), {"enqueue": RELEASES,
                                               "withdraw": RELEASES})
 
@@ -88,48 +88,48 @@ class Cost(unittest.TestCase):
                 before = self.calls()
                 passed = min(RELEASES, len(waits) - 2)
                 for number in range(passed):
-                    self.crowd.release(waits[number])
-                    self.crowd.granted(waits[number + 1])
+                    self.driver.release(waits[number])
+                    self.driver.granted(waits[number + 1])
                 # The one who goes, and the one who comes: no others.
                 self.assertEqual(self.since(before), {"withdraw": passed,
                                                       "ahead": passed})
                 for wait in waits[passed:]:
-                    self.crowd.say("cancel", wait)
-                self.crowd.release(waits[passed])
+                    self.driver.say("cancel", wait)
+                self.driver.release(waits[passed])
 
     def test_thousands_wait_on_one_connection(self):
         waiting.eventually("the others to go", lambda: self.backends() == 0)
-        session, = self.crowd.opened(self.url)
-        waits = [self.crowd.acquire(session, "many/%d" % (number % 20))
+        session, = self.driver.opened(self.url)
+        waits = [self.driver.acquire(session, "many/%d" % (number % 20))
                  for number in range(2000)]
         for wait in waits:
-            self.crowd.told(wait, "granted", "waits")
+            self.driver.await_event(wait, "granted", "waits")
         self.assertEqual(self.backends(), 1)
         self.assertEqual(self.server.sql(
             "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
             "ON q.number = t.queue "
             "WHERE convert_from(q.name, 'UTF8') LIKE 'many/%'"), [(2000,)])
 
-    def test_a_burst_of_calls_is_answered_whole(self):
-        session, = self.crowd.opened(self.url)
-        waits = [self.crowd.acquire(session, "burst/%d" % number, how="pass")
+    def test_every_call_of_a_burst_is_answered(self):
+        session, = self.driver.opened(self.url)
+        waits = [self.driver.acquire(session, "burst/%d" % number, how="pass")
                  for number in range(1500)]
         for wait in waits:
-            self.assertEqual(self.crowd.told(wait, "released").words[1],
+            self.assertEqual(self.driver.await_event(wait, "released").words[1],
                              "HF_OK")
 
-    def test_a_crowd_does_not_cost_the_session(self):
+    def test_many_waiters_do_not_cost_the_session(self):
         """What renews it does not stand behind all who want a place."""
-        session, = self.crowd.opened(self.server.url() + "?ttl=2s")
-        holder = self.crowd.acquire(session, "crowded")
-        self.crowd.granted(holder)
-        waits = self.crowd.acquire_at_once(session, "crowded", 1000)
+        session, = self.driver.opened(self.server.url() + "?ttl=2s")
+        holder = self.driver.acquire(session, "crowded")
+        self.driver.granted(holder)
+        waits = self.driver.acquire_at_once(session, "crowded", 1000)
         for wait in waits:
-            self.crowd.queued(wait)
-        self.assertNotIn("LOST", self.crowd.states(session))
-        self.assertIsNone(self.crowd.find(holder, "lost"))
-        self.crowd.release(holder)
-        self.crowd.granted(waits[0])
+            self.driver.queued(wait)
+        self.assertNotIn("LOST", self.driver.states(session))
+        self.assertIsNone(self.driver.find(holder, "lost"))
+        self.driver.release(holder)
+        self.driver.granted(waits[0])
 
 
 if __name__ == "__main__":

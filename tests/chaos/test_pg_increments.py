@@ -11,10 +11,10 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import zk_holder
+import machine
 import waiting
 import postgres
 
@@ -29,13 +29,13 @@ class Increments(unittest.TestCase):
     def test_nothing_is_lost_while_the_server_is_killed(self):
         print("HF_SEED=%d replays the choices" % zk_holder.SEED)
         chance = random.Random(zk_holder.SEED)
-        state = tempfile.mkdtemp(prefix="holdfast-increments-")
+        state = machine.directory("increments", on_disk=True)
         self.addCleanup(shutil.rmtree, state)
         with postgres.Server() as server:
-            contenders = [subprocess.Popen(
+            contenders = [machine.popen(
                 [CONTENDER, "add", server.url() + "?ttl=20s", "increments",
                  state, str(number), str(SHARE)], stdin=subprocess.DEVNULL)
-                for number in range(PROCESSES)]
+                          for number in range(PROCESSES)]
             try:
                 self.disturb(server, state, chance)
                 for contender in contenders:
@@ -61,8 +61,8 @@ class Increments(unittest.TestCase):
             wanted = (number * PROCESSES * SHARE // (KILLS + 1) +
                       chance.randrange(1, 8))
             waiting.eventually("%d increments" % wanted,
-                             lambda: len(self.lines(state)) >= wanted,
-                             LIMIT_S)
+                               lambda: len(self.lines(state)) >= wanted,
+                               LIMIT_S)
             server.restart()
 
     def check(self, state):

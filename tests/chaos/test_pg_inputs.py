@@ -110,7 +110,7 @@ class FirstUse(Case):
             cursor.execute("SELECT pg_advisory_lock(%s)", (self.MAKING_LOCK,))
             threads = [threading.Thread(
                 target=lambda: found.append(self.run_tool(url, wait="30s")))
-                for _ in range(3)]
+                       for _ in range(3)]
             for thread in threads:
                 thread.start()
             waiting.eventually("three to wait", lambda: self.server.sql(
@@ -237,40 +237,40 @@ class Refusals(Case):
         self.assert_works(url)
 
     def test_fn23_a_call_that_failed_is_in_nobodys_way(self):
-        """Each is a transaction of its own, and so is the release."""
+        """Each call is a transaction of its own, and so is the release."""
         database = self.database()
         self.assert_works(self.server.url(database))
-        keeper = self.server.connect(database=database)
-        self.addCleanup(keeper.close)
-        keeper.autocommit = False
-        keeper.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
-        tool = subprocess.Popen(
+        blocker = self.server.connect(database=database)
+        self.addCleanup(blocker.close)
+        blocker.autocommit = False
+        blocker.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
+        tool = machine.popen(
             [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
              "?ttl=3s", "inputs", "--", "echo", "held"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         waiting.eventually("a lock_timeout",
-                         lambda: "55P03" in self.server.log_states())
-        # Who has less time is told what was in the way.
+                           lambda: "55P03" in self.server.log_states())
+        # A caller with less time gets the reason.
         self.assert_refused(self.server.url(database) + "?ttl=1s",
                             "not in the queue", "lock timeout", "55P03",
                             status=TIMEOUT)
-        keeper.rollback()
+        blocker.rollback()
         self.assertEqual(tool.communicate(timeout=waiting.LIMIT_S)[0],
                          "held\n")
         self.assertEqual(tool.returncode, 0)
         self.assertEqual(self.server.sql(
             "SELECT count(*) FROM holdfast.ticket", database=database),
-            [(0,)])
+                         [(0,)])
 
     def test_a_call_that_is_cancelled_is_made_again(self):
         """As by a statement_timeout: the SQLSTATE is the same."""
         database = self.database()
         self.assert_works(self.server.url(database))
-        keeper = self.server.connect(database=database)
-        self.addCleanup(keeper.close)
-        keeper.autocommit = False
-        keeper.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
-        tool = subprocess.Popen(
+        blocker = self.server.connect(database=database)
+        self.addCleanup(blocker.close)
+        blocker.autocommit = False
+        blocker.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
+        tool = machine.popen(
             [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
              "?ttl=600s", "inputs", "--", "echo", "held"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
@@ -279,8 +279,8 @@ class Refusals(Case):
             "WHERE application_name = 'holdfast' AND datname = %s "
             "AND wait_event_type = 'Lock'", (database,)))
         waiting.eventually("it to be told",
-                         lambda: "57014" in self.server.log_states())
-        keeper.rollback()
+                           lambda: "57014" in self.server.log_states())
+        blocker.rollback()
         self.assertEqual(tool.communicate(timeout=waiting.LIMIT_S)[0],
                          "held\n")
         self.assertEqual(tool.returncode, 0)
@@ -366,8 +366,8 @@ class Standby(unittest.TestCase):
             case.assert_refused(server.url(), "standby")
 
 
-class Greeting(socketserver.BaseRequestHandler):
-    """A server of another version, as far as it comes to that."""
+class OldServer(socketserver.BaseRequestHandler):
+    """A server of an old version, as far as a client gets with it."""
 
     def handle(self):
         while True:
@@ -390,7 +390,7 @@ class Greeting(socketserver.BaseRequestHandler):
 
 class Old(unittest.TestCase):
     def test_a_server_that_is_too_old_is_refused(self):
-        with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greeting) as s:
+        with socketserver.ThreadingTCPServer(("127.0.0.1", 0), OldServer) as s:
             threading.Thread(target=s.serve_forever, daemon=True).start()
             case = Refusals()
             case.directory = "/nonexistent"
@@ -422,10 +422,11 @@ class Poolers(Case):
                                            mode))
         os.chmod(folder, 0o755)
         process = machine.Process(["pgbouncer", path], user=self.server.user,
-                                stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
+                                  stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
         self.addCleanup(process.kill)
-        waiting.eventually("the pooler", lambda: machine.LOCALHOST.is_open(claim.number))
+        waiting.eventually("the pooler", lambda: machine.LOCALHOST.is_open(
+            claim.number), of=[process])
         return "postgresql://postgres@127.0.0.1:%d/postgres" % claim.number
 
     def test_fn22_a_pooler_is_refused_unless_it_is_said_to_pool_by_session(self):
@@ -437,11 +438,11 @@ class Poolers(Case):
     def test_one_that_was_said_to_be_another_is_found_out(self):
         """Once it hands a statement to another process of the server."""
         url = self.pooler("transaction")
-        tools = [subprocess.Popen(
+        tools = [machine.popen(
             [HOLDFAST, "run", "-t", "10s", "-c", url + "?pooler=session",
              "pooled", "--", "true"], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            for _ in range(4)]
+                 for _ in range(4)]
         said = "".join(tool.communicate(timeout=waiting.LIMIT_S)[1]
                        for tool in tools)
         self.assertIn("pools by transaction", said)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The stories of leased_losses.py on PostgreSQL, and those that only it has:
-backends that are terminated, replicas that are promoted, clocks that are set.
+"""The tests of leased_losses.py on PostgreSQL, and some for PostgreSQL alone:
+backends that are terminated, replicas that are promoted, and clocks that are
+set.
 
     test_pg_losses.py HOLDER SET_CLOCK
 """
@@ -9,11 +10,11 @@ backends that are terminated, replicas that are promoted, clocks that are set.
 import os
 import shutil
 import sys
-import tempfile
 import unittest
 
-from leased_losses import LONG_MS, TTL_MS, Stage, Stories
+from leased_losses import LONG_MS, TTL_MS, LossFixture, LossTests
 
+import machine
 import waiting
 import postgres
 from proxy import DOWN, UP, Proxy
@@ -22,7 +23,7 @@ HOLDER, SET_CLOCK = (os.path.abspath(path) for path in sys.argv[1:3])
 del sys.argv[1:3]
 
 
-class Case(Stage, unittest.TestCase):
+class Case(LossFixture, unittest.TestCase):
     holder_program = HOLDER
 
     def url(self, port):
@@ -35,7 +36,7 @@ class Case(Stage, unittest.TestCase):
             "ON q.number = t.queue WHERE q.name = %s", (name.encode(),))[0][0]
 
 
-class Losses(Stories, Case):
+class Losses(LossTests, Case):
     @classmethod
     def setUpClass(cls):
         cls.server = postgres.Server()
@@ -54,7 +55,7 @@ class Losses(Stories, Case):
         self.resumed(second, counts[1])
         self.assert_kept(first, second)
 
-    def test_fn24_who_is_terminated_and_cannot_come_back_hears_it_first(self):
+    def test_fn24_a_holder_that_cannot_reconnect_is_notified_first(self):
         proxy = self.proxy()
         first, second = self.pair(port=proxy.port)
         proxy.hold(UP, DOWN)
@@ -63,13 +64,13 @@ class Losses(Stories, Case):
 
     def test_fn54_renewals_that_fail_are_a_loss_in_time(self):
         first, second = self.pair()
-        keeper = self.server.connect()
-        self.addCleanup(keeper.close)
-        keeper.autocommit = False
-        keeper.cursor().execute("LOCK TABLE holdfast.session")
-        first.told_at()
+        blocker = self.server.connect()
+        self.addCleanup(blocker.close)
+        blocker.autocommit = False
+        blocker.cursor().execute("LOCK TABLE holdfast.session")
+        first.notified_at()
         self.assertIn("55P03", self.server.log_states())  # lock_timeout
-        keeper.rollback()
+        blocker.rollback()
         self.assert_lost_first(first, second)
 
     def test_a_server_that_is_killed_and_comes_back_costs_nothing(self):
@@ -91,12 +92,12 @@ def clock_of_its_own(where):
 
 
 class Clocks(Case):
-    """The server's wall clock is set, of which docs/engine-postgres.md tells
-    what follows."""
+    """The server's wall clock is set.  docs/engine-postgres.md says what
+    follows."""
 
     @classmethod
     def setUpClass(cls):
-        where = tempfile.mkdtemp(prefix="holdfast-clocks-")
+        where = machine.directory("clocks", on_disk=True)
         cls.addClassCleanup(shutil.rmtree, where)
         cls.clock, environment = clock_of_its_own(where)
         cls.server = postgres.Server(environment=environment)
@@ -114,12 +115,12 @@ class Clocks(Case):
         return self.server.sql(
             "SELECT extract(epoch FROM clock_timestamp())::bigint")[0][0]
 
-    def test_set_ahead_it_ends_leases_and_the_token_tells(self):
+    def test_set_ahead_it_ends_leases_and_the_token_shows_it(self):
         first, second = self.pair(ttl_ms=3 * LONG_MS)
         self.set(3600)
         self.addCleanup(self.set, 0)
         self.assert_refused(first, second)
-        first.told_at()
+        first.notified_at()
 
     def test_set_back_it_keeps_what_is_renewed_and_tokens_rise(self):
         first, second = self.pair(ttl_ms=2 * TTL_MS)
@@ -154,7 +155,7 @@ class Failover(Case):
     def make_schema(self):
         """One that the replica has too."""
         self.holder(name=self.name("/other")).granted()
-        waiting.eventually("the replica to have it all", lambda: self.primary.sql(
+        waiting.eventually("replication", lambda: self.primary.sql(
             "SELECT bool_and(replay_lsn = pg_current_wal_lsn()) "
             "FROM pg_stat_replication")[0][0])
 
@@ -162,16 +163,16 @@ class Failover(Case):
         """Each commit, from now on."""
         self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary.sql("SELECT pg_reload_conf()")
-        waiting.eventually("the replica to be synchronous", lambda: self.primary.
-                         sql("SELECT count(*) FROM pg_stat_replication "
-                             "WHERE sync_state = 'sync'") == [(1,)])
+        waiting.eventually("a synchronous replica", lambda: self.primary.
+                           sql("SELECT count(*) FROM pg_stat_replication "
+                               "WHERE sync_state = 'sync'") == [(1,)])
 
     def fail_over(self):
         self.primary.kill()
         self.replica.sql("SELECT pg_promote()")
         self.server = self.replica
 
-    def test_a_replica_that_lacks_commits_loses_and_the_token_tells(self):
+    def test_a_replica_that_lacks_commits_loses_and_the_token_shows_it(self):
         self.make_schema()
         self.replication.drop()
         first = self.holder(ttl_ms=3 * LONG_MS)
@@ -182,7 +183,7 @@ class Failover(Case):
         # tokens are for.
         self.assertLess(second.granted()[0], first.safe_until())
         self.assert_refused(first, second)
-        first.told_at()
+        first.notified_at()
 
     def test_a_synchronous_replica_loses_nothing(self):
         self.wait_for_replica()

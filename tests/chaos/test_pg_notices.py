@@ -1,28 +1,29 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""As test_redis_notices.py on PostgreSQL: a ticket whose session has ended is
-taken out by whichever call comes next, which tells who waits for it.  The
-waiter does not have to ask, and a function that tells nobody is found by that.
+"""As test_redis_notices.py, on PostgreSQL.  The next call of any client
+removes a ticket whose session has ended, and notifies those that wait for the
+ticket.  So a waiter does not have to ask, and a mutation that notifies nobody
+is found because the waiter asks.
 
-    test_pg_notices.py CROWD
+    test_pg_notices.py CLIENT_DRIVER
 """
 
 import os
 import sys
 import unittest
 
-from crowd import Crowd
+from client_driver import ClientDriver
 
 import waiting
 import postgres
 
-CROWD = os.path.abspath(sys.argv.pop(1))
+CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
 # Nobody's lease ends by itself; a waiter asks every five seconds.
 OPTIONS = "?ttl=60s"
 
 # Of purge(): what it says, and what it says instead.
 MUTATIONS = {
-    "PG_PURGE_TELLS_NO_WAITER": (
+    "PG_PURGE_NOTIFIES_NO_WAITER": (
         "PERFORM holdfast.remove(q, queue_name, gone",
         "PERFORM holdfast.remove_silently(q, queue_name, gone"),
 }
@@ -44,11 +45,11 @@ class Notices(unittest.TestCase):
         cls.server.sql("CREATE EXTENSION pg_stat_statements")
 
     def setUp(self):
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
         # Whoever comes later would be refused a schema that was changed.
         url = self.server.url() + OPTIONS
-        self.holder, self.waiter, self.third = self.crowd.opened(url, url, url)
+        self.holder, self.waiter, self.third = self.driver.opened(url, url, url)
 
     def probes(self):
         (count,), = self.server.sql(
@@ -68,27 +69,27 @@ class Notices(unittest.TestCase):
         """How often the waiter asks whether the ticket is there, from when it
         has run out until the lock is granted."""
         name = self.id()
-        held = self.crowd.acquire(self.holder, name)
-        token = int(self.crowd.granted(held).words[1])
+        held = self.driver.acquire(self.holder, name)
+        token = int(self.driver.granted(held).words[1])
         before = self.probes()
-        wait = self.crowd.acquire(self.waiter, name)
-        self.crowd.queued(wait)
+        wait = self.driver.acquire(self.waiter, name)
+        self.driver.queued(wait)
         waiting.eventually("its first question",
-                         lambda: self.probes() > before)
+                           lambda: self.probes() > before)
         before = self.probes()
         self.end_session_of(token)
         # Somebody comes by, and waits behind it; which is one question more.
-        late = self.crowd.acquire(self.third, name)
-        self.crowd.granted(wait)
-        self.crowd.queued(late)
+        late = self.driver.acquire(self.third, name)
+        self.driver.granted(wait)
+        self.driver.queued(late)
         waiting.eventually("the question of that one",
-                         lambda: self.probes() > before)
+                           lambda: self.probes() > before)
         return self.probes() - before - 1
 
-    def test_a_purge_tells_who_waits(self):
+    def test_a_purge_notifies_waiters(self):
         self.assertEqual(self.questions(), 0)
 
-    def test_a_purge_that_tells_nobody_is_found(self):
+    def test_a_purge_that_notifies_nobody_is_found(self):
         (source,), = self.server.sql("SELECT pg_get_functiondef("
                                      "'holdfast.purge'::regproc)")
         self.addCleanup(self.server.sql, source)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a primary says of a commit that its synchronous standby does not have is
-no answer: the standby can be promoted, and then the commit was never made.
-A client's commit waits for the standby, the wait ends in some way, the standby is
-promoted, and another client wants the same lock.
+"""What a primary says of a commit that its synchronous standby does not have
+is no answer: the standby can be promoted, and then the commit was never made.
+A client's commit waits for the standby, the wait ends in some way, the standby
+is promoted, and another client wants the same lock.
 
     test_pg_replica.py HOLDER
 """
@@ -12,7 +12,7 @@ import os
 import sys
 import unittest
 
-from leased_losses import LONG_MS, Stage
+from leased_losses import LONG_MS, LossFixture
 
 import waiting
 from postgres_pair import COMMITTING, Pair
@@ -20,7 +20,7 @@ from postgres_pair import COMMITTING, Pair
 HOLDER = os.path.abspath(sys.argv.pop(1))
 
 
-class Unconfirmed(Stage, unittest.TestCase):
+class Unconfirmed(LossFixture, unittest.TestCase):
     holder_program = HOLDER
 
     def setUp(self):
@@ -59,7 +59,7 @@ class Unconfirmed(Stage, unittest.TestCase):
         """The client has seen what became of its commit, and asks again; that
         waits as well."""
         waiting.eventually("it to ask again",
-                         lambda: self.committing() - before)
+                           lambda: self.committing() - before)
         self.assertEqual(first.all("granted"), [])
 
     def assert_cut_in_vain(self, first):
@@ -71,7 +71,7 @@ class Unconfirmed(Stage, unittest.TestCase):
     def assert_one_after_the_other(self, first, second):
         """The old primary is gone."""
         waiting.eventually("both to be in the queue",
-                         lambda: self.tickets(self.name()) == 2)
+                           lambda: self.tickets(self.name()) == 2)
         waiting.eventually("one of them to be granted", lambda: first.all(
             "granted") or second.all("granted"))
         holds, waits = (first, second) if first.all("granted") else (
@@ -153,7 +153,7 @@ class Unconfirmed(Stage, unittest.TestCase):
         second = self.holder_at("%s?ttl=%dms" % (
             self.server.tcp_url(), 3 * LONG_MS))
         waiting.eventually("both to be in the queue",
-                         lambda: self.tickets(self.name()) == 2)
+                           lambda: self.tickets(self.name()) == 2)
         proxy.refuse()
         proxy.cut()
         self.pair.fail_over()

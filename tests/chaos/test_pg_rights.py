@@ -13,6 +13,7 @@ import unittest
 
 from pg_tool import DENIED, HOLDFAST, TIMEOUT, USAGE, Case
 
+import machine
 import waiting
 import postgres
 
@@ -44,7 +45,7 @@ class RightsCase(Case):
         cls.made = {}
         for role in ROLES:
             cls.server.sql("CREATE ROLE %s LOGIN" % role)
-        cls.server.sql("CREATE ROLE keeper NOLOGIN")
+        cls.server.sql("CREATE ROLE owner NOLOGIN")
 
     def url(self, database, role="postgres", owner=None):
         url = self.server.url(database).replace("postgres@", role + "@")
@@ -94,14 +95,14 @@ class Owners(RightsCase):
                     "mallory", "schema_owner=mallory", status=DENIED)
         self.assert_works(self.url(database, "mallory"))
 
-    def test_its_owner_cannot_act_as_a_superuser(self):
+    def test_its_owner_gets_no_rights_of_a_superuser(self):
         database = self.made_by("mallory")
         self.server.sql("GRANT CREATE ON DATABASE %s TO mallory" % database)
         self.sql_as("mallory", database, SEIZE + TRIGGER)
         self.run_tool(self.url(database))
         self.assertEqual(self.server.sql(
             "SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'"),
-            [(False,)])
+                         [(False,)])
 
     def test_not_even_a_look_at_the_version_runs_its_owners_code(self):
         database = self.database()
@@ -120,7 +121,7 @@ class Owners(RightsCase):
                             status=DENIED)
         self.assertEqual(self.server.sql(
             "SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'"),
-            [(False,)])
+                         [(False,)])
 
     def test_an_owner_whom_the_url_names_is_trusted(self):
         database = self.made_by("mallory")
@@ -286,40 +287,40 @@ class Shared(RightsCase):
 
     def setUp(self):
         self.name = self.database()
-        self.server.sql("GRANT CREATE ON DATABASE %s TO keeper" % self.name)
-        self.psql(self.name, self.tool_sql(), "-c", "SET ROLE keeper")
-        self.server.sql("REVOKE CREATE ON DATABASE %s FROM keeper" % self.name)
+        self.server.sql("GRANT CREATE ON DATABASE %s TO owner" % self.name)
+        self.psql(self.name, self.tool_sql(), "-c", "SET ROLE owner")
+        self.server.sql("REVOKE CREATE ON DATABASE %s FROM owner" % self.name)
         for role in ("alice", "bob"):
             self.psql(self.name, self.tool_sql("--grant"), "-v",
                       "role=" + role)
 
     def test_two_users_share_locks(self):
-        holder = subprocess.Popen(
-            [HOLDFAST, "run", "-c", self.url(self.name, "alice", "keeper"),
+        holder = machine.popen(
+            [HOLDFAST, "run", "-c", self.url(self.name, "alice", "owner"),
              "inputs", "--", "sh", "-c", "echo held; read line"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.assertEqual(holder.stdout.readline(), "held\n")
+        waiting.read_line(holder, "held")
         self.assertEqual(
-            self.run_tool(self.url(self.name, "bob", "keeper")).returncode,
+            self.run_tool(self.url(self.name, "bob", "owner")).returncode,
             TIMEOUT)
         self.assertEqual(holder.communicate(
             "go\n", timeout=waiting.LIMIT_S)[0], "")
         for role in ("bob", "alice"):
-            self.assert_works(self.url(self.name, role, "keeper"))
+            self.assert_works(self.url(self.name, role, "owner"))
         self.assert_refused(self.url(self.name, "alice"),
-                            "belongs to keeper", status=DENIED)
-        self.assert_refused(self.url(self.name, "mallory", "keeper"),
+                            "belongs to owner", status=DENIED)
+        self.assert_refused(self.url(self.name, "mallory", "owner"),
                             "42501", "--grant", status=DENIED)
 
     def test_the_owner_takes_it_to_another_version(self):
         self.server.sql("UPDATE holdfast.version SET version = 1;"
                         "DROP FUNCTION holdfast.stamp", database=self.name)
-        self.assert_refused(self.url(self.name, "alice", "keeper"),
+        self.assert_refused(self.url(self.name, "alice", "owner"),
                             "--upgrade", status=USAGE)
         self.psql(self.name, self.tool_sql("--upgrade"), "-c",
-                  "SET ROLE keeper")
+                  "SET ROLE owner")
         for role in ("alice", "bob"):
-            self.assert_works(self.url(self.name, role, "keeper"))
+            self.assert_works(self.url(self.name, role, "owner"))
 
     def test_neither_can_change_the_schema(self):
         for role in ("alice", "bob"):
@@ -341,13 +342,13 @@ class Shared(RightsCase):
                     " holdfast.queue)",
                     "UPDATE holdfast.version SET version = 0",
                     "DROP SCHEMA holdfast CASCADE",
-                    "SET ROLE keeper"):
+                    "SET ROLE owner"):
                 with self.subTest(role=role, text=text), \
                         self.assertRaises(Exception) as caught:
                     self.sql_as(role, self.name, text)
                 self.assertEqual(caught.exception.pgcode[:2], "42",
                                  caught.exception)
-        self.assert_works(self.url(self.name, "alice", "keeper"))
+        self.assert_works(self.url(self.name, "alice", "owner"))
 
 
 class Shadows(RightsCase):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The redis engine on three servers that know nothing of each other, of which a
-minority is killed, frozen and cut off, and forgets.
+"""The redis engine on three independent servers, of which a minority is
+killed, frozen, cut off or loses its data.
 
-    test_quorum.py CROWD CONTENDER HOLDFAST SET_CLOCK
+    test_quorum.py CLIENT_DRIVER CONTENDER HOLDFAST SET_CLOCK
 """
 
 import os
@@ -15,14 +15,15 @@ import tempfile
 import time
 import unittest
 
-from crowd import LONG, Crowd
+from client_driver import LONG, ClientDriver
 
+import machine
 import waiting
 from proxy import Proxy
 from redis_server import Several
 from script_mutant import Mutant
 
-CROWD, CONTENDER, HOLDFAST, SET_CLOCK = (
+CLIENT_DRIVER, CONTENDER, HOLDFAST, SET_CLOCK = (
     os.path.abspath(path) for path in sys.argv[1:5])
 del sys.argv[1:5]
 
@@ -53,55 +54,55 @@ class Quorum(unittest.TestCase):
         self.servers = self.several.servers
         self.url = self.several.url(OPTIONS)
 
-    def crowd(self):
-        crowd = Crowd(CROWD)
-        self.addCleanup(crowd.kill)
-        return crowd
+    def driver(self):
+        driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(driver.kill)
+        return driver
 
     def holder(self):
         """Of a process of its own: it, the wait and the token."""
-        crowd = self.crowd()
-        session, = crowd.opened(self.url)
-        held = crowd.acquire(session, NAME)
-        return crowd, held, int(crowd.granted(held).words[1])
+        driver = self.driver()
+        session, = driver.opened(self.url)
+        held = driver.acquire(session, NAME)
+        return driver, held, int(driver.granted(held).words[1])
 
 
 class Contention(Quorum):
     def test_fn14_contenders_at_one_instant_get_it_each_time(self):
-        """Where servers refuse, three contenders may have one each, and none
-        the majority, for as long as they go on trying."""
-        crowds = [self.crowd() for _ in range(3)]
-        sessions = [crowd.opened(self.url)[0] for crowd in crowds]
-        self.assertTrue([line for line in crowds[0].logs(0)
+        """On servers that refuse instead of queueing, three contenders could
+        get one server each, and none a majority, again and again."""
+        drivers = [self.driver() for _ in range(3)]
+        sessions = [driver.opened(self.url)[0] for driver in drivers]
+        self.assertTrue([line for line in drivers[0].logs(0)
                          if "was started not long ago" in line])
         took = []
         last = 0
         for _ in range(100):
             asked_ms = waiting.now_ms()
-            waits = [crowd.acquire(session, NAME)
-                     for crowd, session in zip(crowds, sessions)]
+            waits = [driver.acquire(session, NAME)
+                     for driver, session in zip(drivers, sessions)]
             left = list(range(3))
             while left:
-                first = self.first(crowds, waits, left)
-                granted = crowds[first].granted(waits[first])
+                first = self.first(drivers, waits, left)
+                granted = drivers[first].granted(waits[first])
                 if len(left) == 3:
                     took.append(granted.at_ms - asked_ms)
                 self.assertGreater(int(granted.words[1]), last)
                 last = int(granted.words[1])
-                self.assertEqual(crowds[first].release(waits[first]), "HF_OK")
+                self.assertEqual(drivers[first].release(waits[first]), "HF_OK")
                 left.remove(first)
         print("the first of three is granted after %d ms, at the most %d" % (
             sorted(took)[50], max(took)), flush=True)
         self.assertLess(sorted(took)[50], 250)
         self.assertLess(max(took), TTL_MS)
-        for crowd in crowds:
-            crowd.end()
+        for driver in drivers:
+            driver.end()
 
     @staticmethod
-    def first(crowds, waits, left):
+    def first(drivers, waits, left):
         """The one that is granted, and nobody beside it."""
         def granted():
-            return [i for i in left if crowds[i].find(waits[i], "granted")]
+            return [i for i in left if drivers[i].find(waits[i], "granted")]
         waiting.eventually("a grant", granted)
         found = granted()
         assert len(found) == 1, found
@@ -110,11 +111,11 @@ class Contention(Quorum):
 
 class Outages(Quorum):
     def waiter(self):
-        crowd = self.crowd()
-        session, = crowd.opened(self.url)
-        waits = crowd.acquire(session, NAME)
-        crowd.queued(waits)
-        return crowd, waits
+        driver = self.driver()
+        session, = driver.opened(self.url)
+        waits = driver.acquire(session, NAME)
+        driver.queued(waits)
+        return driver, waits
 
     def test_fn52_one_server_down_from_the_start_and_dying_later(self):
         self.servers[0].kill()
@@ -136,7 +137,7 @@ class Outages(Quorum):
         # And then one more, which is one too many.
         killed_ms = waiting.now_ms()
         self.servers[2].kill()
-        lost = one.told(again, "lost")
+        lost = one.await_event(again, "lost")
         self.assertLess(lost.at_ms, killed_ms + TTL_MS + SLACK_MS / 3)
         one.end()
         two.end()
@@ -154,8 +155,8 @@ class Outages(Quorum):
         two.end()
 
     def test_a_frozen_server_does_not_keep_a_newcomer_out(self):
-        """Nothing but a timer tells that it need not be waited for; and a loop
-        of somebody else's sees no timers of ours."""
+        """Only a timer ends the wait for its answer, and a borrowed loop has
+        no timers but the library's descriptor."""
         one, held, _ = self.holder()
         self.assertEqual(one.release(held), "HF_OK")
         self.servers[2].freeze()
@@ -163,8 +164,9 @@ class Outages(Quorum):
         self.holder()
 
     def test_servers_that_forget_in_turn_let_nobody_in(self):
-        """Held by all three; each forgets everything, one after the other, and
-        what a newcomer hears from it is not enough to be let in."""
+        """All three have the holder's ticket.  Each forgets everything, one
+        after the other, and its answers alone do not grant another client the
+        lock."""
         one, held, _ = self.holder()
         two = None
         for server in self.servers:
@@ -187,14 +189,14 @@ class Limits(Quorum):
                               capture_output=True, text=True, timeout=90,
                               check=False)
 
-    def test_a_disagreement_is_told_while_one_server_is_down(self):
-        """Texts are read from whichever server answers first."""
-        holder = subprocess.Popen(
+    def test_a_disagreement_is_reported_while_one_server_is_down(self):
+        """The text comes from the server that answers first."""
+        holder = machine.popen(
             [HOLDFAST, "run", "-c", self.url, "-p", "2/2", "pool", "--",
              "sh", "-c", "echo in; read line"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(holder.communicate)
-        self.assertEqual(holder.stdout.readline(), "in\n")
+        waiting.read_line(holder, "in")
         self.servers[0].kill()
         ran = self.run_tool("-p", "1/3", "-t", "60s", "pool", "--", "true")
         self.assertEqual(ran.returncode, 0, ran.stderr)
@@ -249,12 +251,12 @@ class Clocks(Quorum):
         _, _, second = self.holder()
         return first, second
 
-    def test_servers_that_are_behind_are_told_the_number(self):
+    def test_servers_that_are_behind_get_the_number(self):
         first, second = self.tokens(self.url)
         self.assertGreater(second, first)
 
-    def test_a_server_that_is_not_told_the_number_is_found(self):
-        mutants = [Mutant(server.port, "REDIS_SETTLED_UNTOLD")
+    def test_a_server_that_does_not_get_the_number_is_found(self):
+        mutants = [Mutant(server.port, "REDIS_NUMBER_NOT_KEPT")
                    for server in self.servers]
         for mutant in mutants:
             self.addCleanup(mutant.close)
@@ -267,9 +269,9 @@ class Clocks(Quorum):
         """uptime_in_seconds is by the wall clock, and below 0 then."""
         for number in range(3):
             self.set(number, -3600)
-        crowd = self.crowd()
-        session, = crowd.opened(self.url)
-        self.assertTrue([line for line in crowd.logs(session)
+        driver = self.driver()
+        session, = driver.opened(self.url)
+        self.assertTrue([line for line in driver.logs(session)
                          if "was started not long ago" in line])
 
 
@@ -282,7 +284,7 @@ class Increments(unittest.TestCase):
         seed = int(os.environ.get("HF_SEED", random.randrange(1 << 30)))
         print("HF_SEED=%d replays the choices" % seed, flush=True)
         chance = random.Random(seed)
-        state = tempfile.mkdtemp(prefix="holdfast-increments-")
+        state = machine.directory("increments", on_disk=True)
         self.addCleanup(shutil.rmtree, state)
         with Several(3) as several:
             # One of them keeps what it has when it is killed.
@@ -302,10 +304,10 @@ class Increments(unittest.TestCase):
     def run_all(self, several, proxies, state, chance):
         url = several.url(OPTIONS, ["127.0.0.1:%d" % proxy.port
                                     for proxy in proxies])
-        crew = [subprocess.Popen(
+        crew = [machine.popen(
             [CONTENDER, "add", url, "increments", state, str(number),
              str(self.SHARE)], stdin=subprocess.DEVNULL)
-            for number in range(self.PROCESSES)]
+                for number in range(self.PROCESSES)]
         try:
             for number in range(self.FAULTS):
                 goal = (number + 1) * self.PROCESSES * self.SHARE // (

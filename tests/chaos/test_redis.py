@@ -3,7 +3,7 @@
 """The redis engine on a real server: what a handoff costs, and what happens
 when servers are killed, lack replicas, are set and set up wrongly.
 
-    test_redis.py CROWD CONTENDER HOLDFAST SET_CLOCK HOLD_SYNC
+    test_redis.py CLIENT_DRIVER CONTENDER HOLDFAST SET_CLOCK HOLD_SYNC
 """
 
 import contextlib
@@ -21,13 +21,14 @@ import threading
 import time
 import unittest
 
-from crowd import LONG, Crowd
+from client_driver import LONG, ClientDriver
 
+import machine
 import waiting
 from proxy import Proxy
 from redis_server import Server
 
-CROWD, CONTENDER, HOLDFAST, SET_CLOCK, HOLD_SYNC = (
+CLIENT_DRIVER, CONTENDER, HOLDFAST, SET_CLOCK, HOLD_SYNC = (
     os.path.abspath(path) for path in sys.argv[1:6])
 del sys.argv[1:6]
 
@@ -49,19 +50,19 @@ class Cost(unittest.TestCase):
     def handoffs(self, waiters):
         """Scripts run for each release."""
         releases = 40
-        with Server() as server, Crowd(CROWD) as crowd:
+        with Server() as server, ClientDriver(CLIENT_DRIVER) as driver:
             url = server.url(options="?ttl=60s")
-            sessions = crowd.opened(*[url] * waiters)
-            held = crowd.acquire(sessions[0], NAME)
-            crowd.granted(held)
+            sessions = driver.opened(*[url] * waiters)
+            held = driver.acquire(sessions[0], NAME)
+            driver.granted(held)
             waits = []
             for i in range(waiters + releases):
-                waits.append(crowd.acquire(sessions[i % waiters], NAME))
-                crowd.queued(waits[-1])
+                waits.append(driver.acquire(sessions[i % waiters], NAME))
+                driver.queued(waits[-1])
             before = commands(server)
             for wait in waits[:releases]:
-                crowd.say("release", held)
-                crowd.granted(wait)
+                driver.say("release", held)
+                driver.granted(wait)
                 held = wait
             return (commands(server) - before) / releases
 
@@ -79,13 +80,13 @@ class Cost(unittest.TestCase):
 
 class Scripts(unittest.TestCase):
     def test_those_that_are_forgotten_are_loaded_again(self):
-        with Server() as server, Crowd(CROWD) as crowd:
-            session, = crowd.opened(server.url())
+        with Server() as server, ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened(server.url())
             with server.client() as client:
                 client.ask("SCRIPT", "FLUSH")
-            held = crowd.acquire(session, NAME)
-            crowd.granted(held)
-            self.assertEqual(crowd.count_states(session, "SUSPENDED"), 0)
+            held = driver.acquire(session, NAME)
+            driver.granted(held)
+            self.assertEqual(driver.count_states(session, "SUSPENDED"), 0)
 
 
 class Restarts(unittest.TestCase):
@@ -93,14 +94,14 @@ class Restarts(unittest.TestCase):
 
     def test_increments_while_the_server_is_killed(self):
         processes, share = (20, 100) if LONG else (20, 6)
-        state = tempfile.mkdtemp(prefix="holdfast-redis-")
+        state = machine.directory("redis", on_disk=True)
         self.addCleanup(shutil.rmtree, state)
         with Server(["appendonly yes", "appendfsync always"]) as server:
             url = server.url(options="?ttl=10s")
-            crew = [subprocess.Popen(
+            crew = [machine.popen(
                 [CONTENDER, "add", url, NAME, state, str(number), str(share)],
                 stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-                for number in range(processes)]
+                    for number in range(processes)]
             kills = 0
             while any(one.poll() is None for one in crew):
                 goal = len(self.lines(state)) + processes
@@ -129,14 +130,14 @@ class Restarts(unittest.TestCase):
             return []
 
     def test_tokens_rise_across_a_server_that_forgets_everything(self):
-        with Server() as server, Crowd(CROWD) as crowd:
-            session, = crowd.opened(server.url(options="?ttl=2s"))
-            first = crowd.acquire(session, NAME)
-            token = int(crowd.granted(first).words[1])
+        with Server() as server, ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened(server.url(options="?ttl=2s"))
+            first = driver.acquire(session, NAME)
+            token = int(driver.granted(first).words[1])
             server.restart()
-            crowd.told(first, "lost")
-            second = crowd.acquire(session, NAME)
-            self.assertGreater(int(crowd.granted(second).words[1]), token)
+            driver.await_event(first, "lost")
+            second = driver.acquire(session, NAME)
+            self.assertGreater(int(driver.granted(second).words[1]), token)
 
 
 class Clocks(unittest.TestCase):
@@ -149,10 +150,10 @@ class Clocks(unittest.TestCase):
             "LD_PRELOAD": SET_CLOCK, "SET_CLOCK_FILE": self.file.name})
         self.addCleanup(self.server.close)
         self.server.start()
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
         url = self.server.url(options="?ttl=%dms" % TTL_MS)
-        self.one, self.two = self.crowd.opened(url, url)
+        self.one, self.two = self.driver.opened(url, url)
 
     def set(self, seconds):
         before = self.seconds()
@@ -168,55 +169,55 @@ class Clocks(unittest.TestCase):
             return int(client.ask("TIME")[0])
 
     def token(self, wait):
-        return int(self.crowd.granted(wait).words[1])
+        return int(self.driver.granted(wait).words[1])
 
     def test_set_on_it_lets_another_in_early_and_the_token_shows_it(self):
-        held = self.crowd.acquire(self.one, NAME)
+        held = self.driver.acquire(self.one, NAME)
         token = self.token(held)
         self.set(3600)
-        other = self.crowd.acquire(self.two, NAME)
+        other = self.driver.acquire(self.two, NAME)
         self.assertGreater(self.token(other), token)
-        self.crowd.told(held, "lost")
-        self.assertEqual(self.crowd.release(other), "HF_OK")
-        self.crowd.end()
+        self.driver.await_event(held, "lost")
+        self.assertEqual(self.driver.release(other), "HF_OK")
+        self.driver.end()
 
     def test_set_back_it_keeps_what_is_renewed_and_tokens_rise(self):
-        held = self.crowd.acquire(self.one, NAME)
+        held = self.driver.acquire(self.one, NAME)
         token = self.token(held)
-        other = self.crowd.acquire(self.two, NAME)
-        self.crowd.queued(other)
+        other = self.driver.acquire(self.two, NAME)
+        self.driver.queued(other)
         self.set(-3600)
         renewals = commands(self.server)
         waiting.eventually("renewals",
-                         lambda: commands(self.server) > renewals + 10)
-        self.assertIsNone(self.crowd.find(held, "lost"))
-        self.assertEqual(self.crowd.release(held), "HF_OK")
+                           lambda: commands(self.server) > renewals + 10)
+        self.assertIsNone(self.driver.find(held, "lost"))
+        self.assertEqual(self.driver.release(held), "HF_OK")
         self.assertGreater(self.token(other), token)
-        late = self.crowd.acquire(self.one, NAME)
-        self.crowd.queued(late)
-        self.assertEqual(self.crowd.release(other), "HF_OK")
+        late = self.driver.acquire(self.one, NAME)
+        self.driver.queued(late)
+        self.assertEqual(self.driver.release(other), "HF_OK")
         self.assertGreater(self.token(late), token + 1)
-        self.crowd.end()
+        self.driver.end()
 
 
 class Replicas(unittest.TestCase):
     def test_without_them_nothing_is_granted(self):
         with Server(["repl-diskless-sync-delay 0"]) as server, \
                 Proxy(server.port) as replication, \
-                Crowd(CROWD) as crowd, \
+                ClientDriver(CLIENT_DRIVER) as driver, \
                 Server(["replicaof 127.0.0.1 %d" % replication.port]):
-            session, = crowd.opened(server.url(options="?ttl=2s&wait=1"))
-            held = crowd.acquire(session, NAME)
-            crowd.granted(held)
+            session, = driver.opened(server.url(options="?ttl=2s&wait=1"))
+            held = driver.acquire(session, NAME)
+            driver.granted(held)
             replication.drop()
-            crowd.told(held, "lost")
-            late = crowd.acquire(session, NAME, wait_ms=3000)
-            self.assertIn(crowd.failed(late)[0], ("HF_ETIMEDOUT",
-                                                  "HF_EUNREACHABLE"))
+            driver.await_event(held, "lost")
+            late = driver.acquire(session, NAME, wait_ms=3000)
+            self.assertIn(driver.failed(late)[0], ("HF_ETIMEDOUT",
+                                                   "HF_EUNREACHABLE"))
             replication.cut()
             replication.thaw()
-            again = crowd.acquire(session, NAME)
-            crowd.granted(again)
+            again = driver.acquire(session, NAME)
+            driver.granted(again)
 
 
 class Disk(unittest.TestCase):
@@ -247,23 +248,23 @@ class Disk(unittest.TestCase):
         server.start()
         return server
 
-    def test_with_always_the_answer_comes_behind_the_file(self):
-        with Crowd(CROWD) as crowd:
-            session, = crowd.opened(self.server("always").url())
+    def test_with_always_the_answer_comes_after_the_file(self):
+        with ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened(self.server("always").url())
             self.hold_up()
-            wait = crowd.acquire(session, NAME)
+            wait = driver.acquire(session, NAME)
             waiting.eventually("it to be written", self.is_syncing)
-            self.assertIsNone(crowd.find(wait, "granted"))
+            self.assertIsNone(driver.find(wait, "granted"))
             self.go_on()
-            crowd.granted(wait)
+            driver.granted(wait)
 
-    def test_with_everysec_it_comes_in_front_of_it(self):
+    def test_with_everysec_the_answer_comes_before_the_file(self):
         """Which is why what a server forgets counts as a failure of it."""
-        with Crowd(CROWD) as crowd:
-            session, = crowd.opened(self.server("everysec").url())
+        with ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened(self.server("everysec").url())
             self.hold_up()
-            wait = crowd.acquire(session, NAME)
-            crowd.granted(wait)
+            wait = driver.acquire(session, NAME)
+            driver.granted(wait)
             waiting.eventually("it to be written", self.is_syncing)
             self.go_on()
 
@@ -282,9 +283,9 @@ class Final(unittest.TestCase):
             "replicaof 127.0.0.1 %d" % self.replication.port])
         self.addCleanup(self.replica.close)
         self.replica.start()
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
-        self.session, = self.crowd.opened(
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
+        self.session, = self.driver.opened(
             self.server.url(options="?ttl=12s&wait=1"))
 
     def ask(self, *words):
@@ -306,69 +307,70 @@ class Final(unittest.TestCase):
         self.replication.cut()
 
     def test_a_release_is_answered_when_a_replica_has_it(self):
-        held = self.crowd.acquire(self.session, NAME)
-        self.crowd.granted(held)
+        held = self.driver.acquire(self.session, NAME)
+        self.driver.granted(held)
         self.replication.hold()
-        self.crowd.say("release", held)
+        self.driver.say("release", held)
         waiting.eventually("the ticket to go", lambda: self.tickets() == 0)
-        self.assertIsNone(self.crowd.find(held, "released"))
+        self.assertIsNone(self.driver.find(held, "released"))
         self.replication.thaw()
-        self.assertEqual(self.crowd.told(held, "released").words[1], "HF_OK")
-        self.crowd.end()
+        self.assertEqual(self.driver.await_event(held, "released").words[1],
+                         "HF_OK")
+        self.driver.end()
 
     def test_a_release_that_no_replica_has_is_not_vouched_for(self):
-        held = self.crowd.acquire(self.session, NAME)
-        self.crowd.granted(held)
+        held = self.driver.acquire(self.session, NAME)
+        self.driver.granted(held)
         self.hold_up()
         waits = self.waits()
-        self.crowd.say("release", held)
+        self.driver.say("release", held)
         # Done here, tried again, and nothing said of it.
         waiting.eventually("the ticket to go", lambda: self.tickets() == 0)
         waiting.eventually("it to be asked for again",
-                         lambda: self.waits() >= waits + 2)
-        self.assertIsNone(self.crowd.find(held, "released"))
+                           lambda: self.waits() >= waits + 2)
+        self.assertIsNone(self.driver.find(held, "released"))
         self.go_on()
-        self.assertEqual(self.crowd.told(held, "released").words[1],
+        self.assertEqual(self.driver.await_event(held, "released").words[1],
                          "HF_ELOST")
-        self.crowd.end()
+        self.driver.end()
 
     def test_a_renewal_that_no_replica_has_proves_nothing(self):
-        held = self.crowd.acquire(self.session, NAME)
-        self.crowd.granted(held)
+        held = self.driver.acquire(self.session, NAME)
+        self.driver.granted(held)
         self.hold_up()
         from_ms = waiting.now_ms()
-        lost = self.crowd.told(held, "lost")
+        lost = self.driver.await_event(held, "lost")
         self.assertLess(lost.at_ms - from_ms, 12000)
         # It was renewed here all the time.
         self.assertEqual(self.tickets(), 1)
 
-    def test_an_answer_that_is_cut_off_in_front_of_wait_is_unsure(self):
+    def test_an_answer_that_is_cut_off_before_wait_is_unsure(self):
         self.hold_up()
-        wait = self.crowd.acquire(self.session, NAME)
+        wait = self.driver.acquire(self.session, NAME)
         waiting.eventually("the ticket", lambda: self.tickets() == 1)
-        self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
+        self.assertIsNone(self.driver.find(wait, "granted", "ended"))
         self.ask("CLIENT", "KILL", "TYPE", "normal")
-        self.crowd.until_state(self.session, "SUSPENDED")
-        self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
+        self.driver.until_state(self.session, "SUSPENDED")
+        self.assertIsNone(self.driver.find(wait, "granted", "ended"))
         self.go_on()
         # Found, and no second one made.
-        self.crowd.granted(wait)
+        self.driver.granted(wait)
         self.assertEqual(self.tickets(), 1)
-        self.crowd.end()
+        self.driver.end()
 
     def test_a_primary_that_is_demoted_meanwhile_says_nothing(self):
         """It answers WAIT with an error, and the ticket is there."""
         self.hold_up()
-        wait = self.crowd.acquire(self.session, NAME)
+        wait = self.driver.acquire(self.session, NAME)
         waiting.eventually("the ticket", lambda: self.tickets() == 1)
         self.ask("REPLICAOF", "127.0.0.1", "1")
-        self.crowd.until_state(self.session, "SUSPENDED")
-        self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
+        self.driver.until_state(self.session, "SUSPENDED")
+        self.assertIsNone(self.driver.find(wait, "granted", "ended"))
         self.ask("REPLICAOF", "NO", "ONE")
         self.go_on()
-        self.crowd.granted(wait)
+        self.driver.granted(wait)
         self.assertEqual(self.tickets(), 1)
-        self.crowd.end()
+        self.driver.end()
 
 
 class Inputs(unittest.TestCase):
@@ -565,16 +567,16 @@ class Inputs(unittest.TestCase):
         self.refused(self.server.url(), 73, "OOM", "see maxmemory")
 
     def test_what_is_held_is_kept_without_memory(self):
-        with Crowd(CROWD) as crowd:
-            session, = crowd.opened(self.server.url(options="?ttl=1s"))
-            held = crowd.acquire(session, NAME)
-            crowd.granted(held)
+        with ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened(self.server.url(options="?ttl=1s"))
+            held = driver.acquire(session, NAME)
+            driver.granted(held)
             self.configure("CONFIG", "SET", "maxmemory", "1")
             renewals = commands(self.server)
             waiting.eventually("renewals",
-                             lambda: commands(self.server) > renewals + 5)
-            self.assertIsNone(crowd.find(held, "lost"))
-            self.assertEqual(crowd.release(held), "HF_OK")
+                               lambda: commands(self.server) > renewals + 5)
+            self.assertIsNone(driver.find(held, "lost"))
+            self.assertEqual(driver.release(held), "HF_OK")
 
     def test_tls(self):
         with Server(["appendonly yes"], tls=True) as server:
@@ -631,23 +633,23 @@ class Inputs(unittest.TestCase):
                 self.refused("redis://127.0.0.1:%d" % port, status, text)
 
 
-class Strangers(unittest.TestCase):
+class UnknownNodes(unittest.TestCase):
     """A redirect to a server that the cluster does not name gets nothing."""
 
-    SLOT = 1
+    HASH_SLOT = 1
 
     def setUp(self):
-        self.stranger = socket.create_server(("127.0.0.1", 0))
-        self.addCleanup(self.stranger.close)
-        self.stranger.setblocking(False)
-        self.address = "127.0.0.1:%d" % self.stranger.getsockname()[1]
+        self.unknown = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.unknown.close)
+        self.unknown.setblocking(False)
+        self.address = "127.0.0.1:%d" % self.unknown.getsockname()[1]
 
-    def nothing_is_heard(self):
+    def nothing_is_received(self):
         with self.assertRaises(BlockingIOError):
-            connection, _ = self.stranger.accept()
+            connection, _ = self.unknown.accept()
             waiting.eventually("what is said", lambda: select.select(
                 [connection], [], [], 0)[0])
-            self.fail("the stranger heard %r" % connection.recv(40))
+            self.fail("the unknown node received %r" % connection.recv(40))
 
     def run_at(self, redirect, nodes):
         """Against a node that has all slots and redirects all the same."""
@@ -675,8 +677,8 @@ class Strangers(unittest.TestCase):
                     (b":1\r\n", "may be no node")):
                 with self.subTest(kind=kind, text=text):
                     ended = self.run_at("-%s %d %s" % (
-                        kind, self.SLOT, self.address), nodes)
-                    self.nothing_is_heard()
+                        kind, self.HASH_SLOT, self.address), nodes)
+                    self.nothing_is_received()
                     self.assertEqual((ended.returncode, ended.stdout),
                                      (75, ""), ended.stderr)
                     self.assertIn(text, ended.stderr)
@@ -699,23 +701,23 @@ class Other(socketserver.BaseRequestHandler):
 
     def handle(self):
         try:
-            self.request.sendall(self.server.greeting)
-            heard = b""
+            self.request.sendall(self.server.first_bytes)
+            received = b""
             while data := self.request.recv(65536):
-                heard += data
-                for word in heard.split(b"\r\n")[:-1]:
+                received += data
+                for word in received.split(b"\r\n")[:-1]:
                     self.request.sendall(self.server.answers.get(word, b""))
-                heard = heard[heard.rfind(b"\n") + 1:]
+                received = received[received.rfind(b"\n") + 1:]
         except ConnectionError:
             pass
 
 
 @contextlib.contextmanager
-def other_server(greeting=b"", answers=None):
+def other_server(first_bytes=b"", answers=None):
     """The port of one that greets, and answers each of these words."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Other) as server:
         server.daemon_threads = True
-        server.greeting = greeting
+        server.first_bytes = first_bytes
         server.answers = answers or {}
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1]

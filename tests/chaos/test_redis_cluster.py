@@ -3,7 +3,7 @@
 """The redis engine on a real Redis Cluster: slots that move while processes
 contend, nodes that are killed, frozen and replaced, and bad input.
 
-    test_redis_cluster.py CROWD CONTENDER HOLDFAST
+    test_redis_cluster.py CLIENT_DRIVER CONTENDER HOLDFAST
 """
 
 import os
@@ -12,10 +12,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from crowd import LONG, Crowd
+from client_driver import LONG, ClientDriver
 
 import machine
 import testing
@@ -23,7 +22,8 @@ import waiting
 from redis_cluster import Cluster, Node
 from redis_server import Server
 
-CROWD, CONTENDER, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:4])
+CLIENT_DRIVER, CONTENDER, HOLDFAST = (
+    os.path.abspath(path) for path in sys.argv[1:4])
 del sys.argv[1:4]
 
 TTL_MS = 2000
@@ -47,11 +47,11 @@ class Crew:
     def __init__(self, url, name, processes, share):
         self.total = processes * share
         self.step = processes
-        self.state = tempfile.mkdtemp(prefix="holdfast-redis-")
-        self.crew = [subprocess.Popen(
+        self.state = machine.directory("redis", on_disk=True)
+        self.crew = [machine.popen(
             [CONTENDER, "add", url, name, self.state, str(number), str(share)],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            for number in range(processes)]
+                     for number in range(processes)]
 
     def lines(self):
         try:
@@ -67,7 +67,7 @@ class Crew:
         """Wait for some; False if there is none to come."""
         goal = len(self.lines()) + self.step
         waiting.eventually("progress", lambda: len(self.lines()) >= goal or
-                         self.over(), 120)
+                           self.over(), 120)
         return not self.over()
 
     def check(self, case):
@@ -85,23 +85,23 @@ class Crew:
 class Increments(unittest.TestCase):
     """Nothing is lost, whatever is done to the nodes."""
 
-    def test_a_slot_goes_round_the_nodes(self):
+    def test_a_hash_slot_moves_from_node_to_node(self):
         processes, share = (20, 200) if LONG else (6, 80)
         with Cluster() as cluster:
             name = cluster.name_at(cluster.primaries[0], "moved")
-            slot = cluster.slot("{%s}" % name)
+            hash_slot = cluster.hash_slot("{%s}" % name)
             crew = Crew(cluster.url("?ttl=5s"), name, processes, share)
             moves = 0
             while crew.progress():
                 source = cluster.primaries[moves % 3]
                 target = cluster.primaries[(moves + 1) % 3]
                 before = errors(cluster, "TRYAGAIN", "ASK")
-                cluster.begin_move(slot, source, target)
+                cluster.begin_move(hash_slot, source, target)
                 # Somebody finds it half way.
                 waiting.eventually("somebody to come", lambda: crew.over() or
-                                 errors(cluster, "TRYAGAIN", "ASK") > before)
-                cluster.move_keys(slot, source, target)
-                cluster.end_move(slot, target)
+                                   errors(cluster, "TRYAGAIN", "ASK") > before)
+                cluster.move_keys(hash_slot, source, target)
+                cluster.end_move(hash_slot, target)
                 moves += 1
             crew.check(self)
             self.assertGreaterEqual(moves, 2)
@@ -111,15 +111,15 @@ class Increments(unittest.TestCase):
                       crew.total, moves, errors(cluster, "MOVED", "ASK"),
                       errors(cluster, "TRYAGAIN")), flush=True)
 
-    def outage(self, cluster, node, deed):
+    def outage(self, cluster, node, fault):
         """While processes contend for a lock of node, and others for one of
-        another; deed() is done to node while nobody has finished."""
+        another; fault() is done to node while nobody has finished."""
         processes, share = (12, 1000) if LONG else (4, 200)
         well = next(n for n in cluster.primaries if n is not node)
         crews = [Crew(cluster.url("?ttl=2s"), cluster.name_at(n, "outage"),
                       processes, share) for n in (node, well)]
         self.assertTrue(crews[0].progress())
-        deed()
+        fault()
         cluster.wait()
         for crew in crews:
             waiting.eventually("the end of all", crew.over, 120)
@@ -170,14 +170,15 @@ class Torture(unittest.TestCase):
         self.chance.choice(self.cluster.primaries).restart()
 
     def move(self):
-        slot = self.cluster.slot("{%s}" % self.chance.choice(self.KINDS))
-        source = self.cluster.primary_of(slot)
+        hash_slot = self.cluster.hash_slot(
+            "{%s}" % self.chance.choice(self.KINDS))
+        source = self.cluster.primary_of(hash_slot)
         target = self.chance.choice(
             [node for node in self.cluster.primaries if node is not source])
-        self.cluster.begin_move(slot, source, target)
+        self.cluster.begin_move(hash_slot, source, target)
         self.pause(1)
-        self.cluster.move_keys(slot, source, target)
-        self.cluster.end_move(slot, target)
+        self.cluster.move_keys(hash_slot, source, target)
+        self.cluster.end_move(hash_slot, target)
 
     def pause(self, seconds):
         """Chosen, so long at most."""
@@ -185,9 +186,9 @@ class Torture(unittest.TestCase):
         waiting.eventually("an instant", lambda: waiting.now_ms() >= end_ms)
 
     def test_nothing_is_violated(self):
-        # No ticket is given up in the time that a node is away: who waits
-        # would queue again, which the judge would not hear of.
-        runs = [subprocess.Popen(
+        # The lease is longer than a node is away.  A waiter whose ticket ends
+        # would queue again, and the history would not show that.
+        runs = [machine.popen(
             [HOLDFAST, "torture", "-c", self.cluster.url("?ttl=30s"), "-n", "5",
              "--for", "%ds" % self.SECONDS, "--faults", "20s", "--kind",
              kind, kind],
@@ -218,44 +219,44 @@ class Outages(unittest.TestCase):
         self.cluster = Cluster(**options)
         self.addCleanup(self.cluster.close)
         self.cluster.start()
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
         self.doomed, self.well = self.cluster.primaries[:2]
         self.there = self.cluster.name_at(self.doomed, "doomed")
         self.here = self.cluster.name_at(self.well, "well")
 
     def hold_both(self, ttl_ms=TTL_MS, by=None):
-        self.session, = self.crowd.opened(
+        self.session, = self.driver.opened(
             self.cluster.url("?ttl=%dms" % ttl_ms, by))
-        held = [self.crowd.acquire(self.session, name)
+        held = [self.driver.acquire(self.session, name)
                 for name in (self.there, self.here)]
         for wait in held:
-            self.crowd.granted(wait)
+            self.driver.granted(wait)
         return held
 
     def keeps_the_rest(self, gone, stop, restart):
         there, here = self.hold_both()
         stopped_ms = waiting.now_ms()
         stop()
-        lost = self.crowd.told(there, "lost")
+        lost = self.driver.await_event(there, "lost")
         # When it was last renewed is not known to a millisecond.
         self.assertLess(lost.at_ms, stopped_ms + TTL_MS + SLACK_MS)
         # The session lives, for longer than a ticket without renewal does.
         renewals = self.well.calls()["evalsha"]
         waiting.eventually("renewals", lambda: self.well.calls()["evalsha"] >
-                         renewals + 5)
-        self.assertIsNone(self.crowd.find(here, "lost"))
-        self.assertEqual(self.crowd.count_states(self.session, "LOST"), 0)
-        late = self.crowd.acquire(self.session, self.here)
-        self.crowd.queued(late)
-        self.assertEqual(self.crowd.release(here), "HF_OK")
-        self.crowd.granted(late)
-        self.assertIn(gone, "\n".join(self.crowd.logs(self.session)))
+                           renewals + 5)
+        self.assertIsNone(self.driver.find(here, "lost"))
+        self.assertEqual(self.driver.count_states(self.session, "LOST"), 0)
+        late = self.driver.acquire(self.session, self.here)
+        self.driver.queued(late)
+        self.assertEqual(self.driver.release(here), "HF_OK")
+        self.driver.granted(late)
+        self.assertIn(gone, "\n".join(self.driver.logs(self.session)))
         restart()
-        again = self.crowd.acquire(self.session, self.there)
-        self.crowd.granted(again)
-        self.assertIsNone(self.crowd.find(late, "lost"))
-        self.crowd.end()
+        again = self.driver.acquire(self.session, self.there)
+        self.driver.granted(again)
+        self.assertIsNone(self.driver.find(late, "lost"))
+        self.driver.end()
 
     @testing.when(LONG)
     def test_a_killed_node_costs_what_it_has(self):
@@ -272,17 +273,17 @@ class Outages(unittest.TestCase):
     def test_a_node_that_is_back_in_time_costs_nothing(self):
         self.begin(config=["appendonly yes", "appendfsync always"])
         there, here = self.hold_both(20000)
-        waits = self.crowd.acquire(self.session, self.there)
-        self.crowd.queued(waits)
+        waits = self.driver.acquire(self.session, self.there)
+        self.driver.queued(waits)
         self.doomed.restart()
         self.cluster.wait()
-        self.assertEqual(self.crowd.release(there), "HF_OK")
-        self.crowd.granted(waits)
-        self.assertEqual(self.crowd.release(here), "HF_OK")
-        self.assertEqual(self.crowd.count_states(self.session, "SUSPENDED"), 0)
-        self.crowd.end()
+        self.assertEqual(self.driver.release(there), "HF_OK")
+        self.driver.granted(waits)
+        self.assertEqual(self.driver.release(here), "HF_OK")
+        self.assertEqual(self.driver.count_states(self.session, "SUSPENDED"), 0)
+        self.driver.end()
 
-    def test_a_node_without_slots_is_one_of_the_cluster(self):
+    def test_a_node_without_hash_slots_is_one_of_the_cluster(self):
         """CLUSTER SLOTS does not name it, and the first slot moves there."""
         self.begin()
         node = Node(["cluster-require-full-coverage no"])
@@ -292,33 +293,33 @@ class Outages(unittest.TestCase):
                  self.doomed.bus.number)
         self.cluster.nodes.append(node)
         self.cluster.wait()
-        slot = self.cluster.slot("{%s}" % self.there)
-        self.cluster.begin_move(slot, self.doomed, node)
-        session, = self.crowd.opened(self.cluster.url("?ttl=%dms" % TTL_MS))
-        held = self.crowd.acquire(session, self.there)
+        hash_slot = self.cluster.hash_slot("{%s}" % self.there)
+        self.cluster.begin_move(hash_slot, self.doomed, node)
+        session, = self.driver.opened(self.cluster.url("?ttl=%dms" % TTL_MS))
+        held = self.driver.acquire(session, self.there)
         # It is sent there, where a lock that is half moved has to wait.
         waiting.eventually("the new node to be asked", lambda: (
             "errorstat_TRYAGAIN" in node.ask("INFO", "errorstats")))
-        self.cluster.end_move(slot, node)
-        self.crowd.granted(held)
-        self.assertEqual(self.crowd.release(held), "HF_OK")
+        self.cluster.end_move(hash_slot, node)
+        self.driver.granted(held)
+        self.assertEqual(self.driver.release(held), "HF_OK")
 
     def test_a_replica_takes_over(self):
         self.begin(replicas=1)
         replica, = self.cluster.replicas
         there, here = self.hold_both(30000, by=replica)
-        waits = self.crowd.acquire(self.session, self.there)
-        self.crowd.queued(waits)
+        waits = self.driver.acquire(self.session, self.there)
+        self.driver.queued(waits)
         waiting.eventually("replication", lambda: replica.ask(
             "READONLY") and same_offset(self.doomed, replica))
         self.doomed.kill()
-        waiting.eventually("the replica to be promoted", lambda: "master" in flags(
-            self.well, replica))
-        self.assertEqual(self.crowd.release(there), "HF_OK")
-        self.crowd.granted(waits)
-        self.assertIsNone(self.crowd.find(here, "lost"))
-        self.assertEqual(self.crowd.count_states(self.session, "SUSPENDED"), 0)
-        self.crowd.end()
+        waiting.eventually("the replica to be promoted", lambda: (
+            "master" in flags(self.well, replica)))
+        self.assertEqual(self.driver.release(there), "HF_OK")
+        self.driver.granted(waits)
+        self.assertIsNone(self.driver.find(here, "lost"))
+        self.assertEqual(self.driver.count_states(self.session, "SUSPENDED"), 0)
+        self.driver.end()
 
     @testing.when(LONG)
     def test_all_nodes_gone_is_a_session_lost(self):
@@ -327,14 +328,14 @@ class Outages(unittest.TestCase):
         for node in self.cluster.nodes:
             node.kill()
         for wait in (there, here):
-            self.crowd.told(wait, "lost")
-        self.crowd.until_state(self.session, "LOST")
+            self.driver.await_event(wait, "lost")
+        self.driver.until_state(self.session, "LOST")
         for node in self.cluster.nodes:
             node.start()
         self.cluster.wait()
-        self.crowd.until_state(self.session, "CONNECTED")
-        self.crowd.granted(self.crowd.acquire(self.session, self.there))
-        self.crowd.end()
+        self.driver.until_state(self.session, "CONNECTED")
+        self.driver.granted(self.driver.acquire(self.session, self.there))
+        self.driver.end()
 
 
 def same_offset(primary, replica):
@@ -429,15 +430,15 @@ class Inputs(unittest.TestCase):
         self.assertEqual(ended.returncode, 0)
         self.assertIn("does not let us see its INFO", ended.stderr)
 
-    def test_a_slot_of_nobody(self):
+    def test_a_hash_slot_of_no_node(self):
         """For once as Redis has it by default, where one is enough."""
         name = self.cluster.name_at(self.cluster.primaries[0], "nobodys")
-        slot = self.cluster.slot("{%s}" % name)
-        self.configure("CLUSTER", "DELSLOTS", slot)
+        hash_slot = self.cluster.hash_slot("{%s}" % name)
+        self.configure("CLUSTER", "DELSLOTS", hash_slot)
         try:
             self.refused(self.cluster.url(), 75, "see CLUSTER INFO", name=name)
         finally:
-            self.cluster.primaries[0].ask("CLUSTER", "ADDSLOTS", slot)
+            self.cluster.primaries[0].ask("CLUSTER", "ADDSLOTS", hash_slot)
             self.cluster.wait()
         self.works(self.cluster.url())
 

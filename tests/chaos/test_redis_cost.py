@@ -3,7 +3,7 @@
 """What a lock costs on Redis: commands, as the server counts them, those that
 the script runs included.  Nothing here is timed.
 
-    test_redis_cost.py CROWD
+    test_redis_cost.py CLIENT_DRIVER
 """
 
 import os
@@ -12,16 +12,16 @@ import sys
 import unittest
 import uuid
 
-import crowd
-from crowd import Crowd
+import client_driver
+from client_driver import ClientDriver
 
 import waiting
 from redis_server import Server
 
-CROWD = os.path.abspath(sys.argv.pop(1))
+CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
                       os.pardir, "src", "engines", "redis")
-PAIRS = 300 if crowd.LONG else 30
+PAIRS = 300 if client_driver.LONG else 30
 FEW, MANY = 10, 10000
 
 # Of tickets, as src/core/ticket.h has them.
@@ -114,12 +114,12 @@ class Cost(unittest.TestCase):
     # ---- alone
 
     def test_an_uncontended_lock_is_two_calls(self):
-        with Crowd(CROWD) as some:
+        with ClientDriver(CLIENT_DRIVER) as some:
             session, = some.opened(self.server.url(options="?ttl=60s"))
             before = self.server.calls()
             for _ in range(PAIRS):
-                some.told(some.acquire(session, "alone", how="pass"),
-                          "released")
+                some.await_event(some.acquire(session, "alone", how="pass"),
+                                 "released")
             self.assertEqual(self.since(before), {
                 word: count * PAIRS for word, count in {
                     "time": 2, "hlen": 1, "get": 1, "set": 1, "zadd": 2,
@@ -145,7 +145,7 @@ class Cost(unittest.TestCase):
     def test_a_large_session_is_renewed_in_pieces(self):
         """However long a script runs, others are served between two."""
         rest = PIECE // 3
-        with Crowd(CROWD) as some:
+        with ClientDriver(CLIENT_DRIVER) as some:
             session, = some.opened(self.server.url(options="?ttl=4s"))
             waits = [some.acquire(session, "many")
                      for _ in range(2 * PIECE + rest)]
@@ -154,7 +154,7 @@ class Cost(unittest.TestCase):
             self.client.ask("CONFIG", "SET", "slowlog-max-len", 10000)
             self.client.ask("CONFIG", "SET", "slowlog-log-slower-than", 0)
             waiting.eventually("a renewal of all", lambda: self.renewed()[:3] ==
-                             [rest, PIECE, PIECE])
+                               [rest, PIECE, PIECE])
             self.assertLessEqual(max(self.renewed()), PIECE)
             self.assertNotIn("LOST", some.states(session))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The stories of leased_losses.py on Redis, and those that only it has:
-servers that forget everything, and replicas that are promoted.
+"""The tests of leased_losses.py on Redis, and some for Redis alone: servers
+that forget everything, and replicas that are promoted.
 
     test_redis_losses.py HOLDER
 """
@@ -10,7 +10,7 @@ import os
 import sys
 import unittest
 
-from leased_losses import LONG_MS, Stage, Stories
+from leased_losses import LONG_MS, LossFixture, LossTests
 
 import waiting
 from proxy import Proxy
@@ -19,7 +19,7 @@ from redis_server import Server
 HOLDER = os.path.abspath(sys.argv.pop(1))
 
 
-class Case(Stage, unittest.TestCase):
+class Case(LossFixture, unittest.TestCase):
     holder_program = HOLDER
 
     def url(self, port):
@@ -30,7 +30,7 @@ class Case(Stage, unittest.TestCase):
             return client.ask("ZCARD", "holdfast:{%s}:queue" % name)
 
 
-class Losses(Stories, Case):
+class Losses(LossTests, Case):
     @classmethod
     def setUpClass(cls):
         cls.server = Server()
@@ -48,7 +48,7 @@ class Losses(Stories, Case):
         self.resumed(second, counts[1])
         self.assert_kept(first, second)
 
-    def test_who_is_killed_and_cannot_come_back_hears_it_first(self):
+    def test_a_holder_that_cannot_reconnect_is_notified_first(self):
         proxy = self.proxy()
         first, second = self.pair(port=proxy.port)
         proxy.hold()
@@ -68,7 +68,7 @@ class Restarts(Case):
             self.resumed(first, count)
             self.assert_kept(first, second)
 
-    def test_one_that_forgets_lets_another_in_and_the_token_tells(self):
+    def test_one_that_forgets_lets_another_in_and_the_token_shows_it(self):
         """What docs/engine-redis.md says of a server without persistence."""
         with Server() as self.server, Proxy(self.server.port) as proxy:
             first = self.holder(ttl_ms=3 * LONG_MS, port=proxy.port)
@@ -81,7 +81,7 @@ class Restarts(Case):
             self.assertFalse(first.all("lost"))
             self.assert_refused(first, second)
             proxy.refuse(False)
-            first.told_at()
+            first.notified_at()
 
 
 class Failover(Case):
@@ -104,7 +104,7 @@ class Failover(Case):
         server.start()
         if of:
             waiting.eventually("replication", lambda: "master_link_status:up" in
-                             self.info(server))
+                               self.info(server))
         return server
 
     @staticmethod
@@ -124,7 +124,7 @@ class Failover(Case):
         self.address.target = self.replica.port
         self.address.cut()
 
-    def test_fn13_a_failover_can_lose_a_ticket_and_the_token_tells(self):
+    def test_fn13_a_failover_can_lose_a_ticket_and_the_token_shows_it(self):
         self.replication.drop()
         first = self.holder()
         first.granted()
@@ -137,14 +137,14 @@ class Failover(Case):
         self.assertFalse(first.all("lost"))
         self.assert_refused(first, second)
         self.address.refuse(False)
-        first.told_at()
+        first.notified_at()
 
     def test_fn13_what_replicas_have_is_not_lost(self):
         first = self.holder("&wait=1")
         first.granted()
         second = self.holder("&wait=1")
         waiting.eventually("it to queue",
-                         lambda: self.tickets(self.name()) == 2)
+                           lambda: self.tickets(self.name()) == 2)
         # Queued at the primary, which is ahead of its replica for a moment.
         with self.server.client() as client:
             client.ask("SET", "mark", "1")

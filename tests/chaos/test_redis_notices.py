@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A ticket that has run out is taken out by whichever call comes next, of a
-third party, say.  That call tells those who waited for the ticket.  A client
-whose notice is lost asks for the ticket by itself some time, which would hide
-that nobody told it: so here it is seen that it did not have to ask.  And
-mutations of the script, which tell nobody, are found by that.
+"""The next call of any client removes a ticket that has expired, and notifies
+those that waited for it.  A waiter that gets no notice asks for the ticket
+after some time, which would hide that there was none.  So these tests check
+that the waiter did not have to ask, and that it does with mutations of the
+script that notify nobody.
 
     test_redis_notices.py HOLDFAST
 """
@@ -18,6 +18,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import machine  # noqa: E402
 import waiting  # noqa: E402
 from redis_server import Server  # noqa: E402
 from script_mutant import Mutant  # noqa: E402
@@ -31,13 +32,13 @@ OPTIONS = "?ttl=60s"
 KINDS = {"mutex": ((), (), ""), "reader": (("--write",), ("--read",), ""),
          "semaphore": (("--permits", "1/1"), ("--permits", "1/1"), "/leases")}
 
-# Which waiters are not told then.
-MUTANTS = {"REDIS_PURGE_TELLS_NO_WAITER": ("mutex", "reader"),
-           "REDIS_PURGE_TELLS_NO_LOOKER": ("semaphore",)}
+# The kinds of waiters that such a mutation does not notify.
+MUTANTS = {"REDIS_PURGE_NOTIFIES_NO_WAITER": ("mutex", "reader"),
+           "REDIS_PURGE_NOTIFIES_NO_LOOKER": ("semaphore",)}
 
 
 class Monitor:
-    """The commands that a server carries out, as it tells them."""
+    """The commands that a server runs, as its MONITOR prints them."""
 
     def __init__(self, server):
         self.client = server.client()
@@ -66,7 +67,7 @@ class Notices(unittest.TestCase):
         self.addCleanup(self.control.close)
 
     def command(self, port, how, name, *words):
-        process = subprocess.Popen(
+        process = machine.popen(
             [HOLDFAST, "run", "-q", "-c",
              "redis://127.0.0.1:%d%s" % (port, OPTIONS), *how, name, "--",
              *words], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -105,12 +106,12 @@ class Notices(unittest.TestCase):
             return sum('"probe"' in line and held in line
                        for line in monitor.until('"ECHO" "the end"'))
 
-    def test_a_purge_tells_who_waits(self):
+    def test_a_purge_notifies_waiters(self):
         for kind in KINDS:
             with self.subTest(kind):
                 self.assertEqual(self.questions(self.server.port, kind), 0)
 
-    def test_a_purge_that_tells_nobody_is_found(self):
+    def test_a_purge_that_notifies_nobody_is_found(self):
         for name, kinds in MUTANTS.items():
             for kind in kinds:
                 with self.subTest(name, kind=kind), \

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of one process that want one lock, beside another process that wants
-it too: what a handoff costs the server, and what is left of many.
+"""Threads of one process that contend for a lock, alone and with another
+process: what a handoff costs the server, and what stays after many.
 
     test_threads.py THREADS
 
@@ -15,15 +15,15 @@ import subprocess
 import sys
 import unittest
 
-import crowd
+import client_driver
 
 import machine
 import waiting
 from zookeeper import Standalone
 
 PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
-CYCLES = 100000 if crowd.LONG else 10000
-GRANTS = 20000 if crowd.LONG else 5000
+CYCLES = 100000 if client_driver.LONG else 10000
+GRANTS = 20000 if client_driver.LONG else 5000
 # One byte lost in a cycle, or one block in a thousand, would be more.
 SPARE_BLOCKS = 4
 SPARE_BYTES = 4096
@@ -32,7 +32,8 @@ GRANTS_PER_TICKET = 17
 
 
 class Threads:
-    """One such process; a context manager, which sees it end well."""
+    """A process of threads.c.  As a context manager it checks that the program
+    ends without error."""
 
     def __init__(self, url, name, threads, how="mutex"):
         self.process = machine.Process(
@@ -57,24 +58,25 @@ class Threads:
         self.popen.stdin.write(line + "\n")
         self.popen.stdin.flush()
 
-    def hear(self, word):
+    def expect(self, word):
         line = self.popen.stdout.readline().split()
         assert line and line[0] == word, "expected %s, not %s" % (word, line)
         return [int(number) for number in line[1:]]
 
     def heap(self):
         self.say("heap")
-        return self.hear("heap")
+        return self.expect("heap")
 
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
 
 
 def run_all(grants, *processes):
-    """All at once; what each tells: tickets, and most grants in a row."""
+    """Run all at once.  Of each: the number of tickets, and the most grants in
+    a row."""
     for process in processes:
         process.say("run %d" % grants)
-    return [process.hear("ran") for process in processes]
+    return [process.expect("ran") for process in processes]
 
 
 class Cost(unittest.TestCase):
@@ -100,15 +102,15 @@ class Cost(unittest.TestCase):
                     for _ in range(others > 0)]
             run_all(threads, many, *rest)  # the warm-up
             before = self.packets()
-            told = run_all(GRANTS, many, *rest)
+            counted = run_all(GRANTS, many, *rest)
             packets = self.packets() - before
-        grants = GRANTS * len(told) + threads + others * len(rest)
+        grants = GRANTS * len(counted) + threads + others * len(rest)
         print("%d threads, %d elsewhere: %.2f packets for each of %d grants, "
               "%d tickets, at most %d grants on one" % (
                   threads, others, packets / grants, grants,
-                  sum(tickets for tickets, _ in told),
-                  max(longest for _, longest in told)))
-        self.assertEqual(max(longest for _, longest in told),
+                  sum(tickets for tickets, _ in counted),
+                  max(longest for _, longest in counted)))
+        self.assertEqual(max(longest for _, longest in counted),
                          GRANTS_PER_TICKET)
         return packets / grants
 
@@ -121,7 +123,7 @@ class Cost(unittest.TestCase):
     def test_the_same_while_another_process_wants_it(self):
         few, many = self.per_handoff(10, 10), self.per_handoff(1000, 10)
         self.assertAlmostEqual(few, many, delta=0.4)
-        # And watches, and what they tell.
+        # Watches and their events come on top.
         self.assertLess(many, 2)
 
 
@@ -157,7 +159,7 @@ class Leavings(unittest.TestCase):
             run_all(CYCLES // 2, one, two)
             try:
                 waiting.eventually("all to be as before",
-                                 lambda: self.alike(before, all_counts()))
+                                   lambda: self.alike(before, all_counts()))
             except AssertionError as error:
                 raise AssertionError("%s: %s, then %s" % (
                     error, before, all_counts())) from None

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A URL with TLS at a port without it, and the reverse, on each engine: waiting
-does not mend that, so the wait ends at once, with one text that says which of
-the two it is.  And a server that only looks like that for a moment is used.
+"""A URL with TLS at a port without it, and the reverse, on each engine.
+Waiting does not help, so the wait ends at once, with one text that says which
+of the two it is.  A server that looks like that only for a moment is used.
 
-    test_tls_ports.py CROWD HOLDFAST CLASS
+    test_tls_ports.py CLIENT_DRIVER HOLDFAST CLASS
 """
 
 import os
@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from crowd import Crowd
+from client_driver import ClientDriver
 
 import waiting
 import postgres
@@ -26,7 +26,7 @@ from redis_cluster import Cluster
 from redis_server import Server, Several
 from zookeeper import Standalone
 
-CROWD, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:3])
+CLIENT_DRIVER, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:3])
 del sys.argv[1:3]
 
 NAME = "tls/ports"
@@ -63,9 +63,9 @@ class Case(unittest.TestCase):
         self.assertNotIn(SECRET, done.stderr)
         return done.stderr
 
-    def told(self, url, *texts):
-        """Waiting may mend it, so it is waited for; the last line tells what
-        it may be."""
+    def waits_for_it(self, url, *texts):
+        """Waiting may help, so the tool waits; its last line says what may be
+        wrong."""
         done = self.run_tool(url, "5s")
         self.assertEqual((done.returncode, done.stdout), (UNREACHABLE, ""),
                          done.stderr)
@@ -108,7 +108,7 @@ class Plain(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
     def __init__(self):
-        self.heard = []
+        self.received = []
         super().__init__(("127.0.0.1", 0), self.answer)
         threading.Thread(target=self.serve_forever, args=(0.01,),
                          daemon=True).start()
@@ -120,7 +120,7 @@ class Plain(socketserver.ThreadingTCPServer):
             if b"\n" in said.split(b"\0")[0]:
                 link.sendall(b"-ERR unknown command\r\n")
                 break
-        self.heard.append(said)
+        self.received.append(said)
 
     def server_close(self):
         self.shutdown()
@@ -159,9 +159,9 @@ class Redis(Case):
         with Plain() as server:
             self.refused("rediss://:%s@127.0.0.1:%d" % (
                 SECRET, server.server_address[1]), USAGE, *NO_TLS)
-            asked = [said for said in server.heard if b"TLS?" in said]
+            asked = [said for said in server.received if b"TLS?" in said]
             self.assertEqual(len(asked), 1)
-            self.assertNotIn(SECRET.encode(), b"".join(server.heard))
+            self.assertNotIn(SECRET.encode(), b"".join(server.received))
 
     def test_a_server_that_is_late_is_asked_and_used(self):
         """An attempt has two connections."""
@@ -176,18 +176,19 @@ class Redis(Case):
                 self.assertIn("TLS", self.works(url % proxy.port))
 
     def test_nothing_is_final_after_a_first_connection(self):
-        with Proxy(self.server.port) as proxy, Crowd(CROWD) as crowd:
-            session, = crowd.opened("redis://127.0.0.1:%d?ttl=10s" %
-                                    proxy.port)
+        with Proxy(self.server.port) as proxy, \
+                ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened("redis://127.0.0.1:%d?ttl=10s" %
+                                     proxy.port)
             proxy.target = self.server.tls_claim.number
             proxy.cut()
-            crowd.until_state(session, "SUSPENDED")
-            wait = crowd.acquire(session, NAME)
+            driver.until_state(session, "SUSPENDED")
+            wait = driver.acquire(session, NAME)
             goal = proxy.accepted + 8
             waiting.eventually("attempts", lambda: proxy.accepted >= goal)
-            self.assertIsNone(crowd.find(wait, "granted", "ended"))
+            self.assertIsNone(driver.find(wait, "granted", "ended"))
             proxy.target = self.server.port
-            crowd.granted(wait)
+            driver.granted(wait)
 
 
 class RedisCluster(Case):
@@ -291,7 +292,7 @@ class PostgreSQL(Case):
             server.sql("ALTER SYSTEM SET ssl = on")
             server.sql("SELECT pg_reload_conf()")
             waiting.eventually("TLS", lambda: server.sql("SHOW ssl") ==
-                             [("on",)])
+                               [("on",)])
             self.refused(self.url(server, "disable"), DENIED, "no encryption",
                          "expected sslmode=require")
             self.works(self.url(server, "require"))
@@ -307,7 +308,7 @@ class PostgreSQL(Case):
                                                     handler) as s:
                 s.daemon_threads = True
                 threading.Thread(target=s.serve_forever, daemon=True).start()
-                self.told("postgresql://u@127.0.0.1:%d/d?sslmode=%s" % (
+                self.waits_for_it("postgresql://u@127.0.0.1:%d/d?sslmode=%s" % (
                     s.server_address[1], mode), text)
                 s.shutdown()
 

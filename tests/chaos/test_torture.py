@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""holdfast torture kills and freezes contenders; here the servers have it no
-better: killed and started again, frozen, and the ways to them cut, delayed or
-made to swallow one direction; or the network between them falls apart.  When
-that stops, all of it must be granted again, and what the contenders noted is
-judged.
+"""holdfast torture kills and freezes contenders.  Here the servers suffer,
+too: they are killed and started again or frozen, and the connections to them
+are cut, delayed or lose one direction; or the network between them is
+partitioned.  After the last fault every lock must be granted again.  The
+history that the contenders wrote is then verified.
 
     test_torture.py HOLDFAST ENGINE [KIND]
 
@@ -49,11 +49,11 @@ LEASE_MS = 4000
 # Contenders, of all hosts.
 COUNT = 8
 
-# What a busy machine may add to the time at which a loss is told.
+# What a busy machine may add to the instant of a notification.
 LATE = "1s"
 
-# What is left to do once the time is up.
-PATIENCE_S = 60
+# For what is done after the last fault.
+GRACE_S = 60
 
 
 class Engine:
@@ -118,19 +118,19 @@ class ZooKeeper(Servers):
     def __init__(self):
         from ensemble import Ensemble
         self.ensemble = Ensemble()
-        self.put(self.ensemble.members)
+        self.put(self.ensemble.servers)
         self.clients = self.addresses()
-        # The ways on which followers hear from their leader.
-        self.targets += [(member, link) for member in self.servers
-                         for link in member.links.values()]
+        # The connections over which followers receive from their leader.
+        self.targets += [(server, link) for server in self.servers
+                         for link in server.links.values()]
 
     def url(self, _):
         return "zk://%s?timeout=%dms" % (self.clients, LEASE_MS)
 
     def around(self, server):
         return super().around(server) + [
-            member.links[server.id] for member in self.servers
-            if member is not server]
+            one.links[server.id] for one in self.servers
+            if one is not server]
 
     def figures(self):
         return ["a leader was elected %d times" % len(
@@ -147,13 +147,13 @@ class Partitioned(ZooKeeper):
         from ensemble import Ensemble
         self.network = network.Network(5)
         self.hosts = self.network.nodes[3:]
-        # For 2 s followers serve that do not hear their leader; or for 6 s,
-        # when it has let others in.
+        # A follower serves for 2 s after it has lost its leader; or for 6 s,
+        # when the leader has granted the lock to others.
         sync_limit = (4, 12)[SEED % 2]
         print("syncLimit is %d ticks" % sync_limit)
         self.ensemble = Ensemble(self.network.nodes[:3], sync_limit=sync_limit)
         self.clients = self.ensemble.addresses()
-        self.targets = [(member, None) for member in self.ensemble.members]
+        self.targets = [(server, None) for server in self.ensemble.servers]
 
     def partitions(self, chance):
         return Partitions(self.ensemble, self.network, self.hosts,
@@ -292,7 +292,7 @@ class Standby(Engine):
                      for proxy in self.clients[host].values()), LEASE_MS)
 
     def around(self, server):
-        """Both of them hear each other by the way to the primary."""
+        """The two are connected through the proxy of the primary."""
         return self.ways(server) + [self.pair.ways[self.pair.primary]]
 
     def wait(self, server):
@@ -368,7 +368,8 @@ class Torture(unittest.TestCase):
         return lambda: proxy.delay(0)
 
     def isolate(self, server, _):
-        """Nothing comes to it or from it, and nobody is told."""
+        """It receives nothing, nothing that it sends arrives, and no
+        connection ends."""
         around = self.engine.around(server)
         for proxy in around:
             proxy.drop()
@@ -382,7 +383,7 @@ class Torture(unittest.TestCase):
         return undo
 
     def pause(self, least_s, most_s):
-        """Part of the fault's story, not a wait for something."""
+        """The fault lasts so long.  Nothing is waited for."""
         time.sleep(self.chance.uniform(least_s, most_s))
 
     def fault(self):
@@ -410,7 +411,7 @@ class Torture(unittest.TestCase):
         history = self.history + (".%d" % number if hosts > 1 else "")
         contenders = Contenders(
             [HOLDFAST, "torture", "--kind", KIND, "-n", str(COUNT // hosts),
-             "--for", "%ds" % (SECONDS + PATIENCE_S),
+             "--for", "%ds" % (SECONDS + GRACE_S),
              "--faults", "%dms" % (self.engine.faults_ms * hosts),
              "--late", LATE,
              "--seed", str(SEED + number)],
@@ -419,8 +420,8 @@ class Torture(unittest.TestCase):
         return contenders
 
     def everything_is_granted_again(self):
-        """All is well with the servers: so it must be with the locks, and with
-        the contenders of every host."""
+        """All servers serve again, so every lock must be granted again, and
+        something on every host."""
         wanted = set().union(*(some.locks("want") for some in self.contenders))
         since = [(some, some.noted_bytes()) for some in self.contenders]
 
@@ -429,8 +430,9 @@ class Torture(unittest.TestCase):
             return all(granted) and wanted <= set().union(*granted)
         waiting.eventually("all that is wanted to be granted again", is_granted)
 
-    def tell_faults(self):
-        """And whether anybody was granted anything meanwhile."""
+    def print_faults(self):
+        """Print how often each fault was injected, and how many grants there
+        were meanwhile."""
         grants = sorted(at for some in self.contenders
                         for at in some.grants())
 
@@ -449,7 +451,7 @@ class Torture(unittest.TestCase):
 
     # ---- the test
 
-    def torment(self):
+    def inject_faults(self):
         end = time.monotonic() + SECONDS
         while time.monotonic() < end and all(
                 some.process.is_alive() for some in self.contenders):
@@ -481,10 +483,10 @@ class Torture(unittest.TestCase):
     def test_torture(self):
         self.contenders = [self.begin(number, host) for number, host
                            in enumerate(self.engine.hosts)]
-        self.torment()
+        self.inject_faults()
         # First, because the contenders end some time after the last fault.
         self.everything_is_granted_again()
-        self.tell_faults()
+        self.print_faults()
         for some in self.contenders:
             some.stop()
         for some in self.contenders:

@@ -13,11 +13,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
+import machine  # noqa: E402
 import waiting  # noqa: E402
 
 
@@ -54,17 +54,17 @@ def now_us():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
-class World:
+class Fixture:
     def __init__(self, contender):
         self.contender = contender
-        self.directory = tempfile.mkdtemp(prefix="holdfast-wakeups-")
+        self.directory = machine.directory("wakeups", on_disk=True)
         self.url = (f"file:{self.directory}/run"
                     f"?state={self.directory}/state")
         self.queue = f"{self.directory}/run/locks/nightly"
 
     def start(self):
-        return subprocess.Popen([self.contender, "hold", self.url, "nightly"],
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return machine.popen([self.contender, "hold", self.url, "nightly"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def tickets(self):
         try:
@@ -92,36 +92,36 @@ def main():
     parser.add_argument("contender")
     parser.add_argument("--waiters", type=int, default=200)
     options = parser.parse_args()
-    world = World(os.path.abspath(options.contender))
+    fixture = Fixture(os.path.abspath(options.contender))
     processes = []
     try:
-        holder = world.start()
+        holder = fixture.start()
         processes.append(holder)
-        token = int(holder.stdout.readline().split()[0])
+        token = int(waiting.read_line(holder).split()[0])
         waiters = []
         for i in range(options.waiters):
-            waiters.append(world.start())
+            waiters.append(fixture.start())
             processes.append(waiters[-1])
-            world.until_tickets(i + 2)
+            fixture.until_tickets(i + 2)
 
         # A release.
-        before = world.until_quiet(waiters)
+        before = fixture.until_quiet(waiters)
         holder.stdin.close()
-        first = int(waiters[0].stdout.readline().split()[0])
+        first = int(waiting.read_line(waiters[0]).split()[0])
         assert first > token
-        after = world.until_quiet(waiters)
+        after = fixture.until_quiet(waiters)
         woken = [i for i in range(len(waiters)) if after[i] != before[i]]
         assert woken == [0], f"a release woke {woken}"
 
         # Deaths: the kernel wakes the next one.
         latencies = []
         for i in range(10):
-            before = world.until_quiet(waiters[i + 2:])
+            before = fixture.until_quiet(waiters[i + 2:])
             killed_at = now_us()
             waiters[i].kill()
-            said = waiters[i + 1].stdout.readline().split()
+            said = waiting.read_line(waiters[i + 1]).split()
             latencies.append(int(said[1]) - killed_at)
-            after = world.until_quiet(waiters[i + 2:])
+            after = fixture.until_quiet(waiters[i + 2:])
             assert after == before, "a death woke more than the next one"
         latencies.sort()
 
@@ -129,16 +129,16 @@ def main():
         waiters[50].send_signal(signal.SIGKILL)
         waiters[50].wait()
         held = 10
-        world.until_tickets(len(waiters) - 11)
-        world.until_quiet([waiters[51]])
+        fixture.until_tickets(len(waiters) - 11)
+        fixture.until_quiet([waiters[51]])
         assert not select.select([waiters[51].stdout], [], [], 0)[0]
         for i in list(range(held, 50)) + list(range(51, len(waiters))):
             if i != held:
-                waiters[i].stdout.readline()
+                waiting.read_line(waiters[i])
             waiters[i].stdin.close()
-            assert waiters[i].stdout.readline() == b"released\n"
+            waiting.read_line(waiters[i], b"released")
             waiters[i].wait()
-        left = os.listdir(f"{world.directory}/run/locks")
+        left = os.listdir(f"{fixture.directory}/run/locks")
         assert left == [], left
         print(f"{options.waiters} waiting: a release woke exactly one; kill -9 "
               f"to next grant {latencies[0]} / {latencies[5]} / "
@@ -147,7 +147,7 @@ def main():
         for process in processes:
             process.kill()
             process.wait()
-        shutil.rmtree(world.directory, ignore_errors=True)
+        shutil.rmtree(fixture.directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

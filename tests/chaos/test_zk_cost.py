@@ -3,7 +3,7 @@
 """What a lock costs: round trips as a scripted server counts them, packets,
 watches and nodes as a real one does.
 
-    test_zk_cost.py CROWD
+    test_zk_cost.py CLIENT_DRIVER
 """
 
 import os
@@ -13,21 +13,21 @@ import time
 import unittest
 import uuid
 
-import crowd
-from crowd import Crowd
+import client_driver
+from client_driver import ClientDriver
 
 import jute
 import waiting
 from fake import Fake
 from zookeeper import Standalone
 
-CROWD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 NAME = "cost/of-one"
 PATH = "/" + NAME
 # Long sessions: their pings are not what is counted here.
 OPTIONS = "?timeout=40s"
-CYCLES = 10000 if crowd.LONG else 1000
-RELEASES = 300 if crowd.LONG else 40
+CYCLES = 10000 if client_driver.LONG else 1000
+RELEASES = 300 if client_driver.LONG else 40
 PAIRS = 300
 
 
@@ -40,14 +40,14 @@ class RoundTrips(unittest.TestCase):
     """The scripted server, in which every packet is seen."""
 
     def setUp(self):
-        self.seen = None  # what a script does with requests, from its cue on
+        self.seen = None  # what a script does with requests, from then on
         self.fake = Fake(self.script)
         self.addCleanup(self.fake.close)
         self.fake.create("/cost")
         self.fake.create(PATH)
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
-        self.session, = self.crowd.opened(
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
+        self.session, = self.driver.opened(
             "zk://%s%s" % (self.fake.address(), OPTIONS))
 
     def script(self, request):
@@ -61,22 +61,22 @@ class RoundTrips(unittest.TestCase):
 
     def foreign(self, count):
         """Tickets of others, in order."""
-        return [self.fake.create(ticket(), b"a stranger",
+        return [self.fake.create(ticket(), b"another client",
                                  jute.EPHEMERAL_SEQUENTIAL)
                 for _ in range(count)]
 
     def deaf(self):
-        """From now on nothing is answered: what is granted is granted without
-        a round trip."""
+        """From now on the server answers nothing: what is granted now needs no
+        round trip."""
         def swallow(request):
             request.swallow()
         self.seen = swallow
 
     def test_an_uncontended_acquire_is_one_round_trip(self):
-        wait = self.crowd.acquire(self.session, NAME, how="pass")
-        self.crowd.granted(wait)
+        wait = self.driver.acquire(self.session, NAME, how="pass")
+        self.driver.granted(wait)
         self.assertEqual(
-            self.crowd.told(wait, "released").words[1], "HF_OK")
+            self.driver.await_event(wait, "released").words[1], "HF_OK")
         connect, create, listing, delete = self.fake.requests
         self.assertEqual(self.fake.ops(),
                          ["connect", "create2", "getChildren", "delete"])
@@ -94,31 +94,31 @@ class RoundTrips(unittest.TestCase):
                 held.append((request, request.apply()))
                 request.swallow()
         self.seen = hold_back
-        wait = self.crowd.acquire(self.session, NAME, how="pass")
+        wait = self.driver.acquire(self.session, NAME, how="pass")
         self.fake.eventually("the list", lambda _: held)
-        self.assertFalse(self.crowd.find(wait, "granted"))
+        self.assertFalse(self.driver.find(wait, "granted"))
         asked = len(self.fake.requests)
         self.fake.loop.do(lambda: held[0][0].reply(*held[0][1]))
-        self.crowd.granted(wait)
-        self.crowd.told(wait, "released")
+        self.driver.granted(wait)
+        self.driver.await_event(wait, "released")
         self.assertEqual([op for op, _ in self.asked(asked)], ["delete"])
 
     def test_a_held_lock_costs_a_watch_and_a_transaction_now_and_then(self):
-        wait = self.crowd.acquire(self.session, NAME)
-        self.crowd.granted(wait)
+        wait = self.driver.acquire(self.session, NAME)
+        self.driver.granted(wait)
         self.fake.eventually("the watch on one's own ticket",
                              lambda fake: fake.count("getData") == 1)
         self.assertEqual(self.fake.ops(),
                          ["connect", "create2", "getChildren", "getData"])
         self.assertTrue(self.fake.requests[-1].fields["watch"])
-        self.assertEqual(self.crowd.release(wait), "HF_OK")
+        self.assertEqual(self.driver.release(wait), "HF_OK")
         self.assertEqual(self.fake.ops()[4:], ["delete"])
 
     def test_a_parent_that_is_missing_costs_its_creation(self):
         self.fake.delete(PATH)
         self.fake.delete("/cost")
-        wait = self.crowd.acquire(self.session, NAME, how="pass")
-        self.crowd.told(wait, "released")
+        wait = self.driver.acquire(self.session, NAME, how="pass")
+        self.driver.await_event(wait, "released")
         self.assertEqual(self.fake.ops(), [
             "connect", "create2", "getChildren",  # NoNode
             "createContainer", "createContainer",  # the parent, the queue
@@ -129,47 +129,47 @@ class RoundTrips(unittest.TestCase):
 
     def test_the_second_start_waits_for_the_first_whatever_that_takes(self):
         """It is started at each request of the first."""
-        for cue in ("create2", "getChildren", "createContainer"):
+        for trigger in ("create2", "getChildren", "createContainer"):
             for nth in (1, 2):
-                with self.subTest(cue=cue, nth=nth):
-                    self.start_at(cue, nth)
+                with self.subTest(trigger=trigger, nth=nth):
+                    self.start_at(trigger, nth)
 
-    def start_at(self, cue, nth):
-        name = "cost/%s-%d/of-two" % (cue, nth)
+    def start_at(self, trigger, nth):
+        name = "cost/%s-%d/of-two" % (trigger, nth)
         seen, waits = [], []
 
         def start(request):
             seen.append(request.op)
-            if request.op == cue and seen.count(cue) == nth:
-                waits.append(self.crowd.acquire(self.session, name))
-        first = self.crowd.acquire(self.session, "cost/aside", how="pass")
-        self.crowd.told(first, "released")
+            if request.op == trigger and seen.count(trigger) == nth:
+                waits.append(self.driver.acquire(self.session, name))
+        first = self.driver.acquire(self.session, "cost/aside", how="pass")
+        self.driver.await_event(first, "released")
         self.seen = start
-        first = self.crowd.acquire(self.session, name)
+        first = self.driver.acquire(self.session, name)
         self.fake.eventually("the second start", lambda _: waits)
-        self.crowd.granted(first)
-        self.assertEqual(self.crowd.queued(waits[0]), 1)
+        self.driver.granted(first)
+        self.assertEqual(self.driver.queued(waits[0]), 1)
         self.seen = None
-        self.assertEqual(self.crowd.release(first), "HF_OK")
-        self.crowd.granted(waits[0])
-        self.assertEqual(self.crowd.release(waits[0]), "HF_OK")
+        self.assertEqual(self.driver.release(first), "HF_OK")
+        self.driver.granted(waits[0])
+        self.assertEqual(self.driver.release(waits[0]), "HF_OK")
 
     def test_a_handoff_is_no_round_trip(self):
         first, = self.foreign(1)
-        wait = self.crowd.acquire(self.session, NAME)
-        self.assertEqual(self.crowd.queued(wait), 1)
+        wait = self.driver.acquire(self.session, NAME)
+        self.assertEqual(self.driver.queued(wait), 1)
         self.fake.eventually("both watches", lambda fake:
                              fake.count("getData") == 2)
         self.deaf()
         self.fake.delete(first)
-        self.crowd.granted(wait)
+        self.driver.granted(wait)
 
     def test_a_burst_of_waits_shares_a_list(self):
         """One is under way at a time, and the next serves all who came: one
         for the holder, one for the first of the burst, which shows that the
         queue takes tickets, one for the next, and one for all others."""
-        first = self.crowd.acquire(self.session, NAME)
-        self.crowd.granted(first)
+        first = self.driver.acquire(self.session, NAME)
+        self.driver.granted(first)
         held = []
 
         def hold_back(request):
@@ -177,8 +177,8 @@ class RoundTrips(unittest.TestCase):
                 held.append((request, request.apply()))
                 request.swallow()
         self.seen = hold_back
-        waits = [self.crowd.acquire(self.session, NAME) for _ in range(20)]
-        self.crowd.acquire(self.session, "cost/aside")
+        waits = [self.driver.acquire(self.session, NAME) for _ in range(20)]
+        self.driver.acquire(self.session, "cost/aside")
         self.fake.eventually("all that was started", lambda fake:
                              fake.count("create2") == 3)
 
@@ -188,58 +188,58 @@ class RoundTrips(unittest.TestCase):
                 request.reply(*answer)
         self.fake.loop.do(let_go)
         for nth, wait in enumerate(waits):
-            self.assertEqual(self.crowd.queued(wait), 1 + nth)
+            self.assertEqual(self.driver.queued(wait), 1 + nth)
         self.assertEqual(
             self.asked().count(("getChildren", PATH.rpartition("/")[2])), 4)
 
     def test_in_one_session_a_handoff_lists_nothing(self):
-        waits = [self.crowd.acquire(self.session, NAME) for _ in range(8)]
+        waits = [self.driver.acquire(self.session, NAME) for _ in range(8)]
         for wait in waits[1:]:
-            self.crowd.queued(wait)
-        self.settle()
+            self.driver.queued(wait)
+        self.await_requests()
         asked = len(self.fake.requests)
         for wait in waits:
-            self.crowd.granted(wait)
-            self.assertEqual(self.crowd.release(wait), "HF_OK")
+            self.driver.granted(wait)
+            self.assertEqual(self.driver.release(wait), "HF_OK")
         self.assertNotIn(("getChildren", PATH.rpartition("/")[2]),
                          self.asked(asked))
 
     def test_fn61_a_wait_watches_the_one_before_it_and_itself(self):
         others = self.foreign(3)
-        wait = self.crowd.acquire(self.session, NAME)
-        self.assertEqual(self.crowd.queued(wait), 3)
+        wait = self.driver.acquire(self.session, NAME)
+        self.assertEqual(self.driver.queued(wait), 3)
 
         def watched(fake):
             return sorted(r.fields["path"][-10:] for r in fake.requests
                           if r.op == "getData" and r.fields["watch"])
         self.fake.eventually("three watches",
                              lambda fake: len(watched(fake)) == 3)
-        self.settle()
+        self.await_requests()
         # The sequences: all but the first, one's own being the last.
         self.assertEqual(watched(self.fake), [
             *(path[-10:] for path in others[1:]), "%010d" % 3])
 
     def test_the_last_step_of_a_deep_queue_is_no_round_trip(self):
         tickets = self.foreign(5)
-        wait = self.crowd.acquire(self.session, NAME)
-        self.assertEqual(self.crowd.queued(wait), 5)
-        self.settle()
+        wait = self.driver.acquire(self.session, NAME)
+        self.assertEqual(self.driver.queued(wait), 5)
+        self.await_requests()
         for path in tickets[:-1]:
             self.fake.delete(path)
-            self.settle()
-        self.assertFalse(self.crowd.find(wait, "granted"))
+            self.await_requests()
+        self.assertFalse(self.driver.find(wait, "granted"))
         self.deaf()
         self.fake.delete(tickets[-1])
-        self.crowd.granted(wait)
+        self.driver.granted(wait)
 
-    def settle(self):
+    def await_requests(self):
         """Until a second session, opened now, has been through a lock of its
         own: by then this one has asked for what it wants."""
-        session, = self.crowd.opened(
+        session, = self.driver.opened(
             "zk://%s%s" % (self.fake.address(), OPTIONS))
-        wait = self.crowd.acquire(session, "cost/aside", how="pass")
-        self.crowd.told(wait, "released")
-        self.crowd.close(session)
+        wait = self.driver.acquire(session, "cost/aside", how="pass")
+        self.driver.await_event(wait, "released")
+        self.driver.close(session)
 
 
 class Counters(unittest.TestCase):
@@ -256,45 +256,46 @@ class Counters(unittest.TestCase):
         cls.server.close()
 
     def setUp(self):
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
 
     def counts(self):
-        """What is compared: packets that come and go, deletions and changes
-        that were told of, and what lies there now."""
+        """The counters that are compared: packets in both directions, events
+        of deletions and changes, and what there is now."""
         mntr = self.server.mntr()
         return {name: mntr[name] for name in (
             "packets_received", "packets_sent", "sum_node_deleted_watch_count",
             "sum_node_changed_watch_count", "watch_count", "znode_count",
             "ephemerals_count")}
 
-    def crowd_at(self, name, sessions, waits_each):
-        """So many waits for one lock, in the order of their tickets."""
-        opened = self.crowd.opened(*[self.url] * sessions)
+    def queue_up(self, name, sessions, waits_each):
+        """sessions times waits_each waits for one lock, in the order of their
+        tickets."""
+        opened = self.driver.opened(*[self.url] * sessions)
         waits = []
         for _ in range(waits_each):
             for session in opened:
-                wait = self.crowd.acquire(session, name)
-                self.crowd.told(wait, "waits", "granted")
+                wait = self.driver.acquire(session, name)
+                self.driver.await_event(wait, "waits", "granted")
                 waits.append((wait, session))
         return waits
 
     def per_release(self, name, sessions, waits_each=1):
         """The cost of a release, with so many behind it: of each kind, and of
         a wait that joins at the tail in its place."""
-        waits = self.crowd_at(name, sessions, waits_each)
+        waits = self.queue_up(name, sessions, waits_each)
         before = self.counts()
         for _ in range(RELEASES):
             wait, session = waits.pop(0)
-            self.crowd.granted(wait)
-            self.assertEqual(self.crowd.release(wait), "HF_OK")
-            again = self.crowd.acquire(session, name)
-            self.crowd.told(again, "waits", "granted")
+            self.driver.granted(wait)
+            self.assertEqual(self.driver.release(wait), "HF_OK")
+            again = self.driver.acquire(session, name)
+            self.driver.await_event(again, "waits", "granted")
             waits.append((again, session))
-        self.crowd.granted(waits[0][0])
+        self.driver.granted(waits[0][0])
         after = self.counts()
         for session in {session for _, session in waits}:
-            self.crowd.close(session)
+            self.driver.close(session)
         return {name: (after[name] - before[name]) / RELEASES
                 for name in before}
 
@@ -307,8 +308,8 @@ class Counters(unittest.TestCase):
         # Its own ticket's, the next one's and the one's after that.
         self.assertLessEqual(many["sum_node_deleted_watch_count"], 3)
         self.assertEqual(many["sum_node_changed_watch_count"], 0)
-        # A delete, a create, a list, three watches; a list and a watch of
-        # whoever came closer: what answers it, and what is told unasked.
+        # A delete, a create, a list and three watches; a list and a watch of
+        # the waiter that came closer; the answers, and the events.
         self.assertLess(many["packets_received"], 10)
         self.assertLess(many["packets_sent"], 13)
 
@@ -323,92 +324,92 @@ class Counters(unittest.TestCase):
     def test_fn07_fn08_500_waits_in_one_session_are_granted_in_order(self):
         self.pass_through("cost/in-order")
         before = self.counts()
-        waits = self.crowd_at("cost/in-order", 1, 500)
+        waits = self.queue_up("cost/in-order", 1, 500)
         tokens = []
         for wait, _ in waits:
-            tokens.append(int(self.crowd.granted(wait).words[1]))
-            self.assertEqual(self.crowd.release(wait), "HF_OK")
+            tokens.append(int(self.driver.granted(wait).words[1]))
+            self.assertEqual(self.driver.release(wait), "HF_OK")
         self.assertEqual(tokens, sorted(set(tokens)))
         self.flat(before)
 
     def test_two_starts_of_a_new_name_keep_their_order(self):
         """At once, and the second when the server has seen to something else
         since."""
-        session, = self.crowd.opened(self.url)
+        session, = self.driver.opened(self.url)
         reversed_pairs = {"at once": 0, "one after the other": 0}
         for i in range(PAIRS):
             for how in reversed_pairs:
                 name = "cost/%s-%d/of-two" % (how.replace(" ", "-"), i)
-                first = self.crowd.acquire(session, name)
+                first = self.driver.acquire(session, name)
                 if how != "at once":
                     self.server.mntr()
-                second = self.crowd.acquire(session, name)
+                second = self.driver.acquire(session, name)
                 reversed_pairs[how] += self.in_turn(first, second)
-        self.crowd.close(session)
+        self.driver.close(session)
         self.assertEqual(reversed_pairs, dict.fromkeys(reversed_pairs, 0),
                          "of %d pairs each" % PAIRS)
 
     def in_turn(self, *waits):
         """Have both granted and released; whether the second came first."""
-        self.crowd.until("one of them to be granted", lambda: any(
-            self.crowd.find(wait, "granted") for wait in waits))
-        turned = not self.crowd.find(waits[0], "granted")
+        self.driver.until("one of them to be granted", lambda: any(
+            self.driver.find(wait, "granted") for wait in waits))
+        turned = not self.driver.find(waits[0], "granted")
         for wait in waits[::-1] if turned else waits:
-            self.crowd.granted(wait)
-            self.assertEqual(self.crowd.release(wait), "HF_OK")
+            self.driver.granted(wait)
+            self.assertEqual(self.driver.release(wait), "HF_OK")
         return turned
 
     def pass_through(self, name):
         """Have the queue's node made."""
-        session, = self.crowd.opened(self.url)
-        self.crowd.told(self.crowd.acquire(session, name, how="pass"),
-                        "released")
-        self.crowd.close(session)
+        session, = self.driver.opened(self.url)
+        self.driver.await_event(self.driver.acquire(session, name, how="pass"),
+                                "released")
+        self.driver.close(session)
 
     def flat(self, before):
         kept = ("watch_count", "znode_count", "ephemerals_count")
 
-        def settled():
+        def unchanged():
             after = self.counts()
             return all(after[name] == before[name] for name in kept)
         try:
-            waiting.eventually("watches and nodes to be as before", settled)
+            waiting.eventually("watches and nodes to be as before", unchanged)
         except AssertionError as error:
             raise AssertionError("%s: %s, then %s" % (
                 error, before, self.counts())) from None
 
     def test_fn68_contended_cycles_leave_nothing(self):
         self.pass_through("cost/cycles")
-        one, two = self.crowd.opened(self.url, self.url)
+        one, two = self.driver.opened(self.url, self.url)
         before = self.counts()
-        turns = []
+        waits = []
         for i in range(CYCLES):
-            turns.append(self.crowd.acquire((one, two)[i % 2], "cost/cycles",
-                                            how="pass"))
-            if len(turns) == 8:
-                self.crowd.told(turns.pop(0), "released")
-        for wait in turns:
-            self.crowd.told(wait, "released")
+            waits.append(self.driver.acquire((one, two)[i % 2], "cost/cycles",
+                                             how="pass"))
+            if len(waits) == 8:
+                self.driver.await_event(waits.pop(0), "released")
+        for wait in waits:
+            self.driver.await_event(wait, "released")
         self.flat(before)
 
     def test_fn30_tries_on_a_held_lock_leave_nothing(self):
-        holder, other = self.crowd.opened(self.url, self.url)
-        held = self.crowd.acquire(holder, "cost/tries")
-        self.crowd.granted(held)
+        holder, other = self.driver.opened(self.url, self.url)
+        held = self.driver.acquire(holder, "cost/tries")
+        self.driver.granted(held)
 
         def try_it():
-            wait = self.crowd.acquire(other, "cost/tries", 0)
-            self.assertEqual(self.crowd.failed(wait)[0], "HF_EBUSY")
+            wait = self.driver.acquire(other, "cost/tries", 0)
+            self.assertEqual(self.driver.failed(wait)[0], "HF_EBUSY")
         try_it()
         # One's own of the holder, and of the other one, which comes with what
         # the holder says of itself.
         waiting.eventually("the watches on the held ticket", lambda:
-                         self.counts()["watch_count"] == 2)
+                           self.counts()["watch_count"] == 2)
         before = self.counts()
         for _ in range(CYCLES):
             try_it()
         self.flat(before)
-        self.assertEqual(self.crowd.release(held), "HF_OK")
+        self.assertEqual(self.driver.release(held), "HF_OK")
 
 
 class Idle(unittest.TestCase):
@@ -421,16 +422,16 @@ class Idle(unittest.TestCase):
     def setUp(self):
         self.server = Standalone()
         self.addCleanup(self.server.close)
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
+        self.driver = ClientDriver(CLIENT_DRIVER)
+        self.addCleanup(self.driver.kill)
 
     def hold(self, proof):
-        session, = self.crowd.opened("zk://%s?timeout=%ds&proof=%s" % (
+        session, = self.driver.opened("zk://%s?timeout=%ds&proof=%s" % (
             self.server.address(), self.TIMEOUT_S, proof))
-        wait = self.crowd.acquire(session, NAME)
-        self.crowd.granted(wait)
+        wait = self.driver.acquire(session, NAME)
+        self.driver.granted(wait)
         waiting.eventually("the watch on its own ticket", lambda:
-                         self.server.mntr()["watch_count"] == 1)
+                           self.server.mntr()["watch_count"] == 1)
         return wait
 
     def transactions(self):
@@ -448,7 +449,7 @@ class Idle(unittest.TestCase):
         count = 4 * self.A_MINUTE // 2
         before, began = self.transactions(), time.monotonic()
         waiting.eventually("%d transactions" % count, lambda:
-                         self.transactions() >= before + count)
+                           self.transactions() >= before + count)
         timeouts = (time.monotonic() - began) / self.TIMEOUT_S
         print("eager: %.1f transactions in a minute at 10 s" % (
             self.A_MINUTE * count / timeouts))
@@ -459,17 +460,17 @@ class Idle(unittest.TestCase):
         before, packets = self.transactions(), self.packets()
         pings = 3 * self.A_MINUTE // 2
         waiting.eventually("%d pings" % pings, lambda:
-                         self.packets() >= packets + pings)
+                           self.packets() >= packets + pings)
         made = self.transactions() - before
         print("lazy: %d transactions in a minute at 10 s" % made)
         self.assertEqual(made, 0)
-        self.assertFalse(self.crowd.find(wait, "lost"))
-        self.assertEqual(self.crowd.check(wait), ("HF_EREENTRANT", False))
+        self.assertFalse(self.driver.find(wait, "lost"))
+        self.assertEqual(self.driver.check(wait), ("HF_EREENTRANT", False))
         waiting.eventually("the proof", lambda:
-                         self.crowd.check(wait) == ("HF_OK", True))
+                           self.driver.check(wait) == ("HF_OK", True))
         # The first after a pause proves nothing yet.
         self.assertEqual(self.transactions() - before, 2)
-        self.assertEqual(self.crowd.release(wait), "HF_OK")
+        self.assertEqual(self.driver.release(wait), "HF_OK")
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
 import zk_holder
+import machine
 import waiting
 from ensemble import Ensemble
 from zookeeper import Standalone
@@ -56,9 +56,9 @@ class Contender(threading.Thread):
 
     def run(self):
         for _ in range(self.runs):
-            self.process = subprocess.Popen(self.command, process_group=0,
-                                            stdin=subprocess.DEVNULL,
-                                            stderr=subprocess.PIPE)
+            self.process = machine.popen(self.command, process_group=0,
+                                         stdin=subprocess.DEVNULL,
+                                         stderr=subprocess.PIPE)
             error = self.process.communicate()[1].decode()
             if self.process.returncode == LOST and UNCONFIRMED in error:
                 self.unconfirmed += 1
@@ -79,7 +79,7 @@ class Increments(unittest.TestCase):
     def setUp(self):
         print("HF_SEED=%d replays the choices" % zk_holder.SEED)
         self.chance = random.Random(zk_holder.SEED)
-        self.state = tempfile.mkdtemp(prefix="holdfast-increments-")
+        self.state = machine.directory("increments", on_disk=True)
         self.contenders = []
 
     def tearDown(self):
@@ -107,7 +107,7 @@ class Increments(unittest.TestCase):
 
     def check(self, share):
         waiting.eventually("everyone to finish", lambda: not self.running(),
-                         LIMIT_S)
+                           LIMIT_S)
         for contender in self.contenders:
             self.assertIsNone(contender.failure)
         # The log is written inside the lock, so it is in the order of grants.
@@ -130,7 +130,7 @@ class Increments(unittest.TestCase):
         client.sync()
         self.assertIn(client.children("/" + NAME), (None, []))
         waiting.eventually("the containers to go",
-                         lambda: client.children("/increments") is None)
+                           lambda: client.children("/increments") is None)
 
     def test_on_one_server(self):
         processes, share = (50, 100) if zk_holder.LONG else (16, 10)
@@ -152,7 +152,7 @@ class Increments(unittest.TestCase):
         leader = ensemble.leader()
         leader.kill()
         waiting.eventually("another leader",
-                         lambda: ensemble.leader() is not leader)
+                           lambda: ensemble.leader() is not leader)
         leader.start()
 
     def test_while_the_leader_is_killed_again_and_again(self):

@@ -4,7 +4,7 @@
 a text that names the offending part, within a stated time, by the library and
 by holdfast run; and nothing is left behind.
 
-    test_zk_inputs.py CROWD HOLDFAST CLASS
+    test_zk_inputs.py CLIENT_DRIVER HOLDFAST CLASS
 """
 
 import base64
@@ -15,12 +15,11 @@ import shutil
 import socketserver
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
-from crowd import Crowd
+from client_driver import ClientDriver
 
 import jute
 import machine
@@ -29,7 +28,7 @@ import raw
 from ensemble import Ensemble
 from zookeeper import Standalone
 
-CROWD = os.path.abspath(sys.argv.pop(1))
+CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
 
 # What who waits is willing to wait, and what a busy machine may add.
@@ -53,15 +52,16 @@ def digest(user, password):
 
 
 class Case(unittest.TestCase):
-    """One crowd for all its tests, each of which leaves it as it was."""
+    """One client driver for all its tests, each of which leaves it as it
+    was."""
 
     @classmethod
     def setUpClass(cls):
-        cls.directory = tempfile.mkdtemp(prefix="holdfast-inputs-")
+        cls.directory = machine.directory("inputs", on_disk=True)
         cls.addClassCleanup(shutil.rmtree, cls.directory)
         cls.names = cls.write("names", "zk.test 127.0.0.1\n")
-        cls.crowd = Crowd(CROWD, HF_NAMES=cls.names)
-        cls.addClassCleanup(cls.crowd.kill)
+        cls.driver = ClientDriver(CLIENT_DRIVER, HF_NAMES=cls.names)
+        cls.addClassCleanup(cls.driver.kill)
         environment = dict(os.environ)
         for name in ("HOLDFAST_URL", "HOLDFAST_AUTH_FILE", "HOLDFAST_DIR"):
             environment.pop(name, None)
@@ -83,20 +83,20 @@ class Case(unittest.TestCase):
     # ---- through the library
 
     def used(self):
-        return self.crowd.descriptors(), self.crowd.threads()
+        return self.driver.descriptors(), self.driver.threads()
 
     def is_idle(self):
         """No client has a connection or a timer any more."""
-        return not [kind for kind in self.crowd.descriptor_kinds()
+        return not [kind for kind in self.driver.descriptor_kinds()
                     if "socket" in kind or "timerfd" in kind]
 
     def warmed_up(self, *urls):
         """Note what it uses once it has been through everything that keeps
         something for good."""
         self.refused("zk://", "HF_EURL")  # by then it has come up
-        for session in self.crowd.opened(*urls):
-            self.crowd.close(session)
-        waiting.eventually("an idle crowd", self.is_idle)
+        for session in self.driver.opened(*urls):
+            self.driver.close(session)
+        waiting.eventually("an idle client driver", self.is_idle)
         self.began_with = self.used()
 
     def nothing_is_left(self):
@@ -105,9 +105,9 @@ class Case(unittest.TestCase):
 
     def refused(self, url, status, *parts):
         """It is not even opened."""
-        session = self.crowd.open(url)
+        session = self.driver.open(url)
         with self.subTest(url=url):
-            got, text = self.crowd.refused(session)
+            got, text = self.driver.refused(session)
             self.assertEqual(got, status, text)
             self.assert_says(text, parts)
 
@@ -115,33 +115,33 @@ class Case(unittest.TestCase):
         """Rows of URL, name, status (A|B: one of them) and the parts that the
         text must have, all at once."""
         began_ms = waiting.now_ms()
-        sessions = [self.crowd.open(url) for url, *_ in rows]
-        waits = [self.crowd.acquire(session, name, wait_ms)
+        sessions = [self.driver.open(url) for url, *_ in rows]
+        waits = [self.driver.acquire(session, name, wait_ms)
                  for session, (_, name, *_) in zip(sessions, rows)]
         for wait, session, (url, name, status, *parts) in zip(
                 waits, sessions, rows):
             with self.subTest(url=url, name=name):
-                got, text, at_ms = self.crowd.failed(wait)
+                got, text, at_ms = self.driver.failed(wait)
                 self.assertIn(got, status.split("|"), text)
                 self.assert_says(text, parts)
                 self.assertLess(at_ms - began_ms, wait_ms + LATE_S * 1000)
-                for line in self.crowd.logs(session):
+                for line in self.driver.logs(session):
                     self.assertNotIn(SECRET, line)
         for session in sessions:
-            self.crowd.close(session)
+            self.driver.close(session)
 
     def works(self, url, name):
-        session = self.crowd.open(url)
-        wait = self.crowd.acquire(session, name)
-        self.crowd.granted(wait)
-        self.assertEqual(self.crowd.release(wait), "HF_OK")
-        self.crowd.close(session)
+        session = self.driver.open(url)
+        wait = self.driver.acquire(session, name)
+        self.driver.granted(wait)
+        self.assertEqual(self.driver.release(wait), "HF_OK")
+        self.driver.close(session)
 
     # ---- through holdfast run
 
     def run_tool(self, url, name, *command, **environment):
         """Started; with a terminal's worth of a wait."""
-        return subprocess.Popen(
+        return machine.popen(
             [HOLDFAST, "run", "-t", "%dms" % WAIT_MS, name, "--",
              *(command or ("true",))],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -320,9 +320,9 @@ class Permissions(Case):
     def tearDown(self):
         self.nothing_is_left()
         waiting.eventually("the tree to be as before",
-                         lambda: self.everything() == self.tree)
+                           lambda: self.everything() == self.tree)
         waiting.eventually("all sessions to be gone but this one's", lambda:
-                         self.server.mntr()["num_alive_connections"] <= 2)
+                           self.server.mntr()["num_alive_connections"] <= 2)
 
     def test_through_the_library(self):
         rows = [
@@ -361,19 +361,19 @@ class Permissions(Case):
         self.assertEqual(self.finish(process), (0, "in\n", ""))
 
     def test_a_ticket_that_may_not_be_deleted(self):
-        """It goes with its session, and whoever waits for that is told."""
-        holder, other = self.crowd.opened(self.url, self.url)
-        held = self.crowd.acquire(holder, "no-delete")
-        self.crowd.granted(held)
-        self.assertEqual(self.crowd.release(held), "HF_EDENIED")
-        self.assertTrue([line for line in self.crowd.logs(holder)
+        """It goes with its session, and those that wait for it are notified."""
+        holder, other = self.driver.opened(self.url, self.url)
+        held = self.driver.acquire(holder, "no-delete")
+        self.driver.granted(held)
+        self.assertEqual(self.driver.release(held), "HF_EDENIED")
+        self.assertTrue([line for line in self.driver.logs(holder)
                          if "/no-delete" in line and "permission" in line])
-        wait = self.crowd.acquire(other, "no-delete")
-        self.assertEqual(self.crowd.queued(wait), 1)
-        self.crowd.close(holder)
-        self.crowd.granted(wait)
-        self.assertEqual(self.crowd.release(wait), "HF_EDENIED")
-        self.crowd.close(other)
+        wait = self.driver.acquire(other, "no-delete")
+        self.assertEqual(self.driver.queued(wait), 1)
+        self.driver.close(holder)
+        self.driver.granted(wait)
+        self.assertEqual(self.driver.release(wait), "HF_EDENIED")
+        self.driver.close(other)
 
     def test_a_ticket_that_the_tool_may_not_delete(self):
         status, out, err = self.finish(
@@ -442,7 +442,7 @@ class Connections(Case):
              self.expired.tls_address(), "certificate has expired"),
             (self.zks(self.strict), "x", "HF_EDENIED",
              self.strict.tls_address(), "wants a certificate", "cert=", "key="),
-            (self.zks(self.strict, own="stranger"), "x", "HF_EDENIED",
+            (self.zks(self.strict, own="unknown"), "x", "HF_EDENIED",
              self.strict.tls_address(), "refused", "cert="),
             ("zks://%s?ca=%s" % (self.open.address(),
                                  self.open.certificates.path("ca.pem")), "x",
@@ -467,13 +467,13 @@ class Connections(Case):
                             ("zk://" + self.open.tls_address(), "HF_EURL")):
             with self.subTest(url=url):
                 began_ms = waiting.now_ms()
-                session = self.crowd.open(url)
-                wait = self.crowd.acquire(session, "x", 60000)
-                got, text, at_ms = self.crowd.failed(wait)
+                session = self.driver.open(url)
+                wait = self.driver.acquire(session, "x", 60000)
+                got, text, at_ms = self.driver.failed(wait)
                 self.assertEqual(got, status, text)
                 self.assertNotIn("within", text)
                 self.assertLess(at_ms - began_ms, HANDSHAKE_MS)
-                self.crowd.close(session)
+                self.driver.close(session)
 
     def test_all_servers_have_to_say_so(self):
         """One that is trusted is enough, and so is one that may come."""
@@ -508,10 +508,10 @@ class Connections(Case):
 
     def test_read_only(self):
         """What is left of an ensemble without a quorum serves readers."""
-        left, lost = self.pair.members
+        left, lost = self.pair.servers
         lost.kill()
         waiting.eventually("a read-only server",
-                         lambda: left.mode() == "read-only")
+                           lambda: left.mode() == "read-only")
         self.failing([
             ("zk://" + left.address(), "x", "HF_EUNREACHABLE",
              left.address(), "quorum"),
@@ -525,8 +525,8 @@ class Connections(Case):
             self.assertEqual(client.tree(), [])
 
 
-class Stranger(socketserver.ThreadingTCPServer):
-    """A server of something else: it says its words, asked or not, and
+class OtherServer(socketserver.ThreadingTCPServer):
+    """A server of another protocol: it sends its bytes, asked or not, and
     closes."""
 
     daemon_threads = True
@@ -551,20 +551,20 @@ class Stranger(socketserver.ThreadingTCPServer):
         super().server_close()
 
 
-class Strangers(Case):
-    """Servers of something else."""
+class OtherServers(Case):
+    """Servers of other protocols."""
 
-    def stranger(self, words, asked=True):
-        server = Stranger(words, asked)
+    def other_server(self, words, asked=True):
+        server = OtherServer(words, asked)
         self.addCleanup(server.server_close)
         return server.address
 
     def test_who_answers_is_no_zookeeper(self):
         self.warmed_up()
-        http = self.stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        ssh = self.stranger(b"SSH-2.0-OpenSSH_9.2\r\n", asked=False)
-        shut = self.stranger(b"", asked=False)
-        heard = self.stranger(b"")
+        http = self.other_server(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        ssh = self.other_server(b"SSH-2.0-OpenSSH_9.2\r\n", asked=False)
+        shut = self.other_server(b"", asked=False)
+        listener = self.other_server(b"")
         self.failing([
             ("zk://" + http, "x", "HF_EPROTOCOL", http,
              "not ZooKeeper's", "port"),
@@ -573,9 +573,9 @@ class Strangers(Case):
             ("zks://" + ssh, "x", "HF_EURL", ssh, "TLS", "port"),
             ("zk://" + shut, "x", "HF_EUNREACHABLE", shut, "closed"),
             ("zks://" + shut, "x", "HF_EPROTOCOL", shut, "closed", "TLS"),
-            ("zk://" + heard, "x", "HF_EUNREACHABLE", heard, "closed",
+            ("zk://" + listener, "x", "HF_EUNREACHABLE", listener, "closed",
              "quorum"),
-            ("zks://" + heard, "x", "HF_EPROTOCOL", heard, "closed",
+            ("zks://" + listener, "x", "HF_EPROTOCOL", listener, "closed",
              "TLS"),
         ])
         self.failing_runs([
@@ -585,16 +585,16 @@ class Strangers(Case):
         ])
         self.nothing_is_left()
 
-    def test_trouble_is_logged_once_and_not_for_each_attempt(self):
-        """Two servers with a trouble of their own each."""
-        http = self.stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    def test_a_failure_is_logged_once_and_not_for_each_attempt(self):
+        """Two servers that fail in different ways."""
+        http = self.other_server(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         port = machine.Port()
         self.addCleanup(port.close)
-        session = self.crowd.open("zk://127.0.0.1:%d,%s" % (port.number, http))
-        wait = self.crowd.acquire(session, "x", 3 * WAIT_MS)
-        self.assertEqual(self.crowd.failed(wait)[0], "HF_EUNREACHABLE")
-        self.assertEqual(len(self.crowd.logs(session)), 2)
-        self.crowd.close(session)
+        session = self.driver.open("zk://127.0.0.1:%d,%s" % (port.number, http))
+        wait = self.driver.acquire(session, "x", 3 * WAIT_MS)
+        self.assertEqual(self.driver.failed(wait)[0], "HF_EUNREACHABLE")
+        self.assertEqual(len(self.driver.logs(session)), 2)
+        self.driver.close(session)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A holder that is frozen, cut off, killed or closed: it hears of its loss
-before anybody else can be admitted, and the next one is admitted in time.
+"""A holder that is frozen, cut off, killed or closed: it is notified of its
+loss before another one can be granted the lock, and the next one is granted it
+in time.
 
     test_zk_losses.py HOLDER
 """
@@ -10,18 +11,18 @@ import os
 import random
 import shutil
 import sys
-import tempfile
 import unittest
 
 import zk_holder
 import jute
+import machine
 import waiting
 from proxy import DOWN, DROP, UP, Proxy
-from zk_holder import Holder, Witness
+from zk_holder import Holder, TicketWatcher
 from zookeeper import Standalone
 
 TICK_MS = 500
-ROUNDS = 5 if zk_holder.LONG else 1
+REPEATS = 5 if zk_holder.LONG else 1
 # The operation and the length of the path, of which only the low byte differs.
 DELETE = (2).to_bytes(4, "big") + bytes(3)
 TIMEOUTS_MS = (4000, 6000, 10000) if zk_holder.LONG else (4000,)
@@ -30,16 +31,16 @@ TIMEOUTS_MS = (4000, 6000, 10000) if zk_holder.LONG else (4000,)
 class Recorder(Proxy):
     """A proxy of one client that can say whose session passes through it."""
 
-    heard = b""
+    received = b""
 
     def hand_on(self, connection, way):
         if way.name == DOWN:
-            self.heard += way.queue[0][1]
+            self.received += way.queue[0][1]
         return super().hand_on(connection, way)
 
     def session(self):
         """Its number and password, from the server's first frame."""
-        reader = jute.Reader(self.heard[4:])
+        reader = jute.Reader(self.received[4:])
         reader.int()  # the protocol's version
         reader.int()  # the timeout
         return reader.long(), reader.buffer()
@@ -62,7 +63,7 @@ class Losses(unittest.TestCase):
         cls.server.close()
 
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-losses-")
+        self.directory = machine.directory("losses", on_disk=True)
         self.things = []
 
     def tearDown(self):
@@ -90,20 +91,20 @@ class Losses(unittest.TestCase):
         second = self.holder(name, timeout_ms)
         with self.server.client() as client:
             waiting.eventually("the second to queue",
-                             lambda: len(client.children("/" + name)) == 2)
+                               lambda: len(client.children("/" + name)) == 2)
         return first, second
 
-    def each_round(self, what):
+    def each_repeat(self, what):
         for timeout_ms in TIMEOUTS_MS:
-            for number in range(ROUNDS):
-                with self.subTest(timeout_ms=timeout_ms, round=number):
+            for number in range(REPEATS):
+                with self.subTest(timeout_ms=timeout_ms, repeat=number):
                     self.clear()
                     what("%d.%d" % (timeout_ms, number), timeout_ms)
 
     # ---- frozen
 
     def test_fn01_a_frozen_holder_learns_it_before_anything_else(self):
-        self.each_round(self.freeze)
+        self.each_repeat(self.freeze)
 
     def freeze(self, mark, timeout_ms):
         words = ("check", "release", "another")
@@ -126,14 +127,14 @@ class Losses(unittest.TestCase):
                 done, {"check": ["HF_ELOST", "0", "1"],
                        "release": ["HF_ELOST", "0", "0"],
                        "another": ["HF_OK", "0", "1"]}[word], first.lines)
-            if word != "release":  # after which nothing more is told
-                first.told_at()
+            if word != "release":  # after a release there are no more events
+                first.notified_at()
 
     # ---- cut off
 
-    def test_fn16_a_holder_that_is_cut_off_hears_it_before_the_session_ends(self):
+    def test_fn16_a_holder_that_is_cut_off_is_notified_in_time(self):
         self.margins = []
-        self.each_round(self.cut_off)
+        self.each_repeat(self.cut_off)
         zk_holder.summary("LOST told before the session expired, ms",
                           self.margins)
 
@@ -146,29 +147,30 @@ class Losses(unittest.TestCase):
             holder = self.holder(name, timeout_ms,
                                  "127.0.0.1:%d" % proxy.port)
             holder.granted()
-            cut.append((holder, self.keep(Witness([self.server], "/" + name))))
+            cut.append((holder, self.keep(
+                TicketWatcher([self.server], "/" + name))))
             at = waiting.now_ms() + self.chance.uniform(0, timeout_ms / 2)
             proxy.do(lambda p=proxy, w=ways, at=at:
                      p.loop.at(at, lambda: p.change(DROP, w)))
-        for holder, witness in cut:
-            gone_at = witness.gone()
+        for holder, watcher in cut:
+            gone_at = watcher.gone()
             # The log is a file: what it says may come after what it does.
             expired_at = waiting.eventually(
                 "the session's end in the log", lambda:
-                zk_holder.expired_at(self.server, witness.session))
-            told_at = holder.told_at()
-            self.assertLess(told_at, expired_at, holder.lines)
+                zk_holder.expired_at(self.server, watcher.session))
+            notified_at = holder.notified_at()
+            self.assertLess(notified_at, expired_at, holder.lines)
             self.assertLess(holder.safe_until(),
                             expired_at + zk_holder.ROUNDING_MS, holder.lines)
-            self.assertLess(told_at, gone_at, holder.lines)
-            self.margins.append(expired_at - told_at)
+            self.assertLess(notified_at, gone_at, holder.lines)
+            self.margins.append(expired_at - notified_at)
 
     # ---- granted less
 
-    def test_a_resume_that_grants_less_shortens_the_promise(self):
+    def test_a_resume_that_grants_less_shortens_safe_until(self):
         self.margins = []
-        for number in range(ROUNDS):
-            with self.subTest(round=number):
+        for number in range(REPEATS):
+            with self.subTest(repeat=number):
                 self.clear()
                 self.grant_less("less.%d" % number)
         zk_holder.summary("LOST told before the ticket went, ms", self.margins)
@@ -184,20 +186,20 @@ class Losses(unittest.TestCase):
         server.restart()
         holder.wait("state", 3)  # CONNECTED, SUSPENDED, CONNECTED
         proxy.drop(UP, DOWN)
-        witness = self.keep(Witness([server], "/" + name))
-        gone_at = witness.gone()
-        told_at = holder.told_at()
-        last = [int(until) for _, _, (until,) in holder.all("promise")
+        watcher = self.keep(TicketWatcher([server], "/" + name))
+        gone_at = watcher.gone()
+        notified_at = holder.notified_at()
+        last = [int(until) for _, _, (until,) in holder.all("safe_until")
                 if until != "0"][-1]
         self.assertLess(last, gone_at + zk_holder.ROUNDING_MS, holder.lines)
-        self.assertLess(told_at, gone_at, holder.lines)
-        self.margins.append(gone_at - told_at)
+        self.assertLess(notified_at, gone_at, holder.lines)
+        self.margins.append(gone_at - notified_at)
 
     # ---- ended
 
     def test_the_next_one_after_a_kill_and_after_a_close(self):
         self.kills, self.closes = [], []
-        self.each_round(self.end)
+        self.each_repeat(self.end)
         zk_holder.summary("kill -9 to the next grant, ms", self.kills)
         zk_holder.summary("hf_client_close to the next grant, ms", self.closes)
 
@@ -225,22 +227,23 @@ class Losses(unittest.TestCase):
     # ---- ended elsewhere
 
     def test_a_release_after_the_session_was_ended_elsewhere_says_lost(self):
-        """Another connection ends the session of the holder, whose own cannot
-        tell it, and the next in line is admitted before the release."""
+        """Another connection ends the session of the holder, which gets no
+        event of that, and the next one is granted the lock before the
+        release."""
         proxy = self.keep(Recorder(self.server.port))
         first = self.holder("elsewhere", 10000, "127.0.0.1:%d" % proxy.port)
         first.granted()
         second = self.holder("elsewhere", 10000)
         with self.server.client() as client:
             waiting.eventually("the second to queue", lambda:
-                             len(client.children("/elsewhere")) == 2)
+                               len(client.children("/elsewhere")) == 2)
         session, password = proxy.session()
         proxy.hold(UP, DOWN)
         self.server.client(session=session, password=password).close()
         second.granted()
         first.say("release")
         waiting.eventually("the release to be asked for",
-                         lambda: proxy.do(proxy.holds_a_delete))
+                           lambda: proxy.do(proxy.holds_a_delete))
         proxy.thaw(UP, DOWN)
         self.assertEqual(first.wait("done")[2][0], "HF_ELOST")
 

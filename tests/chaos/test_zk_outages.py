@@ -3,7 +3,7 @@
 """Servers that freeze, restart, are replaced, go one by one, say nothing or
 lose their names: clients recover or say why, and no wait is forgotten.
 
-    test_zk_outages.py CROWD CLASS
+    test_zk_outages.py CLIENT_DRIVER CLASS
 """
 
 import os
@@ -13,8 +13,8 @@ import sys
 import tempfile
 import unittest
 
-import crowd
-from crowd import Crowd
+import client_driver
+from client_driver import ClientDriver
 
 import machine
 import waiting
@@ -22,8 +22,8 @@ from ensemble import Ensemble
 from proxy import Proxy
 from zookeeper import Standalone
 
-CROWD = os.path.abspath(sys.argv.pop(1))
-ROUNDS = 8 if crowd.LONG else 1
+CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
+REPEATS = 8 if client_driver.LONG else 1
 SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
 NAME = "outages/one-of-them"
 PATH = "/" + NAME
@@ -40,11 +40,11 @@ class Case(unittest.TestCase):
         cls.random = random.Random(SEED)
 
     def setUp(self):
-        self.crowd = None
+        self.driver = None
 
     def begin(self, **environment):
-        self.crowd = Crowd(CROWD, **environment)
-        self.addCleanup(self.crowd.kill)
+        self.driver = ClientDriver(CLIENT_DRIVER, **environment)
+        self.addCleanup(self.driver.kill)
 
     def url(self, timeout_ms, *addresses):
         return "zk://%s?timeout=%dms" % (",".join(addresses), timeout_ms)
@@ -52,49 +52,50 @@ class Case(unittest.TestCase):
     # ---- a lock that somebody has and others want
 
     def contend(self, url, sessions=3):
-        """A holder, and in each of so many sessions one who waits for ever,
-        one with an hour of patience, and one with little."""
-        holder, *others = self.crowd.opened(*[url] * (sessions + 1))
-        self.held = self.crowd.acquire(holder, NAME)
-        self.crowd.granted(self.held)
+        """A holder, and in each of sessions other ones three waits: one
+        without a limit, one of an hour, and one of half a second."""
+        holder, *others = self.driver.opened(*[url] * (sessions + 1))
+        self.held = self.driver.acquire(holder, NAME)
+        self.driver.granted(self.held)
         self.waits, self.hasty = [], []
         for other in others:
             for wait_ms, kept in ((-1, self.waits), (3600000, self.waits),
                                   (500, self.hasty)):
-                wait = self.crowd.acquire(other, NAME, wait_ms, "pass")
-                self.crowd.queued(wait)
+                wait = self.driver.acquire(other, NAME, wait_ms, "pass")
+                self.driver.queued(wait)
                 kept.append(wait)
         self.hasty_since_ms = waiting.now_ms()
         self.holder, self.others = holder, others
 
     def hasty_give_up(self):
-        """At their deadline, whatever the server does; with a text."""
+        """The waits of half a second end at their deadline, whatever the
+        server does, and with a text."""
         for wait in self.hasty:
-            status, text, at_ms = self.crowd.failed(wait)
+            status, text, at_ms = self.driver.failed(wait)
             self.assertEqual(status, "HF_ETIMEDOUT", text)
             self.assertGreater(len(text), 20)
             self.assertLess(at_ms, self.hasty_since_ms + 500 + LATE_S * 1000)
 
     def everybody_is_granted(self):
-        """Who still waits, in the end."""
+        """The other waits are granted in the end."""
         for wait in self.waits:
-            self.crowd.granted(wait, LATE_S)
-            self.assertEqual(self.crowd.told(wait, "released").words[1],
+            self.driver.granted(wait, LATE_S)
+            self.assertEqual(self.driver.await_event(wait, "released").words[1],
                              "HF_OK")
 
     def nothing_is_left(self, server):
         with server.client() as client:
             waiting.eventually("the queue to be empty",
-                             lambda: not client.children(PATH))
-        self.crowd.end()
+                               lambda: not client.children(PATH))
+        self.driver.end()
 
     def the_holder_kept_it(self):
-        self.assertFalse(self.crowd.find(self.held, "lost"))
-        self.assertEqual(self.crowd.release(self.held), "HF_OK")
+        self.assertFalse(self.driver.find(self.held, "lost"))
+        self.assertEqual(self.driver.release(self.held), "HF_OK")
 
     def the_holder_lost_it(self):
-        self.crowd.told(self.held, "lost")
-        self.assertEqual(self.crowd.release(self.held), "HF_ELOST")
+        self.driver.await_event(self.held, "lost")
+        self.assertEqual(self.driver.release(self.held), "HF_ELOST")
 
 
 class OneServer(Case):
@@ -111,43 +112,43 @@ class OneServer(Case):
         self.server.thaw()
 
     def test_frozen_for_less_than_the_session(self):
-        for _ in range(ROUNDS):
+        for _ in range(REPEATS):
             self.begin()
             self.contend(self.url(9000, self.server.address()))
             self.server.freeze()
-            self.crowd.until_state(self.holder, "SUSPENDED", LATE_S)
+            self.driver.until_state(self.holder, "SUSPENDED", LATE_S)
             self.server.thaw()
             for session in [self.holder, *self.others]:
-                self.crowd.until_state(session, "CONNECTED", LATE_S)
-                self.assertNotIn("LOST", self.crowd.states(session))
+                self.driver.until_state(session, "CONNECTED", LATE_S)
+                self.assertNotIn("LOST", self.driver.states(session))
             self.hasty_give_up()
             self.the_holder_kept_it()
             self.everybody_is_granted()
             self.nothing_is_left(self.server)
 
     def test_frozen_for_longer_than_the_session(self):
-        for _ in range(ROUNDS):
+        for _ in range(REPEATS):
             self.begin()
             self.contend(self.url(2000, self.server.address()))
             self.server.freeze()
             self.the_holder_lost_it()
             for session in [self.holder, *self.others]:
-                self.crowd.until("a session to be lost", lambda:
-                                 self.crowd.count_states(session, "LOST") > 0)
+                self.driver.until("a session to be lost", lambda:
+                                 self.driver.count_states(session, "LOST") > 0)
             self.hasty_give_up()
             self.server.thaw()
             self.everybody_is_granted()
             self.nothing_is_left(self.server)
 
     def test_restarted(self):
-        for _ in range(ROUNDS):
+        for _ in range(REPEATS):
             self.begin()
             self.contend(self.url(40000, self.server.address()))
             self.server.restart()
             for session in [self.holder, *self.others]:
-                self.crowd.until_state(session, "CONNECTED", LATE_S)
-                self.assertIn("SUSPENDED", self.crowd.states(session))
-                self.assertNotIn("LOST", self.crowd.states(session))
+                self.driver.until_state(session, "CONNECTED", LATE_S)
+                self.assertIn("SUSPENDED", self.driver.states(session))
+                self.assertNotIn("LOST", self.driver.states(session))
             self.hasty_give_up()
             self.the_holder_kept_it()
             self.everybody_is_granted()
@@ -162,15 +163,16 @@ class OneServer(Case):
             # without a word, and they have to find out that all is gone.
             proxy.do(lambda: setattr(proxy, "target", another.port))
             proxy.cut()
-            self.crowd.told(self.held, "lost",
-                            seconds=timeout_ms / 1000 + LATE_S)
-            self.assertEqual(self.crowd.release(self.held), "HF_ELOST")
+            self.driver.await_event(self.held, "lost",
+                                    seconds=timeout_ms / 1000 + LATE_S)
+            self.assertEqual(self.driver.release(self.held), "HF_ELOST")
             self.hasty_give_up()
             self.everybody_is_granted()
             self.nothing_is_left(another)
 
     def test_killed_for_good(self):
-        """Whoever has a deadline hears at it; the others when closed."""
+        """A wait with a deadline ends then; the others end when the client is
+        closed."""
         server = Standalone()
         self.addCleanup(server.close)
         self.begin()
@@ -178,19 +180,19 @@ class OneServer(Case):
         server.kill()
         self.the_holder_lost_it()
         self.hasty_give_up()
-        late = self.crowd.acquire(self.others[0], NAME, 1000)
-        status, text, _ = self.crowd.failed(late)
+        late = self.driver.acquire(self.others[0], NAME, 1000)
+        status, text, _ = self.driver.failed(late)
         self.assertEqual(status, "HF_ETIMEDOUT")
         self.assertIn(server.address(), text)
         self.assertIn("refused", text)
-        tried = self.crowd.acquire(self.others[0], NAME, 0)
-        status, text, _ = self.crowd.failed(tried, 15 + LATE_S)
+        tried = self.driver.acquire(self.others[0], NAME, 0)
+        status, text, _ = self.driver.failed(tried, 15 + LATE_S)
         self.assertEqual(status, "HF_EUNREACHABLE")
         self.assertIn(server.address(), text)
-        self.crowd.popen.stdin.close()
+        self.driver.popen.stdin.close()
         for wait in self.waits:
-            self.assertEqual(self.crowd.failed(wait)[0], "HF_ECLOSED")
-        self.assertEqual(self.crowd.popen.wait(waiting.LIMIT_S), 0)
+            self.assertEqual(self.driver.failed(wait)[0], "HF_ECLOSED")
+        self.assertEqual(self.driver.popen.wait(waiting.LIMIT_S), 0)
 
 
 class Lists(Case):
@@ -205,7 +207,7 @@ class Lists(Case):
     def tearDownClass(cls):
         cls.server.close()
 
-    def dead_members(self):
+    def dead_servers(self):
         """Ports of one that refuses, one that accepts and says nothing, and
         one whose queue of connections is full, so that nobody connects."""
         refuses = machine.Port()
@@ -224,74 +226,74 @@ class Lists(Case):
             filler.connect_ex(full.getsockname())
         return refuses.number, silent.port, full.getsockname()[1]
 
-    def test_dead_members_in_front(self):
-        dead = ["127.0.0.1:%d" % port for port in self.dead_members()]
+    def test_dead_servers_first(self):
+        dead = ["127.0.0.1:%d" % port for port in self.dead_servers()]
         self.begin()
         url = self.url(4000, *dead, self.server.address())
         # The order is each client's own: some have the dead ones in front.
-        sessions = [self.crowd.open(url) for _ in range(12)]
+        sessions = [self.driver.open(url) for _ in range(12)]
         for session in sessions:
-            self.crowd.until_state(session, "CONNECTED", 4 + LATE_S)
-        waits = [self.crowd.acquire(session, NAME, how="pass")
+            self.driver.until_state(session, "CONNECTED", 4 + LATE_S)
+        waits = [self.driver.acquire(session, NAME, how="pass")
                  for session in sessions]
         for wait in waits:
-            self.crowd.granted(wait, LATE_S)
+            self.driver.granted(wait, LATE_S)
         # And again, when the connections have gone.
         with self.server.client() as client:
             self.assertFalse(client.children(PATH))
-        self.crowd.end()
+        self.driver.end()
 
     def test_none_but_dead_ones(self):
-        ports = self.dead_members()
+        ports = self.dead_servers()
         self.begin()
-        session = self.crowd.open(self.url(
+        session = self.driver.open(self.url(
             3000, *("127.0.0.1:%d" % port for port in ports)))
-        wait = self.crowd.acquire(session, NAME, 5000)
-        status, text, _ = self.crowd.failed(wait, 5 + LATE_S)
+        wait = self.driver.acquire(session, NAME, 5000)
+        status, text, _ = self.driver.failed(wait, 5 + LATE_S)
         self.assertEqual(status, "HF_EUNREACHABLE")
         self.assertTrue(any("127.0.0.1:%d" % port in text for port in ports),
                         text)
-        self.crowd.end()
+        self.driver.end()
 
     def test_the_only_one_accepts_and_says_nothing(self):
-        _, silent, full = self.dead_members()
+        _, silent, full = self.dead_servers()
         self.begin()
         for port in (silent, full):
-            session = self.crowd.open(
+            session = self.driver.open(
                 self.url(10000, "127.0.0.1:%d" % port))
             # Less than one attempt takes.
-            wait = self.crowd.acquire(session, NAME, 1000)
-            status, text, _ = self.crowd.failed(wait, 1 + LATE_S)
+            wait = self.driver.acquire(session, NAME, 1000)
+            status, text, _ = self.driver.failed(wait, 1 + LATE_S)
             self.assertEqual(status, "HF_EUNREACHABLE")
             self.assertIn("127.0.0.1:%d" % port, text)
-        self.crowd.end()
+        self.driver.end()
 
 
-class Members(Case):
+class ThreeServers(Case):
     """An ensemble of three, down to one and back."""
 
     def test_down_to_one_and_back(self):
         with Ensemble() as ensemble:
-            for _ in range(ROUNDS):
+            for _ in range(REPEATS):
                 self.begin()
                 self.contend(self.url(40000, *(
-                    m.address() for m in ensemble.members)))
-                down = self.random.sample(ensemble.members, 2)
-                for member in down:
-                    member.kill()
+                    m.address() for m in ensemble.servers)))
+                down = self.random.sample(ensemble.servers, 2)
+                for server in down:
+                    server.kill()
                 for session in [self.holder, *self.others]:
-                    self.crowd.until(
+                    self.driver.until(
                         "a session to be suspended", lambda:
-                        "SUSPENDED" in self.crowd.states(session), LATE_S)
+                        "SUSPENDED" in self.driver.states(session), LATE_S)
                 self.hasty_give_up()
-                late = self.crowd.acquire(self.others[0], NAME, 500)
-                self.assertEqual(self.crowd.failed(late)[0], "HF_ETIMEDOUT")
-                for member in down:
-                    member.launch()
+                late = self.driver.acquire(self.others[0], NAME, 500)
+                self.assertEqual(self.driver.failed(late)[0], "HF_ETIMEDOUT")
+                for server in down:
+                    server.launch()
                 ensemble.wait()
                 for session in [self.holder, *self.others]:
-                    self.crowd.until_state(session, "CONNECTED", 2 * LATE_S)
-                    self.assertNotIn("LOST", self.crowd.states(session))
+                    self.driver.until_state(session, "CONNECTED", 2 * LATE_S)
+                    self.assertNotIn("LOST", self.driver.states(session))
                 self.the_holder_kept_it()
                 self.everybody_is_granted()
                 self.nothing_is_left(ensemble.leader())
@@ -331,12 +333,12 @@ class Names(Case):
         self.contend(self.here())
         self.name_is("gone")
         self.proxy.cut()
-        self.crowd.until("a word of the name", lambda: [
-            log for log in self.crowd.logs(self.holder)
+        self.driver.until("a word of the name", lambda: [
+            log for log in self.driver.logs(self.holder)
             if "zk.test" in log and "last known" in log])
         for session in [self.holder, *self.others]:
-            self.crowd.until_state(session, "CONNECTED", LATE_S)
-            self.assertNotIn("LOST", self.crowd.states(session))
+            self.driver.until_state(session, "CONNECTED", LATE_S)
+            self.assertNotIn("LOST", self.driver.states(session))
         self.hasty_give_up()
         self.the_holder_kept_it()
         self.everybody_is_granted()
@@ -347,8 +349,8 @@ class Names(Case):
         self.name_is("hangs")
         self.proxy.cut()
         for session in [self.holder, *self.others]:
-            self.crowd.until_state(session, "CONNECTED", 10 + LATE_S)
-            self.assertNotIn("LOST", self.crowd.states(session))
+            self.driver.until_state(session, "CONNECTED", 10 + LATE_S)
+            self.assertNotIn("LOST", self.driver.states(session))
         self.the_holder_kept_it()
         self.everybody_is_granted()
         self.nothing_is_left(self.server)
@@ -356,32 +358,32 @@ class Names(Case):
 
     def test_never_resolves(self):
         self.name_is("gone")
-        session = self.crowd.open(self.here())
-        wait = self.crowd.acquire(session, NAME, 1000)
-        status, text, _ = self.crowd.failed(wait)
+        session = self.driver.open(self.here())
+        wait = self.driver.acquire(session, NAME, 1000)
+        status, text, _ = self.driver.failed(wait)
         self.assertEqual(status, "HF_EUNREACHABLE")
         self.assertIn("zk.test", text)
         self.assertIn("no address", text)
-        self.crowd.end()
+        self.driver.end()
 
-    def test_lookups_that_hang_hold_nobody_up(self):
+    def test_lookups_without_answer_hold_nobody_up(self):
         self.name_is("hangs")
-        session = self.crowd.open(self.here())
-        wait = self.crowd.acquire(session, NAME, 1000)
-        status, text, _ = self.crowd.failed(wait)
+        session = self.driver.open(self.here())
+        wait = self.driver.acquire(session, NAME, 1000)
+        status, text, _ = self.driver.failed(wait)
         self.assertEqual(status, "HF_EUNREACHABLE")
         self.assertIn("zk.test", text)
-        self.crowd.end()
+        self.driver.end()
 
     def test_begins_to_resolve(self):
         self.name_is("gone")
-        session = self.crowd.open(self.here())
-        wait = self.crowd.acquire(session, NAME, how="pass")
-        self.crowd.until("a word of the name", lambda: [
-            log for log in self.crowd.logs(session) if "zk.test" in log])
+        session = self.driver.open(self.here())
+        wait = self.driver.acquire(session, NAME, how="pass")
+        self.driver.until("a word of the name", lambda: [
+            log for log in self.driver.logs(session) if "zk.test" in log])
         self.name_is("127.0.0.1")
-        self.crowd.granted(wait, LATE_S)
-        self.crowd.end()
+        self.driver.granted(wait, LATE_S)
+        self.driver.end()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-import crowd
+import client_driver
 
 import machine
 import waiting
@@ -82,9 +82,9 @@ def wait_for(process, seconds):
 
 def watch_it(process, seconds):
     wait_for(process, seconds / 4)
-    settled = resident_kb(process.pid), descriptors(process.pid)
+    early = resident_kb(process.pid), descriptors(process.pid)
     wait_for(process, seconds * 3 / 4)
-    return settled, (resident_kb(process.pid), descriptors(process.pid))
+    return early, (resident_kb(process.pid), descriptors(process.pid))
 
 
 def check(process, before, after):
@@ -121,7 +121,7 @@ def nothing_is_left(server):
 def main():
     churn = os.path.abspath(sys.argv[1])
     seconds = (int(sys.argv[2]) if len(sys.argv) > 2 else
-               1200 if crowd.LONG else 20)
+               1200 if client_driver.LONG else 20)
     with Standalone(container_check_ms=200) as server, \
             Proxy(server.port) as proxy:
         process = machine.Process(

@@ -13,7 +13,6 @@ import os
 import random
 import shutil
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -22,26 +21,27 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import mutants
 import zk_holder
 import testing
+import machine
 import waiting
 from ensemble import Ensemble
 from proxy import DOWN, UP, Proxy
-from zk_holder import Holder, Witness
+from zk_holder import Holder, TicketWatcher
 
 TICK_MS = 500
-ROUNDS = 3 if zk_holder.LONG else 1
+REPEATS = 3 if zk_holder.LONG else 1
 TIMEOUTS_MS = (4000, 6000, 10000) if zk_holder.LONG else (4000,)
 
-# Shorter, and the promise ends before there is another leader.
+# Shorter, and the safe_until ends before there is another leader.
 RESUME_MS = 8000
 
-# How a sound holder may be told to prove its grant.
+# The ways in which a correct holder proves its grant.
 PROOFS = {"default": "", "tick": "&tick=%dms" % TICK_MS,
           "strict": "&proof=strict"}
 
 
 class TwoClocks(unittest.TestCase):
-    """sync_limit is set by those that inherit: for how many ticks a leader and
-    a follower bear not to hear of each other."""
+    """The classes that inherit set sync_limit: after how many ticks without a
+    message a leader and a follower give each other up."""
 
     @classmethod
     def start(cls, sync_limit):
@@ -58,18 +58,18 @@ class TwoClocks(unittest.TestCase):
                           cls.margins)
 
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-clocks-")
+        self.directory = machine.directory("clocks", on_disk=True)
         self.things = []
-        self.watched = []  # (holder, witness)
+        self.watched = []  # (holder, watcher)
 
     def tearDown(self):
         self.again()
         shutil.rmtree(self.directory)
 
     def mend(self):
-        for member in self.ensemble.members:
-            member.thaw()
-            for link in member.links.values():
+        for server in self.ensemble.servers:
+            server.thaw()
+            for link in server.links.values():
                 link.thaw()
         self.ensemble.wait()
 
@@ -78,7 +78,7 @@ class TwoClocks(unittest.TestCase):
         return thing
 
     def holder(self, address, timeout_ms, proof="", mutation=None):
-        """A holder on that address alone, and a witness elsewhere."""
+        """A holder on that address alone, and a watcher elsewhere."""
         type(self).count += 1
         name = "clocks.%d" % self.count
         program = HOLDER
@@ -93,35 +93,35 @@ class TwoClocks(unittest.TestCase):
         return holder, name
 
     def watch(self, holder, name, servers):
-        witness = self.keep(Witness(servers, "/" + name))
-        self.watched.append((holder, witness))
-        return witness
+        watcher = self.keep(TicketWatcher(servers, "/" + name))
+        self.watched.append((holder, watcher))
+        return watcher
 
     def sound(self, address, timeout_ms, servers):
         for proof in PROOFS.values():
             self.watch(*self.holder(address, timeout_ms, proof), servers)
 
-    def end_of(self, witness):
+    def end_of(self, watcher):
         """When the ticket went.  A leader says that it lets a session expire
         before it does; a holder that knows of its loss may be faster and take
         its ticket away."""
-        gone_at = witness.gone()
-        expired_at = zk_holder.expired_at(self.ensemble, witness.session)
+        gone_at = watcher.gone()
+        expired_at = zk_holder.expired_at(self.ensemble, watcher.session)
         return min(gone_at, expired_at or gone_at)
 
-    def check(self, holder, witness):
+    def check(self, holder, watcher):
         """The point of it all."""
-        end = self.end_of(witness)
+        end = self.end_of(watcher)
         safe_until = holder.safe_until()
         self.assertLessEqual(safe_until, end + zk_holder.ROUNDING_MS,
                              holder.lines)
         return end - safe_until
 
     def check_all(self):
-        """Each sound holder, which hears of its loss."""
-        for holder, witness in self.watched:
-            self.margins.append(self.check(holder, witness))
-            self.assertLess(holder.told_at(), self.end_of(witness))
+        """Check each correct holder, and that it is notified of its loss."""
+        for holder, watcher in self.watched:
+            self.margins.append(self.check(holder, watcher))
+            self.assertLess(holder.notified_at(), self.end_of(watcher))
 
     def again(self):
         """From the beginning, with what is there."""
@@ -132,8 +132,8 @@ class TwoClocks(unittest.TestCase):
 
     def each_timeout(self, what, *arguments):
         for timeout_ms in TIMEOUTS_MS:
-            for number in range(ROUNDS):
-                with self.subTest(timeout_ms=timeout_ms, round=number):
+            for number in range(REPEATS):
+                with self.subTest(timeout_ms=timeout_ms, repeat=number):
                     self.again()
                     what(timeout_ms, *arguments)
 
@@ -155,11 +155,11 @@ class PatientEnsemble(TwoClocks):
         self.sound(follower.address(), timeout_ms, [leader])
         holder, name = self.holder(follower.address(), timeout_ms,
                                    mutation="ZK_PING_PROVES")
-        witness = self.keep(Witness([leader], "/" + name))
+        watcher = self.keep(TicketWatcher([leader], "/" + name))
         link.hold(*ways)
         self.check_all()
         with self.assertRaises(AssertionError):
-            self.check(holder, witness)
+            self.check(holder, watcher)
 
     def test_the_link_to_the_leader_stalls(self):
         self.each_timeout(self.stall, UP)
@@ -173,7 +173,7 @@ class PatientEnsemble(TwoClocks):
     def freeze(self, timeout_ms):
         leader = self.ensemble.leader()
         follower = self.chance.choice(self.ensemble.followers())
-        servers = self.ensemble.members
+        servers = self.ensemble.servers
         self.sound(leader.address(), timeout_ms, servers)
         self.sound(follower.address(), timeout_ms, servers)
         leader.freeze()
@@ -204,8 +204,8 @@ class PatientEnsemble(TwoClocks):
         leader = self.ensemble.leader()
         follower = self.chance.choice(self.ensemble.followers())
         link = self.ensemble.link(follower, leader)
-        self.sound(leader.address(), timeout_ms, self.ensemble.members)
-        self.sound(follower.address(), timeout_ms, self.ensemble.members)
+        self.sound(leader.address(), timeout_ms, self.ensemble.servers)
+        self.sound(follower.address(), timeout_ms, self.ensemble.servers)
         for _ in range(12):
             self.change_weather(leader, link, waiting.now_ms() +
                                 timeout_ms * self.chance.uniform(0.05, 0.6))
@@ -213,8 +213,8 @@ class PatientEnsemble(TwoClocks):
         link.thaw()
         for holder, _ in self.watched:
             holder.process.kill()
-        for holder, witness in self.watched:
-            self.margins.append(self.check(holder, witness))
+        for holder, watcher in self.watched:
+            self.margins.append(self.check(holder, watcher))
 
     @testing.when(zk_holder.LONG)
     def test_any_weather(self):
@@ -229,20 +229,20 @@ class HastyEnsemble(TwoClocks):
         cls.start(sync_limit=4)
 
     def isolate(self, leader):
-        for member in self.ensemble.members:
-            if member is not leader:
-                member.links[leader.id].hold()
-                leader.links[member.id].hold()
+        for server in self.ensemble.servers:
+            if server is not leader:
+                server.links[leader.id].hold()
+                leader.links[server.id].hold()
 
     def others(self, leader):
-        return [m for m in self.ensemble.members if m is not leader]
+        return [m for m in self.ensemble.servers if m is not leader]
 
     def depose(self, timeout_ms):
         leader = self.ensemble.leader()
         self.sound(leader.address(), timeout_ms, self.others(leader))
         self.isolate(leader)
         waiting.eventually("the leader to give up",
-                         lambda: leader.mode() != "leader")
+                           lambda: leader.mode() != "leader")
         # Votes do not go through the links: one that has the latest
         # transaction would be elected again and again by those that cannot
         # reach it.
@@ -263,12 +263,12 @@ class HastyEnsemble(TwoClocks):
         leader.freeze()
         self.isolate(leader)
         waiting.eventually("another leader",
-                         lambda: self.ensemble.leader() is not leader)
+                           lambda: self.ensemble.leader() is not leader)
         # So long that its rounding to ticks cannot hide the difference.
         self.until(waiting.now_ms() + 2 * TICK_MS)
         proxy.cut()
         waiting.eventually("the holders to try again",
-                         lambda: proxy.links() == len(self.watched))
+                           lambda: proxy.links() == len(self.watched))
         leader.thaw()
         self.check_all()
         return any(len([line for line in holder.all("state")
@@ -276,7 +276,7 @@ class HastyEnsemble(TwoClocks):
                    for holder, _ in self.watched)
 
     def test_a_deposed_leader_takes_a_session_back(self):
-        for _ in range(ROUNDS):
+        for _ in range(REPEATS):
             tries = 0
             while not self.resume():
                 tries += 1
@@ -294,12 +294,12 @@ class UnlikeEnsemble(TwoClocks):
     @classmethod
     def setUpClass(cls):
         cls.start(sync_limit=4)
-        for member in cls.ensemble.followers()[:1]:
-            member.config["maxSessionTimeout"] = cls.LESS_MS
-            member.restart()
+        for server in cls.ensemble.followers()[:1]:
+            server.config["maxSessionTimeout"] = cls.LESS_MS
+            server.restart()
         cls.ensemble.wait()
 
-    def members(self):
+    def servers(self):
         """The leader, and the followers that grant less and more."""
         followers = sorted(
             self.ensemble.followers(),
@@ -324,43 +324,43 @@ class UnlikeEnsemble(TwoClocks):
             holder.wait("state", 3)  # CONNECTED, SUSPENDED, CONNECTED
         return holders, proxies[1]
 
-    def last_promise(self, holder):
-        holder.told_at()
-        return [int(until) for _, _, (until,) in holder.all("promise")
+    def last_safe_until(self, holder):
+        holder.notified_at()
+        return [int(until) for _, _, (until,) in holder.all("safe_until")
                 if until != "0"][-1]
 
-    def witnesses(self, holders, servers):
-        return [self.keep(Witness(servers, "/" + name))
+    def watchers(self, holders, servers):
+        return [self.keep(TicketWatcher(servers, "/" + name))
                 for _, name in holders]
 
-    def judge(self, holders, witnesses):
-        ends = [self.end_of(witness) for witness in witnesses]
+    def judge(self, holders, watchers):
+        ends = [self.end_of(watcher) for watcher in watchers]
         (sound, _), (faulty, _) = holders
-        self.assertLessEqual(self.last_promise(sound),
+        self.assertLessEqual(self.last_safe_until(sound),
                              ends[0] + zk_holder.ROUNDING_MS, sound.lines)
-        self.assertLess(sound.told_at(), ends[0])
-        self.assertGreater(self.last_promise(faulty), ends[1], faulty.lines)
-        self.margins.append(ends[0] - self.last_promise(sound))
+        self.assertLess(sound.notified_at(), ends[0])
+        self.assertGreater(self.last_safe_until(faulty), ends[1], faulty.lines)
+        self.margins.append(ends[0] - self.last_safe_until(sound))
 
     def test_a_follower_grants_less_to_a_resume(self):
-        leader, less, more = self.members()
+        leader, less, more = self.servers()
         holders, proxy = self.move(more, less, "RESUME_KEEPS_SAFE_UNTIL")
-        witnesses = self.witnesses(holders, [leader])
+        watchers = self.watchers(holders, [leader])
         proxy.drop(UP, DOWN)
-        self.judge(holders, witnesses)
+        self.judge(holders, watchers)
 
     def test_a_new_leader_counts_what_was_granted_first(self):
-        leader, less, more = self.members()
+        leader, less, more = self.servers()
         holders, proxy = self.move(less, more, "ZK_LAST_TIMEOUT_COUNTS")
-        witnesses = self.witnesses(holders, [less, more])
+        watchers = self.watchers(holders, [less, more])
         resumed_at = holders[1][0].wait("state", 3)[0]
         holders[1][0].say("another")  # transactions
-        waiting.eventually("the faulty one to promise more", lambda: any(
+        waiting.eventually("a later safe_until of the faulty one", lambda: any(
             int(until) > resumed_at + self.MOST_MS / 2
-            for _, _, (until,) in holders[1][0].all("promise")))
+            for _, _, (until,) in holders[1][0].all("safe_until")))
         proxy.drop(UP, DOWN)
         leader.freeze()
-        self.judge(holders, witnesses)
+        self.judge(holders, watchers)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads URL NAME COUNT mutex|lock: so many threads of one client want the
- * lock NAME again and again: a mutex, for which they queue locally, or each
- * with a ticket of its own.  It obeys lines on standard input:
+ * threads URL NAME COUNT mutex|lock: COUNT threads of one client take the lock
+ * NAME again and again.  With "mutex" they queue for it in the process; with
+ * "lock" each has a ticket of its own.  Commands come on standard input:
  *
- *     run N    until N grants in all: "ran TICKETS LONGEST", different tokens
- *              and the most grants in a row on one of them
- *     heap     "heap BLOCKS BYTES" that the library has now
+ *     run N    make N grants and print "ran TICKETS LONGEST": the number of
+ *              different tokens, and the most grants in a row with one
+ *     heap     print "heap BLOCKS BYTES", what the library has allocated
  *
  * and ends with its input.  The status is 1, with a line that says why, if
  * anything failed, tokens fell, or two threads were granted at once.
@@ -33,15 +33,15 @@ static atomic_llong blocks;
 static atomic_llong bytes;
 static atomic_bool wrong;
 
-/* Between the command and the threads. */
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+/* Between the thread that reads commands and the others. */
+static pthread_mutex_t run_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t passed = PTHREAD_COND_INITIALIZER;
-static unsigned round_number; /* of the run under way; 0: none yet */
+static unsigned run_number; /* of the current run; 0: none yet */
 static unsigned running;
 static bool over;
 
-/* Kept by the lock alone. */
+/* Guarded by the lock that is tested, and by nothing else. */
 static long long left;
 static unsigned inside;
 static uint64_t token;
@@ -49,7 +49,7 @@ static long long tickets;
 static long long in_a_row;
 static long long longest;
 
-static void complain(const char *what, hf_status status)
+static void report_error(const char *what, hf_status status)
 {
     fprintf(stderr, "threads: %s: %s\n", what, hf_status_name(status));
     atomic_store(&wrong, true);
@@ -92,7 +92,7 @@ static void counted_release(void *memory, void *arg)
     free(memory);
 }
 
-/* Threads that nobody waits for give theirs back in their own time. */
+/* Detached threads of the library free their memory some time later. */
 static bool is_freed(void)
 {
     for (int i = 0; i < 1000 && atomic_load(&blocks) != 0; i++)
@@ -102,15 +102,15 @@ static bool is_freed(void)
 
 /* --------------------------------------------------------------- threads -- */
 
-/* With the lock.  Is there more to do? */
+/* The caller has the lock.  Returns whether there is more to do. */
 static bool take_turn(uint64_t of)
 {
     bool more = left > 0;
 
     if (inside++ != 0)
-        complain("two at once", HF_EBUG);
+        report_error("two at once", HF_EBUG);
     if (of < token)
-        complain("tokens fall", HF_EBUG);
+        report_error("tokens fall", HF_EBUG);
     in_a_row = of == token ? in_a_row + 1 : 1;
     tickets += of != token;
     token = of;
@@ -126,12 +126,12 @@ static bool turn_mutex(void)
     bool more;
 
     if (status != HF_OK) {
-        complain("hf_mutex_lock", status);
+        report_error("hf_mutex_lock", status);
         return false;
     }
     more = take_turn(hf_mutex_token(mutex));
     if ((status = hf_mutex_unlock(mutex)) != HF_OK)
-        complain("hf_mutex_unlock", status);
+        report_error("hf_mutex_unlock", status);
     return more;
 }
 
@@ -142,53 +142,53 @@ static bool turn_lock(void)
     bool more;
 
     if (status != HF_OK) {
-        complain("hf_lock_acquire", status);
+        report_error("hf_lock_acquire", status);
         return false;
     }
     more = take_turn(hf_grant_token(grant));
     if ((status = hf_grant_release(grant)) != HF_OK)
-        complain("hf_grant_release", status);
+        report_error("hf_grant_release", status);
     return more;
 }
 
 static void *thread_main(void *arg)
 {
-    unsigned rounds = 0;
+    unsigned run_seen = 0;
 
     (void)arg;
     for (;;) {
-        pthread_mutex_lock(&gate);
-        while (rounds == round_number && !over)
-            pthread_cond_wait(&opened, &gate);
-        rounds = round_number;
-        pthread_mutex_unlock(&gate);
+        pthread_mutex_lock(&run_mutex);
+        while (run_seen == run_number && !over)
+            pthread_cond_wait(&opened, &run_mutex);
+        run_seen = run_number;
+        pthread_mutex_unlock(&run_mutex);
         if (over)
             return NULL;
         while (mutex != NULL ? turn_mutex() : turn_lock())
             ;
-        pthread_mutex_lock(&gate);
+        pthread_mutex_lock(&run_mutex);
         if (--running == 0)
             pthread_cond_signal(&passed);
-        pthread_mutex_unlock(&gate);
+        pthread_mutex_unlock(&run_mutex);
     }
 }
 
 static void run(unsigned threads, long long grants)
 {
-    pthread_mutex_lock(&gate);
+    pthread_mutex_lock(&run_mutex);
     left = grants;
     token = 0;
     tickets = in_a_row = longest = 0;
     running = threads;
-    round_number++;
+    run_number++;
     pthread_cond_broadcast(&opened);
     while (running > 0)
-        pthread_cond_wait(&passed, &gate);
-    pthread_mutex_unlock(&gate);
+        pthread_cond_wait(&passed, &run_mutex);
+    pthread_mutex_unlock(&run_mutex);
     printf("ran %lld %lld\n", tickets, longest);
 }
 
-/* ---------------------------------------------------------------- whole -- */
+/* ------------------------------------------------------------------ main -- */
 
 static void open_all(const char *url, const char *name, const char *how)
 {
@@ -209,7 +209,7 @@ static void open_all(const char *url, const char *name, const char *how)
     }
 }
 
-static void obey(unsigned threads)
+static void run_commands(unsigned threads)
 {
     char line[64];
     long long grants;
@@ -243,18 +243,18 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    obey(wanted);
-    pthread_mutex_lock(&gate);
+    run_commands(wanted);
+    pthread_mutex_lock(&run_mutex);
     over = true;
     pthread_cond_broadcast(&opened);
-    pthread_mutex_unlock(&gate);
+    pthread_mutex_unlock(&run_mutex);
     for (unsigned i = 0; i < wanted; i++)
         pthread_join(threads[i], NULL);
     hf_mutex_free(mutex);
     hf_lock_free(lock);
     if (hf_client_close(client) != HF_OK)
-        complain("hf_client_close", HF_EBUG);
+        report_error("hf_client_close", HF_EBUG);
     if (!is_freed())
-        complain("memory is left", HF_EBUG);
+        report_error("memory is left", HF_EBUG);
     return atomic_load(&wrong) ? 1 : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * To be preloaded: the wall clock, as the program is told it, is set back and
- * forth by up to four hours, every few milliseconds.  What the kernel does with
- * an instant of the wall clock is not changed: whoever waits until one of these
- * waits for hours, or not at all.
+ * A library to be preloaded.  The wall clock that the program reads jumps back
+ * and forth by up to four hours, every few milliseconds.  The kernel's clock is
+ * not changed: a program that waits until an instant of this clock waits for
+ * hours, or not at all.
  */
 #include <stdint.h>
 #include <sys/syscall.h>

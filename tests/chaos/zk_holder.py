@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of losses share: holders (holder.c) whose words are kept with
-their instants, and witnesses who see from outside when a ticket goes.  All
-instants are in milliseconds on CLOCK_BOOTTIME."""
+"""What the tests of losses share: holders (holder.c) whose lines are kept with
+their instants, and watchers that see through a client of their own when a
+ticket goes.  All instants are in milliseconds on CLOCK_BOOTTIME."""
 
 import os
 import random
@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
 import jute  # noqa: E402
+import machine  # noqa: E402
 import waiting  # noqa: E402
 import raw  # noqa: E402
 
@@ -36,7 +37,7 @@ class Holder:
         environment = dict(os.environ)
         # A leak checker would stop at a holder that is killed or frozen.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
-        self.process = subprocess.Popen(
+        self.process = machine.popen(
             [program, url, name, store], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, process_group=0,
             env=environment)
@@ -104,22 +105,23 @@ class Holder:
         return at, int(token)
 
     def safe_until(self):
-        """The latest instant that it was ever promised."""
-        return max(int(until) for _, _, (until,) in self.all("promise"))
+        """The latest safe_until that it ever had."""
+        return max(int(until) for _, _, (until,) in self.all("safe_until"))
 
-    def told_at(self):
-        """When it first could know that it lost, once it knows in each way:
-        by the callback, by the descriptor and by the promise."""
+    def notified_at(self):
+        """The instant at which it was first notified of its loss, once it was
+        in each way: by the callback, the descriptor and safe_until."""
         ways = [self.wait("lost"), self.wait("readable")]
         with self.changed:
             over = [line for line in self.lines
-                    if line[1] == "promise" and line[2] == ["0"]]
+                    if line[1] == "safe_until" and line[2] == ["0"]]
         return min(line[0] for line in ways + over)
 
 
-class Witness(threading.Thread):
-    """Watches a ticket until it is gone, on whichever of the servers it can:
-    .session is its owner's, .gone_at when the news came."""
+class TicketWatcher(threading.Thread):
+    """Watches a ticket until it is gone, through any of the servers that
+    answers.  .session is the session of its owner; .gone_at the instant at
+    which the watch fired."""
 
     def __init__(self, servers, queue):
         super().__init__(daemon=True)
@@ -175,7 +177,7 @@ class Witness(threading.Thread):
 
     def gone(self):
         waiting.eventually("%s to go" % self.path,
-                         lambda: self.gone_at is not None)
+                           lambda: self.gone_at is not None)
         return self.gone_at
 
     def close(self):
@@ -184,8 +186,8 @@ class Witness(threading.Thread):
 
 
 def expired_at(server, session):
-    """When a server, or one of an ensemble, first said that it lets the
-    session expire; None if none has."""
+    """When a server, or one of an ensemble, first logged that the session
+    expires; None if none has."""
     found = [at for at, number, _ in server.expirations()
              if number & (1 << 64) - 1 == session & (1 << 64) - 1]
     return min(found, default=None)

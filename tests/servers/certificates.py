@@ -7,7 +7,7 @@ import subprocess
 
 
 # `openssl req` knows no dates that are past; `openssl ca` does, and wants this.
-CA_SECTION = """
+CA_CONFIG = """
 [ca]
 default_ca = here
 [here]
@@ -35,11 +35,11 @@ class Certificates:
     NAME.store both, as ZooKeeper reads them.
 
         ca             signed server, client, wrong_name and expired
-        other_ca       signed stranger, and nobody trusts it
+        other_ca       signed unknown, and no test trusts it
         server         for 127.0.0.1 and localhost
         client         for a client to show
         wrong_name     for a server of another name
-        stranger       for 127.0.0.1, but of the other CA
+        unknown        for 127.0.0.1, but of the other CA
         expired        as server, but over for years
     """
 
@@ -51,7 +51,7 @@ class Certificates:
         self.leaf("server", "ca", here)
         self.leaf("client", "ca", "subjectAltName=DNS:client.test")
         self.leaf("wrong_name", "ca", "subjectAltName=DNS:elsewhere.test")
-        self.leaf("stranger", "other_ca", here)
+        self.leaf("unknown", "other_ca", here)
         self.expired("expired", "ca", here)
 
     def path(self, name):
@@ -78,8 +78,8 @@ class Certificates:
         self.make(name, alternative)
         extensions, request = self.path(name + ".ext"), self.path(name + ".csr")
         with open(extensions, "w") as file:
-            file.write(CA_SECTION % {"directory": self.directory,
-                                     "alternative": alternative})
+            file.write(CA_CONFIG % {"directory": self.directory,
+                                    "alternative": alternative})
         run("x509", "-x509toreq", "-in", self.path(name + ".pem"),
             "-signkey", self.path(name + ".key"), "-out", request)
         open(self.path("database"), "w").close()

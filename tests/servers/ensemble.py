@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several real ZooKeeper servers.  In one host they have a proxy of ours on each
-of the links over which a follower hears from its leader; in a host each, their
-links are the network's."""
+"""Several real ZooKeeper servers.  On one host each connection of a follower
+to its leader goes through a proxy of the test; on a host each they use the
+network."""
 
 import os
 
@@ -14,7 +14,7 @@ from zookeeper import Server
 LEADING = "Peer state changed: leading - broadcast"
 
 
-class Member(Server):
+class Peer(Server):
     """One of an ensemble; .links are its proxies to the others' quorum
     ports, by id."""
 
@@ -28,7 +28,7 @@ class Member(Server):
         with open(os.path.join(self.data, "myid"), "w") as file:
             file.write("%d\n" % number)
 
-    def meet(self, members):
+    def meet(self, servers):
         """Write the others into the configuration, those of the same host
         behind proxies.
 
@@ -37,7 +37,7 @@ class Member(Server):
         Elections do not go through proxies: a member with a higher id calls
         back at the address that the other one says it has.
         """
-        for other in members:
+        for other in servers:
             port = other.quorum_port
             if other is not self and other.host is self.host:
                 self.links[other.id] = Proxy(port)
@@ -57,19 +57,19 @@ class Ensemble:
 
     def __init__(self, hosts=3 * (machine.LOCALHOST,), init_limit=8, sync_limit=4,
                  config=None, **options):
-        """hosts has one for each member.  sync_limit is in ticks: how long a
-        leader and a follower bear not to hear of each other."""
+        """hosts has one for each member.  sync_limit is in ticks: after how
+        long without a message a leader and a follower give each other up."""
         config = {"initLimit": init_limit, "syncLimit": sync_limit,
                   **(config or {})}
-        self.members = []
+        self.servers = []
         try:
             for number, host in enumerate(hosts, 1):
-                self.members.append(Member(number, config=config, host=host,
-                                           **options))
-            for member in self.members:
-                member.meet(self.members)
-            for member in self.members:
-                member.launch()
+                self.servers.append(Peer(number, config=config, host=host,
+                                         **options))
+            for server in self.servers:
+                server.meet(self.servers)
+            for server in self.servers:
+                server.launch()
             self.wait()
         except BaseException:
             self.close()
@@ -82,31 +82,31 @@ class Ensemble:
         self.close()
 
     def close(self):
-        for member in self.members:
-            member.close()
+        for server in self.servers:
+            server.close()
 
     def wait(self):
         """Until every member that runs serves."""
-        for member in self.members:
-            if member.process.is_alive():
-                member.wait()
+        for server in self.servers:
+            if server.process.is_alive():
+                server.wait()
 
-    def addresses(self, members=None):
+    def addresses(self, servers=None):
         """As in a URL."""
-        return ",".join(member.address()
-                        for member in members or self.members)
+        return ",".join(server.address()
+                        for server in servers or self.servers)
 
     def running(self):
         """Neither dead nor frozen."""
-        return [member for member in self.members
-                if member.process.is_alive() and
-                member.process.state() not in "TZ"]
+        return [server for server in self.servers
+                if server.process.is_alive() and
+                server.process.state() not in "TZ"]
 
     def leads(self):
         """The member that leads, or None.  A leader that was cut off may think
         for a while that it still is; the one with the later epoch counts."""
         leading = [m for m in self.running() if m.mode() == "leader"]
-        return max(leading, key=Member.epoch, default=None)
+        return max(leading, key=Peer.epoch, default=None)
 
     def leader(self):
         """The member that leads, once there is one."""
@@ -124,9 +124,9 @@ class Ensemble:
 
     def elections(self):
         """(instant, id) of each that came to lead, in order."""
-        return sorted((at_ms, m.id) for m in self.members
+        return sorted((at_ms, m.id) for m in self.servers
                       for at_ms, _ in m.logged(LEADING))
 
     def expirations(self):
         """Those of all members: whoever leads expires sessions."""
-        return sorted(e for m in self.members for e in m.expirations())
+        return sorted(e for m in self.servers for e in m.expirations())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network of our own: hosts, each in a network namespace, on one bridge in
-another.  What one sends to another can be lost, in each direction by itself,
-and nobody is told.
+"""A network for a test: each host is a network namespace, and a bridge in one
+more connects them.  Packets of one host to another can be lost, in each
+direction by itself, and neither is notified.
 
 The namespaces are those of threads and processes of ours and have no names.  No
 way leads out of them, and with the last of these processes they are gone,
@@ -24,7 +24,7 @@ import waiting
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 
-# The exit status of a test that was skipped, as ctest has been told.
+# The exit status of a skipped test, as in tests/servers/testing.py.
 SKIPPED = 77
 
 PREFIX = "192.0.2"  # set aside for documentation: nobody has these
@@ -154,19 +154,19 @@ class Network:
                   if other is not node))
 
     def wait(self):
-        """Until all hear all: the kernel connects a cable when it gets round
-        to it."""
+        """Wait until each host receives from each: the kernel connects a cable
+        some time after it was made."""
         ends = [node.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
                 for node in self.nodes]
-        heard = set()
+        received = set()
 
         def call():
             for end in ends:
                 for other in ends:
                     end.sendto(b"", other.getsockname())
             while ready := select.select(ends, [], [], 0)[0]:
-                heard.update((end, end.recvfrom(1)[1]) for end in ready)
-            return len(heard) == len(ends) ** 2
+                received.update((end, end.recvfrom(1)[1]) for end in ready)
+            return len(received) == len(ends) ** 2
         try:
             for node, end in zip(self.nodes, ends):
                 end.bind((node.address, 0))

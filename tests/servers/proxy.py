@@ -33,7 +33,7 @@ class Way:
         self.bytes = 0
         self.read_end = False
         self.deaf = False  # the sink is gone, and the source must not know
-        self.lost = False  # bytes, or the news that the source is gone
+        self.lost = False  # bytes, or the end of the source
 
     def put(self, data, due_ms):
         self.queue.append((due_ms, data))

@@ -6,7 +6,7 @@ import machine
 import waiting
 from redis_server import Server
 
-SLOTS = 16384
+HASH_SLOTS = 16384
 # A node that is silent for so long is held to be dead.
 NODE_TIMEOUT_MS = 1500
 
@@ -41,7 +41,7 @@ class Node(Server):
         info = self.info()
         return (info["cluster_state"] == "ok" and
                 info["cluster_known_nodes"] == str(nodes) and
-                info["cluster_slots_ok"] == str(SLOTS))
+                info["cluster_slots_ok"] == str(HASH_SLOTS))
 
 
 class Cluster:
@@ -76,9 +76,9 @@ class Cluster:
     def start(self):
         for node in self.nodes:
             node.start()
-        share = SLOTS // len(self.primaries)
+        share = HASH_SLOTS // len(self.primaries)
         for i, node in enumerate(self.primaries):
-            last = SLOTS if node is self.primaries[-1] else (i + 1) * share
+            last = HASH_SLOTS if node is self.primaries[-1] else (i + 1) * share
             node.ask("CLUSTER", "ADDSLOTSRANGE", i * share, last - 1)
         for i, node in enumerate(self.nodes):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
@@ -99,44 +99,44 @@ class Cluster:
 
     # ---- slots
 
-    def slot(self, key):
+    def hash_slot(self, key):
         return self.nodes[0].ask("CLUSTER", "KEYSLOT", key)
 
-    def primary_of(self, slot):
+    def primary_of(self, hash_slot):
         """The node that says so itself."""
         for node in self.primaries:
             for row in node.ask("CLUSTER", "SLOTS"):
-                if row[0] <= slot <= row[1] and row[2][1] == node.port:
+                if row[0] <= hash_slot <= row[1] and row[2][1] == node.port:
                     return node
-        raise AssertionError("nobody has the slot %d" % slot)
+        raise AssertionError("nobody has the slot %d" % hash_slot)
 
     def name_at(self, node, stem):
         """The name of a lock that is node's."""
         for i in range(1000):
             name = "%s-%d" % (stem, i)
-            if self.primary_of(self.slot("{%s}" % name)) is node:
+            if self.primary_of(self.hash_slot("{%s}" % name)) is node:
                 return name
         raise AssertionError("no such name")
 
-    def begin_move(self, slot, source, target):
-        target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id())
-        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id())
+    def begin_move(self, hash_slot, source, target):
+        target.ask("CLUSTER", "SETSLOT", hash_slot, "IMPORTING", source.id())
+        source.ask("CLUSTER", "SETSLOT", hash_slot, "MIGRATING", target.id())
 
-    def move_keys(self, slot, source, target):
+    def move_keys(self, hash_slot, source, target):
         """As redis-cli does, one by one."""
-        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 10):
+        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", hash_slot, 10):
             for key in keys:
                 source.ask("MIGRATE", "127.0.0.1", target.port, key, 0, 5000)
 
-    def end_move(self, slot, target):
+    def end_move(self, hash_slot, target):
         """The target first, as the specification has it."""
         for node in [target] + [n for n in self.primaries if n is not target]:
-            node.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id())
+            node.ask("CLUSTER", "SETSLOT", hash_slot, "NODE", target.id())
 
-    def move(self, slot, source, target):
-        self.begin_move(slot, source, target)
-        self.move_keys(slot, source, target)
-        self.end_move(slot, target)
+    def move(self, hash_slot, source, target):
+        self.begin_move(hash_slot, source, target)
+        self.move_keys(hash_slot, source, target)
+        self.end_move(hash_slot, target)
 
     # ---- what it says
 

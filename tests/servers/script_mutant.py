@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mutation of the script that runs at a Redis server: what a client loads
-there is changed on its way.  The client calls it by what SCRIPT LOAD answers,
-and so calls the mutant."""
+"""A mutation of the script that runs at a Redis server: a proxy changes what a
+client loads.  The client calls the script by the digest that SCRIPT LOAD
+answers, and so calls the mutant."""
 
 from proxy import UP, Proxy
 
@@ -9,18 +9,18 @@ from proxy import UP, Proxy
 # longer, because the length is said in front.
 MUTATIONS = {
     # What runs out is taken out by whichever call comes next (.by is nil).
-    "REDIS_PURGE_TELLS_NO_WAITER": (
+    "REDIS_PURGE_NOTIFIES_NO_WAITER": (
         "    for _, id in ipairs(ids) do\n"
         "        tell_waiters(id, going[id].kind, going, '0')\n    end",
         "    for _, id in ipairs(by and ids or {}) do "
         "tell_waiters(id,going[id].kind,going,'0') end"),
-    "REDIS_PURGE_TELLS_NO_LOOKER": (
+    "REDIS_PURGE_NOTIFIES_NO_LOOKER": (
         "{'gone', '0', id, name}, ' '))\n        end\n    end\n"
         "    tell_lookers()\nend",
         "{'gone', '0', id, name}, ' ')) end end "
         "if by then tell_lookers() end end"),
-    # The servers of a quorum are told a number and do not keep it.
-    "REDIS_SETTLED_UNTOLD": ("redis.call('SET', last, number)", ""),
+    # The servers of a quorum receive the highest number and do not keep it.
+    "REDIS_NUMBER_NOT_KEPT": ("redis.call('SET', last, number)", ""),
 }
 
 

@@ -95,9 +95,9 @@ def environment(o, server):
         return {"HF_QUORUM": ",".join(one.address() for one in server.servers)}
     if o.kind == "postgres":
         return {"HF_PG": server.url()}
-    members = server.members if o.kind == "ensemble" else [server]
-    found = {"HF_ZK": ",".join(member.address() for member in members),
-             "HF_ZK_LOGS": ":".join(member.directory for member in members)}
+    servers = server.servers if o.kind == "ensemble" else [server]
+    found = {"HF_ZK": ",".join(one.address() for one in servers),
+             "HF_ZK_LOGS": ":".join(one.directory for one in servers)}
     if o.kind == "tls":
         found["HF_ZK_TLS"] = server.tls_address()
         found["HF_ZK_CERTS"] = server.certificates.directory

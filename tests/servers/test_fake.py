@@ -29,7 +29,7 @@ class Story:
     """A conversation of two clients with a server, and what they heard."""
 
     def __init__(self, server):
-        self.heard = []
+        self.received = []
         self.one = server.client(timeout_ms=8000)
         self.two = server.client(timeout_ms=8000)
 
@@ -39,8 +39,8 @@ class Story:
         except raw.Error as error:
             value = error.code
         client = method.__self__
-        self.heard.append((method.__name__, arguments, plain(value),
-                           client.zxid))
+        self.received.append((method.__name__, arguments, plain(value),
+                              client.zxid))
         return value
 
     def nodes(self):
@@ -85,7 +85,7 @@ class Story:
         note(one.create, "/later")
         note(one.delete, "/later")
         note(two.sync)
-        self.heard.append(two.events[:])
+        self.received.append(two.events[:])
 
     def set_again(self):
         """What a client says after it connected again."""
@@ -101,12 +101,12 @@ class Story:
                  .strings(["/a", "/b", "/c"]).strings(["/a", "/d"])
                  .strings(["/c", "/q"]), xid=jute.XID_SET_WATCHES)
         # In no order.
-        self.heard.append(sorted(two.events))
+        self.received.append(sorted(two.events))
         two.events.clear()
         self.note(one.delete, "/a")
         self.note(one.create, "/d")
         self.note(two.sync)
-        self.heard.append(two.events[:])
+        self.received.append(two.events[:])
 
     def end(self):
         self.note(self.one.create, "/q/t-", b"", EPHEMERAL_SEQUENTIAL)
@@ -114,71 +114,71 @@ class Story:
         self.two.events.clear()
         self.one.close()
         self.note(self.two.children, "/q")
-        self.heard.append(self.two.events[:])
+        self.received.append(self.two.events[:])
         self.two.close()
 
 
-def told(server):
+def notified(server):
     story = Story(server)
     for part in (story.nodes, story.watches, story.set_again, story.end):
         part()
-    return story.heard
+    return story.received
 
 
 class SameAsReal(unittest.TestCase):
     def test_the_same_story(self):
         self.maxDiff = None
         with Standalone() as server:
-            real = told(server)
+            real = notified(server)
         with Fake() as fake:
             fake.client = lambda **o: raw.Client(fake.port, **o)
-            self.assertEqual(told(fake), real)
+            self.assertEqual(notified(fake), real)
 
     def test_the_counter_sticks_as_it_does(self):
-        def told(client):
+        def notified(client):
             return [client.create("/full/%d-" % i, b"",
                                   EPHEMERAL_SEQUENTIAL)[0] for i in range(4)]
         with Standalone(prepared=("/full", 2147483645)) as server:
             with server.client() as client:
-                real = told(client)
+                real = notified(client)
         with Fake() as fake:
             fake.create("/full")
             fake.tree.nodes["/full"].counter = 2147483645
             with raw.Client(fake.port) as client:
-                self.assertEqual(told(client), real)
+                self.assertEqual(notified(client), real)
 
     def test_sessions(self):
-        def told(port):
-            heard = []
+        def notified(port):
+            received = []
             first = raw.Client(port, timeout_ms=3000)
             first.create("/mine", flags=jute.EPHEMERAL)
             first.cut()
             again = raw.Client(port, timeout_ms=5000, session=first.session,
                                password=first.password)
-            heard += [again.session == first.session, again.timeout_ms,
-                      again.tree()]
+            received += [again.session == first.session, again.timeout_ms,
+                         again.tree()]
             for wrong in ({"session": 77, "password": first.password},
                           {"session": first.session, "password": bytes(16)}):
                 try:
                     raw.Client(port, **wrong)
                 except raw.Refused:
-                    heard.append("refused")
+                    received.append("refused")
             moved = raw.Client(port, session=first.session,
                                password=first.password)
             try:
                 again.ping()
             except ConnectionError:
-                heard.append("closed")
+                received.append("closed")
             moved.close()
             with raw.Client(port, timeout_ms=1) as other:
-                heard += [other.tree(), other.timeout_ms]
-            return heard
+                received += [other.tree(), other.timeout_ms]
+            return received
         with Standalone() as server:
-            real = told(server.port)
+            real = notified(server.port)
         self.assertEqual(real, [True, 5000, ["/mine"], "refused", "refused",
                                 "closed", [], 1000])
         with Fake() as fake:
-            self.assertEqual(told(fake.port), real)
+            self.assertEqual(notified(fake.port), real)
 
 
 class Scripted(unittest.TestCase):
@@ -187,7 +187,7 @@ class Scripted(unittest.TestCase):
         self.addCleanup(self.fake.close)
         return raw.Client(self.fake.port)
 
-    def test_a_create_that_nobody_hears_of(self):
+    def test_a_create_without_an_answer(self):
         def script(request):
             if request.op == "create2":
                 request.apply()
@@ -210,7 +210,7 @@ class Scripted(unittest.TestCase):
         self.fake.expire()
         self.assertEqual(self.fake.paths(), [])
 
-    def test_answers_held_back_and_turned_round(self):
+    def test_answers_held_back_and_reversed(self):
         held = []
 
         def script(request):
@@ -232,7 +232,7 @@ class Scripted(unittest.TestCase):
         body = jute.Writer().string("/").bool(False).bytes
         frames = b"".join(jute.frame(
             jute.Writer().int(xid).int(jute.OPS["exists"]).bytes + body)
-            for xid in (1, 2))
+                          for xid in (1, 2))
         client.link.sendall(frames)
         client.answer(1)
         client.answer(2)
@@ -270,7 +270,7 @@ class Scripted(unittest.TestCase):
             raw.Client(fake.port, seconds=0.1)
         self.assertEqual(fake.ops(), ["connect"])
 
-    def test_cues_of_the_test(self):
+    def test_triggers_of_the_test(self):
         client = self.start()
         path, _ = client.create("/t-", flags=EPHEMERAL_SEQUENTIAL)
         client.get(path, watch=True)
@@ -286,7 +286,7 @@ class Scripted(unittest.TestCase):
             raw.Client(self.fake.port, session=client.session,
                        password=client.password)
 
-    def test_what_a_script_raises_is_told(self):
+    def test_an_exception_of_a_script_is_reported(self):
         def script(request):
             raise KeyError("oops")
         fake = Fake(script)

@@ -13,6 +13,7 @@ import sys
 import unittest
 
 import network
+import machine
 import waiting
 from network import Network
 
@@ -84,7 +85,7 @@ class Cut(unittest.TestCase):
         self.network.wait()
         self.all_pass()
 
-    def test_a_connection_bears_a_cut_and_nobody_is_told(self):
+    def test_a_connection_survives_a_cut_and_nobody_is_notified(self):
         with self.a.do(socket.create_server, (self.a.address, PORT)) as at, \
                 self.b.do(socket.socket) as near:
             for link in (at, near):
@@ -178,7 +179,7 @@ class Ending(unittest.TestCase):
 
 
 class Skipped(unittest.TestCase):
-    def test_it_is_told_where_they_are_not_allowed(self):
+    def test_it_is_reported_where_they_are_not_allowed(self):
         result = subprocess.run(
             ["unshare", "--user", "--map-root-user", "sh", "-c",
              "echo 0 >/proc/sys/user/max_net_namespaces && exec \"$@\"", "sh",

@@ -64,7 +64,7 @@ class ProxyTest(unittest.TestCase):
         self.assertEqual(self.proxy.bytes, {UP: 8, DOWN: 6})
         self.assertEqual((self.proxy.accepted, self.proxy.links()), (1, 1))
 
-    def test_large_data_arrives_whole(self):
+    def test_large_data_arrives_complete(self):
         data = bytes(range(256)) * 40000
         self.pair.near.setblocking(False)
         sent, got = 0, b""
@@ -180,7 +180,7 @@ class ProxyTest(unittest.TestCase):
         before = self.proxy.bytes[UP]
         self.send(link, b"hello")
         waiting.eventually("5 bytes",
-                         lambda: self.proxy.bytes[UP] == before + 5)
+                           lambda: self.proxy.bytes[UP] == before + 5)
         self.assertTrue(is_quiet(link))
         link.close()
 

@@ -47,17 +47,17 @@ class StandaloneTest(unittest.TestCase):
             self.assertEqual(client.events, [(jute.DELETED, name)])
             # An empty container goes by itself.
             waiting.eventually("the container to go",
-                             lambda: client.children("/basics") is None)
+                               lambda: client.children("/basics") is None)
 
     def test_logs_when_a_session_expires(self):
         client = self.server.client(timeout_ms=1000)
         self.assertEqual(client.timeout_ms, 1000)
-        heard_at = waiting.now_ms()  # or later, but not earlier
+        received_at = waiting.now_ms()  # or later, but not earlier
         client.create("/mine", flags=jute.EPHEMERAL)
         client.cut()
         with self.server.client() as other:
             waiting.eventually("the node to go",
-                             lambda: not other.exists("/mine"))
+                               lambda: not other.exists("/mine"))
             gone_at = waiting.now_ms()
         expired = [(at, timeout) for at, session, timeout
                    in self.server.expirations() if session == client.session]
@@ -65,7 +65,7 @@ class StandaloneTest(unittest.TestCase):
         at, timeout = expired[0]
         self.assertEqual(timeout, 1000)
         # Two clocks with milliseconds; the server rounds up to its tick.
-        self.assertGreater(at, heard_at + 990)
+        self.assertGreater(at, received_at + 990)
         self.assertLess(at, gone_at + 5)
 
     def test_refuses_too_many_clients(self):
@@ -177,11 +177,11 @@ class EnsembleTest(unittest.TestCase):
         cls.ensemble.close()
 
     def tearDown(self):
-        for member in self.ensemble.members:
-            if not member.process.is_alive():
-                member.launch()
-            member.thaw()
-            for link in member.links.values():
+        for server in self.ensemble.servers:
+            if not server.process.is_alive():
+                server.launch()
+            server.thaw()
+            for link in server.links.values():
                 link.thaw()
         self.ensemble.wait()
 
@@ -202,10 +202,10 @@ class EnsembleTest(unittest.TestCase):
                     client.exists("/news")
             judge.delete("/news")
         waiting.eventually("the follower to give up",
-                         lambda: follower.mode() in ("", "read-only"))
+                           lambda: follower.mode() in ("", "read-only"))
         link.thaw()
         waiting.eventually("the follower to be back",
-                         lambda: follower.mode() == "follower")
+                           lambda: follower.mode() == "follower")
 
     def test_another_leads_when_the_leader_is_killed(self):
         leader = self.ensemble.leader()
@@ -231,7 +231,7 @@ class EnsembleTest(unittest.TestCase):
         # reach it.
         leader.freeze()
         waiting.eventually("another leader",
-                         lambda: self.ensemble.leader() is not leader)
+                           lambda: self.ensemble.leader() is not leader)
 
     def test_a_frozen_leader_is_deposed(self):
         leader = self.ensemble.leader()
@@ -266,11 +266,11 @@ class TwoClocksTest(unittest.TestCase):
 class ReadOnlyTest(unittest.TestCase):
     def test_one_of_three_serves_only_readers(self):
         with Ensemble(read_only=True) as ensemble:
-            alone, *others = ensemble.members
-            for member in others:
-                member.kill()
+            alone, *others = ensemble.servers
+            for server in others:
+                server.kill()
             waiting.eventually("it to be alone",
-                             lambda: alone.mode() == "read-only")
+                               lambda: alone.mode() == "read-only")
             with self.assertRaises(raw.Refused):
                 alone.client()
             with alone.client(read_only=True) as reader:
@@ -307,7 +307,7 @@ class ServeTest(unittest.TestCase):
             # The command dies too: nobody holds the other end of the pipe.
             self.assertEqual(serve.stdout.read(), "")
             waiting.eventually("the server to die",
-                             lambda: not raw.four_letters(port, "ruok"))
+                               lambda: not raw.four_letters(port, "ruok"))
             serve.stdin.close()
             serve.stdout.close()
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many clients and waits in one process, on one borrowed loop, directed from
- * standard input, a line each.  S and ID are numbers that the director chooses.
+ * Many clients and waits in one process, on one borrowed loop.  A test drives
+ * it: it writes one command on each line of standard input.  S is the number of
+ * a session and ID the number of a wait; the test chooses both.
  *
  *     open S URL                  a client of its own session
  *     close S
@@ -11,8 +12,8 @@
  *     release ID
  *     check ID
  *
- * and tells, a line each, all of which begin with the instant in ms of
- * CLOCK_BOOTTIME:
+ * The program prints one line for each event.  It begins with the instant, in
+ * ms of CLOCK_BOOTTIME:
  *
  *     session S STATE             each state of the session; CLOSED is the last
  *     session S refused STATUS TEXT    open failed
@@ -60,7 +61,8 @@ static size_t line_bytes;
 static struct session sessions[SESSIONS_MAX];
 static struct wait waits[WAITS_MAX];
 
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void print_line(const char *format,
+                                                             ...)
 {
     struct timespec now;
     va_list args;
@@ -74,9 +76,9 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
     putchar('\n');
 }
 
-static void complain(const char *what)
+static void fail(const char *what)
 {
-    fprintf(stderr, "crowd: no such thing can be done: %s\n", what);
+    fprintf(stderr, "client_driver: %s\n", what);
     exit(64);
 }
 
@@ -86,7 +88,7 @@ static void on_state(void *arg, enum hf_state state)
 {
     const struct session *session = arg;
 
-    tell("session %u %s", session->number, hf_state_name(state));
+    print_line("session %u %s", session->number, hf_state_name(state));
 }
 
 static void on_log(void *arg, enum hf_log_level level, const char *text)
@@ -94,7 +96,7 @@ static void on_log(void *arg, enum hf_log_level level, const char *text)
     const struct session *session = arg;
 
     (void)level;
-    tell("session %u log %s", session->number, text);
+    print_line("session %u log %s", session->number, text);
 }
 
 static void open_session(struct session *session, const char *url)
@@ -107,8 +109,8 @@ static void open_session(struct session *session, const char *url)
     opts.on_log.fn = on_log;
     opts.on_log.arg = session;
     if (hf_client_open_uv(&loop, url, &opts, &session->client, &error) != HF_OK)
-        tell("session %u refused %s %s", session->number,
-             hf_status_name(error.status), error.text);
+        print_line("session %u refused %s %s", session->number,
+                   hf_status_name(error.status), error.text);
 }
 
 static void close_session(struct session *session)
@@ -128,7 +130,7 @@ static void on_wait(void *arg, const struct hf_wait *state)
 {
     const struct wait *wait = arg;
 
-    tell("%u waits %" PRIu32, wait->number, state->ahead);
+    print_line("%u waits %" PRIu32, wait->number, state->ahead);
 }
 
 static void on_loss(void *arg, struct hf_grant *grant)
@@ -136,14 +138,14 @@ static void on_loss(void *arg, struct hf_grant *grant)
     const struct wait *wait = arg;
 
     (void)grant;
-    tell("%u lost", wait->number);
+    print_line("%u lost", wait->number);
 }
 
 static void on_released(void *arg, const struct hf_result *result)
 {
     const struct wait *wait = arg;
 
-    tell("%u released %s", wait->number, hf_status_name(result->status));
+    print_line("%u released %s", wait->number, hf_status_name(result->status));
 }
 
 static void release(struct wait *wait)
@@ -152,9 +154,9 @@ static void release(struct wait *wait)
     hf_status status;
 
     if (wait->grant == NULL)
-        complain("a release of what was not granted");
+        fail("release of a wait that was not granted");
     status = hf_grant_release_start(wait->grant, done);
-    /* Of a client that is closed already, where nothing can be called back. */
+    /* The client is closed already, so it makes no callback. */
     if (status == HF_ECLOSED)
         status = hf_grant_release_start(wait->grant,
                                         (struct hf_done){NULL, NULL, NULL});
@@ -162,15 +164,15 @@ static void release(struct wait *wait)
     wait->grant = NULL;
 }
 
-/* On the thread of the loop it cannot wait, and says so; what it asks for
- * comes. */
+/* hf_grant_check() cannot wait on the thread of the loop, and fails.  It starts
+ * the proof all the same. */
 static void check(struct wait *wait)
 {
     if (wait->grant == NULL)
-        complain("a check of what was not granted");
-    tell("%u checked %s %" PRIu64, wait->number,
-         hf_status_name(hf_grant_check(wait->grant)),
-         hf_grant_safe_until_ms(wait->grant));
+        fail("check of a wait that was not granted");
+    print_line("%u checked %s %" PRIu64, wait->number,
+               hf_status_name(hf_grant_check(wait->grant)),
+               hf_grant_safe_until_ms(wait->grant));
 }
 
 static void on_acquired(void *arg, const struct hf_result *result)
@@ -181,10 +183,11 @@ static void on_acquired(void *arg, const struct hf_result *result)
     wait->op = NULL;
     wait->grant = result->grant;
     if (result->status == HF_OK)
-        tell("%u granted %" PRIu64, wait->number, hf_grant_token(wait->grant));
+        print_line("%u granted %" PRIu64, wait->number,
+                   hf_grant_token(wait->grant));
     else
-        tell("%u ended %s %s", wait->number, hf_status_name(result->status),
-             result->text);
+        print_line("%u ended %s %s", wait->number,
+                   hf_status_name(result->status), result->text);
     if (wait->grant != NULL && wait->passes)
         release(wait);
 }
@@ -198,7 +201,7 @@ static void acquire(struct wait *wait, const struct session *session,
     hf_status status = HF_EINVAL;
 
     if (wait->op != NULL || wait->grant != NULL || session->client == NULL)
-        complain("an acquire by who has begun one, or without a client");
+        fail("acquire of a wait that has begun, or without a client");
     wait->passes = passes;
     opts.wait_ms = wait_ms < 0 ? HF_FOREVER : (uint64_t)wait_ms;
     opts.on_wait.fn = on_wait;
@@ -211,15 +214,15 @@ static void acquire(struct wait *wait, const struct session *session,
         hf_lock_free(lock);
     }
     if (status != HF_OK)
-        tell("%u ended %s", wait->number, hf_status_name(status));
+        print_line("%u ended %s", wait->number, hf_status_name(status));
 }
 
-/* -------------------------------------------------------------- director -- */
+/* -------------------------------------------------------------- commands -- */
 
 static struct session *session_at(unsigned number)
 {
     if (number >= SESSIONS_MAX)
-        complain("a session number beyond the last");
+        fail("a session number that is too large");
     sessions[number].number = number;
     return &sessions[number];
 }
@@ -227,48 +230,48 @@ static struct session *session_at(unsigned number)
 static struct wait *wait_at(unsigned number)
 {
     if (number >= WAITS_MAX)
-        complain("a wait number beyond the last");
+        fail("a wait number that is too large");
     waits[number].number = number;
     return &waits[number];
 }
 
-static void obey(const char *order)
+static void run_command(const char *command)
 {
     char text[LINE_BYTES];
     unsigned number, other;
     char how[8];
     long wait_ms;
 
-    if (sscanf(order, "open %u %4095s", &number, text) == 2)
+    if (sscanf(command, "open %u %4095s", &number, text) == 2)
         open_session(session_at(number), text);
-    else if (sscanf(order, "close %u", &number) == 1)
+    else if (sscanf(command, "close %u", &number) == 1)
         close_session(session_at(number));
-    else if (sscanf(order, "%7[a-z] %u %u %4095s %ld", how, &number, &other,
+    else if (sscanf(command, "%7[a-z] %u %u %4095s %ld", how, &number, &other,
                     text, &wait_ms) == 5)
         acquire(wait_at(number), session_at(other), text, wait_ms,
                 strcmp(how, "pass") == 0);
-    else if (sscanf(order, "cancel %u", &number) == 1 &&
+    else if (sscanf(command, "cancel %u", &number) == 1 &&
              wait_at(number)->op != NULL)
         hf_op_cancel(wait_at(number)->op);
-    else if (sscanf(order, "check %u", &number) == 1)
+    else if (sscanf(command, "check %u", &number) == 1)
         check(wait_at(number));
-    else if (sscanf(order, "release %u", &number) == 1)
+    else if (sscanf(command, "release %u", &number) == 1)
         release(wait_at(number));
-    else if (strncmp(order, "cancel ", 7) != 0) /* or it has ended */
-        complain(order);
+    else if (strncmp(command, "cancel ", 7) != 0) /* of a wait that has ended */
+        fail(command);
 }
 
 static void take_in(const char *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (line_bytes == sizeof(line))
-            complain("a line without end");
+            fail("a line that is too long");
         line[line_bytes++] = bytes[i];
         if (bytes[i] != '\n')
             continue;
         line[line_bytes - 1] = '\0';
         line_bytes = 0;
-        obey(line);
+        run_command(line);
     }
 }
 
@@ -302,18 +305,18 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 
 int main(void)
 {
-    int rest;
+    int rc;
 
     (void)setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     (void)uv_loop_init(&loop);
     (void)uv_pipe_init(&loop, &input, 0);
-    rest = uv_pipe_open(&input, STDIN_FILENO);
-    if (rest == 0)
-        rest = uv_read_start((uv_stream_t *)&input, on_alloc, on_read);
-    if (rest != 0)
-        complain("standard input is no pipe");
+    rc = uv_pipe_open(&input, STDIN_FILENO);
+    if (rc == 0)
+        rc = uv_read_start((uv_stream_t *)&input, on_alloc, on_read);
+    if (rc != 0)
+        fail("standard input is no pipe");
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    rest = uv_loop_close(&loop);
-    assert(rest == 0);
+    rc = uv_loop_close(&loop);
+    assert(rc == 0);
     return 0;
 }

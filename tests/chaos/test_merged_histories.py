@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is noted by contenders of several hosts is judged as one: each of two
-crowds has a lock of its own of the same name, and nothing is wrong until both
-are taken for one.
+"""The histories of several hosts are merged and verified as one.  Two groups
+of contenders have one lock each, of the same name: each history is correct,
+and the merged one breaks the rules.
 
-    test_contenders.py HOLDFAST
+    test_merged_histories.py HOLDFAST
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -33,25 +34,27 @@ class Merged(unittest.TestCase):
     def begin(self, number):
         contenders = Contenders(
             [HOLDFAST, "torture", "--for", "10m", "--faults", "0s"],
-            machine.LOCALHOST, os.path.join(self.directory, "history.%d" % number),
+            machine.LOCALHOST,
+            os.path.join(self.directory, "history.%d" % number),
             "file:%s/%d" % (self.directory, number))
         self.addCleanup(contenders.close)
         return contenders
 
-    def test_two_who_do_not_know_of_each_other(self):
-        self.directory = machine.directory()
-        crowds = [self.begin(number) for number in range(2)]
+    def test_two_groups_with_a_lock_each(self):
+        self.directory = machine.directory("histories")
+        self.addCleanup(shutil.rmtree, self.directory)
+        groups = [self.begin(number) for number in range(2)]
         waiting.eventually("histories", lambda: all(
-            os.path.exists(some.history) for some in crowds))
+            os.path.exists(group.history) for group in groups))
         waiting.eventually("grants", lambda: all(
-            len(some.grants()) > 10 for some in crowds))
-        for some in crowds:
-            some.stop()
-        for some in crowds:
-            status, said = some.end()
+            len(group.grants()) > 10 for group in groups))
+        for group in groups:
+            group.stop()
+        for group in groups:
+            status, said = group.end()
             self.assertEqual(status, 0, said)
         merged = os.path.join(self.directory, "merged")
-        merge([some.history for some in crowds], merged)
+        merge([group.history for group in groups], merged)
         broken = self.broken(merged, 1)
         for rule in ("exclusion", "tokens", "order"):
             self.assertGreater(broken[rule], 0, rule)

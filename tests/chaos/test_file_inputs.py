@@ -1,20 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Places where tickets cannot be, and one place seen from two sides, through
-the tool: a status, a text that names the offending part, nothing left behind.
+"""Directories in which tickets cannot be, and one directory under two paths,
+through the tool: it ends with a status and a text that names what is wrong, and
+leaves nothing behind.
 
-    test_places.py HOLDFAST
+    test_file_inputs.py HOLDFAST
 """
 
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
+import machine  # noqa: E402
 import testing  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
@@ -33,9 +34,9 @@ def run(url, *command, name="nightly", **options):
                           capture_output=True, text=True, **options)
 
 
-class Places(unittest.TestCase):
+class FileInputs(unittest.TestCase):
     def setUp(self):
-        self.top = tempfile.mkdtemp(prefix="holdfast-places-")
+        self.top = machine.directory("inputs", on_disk=True)
         os.chmod(self.top, 0o755)
         self.root = f"{self.top}/run"
         self.url = f"file:{self.root}?state={self.top}/state"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program crowd, which see: many clients and waits in one process."""
+"""Runs the program client_driver.c: many clients and waits in one process,
+which does what the test says line by line and prints each event."""
 
 import collections
 import os
@@ -16,13 +17,14 @@ import waiting  # noqa: E402
 
 LONG = bool(os.environ.get("HF_LONG"))
 
-# What was told: words are the rest of the line.
-Told = collections.namedtuple("Told", "at_ms words")
+# One line that the program printed.  words: what follows its instant.
+Event = collections.namedtuple("Event", "at_ms words")
 
 
-class Crowd:
-    """One such process.  Whatever it told is kept, by session and by wait; a
-    context manager, which sees it end well."""
+class ClientDriver:
+    """One process of client_driver.c.  Its events are kept, by session and by
+    wait.  As a context manager it checks that the program ends without
+    error."""
 
     def __init__(self, program, **environment):
         self.condition = threading.Condition()
@@ -57,7 +59,7 @@ class Crowd:
                     kept = self.sessions[int(words.pop(0))]
                 else:
                     kept = self.waits[int(who)]
-                kept.append(Told(int(at), words))
+                kept.append(Event(int(at), words))
                 self.condition.notify_all()
         with self.condition:
             self.ended = True
@@ -68,45 +70,46 @@ class Crowd:
         self.popen.stdin.flush()
 
     def until(self, what, condition, seconds=None):
-        """Wait until condition() holds of what was told, and return it."""
+        """Wait until condition() is true of the events, and return its
+        value."""
         deadline = time.monotonic() + (seconds or waiting.LIMIT_S)
         with self.condition:
             while not (value := condition()):
                 left = deadline - time.monotonic()
                 if left <= 0 or self.ended:
-                    raise AssertionError("waited in vain for %s%s; told: %s" % (
-                        what, ", the crowd having ended" if self.ended else "",
-                        self.last()))
+                    raise AssertionError("waited in vain for %s%s; events: %s" % (
+                        what, ", and " + waiting.end_soon_of(self)
+                        if self.ended else "", self.last()))
                 self.condition.wait(left)
             return value
 
     def last(self):
-        """The end of what was told, for messages."""
+        """The last events, for messages."""
         lines = ["session %d: %s" % (s, " ".join(t.words))
-                 for s, told in self.sessions.items() for t in told[-3:]]
+                 for s, events in self.sessions.items() for t in events[-3:]]
         lines += ["%d: %s" % (w, " ".join(t.words))
-                  for w, told in self.waits.items() for t in told[-1:]]
+                  for w, events in self.waits.items() for t in events[-1:]]
         return "; ".join(lines[-40:])
 
     # ---- sessions
 
     def open(self, url):
-        """The number of a new one."""
+        """Start to open a session; its number."""
         number = self.next_session
         self.next_session += 1
         self.say("open", number, url)
         return number
 
     def opened(self, *urls):
-        """Connected ones."""
+        """The numbers of new sessions, once they are connected."""
         numbers = [self.open(url) for url in urls]
         for number in numbers:
             self.until_state(number, "CONNECTED")
         return numbers
 
     def refused(self, session):
-        """(status, text) of one that could not even be opened."""
-        self.until("word of session %d" % session,
+        """(status, text) of a session whose open call failed."""
+        self.until("an event of session %d" % session,
                    lambda: self.sessions[session])
         words = self.sessions[session][0].words
         if words[0] != "refused":
@@ -123,7 +126,7 @@ class Crowd:
                     if t.words[0] != "log"]
 
     def until_state(self, session, state, seconds=None):
-        """Until its last state is that one."""
+        """Wait until the last state of the session is this one."""
         self.until("session %d to be %s" % (session, state),
                    lambda: self.states(session)[-1:] == [state], seconds)
 
@@ -138,7 +141,8 @@ class Crowd:
     # ---- waits
 
     def acquire(self, session, name, wait_ms=-1, how="acquire"):
-        """The number of the wait; how is acquire or pass."""
+        """Start to acquire; the number of the wait.  how is acquire, or pass:
+        release as soon as granted."""
         number = self.next_wait % 4096
         self.next_wait += 1
         with self.condition:
@@ -147,7 +151,8 @@ class Crowd:
         return number
 
     def acquire_at_once(self, session, name, count):
-        """The numbers of so many waits, which begin in one turn or a few."""
+        """The numbers of count waits, which the program reads in one piece or
+        a few."""
         first = self.next_wait
         self.next_wait += count
         self.popen.stdin.write("".join(
@@ -157,50 +162,51 @@ class Crowd:
         return range(first, first + count)
 
     def find(self, wait, *kinds):
-        """The last thing told of a wait that is one of kinds, or None."""
+        """The last event of a wait whose first word is one of kinds, or
+        None."""
         with self.condition:
-            for told in reversed(self.waits[wait]):
-                if told.words[0] in kinds:
-                    return told
+            for event in reversed(self.waits[wait]):
+                if event.words[0] in kinds:
+                    return event
         return None
 
-    def told(self, wait, *kinds, seconds=None):
+    def await_event(self, wait, *kinds, seconds=None):
         return self.until("wait %d to be %s" % (wait, " or ".join(kinds)),
                           lambda: self.find(wait, *kinds), seconds)
 
     def queued(self, wait, seconds=None):
-        """It is in the queue; how many are ahead of it, then."""
-        return int(self.told(wait, "waits", seconds=seconds).words[1])
+        """Wait until it is in the queue; how many are ahead of it."""
+        return int(self.await_event(wait, "waits", seconds=seconds).words[1])
 
     def granted(self, wait, seconds=None):
-        """Its grant; with an AssertionError if it ends without."""
-        told = self.told(wait, "granted", "ended", seconds=seconds)
-        if told.words[0] != "granted":
+        """Wait for its grant; an AssertionError if it ends without."""
+        event = self.await_event(wait, "granted", "ended", seconds=seconds)
+        if event.words[0] != "granted":
             raise AssertionError("wait %d ended: %s" % (
-                wait, " ".join(told.words)))
-        return told
+                wait, " ".join(event.words)))
+        return event
 
     def failed(self, wait, seconds=None):
-        """(status, text, instant) of one that ends without a grant."""
-        told = self.told(wait, "granted", "ended", seconds=seconds)
-        if told.words[0] != "ended":
+        """Wait until it ends without a grant: (status, text, instant)."""
+        event = self.await_event(wait, "granted", "ended", seconds=seconds)
+        if event.words[0] != "ended":
             raise AssertionError("wait %d was granted" % wait)
-        return told.words[1], " ".join(told.words[2:]), told.at_ms
+        return event.words[1], " ".join(event.words[2:]), event.at_ms
 
     def release(self, wait, seconds=None):
-        """Its status."""
+        """Release; the status of that."""
         self.say("release", wait)
-        return self.told(wait, "released", seconds=seconds).words[1]
+        return self.await_event(wait, "released", seconds=seconds).words[1]
 
     def check(self, wait):
         """(status, whether safe-until is ahead)."""
         with self.condition:
             checked = len(self.waits[wait])
         self.say("check", wait)
-        told = self.until("wait %d to be checked" % wait, lambda: next((
+        event = self.until("wait %d to be checked" % wait, lambda: next((
             t for t in self.waits[wait][checked:]
             if t.words[0] == "checked"), None))
-        return told.words[1], int(told.words[2]) > told.at_ms
+        return event.words[1], int(event.words[2]) > event.at_ms
 
     def cancel(self, wait):
         self.say("cancel", wait)
@@ -211,7 +217,8 @@ class Crowd:
         return len(os.listdir("/proc/%d/fd" % self.pid))
 
     def descriptor_kinds(self):
-        """What /proc says of each; one may go meanwhile."""
+        """What each descriptor is, as /proc shows it.  One may be closed
+        meanwhile."""
         kinds = []
         for number in os.listdir("/proc/%d/fd" % self.pid):
             try:
@@ -232,12 +239,13 @@ class Crowd:
         return 0
 
     def end(self):
-        """Have it close everything and see that it ends well."""
+        """Let the program close everything, and check that it ends without
+        error."""
         self.popen.stdin.close()
         status = self.popen.wait(waiting.LIMIT_S)
         self.reader.join(waiting.LIMIT_S)
         if status != 0:
-            raise AssertionError("the crowd ended with %d" % status)
+            raise AssertionError(waiting.end_of(self))
 
     def kill(self):
         self.process.kill()
