@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A barrier as users of the library know it.
+ * A barrier that uses the library.
  *
  *     barrier URL NAME
  *         Print "ready" and then, for each line, what came of it: of "raise"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A party to a double barrier as users of the library know it.
+ * A participant of a double barrier that uses the library.
  *
  *     double_barrier URL NAME PARTIES
  *         Print "ready" and then, for each line, what came of it: of "enter"
@@ -24,7 +24,7 @@ static void say(hf_status status, const char *word)
     fflush(stdout);
 }
 
-static void told(void *arg, const struct hf_result *result)
+static void print_result(void *arg, const struct hf_result *result)
 {
     say(result->status, arg);
 }
@@ -33,7 +33,7 @@ static void start(struct hf_double_barrier *barrier, const char *word)
 {
     static char inside[] = "inside", left[] = "left";
     bool leaves = strcmp(word, "leave") == 0;
-    struct hf_done done = {told, leaves ? left : inside, NULL};
+    struct hf_done done = {print_result, leaves ? left : inside, NULL};
     hf_status status =
         leaves ? hf_double_barrier_leave_start(barrier, WAIT_MS, done, NULL)
                : hf_double_barrier_enter_start(barrier, WAIT_MS, done, NULL);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A candidate of ours.
+ * A candidate that uses the library.
  *
  *     election add KIND URL NAME DIRECTORY ID COUNT
  *         Wait for a line and COUNT times: stand, and when elected raise the
  *         number in DIRECTORY/counter by reading and writing it, log
  *         "ID TOKEN NUMBER" to DIRECTORY/log, and resign.
  *     election stand KIND URL NAME ID
- *         Stand and print "elected" and "deposed" as it is told, until the end
- *         of standard input; then resign.
- *     election named KIND URL NAME ID
- *         The same, and ID is all that its ticket says.
+ *         Stand, print "elected" and "deposed" at each callback until the end
+ * of standard input; then resign. election named KIND URL NAME ID The same; ID
+ * alone is the text of its ticket.
  *
  * Each prints "ready" first.  KIND is election or mutex.
  */
@@ -73,7 +72,7 @@ static void on_ended(void *arg, struct hf_election *election,
     die(why->text);
 }
 
-static void until_told_or_over(void)
+static void await_line(void)
 {
     int c = getchar();
 
@@ -119,7 +118,7 @@ static void add(struct candidate *candidate, char **arguments)
 {
     uint64_t token;
 
-    until_told_or_over();
+    await_line();
     for (long i = strtol(arguments[2], NULL, 10); i > 0; i--) {
         if (hf_election_campaign_start(candidate->election) != HF_OK)
             die("it cannot stand");
@@ -139,7 +138,7 @@ static void stand(struct candidate *candidate)
     candidate->speaks = true;
     if (hf_election_campaign_start(candidate->election) != HF_OK)
         die("it cannot stand");
-    until_told_or_over();
+    await_line();
     if (hf_election_resign(candidate->election) != HF_OK)
         die("it cannot resign");
 }

@@ -18,12 +18,11 @@ DIALECT is how kazoo names its own nodes: kazoo, as it always does, or curator.
 Either way extra_lock_patterns makes it respect those that Curator names.  With
 stock it is kazoo as it comes: its own names, and no others seen.
 
-Readers and writers are named as Curator names them, or stock.  Either way a
-ReadLock has to be told of its own name: kazoo 2.8.0 looks for its own node
-among those that match its patterns, does not find it, and so waits for the last
-writer of all, also for one behind it, which waits for it in turn (mended in
-2.9.0).
-"""
+Readers and writers are named as Curator names them, or stock.  In both cases a
+ReadLock needs a pattern for its own name: kazoo 2.8.0 looks for its own node
+among those that match its patterns, does not find it, and so waits for the
+last writer of all, also for one behind it, which waits for it in turn (mended
+in 2.9.0)."""
 
 import os
 import re

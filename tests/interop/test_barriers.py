@@ -8,11 +8,11 @@ import unittest
 from test_interop import (CURATOR_JARS, Case, Contender, LONG, NAME, PATH,
                           jute, waiting)
 
-ROUNDS = 200 if LONG else 5
+CYCLES = 200 if LONG else 5
 
 
-class Party(Contender):
-    """Does what it is told, line by line."""
+class Participant(Contender):
+    """A process that does what the test writes, line by line."""
 
     def say(self, word):
         self.popen.stdin.write(word + "\n")
@@ -28,15 +28,15 @@ class Barrier(Case):
         super().setUp()
         path = [os.environ["CONTENDER_CLASSES"],
                 *("/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS)]
-        self.curators = [self.add(Party("curator-%d" % i, [
+        self.curators = [self.add(Participant("curator-%d" % i, [
             "java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
             "-cp", ":".join(path), "CuratorBarrier", self.server.address(),
             PATH])) for i in range(2)]
-        self.ours = [self.add(Party("ours-%d" % i, [
+        self.ours = [self.add(Participant("ours-%d" % i, [
             os.environ["BARRIER"], self.url(), NAME])) for i in range(2)]
         self.all = self.curators + self.ours
-        for party in self.all:
-            party.expect("ready")
+        for participant in self.all:
+            participant.expect("ready")
         # Curator's clients watch the servers' configuration.
         self.watches = 0
         self.await_watches(len(self.curators))
@@ -46,25 +46,25 @@ class Barrier(Case):
         waiting.eventually("%d watches" % count, lambda: self.server.mntr()[
             "watch_count"] == self.watches + count)
 
-    def round(self, raiser, lowerer, waiters):
+    def cycle(self, raiser, lowerer, waiters):
         raiser.ask("raise", "done")
         self.await_watches(0)  # what tries have left has fired
-        for party in waiters:
-            party.say("wait")
+        for participant in waiters:
+            participant.say("wait")
         self.await_watches(len(waiters))
-        for party in (raiser, lowerer):
-            party.ask("try", "up")
+        for participant in (raiser, lowerer):
+            participant.ask("try", "up")
         lowerer.ask("lower", "done")
-        for party in waiters:
-            party.expect("passed")
-        for party in self.all:
-            party.ask("try", "down")
+        for participant in waiters:
+            participant.expect("passed")
+        for participant in self.all:
+            participant.ask("try", "down")
 
     def test_whoever_raises_and_whoever_lowers(self):
-        for i in range(ROUNDS):
+        for i in range(CYCLES):
             for raiser in (self.curators[0], self.ours[0]):
                 for lowerer in (self.curators[0], self.ours[0]):
-                    self.round(raiser, lowerer,
+                    self.cycle(raiser, lowerer,
                                [self.curators[1], self.ours[1]])
 
     def test_fn66_writes_to_a_barrier_let_nobody_through(self):

@@ -55,7 +55,7 @@ class Semaphores(Case):
                             name, str(permits))
 
     def holder(self, permits, limit=LIMIT, *options):
-        """Ours, until it is told."""
+        """Ours, until go_on()."""
         holder = self.add(Contender("holder", [
             os.environ["HOLDFAST"], "run", "-q", *options, "--permits",
             "%d/%d" % (permits, limit), "-c", self.url(), NAME, "--", "sh",
@@ -74,8 +74,8 @@ class Semaphores(Case):
     # ---- all at once
 
     def contend(self):
-        """Behind a ticket of ours in the mutex in front, so that all take part
-        from the first to the last."""
+        """All queue behind a ticket of the test in the entry mutex, so that
+        all contend from the first grant to the last."""
         for path in ("/interop", PATH, LOCKS):
             self.client.create(path)
         first, _ = self.client.create("%s/%s" % (LOCKS, self.first()),
@@ -83,7 +83,7 @@ class Semaphores(Case):
         for contender in self.contenders:
             contender.begin()
         waiting.eventually("everybody to queue", lambda: self.all_well() and
-                         self.count(LOCKS) == len(self.contenders) + 1)
+                           self.count(LOCKS) == len(self.contenders) + 1)
         self.assertEqual(self.count(LEASES), 0)
         self.client.delete(first)
         for contender in self.contenders:
@@ -160,11 +160,11 @@ class Semaphores(Case):
         for contender in (curator, other):
             contender.expect("ready")
         self.assertEqual(self.count(LEASES), 2)
-        curator.tell()
+        curator.go_on()
         curator.expect("taken 3")
-        other.tell()
+        other.go_on()
         other.expect("1")
-        curator.tell()
+        curator.go_on()
         curator.expect("full 3")
         self.assertEqual(self.run_tool("--try", "--permits", "1/3").returncode,
                          75)
@@ -177,7 +177,7 @@ class Semaphores(Case):
                          [("holds", "semaphore", 2, "curator"),
                           ("holds", "semaphore", 1, "curator")])
         self.assertEqual(shown["unknown"], [])
-        holder.tell()
+        holder.go_on()
         holder.expect("released")
         holder.finish()
         self.assertEqual(self.run_tool("--permits", "2/3").returncode, 0)
@@ -198,12 +198,12 @@ class Semaphores(Case):
     def test_fn62_a_deadline_gets_out_of_curators_one_by_one(self):
         curator = self.curator_leaser("curator", "steps", "2")
         curator.expect("ready")
-        curator.tell()
+        curator.go_on()
         curator.expect("1")
         # Ours is next in line for two, and the second of Curator's behind it.
         ours = self.holder(2, 2, "-t", "3s")
         waiting.eventually("ours to queue", lambda: self.count(LOCKS) == 1)
-        curator.tell()
+        curator.go_on()
         waiting.eventually("Curator to queue", lambda: self.count(LOCKS) == 2)
         self.assertEqual(self.count(LEASES), 1)
         self.assertEqual(ours.popen.wait(FINISH_S), 75)

@@ -66,7 +66,7 @@ class Candidates(Case):
     def standing(self, candidate, count):
         candidate.expect("ready")
         waiting.eventually("it to stand", lambda: self.client.exists(PATH) and
-                         len(self.client.children(PATH)) == count)
+                           len(self.client.children(PATH)) == count)
         return candidate
 
     def relay(self, first, second, third):
@@ -138,8 +138,8 @@ class Latch(Candidates):
                  if n.endswith("%010d" % 1)]
         self.client.delete(PATH + "/" + node)
         waiting.eventually("ours to stand again",
-                         lambda: len(self.client.children(PATH)) == 2)
-        ours.tell()
+                           lambda: len(self.client.children(PATH)) == 2)
+        ours.go_on()
         ours.finish()
         self.assertEqual(len(self.client.children(PATH)), 1)
 

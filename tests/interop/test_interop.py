@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of others contend with ours for one path of a real ZooKeeper.
+"""Programs with other libraries contend with ours for one path of a real
+ZooKeeper.
 
     test_interop.py Peers|Curator|Kazoo|All|ReadWrite|KazooLayout|
         KazooReadWrite|WriteLockLayout
@@ -8,7 +9,7 @@
 What can share a path, and what cannot:
 
   - Curator and holdfast, as they are: both name their nodes _c_UUID-lock-SEQ.
-  - kazoo and holdfast, if kazoo is told extra_lock_patterns=["-lock-"]; it
+  - kazoo and holdfast, if kazoo gets extra_lock_patterns=["-lock-"]; it
     may keep its own names, HEX__lock__SEQ, which holdfast reads.
   - kazoo as it is and holdfast with layout=kazoo; ZooKeeper's own WriteLock and
     holdfast with layout=writelock.
@@ -29,7 +30,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 import uuid
@@ -75,13 +75,13 @@ class Contender:
             raise AssertionError("%s said '%s' instead of '%s': %s" % (
                 self.name, line, word, self.popen.communicate()[1]))
 
-    def tell(self):
+    def go_on(self):
         self.popen.stdin.write("\n")
         self.popen.stdin.flush()
 
     def begin(self):
         self.expect("ready")
-        self.tell()
+        self.go_on()
 
     def finish(self):
         try:
@@ -119,34 +119,34 @@ class Tool:
     """A shell loop: holdfast run again and again, each with a session of its
     own."""
 
-    def __init__(self, name, turns):
+    def __init__(self, name, runs):
         """turns: the arguments of each run."""
         self.name = name
-        self.turns = turns
-        self.left = len(turns)
+        self.runs = runs
+        self.left = len(runs)
         self.process = None
-        self.trouble = None
+        self.failure = None
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def begin(self):
         self.thread.start()
 
     def run(self):
-        while self.left > 0 and not self.trouble:
-            self.process = machine.Process(self.turns[-self.left], text=True,
-                                         stderr=subprocess.PIPE)
+        while self.left > 0 and not self.failure:
+            self.process = machine.Process(self.runs[-self.left], text=True,
+                                           stderr=subprocess.PIPE)
             errors = self.process.popen.communicate()[1]
             self.left -= 1
             if self.process.popen.returncode != 0:
-                self.trouble = "%s ended with %d: %s" % (
+                self.failure = "%s ended with %d: %s" % (
                     self.name, self.process.popen.returncode, errors)
 
     def finish(self):
         self.thread.join(FINISH_S)
         if self.thread.is_alive():
             raise AssertionError(self.name + " does not finish")
-        if self.trouble:
-            raise AssertionError(self.trouble)
+        if self.failure:
+            raise AssertionError(self.failure)
 
     def kill(self):
         self.left = 0
@@ -164,7 +164,7 @@ class Case(unittest.TestCase):
         return "_c_%s-lock-" % uuid.uuid4()
 
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-interop-")
+        self.directory = machine.directory("interop", on_disk=True)
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         # Empty containers go at once, under the feet of who is about to use
         # them.
@@ -241,8 +241,8 @@ class Case(unittest.TestCase):
     # ---- the contest
 
     def contest(self, container):
-        """Everybody queues behind a ticket of ours before anybody is
-        granted, so that all take part from the first to the last."""
+        """All queue behind a ticket of the test before any is granted the
+        lock, so that all contend from the first grant to the last."""
         self.client.create("/interop")
         self.client.create(PATH, flags=jute.CONTAINER if container
                            else jute.PERSISTENT)
@@ -252,7 +252,7 @@ class Case(unittest.TestCase):
             contender.begin()
         expected = len(self.contenders) + 1
         waiting.eventually("everybody to queue", lambda: self.all_well() and
-                         len(self.client.children(PATH)) == expected)
+                           len(self.client.children(PATH)) == expected)
         self.assertFalse(os.path.exists(self.path("log")))
         self.client.delete(first)
         for contender in self.contenders:
@@ -262,14 +262,14 @@ class Case(unittest.TestCase):
         with self.server.client() as client:
             if container:
                 waiting.eventually("the container to go",
-                                 lambda: not client.exists(PATH))
+                                   lambda: not client.exists(PATH))
             self.assertFalse(client.children(PATH))
 
     def all_well(self):
         """Fails as soon as a contender has."""
         for contender in self.contenders:
             if isinstance(contender, Tool):
-                self.assertIsNone(contender.trouble)
+                self.assertIsNone(contender.failure)
             elif contender.popen.poll() is not None:
                 contender.finish()
         return True
@@ -329,9 +329,9 @@ class Peers(Case):
         node, = self.client.children(PATH)
         self.assertRegex(node, r"^[0-9a-f]{32}__lock__\d{10}$")
         curator.expect("ready")
-        curator.tell()
+        curator.go_on()
         curator.expect("taken")  # two hold it
-        kazoo.tell()
+        kazoo.go_on()
         kazoo.expect("released")
 
     def test_curator_respects_kazoo_that_names_as_it_does(self):
@@ -341,11 +341,11 @@ class Peers(Case):
         curator = self.curator("curator", "try")
         kazoo.expect("held")
         curator.expect("ready")
-        curator.tell()
+        curator.go_on()
         curator.expect("refused")
-        kazoo.tell()
+        kazoo.go_on()
         kazoo.expect("released")
-        curator.tell()
+        curator.go_on()
         curator.expect("taken")
 
 
@@ -400,7 +400,7 @@ class KazooLayout(Case):
         self.assertIn(junk, said)
         self.assertIn(mixed, said)
         self.assertIn(busy, said)
-        kazoo.tell()
+        kazoo.go_on()
         kazoo.expect("released")
 
 

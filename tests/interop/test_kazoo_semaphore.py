@@ -4,9 +4,8 @@
 real ZooKeeper.
 
 kazoo writes the number of permits to the semaphore's node a moment after it
-has made it, and looks for it but once: whoever comes in between goes by its own.
-Ours is there from the node's first moment on.
-"""
+has made it, and looks for it but once: a client that comes in between goes by
+its own number.  Ours is there from the node's first moment on."""
 
 import json
 import os
@@ -17,7 +16,7 @@ from test_interop import (Case, Contender, EACH, FINISH_S, HERE, Library,
                           NAME, PATH, Tool, jute, waiting)
 
 LIMIT = 3
-GATE = PATH + "-__lock__"
+ENTRY_MUTEX = PATH + "-__lock__"
 
 
 class KazooSemaphore(Case):
@@ -66,17 +65,17 @@ class KazooSemaphore(Case):
     # ---- all at once
 
     def contend(self):
-        """Behind a ticket of ours in the lock in front, so that all take part
-        from the first to the last."""
+        """All queue behind a ticket of the test in the entry mutex, so that
+        all contend from the first grant to the last."""
         self.client.create("/interop")
-        self.client.create(GATE)
-        first, _ = self.client.create(GATE + "/" + "0" * 32 + "__lock__", b"",
+        self.client.create(ENTRY_MUTEX)
+        first, _ = self.client.create(ENTRY_MUTEX + "/" + 32 * "0" + "__lock__", b"",
                                       jute.EPHEMERAL_SEQUENTIAL)
         for contender in self.contenders:
             contender.begin()
         waiting.eventually("everybody to queue", lambda: self.all_well() and
-                         len(self.client.children(GATE)) ==
-                         len(self.contenders) + 1)
+                           len(self.client.children(ENTRY_MUTEX)) ==
+                           len(self.contenders) + 1)
         self.assertEqual(self.permits(), [])
         self.client.delete(first)
         for contender in self.contenders:
@@ -109,7 +108,7 @@ class KazooSemaphore(Case):
         self.contend()
         self.check_log()
         self.assertEqual(self.permits(), [])
-        self.assertEqual(self.client.children(GATE), [])
+        self.assertEqual(self.client.children(ENTRY_MUTEX), [])
         self.assertEqual(self.client.get(PATH)[0], b"%d" % LIMIT)
 
     # ---- sizes
@@ -122,7 +121,7 @@ class KazooSemaphore(Case):
         other.finish()
         same = self.kazoo_leaser("same", "hold", limit=3)
         same.expect("held")
-        same.tell()
+        same.go_on()
         same.expect("released")
 
     def test_we_see_kazoos_size(self):
@@ -135,9 +134,9 @@ class KazooSemaphore(Case):
         self.assertEqual(self.run_tool("--permits", "2/3").returncode, 0)
         self.client.set(PATH, b"4")
         self.assertEqual(self.run_tool("--permits", "3/4").returncode, 0)
-        kazoo.tell()
+        kazoo.go_on()
         kazoo.expect("released")
-        self.assertEqual(self.client.children(GATE), [])
+        self.assertEqual(self.client.children(ENTRY_MUTEX), [])
 
     # ---- who waits for whom
 
@@ -167,38 +166,38 @@ class KazooSemaphore(Case):
         self.kazoo_leaser("late", "try").expect("full")
         self.assertEqual(self.run_tool("--try", "--permits", "1/3").returncode,
                          75)
-        holder.tell()
+        holder.go_on()
         holder.expect("released")
         holder.finish()
         self.assertEqual(self.run_tool("--permits", "2/3").returncode, 0)
         self.assertEqual(len(self.permits()), 1)
-        another.tell()
+        another.go_on()
         another.expect("released")
 
     def test_kazoo_waits_for_us_and_we_for_kazoo(self):
         holder = self.holder(3)
         kazoo = self.kazoo_leaser("kazoo", "hold")
         waiting.eventually("kazoo to queue",
-                         lambda: len(self.client.children(GATE)) == 1)
-        holder.tell()
+                           lambda: len(self.client.children(ENTRY_MUTEX)) == 1)
+        holder.go_on()
         kazoo.expect("held")
         ours = self.add(Contender("ours", [
             os.environ["HOLDFAST"], "run", "-q", "--permits", "3/3", "-c",
             self.url(), NAME, "--", "echo", "entered"]))
         waiting.eventually("ours to queue",
-                         lambda: len(self.client.children(GATE)) == 1)
-        kazoo.tell()
+                           lambda: len(self.client.children(ENTRY_MUTEX)) == 1)
+        kazoo.go_on()
         ours.expect("entered")
         ours.finish()
 
-    def test_a_try_leaves_the_lock_in_front_free(self):
+    def test_a_try_leaves_the_entry_mutex_free(self):
         holder = self.holder(3)
         for _ in range(5):
             self.kazoo_leaser("kazoo", "try").expect("full")
             self.assertEqual(
                 self.run_tool("--try", "--permits", "1/3").returncode, 75)
-        self.assertEqual(self.client.children(GATE), [])
-        holder.tell()
+        self.assertEqual(self.client.children(ENTRY_MUTEX), [])
+        holder.go_on()
         holder.finish()
         self.assertEqual(
             self.run_tool("-t", "10s", "--permits", "3/3").returncode, 0)

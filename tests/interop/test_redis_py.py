@@ -9,12 +9,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
 
+import machine  # noqa: E402
 import waiting  # noqa: E402
 from redis_server import Server  # noqa: E402
 
@@ -34,7 +34,7 @@ class RedisPy(unittest.TestCase):
         self.url = self.server.url(options="?layout=redis-py&ttl=5s")
 
     def other(self, *words):
-        process = subprocess.Popen(
+        process = machine.popen(
             [*OTHER, words[0], str(self.server.port), NAME, *words[1:]],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.keep(process)
@@ -58,16 +58,16 @@ class RedisPy(unittest.TestCase):
 
     def holding(self):
         """Ours, until its standard input ends."""
-        process = subprocess.Popen(
+        process = machine.popen(
             [CONTENDER, "hold", self.url, NAME], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
         self.keep(process)
-        self.assertTrue(process.stdout.readline())
+        waiting.read_line(process)
         return process
 
     def test_we_wait_for_it(self):
         other = self.other("hold")
-        self.assertEqual(other.stdout.readline(), "held\n")
+        waiting.read_line(other, "held")
         value = self.key()
         self.assertEqual(self.ours("--try", NAME, "--", "true").returncode, 75)
         self.assertEqual(
@@ -75,38 +75,38 @@ class RedisPy(unittest.TestCase):
         self.assertEqual(self.key(), value, "not ours to touch")
         other.stdin.close()
         self.assertEqual(self.ours(NAME, "--", "true").returncode, 0)
-        self.assertEqual(other.stdout.readline(), "released\n")
+        waiting.read_line(other, "released")
         self.assertIsNone(self.key())
 
     def test_it_waits_for_us(self):
         holder = self.holding()
-        self.assertEqual(self.other("try").stdout.readline(), "taken\n")
+        waiting.read_line(self.other("try"), "taken")
         # For longer than a ttl: the key is renewed with the ticket.
         waiting.eventually("renewals", lambda: self.server.calls().get(
             "pexpire", 0) > 20, 30)
-        self.assertEqual(self.other("try").stdout.readline(), "taken\n")
+        waiting.read_line(self.other("try"), "taken")
         holder.stdin.close()
         self.assertEqual(holder.wait(), 0)
         self.assertIsNone(self.key())
-        self.assertEqual(self.other("try").stdout.readline(), "free\n")
+        waiting.read_line(self.other("try"), "free")
 
     def test_a_key_that_was_taken_from_us_is_a_loss(self):
         holder = self.holding()
         with self.server.client() as client:
             client.ask("SET", NAME, "stolen")
-        self.assertEqual(holder.stdout.readline(), "lost\n")
+        waiting.read_line(holder, "lost")
         holder.stdin.close()
         holder.wait()
         self.assertEqual(self.key(), "stolen", "not ours to delete")
 
     def test_it_is_shown(self):
         other = self.other("hold")
-        self.assertEqual(other.stdout.readline(), "held\n")
+        waiting.read_line(other, "held")
         shown = self.ours(NAME, command="show")
         self.assertIn("redis-py", shown.stdout)
         self.assertIn("holds", shown.stdout)
         other.stdin.close()
-        self.assertEqual(other.stdout.readline(), "released\n")
+        waiting.read_line(other, "released")
 
     def test_what_it_has_not_is_refused(self):
         for options in (["--read"], ["--write"], ["--permits", "1/2"]):
@@ -121,13 +121,13 @@ class RedisPy(unittest.TestCase):
 
     def test_a_counter_loses_nothing(self):
         others, ours, share = (8, 8, 100) if LONG else (4, 4, 25)
-        state = tempfile.mkdtemp(prefix="holdfast-redis-py-")
+        state = machine.directory("redis-py", on_disk=True)
         self.addCleanup(shutil.rmtree, state)
         crew = [self.other("add", state, "p%d" % i, str(share))
                 for i in range(others)]
-        crew += [subprocess.Popen(
+        crew += [machine.popen(
             [CONTENDER, "add", self.url, NAME, state, "h%d" % i, str(share)])
-            for i in range(ours)]
+                 for i in range(ours)]
         for one in crew:
             self.assertEqual(one.wait(waiting.LIMIT_S * 4), 0)
         with open(os.path.join(state, "log")) as log:

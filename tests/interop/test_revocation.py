@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who asks whom to let go, and who is seen to stand in a queue: Curator,
-kazoo and holdfast on one path of a real ZooKeeper."""
+"""Revocation between Curator and holdfast, and what holdfast show prints of a
+queue of Curator, kazoo and holdfast, on one path of a real ZooKeeper."""
 
 import json
 import os
@@ -82,7 +82,7 @@ class Shown(Case):
             os.environ["HOLDFAST"], "run", "-c", self.url(), NAME, "--",
             "echo", "entered"]))
         waiting.eventually("the waiter to queue",
-                         lambda: len(self.client.children(PATH)) == 2)
+                           lambda: len(self.client.children(PATH)) == 2)
         ghost, ours = json.loads(self.show("--json")[0])["tickets"]
         self.assertEqual([ghost["state"], ours["state"]], ["holds", "waits"])
         self.assertEqual(ghost["payload"], "10.0.0.1")
@@ -103,12 +103,12 @@ class Shown(Case):
             os.environ["HOLDFAST"], "run", "-c", self.url(), NAME, "--",
             "true"]))
         waiting.eventually("ours to queue",
-                         lambda: len(self.client.children(PATH)) == 2)
+                           lambda: len(self.client.children(PATH)) == 2)
         curator = self.curator("curator", "try")
         curator.expect("ready")
-        curator.tell()
+        curator.go_on()
         waiting.eventually("Curator to queue",
-                         lambda: len(self.client.children(PATH)) == 3)
+                           lambda: len(self.client.children(PATH)) == 3)
         text, _ = self.client.create(
             PATH + "/" + "0" * 32 + "__rlock__",
             "gr\u00fc\u00df \x1b[2J dich".encode(), jute.EPHEMERAL_SEQUENTIAL)
@@ -140,10 +140,10 @@ class Shown(Case):
         self.assertNotRegex(out, r"[\x00-\x09\x0b-\x1f\x7f]")
         rows = out.splitlines()
         self.assertRegex(rows[1], r"^1 +holds +exclusive +~\d+s +<=~\d+s +\d+ +"
-                                  r"kazoo +-$")
+                         r"kazoo +-$")
         self.assertRegex(rows[2], r"^2 +waits +mutex +\d+s +- +\d+ +curator +"
-                                  r"holdfast \(pid \d+ on .+\): true$")
-        kazoo.tell()
+                         r"holdfast \(pid \d+ on .+\): true$")
+        kazoo.go_on()
         ours.finish()
         self.client.delete(text)
         self.client.delete(odd)
