@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema as its files have it, and calls of it without the library.  Run by
-itself it writes what the library expects of the schema, after a change."""
+"""The schema as its files have it, and calls of it without the library.  After
+a change of the schema run this file: it writes the definition that the library
+compares with."""
 
 import os
 import sys
@@ -16,7 +17,7 @@ FILES = ["tables.sql", "common.sql", "calls.sql", "pair.sql"]
 
 COLUMNS = ("code server_ms backend found own id sequence kind weight payload "
            "expires_in_ms revoked made_ms more").split()
-MUTEX, READ, WRITE, LEASE, BARRIER, MEMBER, READY = 1, 2, 3, 4, 7, 8, 9
+MUTEX, READ, WRITE, LEASE, BARRIER, PARTICIPANT, READY = 1, 2, 3, 4, 7, 8, 9
 TTL_MS = 60000
 
 # The tables of this version are those of version 1 again.
@@ -130,12 +131,12 @@ class Session:
                 for i in range(0, len(own), 16)}
 
     def end(self):
-        """As if nothing had been heard of it for its ttl."""
+        """End its lease, as if it had not been renewed for its ttl."""
         self.cursor.execute("UPDATE holdfast.session SET expires_at = "
                             "clock_timestamp() WHERE id = %s", (self.id,))
 
     def notices(self):
-        """What it was told since, in words, queues as text."""
+        """The notices that have come since, in words, with queues as text."""
         self.cursor.execute("SELECT")  # brings what there is
         self.connection.poll()
         found = []

@@ -15,8 +15,8 @@ FEW, MANY = 10, 10000
 # goes into four trees, each of which has a page or two more on the way down.
 PAGES = 40
 
-# A session, a queue, a ticket in it and a look at it, so many times; and so many
-# tickets of one more session, each in a queue of its own.
+# A session, a queue, a ticket in it and a look at it, so many times; and so
+# many tickets of one more session, each in a queue of its own.
 IDLE = """
     INSERT INTO holdfast.session SELECT gen_random_uuid(), 'infinity'
       FROM generate_series(1, %(idle)s);
@@ -59,7 +59,7 @@ ROWS = """
 """
 
 
-class Place:
+class Database:
     """A database with the schema and so much that is idle."""
 
     def __init__(self, server, idle):
@@ -118,13 +118,13 @@ class CostTest(unittest.TestCase):
     def setUpClass(cls):
         cls.server = postgres.Server({"autovacuum": "off"})
         cls.addClassCleanup(cls.server.close)
-        cls.places = [Place(cls.server, idle) for idle in (FEW, MANY)]
+        cls.databases = [Database(cls.server, idle) for idle in (FEW, MANY)]
 
     def compare(self, function, arguments):
         """arguments: of a place.  With few rows a planner may take any index,
         and read a row or two more."""
-        few, many = (place.cost(function, *arguments(place))
-                     for place in self.places)
+        few, many = (database.cost(function, *arguments(database))
+                     for database in self.databases)
         said = "%s: rows scanned, read by index, written; pages: %s, %s" % (
             function, few, many)
         self.assertEqual((few[0][0], few[0][2]), (0, many[0][2]), said)
@@ -133,69 +133,69 @@ class CostTest(unittest.TestCase):
         self.assertLessEqual(many[1], few[1] + PAGES, said)
 
     def test_a_pair_that_nobody_else_wants(self):
-        for place in self.places:
-            place.empty("alone")
+        for database in self.databases:
+            database.empty("alone")
         ticket = schema.NOBODY[:-1] + "1"
 
-        def enqueue(place):
-            session = place.session
+        def enqueue(database):
+            session = database.session
             return (session.id, session.ttl_ms, NEVER_MS, b"alone", ticket,
                     MUTEX, 1, b"me")
 
         self.compare("enqueue", enqueue)
         self.compare("ahead", lambda _: (b"alone", ticket, False))
-        self.compare("withdraw", lambda place: (
-            place.session.id, NEVER_MS, b"alone", ticket))
+        self.compare("withdraw", lambda database: (
+            database.session.id, NEVER_MS, b"alone", ticket))
 
-    def crowd(self, queue, kind, waiting):
+    def queue_up(self, queue, kind, waiting):
         """Somebody's session has a ticket of kind; so many wait behind."""
-        for place in self.places:
-            place.ticket, _ = place.session.enqueue(queue, kind)
-            place.wait(queue, waiting)
+        for database in self.databases:
+            database.ticket, _ = database.session.enqueue(queue, kind)
+            database.wait(queue, waiting)
 
     def test_a_release_that_many_wait_for(self):
-        self.crowd("crowded", WRITE, WRITE)
-        self.compare("withdraw", lambda place: (
-            place.session.id, NEVER_MS, b"crowded", place.ticket))
+        self.queue_up("crowded", WRITE, WRITE)
+        self.compare("withdraw", lambda database: (
+            database.session.id, NEVER_MS, b"crowded", database.ticket))
 
     def test_the_next_one_of_many(self):
-        self.crowd("next", WRITE, WRITE)
-        self.compare("ahead", lambda place: (
-            b"next", place.nearest("next"), False))
-        for place in self.places:
-            nearest = place.nearest("next")
-            place.session.withdraw("next", place.ticket)
-            place.ticket = nearest
-        self.compare("ahead", lambda place: (b"next", place.ticket, False))
+        self.queue_up("next", WRITE, WRITE)
+        self.compare("ahead", lambda database: (
+            b"next", database.nearest("next"), False))
+        for database in self.databases:
+            nearest = database.nearest("next")
+            database.session.withdraw("next", database.ticket)
+            database.ticket = nearest
+        self.compare("ahead", lambda database: (b"next", database.ticket, False))
 
     def test_what_is_done_to_one_ticket_of_many(self):
-        self.crowd("one", WRITE, WRITE)
-        self.compare("revoke", lambda place: (
-            NEVER_MS, b"one", place.ticket))
-        self.compare("describe", lambda place: (
-            place.session.id, NEVER_MS, b"one", place.ticket, b"other"))
-        self.compare("probe", lambda place: (
-            b"one", "{%s}" % place.ticket))
-        self.compare("downgrade", lambda place: (
-            place.session.id, NEVER_MS, b"one", place.ticket))
+        self.queue_up("one", WRITE, WRITE)
+        self.compare("revoke", lambda database: (
+            NEVER_MS, b"one", database.ticket))
+        self.compare("describe", lambda database: (
+            database.session.id, NEVER_MS, b"one", database.ticket, b"other"))
+        self.compare("probe", lambda database: (
+            b"one", "{%s}" % database.ticket))
+        self.compare("downgrade", lambda database: (
+            database.session.id, NEVER_MS, b"one", database.ticket))
 
     def test_a_renewal(self):
         """Of a session that has but one ticket."""
-        for place in self.places:
-            place.other = Session(self.server, database=place.name)
-            place.other.enqueue("renewed")
-            self.addCleanup(place.other.connection.close)
-        self.compare("renew", lambda place: (
-            place.other.id, place.other.ttl_ms, NEVER_MS))
+        for database in self.databases:
+            database.other = Session(self.server, database=database.name)
+            database.other.enqueue("renewed")
+            self.addCleanup(database.other.connection.close)
+        self.compare("renew", lambda database: (
+            database.other.id, database.other.ttl_ms, NEVER_MS))
 
     def test_the_last_of_many(self):
         """Of those ahead of it a thousand at most are counted."""
-        for place in self.places:
-            place.wait("last", MUTEX)
+        for database in self.databases:
+            database.wait("last", MUTEX)
         ticket = schema.NOBODY[:-1] + "2"
-        rows = [place.cost(
-            "enqueue", place.session.id, place.session.ttl_ms, NEVER_MS,
-            b"last", ticket, MUTEX, 1, b"me")[0] for place in self.places]
+        rows = [database.cost(
+            "enqueue", database.session.id, database.session.ttl_ms, NEVER_MS,
+            b"last", ticket, MUTEX, 1, b"me")[0] for database in self.databases]
         self.assertLessEqual(rows[1][1], rows[0][1] + 1000)
 
 

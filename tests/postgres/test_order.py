@@ -151,7 +151,7 @@ class OrderTest(unittest.TestCase):
             self.assertEqual([ticket for ticket, _ in seen], [first, second])
             self.assertIsNone(self.sole(name))
 
-    def test_a_release_tells_who_came_while_it_waited(self):
+    def test_a_release_notifies_one_that_came_while_it_waited(self):
         with schema.Session(self.server) as holder, \
                 schema.Session(self.server) as waiter:
             name = self.emptied(holder, waiter)
@@ -168,7 +168,7 @@ class OrderTest(unittest.TestCase):
             self.assertEqual(waiter.notices(), [("gone", first, "0", name)])
             self.assertEqual(waiter.look_ahead(name, second), ([second], 0))
 
-    def test_a_release_tells_who_looks_since_it_waited(self):
+    def test_a_release_notifies_one_that_looks_since_it_waited(self):
         with schema.Session(self.server) as holder, \
                 schema.Session(self.server) as looker:
             name = self.emptied(holder, looker)
@@ -231,7 +231,7 @@ class OrderTest(unittest.TestCase):
             self.assertEqual(owner.list(name), seen)
             self.assertIsNone(self.sole(name))
 
-    def test_who_takes_out_what_is_another_s_tells_it(self):
+    def test_a_session_whose_ticket_is_removed_is_notified(self):
         with schema.Session(self.server) as owner, \
                 schema.Session(self.server) as other:
             name = self.emptied(owner, other)
@@ -251,7 +251,7 @@ class HammerTest(unittest.TestCase):
     """Many at once, on few queues; what they see is checked by them."""
 
     WORKERS = 12
-    ROUNDS = 40
+    REPEATS = 40
     QUEUES = 3
 
     @classmethod
@@ -287,7 +287,7 @@ class HammerTest(unittest.TestCase):
         with self.mutex:
             self.inside[number] = None
 
-    def one_round(self, session, number, worker):
+    def run_once(self, session, number, worker):
         queue = "hammer-%d" % number
         ticket, seen = session.enqueue(queue)
         self.assertEqual(seen[-1][0], ticket)
@@ -308,9 +308,9 @@ class HammerTest(unittest.TestCase):
     def work(self, worker):
         try:
             with schema.Session(self.server) as session:
-                for i in range(self.ROUNDS):
-                    self.one_round(session, (worker + i) % self.QUEUES,
-                                   worker)
+                for i in range(self.REPEATS):
+                    self.run_once(session, (worker + i) % self.QUEUES,
+                                  worker)
         except Exception as error:  # pylint: disable=broad-except
             self.wrong.append(repr(error))
 
@@ -348,7 +348,7 @@ class HammerTest(unittest.TestCase):
         for worker in workers:
             worker.join()
         self.assertEqual(self.wrong, [])
-        self.assertEqual(self.entered, self.WORKERS * self.ROUNDS)
+        self.assertEqual(self.entered, self.WORKERS * self.REPEATS)
         self.assertEqual(self.server.sql(
             "SELECT count(*) FROM holdfast.ticket"), [(0,)])
 

@@ -9,7 +9,7 @@ import uuid
 import schema
 import waiting
 import postgres
-from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, NOBODY, READ,
+from schema import (BARRIER, LEASE, PARTICIPANT, MUTEX, NEVER_MS, NOBODY, READ,
                     READY, WRITE, Session)
 
 # Columns that the library need not look at to know that a schema is ours.
@@ -117,8 +117,8 @@ class SchemaTest(unittest.TestCase):
     def test_only_the_first_payload_is_for_everybody(self):
         self.a.enqueue(self.queue)
         self.b.enqueue(self.queue)
-        for whole, expected in ((False, [b"me", b""]), (True, [b"me"] * 2)):
-            _, rows = self.a.call("list", self.queue.encode(), whole,
+        for detailed, expected in ((False, [b"me", b""]), (True, [b"me"] * 2)):
+            _, rows = self.a.call("list", self.queue.encode(), detailed,
                                   False)
             self.assertEqual([bytes(row["payload"]) for row in rows],
                              expected)
@@ -157,22 +157,23 @@ class SchemaTest(unittest.TestCase):
                    for session, kind in zip(sessions, kinds)]
         return sessions, tickets
 
-    def told(self, kinds, gone):
-        """Which places are told that the ticket at place gone is gone."""
+    def notified(self, kinds, gone):
+        """The positions that are notified when the ticket at position gone is
+        removed."""
         sessions, tickets = self.queue_of(kinds)
         sessions[gone].withdraw(self.queue, tickets[gone])
         expected = [("gone", tickets[gone], "0", self.queue)]
         found = []
-        for place, session in enumerate(sessions):
+        for position, session in enumerate(sessions):
             notices = session.notices()
             if notices:
                 self.assertEqual(notices, expected)
-                found.append(place)
+                found.append(position)
         for session in sessions:
             session.call("goodbye", session.id, NEVER_MS)
         return found
 
-    def test_who_waited_for_a_ticket_is_told(self):
+    def test_a_removal_notifies_those_that_waited_for_the_ticket(self):
         for kinds, gone, expected in (
                 ([MUTEX, MUTEX, MUTEX], 0, [1]),
                 ([MUTEX, MUTEX, MUTEX], 1, [2]),
@@ -184,26 +185,26 @@ class SchemaTest(unittest.TestCase):
                 ([WRITE, READ, READ, WRITE, READ], 3, [4]),
                 ([READ, WRITE, WRITE], 0, [1]),
                 ([LEASE, LEASE, LEASE], 0, []),
-                ([MEMBER, MEMBER, MUTEX], 0, []),
-                ([MUTEX, MEMBER, MUTEX], 0, [2])):
+                ([PARTICIPANT, PARTICIPANT, MUTEX], 0, []),
+                ([MUTEX, PARTICIPANT, MUTEX], 0, [2])):
             with self.subTest(kinds=kinds, gone=gone):
-                self.assertEqual(self.told(kinds, gone), expected)
+                self.assertEqual(self.notified(kinds, gone), expected)
 
-    def test_who_waited_for_a_write_ticket_is_told_of_its_downgrade(self):
+    def test_a_downgrade_notifies_those_that_waited_for_the_write_ticket(self):
         for kinds, expected in (([WRITE, READ, READ, WRITE], [1, 2]),
                                 ([WRITE, WRITE, READ], [1])):
             with self.subTest(kinds=kinds):
                 sessions, tickets = self.queue_of(kinds)
                 sessions[0].call("downgrade", sessions[0].id, NEVER_MS,
                                  self.queue.encode(), tickets[0])
-                told = [place for place, session in enumerate(sessions)
-                        if session.notices() == [("gone", tickets[0], "3",
-                                                  self.queue)]]
-                self.assertEqual(told, expected)
+                notified = [position for position, session in enumerate(sessions)
+                            if session.notices() == [("gone", tickets[0], "3",
+                                                      self.queue)]]
+                self.assertEqual(notified, expected)
                 for session in sessions:
                     session.call("goodbye", session.id, NEVER_MS)
 
-    def test_an_owner_is_told_what_others_do(self):
+    def test_an_owner_is_notified_of_what_others_do(self):
         ticket, _ = self.a.enqueue(self.queue)
         for count in (1, 2):
             head, _ = self.b.call("revoke", NEVER_MS, self.queue.encode(),
@@ -220,7 +221,7 @@ class SchemaTest(unittest.TestCase):
         head, _ = self.b.call("revoke", NEVER_MS, self.queue.encode(), ticket)
         self.assertFalse(head["found"])
 
-    def test_who_looks_is_told_once(self):
+    def test_a_look_is_notified_once(self):
         ticket, _ = self.a.enqueue(self.queue, LEASE)
         other, _ = self.a.enqueue(self.queue, LEASE)
         _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS,
@@ -251,61 +252,61 @@ class SchemaTest(unittest.TestCase):
 
     # ---- members
 
-    def members(self, session=None):
+    def participants(self, session=None):
         """What is apart in the queue: kinds and ids."""
         _, rows = (session or self.b).call("list", self.queue.encode(),
                                            False, True)
         return [(row["kind"], row["id"]) for row in rows]
 
-    def stamp(self, session, ticket, parties, mark=None):
+    def next_generation(self, session, ticket, parties, mark=None):
         head, _ = session.call("stamp", NEVER_MS, self.queue.encode(), ticket,
                                parties, mark or str(uuid.uuid4()))
         return head["found"]
 
-    def look_at_members(self):
+    def look_at_participants(self):
         return self.b.call("look", self.b.id, 60000, NEVER_MS,
                            self.queue.encode(), True)[1]
 
-    def test_members_are_apart(self):
+    def test_participants_are_listed_apart(self):
         ticket, _ = self.a.enqueue(self.queue)
-        member, seen = self.a.enqueue(self.queue, MEMBER)
-        self.assertEqual([seen_id for seen_id, _ in seen], [member])
-        self.assertTrue(self.stamp(self.a, member, 1))
+        participant, seen = self.a.enqueue(self.queue, PARTICIPANT)
+        self.assertEqual([seen_id for seen_id, _ in seen], [participant])
+        self.assertTrue(self.next_generation(self.a, participant, 1))
         self.assertEqual(self.ids(), [ticket])
-        self.assertEqual([kind for kind, _ in self.members()],
-                         [MEMBER, READY])
+        self.assertEqual([kind for kind, _ in self.participants()],
+                         [PARTICIPANT, READY])
         _, rows = self.b.call("probe", self.queue.encode(),
-                              "{%s,%s}" % (ticket, member))
-        self.assertEqual([row["id"] for row in rows], [ticket, member])
+                              "{%s,%s}" % (ticket, participant))
+        self.assertEqual([row["id"] for row in rows], [ticket, participant])
 
-    def test_so_many_members_stamp(self):
-        first, _ = self.a.enqueue(self.queue, MEMBER)
-        self.assertFalse(self.stamp(self.a, first, 2))
+    def test_enough_participants_set_the_ready_node(self):
+        first, _ = self.a.enqueue(self.queue, PARTICIPANT)
+        self.assertFalse(self.next_generation(self.a, first, 2))
         self.a.enqueue(self.queue)  # no member
-        self.assertFalse(self.stamp(self.a, first, 2))
-        second, _ = self.b.enqueue(self.queue, MEMBER)
-        self.assertFalse(self.stamp(self.a, NOBODY, 2))
+        self.assertFalse(self.next_generation(self.a, first, 2))
+        second, _ = self.b.enqueue(self.queue, PARTICIPANT)
+        self.assertFalse(self.next_generation(self.a, NOBODY, 2))
         marks = [str(uuid.uuid4()), str(uuid.uuid4())]
         for mark in marks:
-            self.assertTrue(self.stamp(self.b, first, 2, mark))
-            self.assertEqual(self.members(), [
-                (MEMBER, first), (MEMBER, second), (READY, mark)])
+            self.assertTrue(self.next_generation(self.b, first, 2, mark))
+            self.assertEqual(self.participants(), [
+                (PARTICIPANT, first), (PARTICIPANT, second), (READY, mark)])
         self.b.withdraw(self.queue, second)
-        self.assertFalse(self.stamp(self.a, first, 2))
-        self.assertEqual(self.members()[-1], (READY, marks[1]))
+        self.assertFalse(self.next_generation(self.a, first, 2))
+        self.assertEqual(self.participants()[-1], (READY, marks[1]))
 
-    def test_who_looks_at_members_is_told_of_every_change(self):
-        first, _ = self.a.enqueue(self.queue, MEMBER)
-        changes = (lambda: self.a.enqueue(self.queue, MEMBER),
-                   lambda: self.stamp(self.a, first, 2),
-                   lambda: self.stamp(self.a, first, 2),
+    def test_a_look_at_participants_is_notified_of_every_change(self):
+        first, _ = self.a.enqueue(self.queue, PARTICIPANT)
+        changes = (lambda: self.a.enqueue(self.queue, PARTICIPANT),
+                   lambda: self.next_generation(self.a, first, 2),
+                   lambda: self.next_generation(self.a, first, 2),
                    lambda: self.a.withdraw(self.queue, first))
         for change in changes:
-            self.look_at_members()
+            self.look_at_participants()
             self.assertEqual(self.b.notices(), [])
             change()
             self.assertEqual(self.b.notices(), [("changed", self.queue)])
-        self.look_at_members()
+        self.look_at_participants()
         self.a.enqueue(self.queue)  # nobody whom they wait for
         self.assertEqual(self.b.notices(), [])
 
@@ -316,17 +317,17 @@ class SchemaTest(unittest.TestCase):
             return head["found"]
 
         self.assertFalse(lower())
-        first, _ = self.a.enqueue(self.queue, MEMBER)
-        self.stamp(self.a, first, 1)
+        first, _ = self.a.enqueue(self.queue, PARTICIPANT)
+        self.next_generation(self.a, first, 1)
         self.assertFalse(lower())
         self.a.end()
         self.assertTrue(lower())
-        self.assertEqual(self.members(), [])
+        self.assertEqual(self.participants(), [])
 
-    def test_a_member_that_has_ended_does_not_count(self):
+    def test_a_participant_that_has_ended_does_not_count(self):
         """Not even one that nobody can take out just now."""
-        dead, _ = self.a.enqueue(self.queue, MEMBER)
-        first, _ = self.b.enqueue(self.queue, MEMBER)
+        dead, _ = self.a.enqueue(self.queue, PARTICIPANT)
+        first, _ = self.b.enqueue(self.queue, PARTICIPANT)
         self.a.end()
         holding = self.server.connect()
         self.addCleanup(holding.close)
@@ -334,10 +335,10 @@ class SchemaTest(unittest.TestCase):
         holding.cursor().execute(
             "SELECT FROM holdfast.session WHERE id = %s FOR UPDATE",
             (self.a.id,))
-        self.assertFalse(self.stamp(self.b, first, 2))
-        self.assertFalse(self.stamp(self.b, dead, 1))
-        self.assertTrue(self.stamp(self.b, first, 1))
-        self.assertIn((MEMBER, dead), self.members())
+        self.assertFalse(self.next_generation(self.b, first, 2))
+        self.assertFalse(self.next_generation(self.b, dead, 1))
+        self.assertTrue(self.next_generation(self.b, first, 1))
+        self.assertIn((PARTICIPANT, dead), self.participants())
 
     # ---- leases
 
@@ -394,16 +395,16 @@ class SchemaTest(unittest.TestCase):
     def test_a_part_has_the_first_the_nearest_and_the_own(self):
         kinds = [WRITE, READ, WRITE, READ, READ, WRITE, READ, READ]
         _, tickets = self.queue_of(kinds)
-        for place, reads, shown in ((7, True, [0, 2, 5]),
-                                    (4, True, [0, 2]),
-                                    (0, False, []),
-                                    (5, False, [0, 2, 3, 4]),
-                                    (7, False, [0, 4, 5, 6])):
-            with self.subTest(place=place, reads=reads):
+        for position, reads, shown in ((7, True, [0, 2, 5]),
+                                       (4, True, [0, 2]),
+                                       (0, False, []),
+                                       (5, False, [0, 2, 3, 4]),
+                                       (7, False, [0, 4, 5, 6])):
+            with self.subTest(position=position, reads=reads):
                 self.assertEqual(
-                    self.b.look_ahead(self.queue, tickets[place], reads),
-                    ([tickets[n] for n in shown + [place]],
-                     place - len(shown)))
+                    self.b.look_ahead(self.queue, tickets[position], reads),
+                    ([tickets[n] for n in shown + [position]],
+                     position - len(shown)))
         self.assertEqual(self.b.look_ahead(self.queue, NOBODY),
                          ([tickets[0]], 0))
 
@@ -436,7 +437,7 @@ class SchemaTest(unittest.TestCase):
         mine, seen = self.b.enqueue(self.queue)
         self.assertEqual([ticket for ticket, _ in seen], [mine])
 
-    def test_several_that_ended_are_told_as_the_queue_was(self):
+    def test_notices_of_several_ended_tickets_follow_the_old_queue(self):
         sessions, tickets = self.queue_of([WRITE, WRITE, READ, WRITE])
         sessions[0].end()
         sessions[1].end()
@@ -452,7 +453,8 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual(self.ids(), [])
 
     def test_a_renewal_takes_out_what_its_client_does_not_know(self):
-        """Of its own session only, in whatever queue, and tells so."""
+        """Of its own session only, in any queue, and it notifies the
+        waiters."""
         kept, _ = self.a.enqueue(self.queue)
         unknown, _ = self.a.enqueue("other-" + self.queue)
         others, _ = self.b.enqueue("other-" + self.queue)
@@ -547,7 +549,7 @@ class SchemaTest(unittest.TestCase):
 
     # ---- ends
 
-    def test_a_goodbye_takes_out_everything(self):
+    def test_a_closed_session_leaves_nothing(self):
         ticket, _ = self.a.enqueue(self.queue)
         self.a.enqueue("other-" + self.queue)
         mine, _ = self.b.enqueue(self.queue)

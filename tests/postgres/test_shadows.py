@@ -9,7 +9,7 @@ import uuid
 
 import schema
 import postgres
-from schema import BARRIER, MEMBER, NEVER_MS, WRITE, Session
+from schema import BARRIER, PARTICIPANT, NEVER_MS, WRITE, Session
 
 OURS = ("SELECT relname FROM pg_catalog.pg_class WHERE relnamespace IN "
         "('holdfast'::regnamespace, 'pg_catalog'::regnamespace)"
@@ -45,7 +45,7 @@ class ShadowsTest(unittest.TestCase):
         self.assertEqual(self.server.sql(
             "SELECT proname FROM pg_proc WHERE proname = 'sweep'"
             " AND proconfig = '{\"search_path=pg_catalog, pg_temp\"}'"),
-            [("sweep",)])
+                         [("sweep",)])
 
     def test_a_client_has_the_search_path_that_those_of_a_pair_need(self):
         """Otherwise each call would set it."""
@@ -56,7 +56,7 @@ class ShadowsTest(unittest.TestCase):
         source = schema.file("pair.sql")
         self.assertEqual(source.count(
             "OPERATOR(pg_catalog.<>) '%s' THEN" % path),
-            source.count("VOLATILE AS"))
+                         source.count("VOLATILE AS"))
         self.assertIn("SET search_path = %s;" % path,
                       schema.file("setup.c", os.path.dirname(schema.FOLDER)))
 
@@ -69,7 +69,7 @@ class ShadowsTest(unittest.TestCase):
             self.assertTrue(a.withdraw("alone", ticket))
         ticket, seen = a.enqueue("shadows", WRITE)
         b.enqueue("shadows", WRITE)
-        member, _ = b.enqueue("shadows", MEMBER)
+        participant, _ = b.enqueue("shadows", PARTICIPANT)
         self.assertEqual(a.list("shadows")[:1], seen)
         self.assertEqual(a.renew(), {ticket})
         for call in (("look", b.id, 60000, NEVER_MS, name, False),
@@ -78,7 +78,7 @@ class ShadowsTest(unittest.TestCase):
                      ("downgrade", a.id, NEVER_MS, name, ticket),
                      ("raise", NEVER_MS, name, BARRIER, str(uuid.uuid4())),
                      ("lower", NEVER_MS, name, BARRIER),
-                     ("stamp", NEVER_MS, name, member, 1, str(uuid.uuid4()))):
+                     ("stamp", NEVER_MS, name, participant, 1, str(uuid.uuid4()))):
             with self.subTest(call[0]):
                 self.assertEqual(a.call(*call)[0]["code"], 0)
         self.assertTrue(a.withdraw("shadows", ticket))

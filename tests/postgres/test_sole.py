@@ -19,7 +19,7 @@ import uuid
 import schema
 import waiting
 import postgres
-from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, NOBODY, READ,
+from schema import (BARRIER, LEASE, PARTICIPANT, MUTEX, NEVER_MS, NOBODY, READ,
                     READY, WRITE, Session)
 
 PAST_MS = 1
@@ -74,7 +74,8 @@ class Meeting:
     def put(self, session, kind=MUTEX, ticket=None):
         """(the ticket, whether it was told that it is the first one)."""
         ticket, seen = session.enqueue(self.name, kind, ticket)
-        return ticket, kind != MEMBER and [its for its, _ in seen] == [ticket]
+        alone = [its for its, _ in seen] == [ticket]
+        return ticket, kind != PARTICIPANT and alone
 
     def known_empty(self):
         ticket, _ = self.put(self.owner)
@@ -140,8 +141,8 @@ def enqueue_lease(m, s):
     return m.put(s, LEASE)
 
 
-def enqueue_member(m, s):
-    return m.put(s, MEMBER)
+def enqueue_participant(m, s):
+    return m.put(s, PARTICIPANT)
 
 
 def enqueue_late(m, s):
@@ -174,11 +175,12 @@ def lower_mark(m, s):
     s.call("lower", NEVER_MS, m.name.encode(), BARRIER)
 
 
-def member_and_mark(m, s):
+def participant_and_ready_node(m, s):
     """A double barrier of one."""
-    member, _ = m.put(s, MEMBER)
-    s.call("stamp", NEVER_MS, m.name.encode(), member, 1, str(uuid.uuid4()))
-    s.withdraw(m.name, member)
+    participant, _ = m.put(s, PARTICIPANT)
+    s.call("stamp", NEVER_MS, m.name.encode(), participant, 1,
+           str(uuid.uuid4()))
+    s.withdraw(m.name, participant)
     s.call("lower", NEVER_MS, m.name.encode(), READY)
 
 
@@ -191,7 +193,7 @@ def evict(m, s):
     s.list(m.name)
 
 
-def goodbye(m, s):
+def close(m, s):
     s.call("goodbye", m.owner.id, NEVER_MS)
 
 
@@ -205,9 +207,9 @@ def pair(m, s):
     s.withdraw(m.name, ticket)
 
 
-CALLS = (enqueue, enqueue_reader, enqueue_lease, enqueue_member, enqueue_late,
-         enqueue_again, withdraw, withdraw_late, look, raise_mark, lower_mark,
-         member_and_mark, downgrade, evict, goodbye, renew_without, pair)
+CALLS = (enqueue, enqueue_reader, enqueue_lease, enqueue_participant,
+         enqueue_late, enqueue_again, withdraw, withdraw_late, look, raise_mark, lower_mark,
+         participant_and_ready_node, downgrade, evict, close, renew_without, pair)
 
 
 # Those that decide by sole, or that find out.
@@ -262,7 +264,7 @@ class Database:
         said = [first(m, self.early)]
         under_way = self.pool.submit(second, m, self.late)
         waiting.eventually("it to be done or to wait", lambda:
-                         under_way.done() or self.is_blocked(self.late))
+                           under_way.done() or self.is_blocked(self.late))
         if commits:
             self.early.connection.commit()
         else:
@@ -372,7 +374,8 @@ class SoleTest(unittest.TestCase):
                             "WHERE name = %s", m.name.encode())[0]
 
     def test_one_that_is_wrong_is_found(self):
-        """Set by hand, and that it matters: two are told that they are first."""
+        """Set by hand, and that it matters: two are told that they are
+        first."""
         database = self.database("by_hand", schema.text())
         for state, value in ((two, "first"), (two, NOBODY), (sole, NOBODY),
                              (looked_at, NOBODY), (marked, NOBODY)):
