@@ -14,12 +14,12 @@ BUILT = sys.argv.pop(1)
 
 class Examples(unittest.TestCase):
     def setUp(self):
-        place = tempfile.TemporaryDirectory(prefix="holdfast-example-")
-        self.addCleanup(place.cleanup)
-        self.place = place.name
+        directory = tempfile.TemporaryDirectory(prefix="holdfast-example-")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
         self.environment = dict(os.environ)
         self.environment["HOLDFAST_URL"] = (
-            "file:{0}/run?state={0}/state".format(self.place))
+            "file:{0}/run?state={0}/state".format(self.directory))
 
     def run_example(self, name, *arguments):
         """What it printed, line by line."""
@@ -61,7 +61,7 @@ class Examples(unittest.TestCase):
         self.loop_example("epoll")
 
     def test_fencing(self):
-        store = os.path.join(self.place, "store")
+        store = os.path.join(self.directory, "store")
         for _ in range(2):
             lines = self.run_example("fencing", store)
             self.assertEqual([line.split()[0] for line in lines],

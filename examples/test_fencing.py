@@ -24,12 +24,12 @@ def example(name):
 
 class Fencing(unittest.TestCase):
     def setUp(self):
-        place = tempfile.TemporaryDirectory(prefix="holdfast-example-")
-        self.addCleanup(place.cleanup)
-        self.place = place.name
+        directory = tempfile.TemporaryDirectory(prefix="holdfast-example-")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
         self.environment = dict(
             os.environ, HOLDFAST_URL="file:{0}/run?state={0}/state".format(
-                self.place))
+                self.directory))
 
     def run_command(self, *command, status=0):
         ended = subprocess.run(command, env=self.environment, timeout=60,
@@ -44,7 +44,7 @@ class Fencing(unittest.TestCase):
                                 "echo $HOLDFAST_TOKEN")
 
     def test_a_file(self):
-        file = os.path.join(self.place, "report")
+        file = os.path.join(self.directory, "report")
         stale = self.token()
         for value in "first", "second":
             self.run_command(HOLDFAST, "run", "report", "--",

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs to a temporary prefix and uses what is there as a stranger would:
-headers, both libraries, pkg-config, find_package, the tool."""
+"""Install to a temporary prefix and use what is there as other projects do:
+headers, both libraries, pkg-config, find_package and the tool."""
 import os
 import pathlib
 import re
 import shutil
-import tempfile
 import unittest
 
 from commands import (BUILD, CC, CMAKE, HERE, SANITIZE, SOURCE, defined,
                       public_names, run, testing)
+import machine
 
 HEADERS = sorted(path.name for path in (SOURCE / "include/holdfast").iterdir()
                  if path.name != "uv.h")
@@ -21,7 +21,7 @@ class Installed(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.top = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-install-"))
+        cls.top = pathlib.Path(machine.directory("install", on_disk=True))
         cls.addClassCleanup(shutil.rmtree, cls.top)
         cls.prefix = cls.top / "prefix"
         run(CMAKE, "--install", BUILD, "--prefix", cls.prefix)
@@ -55,10 +55,10 @@ class Installed(unittest.TestCase):
 
     def test_example_of_the_readme(self):
         readme = (SOURCE / "README.md").read_text()
-        section = readme.split("## From C", 1)[1].split("\n    cc ", 1)[0]
+        chapter = readme.split("## From C", 1)[1].split("\n    cc ", 1)[0]
         example = self.top / "nightly.c"
         example.write_text("".join(
-            line[4:] + "\n" for line in section.splitlines()
+            line[4:] + "\n" for line in chapter.splitlines()
             if line.startswith("    ")))
         self.check_works(self.compile("nightly", "-Wall", "-Werror", example,
                                       *self.pkg_config("--cflags", "--libs")))
@@ -130,7 +130,8 @@ class Installed(unittest.TestCase):
                              "holdfast", env=self.env), "libuv >= 1.9\n")
 
     def check_header(self, header, language, standard):
-        # A unit of nothing but declarations would be empty, which ISO C forbids.
+        # A unit of nothing but declarations would be empty, which ISO C
+        # forbids.
         source = f"#include <holdfast/{header}>\nextern int unit;\n"
         with self.subTest(header=header, standard=standard):
             run(CC, "-x", language, f"-std={standard}", *STRICT,

@@ -8,10 +8,10 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
 
 from commands import BUILD, CC, CMAKE, HERE, SANITIZE, engines, run, testing
+import machine
 
 # No module is where the build was configured to install them.
 CONFIGURED = "there is no module"
@@ -21,7 +21,7 @@ NOBODY = 65534
 class Moved(unittest.TestCase):
 
     def setUp(self):
-        self.top = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-moved-"))
+        self.top = pathlib.Path(machine.directory("moved", on_disk=True))
         self.addCleanup(shutil.rmtree, self.top)
         self.top.chmod(0o755)
         self.prefix = self.top / "here"
@@ -152,15 +152,16 @@ class Engines(unittest.TestCase):
                     self.assertRegex(said[name][1], "Debian: lib|=OFF")
 
     def test_says_why_one_is_missing(self):
-        with tempfile.TemporaryDirectory() as top:
-            prefix = pathlib.Path(top) / "prefix"
-            run(CMAKE, "--install", BUILD, "--prefix", prefix)
-            for module in prefix.glob("**/engine-*.so"):
-                module.write_text("text\n")
-                name = module.stem.removeprefix("engine-")
-                state, why = engines(prefix / "bin" / "holdfast")[name]
-                self.assertEqual(state, "missing")
-                self.assertIn(str(module), why)
+        top = pathlib.Path(machine.directory("moved", on_disk=True))
+        self.addCleanup(shutil.rmtree, top)
+        prefix = top / "prefix"
+        run(CMAKE, "--install", BUILD, "--prefix", prefix)
+        for module in prefix.glob("**/engine-*.so"):
+            module.write_text("text\n")
+            name = module.stem.removeprefix("engine-")
+            state, why = engines(prefix / "bin" / "holdfast")[name]
+            self.assertEqual(state, "missing")
+            self.assertIn(str(module), why)
 
 
 if __name__ == "__main__":

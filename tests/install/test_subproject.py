@@ -6,10 +6,10 @@ import os
 import pathlib
 import re
 import shutil
-import tempfile
 import unittest
 
 from commands import CC, CMAKE, HERE, SOURCE, defined, public_names, run
+import machine
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.22)
@@ -32,7 +32,7 @@ OPTIONS = (("HF_REDIS", "libhiredis-dev", "hiredis"),
 class Fixture(unittest.TestCase):
 
     def setUp(self):
-        self.top = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-project-"))
+        self.top = pathlib.Path(machine.directory("project", on_disk=True))
         self.addCleanup(shutil.rmtree, self.top)
 
     def configure(self, source, *options, **more):

@@ -14,11 +14,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 from readme import Readme, server_of
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "servers"))
+
+import machine  # noqa: E402
+
 SERVE = HERE.parent / "servers" / "serve.py"
 SKIPPED = 77
 
@@ -28,7 +31,7 @@ ELSEWHERE = ("./dev test", "holdfast torture")
 # The environment of a login, and nothing of ours.
 ENVIRONMENT = {"HOME": "/root", "TERM": "dumb", "LANG": "C.UTF-8",
                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
-                       "/sbin:/bin"}
+               "/sbin:/bin"}
 
 
 def skip(reason):
@@ -42,7 +45,8 @@ def output(*command):
 
 
 def packages():
-    """Where apt gets Debian's packages from, as lines of a sources.list."""
+    """The lines of a sources.list that name Debian's packages as apt gets
+    them."""
     lines = output("apt-get", "indextargets", "--format",
                    "deb $(REPO_URI) $(RELEASE) $(COMPONENT)",
                    "Identifier: Packages", "Origin: Debian").splitlines()
@@ -80,7 +84,7 @@ class Debian:
         self.tree = self.root / "opt" / "holdfast"
 
     def copy_tree(self, source):
-        """What git has of it, and what it would have."""
+        """Copy the files that git knows, and those that it does not ignore."""
         for name in output("git", "-C", str(source), "ls-files", "-co",
                            "--exclude-standard").splitlines():
             if (source / name).is_file():
@@ -163,7 +167,7 @@ def main(source):
     if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"],
                       check=False).returncode != 0:
         skip("this kernel makes no namespaces for us")
-    top = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-debian-"))
+    top = pathlib.Path(machine.directory("debian", on_disk=True))
     try:
         debian = Debian(top)
         debian.copy_tree(source)

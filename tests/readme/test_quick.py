@@ -6,10 +6,15 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
+import sys
 import unittest
 
 from readme import Readme, server_of
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import machine  # noqa: E402
 
 SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
 BUILD = pathlib.Path(os.environ["HF_BUILD"])
@@ -23,7 +28,7 @@ class Quick(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.top = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-readme-"))
+        cls.top = pathlib.Path(machine.directory("readme", on_disk=True))
         cls.addClassCleanup(shutil.rmtree, cls.top)
         prefix = cls.top / "prefix"
         subprocess.run([os.environ["CMAKE"], "--install", BUILD, "--prefix",
