@@ -23,7 +23,7 @@ SKIPPED = 77
 # What a world is, whether it takes seconds only, and how it is made of which
 # file.  A mishap is a cut link, a crash, or a promise that runs out, whatever
 # follows from it included: a session lost, a late create, a search.
-WORLDS = {
+MODELS = {
     "mutex-2": (True, "2 want a mutex, a mishap", "mutex",
                 "-DCLIENTS=2 -DATTEMPTS=3"),
     "mutex-2-ends": (True, "the same: every history ends", "mutex",
@@ -121,30 +121,30 @@ MUTATIONS = {
     "NO_LIST_AFTER_GONE": ("mutex", THREE, "progress",
                            "a GONE that does not admit is not followed up"),
     "PROOF_NOT_NOTIFIED": ("mutex", TWO, "progress",
-                        "who waits for a proof is not woken by it"),
+                           "who waits for a proof is not woken by it"),
     "WATCH_NOT_LOOKED": ("mutex", TWO, "progress",
                          "a watch is armed without a second look"),
     "ZK_NOT_RESUMED": ("mutex", TWO, "progress",
                        "watches end with their connection"),
     "QUEUE_WATCHED_ONCE": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0", "progress",
-                    "who waits for room does not look again"),
+                           "who waits for room does not look again"),
     "SEARCH_SKIPPED": ("mutex", TWO, "progress",
                        "a ticket without an answer is not looked for"),
     "UNANSWERED_FORGOTTEN": ("mutex", TWO, "progress",
-                            "an id that got no answer is not remembered"),
+                             "an id that got no answer is not remembered"),
     "COHORT_KEEPS_TICKET": ("cohort",
                             "-DMISHAPS=0 -DHANDOFFS=3 -DASKED_FOR=0",
                             "progress", "the ticket stays when nobody needs it"),
     "MULTI_LOCK_KEEPS_CHILD": ("semaphore", "-DCLIENTS=2 -DATTEMPTS=3", "progress",
-                          "a bundle that is given up keeps what it had"),
+                          "a multi-lock that is given up keeps its children"),
     "CANCEL_KEEPS_TICKET": ("mutex", TWO + " -DCANCELS=1 -DMISHAPS=0", "leak",
                             "a cancelled wait leaves its ticket"),
     "REMOVAL_NOT_RETRIED": ("mutex", TWO, "leak",
-                      "a withdraw that failed is not repeated"),
+                            "a withdraw that failed is not repeated"),
     "WATCH_FIRST": ("mutex", THREE, "herd",
                     "a waiter watches the head of the queue"),
     "LOST_NOT_NOTIFIED": ("mutex", TWO, "loss",
-                      "safe-until passes in silence"),
+                          "safe-until passes in silence"),
     "FLAG_FIRST": ("safe_until", "", "loss",
                    "a reader loads the flag of its grant before the word"),
     "STORE_BEFORE_CLEAR": ("safe_until", "", "loss",
@@ -226,11 +226,11 @@ class Run:
             self.number(r"depth reached (\d+)"),
             self.number(r"([\d.]+)\s+total actual memory"), seconds)
 
-    def story(self):
+    def counterexample(self):
         """What led there: what was chosen, and what it changed."""
-        told = self.call("spin", "-t", "-p", *self.flags, self.file)
+        trail = self.call("spin", "-t", "-p", *self.flags, self.file)
         steps = [re.sub(r"\s+\(state \d+\)\s*", " ", line.strip())
-                 for line in told.splitlines() if "proc " in line]
+                 for line in trail.splitlines() if "proc " in line]
         dull = re.compile(r"sub-seq|\[DO\]|\[IF\]|goto|\[[uvwxy] = |D_STEP|"
                           r"\[else\]|valid end state|:init:|seen_|\[break\]")
         return [step for step in steps if not dull.search(step)]
@@ -239,7 +239,7 @@ class Run:
 def check(names):
     bad = 0
     for name in names:
-        quick, what, file, flags = WORLDS[name]
+        quick, what, file, flags = MODELS[name]
         # A small one is gone through before a good compiler is done with it.
         with Run(file, flags, ends=name.endswith("-ends"),
                  optimise="-O0" if quick else "-O2") as run:
@@ -248,7 +248,7 @@ def check(names):
                                     "BROKEN: " + run.broken), flush=True)
             if run.broken is not None:
                 bad += 1
-                print("\n".join(run.story()[-40:] or [run.out]))
+                print("\n".join(run.counterexample()[-40:] or [run.out]))
     return bad
 
 
@@ -279,7 +279,7 @@ def main():
     parser.add_argument("--list", action="store_true",
                         help="say what there is")
     options = parser.parse_args()
-    table = MUTATIONS if options.mutations else WORLDS
+    table = MUTATIONS if options.mutations else MODELS
     unknown = [name for name in options.names if name not in table]
     if unknown:
         parser.error("no %s; there are %s" % (unknown[0], " ".join(table)))
@@ -291,7 +291,7 @@ def main():
         print("model: no spin here; apt-get install spin")
         return SKIPPED
     quick = SAMPLE if options.mutations else [
-        name for name, row in WORLDS.items() if row[0]]
+        name for name, row in MODELS.items() if row[0]]
     names = options.names or (quick if options.quick else table)
     return 1 if (check_mutations if options.mutations else check)(names) else 0
 

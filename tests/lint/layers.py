@@ -55,7 +55,7 @@ def reached(path):
     return found
 
 
-def strangers(layer, files):
+def forbidden_includes(layer, files):
     """What is included and is not allowed."""
     faults = set()
     allowed = LAYERS[layer]
@@ -91,7 +91,7 @@ def faults_of(layer):
                    for path in (SRC / layer).glob("*.[ch]"))
     if not files:
         return {f"src/{layer} has no files: expected those of the layer"}
-    return strangers(layer, files) | circles(files)
+    return forbidden_includes(layer, files) | circles(files)
 
 
 def faults_of_core():

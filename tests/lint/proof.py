@@ -45,14 +45,14 @@ def complaints(document):
     for pair in known_failures.tests_in(document):
         if not exists(*pair):
             yield "names %s, which is not there" % ": ".join(pair)
-    told = set(re.findall(r"^\| `([A-Z_]+)` \|", document, re.MULTILINE))
+    named = set(re.findall(r"^\| `([A-Z_]+)` \|", document, re.MULTILINE))
     made = set(model.MUTATIONS) | set(mutants.names())
     for path in MUTATIONS:
         made |= set(re.findall(r'^    "([A-Z_]+)": \(',
                                known_failures.text_of(path), re.MULTILINE))
-    for name in sorted(told - made):
+    for name in sorted(named - made):
         yield "%s is no mutation" % name
-    for name in sorted(made - told):
+    for name in sorted(made - named):
         yield "%s is a mutation and not there" % name
 
 
@@ -63,8 +63,8 @@ def misplaced():
                           page, re.MULTILINE))
     found = set()
     for folder in ("core", "zookeeper"):
-        place = os.path.join(known_failures.ROOT, "src", folder)
-        for name in sorted(os.listdir(place)):
+        path = os.path.join(known_failures.ROOT, "src", folder)
+        for name in sorted(os.listdir(path)):
             text = known_failures.text_of("src/%s/%s" % (folder, name))
             for number, head in re.findall(
                     r"Invariant (\d+):.*?\*/\n([^{]*)\{", text, re.DOTALL):

@@ -4,7 +4,8 @@
 they make of a program.
 
     mutants.py list                        the name, the number of the invariant
-                                           (- for the tool) and what is done wrong
+                                           (- for the tool) and what is done
+                                           wrong
     mutants.py check                       see that every patch applies
     mutants.py build NAME PROGRAM OUTPUT   make the mutant NAME of PROGRAM
 
@@ -118,7 +119,7 @@ def parse_change(name, text):
     return Change(path, hunks)
 
 
-def places_of(part, lines):
+def positions_of(part, lines):
     return [at for at in range(len(lines) - len(part) + 1)
             if lines[at:at + len(part)] == part]
 
@@ -127,14 +128,14 @@ def apply(name, change, text):
     """The text of the file with the mutation in it."""
     lines = text.split("\n")
     for line, old, new in change.hunks:
-        places = places_of(old, lines)
-        if len(places) != 1 or old == new:
+        positions = positions_of(old, lines)
+        if len(positions) != 1 or old == new:
             raise MutantError(
                 "%s.patch does not apply: the lines of its hunk at line %d are "
                 "%d times in %s, expected once; make the same mistake in the "
                 "file again, and take `git diff`"
-                % (name, line, len(places), change.path))
-        lines[places[0]:places[0] + len(old)] = new
+                % (name, line, len(positions), change.path))
+        lines[positions[0]:positions[0] + len(old)] = new
     return "\n".join(lines)
 
 
