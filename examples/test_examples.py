@@ -4,19 +4,24 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "tests", "servers"))
+
+import machine  # noqa: E402
+import waiting  # noqa: E402
 
 BUILT = sys.argv.pop(1)
 
 
 class Examples(unittest.TestCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="holdfast-example-")
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
+        self.directory = machine.directory("example", on_disk=True)
+        self.addCleanup(shutil.rmtree, self.directory)
         self.environment = dict(os.environ)
         self.environment["HOLDFAST_URL"] = (
             "file:{0}/run?state={0}/state".format(self.directory))
@@ -74,7 +79,7 @@ class Examples(unittest.TestCase):
                     kept.read(), "{} from the second holder\n".format(second))
 
     def candidate(self):
-        process = subprocess.Popen(
+        process = machine.popen(
             [os.path.join(BUILT, "example-election"), "mine"],
             env=self.environment, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
@@ -84,15 +89,15 @@ class Examples(unittest.TestCase):
 
     def test_election(self):
         first = self.candidate()
-        lines = [first.stdout.readline()]
+        lines = [waiting.read_line(first)]
         self.assertRegex(lines[0], r"^%d leads with token \d+$" % first.pid)
         second = self.candidate()
         first.kill()
-        lines.append(second.stdout.readline())
+        lines.append(waiting.read_line(second))
         self.assertRegex(lines[1], r"^%d leads with token \d+$" % second.pid)
         self.assertLess(*self.tokens(lines))
         second.terminate()
-        self.assertIn("pid=%d " % second.pid, second.stdout.readline())
+        self.assertIn("pid=%d " % second.pid, waiting.read_line(second))
         self.assertEqual((second.stdout.read(), second.wait(60)), ("", 0))
 
 

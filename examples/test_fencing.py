@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The fenced writes of docs/safety.md, each into the store that it is for: the
-first holder writes, the second writes, and then the first, as one that was
-asleep in between, is refused."""
+"""The fenced writes of docs/safety.md, each into its store.  The first holder
+writes, then the second.  Then the store refuses a write of the first, as of one
+that was frozen meanwhile."""
 
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 EXAMPLES = os.path.dirname(os.path.abspath(__file__))
 HOLDFAST = sys.argv.pop(1)
 sys.path.insert(0, os.path.join(EXAMPLES, "..", "tests", "servers"))
 
+import machine  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 
@@ -24,9 +25,8 @@ def example(name):
 
 class Fencing(unittest.TestCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="holdfast-example-")
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
+        self.directory = machine.directory("example", on_disk=True)
+        self.addCleanup(shutil.rmtree, self.directory)
         self.environment = dict(
             os.environ, HOLDFAST_URL="file:{0}/run?state={0}/state".format(
                 self.directory))
@@ -39,7 +39,7 @@ class Fencing(unittest.TestCase):
         return ended.stdout.strip()
 
     def token(self):
-        """Of a holder that has come and gone."""
+        """The token of a holder that has released."""
         return self.run_command(HOLDFAST, "run", "report", "--", "sh", "-c",
                                 "echo $HOLDFAST_TOKEN")
 

@@ -54,7 +54,7 @@ class LossFixture:
         before = self.tickets(name or self.name())
         holder = self.holder(name=name)
         waiting.eventually("it to queue", lambda: self.tickets(
-            name or self.name()) == before + 1)
+            name or self.name()) == before + 1, of=[holder])
         return holder
 
     def proxy(self):
@@ -101,11 +101,12 @@ class LossFixture:
         renewal comes after a quarter of it."""
         count = len(holder.all("safe_until"))
         waiting.eventually("renewals", lambda: len(
-            holder.all("safe_until")) >= count + 5)
+            holder.all("safe_until")) >= count + 5, of=[holder])
 
     def resumed(self, holder, count):
         waiting.eventually("it to be back",
-                           lambda: self.connected(holder) > count)
+                           lambda: self.connected(holder) > count,
+                           of=[holder])
 
 
 class LossTests(LossFixture):

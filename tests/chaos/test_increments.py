@@ -13,7 +13,6 @@ import os
 import random
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -87,7 +86,7 @@ class Fixture:
         return sum(1 for line in self.lines() if line[0] == name)
 
     def kill_one(self, contenders):
-        """The process of a contender, or one of its children."""
+        """Kill the process of a contender, or one of its children."""
         contender = self.random.choice(contenders)
         if contender.process is None:
             return
@@ -98,11 +97,9 @@ class Fixture:
                 victims += [int(pid) for pid in children.read().split()]
         except (FileNotFoundError, ProcessLookupError):
             pass
-        try:
-            os.kill(self.random.choice(victims), signal.SIGKILL)
-            self.kills += 1
-        except ProcessLookupError:
-            pass
+        victim = self.random.choice(victims)
+        self.kills += machine.signal_if(
+            lambda: machine.uses(victim, self.directory), victim)
 
     def logged(self):
         try:

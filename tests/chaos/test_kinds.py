@@ -85,7 +85,7 @@ class Program:
 
     def expect(self, word):
         """Read a line that begins with word; the rest of it."""
-        line = self.popen.stdout.readline().strip()
+        line = waiting.read_line(self).strip()
         if not line.startswith(word):
             raise AssertionError("%s said '%s' instead of '%s'" % (
                 self.arguments, line, word))

@@ -45,9 +45,9 @@ class Merged(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory)
         groups = [self.begin(number) for number in range(2)]
         waiting.eventually("histories", lambda: all(
-            os.path.exists(group.history) for group in groups))
+            os.path.exists(group.history) for group in groups), of=groups)
         waiting.eventually("grants", lambda: all(
-            len(group.grants()) > 10 for group in groups))
+            len(group.grants()) > 10 for group in groups), of=groups)
         for group in groups:
             group.stop()
         for group in groups:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does holdfast torture see what is out of order, and only that?  Once the
-library is a mutant; once waiters lose their places, which puts others before
-them by right.
+"""holdfast torture reports grants that are out of order, and only those.  In one
+test the library is a mutant.  In the other one waiters lose their tickets, and
+the waiters behind them are granted the lock first, which is correct.
 
     test_order.py HOLDFAST
 """
@@ -42,7 +42,8 @@ class Order(unittest.TestCase):
             env=dict(os.environ, HOLDFAST_URL="file:%s/locks"
                      % self.directory))
         self.addCleanup(process.kill)
-        waiting.eventually("a history", lambda: os.path.exists(self.history))
+        waiting.eventually("a history", lambda: os.path.exists(self.history),
+                           of=[process])
         return process
 
     def verdict(self, process, status):
@@ -69,7 +70,7 @@ class Order(unittest.TestCase):
                 mutants.build(mutation, HOLDFAST + "-torture", mutant)
                 process = self.torture(kind, mutant)
                 waiting.eventually("what is broken", lambda: self.shows(
-                    "order", "exclusion"))
+                    "order", "exclusion"), of=[process])
                 broken = self.verdict(process, 1)
                 self.assertGreater(broken["order"], 0)
                 self.assertGreater(broken["exclusion"], 0)
@@ -88,7 +89,7 @@ class Order(unittest.TestCase):
             if len(tickets) > 4:
                 os.unlink(tickets[-1])
         except FileNotFoundError:
-            pass  # it has gone by itself
+            pass  # its waiter was granted the lock
 
     def displaced(self):
         self.displace_one()
@@ -97,7 +98,8 @@ class Order(unittest.TestCase):
 
     def test_a_waiter_that_lost_its_ticket_was_not_overtaken(self):
         process = self.torture("mutex")
-        waiting.eventually("waiters that were displaced", self.displaced)
+        waiting.eventually("waiters that were displaced", self.displaced,
+                           of=[process])
         broken = self.verdict(process, 0)
         self.assertEqual(set(broken.values()), {0})
 

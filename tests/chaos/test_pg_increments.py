@@ -37,7 +37,7 @@ class Increments(unittest.TestCase):
                  state, str(number), str(SHARE)], stdin=subprocess.DEVNULL)
                           for number in range(PROCESSES)]
             try:
-                self.disturb(server, state, chance)
+                self.disturb(server, state, chance, contenders)
                 for contender in contenders:
                     self.assertEqual(contender.wait(LIMIT_S), 0)
             finally:
@@ -55,14 +55,14 @@ class Increments(unittest.TestCase):
         except FileNotFoundError:
             return []
 
-    def disturb(self, server, state, chance):
+    def disturb(self, server, state, chance, contenders):
         """Kill it whenever some more have been in."""
         for number in range(KILLS):
             wanted = (number * PROCESSES * SHARE // (KILLS + 1) +
                       chance.randrange(1, 8))
             waiting.eventually("%d increments" % wanted,
                                lambda: len(self.lines(state)) >= wanted,
-                               LIMIT_S)
+                               LIMIT_S, workers=contenders)
             server.restart()
 
     def check(self, state):

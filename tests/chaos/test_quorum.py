@@ -313,7 +313,7 @@ class Increments(unittest.TestCase):
                 goal = (number + 1) * self.PROCESSES * self.SHARE // (
                     self.FAULTS + 2)
                 waiting.eventually("%d increments" % goal, lambda: len(
-                    self.lines(state)) >= goal, 120)
+                    self.lines(state)) >= goal, 120, workers=crew)
                 self.disturb(several, proxies, number, chance)
             for one in crew:
                 self.assertEqual(one.wait(240), 0)

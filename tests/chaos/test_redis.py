@@ -102,12 +102,15 @@ class Restarts(unittest.TestCase):
                 [CONTENDER, "add", url, NAME, state, str(number), str(share)],
                 stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
                     for number in range(processes)]
+            for one in crew:
+                self.addCleanup(one.kill)
             kills = 0
             while any(one.poll() is None for one in crew):
                 goal = len(self.lines(state)) + processes
                 waiting.eventually(
                     "progress", lambda: len(self.lines(state)) >= goal or
-                    all(one.poll() is not None for one in crew), 120)
+                    all(one.poll() is not None for one in crew), 120,
+                    workers=crew)
                 server.restart()
                 kills += 1
             for one in crew:

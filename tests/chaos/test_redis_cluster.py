@@ -67,15 +67,20 @@ class Crew:
         """Wait for some; False if there is none to come."""
         goal = len(self.lines()) + self.step
         waiting.eventually("progress", lambda: len(self.lines()) >= goal or
-                           self.over(), 120)
+                           self.over(), 120, workers=self.crew)
         return not self.over()
+
+    def close(self):
+        """Of a test that has failed, too."""
+        for one in self.crew:
+            one.kill()
+        shutil.rmtree(self.state, ignore_errors=True)
 
     def check(self, case):
         """To be called when it is over."""
         for one in self.crew:
             case.assertEqual((one.wait(), one.communicate()[1]), (0, b""))
         lines = self.lines()
-        shutil.rmtree(self.state)
         case.assertEqual([int(number) for _, _, number in lines],
                          list(range(1, self.total + 1)))
         tokens = [int(token) for _, token, _ in lines]
@@ -91,6 +96,7 @@ class Increments(unittest.TestCase):
             name = cluster.name_at(cluster.primaries[0], "moved")
             hash_slot = cluster.hash_slot("{%s}" % name)
             crew = Crew(cluster.url("?ttl=5s"), name, processes, share)
+            self.addCleanup(crew.close)
             moves = 0
             while crew.progress():
                 source = cluster.primaries[moves % 3]
@@ -118,6 +124,8 @@ class Increments(unittest.TestCase):
         well = next(n for n in cluster.primaries if n is not node)
         crews = [Crew(cluster.url("?ttl=2s"), cluster.name_at(n, "outage"),
                       processes, share) for n in (node, well)]
+        for crew in crews:
+            self.addCleanup(crew.close)
         self.assertTrue(crews[0].progress())
         fault()
         cluster.wait()

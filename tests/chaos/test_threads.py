@@ -24,6 +24,8 @@ from zookeeper import Standalone
 PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 CYCLES = 100000 if client_driver.LONG else 10000
 GRANTS = 20000 if client_driver.LONG else 5000
+# For one run of all grants.
+LIMIT_S = 600
 # One byte lost in a cycle, or one block in a thousand, would be more.
 SPARE_BLOCKS = 4
 SPARE_BYTES = 4096
@@ -49,7 +51,7 @@ class Threads:
             if kind is None:
                 self.popen.stdin.close()
                 status = self.popen.wait(waiting.LIMIT_S)
-                assert status == 0, "it ended with %d" % status
+                assert status == 0, waiting.end_of(self)
         finally:
             self.process.kill()
             self.popen.stdout.close()
@@ -59,7 +61,7 @@ class Threads:
         self.popen.stdin.flush()
 
     def expect(self, word):
-        line = self.popen.stdout.readline().split()
+        line = waiting.read_line(self, seconds=LIMIT_S).split()
         assert line and line[0] == word, "expected %s, not %s" % (word, line)
         return [int(number) for number in line[1:]]
 

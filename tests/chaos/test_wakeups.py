@@ -73,8 +73,9 @@ class Fixture:
         except FileNotFoundError:
             return 0
 
-    def until_tickets(self, count):
-        waiting.eventually(f"{count} tickets", lambda: self.tickets() == count)
+    def until_tickets(self, count, *processes):
+        waiting.eventually(f"{count} tickets", lambda: self.tickets() == count,
+                           of=processes)
 
     def until_quiet(self, processes):
         """Until none of them runs, or will by itself: how often each went to
@@ -102,7 +103,7 @@ def main():
         for i in range(options.waiters):
             waiters.append(fixture.start())
             processes.append(waiters[-1])
-            fixture.until_tickets(i + 2)
+            fixture.until_tickets(i + 2, *processes)
 
         # A release.
         before = fixture.until_quiet(waiters)

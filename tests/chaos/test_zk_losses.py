@@ -91,7 +91,8 @@ class Losses(unittest.TestCase):
         second = self.holder(name, timeout_ms)
         with self.server.client() as client:
             waiting.eventually("the second to queue",
-                               lambda: len(client.children("/" + name)) == 2)
+                               lambda: len(client.children("/" + name)) == 2,
+                               of=[first, second])
         return first, second
 
     def each_repeat(self, what):

@@ -64,7 +64,8 @@ class Holder:
 
     def freeze(self):
         self.signal(signal.SIGSTOP)
-        waiting.eventually("a holder to stop", lambda: self.state() == "T")
+        waiting.eventually("a holder to stop", lambda: self.state() == "T",
+                           of=[self])
 
     def thaw(self):
         self.signal(signal.SIGCONT)
@@ -96,7 +97,8 @@ class Holder:
             if not found():
                 raise AssertionError("waited in vain for %s of %s%s: %s" % (
                     word, self.name,
-                    ", which has ended" if self.ended else "", self.lines))
+                    ", but " + waiting.end_soon_of(self) if self.ended else "",
+                    self.lines))
         return self.all(word)[count - 1]
 
     def granted(self):

@@ -4,13 +4,12 @@ random: no update is lost, tokens rise, and nothing stays behind."""
 
 import os
 import random
-import signal
 import subprocess
 import sys
 
 import contender
 import harness
-from harness import testing, waiting
+from harness import machine, testing, waiting
 
 SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
 
@@ -23,7 +22,7 @@ class Increments(harness.Case):
         self.environment["ASAN_OPTIONS"] = "detect_leaks=0"
 
     def begin(self, count):
-        process = subprocess.Popen(
+        process = machine.popen(
             [sys.executable, contender.__file__, self.state, str(count),
              harness.TOOL, "increments"],
             env=self.environment, stdout=subprocess.DEVNULL,
@@ -38,11 +37,9 @@ class Increments(harness.Case):
         if not launcher:
             return False
         victims = launcher + harness.descendants(launcher[0])
-        try:
-            os.kill(chance.choice(victims), signal.SIGKILL)
-        except ProcessLookupError:
-            return False
-        return True
+        victim = chance.choice(victims)
+        return machine.signal_if(
+            lambda: machine.uses(victim, self.directory), victim)
 
     def run_all(self, contenders, increments, kills):
         wanted = kills

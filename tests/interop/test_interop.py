@@ -70,10 +70,10 @@ class Contender:
         self.popen = self.process.popen
 
     def expect(self, word):
-        line = self.popen.stdout.readline().strip()
+        line = waiting.read_line(self, seconds=FINISH_S).strip()
         if line != word:
-            raise AssertionError("%s said '%s' instead of '%s': %s" % (
-                self.name, line, word, self.popen.communicate()[1]))
+            raise AssertionError("%s printed %r instead of %r" % (
+                self.name, line, word))
 
     def go_on(self):
         self.popen.stdin.write("\n")
@@ -87,7 +87,8 @@ class Contender:
         try:
             _, errors = self.popen.communicate(timeout=FINISH_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(self.name + " does not finish") from None
+            raise AssertionError("%s does not end in %d s" % (
+                self.name, FINISH_S)) from None
         if self.popen.returncode != 0:
             raise AssertionError("%s ended with %d: %s" % (
                 self.name, self.popen.returncode, errors))

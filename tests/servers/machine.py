@@ -97,29 +97,34 @@ def uses(pid, path):
     return False
 
 
-def end_processes_of(path):
-    """Kill every process that has the path in its environment or its arguments,
-    wherever it stands in the tree of processes, and wait until all have ended.
+def signal_if(is_it, pid, number=signal.SIGKILL):
+    """Send a signal to a process whose number was read from /proc; whether it
+    was sent.  The process may have ended, and another one may have its number.
+    So a descriptor of the process is opened, and then is_it() has to be true."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if not is_it():
+            return False
+        signal.pidfd_send_signal(descriptor, number)
+        return True
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(descriptor)
 
-    A descriptor of the process is opened before it is looked at, so that no
-    other process gets the signal that has its number by then."""
+
+def end_processes_of(path):
+    """Kill every process that has the path in its environment or its
+    arguments, whatever its parent is, and wait until all have ended."""
     def kill_all():
-        found = False
-        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-            if pid == os.getpid() or not uses(pid, path):
-                continue
-            try:
-                descriptor = os.pidfd_open(pid)
-            except ProcessLookupError:
-                continue
-            try:
-                if uses(pid, path):
-                    found = True
-                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            finally:
-                os.close(descriptor)
+        found = [pid for pid in map(int, filter(str.isdigit,
+                                                os.listdir("/proc")))
+                 if pid != os.getpid() and uses(pid, path)]
+        for pid in found:
+            signal_if(lambda pid=pid: uses(pid, path), pid)
         return not found
     waiting.eventually("the end of the processes of " + path, kill_all)
 
@@ -238,7 +243,7 @@ class Process:
     def freeze(self):
         self.signal(signal.SIGSTOP)
         waiting.eventually("process %d to stop" % self.pid,
-                           lambda: self.state() == "T")
+                           lambda: self.state() == "T", of=[self])
 
     def thaw(self):
         self.signal(signal.SIGCONT)

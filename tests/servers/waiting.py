@@ -114,17 +114,24 @@ def read_line(process, expected=None, stream="stdout", seconds=None):
     return line
 
 
-def eventually(what, condition, seconds=None, of=()):
+def has_failed(process):
+    """Whether it has ended with another status than 0."""
+    return popen_of(process).poll() not in (None, 0)
+
+
+def eventually(what, condition, seconds=None, of=(), workers=()):
     """Poll until condition() is true and return its value.
 
     of: the processes that have to run for it to become true.  Once one of them
-    has ended, and condition() is still false, the wait fails and says so."""
+    has ended, and condition() is still false, the wait fails and says so.
+    workers: the same of processes that may be done, and then end with 0."""
     deadline = time.monotonic() + (seconds or LIMIT_S)
     pause = 0.001
     while True:
         # The ends are looked at first, so that what a process did before it
         # ended is seen.
-        ends = [end for end in map(end_of, of) if end]
+        ends = [end for end in map(
+            end_of, [*of, *filter(has_failed, workers)]) if end]
         value = condition()
         if value:
             return value
