@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
+import machine  # noqa: E402
 import postgres  # noqa: E402
 import waiting  # noqa: E402
 from contest import Contender, table, print_facts, print_load  # noqa: E402
@@ -64,8 +65,7 @@ class Ours(Contender):
 
 @contextlib.contextmanager
 def file_engine(_build):
-    with tempfile.TemporaryDirectory(prefix="holdfast-bench-",
-                                     dir="/dev/shm") as top:
+    with machine.temporary("bench", on_disk=False) as top:
         yield "file:%s/locks?state=%s/state" % (top, top), None
 
 

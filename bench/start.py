@@ -10,8 +10,13 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "tests", "servers"))
+sys.dont_write_bytecode = True
+
+import machine  # noqa: E402
 
 PER_ITERATION = 50
 
@@ -27,7 +32,7 @@ def run_once(command, env):
 def main():
     holdfast = sys.argv[1]
     iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 10
-    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as top:
+    with machine.temporary("bench") as top:
         env = dict(os.environ, HOLDFAST_DIR=os.path.join(top, "locks"))
         env.pop("HOLDFAST_URL", None)
         os.mkdir(env["HOLDFAST_DIR"], 0o700)

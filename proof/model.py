@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check the model of the acquisition protocol with spin, in every world or in
-those that are named; see proof/README.md and docs/proof.md.
+"""Check the models of the acquisition protocol with spin, all of them or those
+that are named; see proof/README.md and docs/proof.md.
 
-    model.py [--quick | --list | WORLD...]   all holds, in all that can happen
-    model.py --mutations [--quick | MUTATION...]   each breaks something
+    model.py [--quick | --list | MODEL...]   every property holds in each model
+    model.py --mutations [--quick | MUTATION...]   each breaks its property
 
-Ends with 1 if something is broken that should hold, or holds that should be
-broken; with 77, as a test that is skipped, where there is no spin."""
+The status is 1 if a property is broken that should hold, or holds that should
+be broken; and 77, as of a skipped test, where spin is not installed."""
 
 import argparse
 import os
@@ -15,14 +15,17 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
+
+import machine  # noqa: E402
+
 SKIPPED = 77
 
-# What a world is, whether it takes seconds only, and how it is made of which
-# file.  A mishap is a cut link, a crash, or a promise that runs out, whatever
-# follows from it included: a session lost, a late create, a search.
+# Of each model: whether it takes seconds only, what it is, its file and its
+# options.  A mishap is a cut connection, a crash, or a safe_until that passes,
+# with all that follows from it: a lost session, a late create, a search.
 MODELS = {
     "mutex-2": (True, "2 want a mutex, a mishap", "mutex",
                 "-DCLIENTS=2 -DATTEMPTS=3"),
@@ -70,7 +73,7 @@ MODELS = {
                      "-DMEMBERS=2 -DASKED_FOR=0 -DATTEMPTS=4"),
 }
 
-# Each mutation, with the property that breaks first and the world in which.
+# Each mutation, with the property that breaks first and the model in which.
 # Those that are mutations of the code too have the same names.
 TWO = "-DCLIENTS=2 -DATTEMPTS=4"
 THREE = "-DCLIENTS=3 -DATTEMPTS=3"
@@ -140,7 +143,7 @@ MUTATIONS = {
     "CANCEL_KEEPS_TICKET": ("mutex", TWO + " -DCANCELS=1 -DMISHAPS=0", "leak",
                             "a cancelled wait leaves its ticket"),
     "REMOVAL_NOT_RETRIED": ("mutex", TWO, "leak",
-                            "a withdraw that failed is not repeated"),
+                            "a removal that failed is not repeated"),
     "WATCH_FIRST": ("mutex", THREE, "herd",
                     "a waiter watches the head of the queue"),
     "LOST_NOT_NOTIFIED": ("mutex", TWO, "loss",
@@ -152,7 +155,7 @@ MUTATIONS = {
     "ELECTION_NOT_COMPARED": ("safe_until", "", "loss",
                               "a value of before a leadership began is its"),
     "COHORT_LOSS_NOT_NOTIFIED": ("cohort", SMALL_COHORT, "loss",
-                           "the member that holds a lost ticket believes on"),
+                           "the waiter that holds a lost ticket is not notified"),
     "SUSPENDED_ENDS": ("mutex", TWO, "wait",
                        "a waiter gives up when the link drops"),
     "LOST_SESSION_ENDS": ("mutex", TWO, "wait",
@@ -160,7 +163,7 @@ MUTATIONS = {
     "COHORT_LOSS_ENDS": ("cohort", SMALL_COHORT, "wait",
                          "who waits behind a ticket that is lost gives up"),
 }
-# Of each property and each world one or two, for every day.
+# One or two of each property and each model, for every day.
 SAMPLE = ("ADMIT_EXPIRED", "OLD_SNAPSHOT", "GONE_ADMITS_WRITER",
           "ONE_LEASE_TOO_MANY", "COHORT_SHARES", "TOKEN_KEPT",
           "GONE_SKIPS_ONE", "GONE_FORGOTTEN", "SEARCH_SKIPPED",
@@ -172,13 +175,13 @@ INVARIANTS = {"exclusion": 1, "token": 2, "order": 3, "progress": 4,
 
 
 class Run:
-    """One world: made by spin, built, gone through.  .broken is the name of
-    the property that is, or None."""
+    """One run of a model: made by spin, compiled and explored.  .broken is the
+    name of the property that does not hold, or None."""
 
     def __init__(self, file, flags, ends=False, optimise="-O2"):
         self.flags = flags.split()
         self.file = file + ".pml"
-        self.directory = tempfile.mkdtemp(prefix="holdfast-model-")
+        self.directory = machine.directory("model", on_disk=True)
         for name in os.listdir(HERE):
             if name.endswith(".pml"):
                 shutil.copy(os.path.join(HERE, name), self.directory)
@@ -227,7 +230,7 @@ class Run:
             self.number(r"([\d.]+)\s+total actual memory"), seconds)
 
     def counterexample(self):
-        """What led there: what was chosen, and what it changed."""
+        """The steps that led to a broken property."""
         trail = self.call("spin", "-t", "-p", *self.flags, self.file)
         steps = [re.sub(r"\s+\(state \d+\)\s*", " ", line.strip())
                  for line in trail.splitlines() if "proc " in line]
@@ -240,7 +243,7 @@ def check(names):
     bad = 0
     for name in names:
         quick, what, file, flags = MODELS[name]
-        # A small one is gone through before a good compiler is done with it.
+        # A small model is explored before a compiler has optimised it.
         with Run(file, flags, ends=name.endswith("-ends"),
                  optimise="-O0" if quick else "-O2") as run:
             print("%-16s %s  %s" % (name, run.figures(),
@@ -270,9 +273,9 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev model",
                                      description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME",
-                        help="a world, or with --mutations one of those")
+                        help="a model, or with --mutations a mutation")
     parser.add_argument("--quick", action="store_true",
-                        help="only worlds that take seconds, or a sample of "
+                        help="only models that take seconds, or a sample of "
                         "the mutations")
     parser.add_argument("--mutations", action="store_true",
                         help="show that each mutation breaks something")

@@ -12,12 +12,12 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import machine  # noqa: E402
 
 ENDS, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:3])
 ENGINE = sys.argv[3]
@@ -31,7 +31,7 @@ WAYS = {"mutex", "write", "semaphore", "try", "mutex-of-threads", "several",
 
 @contextlib.contextmanager
 def file():
-    with tempfile.TemporaryDirectory(prefix="holdfast-ends-") as directory:
+    with machine.temporary("ends") as directory:
         yield "file:" + directory
 
 

@@ -11,7 +11,6 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -211,7 +210,7 @@ class Clocks(Quorum):
         several = Several(3, environment={"LD_PRELOAD": SET_CLOCK})
         self.files = []
         for server in several.servers:
-            file = tempfile.NamedTemporaryFile("w")
+            file = open(os.path.join(server.directory, "clock"), "w")
             self.addCleanup(file.close)
             self.files.append(file)
             server.environment["SET_CLOCK_FILE"] = file.name

@@ -16,7 +16,6 @@ import socket
 import socketserver
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -147,7 +146,9 @@ class Clocks(unittest.TestCase):
     """The server's wall clock is set, which docs/engine-redis.md warns of."""
 
     def setUp(self):
-        self.file = tempfile.NamedTemporaryFile("w")
+        directory = machine.directory("redis")
+        self.addCleanup(shutil.rmtree, directory)
+        self.file = open(os.path.join(directory, "file"), "w")
         self.addCleanup(self.file.close)
         self.server = Server(environment={
             "LD_PRELOAD": SET_CLOCK, "SET_CLOCK_FILE": self.file.name})
@@ -227,7 +228,9 @@ class Disk(unittest.TestCase):
     """When an answer comes, and when the file has what it says."""
 
     def setUp(self):
-        self.file = tempfile.NamedTemporaryFile("w")
+        directory = machine.directory("redis")
+        self.addCleanup(shutil.rmtree, directory)
+        self.file = open(os.path.join(directory, "file"), "w")
         self.addCleanup(self.file.close)
 
     def hold_up(self):

@@ -8,9 +8,9 @@ lose their names: clients recover or say why, and no wait is forgotten.
 
 import os
 import random
+import shutil
 import socket
 import sys
-import tempfile
 import unittest
 
 import client_driver
@@ -315,9 +315,9 @@ class Names(Case):
 
     def setUp(self):
         super().setUp()
-        directory = tempfile.TemporaryDirectory(prefix="holdfast-names-")
-        self.addCleanup(directory.cleanup)
-        self.file = os.path.join(directory.name, "names")
+        directory = machine.directory("names")
+        self.addCleanup(shutil.rmtree, directory)
+        self.file = os.path.join(directory, "names")
         self.name_is("127.0.0.1")
         self.begin(HF_NAMES=self.file)
 

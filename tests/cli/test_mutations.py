@@ -5,13 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "mutants"))
 
 import mutants  # noqa: E402
+
+import machine  # noqa: E402
 
 SKIPPED = 77
 
@@ -69,7 +70,7 @@ class Mutations(unittest.TestCase):
     def test_each_is_caught(self):
         for mutation, catcher in CATCHERS.items():
             with self.subTest(mutation=mutation), \
-                    tempfile.TemporaryDirectory() as directory:
+                    machine.temporary("mutant") as directory:
                 self.assertTrue(*passes(TOOL, catcher))
                 mutant = build(mutation, directory)
                 caught, said = passes(mutant, catcher)

@@ -27,7 +27,11 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import machine  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -227,7 +231,7 @@ class Build:
     def mutant(self, name, target, output):
         there = self.objects_of(target)
         replaced = {}
-        with tempfile.TemporaryDirectory(prefix="holdfast-mutant-") as scratch:
+        with machine.temporary("mutant") as scratch:
             for path, text in mutate(name).items():
                 mutated = os.path.join(scratch, path)
                 os.makedirs(os.path.dirname(mutated), exist_ok=True)

@@ -7,12 +7,14 @@ not fit is refused by name.
 """
 
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import mutants
+
+import machine
 
 PATCH = """Invariant 3: the order is turned.
 
@@ -85,9 +87,9 @@ class Build(unittest.TestCase):
     program = ""
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="holdfast-mutant-")
-        self.addCleanup(directory.cleanup)
-        self.made = os.path.join(directory.name, "made")
+        directory = machine.directory("mutant", on_disk=True)
+        self.addCleanup(shutil.rmtree, directory)
+        self.made = os.path.join(directory, "made")
 
     def test_a_mutant_fails_what_the_program_passes(self):
         """It is linked with the changed object, not with the archive's."""

@@ -4,11 +4,13 @@ of it stays when the test ends, even if it is killed: the kernel closes the
 ports and kills the processes, and the next test removes the directories."""
 
 import concurrent.futures
+import contextlib
 import fcntl
 import glob
 import os
 import pwd
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -45,6 +47,16 @@ def directory(name="server", on_disk=False):
         path = tempfile.mkdtemp(prefix="%s%s-" % (PREFIX, name), dir=where)
         if lock_directory(path):
             return path  # else another test has just removed it
+
+
+@contextlib.contextmanager
+def temporary(name, on_disk=True):
+    """The same with an end: the path of a directory that is removed then."""
+    path = directory(name, on_disk)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def lock_directory(path):
