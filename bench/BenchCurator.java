@@ -29,7 +29,7 @@ public final class BenchCurator {
     private static long beganNs;
     private static long beganCpuNs;
 
-    /** Of the iteration: written by whoever holds the lock. */
+    /** Of the iteration: written by the holder of the lock. */
     private static volatile long releasedAtNs;
     private static volatile int holder;
     private static volatile long deadlineNs;

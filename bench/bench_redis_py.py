@@ -40,7 +40,7 @@ def pairs(lock, count):
 
 
 class Contest:
-    """What whoever has the lock writes."""
+    """State that the holder of the lock writes."""
 
     def __init__(self, port, key):
         self.port, self.key = port, key

@@ -29,7 +29,7 @@ TIMEOUT_MS = 2000
 SCALE = 10000 // TIMEOUT_MS
 PAIRS = 1000
 WARM_UP_PAIRS = 8000
-# What goes on meanwhile is measured over so long.
+# For so long the server is measured while the sessions hold.
 LOOK_S = 3
 
 CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
@@ -144,7 +144,7 @@ def main():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     print_facts(PACKAGES, 1)
-    # The containers of those who have left are not to be removed meanwhile.
+    # The server must not remove containers of closed sessions meanwhile.
     with Standalone(tick_ms=TIMEOUT_MS // 4, jvm=["-Xmx512m"],
                     container_check_ms=3600000,
                     properties={"zookeeper.forceSync": "yes"}) as server:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the calls of a lock take of a PostgreSQL server: the processor time of
-the processes that serve them, without a client's.
+"""The processor time that a PostgreSQL server spends on the calls of a lock,
+without the time of the clients.
 
 usage: pg_server.py [-r ITERATIONS] [-p PAIRS] NAME=FOLDER...
 
@@ -36,7 +36,7 @@ from schema import LEASE, MUTEX, NEVER_MS, READ  # noqa: E402
 
 WARM_UP = 100
 TTL_MS = 600000
-# What makes a schema, in order, of whatever version.
+# The files that make a schema of any version, in order.
 FILES = ("tables.sql", "common.sql", "calls.sql", "alone.sql", "pair.sql")
 BASELINE = """
     PREPARE bare_insert (bigint) AS INSERT INTO public.bare VALUES ($1);
@@ -157,7 +157,7 @@ class Version:
         waiter.forget_notices()
 
     def cpu_us(self, work, pairs):
-        """Of each of so many pairs."""
+        """The mean of each pair."""
         before = self.one.cpu_ns() + self.two.cpu_ns()
         work(pairs)
         return (self.one.cpu_ns() + self.two.cpu_ns() - before) / 1000 / pairs

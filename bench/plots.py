@@ -6,9 +6,8 @@ usage: plots.py            draw them anew, with gnuplot
        plots.py --check    say which were drawn from other numbers than those of
                            the tables now; 1 if there is one
 
-What a plot was drawn from stands in it as a comment, so that a table cannot
-change without its plot.
-"""
+A plot has its numbers in a comment, so that a table cannot change without its
+plot."""
 
 import os
 import re
@@ -87,7 +86,7 @@ PLOTS = {
 
 
 def drawn_from(name):
-    """What a plot's lines are, as text."""
+    """The numbers of a plot's lines, as text."""
     lines = PLOTS[name][3]()
     return "".join("%s:%s\n" % (line, "".join(" (%s, %s)" % point
                                               for point in points))

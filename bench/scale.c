@@ -60,7 +60,8 @@ static struct session *sessions;
 static unsigned session_count;
 static struct hf_grant *head; /* what the waiters wait for */
 static sem_t free_operations, ended;
-/* While some hold: who has entered, whom the main thread has release. */
+/* While some hold: those that have entered, for which the main thread releases.
+ */
 static sem_t entered;
 static struct hf_grant *holder;
 static bool all_timed;

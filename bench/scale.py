@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What many locks and many waiters cost, beside few of them.
+"""The cost of many locks and of many waiters, compared with few.
 
 usage: scale.py BUILD file|zookeeper|postgres
                 [LOCKS [WAITERS [SESSIONS [HOLDS]]]]

@@ -247,7 +247,7 @@ static uint64_t handoff(struct wire *holder, struct wire *waiter,
     event = next_frame(waiter);
     event_ns = bench_now_ns();
     if (hf_jute_get_int(&event) != HF_ZK_XID_EVENT)
-        bench_fail("the server did not tell that the node has gone");
+        bench_fail("the server sent no event of the deletion");
     (void)answer(holder, holder->xid);
     return event_ns - began_ns;
 }

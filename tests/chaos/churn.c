@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * churn URL CLIENTS SEED: so many threads, each with a client of its own, go
- * round with a few locks in every way there is to take, try, wait for, give up
- * and release them, until standard input ends.
+ * churn URL CLIENTS SEED: CLIENTS threads, each with a client of its own, take,
+ * try, wait for, give up and release a few locks in random order, until
+ * standard input ends.
  *
- * Then each finishes what it is at and closes its client, and a line says how
- * often what came out.  The status is 1, with a line that says why, if tokens
- * did not rise, a status made no sense, or descriptors or threads were left.
+ * Then each finishes its operation and closes its client, and one line prints
+ * how often each status came.  The status is 1, with a line that says why, if
+ * tokens did not rise, a status made no sense, or descriptors or threads were
+ * left.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -98,7 +99,7 @@ static void check_token(struct hf_grant *grant, int which)
     uint64_t token = hf_grant_token(grant);
 
     pthread_mutex_lock(&last_lock);
-    /* Somebody who has lost his may come late. */
+    /* A thread that has lost its grant may come late. */
     if (token <= last[which] && hf_grant_check(grant) == HF_OK)
         complain("tokens do not rise", HF_EBUG, names[which]);
     if (token > last[which])

@@ -94,7 +94,8 @@ static void share(const char *directory, const char *id,
     char line[128];
 
     if (number != read_number(directory, "two"))
-        fail("share", HF_EBUG, "the two files differ: somebody else writes");
+        fail("share", HF_EBUG,
+             "the two files differ: another contender writes");
     if (writes) {
         number++;
         write_number(directory, "one", number);
@@ -156,8 +157,8 @@ static struct hf_grant *acquire(struct hf_lock *lock,
     return grant;
 }
 
-/* If the server was killed meanwhile nobody may know who took the ticket out,
- * which is HF_ELOST.  Whether two were in at once is told by the log. */
+/* If the server was killed meanwhile, it is unknown who removed the ticket, and
+ * the status is HF_ELOST.  The log shows whether two held the lock at once. */
 static void release(struct hf_grant *grant)
 {
     hf_status status = hf_grant_release(grant);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contenders of holdfast torture, and what they note."""
+"""The contenders of holdfast torture on one host, and the history that they
+write."""
 
 import os
 import signal
@@ -10,7 +11,7 @@ import waiting
 
 
 class Contenders:
-    """Of one host, until stop()."""
+    """Run holdfast torture until stop()."""
 
     def __init__(self, arguments, host, history, url):
         self.history = history
@@ -20,25 +21,25 @@ class Contenders:
             env=dict(os.environ, HOLDFAST_URL=url))
 
     def notes(self, offset=0):
-        """The words of each whole line from there."""
+        """The words of each complete line from that offset on."""
         with open(self.history) as file:
             file.seek(offset)
             return [line.split() for line in file.read().splitlines()[1:-1]]
 
     def locks(self, word, offset=0):
-        """Of which that is noted."""
+        """The locks of the lines with this word."""
         return {note[3] for note in self.notes(offset) if note[2] == word}
 
     def noted_bytes(self):
         return os.path.getsize(self.history)
 
     def grants(self):
-        """When, in ms."""
+        """The instants of all grants, in ms."""
         return [int(note[0]) / 1000 for note in self.notes()
                 if note[2] == "grant"]
 
     def faults(self):
-        """Notes of those that were killed or frozen."""
+        """The lines about contenders that were killed or frozen."""
         return [note for note in self.notes()
                 if note[2] in ("died", "frozen")]
 
@@ -46,7 +47,7 @@ class Contenders:
         self.process.signal(signal.SIGTERM)
 
     def end(self):
-        """Its exit status and what it said."""
+        """Its exit status and all of its output."""
         out, err = self.process.popen.communicate(timeout=waiting.LIMIT_S)
         return self.process.popen.returncode, (out + err).decode()
 
@@ -55,8 +56,8 @@ class Contenders:
 
 
 def merge(histories, path):
-    """Into one, as if all had been noted at one place.  Who is called the same
-    in two of them is somebody else."""
+    """Merge histories into one.  Contenders of two histories are different,
+    though they have the same name."""
     with open(path, "w") as merged:
         for number, history in enumerate(histories):
             with open(history) as file:

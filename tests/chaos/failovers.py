@@ -39,7 +39,8 @@ MOMENT_S = 1
 
 
 def happens(condition):
-    """Within a moment."""
+    """The value of condition() if it becomes true within MOMENT_S, else
+    None."""
     try:
         return waiting.eventually("a moment", condition, MOMENT_S)
     except AssertionError:
@@ -47,7 +48,7 @@ def happens(condition):
 
 
 class Again(threading.Thread):
-    """Calls a function again and again, until stop()."""
+    """A thread that calls a function again and again until stop()."""
 
     def __init__(self, function, seed):
         super().__init__(daemon=True)
@@ -89,7 +90,8 @@ class Failovers:
     # ---- backends
 
     def choose(self):
-        """Cancels or terminates those whose commit waits in a server."""
+        """A function that cancels or terminates the commits that wait in a
+        server."""
         return self.chance.choice((self.pair.cancel, self.pair.terminate))
 
     def again(self, function):
@@ -140,8 +142,8 @@ class Failovers:
         return True
 
     def fail_commits(self, *_):
-        """Some of them.  Nobody connects meanwhile, because a client may refuse
-        a schema with triggers of others."""
+        """Some commits fail.  No client can connect meanwhile, because it
+        would refuse a schema with a trigger that is not ours."""
         def undo():
             if fail:
                 waiting.eventually("commits to work", lambda: self.is_altered(

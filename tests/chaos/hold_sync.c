@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To be preloaded into a server: nothing gets to the disk while somebody else
+/* A library to be preloaded into a server: fsync() waits while another process
  * has a flock() on the file HOLD_SYNC_FILE. */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -212,7 +212,7 @@ static void release(struct holder *holder)
     done(holder, at_us, status);
 }
 
-static void obey(struct holder *holder, const char *word)
+static void run_command(struct holder *holder, const char *word)
 {
     uint64_t at_us = now_us();
 
@@ -235,7 +235,7 @@ static void obey(struct holder *holder, const char *word)
 }
 
 /* Run the commands that have come; false at the end of the input. */
-static bool obey_all(struct holder *holder)
+static bool run_commands(struct holder *holder)
 {
     char text[256];
     char *word, *rest = text;
@@ -245,7 +245,7 @@ static bool obey_all(struct holder *holder)
         return false;
     text[got] = '\0';
     while (holder->grant && (word = strtok_r(rest, "\n", &rest)) != NULL)
-        obey(holder, word);
+        run_command(holder, word);
     return true;
 }
 
@@ -257,7 +257,7 @@ static void hold(struct holder *holder)
 
     look(holder);
     while (holder->grant) {
-        if (poll(&polled, 1, LOOK_MS) == 1 && !obey_all(holder))
+        if (poll(&polled, 1, LOOK_MS) == 1 && !run_commands(holder))
             release(holder);
         if (holder->grant)
             look(holder);

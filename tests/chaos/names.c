@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * getaddrinfo() for a program that is linked with this, as the file HF_NAMES
- * has it, a line each:
+ * getaddrinfo() for a program that is linked with this file.  It reads the file
+ * HF_NAMES, which has a line for each name:
  *
  *     NAME ADDRESS    it has that address
  *     NAME gone       it does not resolve
- *     NAME hangs      whoever asks waits until the line says something else
+ *     NAME hangs      the call waits until the line changes
  *
- * Names that are not in the file, and all without HF_NAMES, are left to the
+ * Names that are not in the file, and all without HF_NAMES, are resolved by the
  * real one.
  */
 #include <dlfcn.h>

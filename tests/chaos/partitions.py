@@ -21,13 +21,13 @@ class Partitions:
                 self.no_clients, self.cut_off, self.bridge, self.split,
                 self.flapping, self.shattered, self.alone_and_other_dead]
 
-    # ---- who
+    # ---- servers and hosts
 
     def others(self, server):
         return [one.host for one in self.servers if one is not server]
 
     def leader(self, server):
-        """That drawn, when nobody leads just now."""
+        """The leader, or the server that was drawn while there is none."""
         return self.ensemble.leads() or server
 
     def lose(self, pairs):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To be preloaded into a server: its wall clock is off by as many seconds as
- * the file SET_CLOCK_FILE says, in decimal, at each moment. */
+/* A library to be preloaded into a server: its wall clock differs by the
+ * seconds in the file SET_CLOCK_FILE, in decimal, which is read at each call.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

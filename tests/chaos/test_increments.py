@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes raise a plain counter under one lock, half of them through
-the library and half through holdfast run, while holders and waiters are killed
-at random and started again; then the same after the lock's directory was
-removed, and after two kinds of reboot.
+"""Many processes increment a counter in a file under one lock, half of them
+through the library and half through holdfast run, while holders and waiters
+are killed at random and started again; then the same after the lock directory
+was removed, and after two kinds of reboot.
 
     test_increments.py CONTENDER HOLDFAST [--processes N] [--each N] [--seed N]
 """
@@ -108,7 +108,7 @@ class Fixture:
             return 0
 
     def until_more(self, contenders, began):
-        """Until somebody was granted the lock again, or all are done."""
+        """Wait until the lock was granted again, or all are done."""
         before = self.logged()
         while self.logged() == before and any(c.is_alive()
                                               for c in contenders):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""holdfast torture reports grants that are out of order, and only those.  In one
-test the library is a mutant.  In the other one waiters lose their tickets, and
-the waiters behind them are granted the lock first, which is correct.
+"""holdfast torture reports grants that are out of order, and only those.  In
+one test the library is a mutant.  In the other one waiters lose their tickets,
+and the waiters behind them are granted the lock first, which is correct.
 
     test_order.py HOLDFAST
 """
@@ -83,7 +83,7 @@ class Order(unittest.TestCase):
                       if stat.S_ISFIFO(os.lstat(path).st_mode))
 
     def displace_one(self):
-        """The last of many, who cannot be about to hold it."""
+        """Remove the last ticket of many, which is not about to be granted."""
         try:
             tickets = self.tickets()
             if len(tickets) > 4:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A call that a PostgreSQL has executed and not committed: the commit fails, or
-nobody knows whether the synchronous standby has it.
+"""A call that PostgreSQL has executed and not committed: the commit fails, or
+it is unknown whether the synchronous standby has it.
 
     test_pg_commits.py HOLDER
 """
@@ -50,7 +50,7 @@ class Case(LossFixture, unittest.TestCase):
 
 
 class Failing(Case):
-    """Commits that fail, for everybody to see in the end."""
+    """Commits that fail, which every client sees in the end."""
 
     def setUp(self):
         super().setUp()
@@ -69,7 +69,7 @@ class Failing(Case):
         self.server.sql("DROP FUNCTION public.refuse() CASCADE")
 
     def failed(self, before, count):
-        """Commits have."""
+        """Wait until count more commits have failed."""
         waiting.eventually("commits to fail", lambda: self.server.log().count(
             " 53100 ERROR") >= before + count)
 

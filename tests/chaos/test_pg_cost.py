@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a lock costs on PostgreSQL: calls, as the server counts them.
+"""The cost of a lock on PostgreSQL in calls, as the server counts them.
 
     test_pg_cost.py CLIENT_DRIVER
 """
@@ -21,7 +21,7 @@ CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
 OPTIONS = "?ttl=60s"
 RELEASES = 300 if client_driver.LONG else 30
 
-# What goes by the clock.
+# The calls that depend on time.
 TIMED = ("renew", "probe")
 
 
@@ -40,7 +40,7 @@ class Cost(unittest.TestCase):
         self.addCleanup(self.driver.kill)
 
     def calls(self):
-        """How often each function was called, by whoever."""
+        """How often each function was called, by all clients together."""
         found = {}
         for query, calls in self.server.sql(
                 "SELECT query, calls FROM pg_stat_statements"):
@@ -55,7 +55,7 @@ class Cost(unittest.TestCase):
             "WHERE application_name = 'holdfast'")[0][0]
 
     def waits(self, name, sessions, waits_each):
-        """Who waits for one lock, in order."""
+        """The waits for one lock, in the order of the queue."""
         opened = self.driver.opened(*[self.url] * sessions)
         found = []
         for i in range(sessions * waits_each):
@@ -90,7 +90,7 @@ class Cost(unittest.TestCase):
                 for number in range(passed):
                     self.driver.release(waits[number])
                     self.driver.granted(waits[number + 1])
-                # The one who goes, and the one who comes: no others.
+                # The release, and the next one's look; no other waiter calls.
                 self.assertEqual(self.since(before), {"withdraw": passed,
                                                       "ahead": passed})
                 for wait in waits[passed:]:
@@ -119,7 +119,8 @@ class Cost(unittest.TestCase):
                              "HF_OK")
 
     def test_many_waiters_do_not_cost_the_session(self):
-        """What renews it does not stand behind all who want a place."""
+        """The renewal of the session does not wait behind all the calls that
+        queue."""
         session, = self.driver.opened(self.server.url() + "?ttl=2s")
         holder = self.driver.acquire(session, "crowded")
         self.driver.granted(holder)

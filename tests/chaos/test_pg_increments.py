@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes raise a plain counter under one lock on a PostgreSQL that is
-killed, all of it, and started again all the time.
+"""Many processes increment a counter in a file under one lock on a PostgreSQL
+whose processes are all killed and started again, again and again.
 
     test_pg_increments.py CONTENDER
 """

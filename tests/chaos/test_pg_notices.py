@@ -18,7 +18,7 @@ import waiting
 import postgres
 
 CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
-# Nobody's lease ends by itself; a waiter asks every five seconds.
+# No lease ends during the test; a waiter asks every five seconds.
 OPTIONS = "?ttl=60s"
 
 # Of purge(): what it says, and what it says instead.
@@ -47,7 +47,7 @@ class Notices(unittest.TestCase):
     def setUp(self):
         self.driver = ClientDriver(CLIENT_DRIVER)
         self.addCleanup(self.driver.kill)
-        # Whoever comes later would be refused a schema that was changed.
+        # A client that connects later would refuse the changed schema.
         url = self.server.url() + OPTIONS
         self.holder, self.waiter, self.third = self.driver.opened(url, url, url)
 
@@ -78,7 +78,7 @@ class Notices(unittest.TestCase):
                            lambda: self.probes() > before)
         before = self.probes()
         self.end_session_of(token)
-        # Somebody comes by, and waits behind it; which is one question more.
+        # A third client queues behind it, and asks once itself.
         late = self.driver.acquire(self.third, name)
         self.driver.granted(wait)
         self.driver.queued(late)

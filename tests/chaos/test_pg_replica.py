@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a primary says of a commit that its synchronous standby does not have
-is no answer: the standby can be promoted, and then the commit was never made.
-A client's commit waits for the standby, the wait ends in some way, the standby
-is promoted, and another client wants the same lock.
+"""A primary's answer to a commit that its synchronous standby does not have
+proves nothing: the standby can be promoted, and then the commit was never
+made.  In each test a client's commit waits for the standby, the wait ends in
+some way, the standby is promoted, and another client acquires the same lock.
 
     test_pg_replica.py HOLDER
 """

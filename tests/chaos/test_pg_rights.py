@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who may own and change the schema in PostgreSQL: a user who made it, or who
-could change it, must not act as the others; and what a shared installation
-needs.
+"""The rights to own and to change the schema in PostgreSQL.  A user that made
+it, or could change it, must not get the rights of the others.  And the rights
+that a shared installation needs.
 
     test_pg_rights.py HOLDFAST
 """
@@ -185,7 +185,7 @@ class Rights(RightsCase):
                 for role in ("alice", "postgres"):
                     self.assert_refused(self.url(database, role), *parts,
                                         status=DENIED)
-                # What the text says is what helps.
+                # The statement of the text helps.
                 revoke = parts[-1][parts[-1].index("REVOKE"):]
                 self.server.sql(revoke, database=database)
                 self.assert_works(self.url(database, "alice"))
@@ -201,8 +201,8 @@ class Rights(RightsCase):
 
 
 class Additions(RightsCase):
-    """What runs along with the functions, or is not as holdfast makes it,
-    though everything has an owner who is trusted."""
+    """Code that would run with the functions, and other changes of the schema,
+    although everything has a trusted owner."""
 
     CHANGES = (
         (TRIGGER, "trigger seize on holdfast.ticket calls trap.seize"),

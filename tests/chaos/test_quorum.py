@@ -37,7 +37,7 @@ SLACK_MS = 1500
 
 
 def wait_ms(ms):
-    """Until so much time has passed here."""
+    """Wait until ms milliseconds have passed."""
     until = waiting.now_ms() + ms
     waiting.eventually("%d ms to pass" % ms, lambda: waiting.now_ms() >= until)
 
@@ -99,7 +99,7 @@ class Contention(Quorum):
 
     @staticmethod
     def first(drivers, waits, left):
-        """The one that is granted, and nobody beside it."""
+        """The one that is granted the lock; it must be the only one."""
         def granted():
             return [i for i in left if drivers[i].find(waits[i], "granted")]
         waiting.eventually("a grant", granted)

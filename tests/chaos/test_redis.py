@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The redis engine on a real server: what a handoff costs, and what happens
-when servers are killed, lack replicas, are set and set up wrongly.
+"""The redis engine on a real server: the cost of a handoff, and what happens
+when the server is killed, has no replica, has its clock set, or has wrong
+settings.
 
     test_redis.py CLIENT_DRIVER CONTENDER HOLDFAST SET_CLOCK HOLD_SYNC
 """
@@ -234,7 +235,7 @@ class Disk(unittest.TestCase):
         self.addCleanup(self.file.close)
 
     def hold_up(self):
-        """What the server syncs gets nowhere until go_on()."""
+        """The server's fsync() does not return until go_on()."""
         fcntl.flock(self.file, fcntl.LOCK_EX)
 
     def go_on(self):
@@ -380,7 +381,8 @@ class Final(unittest.TestCase):
 
 
 class Inputs(unittest.TestCase):
-    """What is set up wrongly: a status and a text, and no secret in it."""
+    """Wrong settings: the tool ends with a status and a text without a
+    secret."""
 
     def setUp(self):
         self.server = Server(["appendonly yes", "appendfsync no"])

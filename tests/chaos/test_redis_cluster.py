@@ -42,7 +42,7 @@ def errors(cluster, *words):
 
 
 class Crew:
-    """Processes that raise a plain counter under one lock."""
+    """Processes that increment a counter in a file under one lock."""
 
     def __init__(self, url, name, processes, share):
         self.total = processes * share
@@ -103,7 +103,7 @@ class Increments(unittest.TestCase):
                 target = cluster.primaries[(moves + 1) % 3]
                 before = errors(cluster, "TRYAGAIN", "ASK")
                 cluster.begin_move(hash_slot, source, target)
-                # Somebody finds it half way.
+                # A client finds it half moved.
                 waiting.eventually("somebody to come", lambda: crew.over() or
                                    errors(cluster, "TRYAGAIN", "ASK") > before)
                 cluster.move_keys(hash_slot, source, target)
@@ -118,8 +118,8 @@ class Increments(unittest.TestCase):
                       errors(cluster, "TRYAGAIN")), flush=True)
 
     def outage(self, cluster, node, fault):
-        """While processes contend for a lock of node, and others for one of
-        another; fault() is done to node while nobody has finished."""
+        """Processes contend for a lock of node, and others for one of another
+        node.  fault() is injected into node while all of them run."""
         processes, share = (12, 1000) if LONG else (4, 200)
         well = next(n for n in cluster.primaries if n is not node)
         crews = [Crew(cluster.url("?ttl=2s"), cluster.name_at(n, "outage"),
@@ -211,9 +211,9 @@ class Torture(unittest.TestCase):
             self.assertEqual(run.returncode, 0, said)
 
 
-def flags(teller, node):
-    """What teller holds of node."""
-    for line in teller.ask("CLUSTER", "NODES").splitlines():
+def flags(viewer, node):
+    """The flags of node in CLUSTER NODES of viewer."""
+    for line in viewer.ask("CLUSTER", "NODES").splitlines():
         words = line.split()
         if words[1].startswith(node.address() + "@"):
             return words[2].split(",")
@@ -354,7 +354,8 @@ def same_offset(primary, replica):
 
 
 class Inputs(unittest.TestCase):
-    """What is set up wrongly: a status and a text, and no secret in it."""
+    """Wrong settings: the tool ends with a status and a text without a
+    secret."""
 
     @classmethod
     def setUpClass(cls):

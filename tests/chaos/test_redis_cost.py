@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a lock costs on Redis: commands, as the server counts them, those that
-the script runs included.  Nothing here is timed.
+"""The cost of a lock on Redis in commands, as the server counts them, with
+those that the script runs.  Nothing here is timed.
 
     test_redis_cost.py CLIENT_DRIVER
 """
@@ -31,7 +31,7 @@ TTL_MS = 3600000
 # Of one piece of a renewal: HF_REDIS_RENEWAL_PIECE_MAX.
 PIECE = 512
 
-# What stands before the tickets of a renewal: EVALSHA, the script, seven keys
+# The words before the tickets of a renewal: EVALSHA, the script, seven keys
 # and their number, five arguments of every call, and one of its own.
 BEFORE_IDS = 16
 

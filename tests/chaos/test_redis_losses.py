@@ -69,7 +69,7 @@ class Restarts(Case):
             self.assert_kept(first, second)
 
     def test_one_that_forgets_lets_another_in_and_the_token_shows_it(self):
-        """What docs/engine-redis.md says of a server without persistence."""
+        """As docs/engine-redis.md says of a server without persistence."""
         with Server() as self.server, Proxy(self.server.port) as proxy:
             first = self.holder(ttl_ms=3 * LONG_MS, port=proxy.port)
             first.granted()

@@ -25,10 +25,11 @@ from script_mutant import Mutant  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
 
-# Nobody's lease ends by itself; a waiter asks every five seconds.
+# No lease ends during the test; a waiter asks every five seconds.
 OPTIONS = "?ttl=60s"
 
-# What the holder wants, and what the waiter; and where the holder's ticket is.
+# The options of the holder, those of the waiter, and the queue of the holder's
+# ticket.
 KINDS = {"mutex": ((), (), ""), "reader": (("--write",), ("--read",), ""),
          "semaphore": (("--permits", "1/1"), ("--permits", "1/1"), "/leases")}
 

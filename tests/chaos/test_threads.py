@@ -95,8 +95,8 @@ class Cost(unittest.TestCase):
         return counts["packets_received"] + counts["packets_sent"]
 
     def per_handoff(self, threads, others):
-        """Packets in both directions for each grant of the many, while so many
-        threads elsewhere want it as well."""
+        """Packets in both directions for each grant, while others threads of
+        another process contend, too."""
         name = "threads/%d-%d" % (threads, others)
         with contextlib.ExitStack() as stack:
             many = stack.enter_context(Threads(self.url, name, threads))
@@ -119,7 +119,8 @@ class Cost(unittest.TestCase):
     def test_a_handoff_costs_the_same_with_10_and_with_1000_threads(self):
         few, many = self.per_handoff(10, 0), self.per_handoff(1000, 0)
         self.assertAlmostEqual(few, many, delta=0.2)
-        # A create, a list and a delete for so many grants, and their answers.
+        # A create, a list and a delete for GRANTS_PER_TICKET grants, and their
+        # answers.
         self.assertLess(many, 1)
 
     def test_the_same_while_another_process_wants_it(self):

@@ -140,7 +140,7 @@ class ZooKeeper(Servers):
 class Partitioned(ZooKeeper):
     """Each server in a network namespace, and the contenders in two others."""
 
-    # Rarely, so that who holds for long is cut off rather than killed.
+    # Rarely, so that a holder is cut off more often than it is killed.
     faults_ms = 2000
 
     def __init__(self):
@@ -210,7 +210,7 @@ class Replicated(Servers):
     def wait(self, server):
         super().wait(server)
         if server is self.replica:
-            self.follow()  # it has forgotten whom
+            self.follow()  # it has forgotten its primary
 
     def is_in_step(self):
         with self.replica.client() as client:

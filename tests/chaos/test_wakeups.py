@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who wakes when: one release wakes one of 200 waiters, in order, and the
-death of a holder wakes the next one at once.
+"""A release wakes one of 200 waiters, in order, and the death of a holder
+wakes the next one at once.
 
     test_wakeups.py CONTENDER [--waiters N]
 """
@@ -33,8 +33,8 @@ def sleeps(pid):
 
 
 def rests(pid):
-    """Do all its threads sleep, and is no timer of it set?  Then it wakes when
-    something happens to it, and not before."""
+    """Whether all of its threads sleep and none of its timers is set.  Then
+    only an event from outside wakes it."""
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/stat") as stat:
@@ -126,7 +126,7 @@ def main():
             assert after == before, "a death woke more than the next one"
         latencies.sort()
 
-        # A death in the middle of the queue admits nobody.
+        # The death of a waiter in the middle of the queue grants nothing.
         waiters[50].send_signal(signal.SIGKILL)
         waiters[50].wait()
         held = 10

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a lock costs: round trips as a scripted server counts them, packets,
-watches and nodes as a real one does.
+"""The cost of a lock on ZooKeeper: round trips, as a scripted server counts
+them, and packets, watches and nodes, as a real one does.
 
     test_zk_cost.py CLIENT_DRIVER
 """
@@ -32,7 +32,7 @@ PAIRS = 300
 
 
 def ticket():
-    """The beginning of a ticket's path, as somebody else would write it."""
+    """The beginning of a ticket's path, as another client would write it."""
     return "%s/_c_%s-lock-" % (PATH, uuid.uuid4())
 
 
@@ -165,9 +165,10 @@ class RoundTrips(unittest.TestCase):
         self.driver.granted(wait)
 
     def test_a_burst_of_waits_shares_a_list(self):
-        """One is under way at a time, and the next serves all who came: one
-        for the holder, one for the first of the burst, which shows that the
-        queue takes tickets, one for the next, and one for all others."""
+        """One list is under way at a time, and the next one serves all that
+        came meanwhile: one for the holder, one for the first of the burst,
+        which shows that the queue takes tickets, one for the next, and one for
+        all others."""
         first = self.driver.acquire(self.session, NAME)
         self.driver.granted(first)
         held = []
@@ -281,8 +282,8 @@ class Counters(unittest.TestCase):
         return waits
 
     def per_release(self, name, sessions, waits_each=1):
-        """The cost of a release, with so many behind it: of each kind, and of
-        a wait that joins at the tail in its place."""
+        """The cost of a release in each counter, with sessions * waits_each
+        waits behind it.  A new wait at the tail is included."""
         waits = self.queue_up(name, sessions, waits_each)
         before = self.counts()
         for _ in range(RELEASES):
@@ -413,8 +414,8 @@ class Counters(unittest.TestCase):
 
 
 class Idle(unittest.TestCase):
-    """What a session that holds and does nothing costs a real server, beside
-    its pings."""
+    """The cost of a session that holds a lock and does nothing, without its
+    pings, on a real server."""
 
     TIMEOUT_S = 2
     A_MINUTE = 6  # timeouts, as with one of 10 s

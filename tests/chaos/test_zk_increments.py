@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes raise a plain counter under one lock on ZooKeeper, half of
-them through the library and half through holdfast run: on one server, and on
-three whose leader is killed and started again all the time.
+"""Many processes increment a counter in a file under one lock on ZooKeeper,
+half of them through the library and half through holdfast run: on one server,
+and on three whose leader is killed and started again all the time.
 
     test_zk_increments.py CONTENDER HOLDFAST
 """
@@ -27,8 +27,8 @@ CONTAINER_CHECK_MS = 500
 # Longer than any election takes here: no session is to be lost.
 TIMEOUT_MS = 20000
 
-# What holdfast run says when the server was killed during the release: nobody
-# may know who removed the ticket.  The command itself was done, and the log
+# The status of holdfast run when the server was killed during the release: it
+# is unknown who removed the ticket.  The command itself was done, and the log
 # shows whether two were in at once.  contender.c treats HF_ELOST in the same
 # way.
 LOST = 76
@@ -159,7 +159,7 @@ class Increments(unittest.TestCase):
         processes, share = (50, 100) if zk_holder.LONG else (10, 8)
         kills, least = 0, 20 if zk_holder.LONG else 2
         with Ensemble(container_check_ms=CONTAINER_CHECK_MS) as ensemble:
-            # Those who were too fast are followed by as many again.
+            # If all were done too soon, as many are started again.
             while kills < least:
                 self.begin(ensemble.addresses(), processes, share)
                 while self.running():

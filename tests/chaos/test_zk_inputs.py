@@ -31,7 +31,7 @@ from zookeeper import Standalone
 CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
 
-# What who waits is willing to wait, and what a busy machine may add.
+# The limit of a wait, and what a busy machine may add.
 WAIT_MS = 1000
 # Java's first handshakes take their time on a busy machine.
 HANDSHAKE_MS = 5000
@@ -45,7 +45,7 @@ USAGE, UNREACHABLE, ROOT, DENIED = 64, 69, 73, 77
 
 
 def digest(user, password):
-    """Who ZooKeeper takes them for."""
+    """The id of the user in an ACL of ZooKeeper."""
     both = "%s:%s" % (user, password)
     return "%s:%s" % (user, base64.b64encode(
         hashlib.sha1(both.encode()).digest()).decode())
@@ -171,7 +171,7 @@ class Case(unittest.TestCase):
 
 
 class Urls(Case):
-    """What no server is needed for."""
+    """Errors that need no server."""
 
     def setUp(self):
         self.warmed_up()
@@ -282,7 +282,7 @@ class Urls(Case):
 
 
 class Permissions(Case):
-    """What the tree of a server lets us do."""
+    """The permissions of a server's nodes."""
 
     @classmethod
     def setUpClass(cls):
@@ -309,7 +309,7 @@ class Permissions(Case):
         self.tree = self.everything()
 
     def everything(self):
-        """All nodes but those that nobody may list."""
+        """All nodes but those that may not be listed."""
         found = []
         for name in self.looker.children("/"):
             found.append(name)
@@ -442,7 +442,7 @@ class Connections(Case):
              self.expired.tls_address(), "certificate has expired"),
             (self.zks(self.strict), "x", "HF_EDENIED",
              self.strict.tls_address(), "wants a certificate", "cert=", "key="),
-            (self.zks(self.strict, own="unknown"), "x", "HF_EDENIED",
+            (self.zks(self.strict, own="untrusted"), "x", "HF_EDENIED",
              self.strict.tls_address(), "refused", "cert="),
             ("zks://%s?ca=%s" % (self.open.address(),
                                  self.open.certificates.path("ca.pem")), "x",
@@ -507,7 +507,7 @@ class Connections(Case):
         self.works("zk://" + where, "x")
 
     def test_read_only(self):
-        """What is left of an ensemble without a quorum serves readers."""
+        """A server of an ensemble without a quorum serves readers alone."""
         left, lost = self.pair.servers
         lost.kill()
         waiting.eventually("a read-only server",

@@ -29,7 +29,7 @@ TIMEOUTS_MS = (4000, 6000, 10000) if zk_holder.LONG else (4000,)
 
 
 class Recorder(Proxy):
-    """A proxy of one client that can say whose session passes through it."""
+    """A proxy of one client that knows the session of its connection."""
 
     received = b""
 
@@ -118,8 +118,8 @@ class Losses(unittest.TestCase):
             self.assertGreater(token, first.granted()[1])
             second.say("write")
             second.wait("stored")
-            # What it was about to do when it was frozen, and then its first
-            # call of the library, whichever that is.
+            # The write that it was about to make when it was frozen, and then
+            # its first call of the library.
             first.say("write", word)
             first.thaw()
             self.assertEqual(first.wait("refused")[2], [str(token)])

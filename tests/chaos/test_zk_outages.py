@@ -49,7 +49,7 @@ class Case(unittest.TestCase):
     def url(self, timeout_ms, *addresses):
         return "zk://%s?timeout=%dms" % (",".join(addresses), timeout_ms)
 
-    # ---- a lock that somebody has and others want
+    # ---- a lock with a holder and waiters
 
     def contend(self, url, sessions=3):
         """A holder, and in each of sessions other ones three waits: one
@@ -208,8 +208,8 @@ class Lists(Case):
         cls.server.close()
 
     def dead_servers(self):
-        """Ports of one that refuses, one that accepts and says nothing, and
-        one whose queue of connections is full, so that nobody connects."""
+        """The ports of three servers: one refuses connections, one accepts
+        them and answers nothing, and one has a full queue of connections."""
         refuses = machine.Port()
         self.addCleanup(refuses.close)
         silent = Proxy(self.server.port)

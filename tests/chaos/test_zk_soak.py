@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy cuts every connection every second while ten clients go round with
-three locks: nothing is left of it, at the server or in the process.
+"""A proxy cuts every connection every second while ten clients take three
+locks again and again: nothing stays at the server or in the process.
 
     test_zk_soak.py CHURN [SECONDS]
 
@@ -25,7 +25,7 @@ from zookeeper import Standalone
 CLIENTS = 10
 SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
 
-# What a heap that is used by so many threads may still grow by after a
+# The heap of a program with several threads may still grow by this after a
 # quarter of the time.  A leak of a hundred bytes per acquire is 20 MB in 20
 # minutes.
 GROWTH_KB = 4096

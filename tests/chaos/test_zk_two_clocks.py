@@ -307,8 +307,8 @@ class UnlikeEnsemble(TwoClocks):
         return self.ensemble.leader(), *followers
 
     def move(self, first, then, mutation):
-        """Holders whose sessions begin at one member and go on at another;
-        with them the proxy that leads there."""
+        """Holders whose sessions begin at one server and go on at another one;
+        and the proxy of that one."""
         proxies = [self.keep(Proxy(m.port)) for m in (first, then)]
         proxies[1].refuse()
         address = ",".join("127.0.0.1:%d" % p.port for p in proxies)

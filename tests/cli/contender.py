@@ -51,7 +51,7 @@ def contend(state, count, tool, lock):
 
 
 def make_state(state):
-    """What contenders start from."""
+    """Make the files from which contenders start."""
     os.mkdir(state)
     for name in ("counter", "log"):
         with open(os.path.join(state, name), "w"):

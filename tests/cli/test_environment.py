@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command is started with: its environment, descriptors and signals,
-and where the lock is looked for."""
+"""What a command inherits: its environment, descriptors and signals; and the
+default lock directory."""
 
 import os
 import re
@@ -37,8 +37,8 @@ class Variables(harness.Case):
         self.assertEqual(tokens, sorted(set(tokens)))
 
     def test_a_waiter_keeps_its_first_ticket(self):
-        """Nobody can come between: it has the number after the holder's, also
-        if it first found the lock taken."""
+        """It has the number after the holder's, although it first found the
+        lock taken, so no other ticket can come between."""
         first = self.start("a", "--", "sh", "-c",
                            "echo $HOLDFAST_TOKEN; exec cat >/dev/null",
                            stdin=subprocess.PIPE)
@@ -122,7 +122,7 @@ class LockDirectory(harness.Case):
             self.assertEqual(subprocess.run(other).returncode, 0)
 
     def warned(self, *options, **variables):
-        """What is said of the directory that is used, under sudo."""
+        """The warning about the directory, under sudo."""
         environment = {"PATH": os.environ["PATH"], **variables}
         done = subprocess.run(
             [harness.TOOL, "run", *options, "holdfast-cli-test-%d" % os.getpid(),
@@ -170,7 +170,8 @@ class LockDirectory(harness.Case):
 
     @unittest.skipIf(os.getuid() != 0, "only root can become another user")
     def test_a_group_shares_a_root(self):
-        """One user waits for the other, whose ticket the dead leave behind."""
+        """A user waits for another one, which is killed and leaves its
+        ticket."""
         tool = shutil.copy(harness.TOOL, self.path("holdfast"))
         os.chmod(self.directory, 0o1777)
         os.chown(self.locks, 0, 23456)

@@ -27,7 +27,7 @@ LATE = "did not move in time to prove"
 
 
 class Leased:
-    """Mixed into a harness.Case that has .server, .url(ttl_ms, port) and
+    """A mixin for a harness.Case that has .server, .url(ttl_ms, port) and
     .in_queue(name): how many tickets a lock has."""
 
     def tearDown(self):
@@ -51,7 +51,7 @@ class Leased:
         return launcher
 
     def next_holder(self, name):
-        """One in line, who beats five times as NAME.next."""
+        """The next one in the queue, which beats five times as NAME.next."""
         launcher = self.start("-c", self.url(TTL_MS), name, "--", "sh", "-c",
                               "exec " + self.beat_command(name + ".next", 5))
         waiting.eventually("the next one to queue",
@@ -59,7 +59,8 @@ class Leased:
         return launcher
 
     def assert_followed(self, name, following):
-        """By somebody who was in when nobody beat any more."""
+        """The next one was granted the lock when no process of the tree beat
+        any more."""
         self.assertEqual(self.finish(following)[0], 0)
         self.assert_before(name, name + ".next")
         for pid in {beat.pid for beat in self.beats(name)}:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command's whole process tree is gone before the lock passes on, whoever
-is killed or frozen, and however the tree is shaped."""
+"""The command's whole process tree has ended before the next one is granted
+the lock, whichever process is killed or frozen, and whatever shape the tree
+has."""
 
 import os
 import signal
@@ -200,7 +201,7 @@ class Tree(harness.Case):
             count, self.beat_command("old", flags="s")), count)
 
     def test_term_comes_before_kill(self):
-        """Grace is for those who clean up."""
+        """During the grace a process can clean up."""
         script = ("bash -c 'trap \"echo clean; exit\" TERM; echo up;"
                   " while :; do :; done' & read go; exit 5")
         launcher = self.start("--grace", "1m", "lock", "--", "bash", "-c", script,

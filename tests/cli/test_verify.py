@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 import harness
 from harness import waiting
 
-# Nobody of holdfast torture holds for so long.
+# No contender of holdfast torture holds a lock for so long.
 BEYOND_A_HOLD = "9s"
 
 FIRST = "holdfast-history 1\n"
@@ -88,7 +88,7 @@ class Verify(harness.Case):
                                  (65, "none"))
 
     def test_a_lock_that_was_never_granted(self):
-        """What was granted is judged; the report names what was not."""
+        """The grants are verified; the report names the locks without one."""
         status, out, err = self.tool("verify", self.history(
             GOOD + "1000910 a want \"y kind=mutex\n"))
         self.assertEqual((status, err), (0, ""))
@@ -256,7 +256,7 @@ class Verify(harness.Case):
         self.finish(holder)
 
     def test_it_would_be_seen(self):
-        """Somebody who did not let go when it said it did."""
+        """A contender that holds after it has noted its release."""
         _, kept = self.torture("--faults", "0s", "-n", "3",
                                "--for", BEYOND_A_HOLD)
         with open(kept) as file:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""holdfast run on ZooKeeper: what comes between it and its server, and what
-happens to its halves.  The whole tree of a command is dead before the server
-can have let the session expire, by the server's own log."""
+"""holdfast run on ZooKeeper: faults of its connection, and of its launcher and
+its supervisor.  The whole tree of a command is dead before the server can have
+let the session expire, by the server's own log."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ class ZooKeeper(harness.Case):
         return launcher, self.sessions(name)[0]
 
     def next_holder(self, name, timeout_ms):
-        """One in line, who beats five times as NAME.next."""
+        """The next one in the queue, which beats five times as NAME.next."""
         launcher = self.start("-c", self.url(timeout_ms), name, "--", "sh", "-c",
                               "exec " + self.beat_command(name + ".next", 5))
         waiting.eventually("the next one to queue",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gcov counted: which lines of src/ there are, and which were run."""
+"""The counts of gcov: the lines of src/, and those that were run."""
 
 import json
 import os

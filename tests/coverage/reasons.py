@@ -69,7 +69,7 @@ class Reasons:
         return left
 
     def outdated(self):
-        """What is said of lines that are not there, or that were run."""
+        """The reasons of lines that do not exist or were run."""
         for entry in self.entries:
             if entry.found == 0:
                 yield "%s:%d: there is no such line" % (self.path, entry.number)

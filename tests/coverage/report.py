@@ -17,7 +17,7 @@ import reasons
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
-# What the lines are beneath, and how many of a hundred of them have to be run.
+# Folders of src/, and how many of a hundred of their lines must be run.
 GOALS = (("src/core", 98), ("src/zookeeper", 98),
          ("src/engines/zookeeper", 98),
          ("src/engines/file", 95), ("src/engines/leased", 95),

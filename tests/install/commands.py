@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of this directory have in common: where things are, and how
-commands are run."""
+"""What the tests of this directory share: the paths of the build, and
+functions that run commands."""
 import os
 import pathlib
 import subprocess
@@ -31,7 +31,7 @@ def run(*command, **options):
 
 
 def public_names():
-    """What src/holdfast.map exports."""
+    """The names that src/holdfast.map exports."""
     text = (SOURCE / "src" / "holdfast.map").read_text()
     return {line.strip(" ;") for line in text.splitlines()
             if line.strip().startswith("hf_")}

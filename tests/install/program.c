@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stranger's program: take a lock, print its token, give it back. */
+/* A program of another project: take a lock, print its token, release it. */
 #include <stdio.h>
 
 #include <holdfast/holdfast.h>

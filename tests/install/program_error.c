@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stranger's program: open a client of the URL that is given, and print why
- * that fails. */
+/* A program of another project: open a client of the URL of its argument, and
+ * print why that fails. */
 #include <stdio.h>
 
 #include <holdfast/holdfast.h>

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""An installed tree that was moved finds its own modules, and nobody else's.
-
-A module that is no library stands in for each: what is said of it names the
-file that was looked at, and needs no server and none of others' libraries."""
+"""An installed tree that was moved finds its own modules, and no others.  Each
+module is replaced with a file that is no library: the error names the file,
+and the tests need no server and no other library."""
 import os
 import pathlib
 import shutil

@@ -13,7 +13,7 @@ import machine
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.22)
-project(stranger LANGUAGES C)
+project(consumer LANGUAGES C)
 include(FetchContent)
 FetchContent_Declare(holdfast SOURCE_DIR "{source}")
 FetchContent_MakeAvailable(holdfast)
@@ -23,7 +23,7 @@ add_executable(with-static program.c)
 target_link_libraries(with-static PRIVATE holdfast::holdfast_static)
 """
 
-# What others bring: the option, its Debian package, and their pkg-config file.
+# Other libraries: the option, the Debian package, and the pkg-config file.
 OPTIONS = (("HF_REDIS", "libhiredis-dev", "hiredis"),
            ("HF_POSTGRES", "libpq-dev", "libpq"),
            ("HF_TLS", "libssl-dev", "libssl"))
@@ -78,7 +78,7 @@ class Subproject(Fixture):
 
 
 class Options(Fixture):
-    """pkg-config is told of some packages only, as if others were missing."""
+    """pkg-config finds some packages only, as if others were missing."""
 
     def setUp(self):
         super().setUp()

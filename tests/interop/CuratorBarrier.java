@@ -12,11 +12,11 @@ import org.apache.curator.retry.RetryNTimes;
  * A barrier as users of Apache Curator know it.
  *
  *     CuratorBarrier SERVERS PATH
- *         Print "ready" and then, for each line, what came of it: of "raise"
+ *         Print "ready"; then answer each line: of "raise"
  *         and "lower" "done", of "wait" "passed", and of "try" "up" or "down".
  */
 public final class CuratorBarrier {
-    private static String obey(DistributedBarrier barrier, String word)
+    private static String run(DistributedBarrier barrier, String word)
             throws Exception {
         switch (word) {
         case "raise":
@@ -46,7 +46,7 @@ public final class CuratorBarrier {
                     new DistributedBarrier(client, arguments[1]);
             System.out.println("ready");
             while ((word = words.readLine()) != null)
-                System.out.println(obey(barrier, word));
+                System.out.println(run(barrier, word));
         }
     }
 }

@@ -75,7 +75,7 @@ public final class CuratorContender {
 
         if (number != read(directory + "/two"))
             throw new IllegalStateException(
-                    "the two files differ: somebody else writes");
+                    "the two files differ: another contender writes");
         if (writes) {
             number++;
             write(directory + "/one", number);
@@ -89,8 +89,8 @@ public final class CuratorContender {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Until somebody wants something; false at the end of standard input. */
-    private static boolean told() throws Exception {
+    /** Wait for a line; false at the end of standard input. */
+    private static boolean awaitLine() throws Exception {
         int c = System.in.read();
 
         while (c != '\n' && c != -1)
@@ -103,7 +103,7 @@ public final class CuratorContender {
         Mutex mutex = new Mutex(client, arguments[2]);
         int count = Integer.parseInt(arguments[5]);
 
-        told();
+        awaitLine();
         for (int i = 0; i < count; i++) {
             mutex.acquire();
             try {
@@ -124,7 +124,7 @@ public final class CuratorContender {
         int end = turn + Integer.parseInt(arguments[5]);
 
         path.setAccessible(true);
-        told();
+        awaitLine();
         for (; turn < end; turn++) {
             boolean writes = turn % 2 == 0;
             InterProcessMutex mutex =
@@ -143,7 +143,7 @@ public final class CuratorContender {
             throws Exception {
         Mutex mutex = new Mutex(client, arguments[2]);
 
-        while (told()) {
+        while (awaitLine()) {
             boolean taken =
                 mutex.acquire(1, java.util.concurrent.TimeUnit.SECONDS);
             System.out.println(taken ? "taken" : "refused");

@@ -31,7 +31,7 @@ import org.apache.curator.retry.RetryNTimes;
  */
 public final class CuratorLeaser {
     private static final long INSIDE_MS = 1;
-    private static final long PATIENCE_MS = 500;
+    private static final long ATTEMPT_MS = 500;
 
     private static byte[] bytes(String text) {
         return text.getBytes(StandardCharsets.UTF_8);
@@ -43,8 +43,8 @@ public final class CuratorLeaser {
         }
     }
 
-    /** Until somebody wants something; false at the end of standard input. */
-    private static boolean told() throws Exception {
+    /** Wait for a line; false at the end of standard input. */
+    private static boolean awaitLine() throws Exception {
         int c = System.in.read();
 
         while (c != '\n' && c != -1)
@@ -59,7 +59,7 @@ public final class CuratorLeaser {
         if (permits == 1)
             return java.util.List.of(semaphore.acquire());
         while (leases == null)
-            leases = semaphore.acquire(permits, PATIENCE_MS,
+            leases = semaphore.acquire(permits, ATTEMPT_MS,
                     TimeUnit.MILLISECONDS);
         return leases;
     }
@@ -69,7 +69,7 @@ public final class CuratorLeaser {
         int permits = Integer.parseInt(arguments[4]);
         String line = " " + arguments[6] + " " + permits + " 0";
 
-        told();
+        awaitLine();
         for (int i = Integer.parseInt(arguments[7]); i > 0; i--) {
             Collection<Lease> leases = acquire(semaphore, permits);
             try {
@@ -84,7 +84,7 @@ public final class CuratorLeaser {
 
     private static void steps(InterProcessSemaphoreV2 semaphore)
             throws Exception {
-        for (int has = 1; told(); has++) {
+        for (int has = 1; awaitLine(); has++) {
             semaphore.acquire();
             System.out.println(has);
         }
@@ -92,7 +92,7 @@ public final class CuratorLeaser {
 
     private static void tryEach(InterProcessSemaphoreV2 semaphore)
             throws Exception {
-        while (told()) {
+        while (awaitLine()) {
             Lease lease = semaphore.acquire(1, TimeUnit.SECONDS);
             int taken = semaphore.getParticipantNodes().size();
 
@@ -119,7 +119,7 @@ public final class CuratorLeaser {
                 new InterProcessSemaphoreMutex(client, arguments[2]);
         String directory = arguments[3];
 
-        told();
+        awaitLine();
         for (int i = Integer.parseInt(arguments[5]); i > 0; i--) {
             mutex.acquire();
             try {

@@ -23,7 +23,7 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
  *
  *   - When the ticket ahead goes between WriteLock's list and its exists(), it
  *     waits for an event that never comes.  So lock() is called again while
- *     nothing is heard.
+ *     no event arrives.
  *   - Its watcher calls lock() whenever it fires, also when the lock has been
  *     released meanwhile, and so puts a ticket into the queue that nobody asked
  *     for.  The next acquire takes that one, and the last one's goes with the

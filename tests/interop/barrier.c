@@ -20,8 +20,8 @@ static void say(const char *word)
     fflush(stdout);
 }
 
-static const char *obey(struct hf_barrier *barrier, const char *word,
-                        hf_status *status)
+static const char *run_command(struct hf_barrier *barrier, const char *word,
+                               hf_status *status)
 {
     if (strcmp(word, "raise") == 0) {
         *status = hf_barrier_raise(barrier, WAIT_MS);
@@ -57,10 +57,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "there is no barrier to be had\n");
         return EXIT_FAILURE;
     }
-    (void)obey(barrier, "try", &status);
+    (void)run_command(barrier, "try", &status);
     say(status == HF_OK ? "ready" : hf_status_name(status));
     while (scanf("%15s", word) == 1) {
-        const char *came = obey(barrier, word, &status);
+        const char *came = run_command(barrier, word, &status);
 
         say(status == HF_OK ? came : hf_status_name(status));
     }

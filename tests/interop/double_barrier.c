@@ -42,7 +42,7 @@ static void start(struct hf_double_barrier *barrier, const char *word)
         say(status, "");
 }
 
-static void obey(struct hf_double_barrier *barrier, const char *word)
+static void run_command(struct hf_double_barrier *barrier, const char *word)
 {
     if (strcmp(word, "leave") == 0)
         say(hf_double_barrier_leave(barrier, WAIT_MS), "left");
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         if (argc > 4)
             start(barrier, word);
         else
-            obey(barrier, word);
+            run_command(barrier, word);
     }
     hf_double_barrier_free(barrier);
     return hf_client_close(client) == HF_OK ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -86,7 +86,7 @@ def share(client, lock, directory, name, writes):
     zxid = client.exists(lock.path + "/" + lock.node).czxid
     number = read(directory + "/one")
     if number != read(directory + "/two"):
-        sys.exit("the two files differ: somebody else writes")
+        sys.exit("the two files differ: another contender writes")
     if writes:
         number += 1
         write(directory + "/one", number)

@@ -68,7 +68,7 @@ class Barrier(Case):
                                [self.curators[1], self.ours[1]])
 
     def test_fn66_writes_to_a_barrier_let_nobody_through(self):
-        """They fire the watches of all who wait."""
+        """They fire the watches of all waiters."""
         self.curators[0].ask("raise", "done")
         self.ours[1].say("wait")
         self.curators[1].say("wait")

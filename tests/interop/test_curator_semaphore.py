@@ -3,11 +3,10 @@
 """Curator's InterProcessSemaphoreV2 and InterProcessSemaphoreMutex, and ours,
 on one path of a real ZooKeeper.
 
-Curator takes several permits one by one: whoever has some of them and waits for
-the rest can wait for one of ours that wants more than are left, which waits for
-it.  So whoever takes several beside it needs a deadline; ours shows that it
-gets out, and Curator's here has one.
-"""
+Curator takes several permits one by one.  So a Curator client that has some
+permits can wait for one of ours, which wants more than are left and waits for
+Curator's.  A client that takes several permits beside Curator needs a
+deadline: these tests show that ours ends then, and Curator's here has one."""
 
 import json
 import os
@@ -150,7 +149,7 @@ class Semaphores(Case):
             self.assertEqual(sum(line[0] == contender.name for line in lines),
                              EACH)
 
-    # ---- who sees whom
+    # ---- leases are seen by both
 
     def test_leases_are_read_both_ways(self):
         holder = self.holder(2)
@@ -183,8 +182,8 @@ class Semaphores(Case):
         self.assertEqual(self.run_tool("--permits", "2/3").returncode, 0)
 
     def test_what_is_left_of_a_lease_goes_at_once(self):
-        """Somebody deletes one of three nodes: the command is stopped, and no
-        node stays."""
+        """Another client deletes one of three nodes: the command is stopped,
+        and no node stays."""
         holder = self.holder(3)
         holder.expect("held")
         nodes = self.client.children(LEASES)

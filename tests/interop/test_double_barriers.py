@@ -91,7 +91,7 @@ class Ours(DoubleBarriers):
             names = self.participants()
             participants[0].say("leave")
             participants[1].say("leave")
-            # The last one is there, and perhaps whose name is the lowest.
+            # The last one stays, and perhaps the one with the lowest name.
             waiting.eventually("somebody yields", lambda: len(
                 self.participants()) < len(names))
             self.assert_silent(participants)

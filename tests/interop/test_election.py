@@ -23,7 +23,7 @@ from test_interop import (CURATOR_JARS, Case, Contender, EACH, HERE, NAME,
 
 
 class Candidates(Case):
-    """As the contenders of test_interop, but who leads leaves at once."""
+    """As the contenders of test_interop.py; a leader resigns at once."""
 
     mark = "latch"   # of Curator's nodes
     kind = "election"
@@ -61,7 +61,7 @@ class Candidates(Case):
             self.ours(name, "add", *self.work(name))
         self.contest(container)
 
-    # ---- who follows whom
+    # ---- the next leader
 
     def standing(self, candidate, count):
         candidate.expect("ready")
@@ -70,8 +70,8 @@ class Candidates(Case):
         return candidate
 
     def relay(self, first, second, third):
-        """The leader is killed, and the next in line of the other sort
-        leads; then that one."""
+        """The leader is killed, and the next one in the queue, of another
+        library, leads; then that one is killed."""
         candidates = []
         for i, make in enumerate((first, second, third)):
             candidates.append(self.standing(make(i), i + 1))

@@ -167,8 +167,8 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.directory = machine.directory("interop", on_disk=True)
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-        # Empty containers go at once, under the feet of who is about to use
-        # them.
+        # The server removes empty containers at once, while a client may be
+        # about to use them.
         self.server = Standalone(container_check_ms=100)
         self.addCleanup(self.server.close)
         self.client = self.server.client(timeout_ms=40000)
@@ -231,7 +231,7 @@ class Case(unittest.TestCase):
             self.tool("tool-%d" % i)
 
     def attempt(self, *options):
-        """What a try says that cannot succeed."""
+        """The errors of a try that cannot succeed."""
         run = subprocess.run(
             [os.environ["HOLDFAST"], "run", "--try", *options, "-c",
              self.url(), NAME, "--", "true"], stdin=subprocess.DEVNULL,
@@ -259,7 +259,7 @@ class Case(unittest.TestCase):
         for contender in self.contenders:
             contender.finish()
         self.check()
-        # Nobody kept the first session alive all that time.
+        # The first session may have expired meanwhile.
         with self.server.client() as client:
             if container:
                 waiting.eventually("the container to go",
@@ -289,7 +289,7 @@ class Case(unittest.TestCase):
                          list(range(1, total + 1)), "a lost update")
         with open(self.path("counter")) as file:
             self.assertEqual(int(file.read()), total)
-        # In queue order, whoever asked: so nobody starves either.
+        # In the order of the queue, so no contender starves.
         for before, after in zip(lines, lines[1:]):
             self.assertLess(int(before[1]), int(after[1]), "out of order")
         for contender in self.contenders:
@@ -300,7 +300,7 @@ class Case(unittest.TestCase):
 
 
 class Peers(Case):
-    """What holds among the others, without us."""
+    """The other libraries among themselves."""
 
     def test_curator_with_curator(self):
         self.curator("curator-0")
@@ -382,8 +382,8 @@ class KazooLayout(Case):
 
 
     def test_a_mixed_path_is_reported(self):
-        # Whoever is in the way is waited for in any layout, but kazoo as it
-        # comes would not wait for ours.
+        # Ours waits for tickets of any layout, but kazoo as it comes would not
+        # wait for ours.
         self.client.create("/interop")
         self.client.create(PATH)
         self.client.create(PATH + "/notes")

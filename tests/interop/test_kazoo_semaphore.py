@@ -138,7 +138,7 @@ class KazooSemaphore(Case):
         kazoo.expect("released")
         self.assertEqual(self.client.children(ENTRY_MUTEX), [])
 
-    # ---- who waits for whom
+    # ---- each waits for the other
 
     def holder(self, permits):
         """Ours, until its standard input ends."""

@@ -1,11 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/known-failures-of-others.md says is so: every test that it names
-exists, the first one of each row carries the number of the row, a row without
-one says why, and every number has a row.
-
-Prints what is not so, and how many were found.
-"""
+"""Check docs/known-failures-of-others.md: every test that it names exists, the
+first one of each row carries the number of the row, a row without one says
+why, and every number has a row.  Prints the errors and their number."""
 
 import os
 import re
@@ -55,7 +52,7 @@ def tests_in(text):
 
 
 def wrong_with(number, here):
-    """What is not as it has to be with a row's last column, or nothing."""
+    """The error in the last column of a row, or None."""
     tests = tests_in(here)
     if not tests:
         if here.startswith(WITHOUT_TEST):

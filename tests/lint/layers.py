@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
-# What a layer may include besides its own files, directly or not.
+# The headers that a layer may include besides its own, directly or not.
 LAYERS = {
     "monitor": {"core/error.h", "core/time_math.h", "core/memory.h",
                 "core/utf8.h", "thread/thread.h"},
@@ -56,7 +56,7 @@ def reached(path):
 
 
 def forbidden_includes(layer, files):
-    """What is included and is not allowed."""
+    """The includes that are not allowed."""
     faults = set()
     allowed = LAYERS[layer]
     for path in files:
@@ -69,7 +69,7 @@ def forbidden_includes(layer, files):
 
 
 def noun(path):
-    """What a file is about: x.c, x.h and x_private.h are about one thing."""
+    """The noun of a file: x.c, x.h and x_private.h have the same."""
     return pathlib.PurePath(path).stem.removesuffix("_private")
 
 

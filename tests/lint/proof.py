@@ -1,11 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/proof.md says is so: every test that it names exists, and it has
-every mutation, and none that is not made; and that every patch of one applies.
-And docs/architecture.md has the places at which the code says "Invariant N".
-
-Prints what is not so, and how many were found.
-"""
+"""Check docs/proof.md: every test that it names exists, it lists every
+mutation and no others, and every patch applies.  Check docs/architecture.md:
+its table lists the functions that say "Invariant N" in the code.  Prints the
+errors, and the number of tests."""
 
 import os
 import re
@@ -57,7 +55,7 @@ def complaints(document):
 
 
 def misplaced():
-    """What the table of invariants says, and the code does not; and back."""
+    """The invariants that only the table or only the code has."""
     page = known_failures.text_of("docs/architecture.md")
     rows = set(re.findall(r"^\| (\d+) \| .* \| `([a-z_/]+\.c)` \| `(\w+)\(\)` \|$",
                           page, re.MULTILINE))

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a call costs the server does not grow with what is idle: the rows and
-the pages that it touches, as the server counts them, beside few idle tickets,
-queues, sessions and waiters, and beside many.  Nothing is timed."""
+"""The cost of a call does not grow with the number of idle tickets, queues,
+sessions and waiters: the server counts the rows and the pages that the call
+touches beside few of them and beside many.  Nothing is timed."""
 
 import unittest
 
@@ -148,7 +148,8 @@ class CostTest(unittest.TestCase):
             database.session.id, NEVER_MS, b"alone", ticket))
 
     def queue_up(self, queue, kind, waiting):
-        """Somebody's session has a ticket of kind; so many wait behind."""
+        """A session has a ticket of kind, and idle tickets of the kind waiting
+        are behind it."""
         for database in self.databases:
             database.ticket, _ = database.session.enqueue(queue, kind)
             database.wait(queue, waiting)

@@ -295,7 +295,7 @@ class HammerTest(unittest.TestCase):
 
         def first():
             now = session.list(queue)
-            # Nobody appears ahead of a ticket once it is in the queue.
+            # No ticket appears ahead of one that is in the queue.
             if sum(n < seen[-1][1] for _, n in now) > ahead:
                 self.wrong.append("somebody appeared ahead")
             return now[0][0] == ticket
@@ -315,7 +315,7 @@ class HammerTest(unittest.TestCase):
             self.wrong.append(repr(error))
 
     def judge(self, cursor, number):
-        """What the queue's row says of its tickets, while nobody changes it."""
+        """Compare the queue's row with its tickets while no call changes it."""
         cursor.execute("SELECT number, sole FROM holdfast.queue "
                        "WHERE name = %s FOR UPDATE", (b"hammer-%d" % number,))
         for queue, sole in cursor.fetchall():

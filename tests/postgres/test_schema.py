@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions of the schema do, called without the library."""
+"""Tests of the functions of the schema, called without the library."""
 
 import re
 import unittest
@@ -12,7 +12,7 @@ import postgres
 from schema import (BARRIER, LEASE, PARTICIPANT, MUTEX, NEVER_MS, NOBODY, READ,
                     READY, WRITE, Session)
 
-# Columns that the library need not look at to know that a schema is ours.
+# Columns that the library need not compare to recognise its schema.
 NOT_JUDGED = {
     "pg_class": {
         "follows from columns, constraints, rules, triggers and children":
@@ -253,7 +253,7 @@ class SchemaTest(unittest.TestCase):
     # ---- members
 
     def participants(self, session=None):
-        """What is apart in the queue: kinds and ids."""
+        """The kinds and ids of the participants and the ready node."""
         _, rows = (session or self.b).call("list", self.queue.encode(),
                                            False, True)
         return [(row["kind"], row["id"]) for row in rows]
@@ -325,7 +325,7 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual(self.participants(), [])
 
     def test_a_participant_that_has_ended_does_not_count(self):
-        """Not even one that nobody can take out just now."""
+        """Not even one that no call can remove just now."""
         dead, _ = self.a.enqueue(self.queue, PARTICIPANT)
         first, _ = self.b.enqueue(self.queue, PARTICIPANT)
         self.a.end()
@@ -379,8 +379,8 @@ class SchemaTest(unittest.TestCase):
                     session.call("goodbye", session.id, NEVER_MS)
 
     def test_what_has_ended_is_left_to_those_behind_it(self):
-        """By whoever is served by others; they find it, each time as the
-        nearest ones have gone."""
+        """A call for other tickets does not remove it; the waiters behind it
+        do, when the ones before it have gone."""
         sessions, tickets = self.queue_of([MUTEX] * 9)
         for number in (1, 2, 3, 4):
             sessions[number].end()
@@ -534,7 +534,7 @@ class SchemaTest(unittest.TestCase):
                          "after a change that was meant: schema.py writes it")
 
     def test_every_column_of_these_catalogs_is_judged(self):
-        """By a query of ours, or by what is said here.  Those of a later server
+        """By a query of ours, or by a reason here.  Those of a later server
         are in neither."""
         ours = set(re.findall(r"\w+", schema.file("check.sql") +
                               schema.file("rights.sql")))

@@ -24,7 +24,7 @@ from schema import (BARRIER, LEASE, PARTICIPANT, MUTEX, NEVER_MS, NOBODY, READ,
 
 PAST_MS = 1
 
-# What is wrong about sole in the queue of that name, while nobody changes it.
+# The errors of sole in the queue of that name, while no call changes it.
 WRONG = """
     SELECT format('sole is %%s beside %%s other tickets and %%s looks', q.sole,
                   others, looks)
@@ -60,7 +60,7 @@ BEGIN = """
 
 
 class Meeting:
-    """A queue, those who come to it, and what they were told."""
+    """A queue, the sessions that use it, and the notices that they got."""
 
     def __init__(self, database):
         self.database = database
@@ -72,7 +72,7 @@ class Meeting:
             database.cursor.execute(BEGIN, (session.id,))
 
     def put(self, session, kind=MUTEX, ticket=None):
-        """(the ticket, whether it was told that it is the first one)."""
+        """(the ticket, whether the answer said that it is the first one)."""
         ticket, seen = session.enqueue(self.name, kind, ticket)
         alone = [its for its, _ in seen] == [ticket]
         return ticket, kind != PARTICIPANT and alone
@@ -151,7 +151,8 @@ def enqueue_late(m, s):
 
 
 def enqueue_again(m, s):
-    """A ticket whose answer was lost; or for the first time."""
+    """Enqueue a ticket again, because its answer was lost; or for the first
+    time."""
     m.put(s, WRITE, None if m.first == NOBODY else m.first)
 
 
@@ -189,7 +190,7 @@ def downgrade(m, s):
 
 
 def evict(m, s):
-    """What has ended, by whoever lists the queue."""
+    """List the queue, which removes tickets that have ended."""
     s.list(m.name)
 
 
@@ -257,7 +258,7 @@ class Database:
                         session.connection.get_backend_pid())[0]
 
     def meet(self, state, first, second, commits):
-        """What went wrong."""
+        """The errors."""
         m = Meeting(self)
         state(m)
         self.early.connection.autocommit = False
@@ -280,7 +281,7 @@ class Database:
         for ticket, is_first in said:
             if is_first and ticket in standing and ticket != standing[0]:
                 found.append("told that it is the first, beside another one")
-        # Whoever comes next.
+        # The next call.
         mine, is_first = m.put(self.next)
         if is_first != (not standing):
             found.append("the next one was told %s beside %d tickets" % (
@@ -345,7 +346,7 @@ MUTATIONS = {
 class SoleTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # What is lost by a crash of the server is not asked here.
+        # The effects of a crash of the server are not tested here.
         cls.server = postgres.Server({"fsync": "off"})
         cls.addClassCleanup(cls.server.close)
 
@@ -374,8 +375,8 @@ class SoleTest(unittest.TestCase):
                             "WHERE name = %s", m.name.encode())[0]
 
     def test_one_that_is_wrong_is_found(self):
-        """Set by hand, and that it matters: two are told that they are
-        first."""
+        """A wrong value, set by hand, matters: the answers of two say that
+        they are first."""
         database = self.database("by_hand", schema.text())
         for state, value in ((two, "first"), (two, NOBODY), (sole, NOBODY),
                              (looked_at, NOBODY), (marked, NOBODY)):

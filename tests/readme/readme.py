@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md has its readers type, so that it and the tests cannot drift
-apart: the commands in order, and the program in C."""
+"""The commands of README.md in order, and its program in C, so that README.md
+and the tests stay the same."""
 import re
 
 # The first words of commands.
@@ -40,7 +40,7 @@ class Readme:
 
 
 def server_of(command):
-    """What is to be started for ${command}, and the command that uses it."""
+    """The server that ${command} needs, and the command with its address."""
     for address, (server, ours) in SERVERS.items():
         if address in command:
             return server, command.replace(address, ours)

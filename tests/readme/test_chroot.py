@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do what README.md says, command by command and nothing else, in a Debian
-with nothing but its base: for the shell, for C, and for each engine.
+"""Run the commands of README.md, and nothing else, in a Debian with nothing
+but its base: for the shell, for C, and for each engine.
 
     test_chroot.py SOURCE
 
@@ -134,7 +134,7 @@ def expected(command):
 
 
 def follow(readme, debian):
-    """Type all of it."""
+    """Run all commands of README.md."""
     (debian.tree / "nightly.c").write_text(readme.program)
     report = debian.tree / "report.sh"
     report.write_text("#!/bin/sh\necho reported\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md says, with what was built here, as far as it needs nothing to
-be installed: test_chroot.py does all of it."""
+"""The commands of README.md that need nothing installed, with the programs of
+this build.  test_chroot.py runs all of them."""
 import os
 import pathlib
 import shutil

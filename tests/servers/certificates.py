@@ -35,11 +35,11 @@ class Certificates:
     NAME.store both, as ZooKeeper reads them.
 
         ca             signed server, client, wrong_name and expired
-        other_ca       signed unknown, and no test trusts it
+        other_ca       signed untrusted; no test trusts it
         server         for 127.0.0.1 and localhost
         client         for a client to show
         wrong_name     for a server of another name
-        unknown        for 127.0.0.1, but of the other CA
+        untrusted      for 127.0.0.1, but of the other CA
         expired        as server, but over for years
     """
 
@@ -51,7 +51,7 @@ class Certificates:
         self.leaf("server", "ca", here)
         self.leaf("client", "ca", "subjectAltName=DNS:client.test")
         self.leaf("wrong_name", "ca", "subjectAltName=DNS:elsewhere.test")
-        self.leaf("unknown", "other_ca", here)
+        self.leaf("untrusted", "other_ca", here)
         self.expired("expired", "ca", here)
 
     def path(self, name):

@@ -128,5 +128,6 @@ class Ensemble:
                       for at_ms, _ in m.logged(LEADING))
 
     def expirations(self):
-        """Those of all members: whoever leads expires sessions."""
+        """Those that any server logged, because the leader of the time expires
+        sessions."""
         return sorted(e for m in self.servers for e in m.expirations())

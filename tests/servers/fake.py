@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ZooKeeper server that does what it is told.
+"""A scripted ZooKeeper server: a test decides how each request is answered.
 
     def script(request):
         if request.op == "create2" and fake.count("create2") == 1:
             request.apply()     # it takes effect,
-            request.cut()       # and nobody hears of it
+            request.cut()       # and no client gets an answer
 
     with Fake(script) as fake: ...
 

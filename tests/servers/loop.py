@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that waits for sockets, instants and what other threads ask it to
-do.  Everything that the servers of the tests know is changed on it alone."""
+"""A thread that waits for sockets, instants and jobs of other threads.  The
+state of a fake server or a proxy is changed on its thread alone."""
 
 import collections
 import heapq
@@ -27,7 +27,7 @@ class Loop:
         self.jobs = collections.deque()
         self.timers = []
         self.numbers = itertools.count()
-        self.failures = []  # what a job or handler raised, nobody waiting
+        self.failures = []  # exceptions of jobs and handlers that no thread waits for
         self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.watch(self.bell, selectors.EVENT_READ, self.work)
         self.running = True
@@ -46,7 +46,7 @@ class Loop:
         def run():
             try:
                 answer.append((job(), None))
-            except BaseException as error:  # handed to who asked
+            except BaseException as error:  # raised in the thread that called do()
                 answer.append((None, error))
             done.set()
         self.jobs.append(run)

@@ -27,7 +27,7 @@ CLONE_NEWNET = 0x40000000
 # The exit status of a skipped test, as in tests/servers/testing.py.
 SKIPPED = 77
 
-PREFIX = "192.0.2"  # set aside for documentation: nobody has these
+PREFIX = "192.0.2"  # reserved for documentation: no host has these
 MAC = "02:00:00:00:00:%02x"
 NOWHERE = MAC % 0
 
@@ -143,8 +143,8 @@ class Network:
         return self.hosts[-1]
 
     def lay(self, node):
-        """A cable from it to the hub.  It knows all others for good: nobody has
-        to be asked who they are, nor answered."""
+        """Connect it to the hub with a veth pair.  It has a permanent entry
+        for each other host, so no ARP is needed, which could be lost."""
         self.hub.ip("link add port%d type veth peer name eth0 address %s "
                     "netns %d" % (node.number, MAC % node.number, node.task),
                     "link set port%d master hub up" % node.number)
@@ -181,8 +181,8 @@ class Network:
             receiver.address, mac or MAC % receiver.number)
 
     def lose(self, pairs):
-        """From now on all packets of a sender to a receiver in pairs, and no
-        others: they leave their sender and are addressed to nobody."""
+        """From now on lose all packets of a sender to a receiver in pairs, and
+        no others: they are sent to an address that no host has."""
         pairs = set(map(tuple, pairs))
         for sender in self.nodes:
             sender.ip(*(

@@ -17,8 +17,9 @@ import waiting
 
 SUPERUSER = "postgres"
 
-# Small, and quick to start: nothing here lives for long.  What a lease rests
-# on (fsync, synchronous_commit) stays as it comes.
+# Small, and quick to start, because no server of a test lives for long.  The
+# settings that a lease depends on (fsync, synchronous_commit) keep their
+# defaults.
 CONFIG = {
     "listen_addresses": "127.0.0.1",
     "shared_buffers": "16MB",
@@ -53,7 +54,8 @@ def programs():
 
 
 def unprivileged():
-    """Whom it runs as: it refuses to run as root.  None: as who we are."""
+    """The user that it runs as, because it refuses to run as root.  None: the
+    user of the test."""
     if os.getuid() != 0:
         return None
     try:

@@ -8,8 +8,8 @@ from postgres import Server
 from proxy import Proxy
 
 CONFIG = {
-    # What a standby calls itself.  "*" would also mean pg_basebackup, whose
-    # copy is a standby to nobody when it breaks off.
+    # The name of a standby.  "*" would also match pg_basebackup, whose copy is
+    # no standby when it breaks off.
     "synchronous_standby_names": "walreceiver",
     # So that a standby is back soon after a fault.
     "wal_receiver_timeout": "5s",

@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 def four_letters(port, word, host=machine.LOCALHOST, seconds=5):
-    """What a server says to a four-letter word; '' when it does not."""
+    """The answer of a server to a four-letter word; '' without one."""
     text = b""
     try:
         with host.connect(port, seconds) as link:

@@ -12,8 +12,9 @@ NODE_TIMEOUT_MS = 1500
 
 
 class Node(Server):
-    """One process.  Its bus has a port of its own: without cluster-port that
-    would be the one of clients plus 10000, whoever has that."""
+    """One process.  Its bus has a port of its own: without cluster-port it
+    would be the port of the clients plus 10000, which another server may
+    have."""
 
     def __init__(self, config, tls=False):
         self.bus = machine.Port()

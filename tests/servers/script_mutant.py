@@ -8,7 +8,7 @@ from proxy import UP, Proxy
 # By name: what the script says, and what it says instead, which must not be
 # longer, because the length is said in front.
 MUTATIONS = {
-    # What runs out is taken out by whichever call comes next (.by is nil).
+    # The next call of any client removes an expired ticket (.by is nil).
     "REDIS_PURGE_NOTIFIES_NO_WAITER": (
         "    for _, id in ipairs(ids) do\n"
         "        tell_waiters(id, going[id].kind, going, '0')\n    end",

@@ -72,7 +72,7 @@ def start(o):
     if o.kind == "quorum":
         return redis_server.Several(3)
     if o.kind == "postgres":
-        import postgres  # of those who need it, who have psycopg2
+        import postgres  # only here, because it needs psycopg2
         return postgres.Server()
     common = {"tick_ms": o.tick_ms,
               "container_check_ms": o.container_check_ms}
@@ -111,7 +111,7 @@ def main():
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ended)
     with start(o) as server:
-        # In our group, as if nobody stood between it and who started us.
+        # In our process group, as if our caller had started it.
         command = machine.Process(
             o.command, stdin=None, process_group=None,
             env=dict(os.environ, **environment(o, server)))

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The scripted server answers as a real one does, unless it is told
-otherwise."""
+"""The scripted server answers as a real one, unless a script changes that."""
 
 import struct
 import unittest
@@ -26,7 +25,8 @@ def plain(value):
 
 
 class Story:
-    """A conversation of two clients with a server, and what they heard."""
+    """The requests of two clients to a server, and the answers and events that
+    they received."""
 
     def __init__(self, server):
         self.received = []
@@ -88,7 +88,7 @@ class Story:
         self.received.append(two.events[:])
 
     def set_again(self):
-        """What a client says after it connected again."""
+        """The request of a client after it has connected again."""
         one, two = self.one, self.two
         self.note(one.create, "/a")
         self.note(one.create, "/b")

@@ -38,7 +38,7 @@ class Cut(unittest.TestCase):
         self.sockets[sender].sendto(text, (receiver.address, PORT))
 
     def passes(self, sender, receiver):
-        """What is sent, and nothing that was sent before it."""
+        """Check that this packet arrives, and none that was sent before it."""
         self.send(sender, receiver, b"passes")
         self.assertEqual(self.sockets[receiver].recvfrom(100),
                          (b"passes", (sender.address, PORT)))

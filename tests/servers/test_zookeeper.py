@@ -132,7 +132,7 @@ class TlsTest(unittest.TestCase):
 
     def test_certificates_that_a_client_must_refuse(self):
         for name, reason in (("wrong_name", "IP address mismatch"),
-                             ("stranger", "unable to get local issuer")):
+                             ("untrusted", "unable to get local issuer")):
             with Standalone(tls=True, certificate=name) as server:
                 with self.assertRaisesRegex(ssl.SSLCertVerificationError,
                                             reason):
@@ -141,7 +141,7 @@ class TlsTest(unittest.TestCase):
     def test_a_client_that_must_show_its_own(self):
         with Standalone(tls=True, client_auth="need") as server:
             self.assertEqual(self.connect(server, "client"), [])
-            for shown in (None, "stranger"):
+            for shown in (None, "untrusted"):
                 with self.assertRaises((ssl.SSLError, ConnectionError,
                                         raw.Refused)):
                     self.connect(server, shown)
@@ -304,7 +304,8 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(raw.four_letters(port, "ruok"), "imok")
             serve.send_signal(number)
             serve.wait(waiting.LIMIT_S)
-            # The command dies too: nobody holds the other end of the pipe.
+            # The command has ended, too: no process has the other end of the
+            # pipe.
             self.assertEqual(serve.stdout.read(), "")
             waiting.eventually("the server to die",
                                lambda: not raw.four_letters(port, "ruok"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a program of tests ends: with 0 if every test passed, with 77 if one was
-skipped and none failed, and else with 1.  ctest reports 77 as skipped."""
+"""The exit status of a program of tests: 0 if every test passed, 77 if one was
+skipped and none failed, else 1.  ctest reports 77 as skipped."""
 
 import os
 import sys
@@ -13,10 +13,11 @@ LONG = os.environ.get("HF_LONG") == "1"
 
 
 def when(condition):
-    """A decorator of a test, or of a class of tests, that is there only under
-    this condition: the long form is for ./dev soak, a layout for one engine.
-    It is not reported as skipped elsewhere, because it is not missed there.
-    What is missed, such as the rights of root, is for unittest.skipUnless()."""
+    """A decorator that removes a test, or a class of tests, unless the
+    condition is true: the long form is for ./dev soak, a layout for one
+    engine.  It is not reported as skipped, because it is not missed there.
+    Use unittest.skipUnless() for tests that are missed, such as those that
+    need root."""
     return lambda test: test if condition else None
 
 

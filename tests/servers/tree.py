@@ -36,8 +36,8 @@ class Node:
         self.children = set()
 
     def stat(self):
-        # The counter counts creations only; clients are told of both.  That
-        # a node is a container they are not told.
+        # The counter counts creations only; clients see both.  They do not see
+        # that a node is a container.
         owner = max(self.owner, 0)
         return jute.Stat(
             self.czxid, self.mzxid, self.ctime, self.mtime, self.version,
@@ -52,7 +52,7 @@ class Tree:
         for path in ("/zookeeper", "/zookeeper/config", "/zookeeper/quota"):
             self.nodes[path] = Node(0)
             self.nodes[parent_of(path)].children.add(path.split("/")[-1])
-        self.fired = []  # (watch event, path), since somebody took them
+        self.fired = []  # (watch event, path), since they were taken last
 
     def node(self, path):
         if path not in self.nodes:

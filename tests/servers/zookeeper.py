@@ -171,7 +171,7 @@ class Server:
         self.start()
 
     def clear(self):
-        """Forget all data but who it is."""
+        """Remove all data but its id."""
         shutil.rmtree(os.path.join(self.data, "version-2"),
                       ignore_errors=True)
 
