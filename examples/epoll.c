@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On any event loop, here a bare epoll: one descriptor tells when callbacks
+ * On any event loop, here a bare epoll: one descriptor shows when callbacks
  * wait, and they run where hf_client_dispatch() is called.
  *
  *     cc epoll.c -o epoll $(pkg-config --cflags --libs holdfast)

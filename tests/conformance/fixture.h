@@ -41,7 +41,7 @@ struct conformance_fixture {
     void (*evict)(struct conformance_fixture *fixture, const char *queue,
                   const struct hf_ticket *ticket);
     /* By kind of ticket: the kind that lists show for it, because some layouts
-     * do not tell all apart; 0 if there can be none.  NULL: every kind as
+     * do not distinguish all; 0 if there can be none.  NULL: every kind as
      * itself. */
     const enum hf_ticket_kind *shown;
     /* Called in the process of a victim before it opens its client, so that it

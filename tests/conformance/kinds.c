@@ -461,7 +461,7 @@ static void case_a_downgrade_keeps_a_request_to_let_go(void **state)
     client_close(s.client);
 }
 
-enum { BESIDE_ROUNDS = 20 }; /* in every second the other one is first */
+enum { BESIDE_ITERATIONS = 20 }; /* in every second the other one is first */
 
 /* Make a request ${kind} from ${other} during a downgrade, and check both
  * answers. */
@@ -488,7 +488,7 @@ static void case_a_request_to_let_go_finds_what_is_downgraded(void **state)
 {
     struct client_request *change;
 
-    for (int i = 0; i < BESIDE_ROUNDS; i++) {
+    for (int i = 0; i < BESIDE_ITERATIONS; i++) {
         struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
         struct engine_client *other = client_open(*state);
         struct client_request *ask = beside_a_downgrade(
@@ -506,7 +506,7 @@ static void case_an_eviction_finds_what_is_downgraded(void **state)
 {
     struct client_request *change;
 
-    for (int i = 0; i < BESIDE_ROUNDS; i++) {
+    for (int i = 0; i < BESIDE_ITERATIONS; i++) {
         struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
         struct engine_client *other = client_open(*state);
         struct client_request *take = beside_a_downgrade(

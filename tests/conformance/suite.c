@@ -159,7 +159,7 @@ static void fn21_tokens_rise_for_ever(void **state)
     uint64_t last = 0;
 
     (void)state;
-    for (unsigned round = 0; round < 5; round++) {
+    for (unsigned iteration = 0; iteration < 5; iteration++) {
         struct engine_client *a = client_open(fixture);
         struct engine_client *b = client_open(fixture);
 
@@ -226,23 +226,23 @@ static void kinds_are_kept(void **state)
 
 static void a_hundred_tickets_stand_in_order(void **state)
 {
-    struct engine_client *seats[4];
+    struct engine_client *clients[4];
     struct hf_ticket_id ids[100];
     struct client_request *list;
 
     (void)state;
     for (size_t i = 0; i < 4; i++)
-        seats[i] = client_open(fixture);
+        clients[i] = client_open(fixture);
     for (size_t i = 0; i < 100; i++) {
         ids[i] = fresh_id();
-        (void)enqueue_mutex(seats[i % 4], "q", ids[i]);
+        (void)enqueue_mutex(clients[i % 4], "q", ids[i]);
     }
-    list = client_detailed_list(seats[0], "q");
+    list = client_detailed_list(clients[0], "q");
     assert_int_equal(list->count, 100);
     for (size_t i = 0; i < 100; i++)
         assert_true(hf_ticket_id_equal(&list->tickets[i].id, &ids[i]));
     for (size_t i = 0; i < 4; i++)
-        client_close(seats[i]);
+        client_close(clients[i]);
 }
 
 /* ---------------------------------------------------------- what is kept -- */

@@ -219,7 +219,7 @@ static struct client_request *ask(struct engine_client *client,
 }
 
 /* Each request is reported, and the watch goes on. */
-void owners_hear_that_they_are_asked(void **state)
+void owners_are_notified_of_revocations(void **state)
 {
     struct conformance_fixture *fixture = *state;
     struct engine_client *a = client_open(fixture);
@@ -245,7 +245,7 @@ void owners_hear_that_they_are_asked(void **state)
 }
 
 /* Also a request that was made before the watch. */
-void owners_hear_that_they_were_asked(void **state)
+void owners_are_notified_of_earlier_revocations(void **state)
 {
     struct conformance_fixture *fixture = *state;
     struct engine_client *a = client_open(fixture);

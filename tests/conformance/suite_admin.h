@@ -13,8 +13,8 @@
     X(holders_can_be_evicted)                                                  \
     X(waiters_can_be_evicted)                                                  \
     X(what_is_gone_cannot_be_evicted)                                          \
-    X(owners_hear_that_they_are_asked)                                         \
-    X(owners_hear_that_they_were_asked)                                        \
+    X(owners_are_notified_of_revocations)                                      \
+    X(owners_are_notified_of_earlier_revocations)                              \
     X(nobody_asks_what_is_gone)                                                \
     X(one_may_ask_oneself)                                                     \
     X(owners_write_their_texts_again)                                          \

@@ -41,7 +41,7 @@ static void a_queue_watch_reports_a_ticket_that_goes(void **state)
     client_close(a);
 }
 
-/* Both queues of a semaphore, and a lock of either name: ids tell them apart,
+/* Both queues of a semaphore, and a lock of either name: ids distinguish them,
  * and lists show the ids as they were given. */
 static void ids_keep_their_roles(void **state)
 {

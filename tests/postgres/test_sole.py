@@ -6,7 +6,7 @@ while another one stands or somebody looks at the queue: two would hold.
 Two calls meet at one queue, in each order of their kinds and from each state of
 the queue.  The first one's transaction is open when the second one comes, and
 is committed or rolled back behind it, as when a client crashes.  Then the
-queue's row is judged, and what somebody is told who comes next.
+queue's row is judged, and what the next client gets as its answer.
 
 Mutations of the schema, each of which sets sole wrong in one place, are found
 by that.  With HF_LONG=1 all calls meet, and each is rolled back too."""
@@ -280,11 +280,11 @@ class Database:
         standing = self.ask(STANDING, m.name.encode())
         for ticket, is_first in said:
             if is_first and ticket in standing and ticket != standing[0]:
-                found.append("told that it is the first, beside another one")
+                found.append("answered that it is the first, beside another one")
         # The next call.
         mine, is_first = m.put(self.next)
         if is_first != (not standing):
-            found.append("the next one was told %s beside %d tickets" % (
+            found.append("the next one was answered %s beside %d tickets" % (
                 "that it is first" if is_first else "of others",
                 len(standing)))
         self.next.withdraw(m.name, mine)

@@ -62,7 +62,7 @@ class Request:
     def __repr__(self):
         return "%s(%s)" % (self.op, self.fields.get("path", ""))
 
-    # ---- what a script can do; anything but apply() settles the request
+    # ---- what a script can do; anything but apply() finishes the request
 
     def answer(self):
         """Normally."""

@@ -84,9 +84,9 @@ class ProxyTest(unittest.TestCase):
         self.pair.near.shutdown(socket.SHUT_WR)
         self.expect(self.pair.far, b"last words")
         self.assertEqual(self.pair.far.recv(1), b"")
-        self.send(self.pair.far, b"heard")
+        self.send(self.pair.far, b"reply")
         self.pair.far.close()
-        self.expect(self.pair.near, b"heard")
+        self.expect(self.pair.near, b"reply")
         self.assertEqual(self.pair.near.recv(1), b"")
         waiting.eventually("no connection", lambda: not self.proxy.links())
 
@@ -134,7 +134,7 @@ class ProxyTest(unittest.TestCase):
         self.assertTrue(is_quiet(self.pair.far))
         self.assertEqual(self.proxy.links(), 1)
 
-    def test_who_writes_to_one_that_is_gone_hears_it_by_the_way_back(self):
+    def test_who_writes_to_one_that_is_gone_receives_it_by_the_way_back(self):
         self.proxy.hold(UP)
         self.pair.near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                   b"\1\0\0\0\0\0\0\0")

@@ -214,10 +214,10 @@ def read_table():
     with open(DOC, encoding="utf-8") as file:
         table = re.match(r"(\|.*\n)*", file.read().split(MARK)[1]).group(0)
     for line in table.splitlines()[2:]:
-        cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
-        rows[cells[0]] = Row(cells[2], cells[3],
+        columns = [column.strip(" `") for column in line.strip("|").split("|")]
+        rows[columns[0]] = Row(columns[2], columns[3],
                              [also.strip(" `") for also in
-                              cells[4].split(",")])
+                              columns[4].split(",")])
     return rows
 
 

@@ -35,7 +35,7 @@ def script(number):
     mend = cut + min(NOTICED_MS, chance.choice(
         [chance.randint(100, NOTICED_MS),
          int(timeout * chance.uniform(0.6, 1.3))]))
-    act = max(mend - chance.randint(-50, 700), over + 1)
+    step = max(mend - chance.randint(-50, 700), over + 1)
     lines = [(10, "a use-only s1"), (10, "b use-only s3"), (20, "a break"),
              (20, "b break"), (100, "- create one keep"),
              (want, "a want mutex one"), (cut, "s1 cut %s" %
@@ -43,13 +43,13 @@ def script(number):
              (mend, "s1 mend")]
     role = chance.choice(["idle", "idle", "holds", "waits"])
     if role == "idle":
-        lines += [(over, "a release m1"), (act, "a want mutex one"),
-                  (act + chance.randint(1, 300), "b want mutex one")]
+        lines += [(over, "a release m1"), (step, "a want mutex one"),
+                  (step + chance.randint(1, 300), "b want mutex one")]
     elif role == "holds":
         lines += [(want + 10, "b want mutex one"),
-                  (act, "a %s m1" % chance.choice(["check", "release"]))]
+                  (step, "a %s m1" % chance.choice(["check", "release"]))]
     else:
-        lines += [(want - 100, "b want mutex one"), (act, "b release m1")]
+        lines += [(want - 100, "b want mutex one"), (step, "b release m1")]
     lines.sort(key=lambda line: line[0])
     return ("# %s\ncluster servers=3 timeout=%d clients=2 %s\n%s60000 - end\n"
             "expect\n" % (role, timeout, proof,

@@ -8,24 +8,24 @@
 
 #define UNTRACED __attribute__((no_instrument_function))
 
-void __cyg_profile_func_enter(void *function, void *site) UNTRACED;
-void __cyg_profile_func_exit(void *function, void *site) UNTRACED;
+void __cyg_profile_func_enter(void *function, void *caller) UNTRACED;
+void __cyg_profile_func_exit(void *function, void *caller) UNTRACED;
 
-void __cyg_profile_func_enter(void *function, void *site)
+void __cyg_profile_func_enter(void *function, void *caller)
 {
     static FILE *file;
     const char *path = getenv("HF_CALLS");
     uint64_t address = (uint64_t)(uintptr_t)function;
 
-    (void)site;
+    (void)caller;
     if (file == NULL && (path == NULL || (file = fopen(path, "wb")) == NULL))
         return;
     if (fwrite(&address, sizeof(address), 1, file) != 1)
         abort();
 }
 
-void __cyg_profile_func_exit(void *function, void *site)
+void __cyg_profile_func_exit(void *function, void *caller)
 {
     (void)function;
-    (void)site;
+    (void)caller;
 }

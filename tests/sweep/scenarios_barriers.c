@@ -124,14 +124,14 @@ static void leave(struct sweep_fixture *fixture,
 static void see_participants(struct sweep_fixture *fixture,
                              struct hf_double_barrier *barrier, size_t count)
 {
-    struct hf_tickets *members;
+    struct hf_tickets *participants;
 
-    EXPECT_OK(
-        fixture,
-        hf_double_barrier_participants(barrier, SCENARIO_TIMEOUT_MS, &members),
-        text_of_double, barrier);
-    CHECK(fixture, hf_tickets_count(members) == count);
-    hf_tickets_free(members);
+    EXPECT_OK(fixture,
+              hf_double_barrier_participants(barrier, SCENARIO_TIMEOUT_MS,
+                                             &participants),
+              text_of_double, barrier);
+    CHECK(fixture, hf_tickets_count(participants) == count);
+    hf_tickets_free(participants);
 }
 
 static void two_begin_and_end_together(struct sweep_fixture *fixture)

@@ -155,7 +155,7 @@ void certificates_make(struct certificates *certificates)
     make_leaf(certificates, "client", &ca, "DNS:client.test", DAY_S);
     make_leaf(certificates, "wrong_name", &ca, "DNS:elsewhere.test", DAY_S);
     make_leaf(certificates, "expired", &ca, HERE, -DAY_S);
-    make_leaf(certificates, "stranger", &other, HERE, DAY_S);
+    make_leaf(certificates, "untrusted", &other, HERE, DAY_S);
     make_leaf(certificates, "nameless", &ca, NULL, DAY_S);
     make_leaf(certificates, "localhost", &ca, NULL, DAY_S);
     make_leaf(certificates, "locked", &ca, "DNS:client.test", DAY_S);
@@ -167,8 +167,8 @@ void certificates_make(struct certificates *certificates)
 void certificates_remove(struct certificates *certificates)
 {
     static const char *const names[] = {
-        "ca",      "other_ca", "server",   "client",    "wrong_name",
-        "expired", "stranger", "nameless", "localhost", "locked"};
+        "ca",      "other_ca",  "server",   "client",    "wrong_name",
+        "expired", "untrusted", "nameless", "localhost", "locked"};
     char file[64], path[CERTIFICATES_PATH_BYTES];
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

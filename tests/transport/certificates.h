@@ -12,13 +12,13 @@ struct certificates {
 };
 
 /*
- *  ca          signs all below but stranger
- *  other_ca    signs stranger
+ *  ca          signs all below but untrusted
+ *  other_ca    signs untrusted
  *  server      a server at 127.0.0.1, ::1 and localhost
  *  client      a client
  *  wrong_name  a server at elsewhere.test
  *  expired     as server, ended yesterday
- *  stranger    as server, of the other CA
+ *  untrusted   as server, of the other CA
  *  nameless    no alternative name; a common name with a line break in it
  *  localhost   no alternative name; the common name "localhost"
  *  locked      as client, its key has a passphrase

@@ -401,12 +401,12 @@ void link_fixture_close(struct link_fixture *fixture,
 
 void link_fixture_stop(struct link_fixture *fixture)
 {
-    unsigned told;
+    unsigned notified;
 
     if (fixture->link != NULL)
         link_fixture_close(fixture, HF_CONNECTION_ABORT);
-    told = fixture->callbacks;
+    notified = fixture->callbacks;
     hf_resolver_free(fixture->resolver);
     loop_end(&fixture->loop);
-    assert_int_equal(fixture->callbacks, told);
+    assert_int_equal(fixture->callbacks, notified);
 }

@@ -337,9 +337,9 @@ static void a_bad_server_is_not(void **state)
          "has no subjectAltName with a name or an address; expected localhost"},
         {{.certificate = "nameless"},
          "the certificate of odd?name has no subjectAltName"},
-        {{.certificate = "stranger"},
+        {{.certificate = "untrusted"},
          "was issued by none of the authorities in ca="},
-        {{.certificate = "stranger", .version = TLS1_2_VERSION},
+        {{.certificate = "untrusted", .version = TLS1_2_VERSION},
          "was issued by none of the authorities in ca="},
         {{.ca = "other_ca.pem"},
          "was issued by none of the authorities in ca="},
@@ -373,7 +373,7 @@ static void a_server_that_wants_a_certificate_says_so(void **state)
     static const struct tls_setup rows[] = {
         {.client_wanted = true, .version = TLS1_2_VERSION},
         {.client_wanted = true, .version = TLS1_3_VERSION},
-        {.client_wanted = true, .own = "stranger"},
+        {.client_wanted = true, .own = "untrusted"},
     };
     struct tls_fixture fixture;
     char bytes[16];

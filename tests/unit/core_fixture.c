@@ -115,8 +115,8 @@ static enum hf_ticket_kind kind_of(const char *suffix)
 }
 
 /* The ticket that ${name}, as "a1" or "x/l2", stands for.  The token of ours is
- * made of the acquisition and the number, so that a test can tell them from
- * sequences. */
+ * made of the acquisition and the number, so that a test can
+ * distinguish them from sequences. */
 static struct hf_ticket read_ticket(const struct core_fixture *f,
                                     const char *name, uint64_t sequence)
 {

@@ -276,7 +276,7 @@ static void let_go(struct quorum_client *client)
     client->next_ms = client->cluster->now_ms;
 }
 
-void quorum_client_act(struct quorum_client *client)
+void quorum_client_step(struct quorum_client *client)
 {
     uint64_t now_ms = client->cluster->now_ms;
 

@@ -443,7 +443,7 @@ static void step(struct quorum_cluster *cluster)
             hf_quorum_tick(client->quorum, cluster->now_ms);
         if (hf_leased_wake_at_ms(client->leased) <= cluster->now_ms)
             hf_leased_tick(client->leased, cluster->now_ms);
-        quorum_client_act(client);
+        quorum_client_step(client);
     }
     if (cluster->config.faults && cluster->now_ms >= cluster->fault_ms &&
         cluster->now_ms < cluster->faults_until_ms)

@@ -101,6 +101,6 @@ static inline uint64_t cluster_random_below(struct quorum_cluster *cluster,
 void quorum_client_event(void *host, struct hf_event *event);
 
 /* Called each millisecond: enqueue, release or list, if it is time. */
-void quorum_client_act(struct quorum_client *client);
+void quorum_client_step(struct quorum_client *client);
 
 #endif

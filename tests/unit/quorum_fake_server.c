@@ -305,8 +305,8 @@ static bool downgrade(struct quorum_fake_server *server,
     return true;
 }
 
-static void act(struct quorum_fake_server *server, uint64_t clock_ms,
-                const struct wire_call *call, struct wire_answer *answer)
+static void fault_step(struct quorum_fake_server *server, uint64_t clock_ms,
+                       const struct wire_call *call, struct wire_answer *answer)
 {
     switch (call->kind) {
     case HF_STORE_ENQUEUE:
@@ -359,5 +359,5 @@ void quorum_fake_server_carry_out(struct quorum_fake_server *server,
     }
     purge(server, clock_ms);
     answer->answer.ok = true;
-    act(server, clock_ms, call, answer);
+    fault_step(server, clock_ms, call, answer);
 }

@@ -366,7 +366,7 @@ static uint64_t looks_for_room(struct idle_fixture *f)
     return finished(f, cost);
 }
 
-static uint64_t stamps(struct idle_fixture *f)
+static uint64_t generations(struct idle_fixture *f)
 {
     uint64_t cost;
 
@@ -491,7 +491,7 @@ static const struct cost_case cases[] = {
     {"retry", HF_EVENT_FAILED, retry, NOTHING},
     {"queue watch of leases", HF_EVENT_QUEUE_CHANGED, looks_for_room, NOTHING},
     {"limit", HF_EVENT_SET_LIMIT, looks_for_room, NOTHING},
-    {"new generation", HF_EVENT_FLAG_UPDATED, stamps, NOTHING},
+    {"new generation", HF_EVENT_FLAG_UPDATED, generations, NOTHING},
     {"operation", HF_EVENT_START_OPERATION, start, NOTHING},
     {"asked", HF_EVENT_REVOKE_SENT, request_to_let_go, NOTHING},
     {"cancel operation", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},

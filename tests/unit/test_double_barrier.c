@@ -45,14 +45,15 @@ static enum hf_enter_answer enter(const char *who, char name, uint32_t parties)
     return hf_double_barrier_decide_enter(&s.snapshot, &mine, parties).answer;
 }
 
-static enum hf_leave_answer leave(const char *who, char name, uint64_t stamp,
-                                  bool keeps)
+static enum hf_leave_answer leave(const char *who, char name,
+                                  uint64_t generation, bool keeps)
 {
     struct hf_ticket_id mine = id_of(name);
     struct barrier_case s;
 
     barrier_case(&s, who);
-    return hf_double_barrier_decide_leave(&s.snapshot, &mine, stamp, keeps);
+    return hf_double_barrier_decide_leave(&s.snapshot, &mine, generation,
+                                          keeps);
 }
 
 static void who_is_not_there_does_not_go_in(void **state)
@@ -106,7 +107,7 @@ static void the_generation_does_not_count_as_a_participant(void **state)
     assert_int_equal(answer.generation, 1);
 }
 
-static void the_last_of_the_round_goes(void **state)
+static void the_last_of_the_generation_goes(void **state)
 {
     (void)state;
     assert_int_equal(leave("a!", 'a', 2, true), HF_LEAVE_PASS);
@@ -133,7 +134,7 @@ static void who_has_yielded_waits_for_all(void **state)
     assert_int_equal(leave("b!", 'b', 2, false), HF_LEAVE_PASS);
 }
 
-static void who_came_since_is_of_another_round(void **state)
+static void later_participants_are_of_another_generation(void **state)
 {
     (void)state;
     assert_int_equal(leave("b!a", 'b', 2, true), HF_LEAVE_PASS);
@@ -168,10 +169,10 @@ TEST_FILE(double_barrier)
         cmocka_unit_test(fn66_a_generation_counts_for_those_it_found),
         cmocka_unit_test(fn66_an_old_generation_lets_nobody_in),
         cmocka_unit_test(the_generation_does_not_count_as_a_participant),
-        cmocka_unit_test(the_last_of_the_round_goes),
+        cmocka_unit_test(the_last_of_the_generation_goes),
         cmocka_unit_test(the_lowest_keeps_its_ticket_and_others_yield),
         cmocka_unit_test(who_has_yielded_waits_for_all),
-        cmocka_unit_test(who_came_since_is_of_another_round),
+        cmocka_unit_test(later_participants_are_of_another_generation),
         cmocka_unit_test(somebody_always_gets_on),
     };
 

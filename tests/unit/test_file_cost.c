@@ -121,38 +121,38 @@ static void descriptors(void **state)
  * calls of that, those of leaving among them. */
 static void hand_over(enum hf_ticket_kind kind, const char *in_its_turn)
 {
-    struct engine_client *seats[3];
+    struct engine_client *clients[3];
     struct hf_ticket_id ids[3];
     struct client_request *other, *list;
 
     for (size_t i = 0; i < 3; i++)
-        seats[i] = client_open(&conformance_file);
-    leave(seats[2], enqueue(seats[2], kind));
+        clients[i] = client_open(&conformance_file);
+    leave(clients[2], enqueue(clients[2], kind));
     for (size_t i = 0; i < 2; i++)
-        ids[i] = enqueue(seats[i], kind);
+        ids[i] = enqueue(clients[i], kind);
     begin_noting();
-    ids[2] = enqueue(seats[2], kind);
+    ids[2] = enqueue(clients[2], kind);
     assert_noted(ENQUEUE " open flock readlinkat");
     begin_noting();
-    other = watch(seats[2], ids[1], kind);
+    other = watch(clients[2], ids[1], kind);
     assert_noted("");
     begin_noting();
-    (void)watch(seats[2], ids[2], kind);
+    (void)watch(clients[2], ids[2], kind);
     assert_noted("lstat");
-    leave(seats[0], ids[0]);
-    assert_int_equal(client_ask(seats[1], HF_REQUEST_LIST, "q", ids[1])->count,
-                     1);
+    leave(clients[0], ids[0]);
+    assert_int_equal(
+        client_ask(clients[1], HF_REQUEST_LIST, "q", ids[1])->count, 1);
     /* Without a turn of the loop, in which the watch of its own ticket might
      * be set. */
     begin_noting();
-    leave(seats[1], ids[1]);
+    leave(clients[1], ids[1]);
     assert_int_equal(other->gone, 1);
-    list = client_start(seats[2], HF_REQUEST_LIST, "q", ids[2]);
+    list = client_start(clients[2], HF_REQUEST_LIST, "q", ids[2]);
     assert_noted(in_its_turn);
     assert_int_equal(list->answer, HF_EVENT_LISTED);
     assert_int_equal(list->count, 1);
     for (size_t i = 3; i-- > 0;)
-        client_close(seats[i]);
+        client_close(clients[i]);
 }
 
 static void a_mutex_is_handed_over(void **state)

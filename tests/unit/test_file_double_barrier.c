@@ -23,8 +23,8 @@ static void expect_silence(struct engine_client *client,
     assert_int_equal(request->gone, 0);
 }
 
-static void stamp(struct engine_client *client, struct hf_ticket_id id,
-                  uint32_t limit)
+static void generation(struct engine_client *client, struct hf_ticket_id id,
+                       uint32_t limit)
 {
     assert_int_equal(participants_new_generation(client, id, limit)->answer,
                      HF_EVENT_FLAG_UPDATED);
@@ -56,7 +56,7 @@ static void what_lies_in_the_directory(void **state)
     assert_non_null(strstr(path, "-d-"));
     assert_int_equal(lstat(path, &status), 0);
     assert_true(S_ISFIFO(status.st_mode));
-    stamp(a, id, 1);
+    generation(a, id, 1);
     seen = participants_list(a, 1, true);
     participants_path("ready", path);
     got = readlink(path, text, sizeof text - 1);
@@ -76,20 +76,20 @@ static void a_queue_of_that_name_is_another(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
-    struct hf_ticket_id member = participant_enter(a);
+    struct hf_ticket_id participant = participant_enter(a);
     struct hf_ticket_id mutex = fresh_id();
     struct client_request *request =
         client_enqueue(b, BARRIER, mutex, HF_TICKET_MUTEX, "");
 
     (void)state;
     assert_int_equal(request->count, 1);
-    stamp(a, member, 1);
+    generation(a, participant, 1);
     (void)participants_list(b, 1, true);
     assert_int_equal(client_ask(a, HF_REQUEST_LIST, BARRIER, mutex)->count, 1);
     assert_int_equal(client_detailed_list(a, BARRIER)->count, 1);
     assert_int_equal(participants_new_generation(b, mutex, 1)->answer,
                      HF_EVENT_FAILED);
-    participant_leave(a, member);
+    participant_leave(a, participant);
     assert_true(participants_lower(a)); /* a mutex is no participant */
     assert_true(client_ask(b, HF_REQUEST_REMOVE, BARRIER, mutex)->found);
     client_close(b);
@@ -177,7 +177,7 @@ static void what_is_no_generation_is_refused(void **state)
         assert_int_equal(request->answer, HF_EVENT_FAILED);
         assert_int_equal(request->status, HF_EDIR);
         assert_non_null(strstr(request->text, texts[i]));
-        stamp(a, id, 1); /* takes its place */
+        generation(a, id, 1); /* takes its place */
         (void)participants_list(a, 1, true);
         assert_int_equal(unlink(path), 0);
     }
@@ -234,7 +234,7 @@ static void fn66_other_events_wake_no_participant(void **state)
     struct client_request *seen;
 
     (void)state;
-    stamp(a, id, 1);
+    generation(a, id, 1);
     seen = participants_look(a, 1, true);
     (void)client_enqueue(b, BARRIER, mutex, HF_TICKET_MUTEX, "");
     (void)client_ask(b, HF_REQUEST_REMOVE, BARRIER, mutex);
@@ -347,7 +347,7 @@ static void ones_own_participants_come_and_go(void **state)
     second = participant_enter(a);
     assert_true(client_wait_gone(a, seen));
     seen = participants_look(a, 2, false);
-    stamp(a, first, 2);
+    generation(a, first, 2);
     assert_true(client_wait_gone(a, seen));
     seen = participants_look(a, 2, true);
     participant_leave(a, first);
@@ -435,7 +435,7 @@ static void a_directory_made_anew_is_watched(void **state)
     (void)participant_enter(a);
     assert_true(client_wait_gone(b, seen));
     seen = participants_look(b, 2, false);
-    stamp(a, id, 2);
+    generation(a, id, 2);
     assert_true(client_wait_gone(b, seen));
     client_close(a);
     assert_true(participants_lower(b));

@@ -129,7 +129,7 @@ static void a_stopped_participant_is_counted_until_it_is_taken_out(void **state)
 
 static int error_now;
 
-static void live_a_round(struct engine_client *client)
+static void live_a_generation(struct engine_client *client)
 {
     struct hf_ticket_id id = fresh_id();
 
@@ -147,7 +147,7 @@ static void live_to_be_killed(void *arg)
     struct engine_client *client = client_open(&conformance_file);
 
     fault_die_at_call(*(const unsigned *)arg);
-    live_a_round(client);
+    live_a_generation(client);
     client_close(client);
 }
 
@@ -198,13 +198,13 @@ static void a_kill_before_any_call_leaves_no_trace(void **state)
 /* --------------------------------------------------------------- faults -- */
 
 /* True if the fault was hit. */
-static bool round_with_fault(unsigned step)
+static bool generation_with_fault(unsigned step)
 {
     struct engine_client *client = client_open(&conformance_file);
     bool met;
 
     fault_fail_call(step, error_now);
-    live_a_round(client);
+    live_a_generation(client);
     met = fault_call_failed();
     client_close(client);
     return met;
@@ -227,17 +227,17 @@ static bool meeting_with_fault(unsigned step)
     struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id first = participant_enter(a),
                         second = participant_enter(b);
-    struct client_request *look, *stamp;
+    struct client_request *look, *generation;
     bool met;
 
     leave_unfinished();
     fault_fail_call(step, error_now);
     look = client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, BARRIER, first, 0);
-    stamp = participants_new_generation(b, second, 2);
+    generation = participants_new_generation(b, second, 2);
     met = fault_call_failed();
-    assert_true(stamp->answer != HF_EVENT_FLAG_UPDATED ||
+    assert_true(generation->answer != HF_EVENT_FLAG_UPDATED ||
                 participants_has("ready"));
-    if (stamp->answer != HF_EVENT_FLAG_UPDATED)
+    if (generation->answer != HF_EVENT_FLAG_UPDATED)
         assert_false(participants_has("ready"));
     if (look->answer == HF_EVENT_LISTED) {
         assert_int_equal(look->count, 2);
@@ -271,10 +271,10 @@ static void fail_each_call_of(unsigned least, bool (*with_fault)(unsigned step))
     assert_int_equal(count_descriptors(), before);
 }
 
-static void every_call_of_a_round_may_fail(void **state)
+static void every_call_of_a_generation_may_fail(void **state)
 {
     (void)state;
-    fail_each_call_of(60, round_with_fault);
+    fail_each_call_of(60, generation_with_fault);
 }
 
 static void every_call_of_a_meeting_may_fail(void **state)
@@ -299,7 +299,7 @@ static void memory_may_run_out(void **state)
         heap_fail(++step, false);
         (void)client_double_barrier(b, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
         (void)participants_new_generation(a, id, 1);
-        live_a_round(b);
+        live_a_generation(b);
         met = heap_failed();
         heap_fail(0, false);
         client_close(b);
@@ -410,13 +410,14 @@ static void generations_wait_for_the_lock(void **state)
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
-    struct client_request *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct client_request *generation =
+        begin_work(a, HF_REQUEST_NEW_GENERATION, id);
     struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
 
     (void)state;
     (void)participants_list(a, 1, false); /* which needs no lock */
     assert_int_equal(close(fd), 0);
-    assert_int_equal(client_wait(a, stamp)->answer, HF_EVENT_FLAG_UPDATED);
+    assert_int_equal(client_wait(a, generation)->answer, HF_EVENT_FLAG_UPDATED);
     assert_false(client_wait(a, lower)->found);
     fd = take_lock();
     lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
@@ -433,13 +434,14 @@ static void a_generation_is_overtaken_by_a_removal(void **state)
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
-    struct client_request *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct client_request *generation =
+        begin_work(a, HF_REQUEST_NEW_GENERATION, id);
 
     (void)state;
     participant_leave(a, id);
     assert_int_equal(close(fd), 0);
-    assert_int_equal(client_wait(a, stamp)->answer, HF_EVENT_FAILED);
-    assert_int_equal(stamp->failure, HF_FAILURE_RETRY);
+    assert_int_equal(client_wait(a, generation)->answer, HF_EVENT_FAILED);
+    assert_int_equal(generation->failure, HF_FAILURE_RETRY);
     assert_false(participants_has("ready"));
     client_close(a);
 }
@@ -449,14 +451,15 @@ static void the_end_waits_for_no_lock(void **state)
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     int fd = take_lock();
-    struct client_request *stamp = begin_work(a, HF_REQUEST_NEW_GENERATION, id);
+    struct client_request *generation =
+        begin_work(a, HF_REQUEST_NEW_GENERATION, id);
     struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
     char path[BARRIER_PATH_BYTES];
 
     (void)state;
     client_end(a);
-    assert_int_equal(stamp->answer, HF_EVENT_FAILED);
-    assert_int_equal(stamp->status, HF_ECLOSED);
+    assert_int_equal(generation->answer, HF_EVENT_FAILED);
+    assert_int_equal(generation->status, HF_ECLOSED);
     assert_int_equal(lower->answer, HF_EVENT_FAILED);
     client_free(a);
     assert_int_equal(close(fd), 0);
@@ -473,7 +476,7 @@ TEST_FILE(file_double_barrier_ends)
         FILE_TEST(a_generation_left_by_the_dead_does_no_harm),
         FILE_TEST(a_stopped_participant_is_counted_until_it_is_taken_out),
         FILE_TEST(a_kill_before_any_call_leaves_no_trace),
-        FILE_TEST(every_call_of_a_round_may_fail),
+        FILE_TEST(every_call_of_a_generation_may_fail),
         FILE_TEST(every_call_of_a_meeting_may_fail),
         FILE_TEST(memory_may_run_out),
         FILE_TEST(participants_are_looked_at_without_inotify),

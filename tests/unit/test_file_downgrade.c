@@ -126,10 +126,10 @@ static bool list_while_it_changes(unsigned long nth)
  * second round. */
 static void a_list_sees_one_of_the_two(void **state)
 {
-    enum { ROUNDS = 10 };
+    enum { ITERATIONS = 10 };
 
     (void)state;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int iteration = 0; iteration < ITERATIONS; iteration++) {
         unsigned long nth = 1;
 
         while (list_while_it_changes(nth))

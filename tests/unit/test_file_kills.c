@@ -21,7 +21,7 @@
 
 #define STEPS_MAX 128
 #define CONTENDERS 6
-#define ROUNDS 400
+#define ITERATIONS 400
 #define KILLS 60
 #define PIDS_MAX 256
 
@@ -107,7 +107,7 @@ static void nor_with_a_long_name(void **state)
 struct kills_board {
     _Atomic int holder; /* a pid; 0: none */
     _Atomic uint64_t token;
-    atomic_uint rounds;
+    atomic_uint iterations;
     atomic_uint overlaps;
     atomic_uint disorders;
     atomic_uint failures;
@@ -139,7 +139,7 @@ static void hold_it(uint64_t token)
     if (atomic_load(&board->holder) != (int)getpid())
         atomic_fetch_add(&board->overlaps, 1);
     atomic_store(&board->holder, 0);
-    atomic_fetch_add(&board->rounds, 1);
+    atomic_fetch_add(&board->iterations, 1);
 }
 
 /* Wait as the core does: watch the one ahead, and list again when it is gone.
@@ -171,7 +171,7 @@ static bool wait_to_be_first(struct engine_client *client,
 static void contend(void *arg)
 {
     (void)arg;
-    while (atomic_load(&board->rounds) < ROUNDS) {
+    while (atomic_load(&board->iterations) < ITERATIONS) {
         struct engine_client *client = client_open(&conformance_file);
 
         for (unsigned i = 0; i < 5; i++) {
@@ -218,11 +218,11 @@ static void one_at_a_time_whoever_is_killed(void **state)
     for (unsigned i = 0; i < CONTENDERS; i++)
         pids[i] = real_host_fork(contend, NULL);
     for (unsigned i = 0; i < KILLS; i++) {
-        unsigned goal =
-            atomic_load(&board->rounds) + (unsigned)hf_random_below(&random, 5);
+        unsigned goal = atomic_load(&board->iterations) +
+                        (unsigned)hf_random_below(&random, 5);
 
-        while (atomic_load(&board->rounds) < goal &&
-               atomic_load(&board->rounds) < ROUNDS) {
+        while (atomic_load(&board->iterations) < goal &&
+               atomic_load(&board->iterations) < ITERATIONS) {
             for (unsigned who = 0; who < CONTENDERS; who++)
                 test_check_child(pids[who]);
             (void)sched_yield();
@@ -236,7 +236,7 @@ static void one_at_a_time_whoever_is_killed(void **state)
     assert_int_equal(atomic_load(&board->overlaps), 0);
     assert_int_equal(atomic_load(&board->disorders), 0);
     assert_int_equal(atomic_load(&board->failures), 0);
-    assert_true(atomic_load(&board->rounds) >= ROUNDS);
+    assert_true(atomic_load(&board->iterations) >= ITERATIONS);
     (void)munmap(board, sizeof(*board));
     (void)take_alone("q");
 }

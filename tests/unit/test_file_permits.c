@@ -22,7 +22,7 @@
 #define CONTENDERS 6
 #define LIMIT 4
 #define WEIGHT_MOST 3
-#define ROUNDS 400
+#define ITERATIONS 400
 #define KILLS 60
 #define STEPS_MAX 200
 
@@ -34,7 +34,7 @@
 
 struct semaphore_board {
     _Atomic uint64_t permits;
-    atomic_uint rounds;
+    atomic_uint iterations;
     atomic_uint most; /* permits out at one time */
     atomic_uint overdrafts;
     atomic_uint failures;
@@ -87,11 +87,11 @@ static void hold_them(unsigned who, uint32_t weight)
     for (unsigned i = 0; i < 20; i++)
         (void)sched_yield(); /* as long as others need to barge in */
     atomic_fetch_sub(&board->permits, mine);
-    atomic_fetch_add(&board->rounds, 1);
+    atomic_fetch_add(&board->iterations, 1);
 }
 
 /* Wait to be at the head of the locks. */
-static bool wait_for_gate(struct engine_client *client, struct hf_ticket_id id)
+static bool wait_for_start(struct engine_client *client, struct hf_ticket_id id)
 {
     struct client_request *request =
         client_enqueue(client, LOCKS, id, HF_TICKET_MUTEX, "contender");
@@ -150,12 +150,13 @@ static bool take_lease(struct engine_client *client, struct hf_ticket_id id,
 static void take_and_give_back(struct engine_client *client, unsigned who,
                                uint32_t weight)
 {
-    struct hf_ticket_id gate = fresh_id();
+    struct hf_ticket_id start = fresh_id();
     struct hf_ticket_id lease = fresh_id();
-    bool taken = wait_for_gate(client, gate) && wait_for_room(client, weight) &&
+    bool taken = wait_for_start(client, start) &&
+                 wait_for_room(client, weight) &&
                  take_lease(client, lease, weight);
 
-    (void)client_ask(client, HF_REQUEST_REMOVE, LOCKS, gate);
+    (void)client_ask(client, HF_REQUEST_REMOVE, LOCKS, start);
     if (taken)
         hold_them(who, weight);
     else
@@ -169,7 +170,7 @@ static void contend(void *arg)
     struct hf_random random;
 
     hf_random_seed(&random, (uint64_t)getpid());
-    while (atomic_load(&board->rounds) < ROUNDS) {
+    while (atomic_load(&board->iterations) < ITERATIONS) {
         struct engine_client *client = client_open(&conformance_file);
 
         for (unsigned i = 0; i < 3; i++)
@@ -195,9 +196,9 @@ static void kill_and_replace(pid_t *pids, struct hf_random *random)
 static void expect_all_free(void)
 {
     struct engine_client *client = client_open(&conformance_file);
-    struct hf_ticket_id gate = fresh_id();
+    struct hf_ticket_id start = fresh_id();
 
-    assert_true(wait_for_gate(client, gate));
+    assert_true(wait_for_start(client, start));
     assert_true(wait_for_room(client, LIMIT));
     assert_true(take_lease(client, fresh_id(), LIMIT));
     client_close(client);
@@ -214,11 +215,11 @@ static void never_too_many_whoever_is_killed(void **state)
     for (unsigned i = 0; i < CONTENDERS; i++)
         pids[i] = real_host_fork(contend, &i);
     for (unsigned i = 0; i < KILLS; i++) {
-        unsigned goal =
-            atomic_load(&board->rounds) + (unsigned)hf_random_below(&random, 5);
+        unsigned goal = atomic_load(&board->iterations) +
+                        (unsigned)hf_random_below(&random, 5);
 
-        while (atomic_load(&board->rounds) < goal &&
-               atomic_load(&board->rounds) < ROUNDS) {
+        while (atomic_load(&board->iterations) < goal &&
+               atomic_load(&board->iterations) < ITERATIONS) {
             for (unsigned who = 0; who < CONTENDERS; who++)
                 test_check_child(pids[who]);
             (void)sched_yield();

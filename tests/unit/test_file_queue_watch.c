@@ -148,7 +148,7 @@ static void a_directory_that_is_removed_is_empty(void **state)
 
 /* ---------------------------------------------------------------- going -- */
 
-static void each_departure_is_reported_once(void **state)
+static void each_leave_is_reported_once(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -279,7 +279,7 @@ static void a_copy_keeps_a_lease(void **state)
 struct head_watch {
     struct hf_engine_host host;
     struct hf_engine *engine;
-    struct hf_ticket gate;
+    struct hf_ticket barrier;
     struct hf_request look;
     unsigned gone;
     unsigned changed;
@@ -290,7 +290,7 @@ static void on_head_event(void *arg, struct hf_event *event)
     struct head_watch *head_watch = arg;
 
     if (event->kind == HF_EVENT_ENQUEUED)
-        head_watch->gate = event->as.answer.snapshot.tickets[0];
+        head_watch->barrier = event->as.answer.snapshot.tickets[0];
     if (event->kind == HF_EVENT_QUEUE_CHANGED)
         head_watch->changed++;
     if (event->kind != HF_EVENT_GONE)
@@ -335,7 +335,7 @@ static void a_lost_head_is_reported_before_a_change(void **state)
     assert_non_null(head_watch.look.engine_data);
     client_drain(b); /* the loop waits for all of it from here on */
     assert_true(client_start(b, HF_REQUEST_REMOVE, LEASES, lease)->found);
-    conformance_file.evict(&conformance_file, LOCKS, &head_watch.gate);
+    conformance_file.evict(&conformance_file, LOCKS, &head_watch.barrier);
     conformance_file.pump(&conformance_file, head_is_lost, &head_watch);
     assert_int_equal(head_watch.gone, 1);
     client_drain(b);
@@ -402,7 +402,7 @@ TEST_FILE(file_queue_watch)
         FILE_TEST(the_longest_name_has_leases),
         FILE_TEST(a_lease_that_had_to_wait_has_its_weight),
         FILE_TEST(a_directory_that_is_removed_is_empty),
-        FILE_TEST(each_departure_is_reported_once),
+        FILE_TEST(each_leave_is_reported_once),
         FILE_TEST(all_going_at_once_is_one_change),
         FILE_TEST(looks_do_not_mix),
         FILE_TEST(ones_own_ticket_that_goes_is_reported),

@@ -338,7 +338,7 @@ static void await_asleep(struct flock_waiter *waiter)
 }
 
 /* A lost wake-up costs one sleep and not the lock.  That is also what
- * assert_was_woken() must tell apart from a wake-up. */
+ * assert_was_woken() must distinguish from a wake-up. */
 static void a_wake_up_is_lost(void **state)
 {
     int fd = hold(one);

@@ -163,7 +163,7 @@ static void with_all_lost_the_wall_clock_is_above(void **state)
     uint64_t last = 0;
 
     (void)state;
-    for (unsigned round = 0; round < 3; round++) {
+    for (unsigned iteration = 0; iteration < 3; iteration++) {
         open_it(&counter);
         for (unsigned i = 0; i < 5; i++) {
             uint64_t number = next(&counter);

@@ -23,7 +23,7 @@ struct hf_store {
     enum hf_failure failure;
     hf_status status;
     size_t more;
-    char trouble[HF_ERROR_TEXT_BYTES];
+    char connection_error[HF_ERROR_TEXT_BYTES];
 };
 
 static struct hf_store store;
@@ -54,7 +54,7 @@ static void on_event(void *host, struct hf_event *event)
     struct hf_store *to = host;
 
     if (event->kind == HF_EVENT_CONNECTION_ERROR)
-        (void)snprintf(to->trouble, sizeof to->trouble, "%s",
+        (void)snprintf(to->connection_error, sizeof to->connection_error, "%s",
                        event->as.connection_error.text);
     if (event->kind < HF_EVENT_ENQUEUED)
         return;
@@ -153,9 +153,9 @@ static void enqueue_gets(struct bad_answer bad_answer, const char *text)
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_int_equal(store.failure, HF_FAILURE_UNSURE);
     assert_false(store.linked);
-    assert_non_null(strstr(store.trouble, "protocol: the server "));
-    assert_non_null(strstr(store.trouble, text));
-    assert_non_null(strstr(store.trouble, "; expected "));
+    assert_non_null(strstr(store.connection_error, "protocol: the server "));
+    assert_non_null(strstr(store.connection_error, text));
+    assert_non_null(strstr(store.connection_error, "; expected "));
 }
 
 /* ------------------------------------------------------------------ lies -- */
@@ -293,7 +293,7 @@ static void who_looks_gets_the_whole_queue(void **state)
     send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_false(store.linked);
-    assert_non_null(strstr(store.trouble, "shows a part of a queue"));
+    assert_non_null(strstr(store.connection_error, "shows a part of a queue"));
 }
 
 /* The client reads no tickets beyond the bound. */
@@ -346,7 +346,7 @@ static void more_than_was_asked_for_ends_the_link(void **state)
     send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
     assert_false(store.linked);
-    assert_non_null(strstr(store.trouble, "lists 2 tickets"));
+    assert_non_null(strstr(store.connection_error, "lists 2 tickets"));
 }
 
 /* A server may have tickets of our session that the client has dropped. */

@@ -50,12 +50,13 @@ static void go(void)
     ask(a, HF_REQUEST_REMOVE, 'a');
 }
 
-static void stamp(void)
+static void generation(void)
 {
     ask(a, HF_REQUEST_NEW_GENERATION, 'a');
 }
 
-static void (*const changes[])(void) = {enter, stamp, stamp, go, stamp};
+static void (*const changes[])(void) = {enter, generation, generation, go,
+                                        generation};
 #define CHANGES (sizeof changes / sizeof changes[0])
 static const char *const listed[] = {"LISTED l: a b c", "LISTED l: a b c !",
                                      "LISTED l: a b c !", "LISTED l: b c !",
@@ -111,7 +112,7 @@ static void a_change_during_an_outage_is_reported(void **state)
     model_refuse(model, true);
     model_cut(b, false);
     enter();
-    stamp();
+    generation();
     model_refuse(model, false);
     (void)run_until_event(b, "QUEUE_CHANGED l", MODEL_TTL_MS / 2);
     ask(b, HF_REQUEST_WATCH_QUEUE, 'l');
@@ -164,7 +165,7 @@ static void too_few_make_no_generation(void **state)
     EXPECT_EVENTS(c, "FAILED NEW_GENERATION c RETRY");
     EXPECT_EVENTS(a, "FAILED NEW_GENERATION a RETRY");
     EXPECT_EVENTS(b, "");
-    stamp();
+    generation();
     EXPECT_EVENTS(a, "FLAG_UPDATED a found");
     EXPECT_EVENTS(b, "QUEUE_CHANGED l");
 }
@@ -200,7 +201,7 @@ static void a_generation_without_an_answer_is_unsure(void **state)
 static void the_flag_goes_with_the_last_participant(void **state)
 {
     (void)state;
-    stamp();
+    generation();
     (void)model_events(a);
     ask(c, HF_REQUEST_CLEAR_FLAG, 'x');
     EXPECT_EVENTS(c, "FLAG_UPDATED x");

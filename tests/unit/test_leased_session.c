@@ -509,7 +509,7 @@ static size_t count_events(const char *events, const char *words)
 }
 
 /* A renewal that keeps the session does not wait behind many enqueues. */
-static void a_renewal_goes_past_a_crowd(void **state)
+static void a_renewal_goes_past_many_calls(void **state)
 {
     unsigned renewals = model_calls(model, HF_STORE_RENEW);
 
@@ -660,7 +660,7 @@ static void what_went_is_no_more_when_its_owner_knows(void **state)
 }
 
 /* Requests that were not sent have not taken effect. */
-static void a_crowd_that_was_not_sent_is_sure(void **state)
+static void many_calls_that_were_not_sent_are_sure(void **state)
 {
     const char *events;
 
@@ -714,7 +714,7 @@ TEST_FILE(leased_session)
         LEASED_TEST(a_close_takes_what_is_unsure),
         LEASED_TEST(a_close_is_not_waited_for_long),
         LEASED_TEST(an_end_without_a_link_is_reported_at_once),
-        LEASED_TEST(a_renewal_goes_past_a_crowd),
+        LEASED_TEST(a_renewal_goes_past_many_calls),
         LEASED_TEST(a_downgrade_gives_no_safe_until_for_a_lost_ticket),
         LEASED_TEST(
             safe_until_does_not_count_on_what_went_before_it_was_watched),
@@ -725,7 +725,7 @@ TEST_FILE(leased_session)
         LEASED_TEST(what_went_is_no_more_when_its_owner_knows),
         LEASED_TEST(a_list_alone_is_no_proof_of_an_unsure_ticket),
         LEASED_TEST(what_was_taken_out_without_an_answer_is_no_loss),
-        LEASED_TEST(a_crowd_that_was_not_sent_is_sure),
+        LEASED_TEST(many_calls_that_were_not_sent_are_sure),
         LEASED_TEST(a_close_overtakes_a_long_queue),
     };
 

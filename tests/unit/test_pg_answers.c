@@ -178,12 +178,13 @@ static void a_kind_of_later_is_in_everybodys_way(void **state)
 static void what_a_renewal_does_not_name_is_missing(void **state)
 {
     struct hf_ticket_id ids[3] = {{{1}}, {{2}}, {{3}}};
-    struct hf_store_ticket_set stakes[2] = {
+    struct hf_store_ticket_set ticket_sets[2] = {
         {.queue = "a", .tickets = ids, .count = 2},
         {.queue = "b", .tickets = ids + 2, .count = 1},
     };
-    struct hf_store_call call = {
-        .kind = HF_STORE_RENEW, .ticket_sets = stakes, .ticket_set_count = 2};
+    struct hf_store_call call = {.kind = HF_STORE_RENEW,
+                                 .ticket_sets = ticket_sets,
+                                 .ticket_set_count = 2};
     PGresult *result = head_of(0, 7);
 
     (void)state;

@@ -298,19 +298,19 @@ static void ours_is_gone_when_no_majority_can_have_it(void **state)
 
 static void begin_renewal_of(const struct hf_ticket_id *id,
                              struct hf_store_call *renew,
-                             struct hf_store_ticket_set *stake)
+                             struct hf_store_ticket_set *ticket_set)
 {
-    *stake = (struct hf_store_ticket_set){"q", id, 1, false};
+    *ticket_set = (struct hf_store_ticket_set){"q", id, 1, false};
     *renew = a_call(HF_STORE_RENEW);
-    renew->ticket_sets = stake;
+    renew->ticket_sets = ticket_set;
     renew->ticket_set_count = 1;
     hf_quorum_call(quorum, renew, now_ms);
 }
 
 static void begin_renewal(struct hf_store_call *renew,
-                          struct hf_store_ticket_set *stake)
+                          struct hf_store_ticket_set *ticket_set)
 {
-    begin_renewal_of(&mine, renew, stake);
+    begin_renewal_of(&mine, renew, ticket_set);
 }
 
 /* A ticket that a server misses is enqueued there again. */
@@ -318,12 +318,12 @@ static void a_renewal_takes_a_majority_for_each_ticket(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
-    struct hf_store_ticket_set stake;
+    struct hf_store_ticket_set ticket_set;
 
     (void)state;
     all_up();
     enqueue_mine(&enqueue);
-    begin_renewal(&renew, &stake);
+    begin_renewal(&renew, &ticket_set);
     answer(0, mine, 0, false);
     answer(1, nobody, 0, false);
     assert_int_equal(events.answers, 1); /* one has it, one has not */
@@ -344,20 +344,20 @@ static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call first, second, next;
-    struct hf_store_ticket_set stakes[3];
+    struct hf_store_ticket_set ticket_sets[3];
 
     (void)state;
     all_up();
     enqueue_mine(&enqueue);
-    begin_renewal(&first, &stakes[0]);
+    begin_renewal(&first, &ticket_sets[0]);
     answer(0, nobody, 0, false);
     answer(1, nobody, 0, false);
     answer(2, mine, 0, false); /* when the renewal had been answered */
-    begin_renewal_of(&other, &second, &stakes[1]);
+    begin_renewal_of(&other, &second, &ticket_sets[1]);
     for (size_t i = 0; i < SERVERS; i++)
         answer(i, nobody, 0, false);
     assert_int_equal(call_count, 0);
-    begin_renewal(&next, &stakes[2]);
+    begin_renewal(&next, &ticket_sets[2]);
     answer(0, nobody, 0, false);
     answer(1, nobody, 0, false);
     (void)take(2);
@@ -370,12 +370,12 @@ static void what_two_of_three_miss_is_missing(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
-    struct hf_store_ticket_set stake;
+    struct hf_store_ticket_set ticket_set;
 
     (void)state;
     all_up();
     enqueue_mine(&enqueue);
-    begin_renewal(&renew, &stake);
+    begin_renewal(&renew, &ticket_set);
     answer(0, mine, 0, false);
     answer(1, mine, 0, false);
     assert_int_equal(events.answers, 2);
@@ -386,12 +386,12 @@ static void what_cannot_be_known_is_not_renewed(void **state)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
-    struct hf_store_ticket_set stake;
+    struct hf_store_ticket_set ticket_set;
 
     (void)state;
     all_up();
     enqueue_mine(&enqueue);
-    begin_renewal(&renew, &stake);
+    begin_renewal(&renew, &ticket_set);
     answer(0, mine, 0, false);
     answer(1, nobody, 0, false);
     hf_quorum_server_down(quorum, 2, HF_EUNREACHABLE, "cut", now_ms);
@@ -451,17 +451,17 @@ static void refused_at_the_next_tick(struct hf_store_call call)
 static void barriers_are_refused(void **state)
 {
     struct hf_store_call look = a_call(HF_STORE_LIST);
-    struct hf_store_call member = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call participant = a_call(HF_STORE_ENQUEUE);
 
     (void)state;
     all_up();
     look.queue = "q/";
     look.watches_queue = true;
-    member.ticket_kind = HF_TICKET_PARTICIPANT;
+    participant.ticket_kind = HF_TICKET_PARTICIPANT;
     refused_at_the_next_tick(a_call(HF_STORE_SET_FLAG));
     refused_at_the_next_tick(a_call(HF_STORE_CLEAR_FLAG));
     refused_at_the_next_tick(look);
-    refused_at_the_next_tick(member);
+    refused_at_the_next_tick(participant);
 }
 
 static void a_majority_is_up_a_little_later(void **state)

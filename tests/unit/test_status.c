@@ -211,7 +211,7 @@ static void test_what_cannot_be_shown(void **state)
     }
 }
 
-static void test_errors_do_not_turn_round(void **state)
+static void test_errors_do_not_wrap(void **state)
 {
     struct hf_error error;
 
@@ -372,7 +372,7 @@ TEST_FILE(status)
         cmocka_unit_test(test_error_is_cut_between_characters),
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_what_cannot_be_shown),
-        cmocka_unit_test(test_errors_do_not_turn_round),
+        cmocka_unit_test(test_errors_do_not_wrap),
         cmocka_unit_test(test_quote),
         cmocka_unit_test(test_sha256),
     };

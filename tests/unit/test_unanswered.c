@@ -42,24 +42,24 @@ static void no_retry_left_ends_with_the_engines_message(void **state)
 static void a_success_counts_tries_from_the_start(void **state)
 {
     CORE_FIXTURE(f, 0);
-    for (int round = 0; round < 5; round++) {
+    for (int iteration = 0; iteration < 5; iteration++) {
         char name[] = "a ENQUEUE a?";
 
-        name[11] = (char)('1' + round);
-        if (round == 0)
+        name[11] = (char)('1' + iteration);
+        if (iteration == 0)
             enqueue_a(f);
         failed(f, name, HF_FAILURE_RETRY);
         wake(f);
         name[11]++;
         expect(f, name);
-        if (round == 1) { /* in, and evicted */
+        if (iteration == 1) { /* in, and evicted */
             enqueued(f, name, "x a3");
             expect(f, "a WAITING 1; a WATCH x; a WATCH a3");
             gone(f, "a WATCH a3");
             expect(f, "a UNWATCH x");
             wake(f);
             expect(f, "a ENQUEUE a4");
-            round++;
+            iteration++;
         }
     }
 }
@@ -80,7 +80,7 @@ static void a_dropped_link_uses_up_no_retry(void **state)
 
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
-    for (int round = 0; round < 8; round++) {
+    for (int iteration = 0; iteration < 8; iteration++) {
         suspended(f);
         failed(f, enqueue, HF_FAILURE_RETRY);
         expect(f, "STATE SUSPENDED");
@@ -99,13 +99,13 @@ static void outages_use_up_no_retry(void **state)
 
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
-    for (size_t round = 0; round < 4; round++) {
-        if (round > 0) {
+    for (size_t iteration = 0; iteration < 4; iteration++) {
+        if (iteration > 0) {
             wake(f);
-            expect(f, enqueues[round]);
+            expect(f, enqueues[iteration]);
         }
         suspended(f);
-        failed(f, enqueues[round], HF_FAILURE_UNSURE);
+        failed(f, enqueues[iteration], HF_FAILURE_UNSURE);
         expect(f, "STATE SUSPENDED");
         connected(f, f->now_ms, true);
         expect(f, "STATE CONNECTED; a LIST");

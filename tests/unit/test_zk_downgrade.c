@@ -162,7 +162,7 @@ static void a_request_to_let_go_is_taken_over(void **state)
 static void another_version_is_read_first(void **state)
 {
     struct zk_fixture f;
-    int rounds = 0;
+    int iterations = 0;
 
     (void)state;
     begin(&f);
@@ -172,12 +172,12 @@ static void another_version_is_read_first(void **state)
     f.payload = HF_ZK_REVOKE;
     data(&f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
     assert_string_equal(zk_fixture_sent(&f), CHANGE);
-    while (f.first != NULL && rounds++ < 100) {
+    while (f.first != NULL && iterations++ < 100) {
         multi_failed(&f, 1, HF_ZK_BAD_VERSION);
         if (f.first != NULL)
             data(&f, HF_ZK_REVOKE, 17, ZK_FIXTURE_SESSION);
     }
-    assert_in_range(rounds, 2, 20);
+    assert_in_range(iterations, 2, 20);
     assert_string_equal(zk_fixture_events(&f), "FAILED DOWNGRADE a RETRY");
     zk_fixture_close(&f);
 }

@@ -541,20 +541,20 @@ static void a_chroot_is_not_made(void **state)
 /* A parent that vanishes each time is made a bounded number of times. */
 static void making_parents_ends(void **state)
 {
-    unsigned rounds = 0;
+    unsigned iterations = 0;
     struct zk_fixture f;
 
     (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     while (f.answered == 0) {
-        rounds++;
+        iterations++;
         refused(&f, HF_ZK_NO_NODE);
         refused(&f, HF_ZK_NO_NODE);
         if (f.answered == 0)
             done(&f);
     }
-    assert_in_range(rounds, 4, 16);
+    assert_in_range(iterations, 4, 16);
     assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a RETRY");
     assert_string_equal(f.text, "cannot put a ticket below /q: no such node "
                                 "(-101)");

@@ -86,12 +86,13 @@ static void note_event(struct test_listener *l, const char *what)
     l->removes = NULL;
 }
 
-static void on_connection_error(void *user,
-                                const struct hf_zk_connection_error *trouble)
+static void
+on_connection_error(void *user,
+                    const struct hf_zk_connection_error *connection_error)
 {
     char what[128];
 
-    (void)snprintf(what, sizeof what, "ERROR %s", trouble->text);
+    (void)snprintf(what, sizeof what, "ERROR %s", connection_error->text);
     note_event(user, what);
 }
 

@@ -194,7 +194,7 @@ static void a_look(struct zk_fixture *f, struct zk_fake_server *h)
 
 /* A double barrier for two: one enters, makes a generation with another
  * participant, watches and leaves. */
-static void a_round(struct zk_fixture *f, struct zk_fake_server *h)
+static void a_generation(struct zk_fixture *f, struct zk_fake_server *h)
 {
     f->kind = HF_TICKET_PARTICIPANT;
     f->limit = 2;
@@ -376,10 +376,10 @@ static void fn26_searching(void **state)
     fail_each_allocation(a_ticket_of_another_program);
 }
 
-static void going_round(void **state)
+static void any_generation(void **state)
 {
     (void)state;
-    fail_each_allocation(a_round);
+    fail_each_allocation(a_generation);
 }
 
 static void waiting_at_a_barrier(void **state)
@@ -437,7 +437,7 @@ TEST_FILE(zk_memory)
         cmocka_unit_test(setting_watches_again),
         cmocka_unit_test(making_parents),
         cmocka_unit_test(fn26_searching),
-        cmocka_unit_test(going_round),
+        cmocka_unit_test(any_generation),
         cmocka_unit_test(waiting_at_a_barrier),
         cmocka_unit_test(counting_permits),
         cmocka_unit_test(showing_a_queue),

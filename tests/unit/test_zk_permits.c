@@ -171,7 +171,7 @@ static void have_three(struct zk_fixture *f)
 }
 
 /* The node has the size from its creation on. */
-static void they_are_made_with_the_check_of_the_gate(void **state)
+static void they_are_made_with_the_check_of_the_entry_mutex(void **state)
 {
     struct zk_fixture f;
 
@@ -223,7 +223,7 @@ static void one_permit_too(void **state)
 }
 
 /* A ticket behind ours may be ahead of the permits by now. */
-static void nothing_is_made_without_the_gate(void **state)
+static void nothing_is_made_without_the_entry_mutex(void **state)
 {
     struct zk_fixture f;
 
@@ -240,7 +240,7 @@ static void nothing_is_made_without_the_gate(void **state)
 }
 
 /* Of two tickets of one session the first is at the head. */
-static void the_gate_is_our_first(void **state)
+static void the_entry_mutex_is_our_first(void **state)
 {
     struct zk_fixture f;
 
@@ -412,10 +412,10 @@ TEST_FILE(zk_permits)
         cmocka_unit_test(sizes_are_decimal),
         cmocka_unit_test(names_that_are_elsewhere),
         cmocka_unit_test(a_name_that_is_elsewhere_is_refused),
-        cmocka_unit_test(they_are_made_with_the_check_of_the_gate),
+        cmocka_unit_test(they_are_made_with_the_check_of_the_entry_mutex),
         cmocka_unit_test(one_permit_too),
-        cmocka_unit_test(nothing_is_made_without_the_gate),
-        cmocka_unit_test(the_gate_is_our_first),
+        cmocka_unit_test(nothing_is_made_without_the_entry_mutex),
+        cmocka_unit_test(the_entry_mutex_is_our_first),
         cmocka_unit_test(another_size_is_refused),
         cmocka_unit_test(no_size_is_no_other_size),
         cmocka_unit_test(what_is_listed_twice_counts_once),

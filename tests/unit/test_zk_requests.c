@@ -234,7 +234,7 @@ static void proofs_check_by_turns(void **state)
         snprintf(name, sizeof name, "n%d", i);
         have_ticket(&f, name, i, 100 + i);
     }
-    for (int round = 0; round < 5; round++) {
+    for (int iteration = 0; iteration < 5; iteration++) {
         const char *sent;
 
         ask(&f, HF_REQUEST_PROVE, "");

@@ -417,14 +417,14 @@ static void events_keep_the_link_and_not_the_session(void **state)
 
 /* ---------------------------------------------------------- the servers -- */
 
-static void servers_are_tried_in_order_and_rounds_have_pauses(void **state)
+static void servers_are_tried_in_order_with_pauses_after_the_last(void **state)
 {
     uint64_t longest_ms = 50, pause_ms;
     struct zk_fixture f;
 
     (void)state;
     open_with(&f, 3);
-    for (int round = 0; round < 12; round++) {
+    for (int iteration = 0; iteration < 12; iteration++) {
         for (unsigned i = 0; i < 3; i++) {
             assert_int_equal(f.server->port, 2181 + i);
             link_down(&f, "refused");
@@ -443,7 +443,7 @@ static void each_attempt_has_its_time(void **state)
 {
     static const struct {
         size_t servers;
-        uint64_t patience_ms;
+        uint64_t connect_timeout_ms;
     } rows[] = {{1, 2000}, {2, 2000}, {5, 1000}, {32, 500}};
     struct zk_fixture f;
 
@@ -454,7 +454,7 @@ static void each_attempt_has_its_time(void **state)
             if (up) /* it accepts, and says nothing */
                 link_up(&f);
             assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)),
-                             1000 + rows[i].patience_ms);
+                             1000 + rows[i].connect_timeout_ms);
             wake(&f);
             assert_string_equal(zk_fixture_events(&f), "");
             assert_non_null(strstr(f.text, up ? ": no answer within "
@@ -695,7 +695,7 @@ TEST_FILE(zk_session)
         cmocka_unit_test(pings_go_at_a_third),
         cmocka_unit_test(silence_of_two_thirds_ends_the_connection),
         cmocka_unit_test(events_keep_the_link_and_not_the_session),
-        cmocka_unit_test(servers_are_tried_in_order_and_rounds_have_pauses),
+        cmocka_unit_test(servers_are_tried_in_order_with_pauses_after_the_last),
         cmocka_unit_test(each_attempt_has_its_time),
         cmocka_unit_test(timeouts_grow_until_there_is_a_session),
         cmocka_unit_test(only_a_steady_connection_resets_the_pauses),

@@ -475,7 +475,7 @@ static void one_of_many_forgets(void **state)
 /* --------------------------------------------------- from inside an event */
 
 static struct hf_request *others[8];
-static enum hf_event_kind act_at;
+static enum hf_event_kind step_at;
 
 /* On one event, take all other watches back, and watch y and x. */
 static void forget_others(struct zk_fixture *f, const struct hf_event *event_)
@@ -487,14 +487,14 @@ static void forget_others(struct zk_fixture *f, const struct hf_event *event_)
     for (int i = 0; i < 8; i++) {
         if (others[i] == ended)
             others[i] = NULL;
-        if (others[i] != NULL && event_->kind == act_at) {
+        if (others[i] != NULL && event_->kind == step_at) {
             forget(f, others[i]);
             others[i] = NULL;
         }
     }
-    if (event_->kind != act_at)
+    if (event_->kind != step_at)
         return;
-    act_at = HF_EVENT_TICK; /* once */
+    step_at = HF_EVENT_TICK; /* once */
     ask(f, HF_REQUEST_WATCH, "y");
     ask(f, HF_REQUEST_WATCH, "x");
 }
@@ -509,7 +509,7 @@ static void watching_and_forgetting_inside_an_event(void **state)
     for (size_t i = 0; i < 4; i++) {
         for (int gone_at_once = 0; gone_at_once < 2; gone_at_once++) {
             queue_known(&f);
-            act_at = kinds[i];
+            step_at = kinds[i];
             for (int k = 0; k < 8; k++)
                 others[k] = ask(&f, HF_REQUEST_WATCH, k < 6 ? "x" : "z");
             f.event_hook = forget_others;

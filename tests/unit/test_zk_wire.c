@@ -203,7 +203,7 @@ static void a_writer_without_memory_says_so(void **state)
  * other tests read frames with the reader that was tested above. */
 static void requests_have_their_bytes(void **state)
 {
-    static const uint8_t greeting[] = {
+    static const uint8_t handshake[] = {
         0, 0, 0,    45,               /* length */
         0, 0, 0,    0,                /* version */
         0, 0, 0,    0,    0, 0, 0, 0, /* last zxid */
@@ -235,8 +235,8 @@ static void requests_have_their_bytes(void **state)
     (void)hf_zk_session_wanted_server(hf_zk_session(f.zk), &number);
     hf_zk_session_connection_up(hf_zk_session(f.zk), number, f.now_ms);
     out = hf_zk_session_output(hf_zk_session(f.zk), &count);
-    assert_int_equal(count, sizeof greeting);
-    assert_memory_equal(out, greeting, sizeof greeting);
+    assert_int_equal(count, sizeof handshake);
+    assert_memory_equal(out, handshake, sizeof handshake);
     hf_zk_session_written(hf_zk_session(f.zk), count);
     f.up = true;
     f.raw_bytes = true; /* the fixture has not read the handshake */

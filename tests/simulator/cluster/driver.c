@@ -124,7 +124,7 @@ static void request(struct client *client, struct hf_request *asked)
 /* --------------------------------------------------------------- effects -- */
 
 /* With its last waiter the core forgets the cohort. */
-static void group_member_forgotten(struct group *group)
+static void group_child_forgotten(struct group *group)
 {
     if (check_group_lives(group))
         return;
@@ -181,7 +181,7 @@ static void notify_user(struct client *client, const struct hf_effect *effect)
         memset(&attempt->a, 0xdd, sizeof attempt->a);
         memset(attempt->children, 0xdd, sizeof attempt->children);
         if (attempt->group != NULL)
-            group_member_forgotten(attempt->group);
+            group_child_forgotten(attempt->group);
         break;
     case HF_EFFECT_REVOKED:
         cluster_trace(cluster, client->name, "%s REVOKED", attempt->name);

@@ -24,20 +24,21 @@ static void *copy_bytes(void **memory, const void *bytes, size_t count)
 }
 
 /* The ticket sets of a renewal, each with copies of its texts. */
-static struct hf_store_ticket_set *copy_stakes(const struct hf_store_call *call)
+static struct hf_store_ticket_set *
+copy_ticket_sets(const struct hf_store_call *call)
 {
-    struct hf_store_ticket_set *stakes = lease_require_memory(
-        calloc(call->ticket_set_count + 1, sizeof *stakes));
+    struct hf_store_ticket_set *ticket_sets = lease_require_memory(
+        calloc(call->ticket_set_count + 1, sizeof *ticket_sets));
     void *memory;
 
     for (size_t i = 0; i < call->ticket_set_count; i++) {
-        stakes[i] = call->ticket_sets[i];
-        stakes[i].queue = copy_text(&memory, call->ticket_sets[i].queue);
-        stakes[i].tickets =
+        ticket_sets[i] = call->ticket_sets[i];
+        ticket_sets[i].queue = copy_text(&memory, call->ticket_sets[i].queue);
+        ticket_sets[i].tickets =
             copy_bytes(&memory, call->ticket_sets[i].tickets,
-                       stakes[i].count * sizeof(struct hf_ticket_id));
+                       ticket_sets[i].count * sizeof(struct hf_ticket_id));
     }
-    return stakes;
+    return ticket_sets;
 }
 
 /* .memory holds what lease_call_free() has to free. */
@@ -49,7 +50,7 @@ void lease_call_copy(struct lease_call *copy, const struct hf_store_call *call)
     copy->call.payload = copy_text(&copy->memory[2], call->payload);
     copy->call.tickets = copy_bytes(&copy->memory[3], call->tickets,
                                     call->count * sizeof(struct hf_ticket_id));
-    copy->call.ticket_sets = copy->memory[4] = copy_stakes(call);
+    copy->call.ticket_sets = copy->memory[4] = copy_ticket_sets(call);
 }
 
 void lease_call_free(struct lease_call *copy)

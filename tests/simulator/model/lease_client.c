@@ -180,7 +180,7 @@ static void watch_end(struct hf_store *client, const struct hf_request *request)
         *at = (*at)->next;
 }
 
-/* The model notes which requests wait for a watch, so that it can tell the
+/* The model notes which requests wait for a watch, so that it can notify the
  * observer what a change of the queue fires. */
 static void note_watch(struct hf_store *client, const struct hf_event *event)
 {

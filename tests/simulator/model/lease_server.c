@@ -110,23 +110,23 @@ static void renew(struct lease_server *server, uint64_t clock_ms,
                   const struct hf_store_call *call, struct lease_answer *answer)
 {
     for (size_t s = 0; s < call->ticket_set_count; s++) {
-        const struct hf_store_ticket_set *stake = &call->ticket_sets[s];
+        const struct hf_store_ticket_set *ticket_set = &call->ticket_sets[s];
 
-        lease_rows_expire(server, stake->queue, clock_ms);
-        for (size_t i = 0; i < stake->count; i++) {
-            struct lease_row *row =
-                lease_row_find(server, stake->queue, &stake->tickets[i]);
+        lease_rows_expire(server, ticket_set->queue, clock_ms);
+        for (size_t i = 0; i < ticket_set->count; i++) {
+            struct lease_row *row = lease_row_find(server, ticket_set->queue,
+                                                   &ticket_set->tickets[i]);
 
             if (row == NULL) {
-                add_missing(answer, &stake->tickets[i]);
+                add_missing(answer, &ticket_set->tickets[i]);
                 continue;
             }
             row->expires_ms = clock_ms + call->ttl_ms;
             if (row->revoked > 0)
                 add(answer, row, clock_ms);
         }
-        if (stake->watches_queue)
-            lease_queue_watch(server, clock_ms, stake->queue, call);
+        if (ticket_set->watches_queue)
+            lease_queue_watch(server, clock_ms, ticket_set->queue, call);
     }
 }
 
@@ -280,11 +280,11 @@ static void end_session(struct lease_server *server,
                         const struct hf_store_call *call)
 {
     for (size_t s = 0; s < call->ticket_set_count; s++) {
-        const struct hf_store_ticket_set *stake = &call->ticket_sets[s];
+        const struct hf_store_ticket_set *ticket_set = &call->ticket_sets[s];
 
-        for (size_t i = 0; i < stake->count; i++)
-            (void)remove_ticket(server, stake->queue, call->session,
-                                &stake->tickets[i]);
+        for (size_t i = 0; i < ticket_set->count; i++)
+            (void)remove_ticket(server, ticket_set->queue, call->session,
+                                &ticket_set->tickets[i]);
     }
     lease_queue_watches_end(server, call->session);
 }

@@ -548,7 +548,7 @@ void plain_client_request(struct hf_engine *engine, struct hf_request *request)
         plain_send(engine->connection, PLAIN_TO_SERVER, message);
 }
 
-/* The core does not wait for the watch any more; the server is not told. */
+/* The core does not wait for the watch any more; the server gets no request. */
 void plain_client_unwatch(struct hf_engine *engine, struct hf_request *watch)
 {
     struct plain_pending *pending = watch->engine_data;

@@ -63,7 +63,7 @@ void hf_encode_instant(struct hf_state_encoder *encoder, uint64_t at,
     hf_encode_number(encoder, left & 255);
 }
 
-/* The kind and the ticket tell the requests of one acquisition apart. */
+/* The kind and the ticket distinguish the requests of one acquisition. */
 void hf_encode_request(struct hf_state_encoder *encoder,
                        const struct hf_request *request)
 {

@@ -443,7 +443,7 @@ static uint64_t negotiate(struct hf_sim *sim)
 }
 
 /* Resume the client's session, or begin one.  A client whose session has ended
- * is told so. */
+ * gets that as the answer. */
 static void connect_session(struct plain_connection *connection,
                             struct plain_message *message)
 {

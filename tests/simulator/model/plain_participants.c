@@ -39,8 +39,8 @@ static size_t count_participants(const struct sim_queue *queue)
     return count;
 }
 
-/* READY gets a token of its own, so that a participant can tell one generation
- * from the next. */
+/* READY gets a token of its own, so that a participant can distinguish one
+ * generation from the next. */
 bool plain_ready_set(struct hf_sim *sim, const struct plain_message *message)
 {
     struct sim_queue *queue = sim_queue_find(sim, message->pending->queue);

@@ -18,7 +18,7 @@
 #include "core/error.h"
 
 #define MILLION 1000000
-#define SETTLE_STEPS 1000000
+#define IDLE_STEPS 1000000
 
 /* ---------------------------------------------------------------- memory -- */
 
@@ -177,7 +177,7 @@ bool hf_sim_is_idle(const struct hf_sim *sim)
 bool hf_sim_run_until_idle(struct hf_sim *sim)
 {
     for (unsigned steps = 0; !hf_sim_is_idle(sim); steps++) {
-        if (steps == SETTLE_STEPS)
+        if (steps == IDLE_STEPS)
             return false;
         hf_sim_run_next(sim);
     }

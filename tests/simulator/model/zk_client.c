@@ -175,7 +175,7 @@ static void watch_end(struct zk_client *client,
         *at = (*at)->next;
 }
 
-/* The model notes which requests wait for a watch, so that it can tell the
+/* The model notes which requests wait for a watch, so that it can notify the
  * observer what a change of the queue fires. */
 static void note_watch(struct zk_client *client, const struct hf_event *event)
 {

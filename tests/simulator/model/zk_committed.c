@@ -254,7 +254,7 @@ static uint64_t pending_touch_ms(const struct zk_server *leader,
 }
 
 /* Is an answer on its way that grants a client a shorter timeout than any
- * server before, and was the client told no ?timeout_floor=?  Until it arrives
+ * server before, and does the client have no timeout_floor=?  Until it arrives
  * the client's safe-until may be too late.  docs/proof.md says so. */
 static bool grants_less(const struct hf_engine *engine)
 {

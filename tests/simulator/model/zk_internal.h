@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the ZooKeeper model: what servers of ZooKeeper 3.8 do as far
- * as clients can tell, in virtual time and on links that may be cut.  Source:
+ * as clients can see, in virtual time and on links that may be cut.  Source:
  * the classes of ZooKeeper 3.8 that are named below.
  *
  *   zk_tree.c        znodes, and transactions on them (DataTree)

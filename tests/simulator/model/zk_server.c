@@ -162,8 +162,8 @@ static int64_t last_zxid(const struct zk_server *server)
 }
 
 /* If a majority of servers is looking for a leader and can communicate, the one
- * with the longest log leads.  This takes no time, because clients cannot tell
- * how long an election takes. */
+ * with the longest log leads.  This takes no time, because clients do not
+ * see how long an election takes. */
 static void elect(struct hf_sim *sim)
 {
     struct zk_ensemble *zk = sim->zk;

@@ -21,7 +21,7 @@
 #define FAULTS_MS 20000
 #define FAULTLESS_MS 20000
 #define DRAIN_MS 5000
-#define ROUNDS_LEAST 5 /* in that time */
+#define GENERATIONS_MIN 5 /* in that time */
 
 struct double_barrier_run double_barrier;
 
@@ -149,7 +149,7 @@ static void left(struct participant *participant, bool whole)
     participant->phase = OUTSIDE;
     double_barrier_trace(participant, "is outside%s",
                          whole ? "" : ", without having left");
-    participant->rounds += whole;
+    participant->generations += whole;
     if (whole)
         start_operation(participant, HF_REQUEST_CLEAR_FLAG,
                         (struct hf_operation){.flag_kind = HF_TICKET_READY});
@@ -551,12 +551,13 @@ static void check_progress(void)
     unsigned before[PARTICIPANTS_MAX] = {0};
 
     for (unsigned i = 0; i < double_barrier.count; i++)
-        before[i] = double_barrier.participants[i].rounds;
+        before[i] = double_barrier.participants[i].generations;
     hf_sim_run_ms(double_barrier.sim, FAULTLESS_MS);
     for (unsigned i = 0; i < double_barrier.count; i++)
-        double_barrier_check(
-            double_barrier.participants[i].rounds >= before[i] + ROUNDS_LEAST,
-            4, "without faults a participant makes no progress");
+        double_barrier_check(double_barrier.participants[i].generations >=
+                                 before[i] + GENERATIONS_MIN,
+                             4,
+                             "without faults a participant makes no progress");
 }
 
 /* Faults for 20 s, then a check of progress without faults, then the end. */
@@ -580,7 +581,7 @@ bool double_barrier_run_seed(uint64_t seed, enum engine_kind engine,
     if (holds_all(end))
         stop();
     for (unsigned i = 0; i < double_barrier.count; i++)
-        end->rounds += double_barrier.participants[i].rounds;
+        end->generations += double_barrier.participants[i].generations;
     hf_sim_free(double_barrier.sim);
     while (double_barrier.lent_count > 0)
         take_back(double_barrier.lent[0].memory);

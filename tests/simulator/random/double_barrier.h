@@ -26,7 +26,7 @@ struct double_barrier_result {
     int broken;          /* number of the invariant; 0: all hold */
     const char *message; /* NULL: none */
     /* Number of times that a participant has entered and left. */
-    uint64_t rounds;
+    uint64_t generations;
 };
 
 /* Run ${seed} with ${engine} until an invariant breaks.  ${line} receives the

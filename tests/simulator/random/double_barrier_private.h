@@ -25,7 +25,7 @@ struct participant {
     bool holds; /* granted and not released */
     bool lost;  /* and notified of LOST */
     uint64_t tick_us;
-    unsigned rounds;
+    unsigned generations;
 };
 
 /* A ticket in the queue. */

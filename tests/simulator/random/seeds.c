@@ -64,7 +64,7 @@ void seeds_print(const struct seeds_report *report)
     if (report->broken != 0)
         puts(report->message);
     else if (report->range.kind.double_barrier)
-        printf("fine, %" PRIu64 " rounds\n", report->rounds);
+        printf("fine, %" PRIu64 " generations\n", report->generations);
     else
         printf("fine, %" PRIu64 " steps\n", report->steps);
 }
@@ -100,7 +100,7 @@ static void run_double_barrier(struct seeds_report *report)
         snprintf(report->message, sizeof report->message, "%s", end.message);
     report->broken = end.broken;
     report->check = end.message;
-    report->rounds += end.rounds;
+    report->generations += end.generations;
 }
 
 static void run_cluster(struct seeds_report *report)
@@ -256,7 +256,8 @@ static void print_broken(const struct seeds_report *reports, unsigned jobs,
 static bool nothing_happened(const struct seeds_report *sum)
 {
     return sum->done != 1 &&
-           (sum->range.kind.double_barrier ? sum->rounds : sum->grants) == 0;
+           (sum->range.kind.double_barrier ? sum->generations : sum->grants) ==
+               0;
 }
 
 static const char *verdict(const struct seeds_report *sum)
@@ -272,7 +273,7 @@ static void print_sum(const struct seeds_report *sum)
 {
     printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
     if (sum->range.kind.double_barrier)
-        printf("%" PRIu64 " rounds: ", sum->rounds);
+        printf("%" PRIu64 " generations: ", sum->generations);
     else
         printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
                " of them lost: ",
@@ -298,7 +299,7 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
         seeds_wait(children[i], &reports[i]);
         sum.done += reports[i].done;
         sum.steps += reports[i].steps;
-        sum.rounds += reports[i].rounds;
+        sum.generations += reports[i].generations;
         sum.grants += reports[i].grants;
         sum.losses += reports[i].losses;
         sum.broken |= reports[i].broken;

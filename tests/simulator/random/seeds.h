@@ -29,7 +29,7 @@ struct seeds_report {
     uint64_t seed; /* the current one, or the one that broke an invariant */
     uint64_t done;
     uint64_t steps;
-    uint64_t rounds;
+    uint64_t generations;
     uint64_t grants;
     uint64_t losses;
     int broken;        /* number of the invariant; -1: the child died */
