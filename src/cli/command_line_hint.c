@@ -70,7 +70,7 @@ static void put_words(struct output *text, char **words, int count)
 /* Index of the first "--" after NAME, or argc. */
 static int find_separator(const struct hf_command_line *line)
 {
-    int i = line->name + 1;
+    int i = line->operands + 1;
 
     while (i < line->argc && strcmp(line->argv[i], "--") != 0)
         i++;
@@ -80,7 +80,7 @@ static int find_separator(const struct hf_command_line *line)
 /* Index of the first word after NAME that is no further NAME, or argc. */
 static int find_option(const struct hf_command_line *line)
 {
-    int i = line->name + 1;
+    int i = line->operands + 1;
 
     while (i < line->argc && line->argv[i][0] != '-')
         i++;
@@ -91,7 +91,7 @@ bool hf_command_line_has_late_options(const struct hf_command_line *line)
 {
     int separator = find_separator(line);
 
-    assert(line->name < line->argc);
+    assert(line->operands < line->argc);
     return separator < line->argc && find_option(line) < separator;
 }
 
@@ -99,18 +99,18 @@ void hf_command_line_suggest(const struct hf_command_line *line, char *text,
                              size_t bytes)
 {
     struct output out = {text, text + bytes - sizeof " ...", false};
-    int names = line->name + 1;
+    int names = line->operands + 1;
     int rest = names;
 
     put(&out, "holdfast", strlen("holdfast"));
-    put_words(&out, line->argv, line->name);
+    put_words(&out, line->argv, line->operands);
     if (hf_command_line_has_late_options(line)) {
         names = find_option(line);
         rest = find_separator(line);
         put_words(&out, line->argv + names, rest - names);
         rest++;
     }
-    put_words(&out, line->argv + line->name, names - line->name);
+    put_words(&out, line->argv + line->operands, names - line->operands);
     put_word(&out, "--");
     put_words(&out, line->argv + rest, line->argc - rest);
     strcpy(out.next, out.full ? " ..." : "");

@@ -9,11 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct hf_command_line {
-    int argc;    /* number of words in .argv */
-    char **argv; /* the words; argv[0] is "run" */
-    int name;    /* index in .argv of the first NAME */
-};
+#include "cli/command_line.h"
 
 /* Are there options between a NAME and "--"?  They belong before NAME. */
 bool hf_command_line_has_late_options(const struct hf_command_line *line);

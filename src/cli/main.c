@@ -5,6 +5,7 @@
 
 #include <holdfast/holdfast.h>
 
+#include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/run.h"
 #include "cli/show.h"
@@ -31,18 +32,12 @@ static const char usage[] =
     "See 'holdfast run --help' and so on, holdfast(1) and holdfast-run(1) and "
     "so on.\n";
 
-static int print(const char *text)
-{
-    if (fputs(text, stdout) < 0 || fflush(stdout) < 0)
-        return HF_EXIT_DIRECTORY;
-    return 0;
-}
-
 static int print_usage(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    return print(usage);
+    fputs(usage, stdout);
+    return hf_command_line_end_output();
 }
 
 static const struct {

@@ -1,89 +1,108 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See option_value.h. */
+/* See option_value.h.  Each reader says what is wrong by the same scheme: the
+ * option, the value in quotes, what is expected. */
 #include "cli/option_value.h"
 
-#include <errno.h>
-#include <getopt.h>
+#include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
-#include "core/url.h"
+#include "core/url_options.h"
 
-struct option_text {
-    char text[32];
-};
-
-/* The option whose value is optarg, as the user wrote it: -t for -t 5s and
- * -t5s, --timeout for --timeout 5s and --timeout=5s. */
-static struct option_text option_text(char **argv)
+/* Set ${field} of ${row} to ${number}. */
+static void store(const struct hf_option_row *row, void *field, uint64_t number)
 {
-    const char *word = argv[optind - 1];
-    struct option_text option;
-
-    if (optarg == word)
-        word = argv[optind - 2];
-    if (strncmp(word, "--", 2) == 0)
-        (void)snprintf(option.text, sizeof option.text, "%.*s",
-                       (int)strcspn(word, "="), word);
-    else
-        (void)snprintf(option.text, sizeof option.text, "-%c",
-                       optarg == argv[optind - 1] ? word[strlen(word) - 1]
-                                                  : optarg[-1]);
-    return option;
+    if (row->bytes == sizeof(uint64_t)) {
+        *(uint64_t *)field = number;
+    } else if (row->bytes == sizeof(bool)) {
+        *(bool *)field = number != 0;
+    } else {
+        assert(row->bytes == sizeof(unsigned) && number <= UINT_MAX);
+        *(unsigned *)field = (unsigned)number;
+    }
 }
 
-hf_status hf_option_duration(char **argv, uint64_t *ms, struct hf_error *error)
+hf_status hf_option_set(const struct hf_option_row *row, const char *name,
+                        const char *text, void *field, struct hf_error *error)
 {
-    struct option_text option = option_text(argv);
+    (void)name;
+    (void)text;
+    (void)error;
+    store(row, field, row->set);
+    return HF_OK;
+}
 
-    if (hf_duration_parse(optarg, ms))
+hf_status hf_option_number(const struct hf_option_row *row, const char *name,
+                           const char *text, void *field,
+                           struct hf_error *error)
+{
+    uint64_t number;
+
+    if (!hf_url_parse_number(text, &number) || number < row->min ||
+        number > row->max)
+        return hf_error_set(error, HF_EINVAL,
+                            "%s '%.80s': expected a number from %" PRIu64
+                            " to %" PRIu64,
+                            name, text, row->min, row->max);
+    store(row, field, number);
+    return HF_OK;
+}
+
+void hf_option_list_choices(const struct hf_option_row *row,
+                            char text[HF_OPTION_CHOICES_BYTES])
+{
+    const char *const *choice = row->choices;
+    size_t used = 0;
+
+    for (; *choice != NULL; choice++) {
+        const char *joint = choice[1] == NULL ? " or " : ", ";
+
+        used += (size_t)snprintf(text + used, HF_OPTION_CHOICES_BYTES - used,
+                                 "%s%s", used == 0 ? "" : joint, *choice);
+        assert(used < HF_OPTION_CHOICES_BYTES);
+    }
+}
+
+hf_status hf_option_choice(const struct hf_option_row *row, const char *name,
+                           const char *text, void *field,
+                           struct hf_error *error)
+{
+    char list[HF_OPTION_CHOICES_BYTES];
+
+    for (size_t i = 0; row->choices[i] != NULL; i++) {
+        if (strcmp(text, row->choices[i]) == 0) {
+            store(row, field, i);
+            return HF_OK;
+        }
+    }
+    hf_option_list_choices(row, list);
+    return hf_error_set(error, HF_EINVAL, "%s '%.80s': expected %s", name, text,
+                        list);
+}
+
+hf_status hf_option_duration(const struct hf_option_row *row, const char *name,
+                             const char *text, void *field,
+                             struct hf_error *error)
+{
+    (void)row;
+    if (hf_duration_parse(text, field))
         return HF_OK;
     return hf_error_set(error, HF_EINVAL,
                         "%s '%.80s': not a duration; " HF_DURATION_EXPECTED
                         ", for instance %s 1m30s",
-                        option.text, optarg, option.text);
+                        name, text, name);
 }
 
-hf_status hf_option_number(char **argv, uint64_t least, uint64_t most,
-                           uint64_t *number, struct hf_error *error)
+hf_status hf_option_text(const struct hf_option_row *row, const char *name,
+                         const char *text, void *field, struct hf_error *error)
 {
-    char *end;
-
-    errno = 0;
-    *number = strtoull(optarg, &end, 10);
-    if (*optarg >= '0' && *optarg <= '9' && *end == '\0' && errno == 0 &&
-        *number >= least && *number <= most)
-        return HF_OK;
-    return hf_error_set(error, HF_EINVAL,
-                        "%s '%.80s': expected a number from %" PRIu64
-                        " to %" PRIu64,
-                        option_text(argv).text, optarg, least, most);
-}
-
-hf_status hf_option_refuse(const char *command, char **argv, int answer,
-                           struct hf_error *error)
-{
-    const char *word = argv[optind - 1];
-
-    if (answer == ':')
-        return hf_error_set(error, HF_EINVAL,
-                            "%.80s: its value is missing; see 'holdfast %s "
-                            "--help'",
-                            word, command);
-    /* A known long option with a value that it does not take. */
-    if (strncmp(word, "--", 2) == 0 && optopt != 0)
-        return hf_error_set(error, HF_EINVAL,
-                            "%.80s: this option takes no value; write %.*s",
-                            word, (int)strcspn(word, "="), word);
-    /* A short option, maybe one of several in a word. */
-    if (strncmp(word, "--", 2) != 0 && optopt != 0)
-        return hf_error_set(error, HF_EINVAL,
-                            "-%c: no such option; see 'holdfast %s --help'",
-                            optopt, command);
-    return hf_error_set(error, HF_EINVAL,
-                        "%.80s: no such option; see 'holdfast %s --help'", word,
-                        command);
+    (void)row;
+    (void)name;
+    (void)error;
+    *(const char **)field = text;
+    return HF_OK;
 }

@@ -1,28 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of options that several commands have, and errors about options.  To
- * be called after getopt_long(), whose optarg, optind and optopt they read;
- * ${argv} is what it was given.
+ * The rows of a command's table of options, and the functions that read values
+ * into the fields that rows name.  A row is all that is known of an option, so
+ * the command line, --help, the manual pages and the completion cannot differ:
+ * command_line.c reads and prints the rows, and tests/lint/command_options.py
+ * compares the pages and the completion with them.
  */
 #ifndef HF_CLI_OPTION_VALUE_H
 #define HF_CLI_OPTION_VALUE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <holdfast/holdfast.h>
 
-/* The value of the current option as a duration.  HF_EINVAL with ${error}. */
-hf_status hf_option_duration(char **argv, uint64_t *ms, struct hf_error *error);
+struct hf_option_row;
 
-/* The value of the current option as a number from ${least} to ${most}.
- * HF_EINVAL with ${error}. */
-hf_status hf_option_number(char **argv, uint64_t least, uint64_t most,
-                           uint64_t *number, struct hf_error *error);
+/* Read ${text} into ${field}; ${text} is NULL where the option takes no value.
+ * ${name} is the option as the user wrote it, "-t" or "--timeout".  HF_EINVAL,
+ * with a text that says what is expected. */
+typedef hf_status hf_option_reader(const struct hf_option_row *row,
+                                   const char *name, const char *text,
+                                   void *field, struct hf_error *error);
 
-/* getopt_long(), called with a leading ':', has returned ${answer}, ':' or
- * '?'.  Fill ${error}, which refers to `holdfast ${command} --help`, and
- * return HF_EINVAL. */
-hf_status hf_option_refuse(const char *command, char **argv, int answer,
-                           struct hf_error *error);
+struct hf_option_row {
+    char letter;       /* 't' of -t */
+    const char *name;  /* "timeout" of --timeout */
+    const char *value; /* what texts call the value, in capitals; NULL:
+                          the option takes none */
+    hf_option_reader *read;
+    size_t offset;              /* of the field in the command's options */
+    size_t bytes;               /* size of the field, see HF_OPTION_FIELD() */
+    uint64_t min, max;          /* hf_option_number(): the range, inclusive */
+    uint64_t set;               /* hf_option_set(): what the field becomes */
+    const char *const *choices; /* hf_option_choice(): ends with NULL */
+    const char *one_of; /* at most one of the options with this text is given;
+                           it is the error text, compared as a pointer */
+    const char *help;   /* what --help says, behind the choices; wrapped when
+                           it is printed */
+};
+
+/* A row: what all options have, then other fields, each with its name.  The
+ * check of the manual pages and the completion reads these lines, so the first
+ * three are written out. */
+#define HF_OPTION(letter_, name_, value_, read_, ...)                          \
+    {                                                                          \
+        .letter = letter_, .name = name_, .value = value_, .read = read_,      \
+        __VA_ARGS__                                                            \
+    }
+
+/* In a row: ${field} of the options, which are a ${type}.  Without it the field
+ * is all of the options. */
+#define HF_OPTION_FIELD(type, field)                                           \
+    .offset = offsetof(type, field), .bytes = sizeof((type *)0)->field
+
+/* The field is a bool, an int, an unsigned, an enum or a uint64_t: */
+hf_option_reader hf_option_set;    /* no value; the field becomes .set */
+hf_option_reader hf_option_number; /* decimal, from .min to .max */
+hf_option_reader hf_option_choice; /* one of .choices; the field: its index */
+/* The field is a uint64_t, in milliseconds. */
+hf_option_reader hf_option_duration;
+/* The field is a const char *, which will point to the value in argv. */
+hf_option_reader hf_option_text;
+
+/* Write the choices of ${row} as "mutex, rwlock or all". */
+#define HF_OPTION_CHOICES_BYTES 160
+void hf_option_list_choices(const struct hf_option_row *row,
+                            char text[HF_OPTION_CHOICES_BYTES]);
 
 #endif

@@ -18,42 +18,6 @@
 #include "cli/ipc.h"
 #include "cli/process_tree.h"
 #include "cli/ui.h"
-#include "core/url.h"
-
-static const char usage[] =
-    "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
-    "\n"
-    "Run COMMAND while holding the lock NAME; wait for the lock first.\n"
-    "Several NAMEs are taken together, all or none.\n"
-    "\n"
-    "  -c, --url URL           the engine; else HOLDFAST_URL, else file:\n"
-    "  -t, --timeout DURATION  wait this long at most; else without a limit\n"
-    "  -n, --try               do not wait: the same as -t 0s\n"
-    "  -r, --read              share NAME with other readers\n"
-    "  -w, --write             have it alone, in the queue of the readers\n"
-    "  -p, --permits N/M       take N of the M permits of the semaphore NAME\n"
-    "  -E, --conflict-exit-code N\n"
-    "                          exit with N, not 75, if the lock is not "
-    "obtained\n"
-    "  -g, --grace DURATION    from SIGTERM to SIGKILL for what COMMAND "
-    "leaves\n"
-    "                          behind; else 5s\n"
-    "  -T, --text TEXT         what others are shown; else the command's name\n"
-    "  -q, --quiet             say nothing but errors\n"
-    "  -v, --verbose           say more\n"
-    "  -h, --help              this text\n"
-    "\n"
-    "A DURATION is a number and a unit (d h m s ms), or several: 30s, 1m30s.\n"
-    "COMMAND is told HOLDFAST_URL, HOLDFAST_NAME(S) and HOLDFAST_TOKEN(S).  "
-    "Its\n"
-    "exit status is passed through, 128+N if signal N ended it.  Those of "
-    "holdfast\n"
-    "itself: 64 usage, 69 engine unreachable, 70 a fault of holdfast, 71 out "
-    "of\n"
-    "processes or descriptors, 73 directory unusable or full, 75 not "
-    "obtained,\n"
-    "76 lost while running, 77 denied, 126 and 127 as shells do.\n"
-    "See holdfast-run(1).\n";
 
 /* Open /dev/null in place of those of descriptors 0, 1 and 2 that are closed.
  * Otherwise a descriptor of our own would get one of these numbers, and error
@@ -163,24 +127,13 @@ static int fork_and_run(const struct hf_run_options *options)
 
 int hf_run_main(int argc, char **argv)
 {
-    struct hf_run_options options;
-    struct hf_error error;
+    struct hf_run_options options = HF_RUN_OPTIONS_INIT;
+    int exit_code;
 
-    switch (hf_run_options_parse(argc, argv, &options, &error)) {
-    case HF_PARSED_HELP:
-        if (fputs(usage, stdout) < 0 || fflush(stdout) < 0)
-            return HF_EXIT_DIRECTORY;
-        return 0;
-    case HF_PARSED_WRONG:
-        hf_ui_print_error(&error);
-        return HF_EXIT_USAGE;
-    case HF_PARSED_RUN:
-        break;
-    }
-    if (options.url && hf_url_has_secret(options.url) &&
-        options.verbosity != HF_QUIET)
-        hf_ui_print(
-            "warning: every user of this machine can read the password in "
-            "-c; put the URL into HOLDFAST_URL instead");
+    if (!hf_command_line_read(&hf_run_command, argc, argv, &options,
+                              &exit_code))
+        return exit_code;
+    if (options.verbosity != HF_QUIET)
+        hf_command_line_warn_password(options.url);
     return fork_and_run(&options);
 }

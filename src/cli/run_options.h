@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of `holdfast run`. */
+/* The command line of `holdfast run`: its table of options, and its operands.
+ */
 #ifndef HF_CLI_RUN_OPTIONS_H
 #define HF_CLI_RUN_OPTIONS_H
 
@@ -7,7 +8,12 @@
 
 #include <holdfast/holdfast.h>
 
+#include "cli/command_line.h"
 #include "cli/command_summary.h"
+#include "cli/exit_status.h"
+
+/* Long enough for most commands to clean up, short enough to wait for. */
+#define HF_GRACE_DEFAULT_MS 5000
 
 enum hf_verbosity { HF_QUIET, HF_NORMAL, HF_VERBOSE };
 
@@ -20,24 +26,24 @@ struct hf_run_options {
     uint32_t limit;
     int busy_exit; /* exit status when the lock was not obtained */
     enum hf_verbosity verbosity;
-    /* What others see of the run: --text, else what the command is; "":
-     * nothing. */
-    char text[HF_COMMAND_SUMMARY_BYTES];
+    const char *text; /* what others see of the run: --text, else .summary;
+                         "": nothing */
+    char summary[HF_COMMAND_SUMMARY_BYTES]; /* of the command */
     char **names; /* of the locks; all are obtained or none */
     int name_count;
     char label[240]; /* what the locks are called in messages */
     char **command;  /* ends with NULL, never empty */
 };
 
-/* What a command line asks for: the command itself, its help, or it is wrong.
- */
-enum hf_parsed { HF_PARSED_RUN, HF_PARSED_HELP, HF_PARSED_WRONG };
+/* The defaults, which hf_run_command reads a command line into. */
+#define HF_RUN_OPTIONS_INIT                                                    \
+    {                                                                          \
+        .wait_ms = HF_FOREVER, .grace_ms = HF_GRACE_DEFAULT_MS, .permits = 1,  \
+        .limit = 1, .busy_exit = HF_EXIT_BUSY, .verbosity = HF_NORMAL          \
+    }
 
-/* Parse ${argv}, with argv[0] "run", into ${options}, which points into
- * ${argv}.  HF_PARSED_WRONG: ${error} says what is wrong, what was expected
- * and what to do. */
-enum hf_parsed hf_run_options_parse(int argc, char **argv,
-                                    struct hf_run_options *options,
-                                    struct hf_error *error);
+/* `holdfast run`, for hf_command_line_read(); its options are a struct
+ * hf_run_options, which points into argv. */
+extern const struct hf_command hf_run_command;
 
 #endif

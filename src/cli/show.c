@@ -1,38 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See show.h.  One client, one lookup, one table. */
+/* See show.h.  One client, one lookup, one table.  Options may also follow
+ * NAME, because nothing else can. */
 #include "cli/show.h"
 
 #include <string.h>
 #include <time.h>
 
+#include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
+#include "core/error.h"
 #include "core/quote.h"
-#include "core/url.h"
 #include "host/client.h"
 
-static const char usage[] =
-    "usage: holdfast show [OPTION...] NAME\n"
-    "\n"
-    "Show who holds the lock NAME and who waits for it, in order; and who is "
-    "at the\n"
-    "double barrier of that name.\n"
-    "\n"
-    "  -c, --url URL           the engine; else HOLDFAST_URL, else file:\n"
-    "  -t, --timeout DURATION  wait at most so long for an answer; else 15s\n"
-    "  -H, --held              show only holders, and exit with 0 if there is\n"
-    "                          one, with 1 if the lock is not held\n"
-    "  -q, --quiet             with --held: print nothing but errors\n"
-    "  -j, --json              write JSON, with the id of each ticket\n"
-    "  -h, --help              this text\n"
-    "\n"
-    "QUEUED is how long the ticket has been in the queue, with '~' where only "
-    "the\n"
-    "clocks of two machines tell; a holder has held the lock for at most as "
-    "long.\n"
-    "The exit status is 0, also if nobody is there, unless --held asks; else "
-    "as of\n"
-    "'holdfast run'.  See holdfast-show(1).\n";
+/* Long enough to get a session, short enough for a person. */
+#define WAIT_DEFAULT_MS 15000
+
+struct show_options {
+    const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms; /* how long to wait for the answer */
+    bool held;  /* show holders only; the exit status says if there is one */
+    bool quiet; /* print nothing */
+    bool json;
+    const char *name;
+};
+
+#define FIELD(field) HF_OPTION_FIELD(struct show_options, field)
+
+static const struct hf_option_row rows[] = {
+    HF_OPTION('c', "url", "URL", hf_option_text, FIELD(url),
+              .help = "the engine; else HOLDFAST_URL, else file:"),
+    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+              .help = "wait at most so long for an answer; else 15s"),
+    HF_OPTION('H', "held", NULL, hf_option_set, FIELD(held), .set = true,
+              .help = "show only holders, and exit with 0 if there is one, "
+                      "with 1 if the lock is not held"),
+    HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(quiet), .set = true,
+              .help = "with --held: print nothing but errors"),
+    HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
+              .help = "write JSON, with the id of each ticket"),
+};
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct show_options *options = read_options;
+    char **operands = line->argv + line->operands;
+    int count = line->argc - line->operands;
+
+    options->name = operands[0];
+    if (count == 0)
+        return hf_error_set(error, HF_EINVAL,
+                            "NAME is missing; expected holdfast show "
+                            "[OPTION...] NAME");
+    if (count > 1)
+        return hf_error_set(error, HF_EINVAL,
+                            "'%.80s': one NAME at a time; show each by itself",
+                            operands[1]);
+    if (options->quiet && (!options->held || options->json))
+        return hf_error_set(error, HF_EINVAL,
+                            "-q leaves nothing to show; expected it with "
+                            "--held, whose exit status answers, and without "
+                            "--json");
+    return HF_OK;
+}
+
+static const struct hf_command show_command = {
+    .name = "show",
+    .synopsis = "[OPTION...] NAME",
+    .about =
+        "Show who holds the lock NAME and who waits for it, in order; and who\n"
+        "is at the double barrier of that name.\n",
+    .notes =
+        "QUEUED is how long the ticket has been in the queue, with '~' where\n"
+        "only the clocks of two machines tell; a holder has held the lock for\n"
+        "at most as long.  The exit status is 0, also if nobody is there,\n"
+        "unless --held asks; else as of 'holdfast run'.  See\n"
+        "holdfast-show(1).\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+/* ----------------------------------------------------------------- show -- */
 
 /* The time of day; for people only, no decision depends on it. */
 static uint64_t utc_now_ms(void)
@@ -41,8 +91,6 @@ static uint64_t utc_now_ms(void)
 
     return now > 0 ? (uint64_t)now * 1000 : 0;
 }
-
-/* ----------------------------------------------------------------- show -- */
 
 /* Print children of the name that are no tickets, on stderr. */
 static void report_unknown(const char *name, const struct hf_queue_view *queue)
@@ -60,7 +108,7 @@ static bool is_empty(const struct hf_queue_view *queue)
 }
 
 /* Print the queue as JSON, as a table or as one line. */
-static void print(const char *engine, const struct hf_show_options *options,
+static void print(const char *engine, const struct show_options *options,
                   const struct hf_queue_view *queue)
 {
     if (options->json)
@@ -74,7 +122,7 @@ static void print(const char *engine, const struct hf_show_options *options,
 }
 
 /* Returns the exit status. */
-static int show(const char *engine, const struct hf_show_options *options,
+static int show(const char *engine, const struct show_options *options,
                 const struct hf_queue_view *queue)
 {
     if (!options->quiet)
@@ -92,7 +140,7 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
 }
 
 /* Open a client that only looks, for which the engine creates nothing. */
-static hf_status open_client(const struct hf_show_options *options,
+static hf_status open_client(const struct show_options *options,
                              struct hf_client **client, struct hf_error *error)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -106,7 +154,7 @@ static hf_status open_client(const struct hf_show_options *options,
 
 /* Returns the exit status. */
 static int load_and_show(struct hf_client *client,
-                         const struct hf_show_options *options)
+                         const struct show_options *options)
 {
     char engine[HF_ERROR_TEXT_BYTES];
     struct hf_queue_view queue;
@@ -128,26 +176,14 @@ static int load_and_show(struct hf_client *client,
 
 int hf_show_main(int argc, char **argv)
 {
-    struct hf_show_options options;
+    struct show_options options = {.wait_ms = WAIT_DEFAULT_MS};
     struct hf_client *client;
     struct hf_error error;
     int exit_code;
 
-    switch (hf_show_options_parse(argc, argv, &options, &error)) {
-    case HF_PARSED_HELP:
-        if (fputs(usage, stdout) < 0 || fflush(stdout) < 0)
-            return HF_EXIT_DIRECTORY;
-        return 0;
-    case HF_PARSED_WRONG:
-        hf_ui_print_error(&error);
-        return HF_EXIT_USAGE;
-    case HF_PARSED_RUN:
-        break;
-    }
-    if (options.url != NULL && hf_url_has_secret(options.url))
-        hf_ui_print(
-            "warning: every user of this machine can read the password in "
-            "-c; put the URL into HOLDFAST_URL instead");
+    if (!hf_command_line_read(&show_command, argc, argv, &options, &exit_code))
+        return exit_code;
+    hf_command_line_warn_password(options.url);
     if (open_client(&options, &client, &error) != HF_OK) {
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);

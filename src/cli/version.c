@@ -13,6 +13,7 @@
 
 #include <holdfast/holdfast.h>
 
+#include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
 #include "host/engines.h"
@@ -66,8 +67,8 @@ static const char *file_of(const void *loaded)
     return there.dli_fname;
 }
 
-/* One row of the table.  False if it could not be written. */
-static bool print_row(const struct component *component)
+/* Print one row of the table. */
+static void print_row(const struct component *component)
 {
     struct hf_error error;
     const void *loaded;
@@ -78,18 +79,16 @@ static bool print_row(const struct component *component)
         detail = file_of(loaded);
     else if (detail[0] == '\0')
         detail = error.text;
-    return printf("%-10s %-7s %-14s %s\n", component->name,
-                  works ? "works" : "missing", component->urls, detail) >= 0;
+    printf("%-10s %-7s %-14s %s\n", component->name,
+           works ? "works" : "missing", component->urls, detail);
 }
 
-static bool print_engines(void)
+static void print_engines(void)
 {
-    bool printed = printf("\n%-10s %-7s %-14s %s\n", "ENGINE", "STATE", "URLS",
-                          "FROM, OR WHY IT IS MISSING") >= 0;
-
+    printf("\n%-10s %-7s %-14s %s\n", "ENGINE", "STATE", "URLS",
+           "FROM, OR WHY IT IS MISSING");
     for (size_t i = 0; i < sizeof components / sizeof *components; i++)
-        printed = print_row(&components[i]) && printed;
-    return printed;
+        print_row(&components[i]);
 }
 
 int hf_version_main(int argc, char **argv)
@@ -104,11 +103,8 @@ int hf_version_main(int argc, char **argv)
             argv[1]);
         return HF_EXIT_USAGE;
     }
-    if (puts("holdfast " HF_VERSION_STRING) < 0 ||
-        (engines && !print_engines()) || fflush(stdout) != 0) {
-        hf_ui_print(
-            "standard output cannot be written to; expected room there");
-        return HF_EXIT_DIRECTORY;
-    }
-    return 0;
+    puts("holdfast " HF_VERSION_STRING);
+    if (engines)
+        print_engines();
+    return hf_command_line_end_output();
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -18,13 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/command_line.h"
 #include "cli/exit_status.h"
-#include "cli/option_value.h"
 #include "cli/queue_view.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/lock_name.h"
-#include "core/url.h"
 #include "torture/history.h"
 #include "torture/nemesis.h"
 #include "torture/report.h"
@@ -41,166 +39,104 @@
  * machine. */
 #define LATE_DEFAULT_MS 1000
 
-static const char usage[] =
-    "usage: holdfast torture [OPTION...] [NAME]\n"
-    "\n"
-    "Start workers, processes that want the lock NAME; kill and freeze them "
-    "at\n"
-    "random, record all that they do and observe, and check it as\n"
-    "'holdfast verify' does.  Use a NAME that nobody else uses, nor any below\n"
-    "it; else holdfast-torture/KIND, or holdfast-torture.\n"
-    "\n"
-    "  -c, --url URL          the engine; else HOLDFAST_URL, else file:\n"
-    "  -n, --count COUNT      number of workers, at most 64; else 8\n"
-    "  -f, --for DURATION     how long; else 20s\n"
-    "  -k, --kind KIND        mutex, rwlock, semaphore, several, election,\n"
-    "                         tool, reentrant or all; else mutex\n"
-    "  -F, --faults DURATION  mean time between faults: one worker is\n"
-    "                         killed or frozen; 0s: no faults; else 500ms\n"
-    "  -s, --seed SEED        choose at random as the run with this seed did\n"
-    "  -o, --history FILE     keep the history; else it is kept only if it\n"
-    "                         shows a violation\n"
-    "  -l, --late DURATION    how late a worker may be notified of a loss;\n"
-    "                         else 1s\n"
-    "  -g, --svg FILE         draw the first violation, or the beginning\n"
-    "  -j, --json             write JSON\n"
-    "  -h, --help             this text\n"
-    "\n"
-    "The exit status is 0 if all of it held and 1 if not, 65 if nothing was\n"
-    "granted and so nothing checked, 69 if the engine was not reached; else "
-    "as\n"
-    "of 'holdfast run'.  See holdfast-torture(1).\n";
-
 /* What the command line asks for. */
 struct torture_command {
     struct hf_torture_opts opts;
     struct hf_report_opts report;
+    unsigned kind;       /* --kind, an index of kinds[] */
     const char *history; /* --history; NULL: a temporary file */
     char made[PATH_MAX]; /* the temporary file */
 };
 
-static const struct option long_options[] = {
-    {"url", required_argument, NULL, 'c'},
-    {"count", required_argument, NULL, 'n'},
-    {"for", required_argument, NULL, 'f'},
-    {"kind", required_argument, NULL, 'k'},
-    {"faults", required_argument, NULL, 'F'},
-    {"seed", required_argument, NULL, 's'},
-    {"history", required_argument, NULL, 'o'},
-    {"late", required_argument, NULL, 'l'},
-    {"svg", required_argument, NULL, 'g'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-
 /* ---------------------------------------------------------------- options --
  */
 
-/* The value of --count. */
-static hf_status take_count(char **argv, unsigned *count,
-                            struct hf_error *error)
-{
-    uint64_t number;
-    hf_status status =
-        hf_option_number(argv, 1, HF_WORKERS_MAX, &number, error);
+/* The values of --kind, each with its set of workloads and the default for
+ * NAME.  Each has a lock name of its own, because a name must not be used for
+ * locks of two kinds. */
+#define KINDS(KIND)                                                            \
+    KIND("mutex", SET(MUTEX), "holdfast-torture/mutex")                        \
+    KIND("rwlock", SET(RWLOCK), "holdfast-torture/rwlock")                     \
+    KIND("semaphore", SET(SEMAPHORE), "holdfast-torture/semaphore")            \
+    KIND("several", SET(SEVERAL), "holdfast-torture")                          \
+    KIND("election", SET(ELECTION), "holdfast-torture/election")               \
+    KIND("tool", SET(TOOL), "holdfast-torture/mutex")                          \
+    KIND("reentrant", SET(REENTRANT), "holdfast-torture/mutex")                \
+    KIND("all", HF_WORKLOAD_SET_ALL, "holdfast-torture")
+#define SET(kind) HF_WORKLOAD_SET(HF_WORKLOAD_##kind)
+#define KIND_TEXT(text, set, name) text,
+#define KIND_ROW(text, set, name) {set, name},
 
-    if (status == HF_OK)
-        *count = (unsigned)number;
-    return status;
-}
-
-/* The values of --kind.  Each has a lock name of its own, because a name must
- * not be used for locks of two kinds. */
+static const char *const kind_texts[] = {KINDS(KIND_TEXT) NULL};
 static const struct {
-    const char *text;
-    unsigned kinds;   /* a set of workloads, see HF_WORKLOAD_SET() */
-    const char *name; /* the default for NAME */
-} kinds[] = {
-    {"mutex", HF_WORKLOAD_SET(HF_WORKLOAD_MUTEX), "holdfast-torture/mutex"},
-    {"rwlock", HF_WORKLOAD_SET(HF_WORKLOAD_RWLOCK), "holdfast-torture/rwlock"},
-    {"semaphore", HF_WORKLOAD_SET(HF_WORKLOAD_SEMAPHORE),
-     "holdfast-torture/semaphore"},
-    {"several", HF_WORKLOAD_SET(HF_WORKLOAD_SEVERAL), "holdfast-torture"},
-    {"election", HF_WORKLOAD_SET(HF_WORKLOAD_ELECTION),
-     "holdfast-torture/election"},
-    {"tool", HF_WORKLOAD_SET(HF_WORKLOAD_TOOL), "holdfast-torture/mutex"},
-    {"reentrant", HF_WORKLOAD_SET(HF_WORKLOAD_REENTRANT),
-     "holdfast-torture/mutex"},
-    {"all", HF_WORKLOAD_SET_ALL, "holdfast-torture"},
+    unsigned set;
+    const char *name;
+} kinds[] = {KINDS(KIND_ROW)};
+
+#define FIELD(field) HF_OPTION_FIELD(struct torture_command, field)
+
+static const struct hf_option_row rows[] = {
+    HF_OPTION('c', "url", "URL", hf_option_text, FIELD(opts.url),
+              .help = "the engine; else HOLDFAST_URL, else file:"),
+    HF_OPTION('n', "count", "COUNT", hf_option_number, FIELD(opts.count),
+              .min = 1, .max = HF_WORKERS_MAX,
+              .help = "number of workers, at most 64; else 8"),
+    HF_OPTION('f', "for", "DURATION", hf_option_duration, FIELD(opts.for_ms),
+              .help = "how long; else 20s"),
+    HF_OPTION('k', "kind", "KIND", hf_option_choice, FIELD(kind),
+              .choices = kind_texts, .help = "else mutex"),
+    HF_OPTION('F', "faults", "DURATION", hf_option_duration,
+              FIELD(opts.fault_every_ms),
+              .help = "mean time between faults: one worker is killed or "
+                      "frozen; 0s: no faults; else 500ms"),
+    HF_OPTION('s', "seed", "SEED", hf_option_number, FIELD(opts.seed),
+              .max = UINT64_MAX,
+              .help = "choose at random as the run with this seed did"),
+    HF_OPTION('o', "history", "FILE", hf_option_text, FIELD(history),
+              .help = "keep the history; else it is kept only if it shows a "
+                      "violation"),
+    HF_OPTION('l', "late", "DURATION", hf_option_duration,
+              FIELD(report.late_ms),
+              .help = "how late a worker may be notified of a loss; else 1s"),
+    HF_OPTION('g', "svg", "FILE", hf_option_text, FIELD(report.svg),
+              .help = "draw the first violation, or the beginning"),
+    HF_OPTION('j', "json", NULL, hf_option_set, FIELD(report.json), .set = true,
+              .help = "write JSON"),
 };
-#define KINDS (sizeof kinds / sizeof *kinds)
 
-/* The value of --kind. */
-static hf_status take_kind(unsigned *set, struct hf_error *error)
+/* NAME, or the default for the kind. */
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *options, struct hf_error *error)
 {
-    for (size_t i = 0; i < KINDS; i++) {
-        if (strcmp(optarg, kinds[i].text) == 0) {
-            *set = kinds[i].kinds;
-            return HF_OK;
-        }
-    }
-    return hf_error_set(error, HF_EINVAL,
-                        "--kind '%.80s': expected mutex, rwlock, semaphore, "
-                        "several, election, tool, reentrant or all",
-                        optarg);
+    struct torture_command *command = options;
+    char **operands = line->argv + line->operands;
+    int count = line->argc - line->operands;
+
+    if (count > 1)
+        return hf_error_set(error, HF_EINVAL, "'%.80s': one NAME at a time",
+                            operands[1]);
+    command->opts.kinds = kinds[command->kind].set;
+    return hf_lock_name_check(count == 1 ? operands[0]
+                                         : kinds[command->kind].name,
+                              &command->opts.lock, error);
 }
 
-/* One option that getopt_long() has returned. */
-static hf_status take_option(char **argv, int option,
-                             struct torture_command *command,
-                             struct hf_error *error)
-{
-    switch (option) {
-    case 'c':
-        command->opts.url = optarg;
-        return HF_OK;
-    case 'n':
-        return take_count(argv, &command->opts.count, error);
-    case 'f':
-        return hf_option_duration(argv, &command->opts.for_ms, error);
-    case 'k':
-        return take_kind(&command->opts.kinds, error);
-    case 'F':
-        return hf_option_duration(argv, &command->opts.fault_every_ms, error);
-    case 's':
-        return hf_option_number(argv, 0, UINT64_MAX, &command->opts.seed,
-                                error);
-    case 'o':
-        command->history = optarg;
-        return HF_OK;
-    case 'l':
-        return hf_option_duration(argv, &command->report.late_ms, error);
-    case 'g':
-        command->report.svg = optarg;
-        return HF_OK;
-    case 'j':
-        command->report.json = true;
-        return HF_OK;
-    default:
-        return hf_option_refuse("torture", argv, option, error);
-    }
-}
-
-/* NAME, or the default for the kind.  False after printing what is wrong. */
-static bool take_name(int argc, char **argv, struct torture_command *command)
-{
-    struct hf_error error;
-
-    if (argc - optind > 1) {
-        hf_ui_print("'%.80s': one NAME at a time", argv[optind + 1]);
-        return false;
-    }
-    for (size_t i = 0; i < KINDS; i++)
-        if (kinds[i].kinds == command->opts.kinds)
-            command->opts.lock = kinds[i].name;
-    if (optind < argc)
-        command->opts.lock = argv[optind];
-    if (hf_lock_name_check(command->opts.lock, &command->opts.lock, &error) ==
-        HF_OK)
-        return true;
-    hf_ui_print_error(&error);
-    return false;
-}
+static const struct hf_command torture_command = {
+    .name = "torture",
+    .synopsis = "[OPTION...] [NAME]",
+    .about =
+        "Start workers, processes that want the lock NAME; kill and freeze\n"
+        "them at random, record all that they do and observe, and check it as\n"
+        "'holdfast verify' does.  Use a NAME that nobody else uses, nor any\n"
+        "below it; else holdfast-torture/KIND, or holdfast-torture.\n",
+    .notes =
+        "The exit status is 0 if all of it held and 1 if not, 65 if nothing\n"
+        "was granted and so nothing checked, 69 if the engine was not\n"
+        "reached; else as of 'holdfast run'.  See holdfast-torture(1).\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
 
 /* ------------------------------------------------------------------- main --
  */
@@ -357,33 +293,18 @@ static int run(struct torture_command *command)
 int hf_torture_main(int argc, char **argv)
 {
     struct torture_command command = {
-        .opts = {.kinds = HF_WORKLOAD_SET(HF_WORKLOAD_MUTEX),
-                 .count = COUNT_DEFAULT,
+        .opts = {.count = COUNT_DEFAULT,
                  .for_ms = FOR_DEFAULT_MS,
                  .fault_every_ms = FAULTS_DEFAULT_MS},
         .report = {.late_ms = LATE_DEFAULT_MS}};
-    struct hf_error error;
-    int option;
+    int exit_code;
 
     if (getrandom(&command.opts.seed, sizeof command.opts.seed, 0) < 0)
         command.opts.seed = (uint64_t)getpid();
-    while ((option = getopt_long(argc, argv, ":c:n:f:k:F:s:o:l:g:jh",
-                                 long_options, NULL)) != -1) {
-        if (option == 'h')
-            return fputs(usage, stdout) < 0 || fflush(stdout) != 0
-                       ? HF_EXIT_DIRECTORY
-                       : 0;
-        if (take_option(argv, option, &command, &error) != HF_OK) {
-            hf_ui_print_error(&error);
-            return HF_EXIT_USAGE;
-        }
-    }
-    if (!take_name(argc, argv, &command))
-        return HF_EXIT_USAGE;
-    if (command.opts.url != NULL && hf_url_has_secret(command.opts.url))
-        hf_ui_print(
-            "warning: every user of this machine can read the password in "
-            "-c; put the URL into HOLDFAST_URL instead");
+    if (!hf_command_line_read(&torture_command, argc, argv, &command,
+                              &exit_code))
+        return exit_code;
+    hf_command_line_warn_password(command.opts.url);
     command.report.lock = command.opts.lock;
     return run(&command);
 }

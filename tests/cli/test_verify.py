@@ -158,6 +158,7 @@ class Verify(harness.Case):
             (["--svg"], 64, "its value is missing"),
             (["--draw", "-"], 64, "no such option"),
             (["-jx", "-"], 64, "-x: no such option"),
+            (["--late=0s", "-xj", "-"], 64, "-x: no such option"),
             (["--json=1", "-"], 64, "takes no value"),
             ([self.path("none")], 66, "cannot be read"),
             ([self.history("hello\n")], 65, "line 1"),

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See command_line.h.  getopt_long() takes the words apart: glibc and musl both
+ * have it, unlike argp.  Its own messages are off, because each of ours says
+ * what to write instead.
+ */
+#include "cli/command_line.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/exit_status.h"
+#include "cli/ui.h"
+#include "core/error.h"
+#include "core/url.h"
+
+/* getopt_long() returns the letter of a short option; of a long one this plus
+ * the number of its row, so that error texts know which was written. */
+#define LONG_OPTION 256
+
+/* Of --help: the column where the texts of options begin, and where they end.
+ */
+#define HELP_TEXT_COLUMN 26
+#define HELP_COLUMNS 80
+
+/* Room for an option in a text. */
+#define OPTION_NAME_BYTES 100
+
+static const struct hf_option_row help_row = {
+    .letter = 'h', .name = "help", .help = "this text"};
+
+/* What is being read. */
+struct reading {
+    const struct hf_command *command;
+    struct hf_command_line line;
+    void *options;
+    struct hf_error *error;
+    char shorts[2 + 2 * (HF_OPTION_ROWS_MAX + 1) + 1]; /* for getopt_long() */
+    struct option longs[HF_OPTION_ROWS_MAX + 2];
+    bool given[HF_OPTION_ROWS_MAX]; /* by row */
+};
+
+/* The row number ${i}; the last one, number .row_count, is that of --help. */
+static const struct hf_option_row *row_at(const struct hf_command *command,
+                                          size_t i)
+{
+    return i < command->row_count ? &command->rows[i] : &help_row;
+}
+
+/* ----------------------------------------------------------------- help -- */
+
+/* Print ${text} in the column of texts, in as many lines as it takes; the
+ * cursor is at ${column}.  Returns where it is then. */
+static int print_wrapped(const char *text, int column)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+
+        if (column >= HELP_TEXT_COLUMN && column + 1 + length >= HELP_COLUMNS) {
+            putchar('\n');
+            column = 0;
+        }
+        column +=
+            printf("%*s%.*s",
+                   column < HELP_TEXT_COLUMN ? HELP_TEXT_COLUMN - column : 1,
+                   "", length, text);
+        text += length + (text[length] != '\0');
+    }
+    return column;
+}
+
+static void print_option(const struct hf_option_row *row)
+{
+    char choices[HF_OPTION_CHOICES_BYTES];
+    int column = printf("  -%c, --%s%s%s", row->letter, row->name,
+                        row->value != NULL ? " " : "",
+                        row->value != NULL ? row->value : "");
+
+    if (column > HELP_TEXT_COLUMN - 2) {
+        putchar('\n');
+        column = 0;
+    }
+    if (row->choices != NULL) {
+        hf_option_list_choices(row, choices);
+        column = print_wrapped(choices, column) + printf(";");
+    }
+    print_wrapped(row->help, column);
+    putchar('\n');
+}
+
+static void print_help(const struct hf_command *command)
+{
+    printf("usage: holdfast %s %s\n\n%s\n", command->name, command->synopsis,
+           command->about);
+    for (size_t i = 0; i <= command->row_count; i++)
+        print_option(row_at(command, i));
+    printf("\n%s", command->notes);
+}
+
+int hf_command_line_end_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    hf_ui_print("standard output cannot be written to; expected room there");
+    return HF_EXIT_DIRECTORY;
+}
+
+/* -------------------------------------------------------------- options -- */
+
+/* What getopt_long() is to know of the rows. */
+static void prepare(struct reading *reading)
+{
+    const struct hf_command *command = reading->command;
+    char *letter = reading->shorts;
+
+    assert(command->row_count <= HF_OPTION_ROWS_MAX);
+    /* '+': options end at the first operand; ':': print nothing. */
+    if (command->options_first)
+        *letter++ = '+';
+    *letter++ = ':';
+    for (size_t i = 0; i <= command->row_count; i++) {
+        const struct hf_option_row *row = row_at(command, i);
+
+        *letter++ = row->letter;
+        if (row->value != NULL)
+            *letter++ = ':';
+        reading->longs[i] = (struct option){
+            row->name, row->value != NULL ? required_argument : no_argument,
+            NULL, LONG_OPTION + (int)i};
+    }
+}
+
+/* The number of the row that getopt_long() means by ${option}. */
+static size_t find_row(const struct hf_command *command, int option)
+{
+    size_t i = 0;
+
+    if (option >= LONG_OPTION)
+        return (size_t)(option - LONG_OPTION);
+    while (row_at(command, i)->letter != option)
+        i++;
+    return i;
+}
+
+/* Write to ${name} what the user wrote, "-t" or "--timeout"; ${option} is as
+ * getopt_long() has it, not always one of a row. */
+static void name_option(const struct hf_command *command, int option,
+                        char name[OPTION_NAME_BYTES])
+{
+    if (option >= LONG_OPTION)
+        (void)snprintf(name, OPTION_NAME_BYTES, "--%s",
+                       row_at(command, find_row(command, option))->name);
+    else
+        (void)snprintf(name, OPTION_NAME_BYTES, "-%c", option);
+}
+
+/* getopt_long() has refused optopt; that is 0 if it is an unknown long option.
+ */
+static hf_status refuse(const struct reading *reading, int answer)
+{
+    const struct hf_command *command = reading->command;
+    const char *word = reading->line.argv[optind - 1];
+    const char *why = "no such option";
+    char name[OPTION_NAME_BYTES];
+
+    name_option(command, optopt, name);
+    if (answer == ':') {
+        why = "its value is missing";
+        word = name;
+    } else if (optopt >= LONG_OPTION) {
+        if (!command->options_first)
+            return hf_error_set(reading->error, HF_EINVAL,
+                                "%.80s: this option takes no value; write %s",
+                                word, name);
+        why = "it takes no value";
+    } else if (optopt != 0) {
+        word = name;
+    }
+    return hf_error_set(reading->error, HF_EINVAL,
+                        "%.80s: %s; see 'holdfast %s --help'", word, why,
+                        command->name);
+}
+
+/* Read the value of ${option}, which getopt_long() has returned, and see that
+ * no other option of its .one_of was given before. */
+static hf_status read_option(struct reading *reading, int option)
+{
+    const struct hf_command *command = reading->command;
+    size_t i = find_row(command, option);
+    const struct hf_option_row *row = &command->rows[i];
+    char name[OPTION_NAME_BYTES];
+
+    reading->given[i] = true;
+    for (size_t k = 0; k < command->row_count; k++)
+        if (reading->given[k] && k != i && row->one_of != NULL &&
+            command->rows[k].one_of == row->one_of)
+            return hf_error_set(reading->error, HF_EINVAL, "%s", row->one_of);
+    name_option(command, option, name);
+    return row->read(row, name, optarg, (char *)reading->options + row->offset,
+                     reading->error);
+}
+
+/* Read all options.  ${*help}: --help is one of them, and the rest was not
+ * looked at. */
+static hf_status read_options(struct reading *reading, bool *help)
+{
+    struct hf_command_line *line = &reading->line;
+    hf_status status = HF_OK;
+    int option;
+
+    prepare(reading);
+    while (status == HF_OK &&
+           (option = getopt_long(line->argc, line->argv, reading->shorts,
+                                 reading->longs, NULL)) != -1) {
+        if (option == ':' || option == '?')
+            return refuse(reading, option);
+        *help =
+            find_row(reading->command, option) == reading->command->row_count;
+        if (*help)
+            return HF_OK;
+        status = read_option(reading, option);
+    }
+    line->operands = optind;
+    return status;
+}
+
+bool hf_command_line_read(const struct hf_command *command, int argc,
+                          char **argv, void *options, int *exit_code)
+{
+    struct hf_error error;
+    struct reading reading = {.command = command,
+                              .line = {argc, argv, argc},
+                              .options = options,
+                              .error = &error};
+    bool help = false;
+    hf_status status = read_options(&reading, &help);
+
+    if (status == HF_OK && help) {
+        print_help(command);
+        *exit_code = hf_command_line_end_output();
+        return false;
+    }
+    if (status == HF_OK)
+        status = command->read_operands(&reading.line, options, &error);
+    if (status == HF_OK)
+        return true;
+    hf_ui_print_error(&error);
+    *exit_code = HF_EXIT_USAGE;
+    return false;
+}
+
+void hf_command_line_warn_password(const char *url)
+{
+    if (url != NULL && hf_url_has_secret(url))
+        hf_ui_print(
+            "warning: every user of this machine can read the password in "
+            "-c; put the URL into HOLDFAST_URL instead");
+}
