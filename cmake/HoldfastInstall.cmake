@@ -19,6 +19,8 @@ foreach(module IN ITEMS transport-tls engine-redis engine-postgresql)
 endforeach()
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
         FILES_MATCHING PATTERN "*.1")
+install(FILES packaging/completion/holdfast
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 
 # What pkg-config says follows the files when they are installed elsewhere
 # (--prefix, DESTDIR), unless the directories were given as absolute paths.

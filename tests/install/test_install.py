@@ -177,6 +177,12 @@ class Installed(unittest.TestCase):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
 
+    def test_completion(self):
+        file = self.prefix / "share/bash-completion/completions/holdfast"
+        said = run("bash", "--norc", "-c",
+                   'source "$1" && complete -p holdfast', "bash", file)
+        self.assertEqual(said, "complete -F _holdfast holdfast\n")
+
 
 if __name__ == "__main__":
     testing.main()
