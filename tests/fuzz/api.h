@@ -13,15 +13,15 @@
 #include <holdfast/holdfast.h>
 
 #include "fuzz.h"
-#include "seats.h"
-#include "turns.h"
+#include "scheduler.h"
+#include "sim_clients.h"
 
 #define API_CLIENTS 6
 #define API_LOCKS 16
-#define API_DEEDS 160
+#define API_OPERATIONS 160
 #define API_GRANTS 32
-#define API_MEMBERS 4 /* locks taken together */
-#define API_FEW 6     /* of each other kind of handle */
+#define API_ITEMS 4 /* locks taken together */
+#define API_FEW 6   /* of each other kind of handle */
 #define API_WORKERS 2
 #define API_OWNERS 4
 #define API_NAMES 6
@@ -38,11 +38,11 @@ struct api_client {
     struct hf_client *client; /* NULL: never opened, or must not be used */
     bool used;
     enum api_way way;
-    unsigned seat;
+    unsigned sim_client;
     unsigned busy; /* calls of it are under way: it must not be closed */
     struct hf_client *closing; /* to be dispatched still */
     bool closed;
-    bool heard_closed;
+    bool got_closed;
     unsigned drops;
     struct hf_error error;
 };
@@ -75,17 +75,17 @@ struct api_claim {
 struct api_grant {
     struct hf_grant *grant;
     struct api_client *client;
-    struct api_claim claims[API_MEMBERS];
+    struct api_claim claims[API_ITEMS];
     unsigned count;
     unsigned busy;
 };
 
 /* Something under way that ends with a callback, or a call that waits. */
-struct api_deed {
+struct api_operation {
     const char *call;
     struct api_client *client;
-    uint64_t allowed;     /* statuses, by bit */
-    struct api_step then; /* made inside the callback */
+    uint64_t allowed;          /* statuses, by bit */
+    struct api_step next_step; /* made inside the callback */
     struct hf_op *op;
     pthread_t thread; /* that begins it */
     bool used, begun, returned, ended;
@@ -95,8 +95,8 @@ struct api_deed {
     struct api_grant wanted; /* what it is granted, if it is */
     struct api_grant *granted;
     bool released;
-    void (*told)(struct api_deed *deed, hf_status status);
-    void *about;
+    void (*on_end)(struct api_operation *operation, hf_status status);
+    void *subject;
 };
 
 struct api_election {
@@ -104,8 +104,8 @@ struct api_election {
     struct api_client *client;
     unsigned name;
     unsigned busy, drops;
-    bool used, leads, rests, freed;
-    struct api_step then;
+    bool used, leads, is_idle, freed;
+    struct api_step next_step;
 };
 
 struct api_barrier {
@@ -114,18 +114,18 @@ struct api_barrier {
     unsigned busy;
 };
 
-enum api_place { API_OUTSIDE, API_MOVING, API_INSIDE };
+enum api_position { API_OUTSIDE, API_MOVING, API_INSIDE };
 
 struct api_double {
     struct hf_double_barrier *barrier;
     struct api_client *client;
     bool used;
     unsigned busy;
-    enum api_place state;
+    enum api_position state;
 };
 
 /* A hf_mutex or a hf_rwlock, and who has locked it how often. */
-struct api_owned {
+struct api_mutex {
     struct hf_mutex *mutex;
     struct hf_rwlock *rwlock;
     struct api_client *client;
@@ -133,7 +133,7 @@ struct api_owned {
     unsigned busy;
     struct {
         unsigned writes, reads;
-        unsigned troubles; /* of the session, when it was locked first */
+        unsigned interruptions; /* of the session, when it was locked first */
         bool busy;
     } owners[API_OWNERS];
 };
@@ -148,21 +148,21 @@ struct api {
     struct hf_sim *sim;
     uv_loop_t loop;
     pthread_t main;
-    bool fails;                 /* allocations may have failed */
-    bool leased;                /* sessions end */
-    bool ends;                  /* whatever is granted now is given back */
-    bool turned_off[API_NAMES]; /* a ticket may have been taken by force */
+    bool fails;                /* allocations may have failed */
+    bool leased;               /* sessions end */
+    bool ends;                 /* whatever is granted now is given back */
+    bool unchecked[API_NAMES]; /* a ticket may have been taken by force */
     uint64_t highest[API_NAMES], highest_alone[API_NAMES];
     uint32_t limit[API_NAMES];
     struct api_client clients[API_CLIENTS];
     struct api_listener listeners[API_FEW];
     struct api_lock locks[API_LOCKS];
-    struct api_deed deeds[API_DEEDS];
+    struct api_operation operations[API_OPERATIONS];
     struct api_grant grants[API_GRANTS];
     struct api_election elections[API_FEW];
     struct api_barrier barriers[API_FEW];
     struct api_double doubles[API_FEW];
-    struct api_owned owned[API_FEW];
+    struct api_mutex mutexes[API_FEW];
     struct api_worker workers[API_WORKERS];
     char id[64]; /* of a ticket that was seen */
 };
@@ -206,23 +206,26 @@ struct api_blocking api_blocks(const struct api_client *client,
 bool api_blocked(const struct api_blocking *call, const char *name,
                  hf_status status, uint64_t allowed);
 
-/* ---------------------------------------------------------------- deeds -- */
+/* ---------------------------------------------------------------- operations
+ * -- */
 
 /* NULL if there are too many.  ${then}: the step to be made in its callback. */
-struct api_deed *api_deed(const char *call, struct api_client *client,
-                          uint64_t allowed, const struct api_step *then);
-struct hf_done api_done(struct api_deed *deed);
+struct api_operation *api_operation(const char *call, struct api_client *client,
+                                    uint64_t allowed,
+                                    const struct api_step *next_step);
+struct hf_done api_done(struct api_operation *operation);
 void api_drop(void *arg);
 /* The starting call has returned ${status}. */
-void api_began(struct api_deed *deed, hf_status status, uint64_t allowed);
+void api_started(struct api_operation *operation, hf_status status,
+                 uint64_t allowed);
 /* A deed of a call that waits, and is over. */
-void api_over(struct api_deed *deed);
+void api_finished(struct api_operation *operation);
 
 /* --------------------------------------------------------------- claims -- */
 
 /* Keep ${grant}, of what ${deed} wanted; give it back at once if there is no
  * room. */
-void api_keep(struct api_deed *deed, struct hf_grant *grant);
+void api_keep(struct api_operation *operation, struct hf_grant *grant);
 /* What all say they have must go together. */
 void api_check(void);
 
@@ -272,14 +275,14 @@ void api_double_open(const struct api_step *s);
 void api_double_move(const struct api_step *s);
 void api_double_free(const struct api_step *s);
 
-void api_owned_open(const struct api_step *s);
-void api_owned_lock(const struct api_step *s);
-void api_owned_unlock(const struct api_step *s);
-void api_owned_give_up(struct api_owned *owned);
-void api_owned_look(const struct api_step *s);
-void api_owned_free(const struct api_step *s);
+void api_mutex_open(const struct api_step *s);
+void api_mutex_lock(const struct api_step *s);
+void api_mutex_unlock(const struct api_step *s);
+void api_mutex_unlock_all(struct api_mutex *counted);
+void api_mutex_look(const struct api_step *s);
+void api_mutex_free(const struct api_step *s);
 /* Was the .drop of each that was opened, or was to be, called? */
-bool api_owned_all_dropped(void);
+bool api_mutex_all_dropped(void);
 
 void api_misuse(const struct api_step *s);
 

@@ -10,9 +10,9 @@ static void on_state(void *arg, enum hf_state state)
 {
     struct api_client *c = arg;
 
-    MUST(!c->heard_closed && c->drops == 0);
+    MUST(!c->got_closed && c->drops == 0);
     MUST(strcmp(hf_state_name(state), "?") != 0);
-    c->heard_closed = state == HF_STATE_CLOSED;
+    c->got_closed = state == HF_STATE_CLOSED;
 }
 
 static void on_state_drop(void *arg)
@@ -50,7 +50,7 @@ void api_client_open(const struct api_step *s)
     struct hf_client *made;
     hf_status status;
 
-    if (c == NULL || seats_taken() == SEATS_MAX)
+    if (c == NULL || sim_clients_count() == SIM_CLIENTS_MAX)
         return;
     c->way = s->b % API_WAYS;
     if (c->way == API_UV && !pthread_equal(pthread_self(), api.main))
@@ -62,7 +62,7 @@ void api_client_open(const struct api_step *s)
     opts.on_state = (struct hf_on_state){on_state, c, on_state_drop};
     if (is_wrong)
         opts.size = s->a % offsetof(struct hf_client_opts, loss_at);
-    c->seat = seats_taken();
+    c->sim_client = sim_clients_count();
     status = open_(c, s->c % 16 == 14 ? "nowhere:" : "sim:", &opts, &made);
     api_expect("hf_client_open", status,
                BIT(HF_OK) | BIT(HF_ENOMEM) | BIT(HF_EINVAL) |
@@ -78,34 +78,34 @@ void api_client_open(const struct api_step *s)
 
 /* ----------------------------------------------------------------- close -- */
 
-static void told_closed(struct api_deed *deed, hf_status status)
+static void on_close_end(struct api_operation *operation, hf_status status)
 {
-    struct api_client *c = deed->client;
+    struct api_client *c = operation->client;
 
     MUST(status == HF_OK && c->drops == 1 && !c->closed);
     c->closed = true;
 }
 
-static void close_start(struct api_client *c, const struct api_step *then)
+static void close_start(struct api_client *c, const struct api_step *next_step)
 {
-    struct api_deed *deed =
-        api_deed("hf_client_close_start", c, BIT(HF_OK), then);
+    struct api_operation *operation =
+        api_operation("hf_client_close_start", c, BIT(HF_OK), next_step);
     hf_status status;
 
-    if (deed == NULL)
+    if (operation == NULL)
         return;
-    deed->told = told_closed;
+    operation->on_end = on_close_end;
     c->closing = c->client;
     c->client = NULL;
-    status = hf_client_close_start(c->closing, api_done(deed));
-    api_began(deed, status, BIT(HF_OK));
+    status = hf_client_close_start(c->closing, api_done(operation));
+    api_started(operation, status, BIT(HF_OK));
 }
 
 /* A call on the handle may have begun that has not got further. */
 void api_client_close(const struct api_step *s, bool inside)
 {
     struct api_client *c = CHOOSE(api.clients, s->a);
-    const struct api_step then = {s->c, s->b, 0, 0};
+    const struct api_step next_step = {s->c, s->b, 0, 0};
     struct hf_client *client;
     struct api_blocking call;
     hf_status status;
@@ -113,7 +113,7 @@ void api_client_close(const struct api_step *s, bool inside)
     if (c == NULL || c->busy > 0)
         return;
     if (s->b % 2 == 0) {
-        close_start(c, inside ? NULL : &then);
+        close_start(c, inside ? NULL : &next_step);
         return;
     }
     call = api_blocks(c, 0);
@@ -233,7 +233,7 @@ static void misuse_lock(struct api_client *c, const struct api_step *s)
     MUST(lock == NULL);
 }
 
-static void misuse_owned(struct api_client *c, const struct api_step *s)
+static void misuse_mutex(struct api_client *c, const struct api_step *s)
 {
     struct hf_mutex_opts mutex_opts = HF_MUTEX_OPTS_INIT;
     struct hf_rwlock_opts rwlock_opts = HF_RWLOCK_OPTS_INIT;
@@ -250,7 +250,7 @@ static void misuse_owned(struct api_client *c, const struct api_step *s)
     MUST(mutex == NULL && rwlock == NULL);
 }
 
-static void misuse_party(struct api_client *c, const struct api_step *s)
+static void misuse_election(struct api_client *c, const struct api_step *s)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct hf_double_barrier *both;
@@ -300,9 +300,9 @@ void api_misuse(const struct api_step *s)
     if (s->b % 4 == 0 && (s->c % 2 == 1 || s->c == 0 || s->c / 2 < s->c))
         misuse_lock(c, s);
     else if (s->b % 4 == 1)
-        misuse_owned(c, s);
+        misuse_mutex(c, s);
     else if (s->b % 4 == 2)
-        misuse_party(c, s);
+        misuse_election(c, s);
     else
         misuse_name(c, s);
     hf_client_error(c->client, &error);

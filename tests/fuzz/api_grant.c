@@ -6,77 +6,80 @@
 #include "api.h"
 
 /* Its slot is nobody's while it is being given back. */
-static struct hf_grant *take(struct api_grant *kept, struct api_deed **deed)
+static struct hf_grant *take(struct api_grant *kept,
+                             struct api_operation **operation)
 {
     struct hf_grant *grant = kept->grant;
 
-    *deed = NULL;
-    for (unsigned i = 0; i < API_DEEDS; i++)
-        if (api.deeds[i].granted == kept)
-            *deed = &api.deeds[i];
+    *operation = NULL;
+    for (unsigned i = 0; i < API_OPERATIONS; i++)
+        if (api.operations[i].granted == kept)
+            *operation = &api.operations[i];
     kept->grant = NULL;
     return grant;
 }
 
 static void put_back(const struct api_grant *before, struct hf_grant *grant,
-                     struct api_deed *deed)
+                     struct api_operation *operation)
 {
     struct api_grant *kept = FREE_ONE(api.grants);
 
     MUST(kept != NULL);
     *kept = *before;
     kept->grant = grant;
-    if (deed != NULL)
-        deed->granted = kept;
+    if (operation != NULL)
+        operation->granted = kept;
 }
 
-static void given_back(struct api_deed *deed)
+static void given_back(struct api_operation *operation)
 {
-    if (deed == NULL)
+    if (operation == NULL)
         return;
-    deed->granted = NULL;
-    deed->released = true;
+    operation->granted = NULL;
+    operation->released = true;
 }
 
 static bool release(struct api_grant *kept)
 {
     const struct api_grant before = *kept;
     struct api_blocking call = api_blocks(kept->client, 0);
-    struct api_deed *deed;
-    struct hf_grant *grant = take(kept, &deed);
+    struct api_operation *operation;
+    struct hf_grant *grant = take(kept, &operation);
     hf_status status = hf_grant_release(grant);
     bool gone = api_blocked(&call, "hf_grant_release", status,
                             BIT(HF_OK) | BIT(HF_ELOST));
 
     if (gone)
-        given_back(deed);
+        given_back(operation);
     else
-        put_back(&before, grant, deed);
+        put_back(&before, grant, operation);
     return gone;
 }
 
-static void release_start(struct api_grant *kept, bool told,
-                          const struct api_step *then)
+static void release_start(struct api_grant *kept, bool notified,
+                          const struct api_step *next_step)
 {
-    const struct hf_done untold = {NULL, NULL, NULL};
+    const struct hf_done nobody = {NULL, NULL, NULL};
     const struct api_grant before = *kept;
-    struct api_deed *grants;
+    struct api_operation *grants;
     struct hf_grant *grant;
-    struct api_deed *deed = api_deed("hf_grant_release_start", kept->client,
-                                     BIT(HF_OK) | BIT(HF_ELOST), then);
+    struct api_operation *operation =
+        api_operation("hf_grant_release_start", kept->client,
+                      BIT(HF_OK) | BIT(HF_ELOST), next_step);
     hf_status status;
 
-    if (deed == NULL)
-        told = false;
+    if (operation == NULL)
+        notified = false;
     grant = take(kept, &grants);
-    status = hf_grant_release_start(grant, told ? api_done(deed) : untold);
-    if (told) {
-        api_began(deed, status, BIT(HF_OK) | BIT(HF_ECLOSED));
-    } else if (deed != NULL) {
-        deed->wanted_drops = 0;
-        api_over(deed);
+    status =
+        hf_grant_release_start(grant, notified ? api_done(operation) : nobody);
+    if (notified) {
+        api_started(operation, status, BIT(HF_OK) | BIT(HF_ECLOSED));
+    } else if (operation != NULL) {
+        operation->wanted_drops = 0;
+        api_finished(operation);
     }
-    MUST(told || status == HF_OK);
+    MUST(notified || status == HF_OK);
     MUST(status == HF_OK || kept->client->client == NULL);
     if (status == HF_OK)
         given_back(grants);
@@ -94,11 +97,11 @@ void api_release(const struct api_step *s)
 
 void api_release_start(const struct api_step *s)
 {
-    const struct api_step then = {s->c, s->b, s->a, 0};
+    const struct api_step next_step = {s->c, s->b, s->a, 0};
     struct api_grant *kept = CHOOSE(api.grants, s->a);
 
     if (kept != NULL && kept->busy == 0)
-        release_start(kept, s->b % 4 != 0, &then);
+        release_start(kept, s->b % 4 != 0, &next_step);
 }
 
 void api_release_one(struct api_grant *kept)
@@ -116,7 +119,7 @@ void api_downgrade(const struct api_step *s)
 {
     struct api_grant *kept = CHOOSE(api.grants, s->a);
     struct api_blocking call;
-    struct api_deed *deed;
+    struct api_operation *operation;
     hf_status status;
     bool can;
 
@@ -132,12 +135,13 @@ void api_downgrade(const struct api_step *s)
         (void)api_blocked(&call, "hf_grant_downgrade", status,
                           DOWNGRADED | BIT(HF_ECLOSED));
         MUST(can || status != HF_OK || kept->claims[0].kind == HF_KIND_READ);
-    } else if ((deed = api_deed("hf_grant_downgrade_start", kept->client,
-                                DOWNGRADED, NULL)) != NULL) {
-        status = hf_grant_downgrade_start(kept->grant, api_done(deed));
-        api_began(deed, status,
-                  BIT(HF_OK) | BIT(HF_ELOST) | BIT(HF_ESTATE) |
-                      BIT(HF_ECLOSED));
+    } else if ((operation = api_operation("hf_grant_downgrade_start",
+                                          kept->client, DOWNGRADED, NULL)) !=
+               NULL) {
+        status = hf_grant_downgrade_start(kept->grant, api_done(operation));
+        api_started(operation, status,
+                    BIT(HF_OK) | BIT(HF_ELOST) | BIT(HF_ESTATE) |
+                        BIT(HF_ECLOSED));
     }
     kept->busy--;
 }
@@ -187,12 +191,12 @@ void api_grant_look(const struct api_step *s)
 void api_list(const struct api_step *s)
 {
     struct api_lock *lock = CHOOSE(api.locks, s->a);
-    const struct api_step then = {s->c, s->b, s->a, 0};
+    const struct api_step next_step = {s->c, s->b, s->a, 0};
     enum hf_tickets_which which = s->b / 2 % 3;
     uint64_t wait_ms = api_wait_ms(s->c, true);
     struct hf_tickets *tickets;
     struct api_blocking call;
-    struct api_deed *deed;
+    struct api_operation *operation;
     hf_status status;
 
     if (lock == NULL)
@@ -204,11 +208,11 @@ void api_list(const struct api_step *s)
         (void)api_blocked(&call, "hf_lock_tickets", status, LISTED);
         MUST((tickets != NULL) == (status == HF_OK));
         hf_tickets_free(tickets);
-    } else if ((deed = api_deed("hf_lock_tickets_start", lock->client, LISTED,
-                                &then)) != NULL) {
-        status =
-            hf_lock_tickets_start(lock->lock, which, wait_ms, api_done(deed));
-        api_began(deed, status, BEGUN);
+    } else if ((operation = api_operation("hf_lock_tickets_start", lock->client,
+                                          LISTED, &next_step)) != NULL) {
+        status = hf_lock_tickets_start(lock->lock, which, wait_ms,
+                                       api_done(operation));
+        api_started(operation, status, BEGUN);
     }
     lock->busy--;
 }
@@ -232,9 +236,9 @@ void api_evict(const struct api_step *s)
 {
     struct api_lock *lock = CHOOSE(api.locks, s->a);
     uint64_t wait_ms = api_wait_ms(s->c, true), found;
-    const struct api_step then = {s->c, s->b, s->a, 0};
+    const struct api_step next_step = {s->c, s->b, s->a, 0};
     struct api_blocking call;
-    struct api_deed *deed;
+    struct api_operation *operation;
     char id[sizeof(api.id)];
     hf_status status;
     bool bad;
@@ -244,7 +248,7 @@ void api_evict(const struct api_step *s)
     choose_id(s->b / 2, id, &bad);
     found = bad ? 0 : LISTED | BIT(HF_EGONE);
     if (!bad)
-        api.turned_off[lock->name] = true;
+        api.unchecked[lock->name] = true;
     lock->busy++;
     if (s->b % 2 != 0) {
         call = api_blocks(lock->client, wait_ms);
@@ -252,10 +256,12 @@ void api_evict(const struct api_step *s)
         (void)api_blocked(&call, "hf_lock_evict", status,
                           found | BIT(HF_EINVAL) | BIT(HF_ECLOSED));
         MUST(!bad || status != HF_OK);
-    } else if ((deed = api_deed("hf_lock_evict_start", lock->client, found,
-                                &then)) != NULL) {
-        status = hf_lock_evict_start(lock->lock, id, wait_ms, api_done(deed));
-        api_began(deed, status, bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
+    } else if ((operation = api_operation("hf_lock_evict_start", lock->client,
+                                          found, &next_step)) != NULL) {
+        status =
+            hf_lock_evict_start(lock->lock, id, wait_ms, api_done(operation));
+        api_started(operation, status,
+                    bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
     }
     lock->busy--;
 }
@@ -265,7 +271,7 @@ void api_request_release(const struct api_step *s)
     struct api_lock *lock = CHOOSE(api.locks, s->a);
     uint64_t wait_ms = api_wait_ms(s->c, true), found;
     struct api_blocking call;
-    struct api_deed *deed;
+    struct api_operation *operation;
     char id[sizeof(api.id)];
     hf_status status;
     bool bad = false, all = s->b / 2 % 3 == 0;
@@ -281,11 +287,12 @@ void api_request_release(const struct api_step *s)
         status = hf_lock_revoke(lock->lock, all ? NULL : id, wait_ms);
         (void)api_blocked(&call, "hf_lock_revoke", status,
                           found | BIT(HF_EINVAL) | BIT(HF_ECLOSED));
-    } else if ((deed = api_deed("hf_lock_revoke_start", lock->client, found,
-                                NULL)) != NULL) {
+    } else if ((operation = api_operation("hf_lock_revoke_start", lock->client,
+                                          found, NULL)) != NULL) {
         status = hf_lock_revoke_start(lock->lock, all ? NULL : id, wait_ms,
-                                      api_done(deed));
-        api_began(deed, status, bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
+                                      api_done(operation));
+        api_started(operation, status,
+                    bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
     }
     lock->busy--;
 }

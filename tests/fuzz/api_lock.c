@@ -81,19 +81,19 @@ void api_lock_set_limit(const struct api_step *s)
 
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
-    struct api_deed *deed = arg;
+    struct api_operation *operation = arg;
 
     MUST(wait->holder != NULL);
-    MUST(deed->begun ? !deed->ended : !deed->returned);
+    MUST(operation->begun ? !operation->ended : !operation->returned);
 }
 
 static void on_loss(void *arg, struct hf_grant *grant)
 {
-    struct api_deed *deed = arg;
+    struct api_operation *operation = arg;
     struct hf_error error;
 
-    MUST(!deed->begun || deed->ended);
-    MUST(grant != NULL && !deed->released);
+    MUST(!operation->begun || operation->ended);
+    MUST(grant != NULL && !operation->released);
     MUST(hf_grant_safe_until_ms(grant) == 0);
     hf_grant_error(grant, &error);
     MUST(error.status != HF_OK && error.text[0] != '\0');
@@ -102,10 +102,10 @@ static void on_loss(void *arg, struct hf_grant *grant)
 
 static void on_revoke(void *arg, struct hf_grant *grant)
 {
-    struct api_deed *deed = arg;
+    struct api_operation *operation = arg;
 
-    MUST(!deed->begun || deed->ended);
-    MUST(grant != NULL && !deed->released);
+    MUST(!operation->begun || operation->ended);
+    MUST(grant != NULL && !operation->released);
 }
 
 static const char *text_of(uint8_t n)
@@ -127,100 +127,102 @@ static const char *text_of(uint8_t n)
 }
 
 /* From ${byte}: which callbacks, and which text. */
-static struct hf_acquire_opts options(struct api_deed *deed, uint8_t wait,
-                                      uint8_t byte, bool blocks)
+static struct hf_acquire_opts options(struct api_operation *operation,
+                                      uint8_t wait, uint8_t byte, bool blocks)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
 
     opts.wait_ms = api_wait_ms(wait, blocks);
     opts.text = text_of(byte / 8);
     if ((byte & 1) != 0)
-        opts.on_wait = (struct hf_on_wait){on_wait, deed, api_drop};
+        opts.on_wait = (struct hf_on_wait){on_wait, operation, api_drop};
     if ((byte & 2) != 0)
-        opts.on_loss = (struct hf_on_loss){on_loss, deed, api_drop};
+        opts.on_loss = (struct hf_on_loss){on_loss, operation, api_drop};
     if ((byte & 4) != 0)
-        opts.on_revoke = (struct hf_on_revoke){on_revoke, deed, api_drop};
+        opts.on_revoke = (struct hf_on_revoke){on_revoke, operation, api_drop};
     opts.on_wait_every_ms = wait / 8 % 4 * UINT64_C(700);
-    deed->wanted_drops =
+    operation->wanted_drops =
         (unsigned)((byte & 1) + (byte >> 1 & 1) + (byte >> 2 & 1));
-    deed->acquires = true;
-    deed->tries = opts.wait_ms == 0;
-    deed->waits_for_ever = opts.wait_ms == HF_FOREVER;
-    deed->allowed = ENDED;
-    deed->allowed |= deed->tries ? BIT(HF_EBUSY) : 0;
-    deed->allowed |=
-        deed->tries || deed->waits_for_ever ? 0 : BIT(HF_ETIMEDOUT);
+    operation->acquires = true;
+    operation->tries = opts.wait_ms == 0;
+    operation->waits_for_ever = opts.wait_ms == HF_FOREVER;
+    operation->allowed = ENDED;
+    operation->allowed |= operation->tries ? BIT(HF_EBUSY) : 0;
+    operation->allowed |=
+        operation->tries || operation->waits_for_ever ? 0 : BIT(HF_ETIMEDOUT);
     return opts;
 }
 
-static void want(struct api_deed *deed, const struct api_lock *lock)
+static void want(struct api_operation *operation, const struct api_lock *lock)
 {
-    deed->wanted.claims[deed->wanted.count++] = (struct api_claim){
+    operation->wanted.claims[operation->wanted.count++] = (struct api_claim){
         .name = lock->name, .kind = lock->kind, .permits = lock->permits};
 }
 
 /* -------------------------------------------------------------- acquire -- */
 
-static void finish(struct api_deed *deed, const struct api_blocking *call,
-                   const char *name, hf_status status, struct hf_grant *grant)
+static void finish(struct api_operation *operation,
+                   const struct api_blocking *call, const char *name,
+                   hf_status status, struct hf_grant *grant)
 {
-    (void)api_blocked(call, name, status, deed->allowed | REFUSED);
+    (void)api_blocked(call, name, status, operation->allowed | REFUSED);
     MUST((grant != NULL) == (status == HF_OK));
-    api_over(deed);
+    api_finished(operation);
     if (grant != NULL)
-        api_keep(deed, grant);
+        api_keep(operation, grant);
 }
 
 void api_acquire(const struct api_step *s)
 {
     struct api_lock *lock = CHOOSE(api.locks, s->a);
-    struct api_deed *deed;
+    struct api_operation *operation;
     struct hf_acquire_opts opts;
     struct api_blocking call;
     struct hf_grant *grant;
     struct hf_error error;
     hf_status status;
 
-    if (lock == NULL ||
-        (deed = api_deed("hf_lock_acquire", lock->client, 0, NULL)) == NULL)
+    if (lock == NULL || (operation = api_operation(
+                             "hf_lock_acquire", lock->client, 0, NULL)) == NULL)
         return;
-    opts = options(deed, s->b, s->c, true);
-    want(deed, lock);
+    opts = options(operation, s->b, s->c, true);
+    want(operation, lock);
     lock->busy++;
     call = api_blocks(lock->client, opts.wait_ms);
-    if (deed->tries && deed->wanted_drops == 0)
+    if (operation->tries && operation->wanted_drops == 0)
         status = hf_lock_try_acquire(lock->lock, &grant);
     else
         status = hf_lock_acquire(lock->lock, &opts, &grant);
     hf_lock_error(lock->lock, &error);
     MUST((error.status == HF_OK) == (error.text[0] == '\0'));
     lock->busy--;
-    finish(deed, &call, "hf_lock_acquire", status, grant);
+    finish(operation, &call, "hf_lock_acquire", status, grant);
 }
 
 void api_acquire_start(const struct api_step *s)
 {
-    const struct api_step then = {s->c, s->b, s->a, 0};
+    const struct api_step next_step = {s->c, s->b, s->a, 0};
     struct api_lock *lock = CHOOSE(api.locks, s->a);
     struct hf_acquire_opts opts;
     struct hf_op *op = NULL;
-    struct api_deed *deed;
+    struct api_operation *operation;
     hf_status status;
 
-    if (lock == NULL || (deed = api_deed("hf_lock_acquire_start", lock->client,
-                                         0, &then)) == NULL)
+    if (lock == NULL ||
+        (operation = api_operation("hf_lock_acquire_start", lock->client, 0,
+                                   &next_step)) == NULL)
         return;
-    opts = options(deed, s->b, s->c, false);
-    deed->wanted_drops++;
-    deed->allowed |= BIT(HF_ECANCELLED);
-    want(deed, lock);
+    opts = options(operation, s->b, s->c, false);
+    operation->wanted_drops++;
+    operation->allowed |= BIT(HF_ECANCELLED);
+    want(operation, lock);
     lock->busy++;
-    status = hf_lock_acquire_start(lock->lock, &opts, api_done(deed),
+    status = hf_lock_acquire_start(lock->lock, &opts, api_done(operation),
                                    s->b % 2 ? NULL : &op);
     lock->busy--;
     MUST(op == NULL || status == HF_OK);
-    deed->op = op;
-    api_began(deed, status, BIT(HF_OK) | REFUSED);
+    operation->op = op;
+    api_started(operation, status, BIT(HF_OK) | REFUSED);
 }
 
 /* Those from ${first} on that belong together; the last may be there twice. */
@@ -232,7 +234,7 @@ static size_t gather(uint8_t first, uint8_t how, struct api_lock **chosen,
 
     *twice = false;
     for (uint8_t i = 0;
-         lock != NULL && i < API_LOCKS && count < 1u + how % API_MEMBERS; i++) {
+         lock != NULL && i < API_LOCKS && count < 1u + how % API_ITEMS; i++) {
         struct api_lock *other = &api.locks[(first + i) % API_LOCKS];
         bool same = false;
 
@@ -250,37 +252,38 @@ static size_t gather(uint8_t first, uint8_t how, struct api_lock **chosen,
 
 void api_acquire_all(const struct api_step *s)
 {
-    struct hf_lock *locks[API_MEMBERS];
-    struct api_lock *chosen[API_MEMBERS];
+    struct hf_lock *locks[API_ITEMS];
+    struct api_lock *chosen[API_ITEMS];
     bool blocks = s->b % 2 != 0, twice;
     size_t count = gather(s->a, s->b / 2, chosen, &twice);
     struct hf_grant *grant = NULL;
     struct hf_acquire_opts opts;
     struct hf_op *op = NULL;
     struct api_blocking call;
-    struct api_deed *deed;
+    struct api_operation *operation;
     hf_status status;
 
-    if (count == 0 || (deed = api_deed("hf_locks_acquire", chosen[0]->client, 0,
-                                       NULL)) == NULL)
+    if (count == 0 ||
+        (operation = api_operation("hf_locks_acquire", chosen[0]->client, 0,
+                                   NULL)) == NULL)
         return;
-    opts = options(deed, s->c, s->c, blocks);
+    opts = options(operation, s->c, s->c, blocks);
     for (size_t i = 0; i < count; i++) {
-        want(deed, chosen[i]);
+        want(operation, chosen[i]);
         locks[i] = chosen[i]->lock;
         chosen[i]->busy++;
     }
-    call = api_blocks(deed->client, opts.wait_ms);
+    call = api_blocks(operation->client, opts.wait_ms);
     if (blocks) {
         status = hf_locks_acquire(locks, count, &opts, &grant);
-        finish(deed, &call, "hf_locks_acquire", status, grant);
+        finish(operation, &call, "hf_locks_acquire", status, grant);
     } else {
-        deed->wanted_drops++;
-        deed->allowed |= BIT(HF_ECANCELLED);
-        status =
-            hf_locks_acquire_start(locks, count, &opts, api_done(deed), &op);
-        deed->op = op;
-        api_began(deed, status, BIT(HF_OK) | REFUSED);
+        operation->wanted_drops++;
+        operation->allowed |= BIT(HF_ECANCELLED);
+        status = hf_locks_acquire_start(locks, count, &opts,
+                                        api_done(operation), &op);
+        operation->op = op;
+        api_started(operation, status, BIT(HF_OK) | REFUSED);
     }
     MUST(!twice || status != HF_OK);
     for (size_t i = 0; i < count; i++)
@@ -289,38 +292,39 @@ void api_acquire_all(const struct api_step *s)
 
 /* ------------------------------------------------------------------- op -- */
 
-static struct api_deed *with_op(uint8_t n)
+static struct api_operation *with_op(uint8_t n)
 {
-    for (unsigned i = 0; i < API_DEEDS; i++) {
-        struct api_deed *deed = &api.deeds[(n + i) % API_DEEDS];
+    for (unsigned i = 0; i < API_OPERATIONS; i++) {
+        struct api_operation *operation =
+            &api.operations[(n + i) % API_OPERATIONS];
 
-        if (deed->op != NULL)
-            return deed;
+        if (operation->op != NULL)
+            return operation;
     }
     return NULL;
 }
 
 void api_cancel(const struct api_step *s)
 {
-    struct api_deed *deed = with_op(s->a);
+    struct api_operation *operation = with_op(s->a);
     struct hf_op *op;
 
-    if (deed == NULL)
+    if (operation == NULL)
         return;
-    op = deed->op;
-    deed->op = NULL; /* nobody else's meanwhile */
+    op = operation->op;
+    operation->op = NULL; /* nobody else's meanwhile */
     hf_op_cancel(op);
-    deed->op = op;
+    operation->op = op;
 }
 
 void api_op_free(const struct api_step *s)
 {
-    struct api_deed *deed = with_op(s->a);
+    struct api_operation *operation = with_op(s->a);
     struct hf_op *op;
 
-    if (deed == NULL)
+    if (operation == NULL)
         return;
-    op = deed->op;
-    deed->op = NULL;
+    op = operation->op;
+    operation->op = NULL;
     hf_op_free(op);
 }

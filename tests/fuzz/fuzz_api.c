@@ -27,7 +27,8 @@
 
 struct api api;
 
-static _Thread_local bool works; /* it is a thread that may wait for ever */
+static _Thread_local bool
+    may_wait_for_ever; /* it is a thread that may wait for ever */
 
 /* ----------------------------------------------------------------- words -- */
 
@@ -65,7 +66,7 @@ uint64_t api_wait_ms(uint8_t byte, bool blocks)
                                      5000, 25000, HF_FOREVER, HF_FOREVER - 1};
     uint64_t wait_ms = waits[byte % 8];
 
-    if (blocks && !works && wait_ms > 25000)
+    if (blocks && !may_wait_for_ever && wait_ms > 25000)
         return 3000;
     return wait_ms;
 }
@@ -91,66 +92,66 @@ static void drive(void)
     }
 }
 
-static void others(void)
+static void run_others(void)
 {
     for (int i = 0; i < 3; i++) {
-        turns_let_others();
+        scheduler_run_others();
         drive();
     }
     api_check();
 }
 
-static void noop(void *arg)
+static void do_nothing(void *arg)
 {
     (void)arg;
 }
 
-static void pass(uint64_t ms)
+static void pass_time(uint64_t ms)
 {
     uint64_t until_us = hf_sim_now_us(api.sim) + ms * 1000;
 
-    hf_sim_call_at(api.sim, until_us, true, noop, NULL);
-    others();
+    hf_sim_call_at(api.sim, until_us, true, do_nothing, NULL);
+    run_others();
     while (hf_sim_now_us(api.sim) < until_us)
-        if (turns_step(until_us))
-            others();
-    others();
+        if (scheduler_step(until_us))
+            run_others();
+    run_others();
 }
 
-static void pass_some(const struct api_step *s)
+static void pass_some_time(const struct api_step *s)
 {
     static const uint64_t ms[] = {1, 2, 5, 20, 100, 700, 4000, 12000};
 
     if (pthread_equal(pthread_self(), api.main))
-        pass(ms[s->a % 8]);
+        pass_time(ms[s->a % 8]);
 }
 
 /* --------------------------------------------------------------- trouble -- */
 
-static void trouble(const struct api_step *s)
+static void interrupt(const struct api_step *s)
 {
-    struct seat *seat;
+    struct sim_client *sim_client;
 
-    if (!api.leased || seats_taken() == 0)
+    if (!api.leased || sim_clients_count() == 0)
         return;
-    seat = seats_at(s->a % seats_taken());
-    if (seat->engine == NULL || seat->inside > 0)
+    sim_client = sim_clients_at(s->a % sim_clients_count());
+    if (sim_client->engine == NULL || sim_client->inside > 0)
         return;
     switch (s->b % 5) {
     case 0:
-        hf_sim_reset_connection(seat->engine);
+        hf_sim_reset_connection(sim_client->engine);
         break;
     case 1:
-        hf_sim_kill_session(seat->engine);
+        hf_sim_kill_session(sim_client->engine);
         /* All its tickets were taken by force, before their time. */
         for (unsigned i = 0; i < API_NAMES; i++)
-            api.turned_off[i] = true;
+            api.unchecked[i] = true;
         break;
     case 2:
-        hf_sim_set_link(seat->engine, s->c % 2 != 0, s->c / 2 % 2 != 0);
+        hf_sim_set_link(sim_client->engine, s->c % 2 != 0, s->c / 2 % 2 != 0);
         break;
     case 3:
-        hf_sim_set_link(seat->engine, true, true);
+        hf_sim_set_link(sim_client->engine, true, true);
         break;
     case 4:
         hf_sim_restart_servers(api.sim);
@@ -158,7 +159,7 @@ static void trouble(const struct api_step *s)
     }
 }
 
-static void run_out(const struct api_step *s)
+static void exhaust_memory(const struct api_step *s)
 {
     api.fails = true;
     heap_fail(1 + s->a % 16, false);
@@ -170,14 +171,14 @@ static void *work(void *arg)
 {
     struct api_worker *w = arg;
 
-    works = true;
+    may_wait_for_ever = true;
     while (!w->quits) {
         if (w->busy) {
             api_step(&w->step, false);
             w->busy = false;
             api_check();
         } else {
-            turns_sleep_on(w);
+            scheduler_sleep_on(w);
         }
     }
     return NULL;
@@ -192,7 +193,7 @@ static bool hand_over(const struct api_step *s, const struct api_step *next)
         return false;
     w->step = *next;
     w->busy = true;
-    turns_wake(w);
+    scheduler_wake(w);
     return true;
 }
 
@@ -204,7 +205,7 @@ static const struct {
     void (*make)(const struct api_step *s);
 } steps[] = {
     {"hand over", NULL},
-    {"pass some", pass_some},
+    {"pass some", pass_some_time},
     {"client open", api_client_open},
     {"client close", NULL},
     {"client look", api_client_look},
@@ -239,14 +240,14 @@ static const struct {
     {"double open", api_double_open},
     {"double move", api_double_move},
     {"double free", api_double_free},
-    {"owned open", api_owned_open},
-    {"owned lock", api_owned_lock},
-    {"owned look", api_owned_look},
-    {"owned unlock", api_owned_unlock},
-    {"owned free", api_owned_free},
+    {"owned open", api_mutex_open},
+    {"owned lock", api_mutex_lock},
+    {"owned look", api_mutex_look},
+    {"owned unlock", api_mutex_unlock},
+    {"owned free", api_mutex_free},
     {"misuse", api_misuse},
-    {"trouble", trouble},
-    {"run out", run_out},
+    {"trouble", interrupt},
+    {"run out", exhaust_memory},
 };
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
 enum { STEP_HAND_OVER = 0, STEP_PASS = 1, STEP_CLIENT_CLOSE = 3 };
@@ -256,9 +257,9 @@ static void trace(const struct api_step *s, bool inside)
 {
     if (getenv("HF_FUZZ_TRACE") != NULL)
         fprintf(stderr, "%10llu %s%s%s %u %u %u\n",
-                (unsigned long long)turns_now_ms(), works ? "  " : "",
-                inside ? "> " : "", steps[s->op % STEPS].name, s->a, s->b,
-                s->c);
+                (unsigned long long)scheduler_now_ms(),
+                may_wait_for_ever ? "  " : "", inside ? "> " : "",
+                steps[s->op % STEPS].name, s->a, s->b, s->c);
 }
 
 void api_step(const struct api_step *s, bool inside)
@@ -274,7 +275,7 @@ void api_step(const struct api_step *s, bool inside)
         steps[op].make(s);
 }
 
-static void play(const uint8_t *data, size_t bytes)
+static void run_program(const uint8_t *data, size_t bytes)
 {
     size_t count = bytes / sizeof(struct api_step);
     struct api_step s, next;
@@ -287,37 +288,37 @@ static void play(const uint8_t *data, size_t bytes)
             memcpy(&next, data + (i + 1) * sizeof(next), sizeof(next));
             i += hand_over(&s, &next);
         } else {
-            others();
+            run_others();
         }
         if (s.c % 4 == 0)
-            others();
+            run_others();
         api_check();
     }
 }
 
 /* ------------------------------------------------------------------- end -- */
 
-static void calm(void)
+static void end_faults(void)
 {
     heap_fail(0, false);
     hf_sim_end_faults(api.sim);
-    for (unsigned i = 0; i < seats_taken(); i++)
-        if (seats_at(i)->engine != NULL)
-            hf_sim_set_link(seats_at(i)->engine, true, true);
+    for (unsigned i = 0; i < sim_clients_count(); i++)
+        if (sim_clients_at(i)->engine != NULL)
+            hf_sim_set_link(sim_clients_at(i)->engine, true, true);
 }
 
 /* Wherever it has to wait: on a thread of its own. */
-static void *give_up(void *arg)
+static void *unlock_all(void *arg)
 {
     (void)arg;
-    works = true;
+    may_wait_for_ever = true;
     for (unsigned i = 0; i < API_FEW; i++)
-        if (api.owned[i].client != NULL)
-            api_owned_give_up(&api.owned[i]);
+        if (api.mutexes[i].client != NULL)
+            api_mutex_unlock_all(&api.mutexes[i]);
     return NULL;
 }
 
-static void give_back(void)
+static void release_all(void)
 {
     for (unsigned i = 0; i < API_GRANTS; i++)
         if (api.grants[i].grant != NULL && api.grants[i].busy == 0)
@@ -326,10 +327,11 @@ static void give_back(void)
 
 static bool somebody_waits(void)
 {
-    for (unsigned i = 0; i < API_DEEDS; i++) {
-        const struct api_deed *deed = &api.deeds[i];
+    for (unsigned i = 0; i < API_OPERATIONS; i++) {
+        const struct api_operation *operation = &api.operations[i];
 
-        if (deed->acquires && !(deed->begun ? deed->ended : deed->returned))
+        if (operation->acquires &&
+            !(operation->begun ? operation->ended : operation->returned))
             return true;
     }
     return false;
@@ -344,10 +346,10 @@ static void end_waits(void)
     for (unsigned i = 0; i < 100; i++) {
         for (uint8_t n = 0; n < API_FEW; n++)
             api_election_free(&(struct api_step){.a = n});
-        give_back();
-        thread = turns_start(give_up, NULL);
-        pass(5000);
-        turns_join(thread);
+        release_all();
+        thread = scheduler_start_thread(unlock_all, NULL);
+        pass_time(5000);
+        scheduler_join_thread(thread);
         if (!somebody_waits())
             return;
     }
@@ -359,7 +361,7 @@ static void *close_one(void *arg)
     struct api_client *c = arg;
     struct hf_client *client = c->client;
 
-    works = true;
+    may_wait_for_ever = true;
     c->client = NULL;
     MUST(hf_client_close(client) == HF_OK);
     MUST(c->drops == 1);
@@ -388,15 +390,15 @@ static void close_all(uint8_t how)
             continue;
         MUST(c->busy == 0);
         if (c->way != API_UV && (how >> i & 1) != 0)
-            threads[count++] = turns_start(close_one, c);
+            threads[count++] = scheduler_start_thread(close_one, c);
         else
             api_client_close(&(struct api_step){.a = i, .b = 0}, true);
     }
     for (unsigned i = 0; i < 100 && !all_closed(); i++)
-        pass(1000);
+        pass_time(1000);
     MUST(all_closed());
     while (count > 0)
-        turns_join(threads[--count]);
+        scheduler_join_thread(threads[--count]);
 }
 
 static void end_workers(void)
@@ -405,11 +407,11 @@ static void end_workers(void)
         struct api_worker *w = &api.workers[i];
 
         for (unsigned n = 0; n < 100 && w->busy; n++)
-            pass(1000);
+            pass_time(1000);
         MUST(!w->busy);
         w->quits = true;
-        turns_wake(w);
-        turns_join(w->thread);
+        scheduler_wake(w);
+        scheduler_join_thread(w->thread);
     }
 }
 
@@ -417,18 +419,18 @@ static void free_all(void)
 {
     const struct api_step first = {0, 0, 0, 0};
 
-    give_back();
+    release_all();
     for (unsigned i = 0; i < API_LOCKS; i++)
         api_lock_free(&first);
-    for (unsigned i = 0; i < API_DEEDS; i++)
+    for (unsigned i = 0; i < API_OPERATIONS; i++)
         api_op_free(&first);
     for (unsigned i = 0; i < API_FEW; i++) {
         api_election_free(&first);
         api_barrier_free(&first);
         api_double_free(&first);
-        api_owned_free(&first);
+        api_mutex_free(&first);
     }
-    others();
+    run_others();
 }
 
 /* What could not be said goodbye to is gone with its session. */
@@ -446,26 +448,27 @@ static bool queues_are_empty(void)
     return true;
 }
 
-static void check_rest(void)
+static void check_end(void)
 {
-    for (unsigned i = 0; i < API_DEEDS; i++) {
-        const struct api_deed *deed = &api.deeds[i];
+    for (unsigned i = 0; i < API_OPERATIONS; i++) {
+        const struct api_operation *operation = &api.operations[i];
 
-        MUST(!deed->used || (deed->ended && deed->drops == deed->wanted_drops));
+        MUST(!operation->used ||
+             (operation->ended && operation->drops == operation->wanted_drops));
     }
     for (unsigned i = 0; i < API_FEW; i++)
         MUST(!api.elections[i].used || api.elections[i].drops == 4);
-    MUST(api_owned_all_dropped() && api_listeners_all_dropped());
+    MUST(api_mutex_all_dropped() && api_listeners_all_dropped());
     for (unsigned i = 0; i < API_CLIENTS; i++)
-        MUST(api.clients[i].heard_closed == api.clients[i].closed);
+        MUST(api.clients[i].got_closed == api.clients[i].closed);
     MUST(queues_are_empty());
-    MUST(turns_count() == 1);
+    MUST(scheduler_count_threads() == 1);
 }
 
 /* ------------------------------------------------------------------ world --
  */
 
-static struct hf_sim *new_world(uint8_t kind, uint8_t seed)
+static struct hf_sim *new_sim(uint8_t kind, uint8_t seed)
 {
     struct hf_sim_config config;
 
@@ -498,19 +501,19 @@ static void begin(const uint8_t *header)
 {
     memset(&api, 0, sizeof(api));
     heap_install();
-    api.sim = new_world(header[0], header[1]);
-    seats_begin(api.sim);
-    turns_begin(api.sim, header[1], header[2] / 4);
+    api.sim = new_sim(header[0], header[1]);
+    sim_clients_begin(api.sim);
+    scheduler_begin(api.sim, header[1], header[2] / 4);
     MUST(uv_loop_init(&api.loop) == 0);
     api.main = pthread_self();
     for (unsigned i = 0; i < API_WORKERS; i++)
-        api.workers[i].thread = turns_start(work, &api.workers[i]);
+        api.workers[i].thread = scheduler_start_thread(work, &api.workers[i]);
 }
 
 static void end(uint8_t how)
 {
-    others(); /* what was handed over is under way, at least */
-    calm();
+    run_others(); /* what was handed over is under way, at least */
+    end_faults();
     if (how % 4 != 0)
         end_waits();
     api.ends = true;
@@ -518,11 +521,11 @@ static void end(uint8_t how)
     end_workers();
     free_all();
     if (api.leased && !queues_are_empty())
-        pass(UINT64_C(3) * API_SESSION_MS);
+        pass_time(UINT64_C(3) * API_SESSION_MS);
     MUST(uv_run(&api.loop, UV_RUN_NOWAIT) == 0);
     MUST(uv_loop_close(&api.loop) == 0);
-    check_rest();
-    turns_end();
+    check_end();
+    scheduler_end();
     hf_sim_free(api.sim); /* which has what a client left there */
     MUST(heap_live() == 0);
 }
@@ -532,7 +535,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (bytes < HEADER_BYTES)
         return 0;
     begin(data);
-    play(data + HEADER_BYTES, bytes - HEADER_BYTES);
+    run_program(data + HEADER_BYTES, bytes - HEADER_BYTES);
     end(data[3]);
     return 0;
 }

@@ -48,7 +48,7 @@ static void draw(const struct hf_history *history,
     free(text);
 }
 
-static void judge(const struct hf_history *history)
+static void check_history(const struct hf_history *history)
 {
     struct hf_check_result result;
 
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     file = fmemopen(text, sizeof first - 1 + bytes, "r");
     MUST(file != NULL);
     if (hf_history_read(file, &history, &error) == HF_OK)
-        judge(&history);
+        check_history(&history);
     else
         MUST(error.status == HF_EINVAL &&
              strstr(error.text, "expected") != NULL);

@@ -19,14 +19,14 @@
 #include "json_check.h"
 
 #define TICKETS_MAX 8
-#define FOREIGN_MAX 8
+#define UNKNOWN_MAX 8
 
 static struct {
     struct hf_ticket tickets[TICKETS_MAX];
     size_t count;
-    const char *foreign[FOREIGN_MAX];
-    size_t foreign_count;
-    char *texts[TICKETS_MAX + FOREIGN_MAX];
+    const char *unknown[UNKNOWN_MAX];
+    size_t unknown_count;
+    char *texts[TICKETS_MAX + UNKNOWN_MAX];
     size_t text_count;
 } queue;
 
@@ -83,10 +83,10 @@ static void take_queue(struct input *in)
     memset(&queue, 0, sizeof(queue));
     while (in->left > 0 && queue.count < TICKETS_MAX && *in->at != 0xff)
         take_ticket(in);
-    while (in->left > 0 && queue.foreign_count < FOREIGN_MAX) {
+    while (in->left > 0 && queue.unknown_count < UNKNOWN_MAX) {
         size_t length = take(in);
 
-        queue.foreign[queue.foreign_count++] = take_text(in, length);
+        queue.unknown[queue.unknown_count++] = take_text(in, length);
     }
 }
 
@@ -136,18 +136,18 @@ static void check_json(const struct hf_queue_view *queue_view)
 static void check_views(const struct hf_tickets *tickets)
 {
     const struct hf_ticket_view *view;
-    const char *foreign;
+    const char *unknown;
 
     for (size_t i = 0; (view = hf_tickets_at(tickets, i)) != NULL; i++) {
         MUST(hf_utf8_valid(view->owner, strlen(view->owner)));
         MUST(strlen(view->id) == HF_TICKET_ID_TEXT_BYTES - 1);
     }
-    for (size_t i = 0; (foreign = hf_tickets_unknown(tickets, i)) != NULL; i++)
-        MUST(strcmp(foreign, queue.foreign[i]) == 0);
+    for (size_t i = 0; (unknown = hf_tickets_unknown(tickets, i)) != NULL; i++)
+        MUST(strcmp(unknown, queue.unknown[i]) == 0);
 }
 
 /* What an engine shows of them to somebody who looks so. */
-static size_t show_some(enum hf_ticket_kind kind, struct hf_ticket *shown)
+static size_t list_some(enum hf_ticket_kind kind, struct hf_ticket *shown)
 {
     size_t count = 0;
 
@@ -163,7 +163,7 @@ static size_t show_some(enum hf_ticket_kind kind, struct hf_ticket *shown)
 }
 
 /* As it came, and as the three who look would have it. */
-static void look(enum hf_ticket_kind kind, struct hf_tickets **tickets)
+static void list_tickets(enum hf_ticket_kind kind, struct hf_tickets **tickets)
 {
     static struct hf_client client; /* which has no ticket there */
     struct hf_event listed = {.kind = HF_EVENT_LISTED};
@@ -174,9 +174,9 @@ static void look(enum hf_ticket_kind kind, struct hf_tickets **tickets)
     lock->client = &client;
     lock->kind = kind;
     listed.as.answer.snapshot.tickets = shown;
-    listed.as.answer.snapshot.count = show_some(kind, shown);
-    listed.as.answer.unknown = queue.foreign;
-    listed.as.answer.unknown_count = queue.foreign_count;
+    listed.as.answer.snapshot.count = list_some(kind, shown);
+    listed.as.answer.unknown = queue.unknown;
+    listed.as.answer.unknown_count = queue.unknown_count;
     for (int which = HF_TICKETS_ALL; which <= HF_TICKETS_WAITERS; which++) {
         hf_tickets_free(*tickets);
         *tickets = NULL;
@@ -213,21 +213,21 @@ static void check_text(const char *text)
 
 /* Every word of it can be read into the room that we say is enough, and into
  * less. */
-static void check_words(const char *payload)
+static void check_keys(const char *payload)
 {
     static const char *const keys[] = {"host", "pid",   "command", "text",
                                        "at",   "since", "",        "="};
-    char whole[HF_OWNER_VALUE_MAX], cut[3];
+    char entire[HF_OWNER_VALUE_MAX], cut[3];
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         hf_status status =
-            hf_owner_text_get(payload, keys[i], whole, sizeof whole);
+            hf_owner_text_get(payload, keys[i], entire, sizeof entire);
         hf_status less = hf_owner_text_get(payload, keys[i], cut, sizeof cut);
 
         MUST(status == HF_OK || status == HF_EGONE);
         MUST((less == HF_EGONE) == (status == HF_EGONE));
-        MUST(strncmp(whole, cut, strlen(cut)) == 0);
-        MUST((less == HF_EINVAL) == (strlen(whole) >= sizeof cut));
+        MUST(strncmp(entire, cut, strlen(cut)) == 0);
+        MUST((less == HF_EINVAL) == (strlen(entire) >= sizeof cut));
     }
 }
 
@@ -242,7 +242,7 @@ static void check_owner(const char *payload)
          hf_utf8_valid(copy, strlen(copy)));
     if (hf_owner_text_parse(payload, UINT64_MAX, &owner))
         MUST(owner.pid != 0);
-    check_words(payload);
+    check_keys(payload);
     check_text(payload);
 }
 
@@ -252,10 +252,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct hf_queue_view queue_view = {.name = "jobs/nightly"};
 
     take_queue(&in);
-    look(HF_TICKET_MUTEX, &queue_view.tickets[HF_QUEUE_VIEW_LOCK]);
-    look(HF_TICKET_LEASE, &queue_view.tickets[HF_QUEUE_VIEW_SEMAPHORE]);
-    look(HF_TICKET_PARTICIPANT,
-         &queue_view.tickets[HF_QUEUE_VIEW_PARTICIPANTS]);
+    list_tickets(HF_TICKET_MUTEX, &queue_view.tickets[HF_QUEUE_VIEW_LOCK]);
+    list_tickets(HF_TICKET_LEASE, &queue_view.tickets[HF_QUEUE_VIEW_SEMAPHORE]);
+    list_tickets(HF_TICKET_PARTICIPANT,
+                 &queue_view.tickets[HF_QUEUE_VIEW_PARTICIPANTS]);
     check_table(&queue_view);
     check_json(&queue_view);
     for (size_t i = 0; i < queue.count; i++)

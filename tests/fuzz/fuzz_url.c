@@ -112,14 +112,14 @@ static void try_as_password(const char *text)
     static const struct hf_url_option_row row = {.key = "other"};
     struct hf_zk_config config;
     size_t bytes = strlen(text) + 100;
-    char *whole = malloc(bytes);
+    char *entire = malloc(bytes);
     struct hf_error error = {HF_OK, ""};
     struct hf_url url;
 
-    MUST(whole != NULL);
-    snprintf(whole, bytes, "zk://user:%s" CANARY "@host", text);
-    MUST(hf_url_has_secret(whole));
-    if (hf_url_parse(whole, &url, &error) == HF_OK) {
+    MUST(entire != NULL);
+    snprintf(entire, bytes, "zk://user:%s" CANARY "@host", text);
+    MUST(hf_url_has_secret(entire));
+    if (hf_url_parse(entire, &url, &error) == HF_OK) {
         MUST(strstr(url.authority, CANARY) == NULL);
         MUST(strstr(url.path, CANARY) == NULL);
         (void)hf_url_options_read(&url, &row, 1, NULL, &error);
@@ -128,7 +128,7 @@ static void try_as_password(const char *text)
         hf_url_free(&url);
     }
     MUST(strstr(error.text, CANARY) == NULL);
-    free(whole);
+    free(entire);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -241,7 +241,7 @@ static void greet_raw(struct zk_fixture *f, const struct input *in)
         receive(f, in->bytes, in->left);
 }
 
-static void try_greeting(struct input *in)
+static void try_handshake(struct input *in)
 {
     struct input mine = *in;
     const uint8_t *password;
@@ -327,16 +327,16 @@ static bool is_created(struct input in)
 static void try_created(struct input *in)
 {
     struct zk_fixture f;
-    const char *told;
+    const char *reported;
 
     begin(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     answer_with(&f, in->bytes, in->left);
     children(&f, "b#1");
-    told = zk_fixture_events(&f);
+    reported = zk_fixture_events(&f);
     /* Ours, and somebody took it out; or it cannot be told. */
-    MUST(strcmp(told, is_created(*in) ? "FAILED ENQUEUE a RETRY"
-                                      : "FAILED ENQUEUE a UNSURE") == 0);
+    MUST(strcmp(reported, is_created(*in) ? "FAILED ENQUEUE a RETRY"
+                                          : "FAILED ENQUEUE a UNSURE") == 0);
     zk_fixture_close(&f);
 }
 
@@ -382,15 +382,15 @@ static void try_stat(struct input *in)
 static void event_raw(struct zk_fixture *f, const struct input *in)
 {
     static const uint8_t header_[16] = {0xff, 0xff, 0xff, 0xff};
-    struct input whole = {NULL, sizeof header_ + in->left, false};
-    uint8_t *bytes = malloc(whole.left);
+    struct input entire = {NULL, sizeof header_ + in->left, false};
+    uint8_t *bytes = malloc(entire.left);
 
     MUST(bytes != NULL);
     memcpy(bytes, header_, sizeof header_);
     if (in->left > 0)
         memcpy(bytes + sizeof header_, in->bytes, in->left);
-    whole.bytes = bytes;
-    greet_raw(f, &whole);
+    entire.bytes = bytes;
+    greet_raw(f, &entire);
     free(bytes);
 }
 
@@ -400,7 +400,7 @@ static void try_event(struct input *in)
     struct input mine = *in;
     const uint8_t *path;
     int32_t type, bytes;
-    const char *told;
+    const char *reported;
     struct zk_fixture f;
     bool about;
 
@@ -416,11 +416,11 @@ static void try_event(struct input *in)
     bytes = text(&mine, &path);
     about = !mine.ended && bytes == (int32_t)strlen(watched) &&
             memcmp(path, watched, strlen(watched)) == 0;
-    told = zk_fixture_events(&f);
+    reported = zk_fixture_events(&f);
     if (mine.ended)
-        MUST(strcmp(told, "SUSPENDED") == 0 && f.server == NULL);
+        MUST(strcmp(reported, "SUSPENDED") == 0 && f.server == NULL);
     else
-        MUST(strcmp(told,
+        MUST(strcmp(reported,
                     about && type == HF_ZK_NODE_DELETED ? "GONE a" : "") == 0);
     about = about && type > 0 && type != HF_ZK_NODE_DELETED &&
             type != HF_ZK_NODE_CHILDREN_CHANGED;
@@ -458,14 +458,14 @@ static void try_multi(struct input *in)
 
 /* --------------------------------------------------------------- streams -- */
 
-struct heard {
+struct received {
     char events[ZK_FIXTURE_TEXT_BYTES];
     char sent[ZK_FIXTURE_TEXT_BYTES];
     bool linked;
 };
 
-static void hear(const struct input *in, size_t chunk, bool greeted,
-                 struct heard *heard)
+static void receive_frame(const struct input *in, size_t chunk, bool greeted,
+                          struct received *received)
 {
     struct zk_fixture f;
 
@@ -481,9 +481,10 @@ static void hear(const struct input *in, size_t chunk, bool greeted,
     f.chunk = chunk;
     if (in->left > 0)
         receive(&f, in->bytes, in->left);
-    snprintf(heard->events, sizeof heard->events, "%s", zk_fixture_events(&f));
-    snprintf(heard->sent, sizeof heard->sent, "%s", zk_fixture_sent(&f));
-    heard->linked = f.server != NULL;
+    snprintf(received->events, sizeof received->events, "%s",
+             zk_fixture_events(&f));
+    snprintf(received->sent, sizeof received->sent, "%s", zk_fixture_sent(&f));
+    received->linked = f.server != NULL;
     zk_fixture_close(&f);
 }
 
@@ -506,35 +507,35 @@ static bool has_bad_length(struct input in)
     }
 }
 
-static void hear_same(const struct input *in, size_t chunk, bool greeted,
-                      const struct heard *whole)
+static void receive_same(const struct input *in, size_t chunk, bool greeted,
+                         const struct received *entire)
 {
-    static struct heard pieces;
+    static struct received pieces;
 
-    hear(in, chunk, greeted, &pieces);
+    receive_frame(in, chunk, greeted, &pieces);
     if (has_bad_length(*in))
         return;
-    MUST(whole->linked == pieces.linked);
-    MUST(strcmp(whole->events, pieces.events) == 0);
-    MUST(strcmp(whole->sent, pieces.sent) == 0);
+    MUST(entire->linked == pieces.linked);
+    MUST(strcmp(entire->events, pieces.events) == 0);
+    MUST(strcmp(entire->sent, pieces.sent) == 0);
 }
 
 /* However they are cut into pieces on their way, they say the same. */
 static void try_stream(struct input *in)
 {
-    static struct heard whole;
+    static struct received entire;
     bool greeted = number(in, 1) % 2 == 0;
     size_t chunk = (size_t)number(in, 1) % 16 + 2;
 
-    hear(in, 0, greeted, &whole);
-    hear_same(in, 1, greeted, &whole);
-    hear_same(in, chunk, greeted, &whole);
+    receive_frame(in, 0, greeted, &entire);
+    receive_same(in, 1, greeted, &entire);
+    receive_same(in, chunk, greeted, &entire);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
 {
     static void (*const tries[])(struct input * in) = {
-        try_jute,     try_name,    try_own_name, try_greeting,
+        try_jute,     try_name,    try_own_name, try_handshake,
         try_children, try_created, try_data,     try_stat,
         try_event,    try_multi,   try_stream,
     };

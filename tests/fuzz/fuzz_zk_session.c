@@ -17,36 +17,36 @@
 
 #include "fuzz.h"
 #include "heap/heap.h"
-#include "play.h"
+#include "zk_program.h"
 
 /* --------------------------------------------------------- link and time -- */
 
 /* Calls about a connection that is no more. */
-static void stale(struct play *p)
+static void send_stale(struct zk_program *p)
 {
     static const uint8_t pong[] = {0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe};
     uint64_t number = p->f.connection_number - 1;
-    size_t told = p->f.events.used;
+    size_t received = p->f.events.used;
 
     hf_zk_session_connection_up(hf_zk_session(p->f.zk), number, p->f.now_ms);
     hf_zk_session_receive(hf_zk_session(p->f.zk), number, p->f.now_ms, pong,
                           sizeof pong);
     hf_zk_session_connection_down(hf_zk_session(p->f.zk), number, p->f.now_ms,
                                   HF_EUNREACHABLE, "stale");
-    MUST(p->f.events.used == told);
+    MUST(p->f.events.used == received);
 }
 
-static void come_up(struct play *p)
+static void connect_up(struct zk_program *p)
 {
     if (p->f.server == NULL || p->f.up)
         return;
-    if (p->zk_fake_server)
+    if (p->honest)
         zk_fake_connect(&p->f, &p->server);
     else
         link_up(&p->f);
 }
 
-static void pass(struct play *p, uint64_t ms)
+static void pass_time(struct zk_program *p, uint64_t ms)
 {
     if (p->f.closed)
         set_time(&p->f, p->f.now_ms + ms);
@@ -56,37 +56,38 @@ static void pass(struct play *p, uint64_t ms)
 
 /* ----------------------------------------------------------------- steps -- */
 
-static void serve(struct play *p, unsigned count)
+static void serve(struct zk_program *p, unsigned count)
 {
     while (count-- > 0 && p->f.first != NULL)
         zk_fake_answer(&p->f, &p->server);
 }
 
 /* Somebody else has to do with a ticket. */
-static void meddle(struct play *p, uint8_t how)
+static void disturb(struct zk_program *p, uint8_t choice)
 {
-    bool member = play_is_member(how);
+    bool participant = program_is_participant(choice);
     char ticket[16];
 
-    snprintf(ticket, sizeof ticket, "%s/%c", play_queue(how), play_letter(how));
-    how /= PLAY_TICKETS;
-    if (how % 3 == 0) {
-        zk_fake_change(&p->f, &p->server, ticket, how / 3 % 2 == 0);
-    } else if (how % 3 == 1) {
+    snprintf(ticket, sizeof ticket, "%s/%c", program_queue(choice),
+             program_letter(choice));
+    choice /= PROGRAM_TICKETS;
+    if (choice % 3 == 0) {
+        zk_fake_change(&p->f, &p->server, ticket, choice / 3 % 2 == 0);
+    } else if (choice % 3 == 1) {
         p->removed = true;
         zk_fake_remove(&p->f, &p->server, ticket);
-    } else if (play_is_others(strrchr(ticket, '/') + 1) && !p->f.holding) {
-        zk_fake_put(&p->f, &p->server, ticket, member);
+    } else if (program_is_others(strrchr(ticket, '/') + 1) && !p->f.holding) {
+        zk_fake_put(&p->f, &p->server, ticket, participant);
     }
 }
 
 /* What any server does. */
-static void answer(struct play *p, uint8_t step)
+static void answer(struct zk_program *p, uint8_t step)
 {
     if (!p->f.up)
         return;
     if (step == 13)
-        serve(p, 1 + play_next(p) % 4);
+        serve(p, 1 + zk_program_next(p) % 4);
     else if (step == 14)
         serve(p, 64);
     else if (step == 15)
@@ -97,44 +98,44 @@ static void answer(struct play *p, uint8_t step)
         pong(&p->f);
 }
 
-static void step(struct play *p)
+static void step(struct zk_program *p)
 {
-    uint8_t which = play_next(p) % 31;
+    uint8_t which = zk_program_next(p) % 31;
 
-    if (which < PLAY_KINDS) {
-        play_request(p, play_kinds[which], play_next(p));
+    if (which < PROGRAM_KINDS) {
+        program_request(p, program_kinds[which], zk_program_next(p));
     } else if (which == 30) {
-        play_request(p, HF_REQUEST_WATCH_QUEUE, play_next(p));
+        program_request(p, HF_REQUEST_WATCH_QUEUE, zk_program_next(p));
     } else if (which == 6) {
-        play_forget(p, play_next(p) % 8);
+        program_unwatch(p, zk_program_next(p) % 8);
     } else if (which == 7) {
-        pass(p, play_next(p));
+        pass_time(p, zk_program_next(p));
     } else if (which == 8) {
-        pass(p, play_next(p) * UINT64_C(100));
+        pass_time(p, zk_program_next(p) * UINT64_C(100));
     } else if (which == 9) {
         wake(&p->f);
     } else if (which == 10) {
-        come_up(p);
+        connect_up(p);
     } else if (which == 11) {
         link_down(&p->f, "reset");
     } else if (which == 12) {
-        stale(p);
+        send_stale(p);
     } else if (which == 18) {
-        if (p->zk_fake_server)
-            meddle(p, play_next(p));
+        if (p->honest)
+            disturb(p, zk_program_next(p));
     } else if (which == 19) {
-        p->inside = play_next(p) % 4;
-        p->inside_kind = play_next(p);
-        p->inside_ticket = play_next(p);
+        p->inside = zk_program_next(p) % 4;
+        p->inside_kind = zk_program_next(p);
+        p->inside_ticket = zk_program_next(p);
     } else if (which == 29) {
-        if (play_next(p) & 1)
-            p->f.chunk = play_next(p);
+        if (zk_program_next(p) & 1)
+            p->f.chunk = zk_program_next(p);
         else
-            heap_fail(play_next(p) % 32, false);
+            heap_fail(zk_program_next(p) % 32, false);
     } else if (which < 20) {
         answer(p, which);
     } else {
-        liar_speaks(p, which);
+        dishonest_answer(p, which);
     }
 }
 
@@ -144,22 +145,22 @@ static void step(struct play *p)
  * its connection and that of snapshots; and the stage its own. */
 #define LEFT_MOST 5
 
-static void expect(struct play *p, enum hf_request_kind kind,
+static void expect(struct zk_program *p, enum hf_request_kind kind,
                    const char *expected)
 {
-    const char *told;
+    const char *received;
 
     (void)zk_fixture_events(&p->f);
     (void)ask(&p->f, kind, "z");
     zk_fake_serve(&p->f, &p->server);
-    told = zk_fixture_events(&p->f);
-    if (strstr(told, expected) == NULL)
-        fprintf(stderr, "not %s but %s\n", expected, told);
-    MUST(strstr(told, expected) != NULL);
+    received = zk_fixture_events(&p->f);
+    if (strstr(received, expected) == NULL)
+        fprintf(stderr, "not %s but %s\n", expected, received);
+    MUST(strstr(received, expected) != NULL);
 }
 
 /* Everything has been served: whoever waits has something to wait for. */
-static void check_waits(struct play *p)
+static void check_waits(struct zk_program *p)
 {
     char ticket[32];
 
@@ -170,16 +171,16 @@ static void check_waits(struct play *p)
         if (r->state != ZK_FIXTURE_WATCHING ||
             r->request.kind == HF_REQUEST_WATCH_QUEUE)
             continue;
-        play_name_ticket(r, ticket);
+        program_name_ticket(r, ticket);
         MUST(zk_fake_has(&p->server, ticket));
         MUST(!zk_fake_has_unreported(&p->server, ticket));
     }
 }
 
 /* Answer all that was asked on this connection, if it can be. */
-static void finish(struct play *p)
+static void finish(struct zk_program *p)
 {
-    pass(p, 0);
+    pass_time(p, 0);
     if (p->f.up && p->f.holding)
         deliver_answers(&p->f);
     zk_fake_serve(&p->f, &p->server);
@@ -187,7 +188,7 @@ static void finish(struct play *p)
 }
 
 /* Whatever happened: it works. */
-static void work_on(struct play *p)
+static void check_it_works(struct zk_program *p)
 {
     for (int i = 0; !p->f.connected; i++) {
         MUST(i < 20);
@@ -209,7 +210,7 @@ static void work_on(struct play *p)
     expect(p, HF_REQUEST_END, "CLOSED");
 }
 
-static void end(struct play *p)
+static void end(struct zk_program *p)
 {
     heap_fail(0, false);
     p->f.chunk = 0;
@@ -220,15 +221,15 @@ static void end(struct play *p)
             wake(&p->f);
         }
     } else {
-        if (p->zk_fake_server)
+        if (p->honest)
             finish(p);
         link_down(&p->f, "the last");
-        if (!p->zk_fake_server) {
+        if (!p->honest) {
             /* It knows nothing of what was said in its name. */
             zk_fake_begin(&p->f, &p->server);
             p->f.session++;
         }
-        work_on(p);
+        check_it_works(p);
     }
     MUST(p->f.closed && p->f.under_way == 0);
     MUST(hf_zk_session_wake_at_ms(hf_zk_session(p->f.zk)) == HF_FOREVER);
@@ -238,22 +239,22 @@ static void end(struct play *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
 {
-    static struct play p;
+    static struct zk_program p;
 
     memset(&p, 0, sizeof p);
     p.bytes = data_;
     p.left = bytes;
-    p.zk_fake_server = play_next(&p) & 1;
+    p.honest = zk_program_next(&p) & 1;
     p.lingers = bytes % 4 >= 2;
     zk_fixture_init(&p.f);
     p.f.config.session.window = bytes / 4 % 4; /* 0: wide */
-    p.f.event_hook = play_on_event;
+    p.f.event_hook = program_on_event;
     zk_fake_begin(&p.f, &p.server);
-    p.server.no_containers = p.zk_fake_server && bytes % 2 == 1;
+    p.server.no_containers = p.honest && bytes % 2 == 1;
     MUST(zk_fixture_open(&p.f));
     while (p.left > 0 && !p.f.closed) {
         step(&p);
-        MUST(!p.zk_fake_server || !p.server.unreported);
+        MUST(!p.honest || !p.server.unreported);
         MUST(p.f.closed ||
              hf_zk_session_wake_at_ms(hf_zk_session(p.f.zk)) != HF_FOREVER);
     }

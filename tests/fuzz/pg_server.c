@@ -16,12 +16,12 @@
 
 #define CONNECTIONS_MAX 16
 #define COLUMNS 14
-#define ROUNDS_MAX 64
+#define PASSES_MAX 64
 #define BACKEND 7
 
 #define STARTUP 196608
 
-struct connection {
+struct pg_connection {
     int fd; /* -1: none */
     bool started, closing;
     bool floods; /* in the middle of a row that never ends */
@@ -33,24 +33,24 @@ struct connection {
 };
 
 /* How the answer to a call ends. */
-enum ending {
+enum answer_end {
     READY,            /* CommandComplete, ReadyForQuery */
     FAILED_AT_COMMIT, /* an ErrorResponse in between */
     WARNED_AT_COMMIT, /* a NoticeResponse in between */
     CUT_AT_COMMIT,    /* the end of the connection in between */
     HELD_AT_COMMIT,   /* ReadyForQuery comes with what is sent next */
     TWICE_COMPLETE,
-    ENDINGS,
+    ANSWER_ENDS,
 };
 
 static struct {
-    struct client *client;
-    struct leases leases;
+    struct leased_client *client;
+    struct lease_fake_server leases;
     int listener;
-    char place[64];
-    struct connection connections[CONNECTIONS_MAX];
+    char socket_path[64];
+    struct pg_connection connections[CONNECTIONS_MAX];
     /* Of what is next: */
-    enum ending ending;
+    enum answer_end answer_end;
     const char *state; /* fail the next call with it */
     uint8_t setup;     /* lie in the next answer to a query; 0: do not */
     size_t hold;       /* send so many bytes of the next answers, and no more */
@@ -67,12 +67,12 @@ static void listen_somewhere(void)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t bytes;
 
-    (void)snprintf(net.place, sizeof net.place, "@holdfast-fuzz-%ld",
-                   (long)getpid());
+    (void)snprintf(net.socket_path, sizeof net.socket_path,
+                   "@holdfast-fuzz-%ld", (long)getpid());
     bytes =
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
                     (size_t)snprintf(address.sun_path, sizeof address.sun_path,
-                                     "%s/.s.PGSQL.5432", net.place));
+                                     "%s/.s.PGSQL.5432", net.socket_path));
     address.sun_path[0] = '\0';
     net.listener =
         socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -90,18 +90,18 @@ const char *pg_url(uint8_t choice)
     (void)snprintf(url, sizeof url,
                    "postgresql:?host=%s&port=5432&user=u&dbname=d&"
                    "sslmode=disable&ttl=%ds",
-                   net.place, 1 + choice % 2);
+                   net.socket_path, 1 + choice % 2);
     return url;
 }
 
-static void hang_up(struct connection *c)
+static void disconnect(struct pg_connection *c)
 {
     if (c->fd >= 0)
         (void)close(c->fd);
     bytes_free(&c->in);
     bytes_free(&c->out);
     bytes_free(&c->bound);
-    *c = (struct connection){.fd = -1};
+    *c = (struct pg_connection){.fd = -1};
 }
 
 static bool accept_one(void)
@@ -121,7 +121,7 @@ static bool accept_one(void)
 }
 
 /* False if there was nothing, or the client has gone. */
-static bool read_some(struct connection *c)
+static bool read_some(struct pg_connection *c)
 {
     uint8_t bytes[65536];
     ssize_t count = recv(c->fd, bytes, sizeof bytes, 0);
@@ -131,11 +131,11 @@ static bool read_some(struct connection *c)
         return true;
     }
     if (count == 0 || errno != EAGAIN)
-        hang_up(c);
+        disconnect(c);
     return false;
 }
 
-static bool send_some(struct connection *c)
+static bool send_some(struct pg_connection *c)
 {
     size_t count = c->out.count - c->held;
     ssize_t sent;
@@ -148,13 +148,13 @@ static bool send_some(struct connection *c)
         return false;
     sent = send(c->fd, c->out.bytes, count, MSG_NOSIGNAL);
     if (sent < 0) {
-        hang_up(c);
+        disconnect(c);
         return false;
     }
     bytes_drop(&c->out, (size_t)sent);
     c->held = 0; /* with what comes next */
     if (c->closing && c->out.count == 0)
-        hang_up(c);
+        disconnect(c);
     return true;
 }
 
@@ -211,7 +211,7 @@ static const char *text_of(int number)
     return text;
 }
 
-static void answer_query(struct connection *c, const char *query)
+static void answer_query(struct pg_connection *c, const char *query)
 {
     const char *settings[] = {"7", "f", "on", "t"};
     const char *exists[] = {"t"};
@@ -227,7 +227,7 @@ static void answer_query(struct connection *c, const char *query)
     } else if (listens != NULL) {
         (void)sscanf(listens, "LISTEN %63[a-z0-9_]", c->channel);
         (void)snprintf(clock, sizeof clock, "%" PRIu64,
-                       leases_clock_ms(&net.leases));
+                       lease_fake_clock_ms(&net.leases));
         put_setup(&c->out, clocks, 1);
     } else if (strstr(query, "FROM holdfast.version") != NULL) {
         put_setup(&c->out, schema, 2);
@@ -316,7 +316,7 @@ static void drop_ticket(const char *session, const struct hf_ticket_id *id)
 /* All tickets of the session live on: what they are is its own knowledge. */
 static void renew(const struct hf_store_call *call, struct bytes *own)
 {
-    uint64_t clock_ms = leases_clock_ms(&net.leases);
+    uint64_t clock_ms = lease_fake_clock_ms(&net.leases);
 
     for (size_t i = 0; i < call->count; i++)
         drop_ticket(call->session, &call->tickets[i]);
@@ -335,26 +335,26 @@ static void renew(const struct hf_store_call *call, struct bytes *own)
     net.own = 0;
 }
 
-static void put_ending(struct connection *c)
+static void put_end(struct pg_connection *c)
 {
-    if (net.ending == TWICE_COMPLETE)
+    if (net.answer_end == TWICE_COMPLETE)
         pg_put_complete(&c->out);
     pg_put_complete(&c->out);
-    if (net.ending == FAILED_AT_COMMIT)
+    if (net.answer_end == FAILED_AT_COMMIT)
         pg_put_report(&c->out, 'E', "23503");
-    if (net.ending == WARNED_AT_COMMIT)
+    if (net.answer_end == WARNED_AT_COMMIT)
         pg_put_report(&c->out, 'N', "01000");
-    c->closing = net.ending == CUT_AT_COMMIT;
+    c->closing = net.answer_end == CUT_AT_COMMIT;
     if (c->closing)
         return;
     c->held = c->out.count;
     pg_put_ready(&c->out);
-    c->held = net.ending == HELD_AT_COMMIT ? c->out.count - c->held : 0;
-    net.ending = READY;
+    c->held = net.answer_end == HELD_AT_COMMIT ? c->out.count - c->held : 0;
+    net.answer_end = READY;
 }
 
 /* The first bytes of a row, which libpq reads whole or not at all. */
-static void begin_flood(struct connection *c)
+static void begin_flood(struct pg_connection *c)
 {
     static const uint32_t column = 23;
 
@@ -366,7 +366,7 @@ static void begin_flood(struct connection *c)
 }
 
 /* A Sync: what was bound is carried out and committed. */
-static void answer_call(struct connection *c)
+static void answer_call(struct pg_connection *c)
 {
     static const char *const nobody[] = {""};
     struct bytes nothing = {0}, own = {0};
@@ -395,12 +395,12 @@ static void answer_call(struct connection *c)
     }
     if (call.kind == HF_STORE_RENEW)
         renew(&call, &own);
-    leases_answer(&net.leases, &call, &answer);
+    lease_fake_answer(&net.leases, &call, &answer);
     pg_put_message(&c->out, '2', &nothing);
     if (net.flood)
         begin_flood(c);
     put_rows(&c->out, &answer, &own);
-    put_ending(c);
+    put_end(c);
     lease_answer_free(&answer);
     bytes_free(&own);
 }
@@ -408,7 +408,7 @@ static void answer_call(struct connection *c)
 /* --------------------------------------------------------------- messages --
  */
 
-static void start(struct connection *c)
+static void start(struct pg_connection *c)
 {
     static const char *const parameters[][2] = {
         {"server_version", "16.1"},
@@ -432,7 +432,8 @@ static void start(struct connection *c)
 }
 
 /* False if it is not whole yet. */
-static bool take_message(struct connection *c, char *type, struct bytes *body)
+static bool take_message(struct pg_connection *c, char *type,
+                         struct bytes *body)
 {
     size_t head = c->started ? 5 : 4;
     const uint8_t *at = c->in.bytes + head - 4;
@@ -450,7 +451,7 @@ static bool take_message(struct connection *c, char *type, struct bytes *body)
     return true;
 }
 
-static void answer_message(struct connection *c, char type,
+static void answer_message(struct pg_connection *c, char type,
                            const struct bytes *body)
 {
     if (!c->started) {
@@ -465,7 +466,7 @@ static void answer_message(struct connection *c, char type,
     }
 }
 
-static bool serve_one(struct connection *c)
+static bool serve_one(struct pg_connection *c)
 {
     static const uint8_t zeros[1 << 17];
     struct bytes body = {0};
@@ -482,28 +483,29 @@ static bool serve_one(struct connection *c)
     return (c->fd >= 0 && send_some(c)) || happened;
 }
 
-static bool serve_all(struct client *client)
+static bool serve_all(struct leased_client *client)
 {
     bool happened = accept_one();
 
     for (size_t i = 0; i < CONNECTIONS_MAX; i++)
         if (net.connections[i].fd >= 0 && serve_one(&net.connections[i]))
             happened = true;
-    client_turn(client);
+    client_run_loop(client);
     return happened;
 }
 
-void pg_serve(struct client *client)
+void pg_serve(struct leased_client *client)
 {
-    client_turn(client);
-    for (int i = 0; i < ROUNDS_MAX && !net.muted && serve_all(client); i++)
+    client_run_loop(client);
+    for (int i = 0; i < PASSES_MAX && !net.muted && serve_all(client); i++)
         continue;
 }
 
 /* ---------------------------------------------------------------- notices --
  */
 
-static void on_notice(struct leases *leases, const struct lease_notice *notice)
+static void on_notice(struct lease_fake_server *leases,
+                      const struct lease_notice *notice)
 {
     const struct hf_store_notice *n = &notice->notice;
     char id[HF_TICKET_ID_TEXT_BYTES], name[256] = "", text[512];
@@ -521,7 +523,7 @@ static void on_notice(struct leases *leases, const struct lease_notice *notice)
         (void)snprintf(text, sizeof text, "revoked %s %" PRIu32 " %s", id,
                        n->revoked, name);
     for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
-        struct connection *c = &net.connections[i];
+        struct pg_connection *c = &net.connections[i];
         struct bytes body = {0};
 
         if (c->fd < 0 || c->channel[0] == '\0')
@@ -536,10 +538,11 @@ static void on_notice(struct leases *leases, const struct lease_notice *notice)
 /* ------------------------------------------------------------------ steps --
  */
 
-static struct connection *at(uint8_t place)
+static struct pg_connection *connection_at(uint8_t which)
 {
     for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
-        struct connection *c = &net.connections[(place + i) % CONNECTIONS_MAX];
+        struct pg_connection *c =
+            &net.connections[(which + i) % CONNECTIONS_MAX];
 
         if (c->fd >= 0)
             return c;
@@ -547,7 +550,7 @@ static struct connection *at(uint8_t place)
     return NULL;
 }
 
-static void speak_raw(struct client *client, struct connection *c)
+static void send_raw(struct leased_client *client, struct pg_connection *c)
 {
     size_t count = client_next(client);
     const uint8_t *bytes = client_some(client, &count);
@@ -555,7 +558,7 @@ static void speak_raw(struct client *client, struct connection *c)
     bytes_put(&c->out, bytes, count);
 }
 
-static void speak_unasked(struct connection *c, uint8_t how)
+static void send_unasked(struct pg_connection *c, uint8_t how)
 {
     struct bytes body = {0};
 
@@ -570,20 +573,20 @@ static void speak_unasked(struct connection *c, uint8_t how)
         pg_put_body(&c->out, how & 4 ? '2' : '1', &body);
 }
 
-void pg_step(struct client *client)
+void pg_step(struct leased_client *client)
 {
     static const char *const states[] = {"40001", "57014", "53100", "42501",
                                          "42P01", "57P01", "XX000", "25006",
                                          "",      "00000", "08006", "0A000"};
     uint8_t what = client_next(client) % 14, how = client_next(client);
-    struct connection *c = at(how);
+    struct pg_connection *c = connection_at(how);
 
     if (what < 4)
-        leases_lie(&net.leases);
+        lease_fake_lie(&net.leases);
     else if (what < 6)
-        leases_meddle(&net.leases);
+        lease_fake_disturb(&net.leases);
     else if (what == 6)
-        net.ending = how % ENDINGS;
+        net.answer_end = how % ANSWER_ENDS;
     else if (what == 7)
         net.state = states[how % (sizeof states / sizeof states[0])];
     else if (what == 8)
@@ -599,40 +602,40 @@ void pg_step(struct client *client)
     else if (what == 11)
         net.columns = how;
     else if (c != NULL && what == 12 && how >= 128)
-        speak_raw(client, c);
+        send_raw(client, c);
     else if (c != NULL && what == 12)
-        speak_unasked(c, how);
+        send_unasked(c, how);
     else if (c != NULL)
-        hang_up(c);
+        disconnect(c);
 }
 
 /* --------------------------------------------------------- begin and end -- */
 
-void pg_begin(struct client *client)
+void pg_begin(struct leased_client *client)
 {
     int listener = net.listener;
-    char place[sizeof net.place];
+    char socket_path[sizeof net.socket_path];
 
-    memcpy(place, net.place, sizeof place);
+    memcpy(socket_path, net.socket_path, sizeof socket_path);
     memset(&net, 0, sizeof net);
     net.listener = listener;
-    memcpy(net.place, place, sizeof place);
+    memcpy(net.socket_path, socket_path, sizeof socket_path);
     net.client = client;
     for (size_t i = 0; i < CONNECTIONS_MAX; i++)
         net.connections[i].fd = -1;
-    leases_begin(&net.leases, client, 0);
+    lease_fake_begin(&net.leases, client, 0);
     lease_server_set_partial(net.leases.server);
     net.leases.notice = on_notice;
 }
 
-void pg_end(struct client *client)
+void pg_end(struct leased_client *client)
 {
     int fd;
 
     (void)client;
     for (size_t i = 0; i < CONNECTIONS_MAX; i++)
-        hang_up(&net.connections[i]);
+        disconnect(&net.connections[i]);
     while ((fd = accept(net.listener, NULL, NULL)) >= 0)
         (void)close(fd);
-    leases_end(&net.leases);
+    lease_fake_end(&net.leases);
 }

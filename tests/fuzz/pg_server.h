@@ -6,14 +6,14 @@
 #ifndef HF_TESTS_FUZZ_PG_SERVER_H
 #define HF_TESTS_FUZZ_PG_SERVER_H
 
-#include "leases.h"
+#include "lease_fake_server.h"
 
-void pg_begin(struct client *client);
-void pg_end(struct client *client);
+void pg_begin(struct leased_client *client);
+void pg_end(struct leased_client *client);
 /* Accept connections, answer all messages, and let the answers arrive. */
-void pg_serve(struct client *client);
+void pg_serve(struct leased_client *client);
 /* One step of a server that is not what it should be. */
-void pg_step(struct client *client);
+void pg_step(struct leased_client *client);
 
 /* Where it listens: a directory for libpq's host=, and the port. */
 const char *pg_url(uint8_t choice);

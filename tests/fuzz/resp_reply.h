@@ -4,7 +4,7 @@
 #define HF_TESTS_FUZZ_RESP_REPLY_H
 
 #include "bytes.h"
-#include "leases.h"
+#include "lease_fake_server.h"
 
 void resp_put_bulk(struct bytes *to, const char *text);
 void resp_put_number(struct bytes *to, uint64_t number); /* as text */

@@ -55,11 +55,11 @@ static void take_ids(struct resp_script *script, char **words, size_t count,
 
     for (size_t i = 0; i < count; i += step)
         script->ids[n++] = resp_id(words[i]);
-    script->stake =
+    script->ticket_set =
         (struct hf_store_ticket_set){script->call.queue, script->ids, n, false};
     script->call.tickets = script->ids;
     script->call.count = n;
-    script->call.ticket_sets = &script->stake;
+    script->call.ticket_sets = &script->ticket_set;
     script->call.ticket_set_count = 1;
 }
 
@@ -72,7 +72,7 @@ static void take_own(struct resp_script *script, char **words, size_t count)
     switch (call->kind) {
     case HF_STORE_RENEW:
         take_ids(script, words + 1, count - 1, numbered ? 2 : 1);
-        script->stake.watches_queue = words[0][0] == '1';
+        script->ticket_set.watches_queue = words[0][0] == '1';
         break;
     case HF_STORE_CLOSE_SESSION:
     case HF_STORE_EXISTS:

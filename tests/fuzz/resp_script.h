@@ -14,7 +14,7 @@ struct resp_script {
     const char *word; /* the operation */
     bool numbered;    /* of one of several servers */
     struct hf_ticket_id ids[RESP_WORDS_MAX];
-    struct hf_store_ticket_set stake;
+    struct hf_store_ticket_set ticket_set;
 };
 
 /* Read ARGV of a script: ${count} words from the operation on. */

@@ -11,12 +11,12 @@
 #include "transport/connection.h"
 
 #define LINKS_MAX 64
-#define ROUNDS_MAX 64
+#define PASSES_MAX 64
 
 struct hf_connection {
     struct hf_connection_callbacks user;
     uint64_t number;
-    struct leases *leases;
+    struct lease_fake_server *leases;
     bool up, failed, hung_up;
     struct bytes out; /* what the client has sent */
     struct bytes in;  /* what it is sent */
@@ -25,18 +25,18 @@ struct hf_connection {
 };
 
 static struct {
-    struct client *client;
-    struct leases leases[LEASES_SERVERS];
+    struct leased_client *client;
+    struct lease_fake_server leases[LEASE_FAKES];
     struct hf_connection *links;
     uint64_t number;
     bool clustered;
     /* Of what is next: */
-    bool muted[LEASES_SERVERS];
+    bool muted[LEASE_FAKES];
     const char *reply; /* in place of the reply to the next script */
     size_t hold;       /* so many bytes of the next delivery, and no more yet */
     int miscount;      /* announce so many rows more */
-    const char *greeting; /* in place of the reply to the next ... */
-    const char *greeted;  /* ... of these commands */
+    const char *handshake_reply;   /* in place of the reply to the next ... */
+    const char *handshake_command; /* ... of these commands */
 } net;
 
 /* ------------------------------------------------------------------ links --
@@ -71,7 +71,7 @@ __wrap_hf_connection_open(const struct hf_connection_config *way,
         digit = way->host[strlen(way->host) - 1];
     link->user = *user;
     link->number = ++net.number;
-    link->leases = &net.leases[(unsigned char)digit % LEASES_SERVERS];
+    link->leases = &net.leases[(unsigned char)digit % LEASE_FAKES];
     link->next = net.links;
     net.links = link;
     return link;
@@ -133,11 +133,11 @@ static struct hf_connection *find(uint64_t number)
     return link;
 }
 
-static struct hf_connection *at(uint8_t place)
+static struct hf_connection *connection_at(uint8_t which)
 {
     struct hf_connection *link = net.links;
 
-    for (; link != NULL && place > 0; place--)
+    for (; link != NULL && which > 0; which--)
         link = link->next != NULL ? link->next : net.links;
     return link;
 }
@@ -167,7 +167,7 @@ static char *take_word(char **at, char *end)
 }
 
 /* Whether it speaks TLS. */
-static bool take_question(const struct hf_connection *link, size_t *taken)
+static bool take_tls_probe(const struct hf_connection *link, size_t *taken)
 {
     const char *at = (const char *)link->out.bytes + *taken;
     size_t left = link->out.count - *taken;
@@ -193,7 +193,7 @@ static bool take_command(struct hf_connection *link, struct command *command,
         command->words[i] = none;
     if (*taken == link->out.count)
         return false;
-    if (take_question(link, taken)) {
+    if (take_tls_probe(link, taken)) {
         command->words[0] = asked;
         command->count = 1;
         return true;
@@ -213,8 +213,8 @@ static bool take_command(struct hf_connection *link, struct command *command,
  */
 
 /* One of several servers: the ticket has that number from now on. */
-static void settle(struct leases *leases, const char *queue, const char *id,
-                   const char *number)
+static void commit(struct lease_fake_server *leases, const char *queue,
+                   const char *id, const char *number)
 {
     struct hf_ticket_id ticket = resp_id(id);
     struct lease_row *row = lease_row_find(leases->server, queue, &ticket);
@@ -225,8 +225,8 @@ static void settle(struct leases *leases, const char *queue, const char *id,
     row->ticket.dialect = "settled";
 }
 
-static void mark_proposed(const struct leases *leases, const char *queue,
-                          struct lease_answer *answer)
+static void mark_proposed(const struct lease_fake_server *leases,
+                          const char *queue, struct lease_answer *answer)
 {
     for (size_t i = 0; i < answer->answer.count; i++) {
         const struct lease_row *row =
@@ -245,7 +245,7 @@ static void sort(struct lease_answer *answer)
         for (size_t k = i; k > 0; k--)
             if (hf_ticket_compare(&answer->tickets[k - 1],
                                   &answer->tickets[k]) > 0)
-                leases_swap(answer, k - 1, k);
+                lease_fake_swap(answer, k - 1, k);
 }
 
 static void run_script(struct hf_connection *link,
@@ -258,15 +258,15 @@ static void run_script(struct hf_connection *link,
 
     resp_script_read(&script, words, command->count - 3 - keys);
     if (strcmp(words[0], "settle") == 0)
-        settle(link->leases, words[1], words[5], words[6]);
+        commit(link->leases, words[1], words[5], words[6]);
     if (net.reply != NULL) {
         bytes_print(&link->in, "%s\r\n", net.reply);
         net.reply = NULL;
         return;
     }
-    leases_answer(link->leases, &script.call, &answer);
+    lease_fake_answer(link->leases, &script.call, &answer);
     if (strcmp(words[0], "mend") == 0)
-        settle(link->leases, words[1], words[5], words[9]);
+        commit(link->leases, words[1], words[5], words[9]);
     if (script.numbered)
         mark_proposed(link->leases, words[1], &answer);
     if (script.numbered && link->leases->number != 3)
@@ -292,7 +292,7 @@ static void put_info(struct bytes *to)
     resp_put_bulk(to, text);
 }
 
-static void put_slots(struct bytes *to)
+static void put_hash_slots(struct bytes *to)
 {
     bytes_print(to, "*2\r\n");
     for (int i = 0; i < 2; i++) {
@@ -306,11 +306,12 @@ static void put_slots(struct bytes *to)
 static void reply(struct hf_connection *link, const struct command *command)
 {
     const char *word = command->words[0];
-    uint64_t ms = leases_clock_ms(link->leases);
+    uint64_t ms = lease_fake_clock_ms(link->leases);
 
-    if (net.greeting != NULL && strcmp(word, net.greeted) == 0) {
-        bytes_print(&link->in, "%s\r\n", net.greeting);
-        net.greeting = NULL;
+    if (net.handshake_reply != NULL &&
+        strcmp(word, net.handshake_command) == 0) {
+        bytes_print(&link->in, "%s\r\n", net.handshake_reply);
+        net.handshake_reply = NULL;
     } else if (strcmp(word, "TLS?") == 0) {
         bytes_print(&link->in, "-ERR unknown command\r\n");
     } else if (strcmp(word, "EVALSHA") == 0) {
@@ -334,13 +335,14 @@ static void reply(struct hf_connection *link, const struct command *command)
     } else if (strcmp(word, "WAIT") == 0) {
         bytes_print(&link->in, ":%s\r\n", command->words[1]);
     } else if (strcmp(word, "CLUSTER") == 0) {
-        put_slots(&link->in);
+        put_hash_slots(&link->in);
     } else {
         bytes_print(&link->in, "+OK\r\n");
     }
 }
 
-static void on_notice(struct leases *leases, const struct lease_notice *notice)
+static void on_notice(struct lease_fake_server *leases,
+                      const struct lease_notice *notice)
 {
     const struct hf_store_notice *n = &notice->notice;
     char id[HF_TICKET_ID_TEXT_BYTES], text[512];
@@ -409,7 +411,7 @@ static bool serve_one(struct hf_connection *link)
     return true;
 }
 
-static bool serve_all(struct client *client)
+static bool serve_all(struct leased_client *client)
 {
     uint64_t numbers[LINKS_MAX];
     size_t count = 0;
@@ -426,13 +428,13 @@ static bool serve_all(struct client *client)
         if (link != NULL && serve_one(link))
             happened = true;
     }
-    client_turn(client);
+    client_run_loop(client);
     return happened;
 }
 
-void resp_serve(struct client *client)
+void resp_serve(struct leased_client *client)
 {
-    for (int i = 0; i < ROUNDS_MAX && serve_all(client); i++)
+    for (int i = 0; i < PASSES_MAX && serve_all(client); i++)
         continue;
 }
 
@@ -467,14 +469,14 @@ static const char *const replies[] = {
     "*3\r\n$1\r\n1\r\n+ok\r\n$-1",
     "*3\r\n$-1\r\n+ok\r\n:1"};
 
-static const char *const greeted[] = {"INFO", "SCRIPT",  "TIME", "SUBSCRIBE",
-                                      "PING", "CLUSTER", "WAIT"};
+static const char *const handshake_command[] = {
+    "INFO", "SCRIPT", "TIME", "SUBSCRIBE", "PING", "CLUSTER", "WAIT"};
 
-static const char *const greetings[] = {
+static const char *const handshake_replies[] = {
     ":1",         "+OK",     "*0",     "$-1",
     "-NOPERM no", "-ERR no", "$0\r\n", "$17\r\ncluster_enabled:1"};
 
-static void speak_raw(struct client *client, struct hf_connection *link)
+static void send_raw(struct leased_client *client, struct hf_connection *link)
 {
     size_t count = client_next(client);
     const uint8_t *bytes = client_some(client, &count);
@@ -482,61 +484,62 @@ static void speak_raw(struct client *client, struct hf_connection *link)
     bytes_put(&link->in, bytes, count);
 }
 
-static void lie_in_greeting(uint8_t how)
+static void lie_in_handshake(uint8_t how)
 {
-    net.greeting = how < 252 ? greetings[how % 8] : "\x15\x03\x03";
-    net.greeted = how < 248 ? greeted[how / 8 % 7] : "TLS?";
+    net.handshake_reply =
+        how < 252 ? handshake_replies[how % 8] : "\x15\x03\x03";
+    net.handshake_command = how < 248 ? handshake_command[how / 8 % 7] : "TLS?";
 }
 
-static void hang_up(struct hf_connection *link)
+static void disconnect(struct hf_connection *link)
 {
     link->hung_up = true;
     link->user.down(link->user.arg, HF_EUNREACHABLE, "reset");
 }
 
-void resp_step(struct client *client)
+void resp_step(struct leased_client *client)
 {
     uint8_t what = client_next(client) % 12, how = client_next(client);
-    struct hf_connection *link = at(how);
+    struct hf_connection *link = connection_at(how);
 
     if (what < 4)
-        leases_lie(&net.leases[how % LEASES_SERVERS]);
+        lease_fake_lie(&net.leases[how % LEASE_FAKES]);
     else if (what < 6)
-        leases_meddle(&net.leases[how % LEASES_SERVERS]);
+        lease_fake_disturb(&net.leases[how % LEASE_FAKES]);
     else if (what == 6)
         net.reply = replies[how % (sizeof replies / sizeof replies[0])];
     else if (what == 7)
-        lie_in_greeting(how);
+        lie_in_handshake(how);
     else if (what == 8)
         net.hold = how;
     else if (what == 9 && how >= 128)
         net.miscount = how % 8 - 4;
     else if (what == 9)
-        net.muted[how % LEASES_SERVERS] = how & 16;
+        net.muted[how % LEASE_FAKES] = how & 16;
     else if (link != NULL && what == 10)
-        speak_raw(client, link);
+        send_raw(client, link);
     else if (link != NULL)
-        hang_up(link);
+        disconnect(link);
 }
 
 /* --------------------------------------------------------- begin and end -- */
 
-void resp_begin(struct client *client)
+void resp_begin(struct leased_client *client)
 {
     memset(&net, 0, sizeof net);
     net.client = client;
-    for (size_t i = 0; i < LEASES_SERVERS; i++) {
-        leases_begin(&net.leases[i], client, i);
+    for (size_t i = 0; i < LEASE_FAKES; i++) {
+        lease_fake_begin(&net.leases[i], client, i);
         net.leases[i].notice = on_notice;
     }
 }
 
-void resp_end(struct client *client)
+void resp_end(struct leased_client *client)
 {
     (void)client;
     MUST(net.links == NULL);
-    for (size_t i = 0; i < LEASES_SERVERS; i++)
-        leases_end(&net.leases[i]);
+    for (size_t i = 0; i < LEASE_FAKES; i++)
+        lease_fake_end(&net.leases[i]);
 }
 
 void resp_cluster(bool clustered)

@@ -5,14 +5,14 @@
 #ifndef HF_TESTS_FUZZ_RESP_SERVER_H
 #define HF_TESTS_FUZZ_RESP_SERVER_H
 
-#include "leases.h"
+#include "lease_fake_server.h"
 
-void resp_begin(struct client *client);
-void resp_end(struct client *client);
+void resp_begin(struct leased_client *client);
+void resp_end(struct leased_client *client);
 /* Answer all commands on all links, and let the replies arrive. */
-void resp_serve(struct client *client);
+void resp_serve(struct leased_client *client);
 /* One step of a server that is not what it should be. */
-void resp_step(struct client *client);
+void resp_step(struct leased_client *client);
 
 /* The servers are nodes of a Redis Cluster. */
 void resp_cluster(bool clustered);

@@ -10,21 +10,21 @@
 
 #define TIMERS_MAX 8
 
-struct timer {
+struct fake_timer {
     uv_timer_t *handle; /* NULL: spare */
-    uv_timer_cb ring;
+    uv_timer_cb fire;
     uint64_t at_ms;
 };
 
 static struct {
-    struct timer timers[TIMERS_MAX];
+    struct fake_timer timers[TIMERS_MAX];
     const uint64_t *now_ms;
     struct hf_random random;
-} all;
+} state;
 
 int __real_uv_is_active(const uv_handle_t *handle);
 void __real_uv_close(uv_handle_t *handle, uv_close_cb closed);
-int __wrap_uv_timer_start(uv_timer_t *handle, uv_timer_cb ring,
+int __wrap_uv_timer_start(uv_timer_t *handle, uv_timer_cb fire,
                           uint64_t timeout_ms, uint64_t repeat_ms);
 int __wrap_uv_timer_stop(uv_timer_t *handle);
 int __wrap_uv_is_active(const uv_handle_t *handle);
@@ -34,37 +34,38 @@ ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags);
 void timers_begin(const uint64_t *now_ms)
 {
     for (size_t i = 0; i < TIMERS_MAX; i++)
-        all.timers[i].handle = NULL;
-    all.now_ms = now_ms;
-    hf_random_seed(&all.random, 1);
+        state.timers[i].handle = NULL;
+    state.now_ms = now_ms;
+    hf_random_seed(&state.random, 1);
 }
 
-static struct timer *find(const uv_timer_t *handle)
+static struct fake_timer *find(const uv_timer_t *handle)
 {
     for (size_t i = 0; i < TIMERS_MAX; i++)
-        if (all.timers[i].handle == handle)
-            return &all.timers[i];
+        if (state.timers[i].handle == handle)
+            return &state.timers[i];
     return NULL;
 }
 
-int __wrap_uv_timer_start(uv_timer_t *handle, uv_timer_cb ring,
+int __wrap_uv_timer_start(uv_timer_t *handle, uv_timer_cb fire,
                           uint64_t timeout_ms, uint64_t repeat_ms)
 {
-    struct timer *timer = find(handle);
+    struct fake_timer *fake_timer = find(handle);
 
-    if (timer == NULL)
-        timer = find(NULL);
-    MUST(timer != NULL && repeat_ms == 0);
-    *timer = (struct timer){handle, ring, hf_after_ms(*all.now_ms, timeout_ms)};
+    if (fake_timer == NULL)
+        fake_timer = find(NULL);
+    MUST(fake_timer != NULL && repeat_ms == 0);
+    *fake_timer = (struct fake_timer){handle, fire,
+                                      hf_after_ms(*state.now_ms, timeout_ms)};
     return 0;
 }
 
 int __wrap_uv_timer_stop(uv_timer_t *handle)
 {
-    struct timer *timer = find(handle);
+    struct fake_timer *fake_timer = find(handle);
 
-    if (timer != NULL)
-        timer->handle = NULL;
+    if (fake_timer != NULL)
+        fake_timer->handle = NULL;
     return 0;
 }
 
@@ -87,21 +88,21 @@ uint64_t timers_next_ms(void)
     uint64_t at_ms = HF_FOREVER;
 
     for (size_t i = 0; i < TIMERS_MAX; i++)
-        if (all.timers[i].handle != NULL)
-            at_ms = hf_min_ms(at_ms, all.timers[i].at_ms);
+        if (state.timers[i].handle != NULL)
+            at_ms = hf_min_ms(at_ms, state.timers[i].at_ms);
     return at_ms;
 }
 
 /* Each once: one that is set again meanwhile rings the next time. */
-void timers_ring(uint64_t now_ms)
+void timers_fire(uint64_t now_ms)
 {
     for (size_t i = 0; i < TIMERS_MAX; i++) {
-        struct timer timer = all.timers[i];
+        struct fake_timer fake_timer = state.timers[i];
 
-        if (timer.handle == NULL || timer.at_ms > now_ms)
+        if (fake_timer.handle == NULL || fake_timer.at_ms > now_ms)
             continue;
-        all.timers[i].handle = NULL;
-        timer.ring(timer.handle);
+        state.timers[i].handle = NULL;
+        fake_timer.fire(fake_timer.handle);
     }
 }
 
@@ -111,6 +112,6 @@ ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags)
 
     (void)flags;
     for (size_t i = 0; i < bytes; i++)
-        to[i] = (uint8_t)hf_random_below(&all.random, 256);
+        to[i] = (uint8_t)hf_random_below(&state.random, 256);
     return (ssize_t)bytes;
 }

@@ -13,6 +13,6 @@ void timers_begin(const uint64_t *now_ms);
 uint64_t timers_next_ms(void);
 
 /* Ring those that are due. */
-void timers_ring(uint64_t now_ms);
+void timers_fire(uint64_t now_ms);
 
 #endif

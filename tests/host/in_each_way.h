@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Include after defining STORIES(X): makes a cmocka test of each story in each
- * way to use a client, and STORY_TESTS to list them. */
+/* Include after defining CASES(X): makes a cmocka test of each story in each
+ * way to use a client, and CASE_TESTS to list them. */
 
-#define STORY_IN_WAY(story, name, way)                                         \
-    static void story##_##name(void **state)                                   \
+#define CASE_IN_WAY(scenario, name, way)                                       \
+    static void scenario##_##name(void **state)                                \
     {                                                                          \
         (void)state;                                                           \
-        story(way);                                                            \
+        scenario(way);                                                         \
     }
 
-#define STORY_IN_EACH_WAY(story)                                               \
-    STORY_IN_WAY(story, blocking, WAY_BLOCKING)                                \
-    STORY_IN_WAY(story, thread, WAY_THREAD)                                    \
-    STORY_IN_WAY(story, dispatch, WAY_DISPATCH)                                \
-    STORY_IN_WAY(story, uv, WAY_UV)
+#define CASE_IN_EACH_WAY(scenario)                                             \
+    CASE_IN_WAY(scenario, blocking, WAY_BLOCKING)                              \
+    CASE_IN_WAY(scenario, thread, WAY_THREAD)                                  \
+    CASE_IN_WAY(scenario, dispatch, WAY_DISPATCH)                              \
+    CASE_IN_WAY(scenario, uv, WAY_UV)
 
-STORIES(STORY_IN_EACH_WAY)
+CASES(CASE_IN_EACH_WAY)
 
-#define STORY_TESTS(story)                                                     \
-    cmocka_unit_test(story##_blocking), cmocka_unit_test(story##_thread),      \
-        cmocka_unit_test(story##_dispatch), cmocka_unit_test(story##_uv),
+#define CASE_TESTS(scenario)                                                   \
+    cmocka_unit_test(scenario##_blocking),                                     \
+        cmocka_unit_test(scenario##_thread),                                   \
+        cmocka_unit_test(scenario##_dispatch),                                 \
+        cmocka_unit_test(scenario##_uv),

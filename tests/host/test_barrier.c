@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-#include "errand.h"
+#include "host_operation.h"
 
 #define WAIT_MS 10000
 
-struct world {
-    struct place place;
-    struct front a;
-    struct front b;
+struct barrier_fixture {
+    struct host_directory directory;
+    struct host_fixture a;
+    struct host_fixture b;
     struct hf_barrier *mine;
     struct hf_barrier *theirs;
 };
@@ -31,237 +31,241 @@ static struct hf_barrier *barrier_of(struct hf_client *client)
     return barrier;
 }
 
-static void world_open(struct world *world, enum way way)
+static void fixture_open(struct barrier_fixture *f, enum way way)
 {
-    fronts_open(&world->place, &world->a, &world->b, way);
-    world->mine = barrier_of(world->a.client);
-    world->theirs = barrier_of(world->b.client);
+    hosts_open(&f->directory, &f->a, &f->b, way);
+    f->mine = barrier_of(f->a.client);
+    f->theirs = barrier_of(f->b.client);
 }
 
-static void world_close(struct world *world)
+static void fixture_close(struct barrier_fixture *f)
 {
-    hf_barrier_free(world->mine);
-    hf_barrier_free(world->theirs);
-    front_close(&world->a);
-    front_close(&world->b);
-    place_remove(&world->place);
+    hf_barrier_free(f->mine);
+    hf_barrier_free(f->theirs);
+    host_close(&f->a);
+    host_close(&f->b);
+    host_directory_remove(&f->directory);
 }
 
 /* -------------------------------------------------- one call in each way -- */
 
 enum call { RAISE, LOWER, WAIT };
 
-static hf_status wait_for(struct errand *e)
+static hf_status wait_for(struct host_operation *operation)
 {
-    switch ((enum call)e->call) {
+    switch ((enum call)operation->call) {
     case RAISE:
-        return hf_barrier_raise(e->subject, e->wait_ms);
+        return hf_barrier_raise(operation->subject, operation->wait_ms);
     case LOWER:
-        return hf_barrier_lower(e->subject, e->wait_ms);
+        return hf_barrier_lower(operation->subject, operation->wait_ms);
     case WAIT:
         break;
     }
-    return hf_barrier_wait(e->subject, e->wait_ms);
+    return hf_barrier_wait(operation->subject, operation->wait_ms);
 }
 
-static hf_status start(struct errand *e, struct hf_done done)
+static hf_status start(struct host_operation *operation, struct hf_done done)
 {
-    switch ((enum call)e->call) {
+    switch ((enum call)operation->call) {
     case RAISE:
-        return hf_barrier_raise_start(e->subject, e->wait_ms, done);
+        return hf_barrier_raise_start(operation->subject, operation->wait_ms,
+                                      done);
     case LOWER:
-        return hf_barrier_lower_start(e->subject, e->wait_ms, done);
+        return hf_barrier_lower_start(operation->subject, operation->wait_ms,
+                                      done);
     case WAIT:
         break;
     }
-    return hf_barrier_wait_start(e->subject, e->wait_ms, done, &e->op);
+    return hf_barrier_wait_start(operation->subject, operation->wait_ms, done,
+                                 &operation->op);
 }
 
-static void error_of(const struct errand *e, struct hf_error *error)
+static void error_of(const struct host_operation *operation,
+                     struct hf_error *error)
 {
-    hf_barrier_error(e->subject, error);
+    hf_barrier_error(operation->subject, error);
 }
 
-static const struct errand_calls calls = {wait_for, start, error_of};
+static const struct host_operation_calls calls = {wait_for, start, error_of};
 
-static void begin(struct errand *e, struct front *front,
+static void begin(struct host_operation *operation, struct host_fixture *host,
                   struct hf_barrier *barrier, enum call call, uint64_t wait_ms)
 {
-    *e = (struct errand){.front = front,
-                         .calls = &calls,
-                         .subject = barrier,
-                         .call = (int)call,
-                         .wait_ms = wait_ms};
-    errand_begin(e);
+    *operation = (struct host_operation){.host = host,
+                                         .calls = &calls,
+                                         .subject = barrier,
+                                         .call = (int)call,
+                                         .wait_ms = wait_ms};
+    host_operation_begin(operation);
 }
 
-static hf_status end(struct errand *e)
+static hf_status end(struct host_operation *operation)
 {
-    hf_status status = errand_end(e);
+    hf_status status = host_operation_await(operation);
 
-    assert_null(e->tickets);
+    assert_null(operation->tickets);
     return status;
 }
 
-static hf_status run(struct front *front, struct hf_barrier *barrier,
+static hf_status run(struct host_fixture *host, struct hf_barrier *barrier,
                      enum call call, uint64_t wait_ms)
 {
-    struct errand e;
+    struct host_operation operation;
 
-    begin(&e, front, barrier, call, wait_ms);
-    return end(&e);
+    begin(&operation, host, barrier, call, wait_ms);
+    return end(&operation);
 }
 
 /* --------------------------------------------------------------- stories -- */
 
-static void it_holds_up_until_it_is_lowered(enum way way)
+static void waiters_wait_until_it_is_cleared(enum way way)
 {
-    struct errand waits[3];
-    struct world w;
+    struct host_operation waits[3];
+    struct barrier_fixture f;
 
-    world_open(&w, way);
-    assert_int_equal(run(&w.a, w.mine, WAIT, HF_FOREVER), HF_OK);
-    assert_int_equal(run(&w.a, w.mine, RAISE, WAIT_MS), HF_OK);
-    assert_int_equal(run(&w.b, w.theirs, RAISE, WAIT_MS), HF_OK);
-    begin(&waits[0], &w.a, w.mine, WAIT, HF_FOREVER);
-    begin(&waits[1], &w.b, w.theirs, WAIT, HF_FOREVER);
-    begin(&waits[2], &w.b, w.theirs, WAIT, HF_FOREVER);
-    assert_int_equal(run(&w.a, w.mine, WAIT, 0), HF_EBUSY);
-    assert_int_equal(run(&w.b, w.theirs, WAIT, 20), HF_ETIMEDOUT);
+    fixture_open(&f, way);
+    assert_int_equal(run(&f.a, f.mine, WAIT, HF_FOREVER), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.b, f.theirs, RAISE, WAIT_MS), HF_OK);
+    begin(&waits[0], &f.a, f.mine, WAIT, HF_FOREVER);
+    begin(&waits[1], &f.b, f.theirs, WAIT, HF_FOREVER);
+    begin(&waits[2], &f.b, f.theirs, WAIT, HF_FOREVER);
+    assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_EBUSY);
+    assert_int_equal(run(&f.b, f.theirs, WAIT, 20), HF_ETIMEDOUT);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(atomic_load(&waits[i].ended), 0);
-    assert_int_equal(run(&w.b, w.theirs, LOWER, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.b, f.theirs, LOWER, WAIT_MS), HF_OK);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(end(&waits[i]), HF_OK);
-    assert_int_equal(run(&w.a, w.mine, LOWER, WAIT_MS), HF_OK);
-    assert_int_equal(run(&w.a, w.mine, WAIT, 0), HF_OK);
-    world_close(&w);
+    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_OK);
+    fixture_close(&f);
 }
 
 static void it_outlives_its_client(enum way way)
 {
-    struct world w;
+    struct barrier_fixture f;
 
-    world_open(&w, way);
-    assert_int_equal(run(&w.a, w.mine, RAISE, WAIT_MS), HF_OK);
-    hf_barrier_free(w.mine);
-    front_close(&w.a);
-    front_open(&w.a, way, w.place.url, no_listener);
-    w.mine = barrier_of(w.a.client);
-    assert_int_equal(run(&w.a, w.mine, WAIT, 0), HF_EBUSY);
-    assert_int_equal(run(&w.a, w.mine, LOWER, WAIT_MS), HF_OK);
-    world_close(&w);
+    fixture_open(&f, way);
+    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    hf_barrier_free(f.mine);
+    host_close(&f.a);
+    host_open(&f.a, way, f.directory.url, no_listener);
+    f.mine = barrier_of(f.a.client);
+    assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_EBUSY);
+    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
+    fixture_close(&f);
 }
 
-static void a_failure_tells_its_story(enum way way)
+static void a_failure_has_a_text(enum way way)
 {
     struct hf_error error;
-    struct world w;
+    struct barrier_fixture f;
 
-    world_open(&w, way);
-    assert_int_equal(run(&w.a, w.mine, RAISE, WAIT_MS), HF_OK);
-    assert_int_equal(hf_barrier_wait(w.mine, 0),
+    fixture_open(&f, way);
+    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    assert_int_equal(hf_barrier_wait(f.mine, 0),
                      way == WAY_UV ? HF_EREENTRANT : HF_EBUSY);
-    hf_barrier_error(w.mine, &error);
+    hf_barrier_error(f.mine, &error);
     if (way != WAY_UV)
         assert_string_equal(error.text, "hf_barrier_wait: the barrier is up");
-    assert_int_equal(run(&w.a, w.mine, LOWER, WAIT_MS), HF_OK);
-    world_close(&w);
+    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
+    fixture_close(&f);
 }
 
 /* A wait that is given up leaves the others be. */
 static void a_wait_can_be_cancelled(enum way way)
 {
-    struct errand first, second;
-    struct world w;
+    struct host_operation first, second;
+    struct barrier_fixture f;
 
-    world_open(&w, way);
-    assert_int_equal(run(&w.a, w.mine, RAISE, WAIT_MS), HF_OK);
-    begin(&first, &w.a, w.mine, WAIT, HF_FOREVER);
-    begin(&second, &w.a, w.mine, WAIT, HF_FOREVER);
+    fixture_open(&f, way);
+    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
+    begin(&first, &f.a, f.mine, WAIT, HF_FOREVER);
+    begin(&second, &f.a, f.mine, WAIT, HF_FOREVER);
     if (way != WAY_BLOCKING) {
         hf_op_cancel(first.op);
         hf_op_cancel(first.op);
         assert_int_equal(end(&first), HF_ECANCELLED);
         assert_int_equal(atomic_load(&second.ended), 0);
     }
-    assert_int_equal(run(&w.a, w.mine, LOWER, WAIT_MS), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
     assert_int_equal(end(&second), HF_OK);
     if (way == WAY_BLOCKING)
         assert_int_equal(end(&first), HF_OK);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void a_close_ends_waits(enum way way)
 {
-    struct errand wait;
-    struct world w;
+    struct host_operation wait;
+    struct barrier_fixture f;
 
-    world_open(&w, way);
-    assert_int_equal(run(&w.a, w.mine, RAISE, WAIT_MS), HF_OK);
+    fixture_open(&f, way);
+    assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
     if (way == WAY_BLOCKING) { /* seen to wait: it does not pass */
-        begin(&wait, &w.b, w.theirs, WAIT, 100);
+        begin(&wait, &f.b, f.theirs, WAIT, 100);
         assert_int_equal(end(&wait), HF_ETIMEDOUT);
     } else {
-        begin(&wait, &w.b, w.theirs, WAIT, HF_FOREVER);
-        front_close(&w.b);
+        begin(&wait, &f.b, f.theirs, WAIT, HF_FOREVER);
+        host_close(&f.b);
         assert_int_equal(atomic_load(&wait.ended), 1);
         assert_int_equal(wait.status, HF_ECLOSED);
-        hf_barrier_free(w.theirs);
+        hf_barrier_free(f.theirs);
         hf_op_cancel(wait.op); /* nothing to be cancelled any more */
         hf_op_free(wait.op);   /* the last that was left of the client */
-        front_open(&w.b, way, w.place.url, no_listener);
-        w.theirs = barrier_of(w.b.client);
+        host_open(&f.b, way, f.directory.url, no_listener);
+        f.theirs = barrier_of(f.b.client);
     }
-    assert_int_equal(run(&w.a, w.mine, LOWER, WAIT_MS), HF_OK);
-    world_close(&w);
+    assert_int_equal(run(&f.a, f.mine, LOWER, WAIT_MS), HF_OK);
+    fixture_close(&f);
 }
 
 /* Who must not be told is not. */
-static void the_end_need_not_be_heard(enum way way)
+static void the_end_needs_no_callback(enum way way)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct world w;
+    struct barrier_fixture f;
 
-    world_open(&w, way);
-    assert_int_equal(hf_barrier_raise_start(w.mine, WAIT_MS, nobody), HF_OK);
-    assert_int_equal(run(&w.a, w.mine, WAIT, 0), HF_EBUSY);
-    assert_int_equal(hf_barrier_wait_start(w.mine, HF_FOREVER, nobody, NULL),
+    fixture_open(&f, way);
+    assert_int_equal(hf_barrier_raise_start(f.mine, WAIT_MS, nobody), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_EBUSY);
+    assert_int_equal(hf_barrier_wait_start(f.mine, HF_FOREVER, nobody, NULL),
                      HF_OK);
-    assert_int_equal(hf_barrier_lower_start(w.mine, WAIT_MS, nobody), HF_OK);
-    assert_int_equal(run(&w.a, w.mine, WAIT, 0), HF_OK);
-    world_close(&w);
+    assert_int_equal(hf_barrier_lower_start(f.mine, WAIT_MS, nobody), HF_OK);
+    assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_OK);
+    fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
-    X(it_holds_up_until_it_is_lowered)                                         \
+#define CASES(X)                                                               \
+    X(waiters_wait_until_it_is_cleared)                                        \
     X(it_outlives_its_client)                                                  \
-    X(a_failure_tells_its_story)                                               \
+    X(a_failure_has_a_text)                                                    \
     X(a_wait_can_be_cancelled)                                                 \
     X(a_close_ends_waits)                                                      \
-    X(the_end_need_not_be_heard)
+    X(the_end_needs_no_callback)
 
 #include "in_each_way.h"
 
 /* ------------------------------------------------------------- processes -- */
 
-static int lower_it(void *arg)
+static int clear_it(void *arg)
 {
-    struct hf_client *client = kit_client(arg);
+    struct hf_client *client = open_client(arg);
     struct hf_barrier *barrier;
 
-    KIT_CHECK(client != NULL);
-    KIT_CHECK(hf_barrier_open(client, "gate", &barrier) == HF_OK);
-    KIT_CHECK(hf_barrier_wait(barrier, 0) == HF_EBUSY);
-    KIT_CHECK(hf_barrier_lower(barrier, WAIT_MS) == HF_OK);
+    CHILD_CHECK(client != NULL);
+    CHILD_CHECK(hf_barrier_open(client, "gate", &barrier) == HF_OK);
+    CHILD_CHECK(hf_barrier_wait(barrier, 0) == HF_EBUSY);
+    CHILD_CHECK(hf_barrier_lower(barrier, WAIT_MS) == HF_OK);
     hf_barrier_free(barrier);
-    KIT_CHECK(hf_client_close(client) == HF_OK);
+    CHILD_CHECK(hf_client_close(client) == HF_OK);
     return 0;
 }
 
 static void *run_child(void *arg)
 {
-    kit_in_child(lower_it, arg);
+    run_in_child(clear_it, arg);
     return NULL;
 }
 
@@ -269,20 +273,20 @@ static void it_holds_between_processes(void **state)
 {
     struct hf_barrier *barrier;
     struct hf_client *client;
-    struct place place;
+    struct host_directory directory;
     pthread_t thread;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
     barrier = barrier_of(client);
     assert_int_equal(hf_barrier_raise(barrier, WAIT_MS), HF_OK);
-    thread = kit_thread(run_child, place.url);
+    thread = start_thread(run_child, directory.url);
     assert_int_equal(hf_barrier_wait(barrier, WAIT_MS), HF_OK);
     pthread_join(thread, NULL);
     hf_barrier_free(barrier);
     assert_int_equal(hf_client_close(client), HF_OK);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 static int use_parents(void *arg)
@@ -292,13 +296,13 @@ static int use_parents(void *arg)
     struct hf_error error;
     struct hf_op *op;
 
-    KIT_CHECK(hf_barrier_raise(barrier, 0) == HF_EFORKED);
-    KIT_CHECK(hf_barrier_lower(barrier, 0) == HF_EFORKED);
-    KIT_CHECK(hf_barrier_wait(barrier, 0) == HF_EFORKED);
-    KIT_CHECK(hf_barrier_wait_start(barrier, 0, nobody, &op) == HF_EFORKED);
-    KIT_CHECK(op == NULL);
+    CHILD_CHECK(hf_barrier_raise(barrier, 0) == HF_EFORKED);
+    CHILD_CHECK(hf_barrier_lower(barrier, 0) == HF_EFORKED);
+    CHILD_CHECK(hf_barrier_wait(barrier, 0) == HF_EFORKED);
+    CHILD_CHECK(hf_barrier_wait_start(barrier, 0, nobody, &op) == HF_EFORKED);
+    CHILD_CHECK(op == NULL);
     hf_barrier_error(barrier, &error);
-    KIT_CHECK(error.status == HF_EFORKED);
+    CHILD_CHECK(error.status == HF_EFORKED);
     hf_barrier_free(barrier);
     return 0;
 }
@@ -307,19 +311,19 @@ static void a_child_leaves_it_alone(void **state)
 {
     struct hf_barrier *barrier;
     struct hf_client *client;
-    struct place place;
+    struct host_directory directory;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
     barrier = barrier_of(client);
     assert_int_equal(hf_barrier_raise(barrier, WAIT_MS), HF_OK);
-    kit_in_child(use_parents, barrier);
+    run_in_child(use_parents, barrier);
     assert_int_equal(hf_barrier_wait(barrier, 0), HF_EBUSY);
     assert_int_equal(hf_barrier_lower(barrier, WAIT_MS), HF_OK);
     hf_barrier_free(barrier);
     assert_int_equal(hf_client_close(client), HF_OK);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 static void wrong_calls_are_refused(void **state)
@@ -327,11 +331,11 @@ static void wrong_calls_are_refused(void **state)
     struct hf_barrier *barrier;
     struct hf_client *client;
     struct hf_error error;
-    struct place place;
+    struct host_directory directory;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
     assert_int_equal(hf_barrier_open(client, "a//b", &barrier), HF_ENAME);
     assert_null(barrier);
     hf_client_error(client, &error);
@@ -342,13 +346,13 @@ static void wrong_calls_are_refused(void **state)
     assert_int_equal(hf_barrier_raise(barrier, WAIT_MS), HF_ECLOSED);
     assert_int_equal(hf_barrier_wait(barrier, WAIT_MS), HF_ECLOSED);
     hf_barrier_free(barrier);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) cmocka_unit_test(it_holds_between_processes),
+        CASES(CASE_TESTS) cmocka_unit_test(it_holds_between_processes),
         cmocka_unit_test(a_child_leaves_it_alone),
         cmocka_unit_test(wrong_calls_are_refused),
     };

@@ -12,24 +12,24 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
-static const struct hf_done untold = {NULL, NULL, NULL};
+static const struct hf_done nobody = {NULL, NULL, NULL};
 
 static bool has_threads(void *arg)
 {
-    return kit_threads() <= *(int *)arg;
+    return count_threads() <= *(int *)arg;
 }
 
 static bool has_fds(void *arg)
 {
-    return kit_fds() == *(int *)arg;
+    return count_fds() == *(int *)arg;
 }
 
 /* A thread that nobody waits for takes the last of them along. */
 static void await_fds(int count)
 {
-    kit_until(has_fds, &count);
+    wait_until(has_fds, &count);
 }
 
 /* ------------------------------------------------------------ afterwards -- */
@@ -37,30 +37,30 @@ static void await_fds(int count)
 /* Handles outlive their client, in whatever order they go. */
 static void handles_go_last(enum way way)
 {
-    struct place place;
-    struct front front;
+    struct host_directory directory;
+    struct host_fixture host;
     struct hf_lock *lock;
     struct hf_grant *first, *second;
     struct hf_lock *other;
-    int fds = kit_fds();
+    int fds = count_fds();
 
-    place_make(&place);
-    front_open(&front, way, place.url, no_listener);
-    lock = front_lock(&front, "nightly");
-    other = front_lock(&front, "other");
-    first = front_take(&front, lock);
-    second = front_take(&front, other);
+    host_directory_create(&directory);
+    host_open(&host, way, directory.url, no_listener);
+    lock = host_open_lock(&host, "nightly");
+    other = host_open_lock(&host, "other");
+    first = host_take(&host, lock);
+    second = host_take(&host, other);
     hf_lock_free(other);
-    front_close(&front);
-    assert_int_equal(place_tickets(&place), 0);
+    host_close(&host);
+    assert_int_equal(host_directory_count_tickets(&directory), 0);
     assert_string_equal(hf_lock_name(lock), "nightly");
     hf_lock_free(lock);
     assert_true(hf_grant_token(first) > 0);
     assert_true(hf_grant_safe_until_ms(first) == 0);
-    assert_int_equal(hf_grant_release_start(first, untold), HF_OK);
+    assert_int_equal(hf_grant_release_start(first, nobody), HF_OK);
     assert_int_equal(hf_grant_release(second), HF_ELOST);
     await_fds(fds);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 /* ------------------------------------------------------- two and many -- */
@@ -80,15 +80,15 @@ static void on_peer_done(void *arg, const struct hf_result *result)
 
     peer->status = result->status;
     if (result->grant != NULL)
-        assert_int_equal(hf_grant_release_start(result->grant, untold), HF_OK);
+        assert_int_equal(hf_grant_release_start(result->grant, nobody), HF_OK);
     atomic_fetch_add(&peer->ended, 1);
 }
 
-static void peer_open(struct peer *peer, const struct place *place,
+static void peer_open(struct peer *peer, const struct host_directory *directory,
                       const char *mine, const char *theirs)
 {
     memset(peer, 0, sizeof(*peer));
-    peer->client = kit_client(place->url);
+    peer->client = open_client(directory->url);
     assert_int_equal(hf_lock_open(peer->client, mine, NULL, &peer->mine),
                      HF_OK);
     assert_int_equal(hf_lock_open(peer->client, theirs, NULL, &peer->theirs),
@@ -108,24 +108,24 @@ static void *peer_close_main(void *arg)
  * either may still win. */
 static void two_that_wait_for_each_other(void **state)
 {
-    int round;
+    int attempt;
 
     (void)state;
-    for (round = 0; round < 20; round++) {
-        struct place place;
+    for (attempt = 0; attempt < 20; attempt++) {
+        struct host_directory directory;
         struct peer a, b;
         struct hf_done of_a = {on_peer_done, &a, NULL};
         struct hf_done of_b = {on_peer_done, &b, NULL};
         pthread_t thread;
 
-        place_make(&place);
-        peer_open(&a, &place, "one", "two");
-        peer_open(&b, &place, "two", "one");
+        host_directory_create(&directory);
+        peer_open(&a, &directory, "one", "two");
+        peer_open(&b, &directory, "two", "one");
         assert_int_equal(hf_lock_acquire_start(a.theirs, NULL, of_a, NULL),
                          HF_OK);
         assert_int_equal(hf_lock_acquire_start(b.theirs, NULL, of_b, NULL),
                          HF_OK);
-        thread = kit_thread(peer_close_main, &a);
+        thread = start_thread(peer_close_main, &a);
         (void)peer_close_main(&b);
         pthread_join(thread, NULL);
         assert_int_equal(atomic_load(&a.ended), 1);
@@ -138,30 +138,30 @@ static void two_that_wait_for_each_other(void **state)
         hf_lock_free(a.theirs);
         hf_lock_free(b.mine);
         hf_lock_free(b.theirs);
-        assert_int_equal(place_tickets(&place), 0);
-        place_remove(&place);
+        assert_int_equal(host_directory_count_tickets(&directory), 0);
+        host_directory_remove(&directory);
     }
 }
 
-enum { CROWD = 8, VISITS = 15 };
+enum { VISITORS = 8, VISITS = 15 };
 
 static void *visit_main(void *arg)
 {
-    const struct place *place = arg;
-    struct front front;
+    const struct host_directory *directory = arg;
+    struct host_fixture host;
     int i;
 
     for (i = 0; i < VISITS; i++) {
         struct hf_lock *lock;
         struct hf_grant *grant;
 
-        front_open(&front, i % 2 == 0 ? WAY_THREAD : WAY_DISPATCH, place->url,
-                   no_listener);
-        lock = front_lock(&front, "nightly");
-        grant = front_take(&front, lock);
+        host_open(&host, i % 2 == 0 ? WAY_THREAD : WAY_DISPATCH, directory->url,
+                  no_listener);
+        lock = host_open_lock(&host, "nightly");
+        grant = host_take(&host, lock);
         if (i % 3 != 0)
-            assert_int_equal(front_give(&front, grant), HF_OK);
-        front_close(&front);
+            assert_int_equal(host_give(&host, grant), HF_OK);
+        host_close(&host);
         if (i % 3 == 0)
             assert_int_equal(hf_grant_release(grant), HF_ELOST);
         hf_lock_free(lock);
@@ -171,27 +171,27 @@ static void *visit_main(void *arg)
 
 static void many_come_and_go(void **state)
 {
-    struct place place;
-    pthread_t threads[CROWD];
-    int fds = kit_fds();
-    int before = kit_threads();
+    struct host_directory directory;
+    pthread_t threads[VISITORS];
+    int fds = count_fds();
+    int before = count_threads();
     int i;
 
     (void)state;
-    place_make(&place);
-    for (i = 0; i < CROWD; i++)
-        threads[i] = kit_thread(visit_main, &place);
-    for (i = 0; i < CROWD; i++)
+    host_directory_create(&directory);
+    for (i = 0; i < VISITORS; i++)
+        threads[i] = start_thread(visit_main, &directory);
+    for (i = 0; i < VISITORS; i++)
         pthread_join(threads[i], NULL);
-    kit_until(has_threads, &before);
+    wait_until(has_threads, &before);
     await_fds(fds);
-    assert_int_equal(place_tickets(&place), 0);
-    place_remove(&place);
+    assert_int_equal(host_directory_count_tickets(&directory), 0);
+    host_directory_remove(&directory);
 }
 
 /* ---------------------------------------------------------------------- */
 
-#define STORIES(X) X(handles_go_last)
+#define CASES(X) X(handles_go_last)
 
 #include "in_each_way.h"
 
@@ -207,7 +207,7 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) /* each in four ways */
+        CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(two_that_wait_for_each_other),
         cmocka_unit_test(many_come_and_go),
     };

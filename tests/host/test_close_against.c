@@ -9,52 +9,52 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
-struct slow {
-    struct front front;
-    _Atomic int entered;
-    _Atomic int left;
-    atomic_bool may_leave;
+struct slow_callback {
+    struct host_fixture host;
+    _Atomic int started;
+    _Atomic int returned;
+    atomic_bool may_return;
 };
 
-static bool may_leave(void *arg)
+static bool may_return(void *arg)
 {
-    return atomic_load(&((struct slow *)arg)->may_leave);
+    return atomic_load(&((struct slow_callback *)arg)->may_return);
 }
 
 static void on_slow(void *arg, const struct hf_result *result)
 {
-    struct slow *slow = arg;
+    struct slow_callback *slow_callback = arg;
 
     (void)result;
-    atomic_fetch_add(&slow->entered, 1);
-    kit_until(may_leave, slow);
-    atomic_fetch_add(&slow->left, 1);
+    atomic_fetch_add(&slow_callback->started, 1);
+    wait_until(may_return, slow_callback);
+    atomic_fetch_add(&slow_callback->returned, 1);
 }
 
 static bool has_entered(void *arg)
 {
-    return atomic_load(&((struct slow *)arg)->entered) > 0;
+    return atomic_load(&((struct slow_callback *)arg)->started) > 0;
 }
 
 static void *dispatch_main(void *arg)
 {
-    struct slow *slow = arg;
+    struct slow_callback *slow_callback = arg;
 
-    while (!has_entered(slow))
-        assert_int_equal(hf_client_dispatch(slow->front.client), HF_OK);
+    while (!has_entered(slow_callback))
+        assert_int_equal(hf_client_dispatch(slow_callback->host.client), HF_OK);
     return NULL;
 }
 
-static void *let_leave_main(void *arg)
+static void *let_return_main(void *arg)
 {
-    struct slow *slow = arg;
+    struct slow_callback *slow_callback = arg;
 
     /* The close has got as far as it can. */
-    while (hf_client_state(slow->front.client) != HF_STATE_CLOSED)
+    while (hf_client_state(slow_callback->host.client) != HF_STATE_CLOSED)
         sched_yield();
-    atomic_store(&slow->may_leave, true);
+    atomic_store(&slow_callback->may_return, true);
     return NULL;
 }
 
@@ -62,29 +62,30 @@ static void *let_leave_main(void *arg)
  * returned when the close has. */
 static void close_waits_for_a_callback(enum way way)
 {
-    struct slow slow = {.entered = 0};
-    struct hf_done done = {on_slow, &slow, NULL};
-    struct place place;
+    struct slow_callback slow_callback = {.started = 0};
+    struct hf_done done = {on_slow, &slow_callback, NULL};
+    struct host_directory directory;
     struct hf_lock *lock;
     pthread_t dispatcher = 0;
     pthread_t helper;
 
-    place_make(&place);
-    front_open(&slow.front, way, place.url, no_listener);
-    lock = front_lock(&slow.front, "nightly");
+    host_directory_create(&directory);
+    host_open(&slow_callback.host, way, directory.url, no_listener);
+    lock = host_open_lock(&slow_callback.host, "nightly");
     assert_int_equal(
-        hf_grant_release_start(front_take(&slow.front, lock), done), HF_OK);
+        hf_grant_release_start(host_take(&slow_callback.host, lock), done),
+        HF_OK);
     if (way == WAY_DISPATCH)
-        dispatcher = kit_thread(dispatch_main, &slow);
-    kit_until(has_entered, &slow);
-    helper = kit_thread(let_leave_main, &slow);
-    assert_int_equal(hf_client_close(slow.front.client), HF_OK);
-    assert_int_equal(atomic_load(&slow.left), 1);
+        dispatcher = start_thread(dispatch_main, &slow_callback);
+    wait_until(has_entered, &slow_callback);
+    helper = start_thread(let_return_main, &slow_callback);
+    assert_int_equal(hf_client_close(slow_callback.host.client), HF_OK);
+    assert_int_equal(atomic_load(&slow_callback.returned), 1);
     pthread_join(helper, NULL);
     if (way == WAY_DISPATCH)
         pthread_join(dispatcher, NULL);
     hf_lock_free(lock);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 static void close_waits_for_a_callback_thread(void **state)
@@ -103,28 +104,28 @@ static void close_waits_for_a_callback_in_dispatch(void **state)
 static void close_needs_no_descriptors(enum way way)
 {
     struct rlimit before, none;
-    struct place place;
-    struct front front;
+    struct host_directory directory;
+    struct host_fixture host;
     struct hf_lock *lock;
     struct hf_grant *grant;
 
-    place_make(&place);
-    front_open(&front, way, place.url, no_listener);
-    lock = front_lock(&front, "nightly");
-    grant = front_take(&front, lock);
+    host_directory_create(&directory);
+    host_open(&host, way, directory.url, no_listener);
+    lock = host_open_lock(&host, "nightly");
+    grant = host_take(&host, lock);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    front_close(&front);
+    host_close(&host);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_int_equal(place_tickets(&place), 0);
+    assert_int_equal(host_directory_count_tickets(&directory), 0);
     assert_int_equal(hf_grant_release(grant), HF_ELOST);
     hf_lock_free(lock);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
-struct ends {
+struct close_record {
     _Atomic int closed;
     _Atomic int drops;
 };
@@ -132,50 +133,50 @@ struct ends {
 static void on_closed(void *arg, const struct hf_result *result)
 {
     (void)result;
-    atomic_fetch_add(&((struct ends *)arg)->closed, 1);
+    atomic_fetch_add(&((struct close_record *)arg)->closed, 1);
 }
 
 static void on_close_drop(void *arg)
 {
-    atomic_fetch_add(&((struct ends *)arg)->drops, 1);
+    atomic_fetch_add(&((struct close_record *)arg)->drops, 1);
 }
 
 /* Without a thread to bring the end there is no start, and no harm. */
 static void a_close_may_fail_to_start(void **state)
 {
-    struct front front;
-    struct ends ends = {.closed = 0};
-    struct hf_done done = {on_closed, &ends, on_close_drop};
+    struct host_fixture host;
+    struct close_record close_record = {.closed = 0};
+    struct hf_done done = {on_closed, &close_record, on_close_drop};
     struct rlimit before, none;
-    struct place place;
+    struct host_directory directory;
     hf_status status;
 
     (void)state;
-    place_make(&place);
-    front_open(&front, WAY_DISPATCH, place.url, no_listener);
+    host_directory_create(&directory);
+    host_open(&host, WAY_DISPATCH, directory.url, no_listener);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    status = hf_client_close_start(front.client, done);
+    status = hf_client_close_start(host.client, done);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(status, HF_ELIMIT);
-    assert_int_equal(atomic_load(&ends.drops), 1);
-    front_close(&front);
-    assert_int_equal(atomic_load(&ends.closed), 0);
-    place_remove(&place);
+    assert_int_equal(atomic_load(&close_record.drops), 1);
+    host_close(&host);
+    assert_int_equal(atomic_load(&close_record.closed), 0);
+    host_directory_remove(&directory);
 }
 
 /* ---------------------------------------------------------------------- */
 
-#define STORIES(X) X(close_needs_no_descriptors)
+#define CASES(X) X(close_needs_no_descriptors)
 
 #include "in_each_way.h"
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) /* in four ways */
+        CASES(CASE_TESTS) /* in four ways */
         cmocka_unit_test(close_waits_for_a_callback_thread),
         cmocka_unit_test(close_waits_for_a_callback_in_dispatch),
         cmocka_unit_test(a_close_may_fail_to_start),

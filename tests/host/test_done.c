@@ -10,180 +10,188 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
 #define WAIT_MS 10000
 
-struct world {
-    struct place place;
+struct done_fixture {
+    struct host_directory directory;
     struct hf_client *client;
     struct hf_lock *lock;
     struct hf_lock *writer;
     struct hf_election *election;
     struct hf_barrier *barrier;
-    struct hf_double_barrier *meeting; /* of one party */
-    struct hf_grant *grant;            /* what a start has left behind */
+    struct hf_double_barrier *double_barrier; /* of one party */
+    struct hf_grant *grant;                   /* what a start has left behind */
     _Atomic int drops;
 };
 
 static int setup(void **state)
 {
-    static struct world w;
+    static struct done_fixture f;
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
 
-    memset(&w, 0, sizeof(w));
-    place_make(&w.place);
-    w.client = kit_client(w.place.url);
+    memset(&f, 0, sizeof(f));
+    host_directory_create(&f.directory);
+    f.client = open_client(f.directory.url);
     opts.kind = HF_KIND_WRITE;
-    assert_int_equal(hf_lock_open(w.client, "lock", NULL, &w.lock), HF_OK);
-    assert_int_equal(hf_lock_open(w.client, "writer", &opts, &w.writer), HF_OK);
-    assert_int_equal(hf_election_open(w.client, "election", NULL, &w.election),
+    assert_int_equal(hf_lock_open(f.client, "lock", NULL, &f.lock), HF_OK);
+    assert_int_equal(hf_lock_open(f.client, "writer", &opts, &f.writer), HF_OK);
+    assert_int_equal(hf_election_open(f.client, "election", NULL, &f.election),
                      HF_OK);
-    assert_int_equal(hf_barrier_open(w.client, "barrier", &w.barrier), HF_OK);
-    assert_int_equal(hf_double_barrier_open(w.client, "meeting", 1, &w.meeting),
-                     HF_OK);
-    *state = &w;
+    assert_int_equal(hf_barrier_open(f.client, "barrier", &f.barrier), HF_OK);
+    assert_int_equal(
+        hf_double_barrier_open(f.client, "meeting", 1, &f.double_barrier),
+        HF_OK);
+    *state = &f;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct world *w = *state;
+    struct done_fixture *f = *state;
 
-    hf_double_barrier_free(w->meeting);
-    hf_barrier_free(w->barrier);
-    hf_election_free(w->election);
-    hf_lock_free(w->writer);
-    hf_lock_free(w->lock);
-    assert_int_equal(hf_client_close(w->client), HF_OK);
-    place_remove(&w->place);
+    hf_double_barrier_free(f->double_barrier);
+    hf_barrier_free(f->barrier);
+    hf_election_free(f->election);
+    hf_lock_free(f->writer);
+    hf_lock_free(f->lock);
+    assert_int_equal(hf_client_close(f->client), HF_OK);
+    host_directory_remove(&f->directory);
     return 0;
 }
 
 /* ------------------------------------------------------------- the calls -- */
 
-static hf_status start_acquire(struct world *w, struct hf_done done)
+static hf_status start_acquire(struct done_fixture *f, struct hf_done done)
 {
-    return hf_lock_acquire_start(w->lock, NULL, done, NULL);
+    return hf_lock_acquire_start(f->lock, NULL, done, NULL);
 }
 
-static hf_status start_acquire_all(struct world *w, struct hf_done done)
+static hf_status start_acquire_all(struct done_fixture *f, struct hf_done done)
 {
-    struct hf_lock *locks[] = {w->lock, w->writer};
+    struct hf_lock *locks[] = {f->lock, f->writer};
 
     return hf_locks_acquire_start(locks, 2, NULL, done, NULL);
 }
 
-static hf_status start_tickets(struct world *w, struct hf_done done)
+static hf_status start_tickets(struct done_fixture *f, struct hf_done done)
 {
-    return hf_lock_tickets_start(w->lock, HF_TICKETS_ALL, WAIT_MS, done);
+    return hf_lock_tickets_start(f->lock, HF_TICKETS_ALL, WAIT_MS, done);
 }
 
-static hf_status start_evict(struct world *w, struct hf_done done)
+static hf_status start_evict(struct done_fixture *f, struct hf_done done)
 {
-    return hf_lock_evict_start(w->lock, "00000000-0000-0000-0000-000000000000",
+    return hf_lock_evict_start(f->lock, "00000000-0000-0000-0000-000000000000",
                                WAIT_MS, done);
 }
 
-static hf_status start_revoke(struct world *w, struct hf_done done)
+static hf_status start_revoke(struct done_fixture *f, struct hf_done done)
 {
-    return hf_lock_revoke_start(w->lock, NULL, WAIT_MS, done);
+    return hf_lock_revoke_start(f->lock, NULL, WAIT_MS, done);
 }
 
-static hf_status start_release(struct world *w, struct hf_done done)
+static hf_status start_release(struct done_fixture *f, struct hf_done done)
 {
     struct hf_grant *grant;
 
-    assert_int_equal(hf_lock_acquire(w->lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(f->lock, NULL, &grant), HF_OK);
     return hf_grant_release_start(grant, done);
 }
 
-static hf_status start_downgrade(struct world *w, struct hf_done done)
+static hf_status start_downgrade(struct done_fixture *f, struct hf_done done)
 {
-    assert_int_equal(hf_lock_acquire(w->writer, NULL, &w->grant), HF_OK);
-    return hf_grant_downgrade_start(w->grant, done);
+    assert_int_equal(hf_lock_acquire(f->writer, NULL, &f->grant), HF_OK);
+    return hf_grant_downgrade_start(f->grant, done);
 }
 
-static hf_status start_candidates(struct world *w, struct hf_done done)
+static hf_status start_candidates(struct done_fixture *f, struct hf_done done)
 {
-    return hf_election_tickets_start(w->election, HF_TICKETS_ALL, WAIT_MS,
+    return hf_election_tickets_start(f->election, HF_TICKETS_ALL, WAIT_MS,
                                      done);
 }
 
 /* It leads soon. */
-static hf_status start_election_wait(struct world *w, struct hf_done done)
+static hf_status start_election_wait(struct done_fixture *f,
+                                     struct hf_done done)
 {
-    assert_int_equal(hf_election_campaign_start(w->election), HF_OK);
-    return hf_election_wait_start(w->election, WAIT_MS, done, NULL);
+    assert_int_equal(hf_election_campaign_start(f->election), HF_OK);
+    return hf_election_wait_start(f->election, WAIT_MS, done, NULL);
 }
 
-static hf_status start_resign(struct world *w, struct hf_done done)
+static hf_status start_resign(struct done_fixture *f, struct hf_done done)
 {
-    assert_int_equal(hf_election_campaign_start(w->election), HF_OK);
-    return hf_election_resign_start(w->election, done);
+    assert_int_equal(hf_election_campaign_start(f->election), HF_OK);
+    return hf_election_resign_start(f->election, done);
 }
 
-static hf_status start_raise(struct world *w, struct hf_done done)
+static hf_status start_raise(struct done_fixture *f, struct hf_done done)
 {
-    return hf_barrier_raise_start(w->barrier, WAIT_MS, done);
+    return hf_barrier_raise_start(f->barrier, WAIT_MS, done);
 }
 
-static hf_status start_lower(struct world *w, struct hf_done done)
+static hf_status start_lower(struct done_fixture *f, struct hf_done done)
 {
-    return hf_barrier_lower_start(w->barrier, WAIT_MS, done);
+    return hf_barrier_lower_start(f->barrier, WAIT_MS, done);
 }
 
-static hf_status start_barrier_wait(struct world *w, struct hf_done done)
+static hf_status start_barrier_wait(struct done_fixture *f, struct hf_done done)
 {
-    return hf_barrier_wait_start(w->barrier, WAIT_MS, done, NULL);
+    return hf_barrier_wait_start(f->barrier, WAIT_MS, done, NULL);
 }
 
-static hf_status start_enter(struct world *w, struct hf_done done)
+static hf_status start_enter(struct done_fixture *f, struct hf_done done)
 {
-    return hf_double_barrier_enter_start(w->meeting, WAIT_MS, done, NULL);
+    return hf_double_barrier_enter_start(f->double_barrier, WAIT_MS, done,
+                                         NULL);
 }
 
-static hf_status start_leave(struct world *w, struct hf_done done)
+static hf_status start_leave(struct done_fixture *f, struct hf_done done)
 {
-    assert_int_equal(hf_double_barrier_enter(w->meeting, WAIT_MS), HF_OK);
-    return hf_double_barrier_leave_start(w->meeting, WAIT_MS, done, NULL);
+    assert_int_equal(hf_double_barrier_enter(f->double_barrier, WAIT_MS),
+                     HF_OK);
+    return hf_double_barrier_leave_start(f->double_barrier, WAIT_MS, done,
+                                         NULL);
 }
 
-static hf_status start_participants(struct world *w, struct hf_done done)
+static hf_status start_participants(struct done_fixture *f, struct hf_done done)
 {
-    return hf_double_barrier_participants_start(w->meeting, WAIT_MS, done);
+    return hf_double_barrier_participants_start(f->double_barrier, WAIT_MS,
+                                                done);
 }
 
-static hf_status start_close(struct world *w, struct hf_done done)
+static hf_status start_close(struct done_fixture *f, struct hf_done done)
 {
-    return hf_client_close_start(kit_client(w->place.url), done);
+    return hf_client_close_start(open_client(f->directory.url), done);
 }
 
 /* ------------------------------------------------------------- the table -- */
 
-static void error_of_lock(const struct world *w, struct hf_error *error)
+static void error_of_lock(const struct done_fixture *f, struct hf_error *error)
 {
-    hf_lock_error(w->lock, error);
+    hf_lock_error(f->lock, error);
 }
 
-static void error_of_election(const struct world *w, struct hf_error *error)
+static void error_of_election(const struct done_fixture *f,
+                              struct hf_error *error)
 {
-    hf_election_error(w->election, error);
+    hf_election_error(f->election, error);
 }
 
-static void error_of_meeting(const struct world *w, struct hf_error *error)
+static void error_of_double_barrier(const struct done_fixture *f,
+                                    struct hf_error *error)
 {
-    hf_double_barrier_error(w->meeting, error);
+    hf_double_barrier_error(f->double_barrier, error);
 }
 
-struct call {
+struct start_call {
     const char *name;
-    hf_status (*start)(struct world *w, struct hf_done done);
+    hf_status (*start)(struct done_fixture *f, struct hf_done done);
     /* Where the refusal is told; NULL: it is allowed. */
-    void (*error)(const struct world *w, struct hf_error *error);
+    void (*error)(const struct done_fixture *f, struct hf_error *error);
 };
 
-static const struct call calls[] = {
+static const struct start_call calls[] = {
     {"hf_barrier_lower_start", start_lower, NULL},
     {"hf_barrier_raise_start", start_raise, NULL},
     {"hf_barrier_wait_start", start_barrier_wait, NULL},
@@ -191,7 +199,7 @@ static const struct call calls[] = {
     {"hf_double_barrier_enter_start", start_enter, NULL},
     {"hf_double_barrier_leave_start", start_leave, NULL},
     {"hf_double_barrier_participants_start", start_participants,
-     error_of_meeting},
+     error_of_double_barrier},
     {"hf_election_resign_start", start_resign, NULL},
     {"hf_election_tickets_start", start_candidates, error_of_election},
     {"hf_election_wait_start", start_election_wait, NULL},
@@ -207,45 +215,48 @@ enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct world *)arg)->drops, 1);
+    atomic_fetch_add(&((struct done_fixture *)arg)->drops, 1);
 }
 
 static bool is_dropped(void *arg)
 {
-    return atomic_load(&((struct world *)arg)->drops) > 0;
+    return atomic_load(&((struct done_fixture *)arg)->drops) > 0;
 }
 
-static void expect_refusal(const struct world *w, const struct call *call)
+static void expect_refusal(const struct done_fixture *f,
+                           const struct start_call *start_call)
 {
     struct hf_error error;
     char start[64];
 
-    snprintf(start, sizeof(start), "%s: the callback is NULL", call->name);
-    call->error(w, &error);
+    snprintf(start, sizeof(start), "%s: the callback is NULL",
+             start_call->name);
+    start_call->error(f, &error);
     assert_int_equal(error.status, HF_EINVAL);
     assert_memory_equal(error.text, start, strlen(start));
 }
 
 /* With a .drop, which comes once in either case, and without. */
-static void one_call(struct world *w, const struct call *call, bool drops)
+static void one_call(struct done_fixture *f,
+                     const struct start_call *start_call, bool drops)
 {
-    const struct hf_done done = {NULL, w, drops ? on_drop : NULL};
-    hf_status wanted = call->error != NULL ? HF_EINVAL : HF_OK;
+    const struct hf_done done = {NULL, f, drops ? on_drop : NULL};
+    hf_status wanted = start_call->error != NULL ? HF_EINVAL : HF_OK;
     hf_status status;
 
-    atomic_store(&w->drops, 0);
-    w->grant = NULL;
-    status = call->start(w, done);
+    atomic_store(&f->drops, 0);
+    f->grant = NULL;
+    status = start_call->start(f, done);
     if (status != wanted)
-        print_error("%s: %s\n", call->name, hf_status_name(status));
+        print_error("%s: %s\n", start_call->name, hf_status_name(status));
     assert_int_equal(status, wanted);
     if (status != HF_OK)
-        expect_refusal(w, call);
+        expect_refusal(f, start_call);
     if (drops)
-        kit_until(is_dropped, w);
-    if (w->grant != NULL)
-        assert_int_equal(hf_grant_release(w->grant), HF_OK);
-    assert_int_equal(atomic_load(&w->drops), drops);
+        wait_until(is_dropped, f);
+    if (f->grant != NULL)
+        assert_int_equal(hf_grant_release(f->grant), HF_OK);
+    assert_int_equal(atomic_load(&f->drops), drops);
 }
 
 static void every_call_without_a_function(void **state)

@@ -9,197 +9,211 @@
 
 #include <cmocka.h>
 
-#include "round.h"
+#include "double_barrier_fixture.h"
 
 /* ---------------------------------------------------------------- rounds -- */
 
 static void all_come_and_all_go(enum way way)
 {
-    struct errand first;
-    struct round w;
+    struct host_operation first;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    for (int i = 0; i < ROUNDS; i++) {
-        round_begin(&w, &first, w.mine, ROUND_ENTER, HF_FOREVER);
-        round_until_there(&w, 1);
+    double_barrier_fixture_open(&f, way);
+    for (int i = 0; i < REPEATS; i++) {
+        participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+        await_participants(&f, 1);
         assert_int_equal(atomic_load(&first.ended), 0);
-        assert_int_equal(round_run(&w, w.theirs, ROUND_ENTER, HF_FOREVER),
-                         HF_OK);
-        assert_int_equal(errand_end(&first), HF_OK);
-        round_begin(&w, &first, i % 2 == 0 ? w.mine : w.theirs, ROUND_LEAVE,
-                    HF_FOREVER);
+        assert_int_equal(
+            participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER),
+            HF_OK);
+        assert_int_equal(host_operation_await(&first), HF_OK);
+        participant_begin(&f, &first, i % 2 == 0 ? f.mine : f.theirs,
+                          PARTICIPANT_LEAVES, HF_FOREVER);
         assert_int_equal(atomic_load(&first.ended), 0);
-        assert_int_equal(round_run(&w, i % 2 == 0 ? w.theirs : w.mine,
-                                   ROUND_LEAVE, HF_FOREVER),
+        assert_int_equal(participant_run(&f, i % 2 == 0 ? f.theirs : f.mine,
+                                         PARTICIPANT_LEAVES, HF_FOREVER),
                          HF_OK);
-        assert_int_equal(errand_end(&first), HF_OK);
-        assert_int_equal(round_there(&w), 0);
+        assert_int_equal(host_operation_await(&first), HF_OK);
+        assert_int_equal(count_participants(&f), 0);
     }
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 static void one_alone_is_enough_for_one(enum way way)
 {
     struct hf_double_barrier *alone;
-    struct round w;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    alone = round_party(&w, 1);
-    assert_int_equal(round_run(&w, alone, ROUND_ENTER, 0), HF_OK);
-    assert_int_equal(round_run(&w, alone, ROUND_LEAVE, 0), HF_OK);
-    assert_int_equal(round_run(&w, alone, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(round_run(&w, alone, ROUND_LEAVE, HF_FOREVER), HF_OK);
+    double_barrier_fixture_open(&f, way);
+    alone = open_participant(&f, 1);
+    assert_int_equal(participant_run(&f, alone, PARTICIPANT_ENTERS, 0), HF_OK);
+    assert_int_equal(participant_run(&f, alone, PARTICIPANT_LEAVES, 0), HF_OK);
+    assert_int_equal(participant_run(&f, alone, PARTICIPANT_ENTERS, HF_FOREVER),
+                     HF_OK);
+    assert_int_equal(participant_run(&f, alone, PARTICIPANT_LEAVES, HF_FOREVER),
+                     HF_OK);
     hf_double_barrier_free(alone);
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 static void so_many_as_there_may_be(enum way way)
 {
     struct hf_double_barrier *all[HF_PARTIES_MAX];
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct round w;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
+    double_barrier_fixture_open(&f, way);
     for (size_t i = 0; i < HF_PARTIES_MAX; i++)
-        all[i] = round_party(&w, 60);
+        all[i] = open_participant(&f, 60);
     for (size_t i = 0; i < 59; i++)
         assert_int_equal(
             hf_double_barrier_enter_start(all[i], HF_FOREVER, nobody, NULL),
             HF_OK);
-    assert_int_equal(round_there(&w), 59);
-    assert_int_equal(round_run(&w, all[59], ROUND_ENTER, HF_FOREVER), HF_OK);
+    assert_int_equal(count_participants(&f), 59);
+    assert_int_equal(
+        participant_run(&f, all[59], PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
     for (size_t i = 0; i < HF_PARTIES_MAX; i++)
         hf_double_barrier_free(all[i]);
-    round_until_there(&w, 0); /* each as he is let in */
-    round_close(&w);
+    await_participants(&f, 0); /* each as he is let in */
+    double_barrier_fixture_close(&f);
 }
 
 /* Whoever counts enough lets all in who are there. */
 static void the_smaller_number_is_enough(enum way way)
 {
     struct hf_double_barrier *three;
-    struct errand first;
-    struct round w;
+    struct host_operation first;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    three = round_party(&w, 3);
-    round_begin(&w, &first, three, ROUND_ENTER, HF_FOREVER);
-    round_until_there(&w, 1);
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&first), HF_OK);
-    round_begin(&w, &first, three, ROUND_LEAVE, HF_FOREVER);
-    assert_int_equal(round_run(&w, w.mine, ROUND_LEAVE, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&first), HF_OK);
+    double_barrier_fixture_open(&f, way);
+    three = open_participant(&f, 3);
+    participant_begin(&f, &first, three, PARTICIPANT_ENTERS, HF_FOREVER);
+    await_participants(&f, 1);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&first), HF_OK);
+    participant_begin(&f, &first, three, PARTICIPANT_LEAVES, HF_FOREVER);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&first), HF_OK);
     hf_double_barrier_free(three);
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 static void nobody_waits_longer_than_he_wants(enum way way)
 {
-    struct errand e;
-    struct round w;
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    round_begin(&w, &e, w.mine, ROUND_ENTER, 0);
-    assert_int_equal(errand_end(&e), HF_EBUSY);
-    assert_non_null(strstr(e.text, "1 of 2 parties are there"));
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, 20), HF_ETIMEDOUT);
-    assert_int_equal(round_there(&w), 0);
-    round_both(&w, ROUND_ENTER);
-    round_begin(&w, &e, w.mine, ROUND_LEAVE, 0);
-    assert_int_equal(errand_end(&e), HF_EBUSY);
-    assert_non_null(strstr(e.text, "others of the round are there"));
-    assert_int_equal(round_there(&w), 1); /* it is outside */
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, 0), HF_OK);
-    round_both(&w, ROUND_ENTER);
-    round_begin(&w, &e, w.theirs, ROUND_LEAVE, 20);
-    assert_int_equal(errand_end(&e), HF_ETIMEDOUT);
-    assert_non_null(strstr(e.text, "others of the round were still there"));
-    assert_int_equal(round_run(&w, w.mine, ROUND_LEAVE, 0), HF_OK);
-    assert_int_equal(round_there(&w), 0);
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_ENTERS, 0);
+    assert_int_equal(host_operation_await(&operation), HF_EBUSY);
+    assert_non_null(strstr(operation.text, "1 of 2 parties are there"));
+    assert_int_equal(participant_run(&f, f.mine, PARTICIPANT_ENTERS, 20),
+                     HF_ETIMEDOUT);
+    assert_int_equal(count_participants(&f), 0);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, 0);
+    assert_int_equal(host_operation_await(&operation), HF_EBUSY);
+    assert_non_null(strstr(operation.text, "others of the round are there"));
+    assert_int_equal(count_participants(&f), 1); /* it is outside */
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
+                     HF_OK);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    participant_begin(&f, &operation, f.theirs, PARTICIPANT_LEAVES, 20);
+    assert_int_equal(host_operation_await(&operation), HF_ETIMEDOUT);
+    assert_non_null(
+        strstr(operation.text, "others of the round were still there"));
+    assert_int_equal(participant_run(&f, f.mine, PARTICIPANT_LEAVES, 0), HF_OK);
+    assert_int_equal(count_participants(&f), 0);
+    double_barrier_fixture_close(&f);
 }
 
 /* The lowest keeps its ticket until it is alone, any other goes before the
  * wait; to whoever leaves that makes no difference. */
 static void it_waits_with_its_ticket_or_without(enum way way)
 {
-    static const char comes[] = {SCRIPTED_FIRST_COMES, SCRIPTED_LAST_COMES};
-    static const char goes[] = {SCRIPTED_FIRST_GOES, SCRIPTED_LAST_GOES};
-    struct errand e;
-    struct round w;
+    static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
+    static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
+    double_barrier_fixture_open(&f, way);
     for (int keeps = 0; keeps < 2; keeps++) {
-        round_say_first(&w, comes[keeps]);
-        assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-        round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-        round_until_there(&w, 1 + keeps);
-        assert_int_equal(atomic_load(&e.ended), 0);
-        round_say(&w, goes[keeps]);
-        assert_int_equal(errand_end(&e), HF_OK);
-        assert_int_equal(round_there(&w), 0);
+        send_command_first(&f, comes[keeps]);
+        assert_int_equal(
+            participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+        participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES,
+                          HF_FOREVER);
+        await_participants(&f, 1 + keeps);
+        assert_int_equal(atomic_load(&operation.ended), 0);
+        send_command(&f, goes[keeps]);
+        assert_int_equal(host_operation_await(&operation), HF_OK);
+        assert_int_equal(count_participants(&f), 0);
     }
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 /* What the first of its looks found is no failure. */
-static void who_left_well_has_no_story(enum way way)
+static void who_left_well_has_no_error_text(enum way way)
 {
     struct hf_error error;
-    struct errand e;
-    struct round w;
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    round_say_first(&w, SCRIPTED_FIRST_COMES);
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-    round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-    round_until_there(&w, 1);
-    round_say(&w, SCRIPTED_FIRST_GOES);
-    assert_int_equal(errand_end(&e), HF_OK);
-    hf_double_barrier_error(w.mine, &error);
+    double_barrier_fixture_open(&f, way);
+    send_command_first(&f, SCRIPTED_FIRST_ENTERS);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    await_participants(&f, 1);
+    send_command(&f, SCRIPTED_FIRST_LEAVES);
+    assert_int_equal(host_operation_await(&operation), HF_OK);
+    hf_double_barrier_error(f.mine, &error);
     assert_int_equal(error.status, HF_OK);
     assert_string_equal(error.text, "");
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 /* "w" for each who waits and "i" for each inside, in order. */
-static void assert_seen(struct round *w, const char *expected)
+static void assert_seen(struct double_barrier_fixture *f, const char *expected)
 {
     const struct hf_ticket_view *view;
     char seen[8] = "";
-    struct errand e;
+    struct host_operation operation;
 
-    round_begin(w, &e, w->mine, ROUND_MEMBERS, HF_FOREVER);
-    assert_int_equal(errand_end(&e), HF_OK);
-    assert_in_range(hf_tickets_count(e.tickets), 0, sizeof(seen) - 1);
-    for (size_t i = 0; (view = hf_tickets_at(e.tickets, i)) != NULL; i++) {
+    participant_begin(f, &operation, f->mine, PARTICIPANT_LISTS, HF_FOREVER);
+    assert_int_equal(host_operation_await(&operation), HF_OK);
+    assert_in_range(hf_tickets_count(operation.tickets), 0, sizeof(seen) - 1);
+    for (size_t i = 0; (view = hf_tickets_at(operation.tickets, i)) != NULL;
+         i++) {
         assert_int_equal(view->kind, HF_KIND_PARTICIPANT);
         assert_true(view->own || strcmp(view->owner, "stranger") == 0);
         seen[i] = view->holds ? 'i' : 'w';
     }
-    hf_tickets_free(e.tickets);
+    hf_tickets_free(operation.tickets);
     assert_string_equal(seen, expected);
 }
 
 static void who_is_there_can_be_seen(enum way way)
 {
-    struct errand first;
-    struct round w;
+    struct host_operation first;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    assert_seen(&w, "");
-    round_begin(&w, &first, w.theirs, ROUND_ENTER, HF_FOREVER);
-    round_until_there(&w, 1);
-    assert_seen(&w, "w");
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&first), HF_OK);
-    assert_seen(&w, "ii");
-    round_say_first(&w, SCRIPTED_LAST_COMES);
-    assert_seen(&w, "iiw");
-    round_both(&w, ROUND_LEAVE);
-    assert_seen(&w, "w");
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    assert_seen(&f, "");
+    participant_begin(&f, &first, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER);
+    await_participants(&f, 1);
+    assert_seen(&f, "w");
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&first), HF_OK);
+    assert_seen(&f, "ii");
+    send_command_first(&f, SCRIPTED_LAST_ENTERS);
+    assert_seen(&f, "iiw");
+    both_participants(&f, PARTICIPANT_LEAVES);
+    assert_seen(&f, "w");
+    double_barrier_fixture_close(&f);
 }
 
 /* Nobody is notified that it has entered, and it is inside only when that
@@ -207,35 +221,37 @@ static void who_is_there_can_be_seen(enum way way)
 static bool leaves(void *arg)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct round *w = arg;
+    struct double_barrier_fixture *f = arg;
     hf_status status =
-        hf_double_barrier_leave_start(w->mine, HF_FOREVER, nobody, NULL);
+        hf_double_barrier_leave_start(f->mine, HF_FOREVER, nobody, NULL);
 
     assert_true(status == HF_OK || status == HF_ESTATE);
     return status == HF_OK;
 }
 
 /* A caller that passes no callback is not notified. */
-static void the_end_need_not_be_heard(enum way way)
+static void the_end_needs_no_callback(enum way way)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct round w;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
+    double_barrier_fixture_open(&f, way);
     assert_int_equal(
-        hf_double_barrier_enter_start(w.mine, HF_FOREVER, nobody, NULL), HF_OK);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, 20), HF_ETIMEDOUT);
-    round_until_there(&w, 1);
-    front_until(&w.front, leaves, &w);
-    round_until_there(&w, 0);
-    round_close(&w);
+        hf_double_barrier_enter_start(f.mine, HF_FOREVER, nobody, NULL), HF_OK);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 20),
+                     HF_ETIMEDOUT);
+    await_participants(&f, 1);
+    host_wait_until(&f.host, leaves, &f);
+    await_participants(&f, 0);
+    double_barrier_fixture_close(&f);
 }
 
 /* ------------------------------------------------------- from a callback -- */
 
-struct chain {
-    struct round *world;
+struct leave_chain {
+    struct double_barrier_fixture *f;
     struct hf_op *op;
     _Atomic int left;
     hf_status in_callback;
@@ -244,88 +260,90 @@ struct chain {
 
 static void on_left(void *arg, const struct hf_result *result)
 {
-    struct chain *chain = arg;
+    struct leave_chain *leave_chain = arg;
 
-    chain->status = result->status;
-    atomic_store(&chain->left, 1);
+    leave_chain->status = result->status;
+    atomic_store(&leave_chain->left, 1);
 }
 
 static void on_entered(void *arg, const struct hf_result *result)
 {
-    struct chain *chain = arg;
-    struct hf_done done = {on_left, chain, NULL};
+    struct leave_chain *leave_chain = arg;
+    struct hf_done done = {on_left, leave_chain, NULL};
 
     assert_int_equal(result->status, HF_OK);
-    chain->in_callback = hf_double_barrier_leave(chain->world->mine, 0);
-    assert_int_equal(hf_double_barrier_leave_start(chain->world->mine,
+    leave_chain->in_callback = hf_double_barrier_leave(leave_chain->f->mine, 0);
+    assert_int_equal(hf_double_barrier_leave_start(leave_chain->f->mine,
                                                    HF_FOREVER, done, NULL),
                      HF_OK);
 }
 
 static bool has_left(void *arg)
 {
-    return atomic_load(&((struct chain *)arg)->left) > 0;
+    return atomic_load(&((struct leave_chain *)arg)->left) > 0;
 }
 
 /* It is inside from the callback on, and may be left there and then; not by a
  * call that waits, where that would wait for itself. */
 static void it_can_be_left_in_its_callback(enum way way)
 {
-    struct round w;
-    struct chain chain = {.world = &w, .in_callback = HF_OK};
-    struct hf_done done = {on_entered, &chain, NULL};
+    struct double_barrier_fixture f;
+    struct leave_chain leave_chain = {.f = &f, .in_callback = HF_OK};
+    struct hf_done done = {on_entered, &leave_chain, NULL};
 
     if (way == WAY_BLOCKING)
         return;
-    round_open(&w, way);
+    double_barrier_fixture_open(&f, way);
+    assert_int_equal(hf_double_barrier_enter_start(f.mine, HF_FOREVER, done,
+                                                   &leave_chain.op),
+                     HF_OK);
     assert_int_equal(
-        hf_double_barrier_enter_start(w.mine, HF_FOREVER, done, &chain.op),
-        HF_OK);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, HF_FOREVER), HF_OK);
-    front_until(&w.front, has_left, &chain);
-    assert_int_equal(chain.in_callback, HF_EREENTRANT);
-    assert_int_equal(chain.status, HF_OK);
-    hf_op_free(chain.op);
-    round_close(&w);
+        participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    host_wait_until(&f.host, has_left, &leave_chain);
+    assert_int_equal(leave_chain.in_callback, HF_EREENTRANT);
+    assert_int_equal(leave_chain.status, HF_OK);
+    hf_op_free(leave_chain.op);
+    double_barrier_fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(all_come_and_all_go)                                                     \
     X(one_alone_is_enough_for_one)                                             \
     X(so_many_as_there_may_be)                                                 \
     X(the_smaller_number_is_enough)                                            \
     X(nobody_waits_longer_than_he_wants)                                       \
     X(it_waits_with_its_ticket_or_without)                                     \
-    X(who_left_well_has_no_story)                                              \
+    X(who_left_well_has_no_error_text)                                         \
     X(who_is_there_can_be_seen)                                                \
-    X(the_end_need_not_be_heard)                                               \
+    X(the_end_needs_no_callback)                                               \
     X(it_can_be_left_in_its_callback)
 
 #include "in_each_way.h"
 
 /* ------------------------------------------------- threads and processes -- */
 
-static void *go_round(void *arg)
+static void *enter_and_leave(void *arg)
 {
-    for (int i = 0; i < 10 * ROUNDS; i++) {
+    for (int i = 0; i < 10 * REPEATS; i++) {
         assert_int_equal(hf_double_barrier_enter(arg, HF_FOREVER), HF_OK);
         assert_int_equal(hf_double_barrier_leave(arg, HF_FOREVER), HF_OK);
     }
     return NULL;
 }
 
-static void two_threads_go_round(void **state)
+static void two_threads_enter_and_leave(void **state)
 {
     pthread_t thread;
-    struct round w;
+    struct double_barrier_fixture f;
 
     (void)state;
-    round_open(&w, WAY_BLOCKING);
-    thread = kit_thread(go_round, w.theirs);
-    (void)go_round(w.mine);
+    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    thread = start_thread(enter_and_leave, f.theirs);
+    (void)enter_and_leave(f.mine);
     pthread_join(thread, NULL);
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 static void *push_in(void *arg)
@@ -333,7 +351,7 @@ static void *push_in(void *arg)
     int *got_in = calloc(1, sizeof(*got_in));
 
     assert_non_null(got_in);
-    for (int i = 0; i < 10 * ROUNDS; i++) {
+    for (int i = 0; i < 10 * REPEATS; i++) {
         hf_status status = hf_double_barrier_enter(arg, HF_FOREVER);
 
         assert_true(status == HF_OK || status == HF_ESTATE);
@@ -345,18 +363,18 @@ static void *push_in(void *arg)
 }
 
 /* One handle is one party, whoever calls. */
-static void two_threads_are_not_one_party_twice(void **state)
+static void two_threads_are_not_one_participant_twice(void **state)
 {
     struct hf_double_barrier *alone;
     pthread_t thread;
-    struct round w;
+    struct double_barrier_fixture f;
     int *got_in[2];
     void *theirs;
 
     (void)state;
-    round_open(&w, WAY_BLOCKING);
-    alone = round_party(&w, 1);
-    thread = kit_thread(push_in, alone);
+    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    alone = open_participant(&f, 1);
+    thread = start_thread(push_in, alone);
     got_in[0] = push_in(alone);
     pthread_join(thread, &theirs);
     got_in[1] = theirs;
@@ -365,68 +383,70 @@ static void two_threads_are_not_one_party_twice(void **state)
     free(got_in[0]);
     free(got_in[1]);
     hf_double_barrier_free(alone);
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 static int use_parents(void *arg)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
-    struct round *w = arg;
+    struct double_barrier_fixture *f = arg;
     struct hf_double_barrier *other;
     struct hf_tickets *tickets;
     struct hf_error error;
     struct hf_op *op;
 
-    KIT_CHECK(hf_double_barrier_open(w->front.client, "round", 2, &other) ==
-              HF_EFORKED);
-    KIT_CHECK(hf_double_barrier_open(w->front.client, "round", 0, &other) ==
-              HF_EFORKED);
-    KIT_CHECK(hf_double_barrier_participants(w->mine, 0, &tickets) ==
-              HF_EFORKED);
-    KIT_CHECK(tickets == NULL);
-    KIT_CHECK(hf_double_barrier_leave(w->mine, 0) == HF_EFORKED);
-    KIT_CHECK(hf_double_barrier_leave_start(w->mine, 0, nobody, &op) ==
-              HF_EFORKED);
-    KIT_CHECK(op == NULL);
-    KIT_CHECK(hf_double_barrier_enter(w->theirs, 0) == HF_EFORKED);
-    KIT_CHECK(hf_double_barrier_enter_start(w->theirs, 0, nobody, &op) ==
-              HF_EFORKED);
-    KIT_CHECK(op == NULL);
-    hf_double_barrier_error(w->mine, &error);
-    KIT_CHECK(error.status == HF_EFORKED);
-    hf_double_barrier_free(w->mine);
-    hf_double_barrier_free(w->theirs);
+    CHILD_CHECK(hf_double_barrier_open(f->host.client, "round", 2, &other) ==
+                HF_EFORKED);
+    CHILD_CHECK(hf_double_barrier_open(f->host.client, "round", 0, &other) ==
+                HF_EFORKED);
+    CHILD_CHECK(hf_double_barrier_participants(f->mine, 0, &tickets) ==
+                HF_EFORKED);
+    CHILD_CHECK(tickets == NULL);
+    CHILD_CHECK(hf_double_barrier_leave(f->mine, 0) == HF_EFORKED);
+    CHILD_CHECK(hf_double_barrier_leave_start(f->mine, 0, nobody, &op) ==
+                HF_EFORKED);
+    CHILD_CHECK(op == NULL);
+    CHILD_CHECK(hf_double_barrier_enter(f->theirs, 0) == HF_EFORKED);
+    CHILD_CHECK(hf_double_barrier_enter_start(f->theirs, 0, nobody, &op) ==
+                HF_EFORKED);
+    CHILD_CHECK(op == NULL);
+    hf_double_barrier_error(f->mine, &error);
+    CHILD_CHECK(error.status == HF_EFORKED);
+    hf_double_barrier_free(f->mine);
+    hf_double_barrier_free(f->theirs);
     return 0;
 }
 
 static void a_child_leaves_it_alone(void **state)
 {
-    struct round w;
+    struct double_barrier_fixture f;
 
     (void)state;
-    round_open(&w, WAY_BLOCKING);
-    round_say_first(&w, SCRIPTED_LAST_COMES);
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-    kit_in_child(use_parents, &w);
-    assert_int_equal(round_there(&w), 2);
-    round_say_first(&w, SCRIPTED_LAST_GOES);
-    assert_int_equal(round_run(&w, w.mine, ROUND_LEAVE, HF_FOREVER), HF_OK);
-    round_close(&w);
+    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    send_command_first(&f, SCRIPTED_LAST_ENTERS);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    run_in_child(use_parents, &f);
+    assert_int_equal(count_participants(&f), 2);
+    send_command_first(&f, SCRIPTED_LAST_LEAVES);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    double_barrier_fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- misuse -- */
 
-static void refuse(struct round *w, const char *name, uint32_t parties,
-                   hf_status expected)
+static void refuse(struct double_barrier_fixture *f, const char *name,
+                   uint32_t parties, hf_status expected)
 {
-    struct hf_double_barrier *barrier = w->mine;
+    struct hf_double_barrier *barrier = f->mine;
     struct hf_error error;
 
     assert_int_equal(
-        hf_double_barrier_open(w->front.client, name, parties, &barrier),
+        hf_double_barrier_open(f->host.client, name, parties, &barrier),
         expected);
     assert_null(barrier);
-    hf_client_error(w->front.client, &error);
+    hf_client_error(f->host.client, &error);
     assert_int_equal(error.status, expected);
     assert_non_null(strstr(error.text, "hf_double_barrier_open: "));
 }
@@ -434,18 +454,18 @@ static void refuse(struct round *w, const char *name, uint32_t parties,
 static void what_cannot_be_opened(void **state)
 {
     struct hf_double_barrier *most;
-    struct round w;
+    struct double_barrier_fixture f;
 
     (void)state;
-    round_open(&w, WAY_BLOCKING);
-    refuse(&w, "round", 0, HF_EINVAL);
-    refuse(&w, "round", HF_PARTIES_MAX + 1, HF_EINVAL);
-    refuse(&w, "round", UINT32_MAX, HF_EINVAL);
-    refuse(&w, "a//b", 2, HF_ENAME);
+    double_barrier_fixture_open(&f, WAY_BLOCKING);
+    refuse(&f, "round", 0, HF_EINVAL);
+    refuse(&f, "round", HF_PARTIES_MAX + 1, HF_EINVAL);
+    refuse(&f, "round", UINT32_MAX, HF_EINVAL);
+    refuse(&f, "a//b", 2, HF_ENAME);
     hf_double_barrier_free(NULL);
-    most = round_party(&w, HF_PARTIES_MAX);
+    most = open_participant(&f, HF_PARTIES_MAX);
     hf_double_barrier_free(most);
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 static void expect_error(struct hf_double_barrier *barrier, const char *text)
@@ -458,74 +478,76 @@ static void expect_error(struct hf_double_barrier *barrier, const char *text)
 
 static void what_is_called_out_of_turn(void **state)
 {
-    struct errand e = {.ended = 0};
+    struct host_operation operation = {.ended = 0};
     struct hf_op *op;
-    struct round w;
+    struct double_barrier_fixture f;
 
     (void)state;
-    round_open(&w, WAY_THREAD);
-    assert_int_equal(hf_double_barrier_leave(w.mine, 0), HF_ESTATE);
-    expect_error(w.mine, "hf_double_barrier_leave: it is not inside; enter "
+    double_barrier_fixture_open(&f, WAY_THREAD);
+    assert_int_equal(hf_double_barrier_leave(f.mine, 0), HF_ESTATE);
+    expect_error(f.mine, "hf_double_barrier_leave: it is not inside; enter "
                          "first");
-    assert_int_equal(
-        hf_double_barrier_leave_start(w.mine, 0, errand_done(&e), &op),
-        HF_ESTATE);
+    assert_int_equal(hf_double_barrier_leave_start(
+                         f.mine, 0, host_operation_done(&operation), &op),
+                     HF_ESTATE);
     assert_null(op);
-    assert_int_equal(atomic_load(&e.dropped), 1);
-    round_begin(&w, &e, w.mine, ROUND_ENTER, HF_FOREVER);
-    assert_int_equal(hf_double_barrier_enter(w.mine, 0), HF_ESTATE);
-    expect_error(w.mine, "hf_double_barrier_enter: it is entering; wait for "
+    assert_int_equal(atomic_load(&operation.dropped), 1);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    assert_int_equal(hf_double_barrier_enter(f.mine, 0), HF_ESTATE);
+    expect_error(f.mine, "hf_double_barrier_enter: it is entering; wait for "
                          "the end");
-    assert_int_equal(round_run(&w, w.theirs, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&e), HF_OK);
-    assert_int_equal(hf_double_barrier_enter(w.mine, 0), HF_ESTATE);
-    expect_error(w.mine, "hf_double_barrier_enter: it is inside already; leave "
-                         "first");
-    round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
     assert_int_equal(
-        hf_double_barrier_leave_start(w.mine, 0, errand_done(&e), &op),
-        HF_ESTATE);
-    expect_error(w.mine, "hf_double_barrier_leave_start: it is leaving; wait "
+        participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&operation), HF_OK);
+    assert_int_equal(hf_double_barrier_enter(f.mine, 0), HF_ESTATE);
+    expect_error(f.mine, "hf_double_barrier_enter: it is inside already; leave "
+                         "first");
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    assert_int_equal(hf_double_barrier_leave_start(
+                         f.mine, 0, host_operation_done(&operation), &op),
+                     HF_ESTATE);
+    expect_error(f.mine, "hf_double_barrier_leave_start: it is leaving; wait "
                          "for the end");
-    assert_int_equal(atomic_exchange(&e.dropped, 0), 1);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&e), HF_OK);
-    round_close(&w);
+    assert_int_equal(atomic_exchange(&operation.dropped, 0), 1);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&operation), HF_OK);
+    double_barrier_fixture_close(&f);
 }
 
 static void what_is_called_after_the_end(void **state)
 {
-    struct errand e = {.ended = 0};
+    struct host_operation operation = {.ended = 0};
     struct hf_op *op;
-    struct round w;
+    struct double_barrier_fixture f;
 
     (void)state;
-    round_open(&w, WAY_THREAD);
-    round_both(&w, ROUND_ENTER);
-    assert_int_equal(hf_double_barrier_leave(w.theirs, 0), HF_EBUSY);
-    front_close(&w.front);
-    assert_int_equal(hf_double_barrier_enter(w.theirs, 0), HF_ECLOSED);
-    assert_int_equal(
-        hf_double_barrier_enter_start(w.theirs, 0, errand_done(&e), &op),
-        HF_ECLOSED);
+    double_barrier_fixture_open(&f, WAY_THREAD);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    assert_int_equal(hf_double_barrier_leave(f.theirs, 0), HF_EBUSY);
+    host_close(&f.host);
+    assert_int_equal(hf_double_barrier_enter(f.theirs, 0), HF_ECLOSED);
+    assert_int_equal(hf_double_barrier_enter_start(
+                         f.theirs, 0, host_operation_done(&operation), &op),
+                     HF_ECLOSED);
     assert_null(op);
-    assert_int_equal(
-        hf_double_barrier_leave_start(w.mine, 0, errand_done(&e), &op),
-        HF_ECLOSED);
+    assert_int_equal(hf_double_barrier_leave_start(
+                         f.mine, 0, host_operation_done(&operation), &op),
+                     HF_ECLOSED);
     assert_null(op);
-    assert_int_equal(atomic_load(&e.dropped), 2);
-    assert_int_equal(atomic_load(&e.ended), 0);
-    assert_int_equal(hf_double_barrier_leave(w.mine, 0), HF_ESTATE);
-    hf_double_barrier_free(w.mine);
-    hf_double_barrier_free(w.theirs);
-    round_forget(&w);
+    assert_int_equal(atomic_load(&operation.dropped), 2);
+    assert_int_equal(atomic_load(&operation.ended), 0);
+    assert_int_equal(hf_double_barrier_leave(f.mine, 0), HF_ESTATE);
+    hf_double_barrier_free(f.mine);
+    hf_double_barrier_free(f.theirs);
+    double_barrier_fixture_end(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) cmocka_unit_test(two_threads_go_round),
-        cmocka_unit_test(two_threads_are_not_one_party_twice),
+        CASES(CASE_TESTS) cmocka_unit_test(two_threads_enter_and_leave),
+        cmocka_unit_test(two_threads_are_not_one_participant_twice),
         cmocka_unit_test(a_child_leaves_it_alone),
         cmocka_unit_test(what_cannot_be_opened),
         cmocka_unit_test(what_is_called_out_of_turn),

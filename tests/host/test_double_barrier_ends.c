@@ -8,237 +8,249 @@
 
 #include <cmocka.h>
 
-#include "round.h"
+#include "double_barrier_fixture.h"
 
 /* ---------------------------------------------------------------- cancel -- */
 
 static void who_waits_to_go_in_can_be_called_back(enum way way)
 {
-    struct errand first, second;
-    struct round w;
+    struct host_operation first, second;
+    struct double_barrier_fixture f;
 
     if (way == WAY_BLOCKING)
         return; /* there is no handle */
-    round_open(&w, way);
-    round_begin(&w, &first, w.mine, ROUND_ENTER, HF_FOREVER);
-    assert_int_equal(round_there(&w), 1);
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    assert_int_equal(count_participants(&f), 1);
     hf_op_cancel(first.op);
     hf_op_cancel(first.op);
-    assert_int_equal(errand_end(&first), HF_ECANCELLED);
-    assert_int_equal(round_there(&w), 0);
-    round_begin(&w, &second, w.theirs, ROUND_ENTER, HF_FOREVER);
-    assert_int_equal(round_there(&w), 1); /* alone */
+    assert_int_equal(host_operation_await(&first), HF_ECANCELLED);
+    assert_int_equal(count_participants(&f), 0);
+    participant_begin(&f, &second, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER);
+    assert_int_equal(count_participants(&f), 1); /* alone */
     assert_int_equal(atomic_load(&second.ended), 0);
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&second), HF_OK);
-    round_both(&w, ROUND_LEAVE);
-    round_close(&w);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&second), HF_OK);
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
 }
 
 /* The other one comes and is answered before the ticket is out: he is in with
  * one who is not, and does not wait for that one in the end. */
 static void a_cancel_may_cross_the_last_to_come(enum way way)
 {
-    struct errand first, second;
-    struct round w;
+    struct host_operation first, second;
+    struct double_barrier_fixture f;
 
     if (way == WAY_BLOCKING)
         return;
-    round_open(&w, way);
-    round_begin(&w, &first, w.mine, ROUND_ENTER, HF_FOREVER);
-    assert_int_equal(round_there(&w), 1);
-    round_say_first(&w, SCRIPTED_MUTE);
-    round_begin(&w, &second, w.theirs, ROUND_ENTER, HF_FOREVER);
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    assert_int_equal(count_participants(&f), 1);
+    send_command_first(&f, SCRIPTED_MUTE);
+    participant_begin(&f, &second, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER);
     hf_op_cancel(first.op);
-    round_say(&w, SCRIPTED_SPEAK);
-    assert_int_equal(errand_end(&first), HF_ECANCELLED);
-    assert_int_equal(errand_end(&second), HF_OK);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, 0), HF_OK);
-    assert_int_equal(round_there(&w), 0);
-    round_close(&w);
+    send_command(&f, SCRIPTED_ANSWER);
+    assert_int_equal(host_operation_await(&first), HF_ECANCELLED);
+    assert_int_equal(host_operation_await(&second), HF_OK);
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
+                     HF_OK);
+    assert_int_equal(count_participants(&f), 0);
+    double_barrier_fixture_close(&f);
 }
 
 /* Whether he has been told of it or not. */
 static void it_is_too_late_to_call_back_who_is_in(enum way way)
 {
-    struct errand first;
-    struct round w;
+    struct host_operation first;
+    struct double_barrier_fixture f;
 
     if (way == WAY_BLOCKING)
         return;
-    round_open(&w, way);
-    round_say_first(&w, SCRIPTED_LAST_COMES);
-    round_begin(&w, &first, w.mine, ROUND_ENTER,
-                HF_FOREVER); /* answered at once */
+    double_barrier_fixture_open(&f, way);
+    send_command_first(&f, SCRIPTED_LAST_ENTERS);
+    participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS,
+                      HF_FOREVER); /* answered at once */
     hf_op_cancel(first.op);
-    front_until(&w.front, round_is_obeyed, &w);
+    host_wait_until(&f.host, command_is_read, &f);
     hf_op_cancel(first.op);
-    assert_int_equal(errand_end(&first), HF_OK);
-    assert_int_equal(round_there(&w), 2);
-    round_say_first(&w, SCRIPTED_LAST_GOES);
-    assert_int_equal(round_run(&w, w.mine, ROUND_LEAVE, 0), HF_OK);
-    round_close(&w);
+    assert_int_equal(host_operation_await(&first), HF_OK);
+    assert_int_equal(count_participants(&f), 2);
+    send_command_first(&f, SCRIPTED_LAST_LEAVES);
+    assert_int_equal(participant_run(&f, f.mine, PARTICIPANT_LEAVES, 0), HF_OK);
+    double_barrier_fixture_close(&f);
 }
 
 static void who_waits_to_leave_can_be_called_back(enum way way)
 {
-    static const char comes[] = {SCRIPTED_FIRST_COMES, SCRIPTED_LAST_COMES};
-    static const char goes[] = {SCRIPTED_FIRST_GOES, SCRIPTED_LAST_GOES};
-    struct errand e;
-    struct round w;
+    static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
+    static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
     if (way == WAY_BLOCKING)
         return;
-    round_open(&w, way);
+    double_barrier_fixture_open(&f, way);
     for (int keeps = 0; keeps < 2; keeps++) {
-        round_say_first(&w, comes[keeps]);
-        assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-        round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-        round_until_there(&w, 1 + keeps);
-        hf_op_cancel(e.op);
-        hf_op_cancel(e.op);
-        assert_int_equal(errand_end(&e), HF_ECANCELLED);
-        assert_int_equal(round_there(&w), 1); /* it is outside */
-        round_say_first(&w, goes[keeps]);
+        send_command_first(&f, comes[keeps]);
+        assert_int_equal(
+            participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+        participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES,
+                          HF_FOREVER);
+        await_participants(&f, 1 + keeps);
+        hf_op_cancel(operation.op);
+        hf_op_cancel(operation.op);
+        assert_int_equal(host_operation_await(&operation), HF_ECANCELLED);
+        assert_int_equal(count_participants(&f), 1); /* it is outside */
+        send_command_first(&f, goes[keeps]);
     }
-    round_close(&w);
+    double_barrier_fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ free -- */
 
 static void who_is_inside_is_taken_out_by_free(enum way way)
 {
-    struct round w;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    round_both(&w, ROUND_ENTER);
-    hf_double_barrier_free(w.mine);
-    round_until_there(&w, 1);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, 0), HF_OK);
-    w.mine = round_party(&w, 2);
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    hf_double_barrier_free(f.mine);
+    await_participants(&f, 1);
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
+                     HF_OK);
+    f.mine = open_participant(&f, 2);
+    double_barrier_fixture_close(&f);
 }
 
 static void who_is_freed_while_entering_is_not_inside(enum way way)
 {
-    struct errand cancelled, let_in;
-    struct round w;
+    struct host_operation cancelled, let_in;
+    struct double_barrier_fixture f;
 
     if (way == WAY_BLOCKING)
         return;
-    round_open(&w, way);
-    round_begin(&w, &cancelled, w.mine, ROUND_ENTER, HF_FOREVER);
-    hf_double_barrier_free(w.mine);
-    assert_int_equal(round_there(&w), 1);
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &cancelled, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    hf_double_barrier_free(f.mine);
+    assert_int_equal(count_participants(&f), 1);
     hf_op_cancel(cancelled.op);
-    assert_int_equal(errand_end(&cancelled), HF_ECANCELLED);
-    w.mine = round_party(&w, 2);
-    round_begin(&w, &let_in, w.mine, ROUND_ENTER, HF_FOREVER);
-    hf_double_barrier_free(w.mine);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&let_in), HF_OK);
-    round_until_there(&w, 1);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, HF_FOREVER), HF_OK);
-    w.mine = NULL;
-    round_close(&w);
+    assert_int_equal(host_operation_await(&cancelled), HF_ECANCELLED);
+    f.mine = open_participant(&f, 2);
+    participant_begin(&f, &let_in, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    hf_double_barrier_free(f.mine);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&let_in), HF_OK);
+    await_participants(&f, 1);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    f.mine = NULL;
+    double_barrier_fixture_close(&f);
 }
 
 static void who_is_freed_while_leaving_leaves(enum way way)
 {
-    struct errand e;
-    struct round w;
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
     if (way == WAY_BLOCKING)
         return;
-    round_open(&w, way);
-    round_both(&w, ROUND_ENTER);
-    round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-    hf_double_barrier_free(w.mine);
-    w.mine = NULL;
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&e), HF_OK);
-    assert_int_equal(round_there(&w), 0);
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    hf_double_barrier_free(f.mine);
+    f.mine = NULL;
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&operation), HF_OK);
+    assert_int_equal(count_participants(&f), 0);
+    double_barrier_fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ loss -- */
 
 static void who_waits_to_go_in_comes_anew_after_a_loss(enum way way)
 {
-    struct errand e;
-    struct round w;
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    round_begin(&w, &e, w.mine, ROUND_ENTER, HF_FOREVER);
-    round_until_there(&w, 1);
-    round_say_first(&w, SCRIPTED_LOSE);
-    round_connect(&w);
-    round_until_there(&w, 1);
-    assert_int_equal(atomic_load(&e.ended), 0);
-    assert_int_equal(round_run(&w, w.theirs, ROUND_ENTER, HF_FOREVER), HF_OK);
-    assert_int_equal(errand_end(&e), HF_OK);
-    round_both(&w, ROUND_LEAVE);
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    await_participants(&f, 1);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    await_participants(&f, 1);
+    assert_int_equal(atomic_load(&operation.ended), 0);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(host_operation_await(&operation), HF_OK);
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
 }
 
-static void who_was_lost_inside_is_told_when_he_leaves(enum way way)
+static void who_was_lost_inside_is_notified_on_leaving(enum way way)
 {
-    struct errand e;
-    struct round w;
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    round_both(&w, ROUND_ENTER);
-    round_say_first(&w, SCRIPTED_LOSE);
-    round_connect(&w);
-    round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-    assert_int_equal(errand_end(&e), HF_ELOST);
-    assert_non_null(strstr(e.text, "was lost: the session is over"));
-    assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, 0), HF_ELOST);
-    round_both(&w, ROUND_ENTER); /* and is outside */
-    round_both(&w, ROUND_LEAVE);
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    assert_int_equal(host_operation_await(&operation), HF_ELOST);
+    assert_non_null(strstr(operation.text, "was lost: the session is over"));
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
+                     HF_ELOST);
+    both_participants(&f, PARTICIPANT_ENTERS); /* and is outside */
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
 }
 
-static void who_is_lost_while_he_leaves_is_told(enum way way)
+static void who_is_lost_while_leaving_is_notified(enum way way)
 {
-    struct errand e;
-    struct round w;
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    round_say_first(&w, SCRIPTED_LAST_COMES);
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-    round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-    round_until_there(&w, 2);
-    round_say_first(&w, SCRIPTED_LOSE);
-    round_connect(&w);
-    assert_int_equal(errand_end(&e), HF_ELOST);
-    round_both(&w, ROUND_ENTER);
-    round_both(&w, ROUND_LEAVE);
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    send_command_first(&f, SCRIPTED_LAST_ENTERS);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    await_participants(&f, 2);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    assert_int_equal(host_operation_await(&operation), HF_ELOST);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
 }
 
 /* His ticket is out, so there is nothing to lose. */
 static void who_waits_outside_rides_out_a_loss(enum way way)
 {
-    struct errand e;
-    struct round w;
+    struct host_operation operation;
+    struct double_barrier_fixture f;
 
-    round_open(&w, way);
-    round_say_first(&w, SCRIPTED_FIRST_COMES);
-    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-    round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-    round_until_there(&w, 1);
-    round_say_first(&w, SCRIPTED_SUSPEND);
-    round_connect(&w);
-    round_until_there(&w, 1);
-    assert_int_equal(atomic_load(&e.ended), 0);
-    round_say_first(&w, SCRIPTED_LOSE);
-    round_connect(&w);
-    assert_int_equal(errand_end(&e), HF_OK);
-    round_close(&w);
+    double_barrier_fixture_open(&f, way);
+    send_command_first(&f, SCRIPTED_FIRST_ENTERS);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    await_participants(&f, 1);
+    send_command_first(&f, SCRIPTED_SUSPEND);
+    connect_session(&f);
+    await_participants(&f, 1);
+    assert_int_equal(atomic_load(&operation.ended), 0);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    assert_int_equal(host_operation_await(&operation), HF_OK);
+    double_barrier_fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(who_waits_to_go_in_can_be_called_back)                                   \
     X(a_cancel_may_cross_the_last_to_come)                                     \
     X(it_is_too_late_to_call_back_who_is_in)                                   \
@@ -247,15 +259,15 @@ static void who_waits_outside_rides_out_a_loss(enum way way)
     X(who_is_freed_while_entering_is_not_inside)                               \
     X(who_is_freed_while_leaving_leaves)                                       \
     X(who_waits_to_go_in_comes_anew_after_a_loss)                              \
-    X(who_was_lost_inside_is_told_when_he_leaves)                              \
-    X(who_is_lost_while_he_leaves_is_told)                                     \
+    X(who_was_lost_inside_is_notified_on_leaving)                              \
+    X(who_is_lost_while_leaving_is_notified)                                   \
     X(who_waits_outside_rides_out_a_loss)
 
 #include "in_each_way.h"
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {STORIES(STORY_TESTS)};
+    const struct CMUnitTest tests[] = {CASES(CASE_TESTS)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,55 +9,55 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
 #define NAME "ledger"
 
-struct world {
-    struct place place;
-    struct front a;
-    struct front b;
+struct downgrade_fixture {
+    struct host_directory directory;
+    struct host_fixture a;
+    struct host_fixture b;
     struct hf_lock *writer; /* of a */
     struct hf_lock *others_reader;
     struct hf_lock *others_writer;
 };
 
-static struct hf_lock *lock_for(struct front *front, enum hf_kind kind)
+static struct hf_lock *lock_for(struct host_fixture *host, enum hf_kind kind)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_lock *lock;
 
     opts.kind = kind;
-    assert_int_equal(hf_lock_open(front->client, NAME, &opts, &lock), HF_OK);
+    assert_int_equal(hf_lock_open(host->client, NAME, &opts, &lock), HF_OK);
     return lock;
 }
 
-static void world_open(struct world *w, enum way way)
+static void fixture_open(struct downgrade_fixture *f, enum way way)
 {
-    fronts_open(&w->place, &w->a, &w->b, way);
-    w->writer = lock_for(&w->a, HF_KIND_WRITE);
-    w->others_reader = lock_for(&w->b, HF_KIND_READ);
-    w->others_writer = lock_for(&w->b, HF_KIND_WRITE);
+    hosts_open(&f->directory, &f->a, &f->b, way);
+    f->writer = lock_for(&f->a, HF_KIND_WRITE);
+    f->others_reader = lock_for(&f->b, HF_KIND_READ);
+    f->others_writer = lock_for(&f->b, HF_KIND_WRITE);
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct downgrade_fixture *f)
 {
-    hf_lock_free(w->writer);
-    hf_lock_free(w->others_reader);
-    hf_lock_free(w->others_writer);
-    fronts_close(&w->place, &w->a, &w->b);
+    hf_lock_free(f->writer);
+    hf_lock_free(f->others_reader);
+    hf_lock_free(f->others_writer);
+    hosts_close(&f->directory, &f->a, &f->b);
 }
 
-static void queue_up(struct world *w, struct hf_lock *lock, int place,
-                     struct outcome *outcome)
+static void queue_up(struct downgrade_fixture *f, struct hf_lock *lock,
+                     int directory, struct outcome *outcome)
 {
-    front_acquire(&w->b, lock, NULL, outcome);
-    kit_await_tickets_with(&w->b, &w->place, place);
+    host_acquire(&f->b, lock, NULL, outcome);
+    host_await_tickets(&f->b, &f->directory, directory);
 }
 
 /* ----------------------------------------------------------- the request -- */
 
-struct told {
+struct callback_record {
     _Atomic int calls;
     _Atomic int drops;
     hf_status status;
@@ -67,83 +67,85 @@ struct told {
 
 static void on_done(void *arg, const struct hf_result *result)
 {
-    struct told *told = arg;
+    struct callback_record *callback_record = arg;
 
-    told->status = result->status;
-    told->grant = result->grant;
-    snprintf(told->text, sizeof(told->text), "%s", result->text);
-    atomic_fetch_add(&told->calls, 1);
+    callback_record->status = result->status;
+    callback_record->grant = result->grant;
+    snprintf(callback_record->text, sizeof(callback_record->text), "%s",
+             result->text);
+    atomic_fetch_add(&callback_record->calls, 1);
 }
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct told *)arg)->drops, 1);
+    atomic_fetch_add(&((struct callback_record *)arg)->drops, 1);
 }
 
-static bool is_told(void *arg)
+static bool is_notified(void *arg)
 {
-    return atomic_load(&((struct told *)arg)->drops) > 0;
+    return atomic_load(&((struct callback_record *)arg)->drops) > 0;
 }
 
-static struct hf_done done_of(struct told *told)
+static struct hf_done done_of(struct callback_record *callback_record)
 {
-    memset(told, 0, sizeof(*told));
-    return (struct hf_done){on_done, told, on_drop};
+    memset(callback_record, 0, sizeof(*callback_record));
+    return (struct hf_done){on_done, callback_record, on_drop};
 }
 
 static void *downgrade_main(void *arg)
 {
-    struct told *told = arg;
+    struct callback_record *callback_record = arg;
 
-    told->status = hf_grant_downgrade(told->grant);
+    callback_record->status = hf_grant_downgrade(callback_record->grant);
     return NULL;
 }
 
-static hf_status downgrade(struct front *front, struct hf_grant *grant)
+static hf_status downgrade(struct host_fixture *host, struct hf_grant *grant)
 {
-    struct told told = {.grant = grant};
+    struct callback_record callback_record = {.grant = grant};
 
-    if (front->way == WAY_BLOCKING) {
-        kit_elsewhere(downgrade_main, &told);
-        return told.status;
+    if (host->way == WAY_BLOCKING) {
+        run_on_thread(downgrade_main, &callback_record);
+        return callback_record.status;
     }
-    if (front->way == WAY_UV)
+    if (host->way == WAY_UV)
         assert_int_equal(hf_grant_downgrade(grant), HF_EREENTRANT);
-    assert_int_equal(hf_grant_downgrade_start(grant, done_of(&told)), HF_OK);
-    front_until(front, is_told, &told);
-    assert_int_equal(atomic_load(&told.calls), 1);
-    assert_null(told.grant);
-    return told.status;
+    assert_int_equal(hf_grant_downgrade_start(grant, done_of(&callback_record)),
+                     HF_OK);
+    host_wait_until(host, is_notified, &callback_record);
+    assert_int_equal(atomic_load(&callback_record.calls), 1);
+    assert_null(callback_record.grant);
+    return callback_record.status;
 }
 
 /* ---------------------------------------------------------------------- */
 
 static void readers_enter_and_writers_wait(enum way way)
 {
-    struct world w;
+    struct downgrade_fixture f;
     struct outcome reader, writer;
     struct hf_grant *grant;
     uint64_t token;
 
-    world_open(&w, way);
-    grant = front_take(&w.a, w.writer);
+    fixture_open(&f, way);
+    grant = host_take(&f.a, f.writer);
     token = hf_grant_token(grant);
-    queue_up(&w, w.others_reader, 2, &reader);
-    queue_up(&w, w.others_writer, 3, &writer);
-    assert_int_equal(downgrade(&w.a, grant), HF_OK);
-    front_await(&reader);
+    queue_up(&f, f.others_reader, 2, &reader);
+    queue_up(&f, f.others_writer, 3, &writer);
+    assert_int_equal(downgrade(&f.a, grant), HF_OK);
+    host_await(&reader);
     assert_int_equal(reader.status, HF_OK);
     assert_true(hf_grant_token(grant) == token);
     assert_true(hf_grant_token(reader.grant) > token);
     assert_int_equal(hf_grant_check(grant), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 3);
-    assert_int_equal(front_give(&w.b, reader.grant), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 3);
+    assert_int_equal(host_give(&f.b, reader.grant), HF_OK);
     assert_int_equal(atomic_load(&writer.ended), 0);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
-    front_await(&writer);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    host_await(&writer);
     assert_int_equal(writer.status, HF_OK);
-    assert_int_equal(front_give(&w.b, writer.grant), HF_OK);
-    world_close(&w);
+    assert_int_equal(host_give(&f.b, writer.grant), HF_OK);
+    fixture_close(&f);
 }
 
 static void on_wait(void *arg, const struct hf_wait *wait)
@@ -152,7 +154,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
         atomic_fetch_add((_Atomic int *)arg, 1);
 }
 
-static bool is_told_again(void *arg)
+static bool is_notified_again(void *arg)
 {
     return atomic_exchange((_Atomic int *)arg, 0) > 0;
 }
@@ -162,120 +164,121 @@ static void a_writer_right_behind_goes_on_waiting(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     _Atomic int looks = 0;
-    struct world w;
+    struct downgrade_fixture f;
     struct outcome writer;
     struct hf_grant *grant;
 
-    world_open(&w, way);
-    grant = front_take(&w.a, w.writer);
+    fixture_open(&f, way);
+    grant = host_take(&f.a, f.writer);
     opts.on_wait = (struct hf_on_wait){on_wait, &looks, NULL};
-    front_acquire(&w.b, w.others_writer, &opts, &writer);
-    front_until(&w.b, is_told_again, &looks);
-    assert_int_equal(downgrade(&w.a, grant), HF_OK);
-    front_until(&w.b, is_told_again, &looks);
+    host_acquire(&f.b, f.others_writer, &opts, &writer);
+    host_wait_until(&f.b, is_notified_again, &looks);
+    assert_int_equal(downgrade(&f.a, grant), HF_OK);
+    host_wait_until(&f.b, is_notified_again, &looks);
     assert_int_equal(atomic_load(&writer.ended), 0);
     assert_int_equal(hf_grant_check(grant), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 2);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
-    front_await(&writer);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 2);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    host_await(&writer);
     assert_int_equal(writer.status, HF_OK);
-    assert_int_equal(front_give(&w.b, writer.grant), HF_OK);
-    world_close(&w);
+    assert_int_equal(host_give(&f.b, writer.grant), HF_OK);
+    fixture_close(&f);
 }
 
 static void only_a_writer_can_be_downgraded(enum way way)
 {
-    struct world w;
+    struct downgrade_fixture f;
     struct hf_error error;
-    struct told told;
+    struct callback_record callback_record;
     struct hf_grant *grant;
     hf_status status;
 
-    world_open(&w, way);
-    grant = front_take(&w.b, w.others_reader);
-    status = hf_grant_downgrade_start(grant, done_of(&told));
+    fixture_open(&f, way);
+    grant = host_take(&f.b, f.others_reader);
+    status = hf_grant_downgrade_start(grant, done_of(&callback_record));
     assert_int_equal(status, HF_ESTATE);
-    assert_int_equal(atomic_load(&told.drops), 1);
-    assert_int_equal(atomic_load(&told.calls), 0);
-    hf_lock_error(w.others_reader, &error);
+    assert_int_equal(atomic_load(&callback_record.drops), 1);
+    assert_int_equal(atomic_load(&callback_record.calls), 0);
+    hf_lock_error(f.others_reader, &error);
     assert_non_null(strstr(error.text, "grant of a reader"));
-    assert_int_equal(front_give(&w.b, grant), HF_OK);
-    grant = front_take(&w.a, w.writer);
-    assert_int_equal(downgrade(&w.a, grant), HF_OK);
+    assert_int_equal(host_give(&f.b, grant), HF_OK);
+    grant = host_take(&f.a, f.writer);
+    assert_int_equal(downgrade(&f.a, grant), HF_OK);
     if (way != WAY_UV)
         assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
     assert_int_equal(hf_grant_check(grant), HF_OK);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
-    world_close(&w);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    fixture_close(&f);
 }
 
 /* Copies of the write ticket's descriptor would keep nothing. */
 static void not_after_its_descriptor_was_given_out(enum way way)
 {
-    struct world w;
+    struct downgrade_fixture f;
     struct hf_grant *grant;
     int fd;
 
-    world_open(&w, way);
-    grant = front_take(&w.a, w.writer);
+    fixture_open(&f, way);
+    grant = host_take(&f.a, f.writer);
     assert_int_equal(hf_grant_hold_fd(grant, &fd), HF_OK);
-    assert_int_equal(downgrade(&w.a, grant), HF_ESTATE);
+    assert_int_equal(downgrade(&f.a, grant), HF_ESTATE);
     assert_int_equal(hf_grant_check(grant), HF_OK);
     assert_int_equal(close(fd), 0);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
-    world_close(&w);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    fixture_close(&f);
 }
 
 static void a_lost_grant_is_lost(enum way way)
 {
-    struct world w;
+    struct downgrade_fixture f;
     struct hf_grant *grant;
-    struct told told;
+    struct callback_record callback_record;
     hf_status status;
 
-    world_open(&w, way);
-    grant = front_take(&w.a, w.writer);
-    place_rob(&w.place);
-    status = hf_grant_downgrade_start(grant, done_of(&told));
+    fixture_open(&f, way);
+    grant = host_take(&f.a, f.writer);
+    host_directory_remove_tickets(&f.directory);
+    status = hf_grant_downgrade_start(grant, done_of(&callback_record));
     if (status == HF_OK) { /* noticed by the request itself */
-        front_until(&w.a, is_told, &told);
-        status = told.status;
+        host_wait_until(&f.a, is_notified, &callback_record);
+        status = callback_record.status;
     }
     assert_int_equal(status, HF_ELOST);
-    assert_int_equal(hf_grant_downgrade_start(grant, done_of(&told)), HF_ELOST);
-    assert_int_equal(atomic_load(&told.drops), 1);
-    assert_int_equal(front_give(&w.a, grant), HF_ELOST);
-    world_close(&w);
+    assert_int_equal(hf_grant_downgrade_start(grant, done_of(&callback_record)),
+                     HF_ELOST);
+    assert_int_equal(atomic_load(&callback_record.drops), 1);
+    assert_int_equal(host_give(&f.a, grant), HF_ELOST);
+    fixture_close(&f);
 }
 
 /* Somebody removes the read ticket: its owner hears, as any. */
-static void a_loss_afterwards_is_told(enum way way)
+static void a_later_loss_is_notified(enum way way)
 {
-    struct world w;
+    struct downgrade_fixture f;
     struct hf_grant *grant;
 
-    world_open(&w, way);
-    grant = front_take(&w.a, w.writer);
-    assert_int_equal(downgrade(&w.a, grant), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 1);
-    place_rob(&w.place);
-    assert_int_equal(front_give(&w.a, grant), HF_ELOST);
-    world_close(&w);
+    fixture_open(&f, way);
+    grant = host_take(&f.a, f.writer);
+    assert_int_equal(downgrade(&f.a, grant), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    host_directory_remove_tickets(&f.directory);
+    assert_int_equal(host_give(&f.a, grant), HF_ELOST);
+    fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(readers_enter_and_writers_wait)                                          \
     X(a_writer_right_behind_goes_on_waiting)                                   \
     X(only_a_writer_can_be_downgraded)                                         \
     X(not_after_its_descriptor_was_given_out)                                  \
     X(a_lost_grant_is_lost)                                                    \
-    X(a_loss_afterwards_is_told)
+    X(a_later_loss_is_notified)
 
 #include "in_each_way.h"
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {STORIES(STORY_TESTS)};
+    const struct CMUnitTest tests[] = {CASES(CASE_TESTS)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

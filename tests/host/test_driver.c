@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "front.h"
-#include "kit.h"
+#include "host_fixture.h"
+#include "process.h"
 
 /* ------------------------------------------- a process without threads -- */
 
@@ -36,26 +36,26 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 /* ---------------------------------------------------------------- world -- */
 
-struct world {
-    struct place place;
-    struct front front;
+struct driver_fixture {
+    struct host_directory directory;
+    struct host_fixture host;
     struct hf_lock *lock;
 };
 
-static void world_open(struct world *w)
+static void fixture_open(struct driver_fixture *f)
 {
     no_threads = false;
-    place_make(&w->place);
-    front_open(&w->front, WAY_DISPATCH, w->place.url, no_listener);
-    w->lock = front_lock(&w->front, "nightly");
+    host_directory_create(&f->directory);
+    host_open(&f->host, WAY_DISPATCH, f->directory.url, no_listener);
+    f->lock = host_open_lock(&f->host, "nightly");
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct driver_fixture *f)
 {
-    hf_lock_free(w->lock);
-    front_close(&w->front);
-    assert_int_equal(place_tickets(&w->place), 0);
-    place_remove(&w->place);
+    hf_lock_free(f->lock);
+    host_close(&f->host);
+    assert_int_equal(host_directory_count_tickets(&f->directory), 0);
+    host_directory_remove(&f->directory);
 }
 
 /* ---------------------------------------------------------------- tests -- */
@@ -64,43 +64,43 @@ static void what_is_answered_at_once_starts_no_thread(void **state)
 {
     struct hf_acquire_opts try = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second;
-    struct world w;
+    struct driver_fixture f;
     int threads;
 
     (void)state;
-    world_open(&w);
-    threads = kit_threads();
+    fixture_open(&f);
+    threads = count_threads();
     no_threads = true;
-    front_acquire(&w.front, w.lock, NULL, &first);
-    front_await(&first);
+    host_acquire(&f.host, f.lock, NULL, &first);
+    host_await(&first);
     assert_int_equal(first.status, HF_OK);
     try.wait_ms = 0;
-    front_acquire(&w.front, w.lock, &try, &second);
-    front_await(&second);
+    host_acquire(&f.host, f.lock, &try, &second);
+    host_await(&second);
     assert_int_equal(second.status, HF_EBUSY);
     assert_int_equal(hf_grant_release(first.grant), HF_OK);
-    assert_int_equal(kit_threads(), threads);
-    world_close(&w);
+    assert_int_equal(count_threads(), threads);
+    fixture_close(&f);
 }
 
 static void a_wait_starts_it(void **state)
 {
     struct hf_grant *grant;
     struct outcome waiter;
-    struct world w;
+    struct driver_fixture f;
     int threads;
 
     (void)state;
-    world_open(&w);
-    assert_int_equal(hf_lock_acquire(w.lock, NULL, &grant), HF_OK);
-    threads = kit_threads();
-    front_acquire(&w.front, w.lock, NULL, &waiter);
-    assert_true(kit_threads() > threads);
+    fixture_open(&f);
+    assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
+    threads = count_threads();
+    host_acquire(&f.host, f.lock, NULL, &waiter);
+    assert_true(count_threads() > threads);
     assert_int_equal(hf_grant_release(grant), HF_OK);
-    front_await(&waiter);
+    host_await(&waiter);
     assert_int_equal(waiter.status, HF_OK);
     assert_int_equal(hf_grant_release(waiter.grant), HF_OK);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void must_not_come(void *arg, const struct hf_result *result)
@@ -123,7 +123,7 @@ static void must_not_wait(void *arg, const struct hf_wait *wait)
 }
 
 /* It had a place in the queue by then. */
-static void a_wait_that_nobody_would_drive_is_taken_back(void **state)
+static void a_wait_that_nobody_would_drive_is_undone(void **state)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     int dropped = 0;
@@ -131,26 +131,26 @@ static void a_wait_that_nobody_would_drive_is_taken_back(void **state)
     struct hf_error error;
     struct hf_grant *grant;
     struct hf_op *op;
-    struct world w;
+    struct driver_fixture f;
 
     (void)state;
-    world_open(&w);
-    assert_int_equal(hf_lock_acquire(w.lock, NULL, &grant), HF_OK);
+    fixture_open(&f);
+    assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     opts.on_wait = (struct hf_on_wait){must_not_wait, &dropped, count_drop};
     no_threads = true;
-    assert_int_equal(hf_lock_acquire_start(w.lock, &opts, done, &op),
+    assert_int_equal(hf_lock_acquire_start(f.lock, &opts, done, &op),
                      HF_ELIMIT);
     assert_null(op);
     assert_int_equal(dropped, 2);
-    hf_lock_error(w.lock, &error);
+    hf_lock_error(f.lock, &error);
     assert_non_null(strstr(error.text, "no thread for callbacks"));
-    assert_int_equal(hf_client_dispatch(w.front.client), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(hf_client_dispatch(f.host.client), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     no_threads = false;
-    assert_int_equal(hf_lock_acquire(w.lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void must_not_end(void *arg, const struct hf_result *result)
@@ -161,31 +161,31 @@ static void must_not_end(void *arg, const struct hf_result *result)
 }
 
 /* It says so at the handle, and nothing has begun. */
-static void an_end_that_nobody_would_tell_does_not_begin(void **state)
+static void an_end_that_nobody_would_notify_does_not_begin(void **state)
 {
     int dropped = 0;
     struct hf_done done = {must_not_end, &dropped, count_drop};
     struct hf_election *election;
     struct hf_error error;
-    struct world w;
+    struct driver_fixture f;
 
     (void)state;
-    world_open(&w);
+    fixture_open(&f);
     assert_int_equal(
-        hf_election_open(w.front.client, "nightly", NULL, &election), HF_OK);
+        hf_election_open(f.host.client, "nightly", NULL, &election), HF_OK);
     no_threads = true;
     assert_int_equal(hf_election_resign_start(election, done), HF_ELIMIT);
     hf_election_error(election, &error);
     assert_int_equal(error.status, HF_ELIMIT);
     assert_non_null(strstr(error.text, "hf_election_resign_start: no thread"));
-    assert_int_equal(hf_client_close_start(w.front.client, done), HF_ELIMIT);
-    hf_client_error(w.front.client, &error);
+    assert_int_equal(hf_client_close_start(f.host.client, done), HF_ELIMIT);
+    hf_client_error(f.host.client, &error);
     assert_int_equal(error.status, HF_ELIMIT);
     assert_non_null(strstr(error.text, "hf_client_close_start: no thread"));
     assert_int_equal(dropped, 2);
     no_threads = false;
     hf_election_free(election);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 int main(void)
@@ -193,8 +193,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_answered_at_once_starts_no_thread),
         cmocka_unit_test(a_wait_starts_it),
-        cmocka_unit_test(a_wait_that_nobody_would_drive_is_taken_back),
-        cmocka_unit_test(an_end_that_nobody_would_tell_does_not_begin),
+        cmocka_unit_test(a_wait_that_nobody_would_drive_is_undone),
+        cmocka_unit_test(an_end_that_nobody_would_notify_does_not_begin),
     };
 
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);

@@ -9,75 +9,75 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
-#include "witness.h"
+#include "election_candidate.h"
+#include "process.h"
 
 #define NAME "scheduler"
 
-struct world {
-    struct place place;
-    struct front fronts[2];
-    struct witness a;
-    struct witness b;
+struct election_fixture {
+    struct host_directory directory;
+    struct host_fixture hosts[2];
+    struct election_candidate a;
+    struct election_candidate b;
 };
 
-static void world_open(struct world *w, enum way way,
-                       const struct hf_election_opts *opts)
+static void fixture_open(struct election_fixture *f, enum way way,
+                         const struct hf_election_opts *opts)
 {
-    fronts_open(&w->place, &w->fronts[0], &w->fronts[1], way);
-    witness_open(&w->a, &w->fronts[0], NAME, opts);
-    witness_open(&w->b, &w->fronts[1], NAME, opts);
+    hosts_open(&f->directory, &f->hosts[0], &f->hosts[1], way);
+    candidate_open(&f->a, &f->hosts[0], NAME, opts);
+    candidate_open(&f->b, &f->hosts[1], NAME, opts);
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct election_fixture *f)
 {
-    witness_free(&w->a);
-    witness_free(&w->b);
-    fronts_close(&w->place, &w->fronts[0], &w->fronts[1]);
+    candidate_free(&f->a);
+    candidate_free(&f->b);
+    hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
 /* a leads, and b waits behind it. */
-static void a_leads_b_waits(struct world *w)
+static void a_leads_b_waits(struct election_fixture *f)
 {
-    witness_runs(&w->a);
-    witness_hears(&w->a, "elected ");
-    witness_runs(&w->b);
-    kit_await_tickets_with(w->b.front, &w->place, 2);
+    candidate_campaign(&f->a);
+    candidate_expect(&f->a, "elected ");
+    candidate_campaign(&f->b);
+    host_await_tickets(f->b.host, &f->directory, 2);
 }
 
 /* ---------------------------------------------------------------------- */
 
 static void one_leads_and_then_the_next(enum way way)
 {
-    struct world w;
+    struct election_fixture f;
     uint64_t token;
 
-    world_open(&w, way, NULL);
-    assert_false(hf_election_is_leader(w.a.election));
-    assert_true(hf_election_token(w.a.election) == 0);
-    a_leads_b_waits(&w);
-    assert_true(hf_election_is_leader(w.a.election));
-    assert_true(hf_election_token(w.a.election) == w.a.token);
-    assert_true(hf_election_safe_until_ms(w.a.election) == HF_FOREVER);
-    assert_false(hf_election_is_leader(w.b.election));
-    token = w.a.token;
-    assert_int_equal(witness_resigns(&w.a), HF_OK);
-    assert_false(hf_election_is_leader(w.a.election));
-    assert_true(hf_election_token(w.a.election) == 0);
-    assert_true(hf_election_safe_until_ms(w.a.election) == 0);
-    witness_hears(&w.b, "elected ");
-    assert_true(hf_election_token(w.b.election) > token);
-    witness_runs(&w.a);
-    assert_int_equal(witness_resigns(&w.b), HF_OK);
-    witness_hears(&w.a, "elected elected "); /* who resigns knows it */
-    witness_hears(&w.b, "elected ");
-    world_close(&w);
+    fixture_open(&f, way, NULL);
+    assert_false(hf_election_is_leader(f.a.election));
+    assert_true(hf_election_token(f.a.election) == 0);
+    a_leads_b_waits(&f);
+    assert_true(hf_election_is_leader(f.a.election));
+    assert_true(hf_election_token(f.a.election) == f.a.token);
+    assert_true(hf_election_safe_until_ms(f.a.election) == HF_FOREVER);
+    assert_false(hf_election_is_leader(f.b.election));
+    token = f.a.token;
+    assert_int_equal(candidate_resign(&f.a), HF_OK);
+    assert_false(hf_election_is_leader(f.a.election));
+    assert_true(hf_election_token(f.a.election) == 0);
+    assert_true(hf_election_safe_until_ms(f.a.election) == 0);
+    candidate_expect(&f.b, "elected ");
+    assert_true(hf_election_token(f.b.election) > token);
+    candidate_campaign(&f.a);
+    assert_int_equal(candidate_resign(&f.b), HF_OK);
+    candidate_expect(&f.a, "elected elected "); /* who resigns knows it */
+    candidate_expect(&f.b, "elected ");
+    fixture_close(&f);
 }
 
-static void expect_candidate(const struct hf_tickets *tickets, size_t place,
+static void expect_candidate(const struct hf_tickets *tickets, size_t directory,
                              bool leads, bool own)
 {
-    const struct hf_ticket_view *view = hf_tickets_at(tickets, place);
+    const struct hf_ticket_view *view = hf_tickets_at(tickets, directory);
 
     assert_non_null(view);
     assert_int_equal(view->kind, HF_KIND_ELECTION);
@@ -90,27 +90,27 @@ static void candidates_are_listed_in_order(enum way way)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     char text[] = "a word";
-    struct world w;
+    struct election_fixture f;
     struct hf_tickets *tickets;
 
     opts.text = text;
-    world_open(&w, way, &opts);
+    fixture_open(&f, way, &opts);
     text[0] = '\n'; /* it was copied */
-    tickets = witness_lists(&w.a, HF_TICKETS_HOLDERS);
+    tickets = candidate_list(&f.a, HF_TICKETS_HOLDERS);
     assert_int_equal(hf_tickets_count(tickets), 0);
     hf_tickets_free(tickets);
-    a_leads_b_waits(&w);
-    tickets = witness_lists(&w.b, HF_TICKETS_ALL);
+    a_leads_b_waits(&f);
+    tickets = candidate_list(&f.b, HF_TICKETS_ALL);
     assert_int_equal(hf_tickets_count(tickets), 2);
     expect_candidate(tickets, 0, true, false);
     expect_candidate(tickets, 1, false, true);
     hf_tickets_free(tickets);
-    tickets = witness_lists(&w.a, HF_TICKETS_HOLDERS);
+    tickets = candidate_list(&f.a, HF_TICKETS_HOLDERS);
     assert_int_equal(hf_tickets_count(tickets), 1);
     expect_candidate(tickets, 0, true, true);
-    assert_true(hf_tickets_at(tickets, 0)->token == w.a.token);
+    assert_true(hf_tickets_at(tickets, 0)->token == f.a.token);
     hf_tickets_free(tickets);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void an_id_is_shown_as_it_is(enum way way)
@@ -118,80 +118,81 @@ static void an_id_is_shown_as_it_is(enum way way)
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     char id[HF_ELECTION_ID_BYTES + 1];
     struct hf_tickets *tickets;
-    struct world w;
+    struct election_fixture f;
 
     memset(id, 'x', sizeof(id));
     memcpy(id, "node 7 = first", 14);
     id[sizeof(id) - 1] = '\0';
     opts.id = id;
-    world_open(&w, way, &opts);
+    fixture_open(&f, way, &opts);
     id[0] = '\n'; /* it was copied */
-    a_leads_b_waits(&w);
+    a_leads_b_waits(&f);
     id[0] = 'n';
-    tickets = witness_lists(&w.b, HF_TICKETS_ALL);
+    tickets = candidate_list(&f.b, HF_TICKETS_ALL);
     assert_int_equal(hf_tickets_count(tickets), 2);
     for (size_t i = 0; i < 2; i++)
         assert_string_equal(hf_tickets_at(tickets, i)->owner, id);
     hf_tickets_free(tickets);
-    assert_int_equal(witness_resigns(&w.b), HF_OK);
-    place_rob(&w.place); /* also when it stands again */
-    witness_hears(&w.a, "elected deposed elected ");
-    tickets = witness_lists(&w.a, HF_TICKETS_HOLDERS);
+    assert_int_equal(candidate_resign(&f.b), HF_OK);
+    host_directory_remove_tickets(&f.directory); /* also when it stands again */
+    candidate_expect(&f.a, "elected deposed elected ");
+    tickets = candidate_list(&f.a, HF_TICKETS_HOLDERS);
     assert_string_equal(hf_tickets_at(tickets, 0)->owner, id);
     hf_tickets_free(tickets);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void a_waiting_candidate_resigns(enum way way)
 {
-    struct world w;
+    struct election_fixture f;
 
-    world_open(&w, way, NULL);
-    a_leads_b_waits(&w);
-    assert_int_equal(witness_resigns(&w.b), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 1);
-    assert_int_equal(witness_resigns(&w.b), HF_OK); /* it does not stand */
-    assert_true(hf_election_is_leader(w.a.election));
-    assert_int_equal(witness_resigns(&w.a), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 0);
-    witness_runs(&w.b);
-    witness_runs(&w.b); /* it stands already */
-    witness_hears(&w.b, "elected ");
-    world_close(&w);
+    fixture_open(&f, way, NULL);
+    a_leads_b_waits(&f);
+    assert_int_equal(candidate_resign(&f.b), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    assert_int_equal(candidate_resign(&f.b), HF_OK); /* it does not stand */
+    assert_true(hf_election_is_leader(f.a.election));
+    assert_int_equal(candidate_resign(&f.a), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 0);
+    candidate_campaign(&f.b);
+    candidate_campaign(&f.b); /* it stands already */
+    candidate_expect(&f.b, "elected ");
+    fixture_close(&f);
 }
 
 static void who_is_thrown_out_stands_again(enum way way)
 {
-    static const char *const told[] = {
+    static const char *const received[] = {
         "elected ",
         "elected deposed elected ",
         "elected deposed elected deposed elected ",
     };
-    struct world w;
+    struct election_fixture f;
 
-    world_open(&w, way, NULL);
-    witness_runs(&w.a);
+    fixture_open(&f, way, NULL);
+    candidate_campaign(&f.a);
     for (int i = 0; i < 3; i++) {
-        witness_hears(&w.a, told[i]);
-        assert_true(hf_election_token(w.a.election) == w.a.token);
-        assert_int_equal(place_tickets(&w.place), 1);
+        candidate_expect(&f.a, received[i]);
+        assert_true(hf_election_token(f.a.election) == f.a.token);
+        assert_int_equal(host_directory_count_tickets(&f.directory), 1);
         if (i < 2)
-            place_rob(&w.place);
+            host_directory_remove_tickets(&f.directory);
     }
-    assert_int_equal(witness_resigns(&w.a), HF_OK);
-    witness_hears(&w.a, told[2]);
-    world_close(&w);
+    assert_int_equal(candidate_resign(&f.a), HF_OK);
+    candidate_expect(&f.a, received[2]);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------------- asked to let go -- */
 
-static struct hf_lock *lock_of_kind(struct front *front, enum hf_kind kind)
+static struct hf_lock *lock_of_kind(struct host_fixture *host,
+                                    enum hf_kind kind)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_lock *lock;
 
     opts.kind = kind;
-    assert_int_equal(hf_lock_open(front->client, NAME, &opts, &lock), HF_OK);
+    assert_int_equal(hf_lock_open(host->client, NAME, &opts, &lock), HF_OK);
     return lock;
 }
 
@@ -215,76 +216,76 @@ static void *ask_main(void *arg)
 /* Who leads, and who waits. */
 static void all_are_asked_to_let_go(enum way way)
 {
-    struct front helper;
-    struct world w;
+    struct host_fixture helper;
+    struct election_fixture f;
     struct hf_lock *lock;
 
-    world_open(&w, way, NULL);
-    front_open(&helper, WAY_THREAD, w.place.url, no_listener);
+    fixture_open(&f, way, NULL);
+    host_open(&helper, WAY_THREAD, f.directory.url, no_listener);
     lock = lock_of_kind(&helper, HF_KIND_ELECTION);
-    w.a.resigns = true;
-    a_leads_b_waits(&w);
-    kit_elsewhere(ask_main, lock);
-    witness_hears(&w.a, "elected asked ");
-    front_until(w.a.front, witness_has_resigned, &w.a);
-    assert_int_equal(w.a.status, HF_OK);
-    witness_hears(&w.b, "elected asked "); /* in that order */
-    assert_true(hf_election_is_leader(w.b.election));
+    f.a.resigns_on_revoke = true;
+    a_leads_b_waits(&f);
+    run_on_thread(ask_main, lock);
+    candidate_expect(&f.a, "elected asked ");
+    host_wait_until(f.a.host, candidate_has_resigned, &f.a);
+    assert_int_equal(f.a.status, HF_OK);
+    candidate_expect(&f.b, "elected asked "); /* in that order */
+    assert_true(hf_election_is_leader(f.b.election));
     hf_lock_free(lock);
-    front_close(&helper);
-    world_close(&w);
+    host_close(&helper);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ ends -- */
 
 static void another_kind_of_lock_ends_it(enum way way)
 {
-    struct world w;
+    struct election_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
 
-    world_open(&w, way, NULL);
-    mutex = lock_of_kind(w.b.front, HF_KIND_MUTEX);
-    grant = front_take(w.b.front, mutex);
-    witness_runs(&w.a);
-    witness_hears(&w.a, "ended ");
-    assert_int_equal(w.a.why.status, HF_EKIND);
-    assert_non_null(strstr(w.a.why.text, "in use as a mutex"));
-    assert_non_null(strstr(w.a.why.text, "this is an election"));
-    assert_int_equal(place_tickets(&w.place), 1);
-    assert_int_equal(front_give(w.b.front, grant), HF_OK);
-    witness_runs(&w.a);
-    witness_hears(&w.a, "ended elected ");
+    fixture_open(&f, way, NULL);
+    mutex = lock_of_kind(f.b.host, HF_KIND_MUTEX);
+    grant = host_take(f.b.host, mutex);
+    candidate_campaign(&f.a);
+    candidate_expect(&f.a, "ended ");
+    assert_int_equal(f.a.error.status, HF_EKIND);
+    assert_non_null(strstr(f.a.error.text, "in use as a mutex"));
+    assert_non_null(strstr(f.a.error.text, "this is an election"));
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    assert_int_equal(host_give(f.b.host, grant), HF_OK);
+    candidate_campaign(&f.a);
+    candidate_expect(&f.a, "ended elected ");
     assert_int_equal(
         hf_lock_acquire_start(mutex, NULL, (struct hf_done){0}, NULL),
         HF_EINVAL);
     hf_lock_free(mutex);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* Of the other kind, as LeaderSelector and kazoo's Election have it. */
 static void a_mutex_can_be_stood_for(enum way way)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
-    struct world w;
+    struct election_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
     struct hf_tickets *tickets;
 
     opts.kind = HF_KIND_MUTEX;
-    world_open(&w, way, &opts);
-    mutex = lock_of_kind(w.b.front, HF_KIND_MUTEX);
-    grant = front_take(w.b.front, mutex);
-    witness_runs(&w.a);
-    kit_await_tickets_with(w.a.front, &w.place, 2);
-    tickets = witness_lists(&w.a, HF_TICKETS_ALL);
+    fixture_open(&f, way, &opts);
+    mutex = lock_of_kind(f.b.host, HF_KIND_MUTEX);
+    grant = host_take(f.b.host, mutex);
+    candidate_campaign(&f.a);
+    host_await_tickets(f.a.host, &f.directory, 2);
+    tickets = candidate_list(&f.a, HF_TICKETS_ALL);
     assert_int_equal(hf_tickets_at(tickets, 1)->kind, HF_KIND_MUTEX);
     hf_tickets_free(tickets);
-    assert_false(hf_election_is_leader(w.a.election));
-    assert_int_equal(front_give(w.b.front, grant), HF_OK);
-    witness_hears(&w.a, "elected ");
+    assert_false(hf_election_is_leader(f.a.election));
+    assert_int_equal(host_give(f.b.host, grant), HF_OK);
+    candidate_expect(&f.a, "elected ");
     hf_lock_free(mutex);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void must_not_resign(void *arg, const struct hf_result *result)
@@ -296,56 +297,56 @@ static void must_not_resign(void *arg, const struct hf_result *result)
 
 static void closing_ends_it(enum way way)
 {
-    const struct hf_done unheard = {must_not_resign, NULL, NULL};
+    const struct hf_done silent = {must_not_resign, NULL, NULL};
     struct hf_error error;
-    struct world w;
+    struct election_fixture f;
 
-    world_open(&w, way, NULL);
-    a_leads_b_waits(&w);
-    front_close(w.b.front);
-    assert_string_equal(w.b.told, "ended ");
-    assert_int_equal(w.b.why.status, HF_ECLOSED);
-    front_close(w.a.front);
-    assert_string_equal(w.a.told, "elected deposed ended ");
-    assert_int_equal(w.a.why.status, HF_ECLOSED);
-    assert_false(hf_election_is_leader(w.a.election));
-    assert_int_equal(hf_election_campaign_start(w.a.election), HF_ECLOSED);
+    fixture_open(&f, way, NULL);
+    a_leads_b_waits(&f);
+    host_close(f.b.host);
+    assert_string_equal(f.b.received, "ended ");
+    assert_int_equal(f.b.error.status, HF_ECLOSED);
+    host_close(f.a.host);
+    assert_string_equal(f.a.received, "elected deposed ended ");
+    assert_int_equal(f.a.error.status, HF_ECLOSED);
+    assert_false(hf_election_is_leader(f.a.election));
+    assert_int_equal(hf_election_campaign_start(f.a.election), HF_ECLOSED);
     assert_int_equal(
-        hf_election_resign_start(w.a.election, (struct hf_done){0}), HF_OK);
-    assert_int_equal(hf_election_resign_start(w.a.election, unheard),
+        hf_election_resign_start(f.a.election, (struct hf_done){0}), HF_OK);
+    assert_int_equal(hf_election_resign_start(f.a.election, silent),
                      HF_ECLOSED);
-    hf_election_error(w.a.election, &error);
+    hf_election_error(f.a.election, &error);
     assert_int_equal(error.status, HF_ECLOSED);
     assert_string_equal(error.text,
                         "hf_election_resign_start: the client was closed");
-    hf_election_free(w.a.election);
-    hf_election_free(w.b.election);
-    assert_int_equal(w.a.drops + w.b.drops, 2 * WITNESS_DROPS);
-    assert_int_equal(place_tickets(&w.place), 0);
-    place_remove(&w.place);
+    hf_election_free(f.a.election);
+    hf_election_free(f.b.election);
+    assert_int_equal(f.a.drops + f.b.drops, 2 * CANDIDATE_DROPS);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 0);
+    host_directory_remove(&f.directory);
 }
 
 /* Whoever is elected in one process has been deposed before another is. */
 static void two_candidates_of_one_client(enum way way)
 {
-    struct world w;
-    struct witness c;
+    struct election_fixture f;
+    struct election_candidate c;
 
-    world_open(&w, way, NULL);
-    witness_open(&c, w.a.front, NAME, NULL);
-    witness_runs(&w.a);
-    witness_hears(&w.a, "elected ");
-    witness_runs(&c);
-    kit_await_tickets_with(w.a.front, &w.place, 2);
+    fixture_open(&f, way, NULL);
+    candidate_open(&c, f.a.host, NAME, NULL);
+    candidate_campaign(&f.a);
+    candidate_expect(&f.a, "elected ");
+    candidate_campaign(&c);
+    host_await_tickets(f.a.host, &f.directory, 2);
     assert_false(hf_election_is_leader(c.election));
-    assert_int_equal(witness_resigns(&w.a), HF_OK);
-    witness_hears(&c, "elected ");
-    assert_false(hf_election_is_leader(w.a.election));
-    witness_free(&c);
-    world_close(&w);
+    assert_int_equal(candidate_resign(&f.a), HF_OK);
+    candidate_expect(&c, "elected ");
+    assert_false(hf_election_is_leader(f.a.election));
+    candidate_free(&c);
+    fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(one_leads_and_then_the_next)                                             \
     X(candidates_are_listed_in_order)                                          \
     X(an_id_is_shown_as_it_is)                                                 \
@@ -366,90 +367,90 @@ static bool leads(void *arg)
     return hf_election_is_leader(arg);
 }
 
-static bool has_entered(void *arg)
+static bool has_started(void *arg)
 {
-    return atomic_load(&((struct witness *)arg)->entered) > 0;
+    return atomic_load(&((struct election_candidate *)arg)->started) > 0;
 }
 
 static void *resign_main(void *arg)
 {
-    struct witness *witness = arg;
+    struct election_candidate *candidate = arg;
 
-    witness->status = hf_election_resign(witness->election);
-    atomic_fetch_add(&witness->ended, 1);
+    candidate->status = hf_election_resign(candidate->election);
+    atomic_fetch_add(&candidate->ended, 1);
     return NULL;
 }
 
 /* A resignation is answered when no callback runs. */
 static void resigning_waits_for_a_callback(void **state)
 {
-    struct world w;
+    struct election_fixture f;
     pthread_t thread;
 
     (void)state;
-    world_open(&w, WAY_THREAD, NULL);
-    pthread_mutex_lock(&w.a.gate);
-    witness_runs(&w.a);
-    kit_until(has_entered, &w.a);
-    thread = kit_thread(resign_main, &w.a);
-    kit_await_tickets(&w.place, 0);
-    assert_false(witness_has_resigned(&w.a));
-    pthread_mutex_unlock(&w.a.gate);
+    fixture_open(&f, WAY_THREAD, NULL);
+    pthread_mutex_lock(&f.a.callback_lock);
+    candidate_campaign(&f.a);
+    wait_until(has_started, &f.a);
+    thread = start_thread(resign_main, &f.a);
+    await_tickets(&f.directory, 0);
+    assert_false(candidate_has_resigned(&f.a));
+    pthread_mutex_unlock(&f.a.callback_lock);
     pthread_join(thread, NULL);
-    assert_int_equal(w.a.status, HF_OK);
-    assert_string_equal(w.a.told, "elected ");
-    world_close(&w);
+    assert_int_equal(f.a.status, HF_OK);
+    assert_string_equal(f.a.received, "elected ");
+    fixture_close(&f);
 }
 
 /* Where nobody runs callbacks the rest goes on. */
 static void nobody_has_to_listen(void **state)
 {
-    struct world w;
+    struct election_fixture f;
 
     (void)state;
-    world_open(&w, WAY_DISPATCH, NULL);
-    witness_runs(&w.a);
-    witness_runs(&w.b);
+    fixture_open(&f, WAY_DISPATCH, NULL);
+    candidate_campaign(&f.a);
+    candidate_campaign(&f.b);
     for (int i = 0; i < 4; i++) {
-        struct witness *one = i % 2 == 0 ? &w.a : &w.b;
+        struct election_candidate *one = i % 2 == 0 ? &f.a : &f.b;
 
-        kit_until(leads, one->election);
+        wait_until(leads, one->election);
         assert_int_equal(hf_election_resign(one->election), HF_OK);
-        witness_runs(one);
+        candidate_campaign(one);
     }
-    assert_string_equal(w.a.told, "");
-    assert_string_equal(w.b.told, "");
-    witness_hears(&w.a, "elected ");
-    world_close(&w);
+    assert_string_equal(f.a.received, "");
+    assert_string_equal(f.b.received, "");
+    candidate_expect(&f.a, "elected ");
+    fixture_close(&f);
 }
 
 /* Of what was over before it could be told, nothing is. */
-static void what_is_over_is_not_told(void **state)
+static void what_is_over_is_not_notified(void **state)
 {
-    struct world w;
+    struct election_fixture f;
     uint64_t token;
 
     (void)state;
-    world_open(&w, WAY_DISPATCH, NULL);
-    witness_runs(&w.a);
-    kit_until(leads, w.a.election);
-    token = hf_election_token(w.a.election);
-    place_rob(&w.place);
-    kit_await_tickets(&w.place, 1);
-    kit_until(leads, w.a.election);
-    assert_true(hf_election_token(w.a.election) > token);
-    witness_hears(&w.a, "elected ");
-    assert_true(hf_election_token(w.a.election) == w.a.token);
-    place_rob(&w.place);
-    kit_await_tickets(&w.place, 1);
-    witness_hears(&w.a, "elected deposed elected ");
-    world_close(&w);
+    fixture_open(&f, WAY_DISPATCH, NULL);
+    candidate_campaign(&f.a);
+    wait_until(leads, f.a.election);
+    token = hf_election_token(f.a.election);
+    host_directory_remove_tickets(&f.directory);
+    await_tickets(&f.directory, 1);
+    wait_until(leads, f.a.election);
+    assert_true(hf_election_token(f.a.election) > token);
+    candidate_expect(&f.a, "elected ");
+    assert_true(hf_election_token(f.a.election) == f.a.token);
+    host_directory_remove_tickets(&f.directory);
+    await_tickets(&f.directory, 1);
+    candidate_expect(&f.a, "elected deposed elected ");
+    fixture_close(&f);
 }
 
-static bool has_news(void *arg)
+static bool has_event(void *arg)
 {
-    struct front *front = arg;
-    struct pollfd readable = {.fd = hf_client_fd(front->client),
+    struct host_fixture *host = arg;
+    struct pollfd readable = {.fd = hf_client_fd(host->client),
                               .events = POLLIN};
 
     return poll(&readable, 1, 0) > 0;
@@ -457,21 +458,21 @@ static bool has_news(void *arg)
 
 static void it_can_run_again_from_its_end(void **state)
 {
-    struct world w;
+    struct election_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
 
     (void)state;
-    world_open(&w, WAY_DISPATCH, NULL);
-    mutex = lock_of_kind(w.b.front, HF_KIND_MUTEX);
-    grant = front_take(w.b.front, mutex);
-    w.a.runs_again = true;
-    witness_runs(&w.a);
-    kit_until(has_news, w.a.front);
-    assert_int_equal(front_give(w.b.front, grant), HF_OK);
-    witness_hears(&w.a, "ended elected ");
+    fixture_open(&f, WAY_DISPATCH, NULL);
+    mutex = lock_of_kind(f.b.host, HF_KIND_MUTEX);
+    grant = host_take(f.b.host, mutex);
+    f.a.campaigns_again = true;
+    candidate_campaign(&f.a);
+    wait_until(has_event, f.a.host);
+    assert_int_equal(host_give(f.b.host, grant), HF_OK);
+    candidate_expect(&f.a, "ended elected ");
     hf_lock_free(mutex);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- misuse -- */
@@ -481,109 +482,109 @@ static void wrong_options_are_refused(void **state)
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct hf_election *election;
     struct hf_error error;
-    struct world w;
-    struct witness spare = {.drops = 0};
+    struct election_fixture f;
+    struct election_candidate spare = {.drops = 0};
     char long_id[HF_ELECTION_ID_BYTES + 2] = "";
 
     (void)state;
-    world_open(&w, WAY_THREAD, NULL);
-    witness_set_callbacks(&spare, &opts);
+    fixture_open(&f, WAY_THREAD, NULL);
+    candidate_set_callbacks(&spare, &opts);
     opts.kind = HF_KIND_READ;
-    assert_int_equal(
-        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
+    assert_int_equal(hf_election_open(f.a.host->client, NAME, &opts, &election),
+                     HF_EINVAL);
     assert_null(election);
-    assert_int_equal(spare.drops, WITNESS_DROPS);
-    hf_client_error(w.a.front->client, &error);
+    assert_int_equal(spare.drops, CANDIDATE_DROPS);
+    hf_client_error(f.a.host->client, &error);
     assert_string_equal(error.text, "hf_election_open: the kind is 1; expected "
                                     "HF_KIND_ELECTION or HF_KIND_MUTEX");
     opts = (struct hf_election_opts)HF_ELECTION_OPTS_INIT;
     opts.text = "\n";
-    assert_int_equal(
-        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
+    assert_int_equal(hf_election_open(f.a.host->client, NAME, &opts, &election),
+                     HF_EINVAL);
     opts.id = "an id";
     opts.text = "a text";
-    assert_int_equal(
-        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
-    hf_client_error(w.a.front->client, &error);
+    assert_int_equal(hf_election_open(f.a.host->client, NAME, &opts, &election),
+                     HF_EINVAL);
+    hf_client_error(f.a.host->client, &error);
     assert_non_null(strstr(error.text, "a text and an id"));
     opts.text = NULL;
     opts.id = "an\nid";
-    assert_int_equal(
-        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
-    hf_client_error(w.a.front->client, &error);
+    assert_int_equal(hf_election_open(f.a.host->client, NAME, &opts, &election),
+                     HF_EINVAL);
+    hf_client_error(f.a.host->client, &error);
     assert_non_null(strstr(error.text, "the id "));
     memset(long_id, 'x', sizeof(long_id) - 1);
     opts.id = long_id;
-    assert_int_equal(
-        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
-    hf_client_error(w.a.front->client, &error);
+    assert_int_equal(hf_election_open(f.a.host->client, NAME, &opts, &election),
+                     HF_EINVAL);
+    hf_client_error(f.a.host->client, &error);
     assert_string_equal(error.text, "hf_election_open: the id has 256 bytes; "
                                     "expected 255 at most");
     opts.size = 0;
+    assert_int_equal(hf_election_open(f.a.host->client, NAME, &opts, &election),
+                     HF_EINVAL);
     assert_int_equal(
-        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
-    assert_int_equal(hf_election_open(w.a.front->client, "latch-0000000001",
-                                      NULL, &election),
-                     HF_ENAME);
-    world_close(&w);
+        hf_election_open(f.a.host->client, "latch-0000000001", NULL, &election),
+        HF_ENAME);
+    fixture_close(&f);
 }
 
 static void a_second_resignation_is_refused(void **state)
 {
     struct hf_error error;
-    struct world w;
+    struct election_fixture f;
 
     (void)state;
-    world_open(&w, WAY_DISPATCH, NULL);
-    witness_runs(&w.a);
-    witness_hears(&w.a, "elected ");
-    witness_begins_to_resign(&w.a);
-    assert_int_equal(hf_election_resign(w.a.election), HF_ESTATE);
-    hf_election_error(w.a.election, &error);
+    fixture_open(&f, WAY_DISPATCH, NULL);
+    candidate_campaign(&f.a);
+    candidate_expect(&f.a, "elected ");
+    candidate_begin_resign(&f.a);
+    assert_int_equal(hf_election_resign(f.a.election), HF_ESTATE);
+    hf_election_error(f.a.election, &error);
     assert_string_equal(error.text,
                         "hf_election_resign: it is resigning already; wait "
                         "for the end of that");
-    front_until(w.a.front, witness_has_resigned, &w.a);
-    assert_int_equal(hf_election_resign(w.a.election), HF_OK);
-    world_close(&w);
+    host_wait_until(f.a.host, candidate_has_resigned, &f.a);
+    assert_int_equal(hf_election_resign(f.a.election), HF_OK);
+    fixture_close(&f);
 }
 
 static int in_child(void *arg)
 {
-    struct world *w = arg;
+    struct election_fixture *f = arg;
     struct hf_tickets *tickets;
 
-    KIT_CHECK(!hf_election_is_leader(w->a.election));
-    KIT_CHECK(hf_election_token(w->a.election) == 0);
-    KIT_CHECK(hf_election_safe_until_ms(w->a.election) == 0);
-    KIT_CHECK(hf_election_campaign_start(w->a.election) == HF_EFORKED);
-    KIT_CHECK(hf_election_resign(w->a.election) == HF_EFORKED);
-    KIT_CHECK(hf_election_tickets(w->a.election, HF_TICKETS_HOLDERS, 0,
-                                  &tickets) == HF_EFORKED);
-    hf_election_free(w->a.election);
+    CHILD_CHECK(!hf_election_is_leader(f->a.election));
+    CHILD_CHECK(hf_election_token(f->a.election) == 0);
+    CHILD_CHECK(hf_election_safe_until_ms(f->a.election) == 0);
+    CHILD_CHECK(hf_election_campaign_start(f->a.election) == HF_EFORKED);
+    CHILD_CHECK(hf_election_resign(f->a.election) == HF_EFORKED);
+    CHILD_CHECK(hf_election_tickets(f->a.election, HF_TICKETS_HOLDERS, 0,
+                                    &tickets) == HF_EFORKED);
+    hf_election_free(f->a.election);
     return 0;
 }
 
 static void a_child_leads_nothing(void **state)
 {
-    struct world w;
+    struct election_fixture f;
 
     (void)state;
-    world_open(&w, WAY_THREAD, NULL);
-    a_leads_b_waits(&w);
-    kit_in_child(in_child, &w);
-    assert_true(hf_election_is_leader(w.a.election));
-    assert_int_equal(place_tickets(&w.place), 2);
-    world_close(&w);
+    fixture_open(&f, WAY_THREAD, NULL);
+    a_leads_b_waits(&f);
+    run_in_child(in_child, &f);
+    assert_true(hf_election_is_leader(f.a.election));
+    assert_int_equal(host_directory_count_tickets(&f.directory), 2);
+    fixture_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) /* each in four ways */
+        CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(resigning_waits_for_a_callback),
         cmocka_unit_test(nobody_has_to_listen),
-        cmocka_unit_test(what_is_over_is_not_told),
+        cmocka_unit_test(what_is_over_is_not_notified),
         cmocka_unit_test(it_can_run_again_from_its_end),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(a_second_resignation_is_refused),

@@ -7,81 +7,82 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
-#include "witness.h"
+#include "election_candidate.h"
+#include "process.h"
 
 #define NAME "scheduler"
 
-struct world {
-    struct place place;
-    struct front fronts[2];
-    struct witness a;
-    struct witness b;
+struct election_free_fixture {
+    struct host_directory directory;
+    struct host_fixture hosts[2];
+    struct election_candidate a;
+    struct election_candidate b;
 };
 
-static void world_open(struct world *w, enum way way)
+static void fixture_open(struct election_free_fixture *f, enum way way)
 {
-    fronts_open(&w->place, &w->fronts[0], &w->fronts[1], way);
-    witness_open(&w->a, &w->fronts[0], NAME, NULL);
-    witness_open(&w->b, &w->fronts[1], NAME, NULL);
+    hosts_open(&f->directory, &f->hosts[0], &f->hosts[1], way);
+    candidate_open(&f->a, &f->hosts[0], NAME, NULL);
+    candidate_open(&f->b, &f->hosts[1], NAME, NULL);
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct election_free_fixture *f)
 {
-    witness_free(&w->a);
-    witness_free(&w->b);
-    fronts_close(&w->place, &w->fronts[0], &w->fronts[1]);
+    candidate_free(&f->a);
+    candidate_free(&f->b);
+    hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
-static void a_leads_b_waits(struct world *w)
+static void a_leads_b_waits(struct election_free_fixture *f)
 {
-    witness_runs(&w->a);
-    witness_hears(&w->a, "elected ");
-    witness_runs(&w->b);
-    kit_await_tickets_with(w->b.front, &w->place, 2);
+    candidate_campaign(&f->a);
+    candidate_expect(&f->a, "elected ");
+    candidate_campaign(&f->b);
+    host_await_tickets(f->b.host, &f->directory, 2);
 }
 
 static void freeing_resigns(enum way way)
 {
-    struct world w;
+    struct election_free_fixture f;
 
-    world_open(&w, way);
-    a_leads_b_waits(&w);
-    witness_free(&w.a);
-    witness_hears(&w.b, "elected ");
-    assert_string_equal(w.a.told, "elected ");
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    witness_runs(&w.a);
-    kit_await_tickets_with(w.a.front, &w.place, 2);
-    witness_free(&w.a); /* while it waits */
-    kit_await_tickets_with(w.a.front, &w.place, 1);
+    fixture_open(&f, way);
+    a_leads_b_waits(&f);
+    candidate_free(&f.a);
+    candidate_expect(&f.b, "elected ");
+    assert_string_equal(f.a.received, "elected ");
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    candidate_campaign(&f.a);
+    host_await_tickets(f.a.host, &f.directory, 2);
+    candidate_free(&f.a); /* while it waits */
+    host_await_tickets(f.a.host, &f.directory, 1);
     hf_election_free(NULL);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
 }
 
 static bool is_dropped(void *arg)
 {
-    return atomic_load(&((struct witness *)arg)->drops) == WITNESS_DROPS;
+    return atomic_load(&((struct election_candidate *)arg)->drops) ==
+           CANDIDATE_DROPS;
 }
 
 /* It cannot wait for itself: .drop comes when the callback has returned. */
 static void freeing_from_its_own_callback(enum way way)
 {
-    struct world w;
+    struct election_free_fixture f;
 
-    world_open(&w, way);
-    w.a.frees = true;
-    witness_runs(&w.a);
-    witness_hears(&w.a, "elected ");
-    front_until(w.a.front, is_dropped, &w.a);
-    assert_string_equal(w.a.told, "elected ");
-    kit_await_tickets_with(w.a.front, &w.place, 0);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
+    fixture_open(&f, way);
+    f.a.frees_when_elected = true;
+    candidate_campaign(&f.a);
+    candidate_expect(&f.a, "elected ");
+    host_wait_until(f.a.host, is_dropped, &f.a);
+    assert_string_equal(f.a.received, "elected ");
+    host_await_tickets(f.a.host, &f.directory, 0);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(freeing_resigns)                                                         \
     X(freeing_from_its_own_callback)
 
@@ -95,64 +96,64 @@ static bool leads(void *arg)
     return hf_election_is_leader(arg);
 }
 
-static bool has_entered(void *arg)
+static bool has_started(void *arg)
 {
-    return atomic_load(&((struct witness *)arg)->entered) > 0;
+    return atomic_load(&((struct election_candidate *)arg)->started) > 0;
 }
 
 static void *free_main(void *arg)
 {
-    struct witness *witness = arg;
+    struct election_candidate *candidate = arg;
 
-    hf_election_free(witness->election);
-    atomic_fetch_add(&witness->ended, 1);
+    hf_election_free(candidate->election);
+    atomic_fetch_add(&candidate->ended, 1);
     return NULL;
 }
 
 /* What its callbacks use may go then. */
 static void freeing_waits_for_a_callback(void **state)
 {
-    struct world w;
+    struct election_free_fixture f;
     pthread_t thread;
 
     (void)state;
-    world_open(&w, WAY_THREAD);
-    pthread_mutex_lock(&w.a.gate);
-    witness_runs(&w.a);
-    kit_until(has_entered, &w.a);
-    thread = kit_thread(free_main, &w.a);
-    kit_await_tickets(&w.place, 0);
-    assert_false(witness_has_resigned(&w.a));
-    assert_int_equal(atomic_load(&w.a.drops), 0);
-    pthread_mutex_unlock(&w.a.gate);
+    fixture_open(&f, WAY_THREAD);
+    pthread_mutex_lock(&f.a.callback_lock);
+    candidate_campaign(&f.a);
+    wait_until(has_started, &f.a);
+    thread = start_thread(free_main, &f.a);
+    await_tickets(&f.directory, 0);
+    assert_false(candidate_has_resigned(&f.a));
+    assert_int_equal(atomic_load(&f.a.drops), 0);
+    pthread_mutex_unlock(&f.a.callback_lock);
     pthread_join(thread, NULL);
-    assert_string_equal(w.a.told, "elected ");
-    assert_int_equal(atomic_load(&w.a.drops), WITNESS_DROPS);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
+    assert_string_equal(f.a.received, "elected ");
+    assert_int_equal(atomic_load(&f.a.drops), CANDIDATE_DROPS);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
 }
 
 /* Where nobody runs callbacks, those that have not been run never are. */
 static void freeing_waits_for_nobody_who_does_not_come(void **state)
 {
-    struct world w;
+    struct election_free_fixture f;
 
     (void)state;
-    world_open(&w, WAY_DISPATCH);
-    witness_runs(&w.a);
-    kit_until(leads, w.a.election);
-    hf_election_free(w.a.election);
-    assert_string_equal(w.a.told, "");
-    assert_int_equal(atomic_load(&w.a.drops), WITNESS_DROPS);
-    kit_await_tickets(&w.place, 0);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
+    fixture_open(&f, WAY_DISPATCH);
+    candidate_campaign(&f.a);
+    wait_until(leads, f.a.election);
+    hf_election_free(f.a.election);
+    assert_string_equal(f.a.received, "");
+    assert_int_equal(atomic_load(&f.a.drops), CANDIDATE_DROPS);
+    await_tickets(&f.directory, 0);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) /* each in four ways */
+        CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(freeing_waits_for_a_callback),
         cmocka_unit_test(freeing_waits_for_nobody_who_does_not_come),
     };

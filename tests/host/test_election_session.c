@@ -12,86 +12,87 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
-#include "scripted.h"
-#include "witness.h"
+#include "election_candidate.h"
+#include "process.h"
+#include "scripted_engine.h"
 
 #define TIMEOUT_MS 400
 
-struct world {
-    struct front front;
-    struct witness a;
+struct election_session_fixture {
+    struct host_fixture host;
+    struct election_candidate a;
     int pipe[2];
-    pthread_mutex_t guard;
+    pthread_mutex_t order_lock;
     char order[512]; /* states and what a was told, as they came */
 };
 
 static void on_state(void *arg, enum hf_state state)
 {
-    struct world *w = arg;
+    struct election_session_fixture *f = arg;
 
-    pthread_mutex_lock(&w->guard);
+    pthread_mutex_lock(&f->order_lock);
     if (state == HF_STATE_LOST)
-        (void)snprintf(w->order, sizeof(w->order), "%s", w->a.told);
-    pthread_mutex_unlock(&w->guard);
+        (void)snprintf(f->order, sizeof(f->order), "%s", f->a.received);
+    pthread_mutex_unlock(&f->order_lock);
 }
 
-static void world_open_with(struct world *w, enum way way, int timeout_ms,
-                            enum hf_loss_at loss_at)
+static void fixture_open_with(struct election_session_fixture *f, enum way way,
+                              int timeout_ms, enum hf_loss_at loss_at)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     char url[64];
 
-    memset(w, 0, sizeof(*w));
-    pthread_mutex_init(&w->guard, NULL);
-    assert_int_equal(pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK), 0);
-    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=%d", w->pipe[0],
+    memset(f, 0, sizeof(*f));
+    pthread_mutex_init(&f->order_lock, NULL);
+    assert_int_equal(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
+    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=%d", f->pipe[0],
              timeout_ms);
-    opts.on_state = (struct hf_on_state){on_state, w, NULL};
+    opts.on_state = (struct hf_on_state){on_state, f, NULL};
     opts.loss_at = loss_at;
-    front_open_with(&w->front, way, url, &opts);
-    witness_open(&w->a, &w->front, "scheduler", NULL);
+    host_open_with(&f->host, way, url, &opts);
+    candidate_open(&f->a, &f->host, "scheduler", NULL);
 }
 
-static void world_open(struct world *w, enum way way, int timeout_ms)
+static void fixture_open(struct election_session_fixture *f, enum way way,
+                         int timeout_ms)
 {
-    world_open_with(w, way, timeout_ms, HF_LOSS_AT_LOST);
+    fixture_open_with(f, way, timeout_ms, HF_LOSS_AT_LOST);
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct election_session_fixture *f)
 {
-    witness_free(&w->a);
-    front_close(&w->front);
-    close(w->pipe[0]);
-    close(w->pipe[1]);
+    candidate_free(&f->a);
+    host_close(&f->host);
+    close(f->pipe[0]);
+    close(f->pipe[1]);
     /* Behind the last callback, in the memory's order as well. */
-    pthread_mutex_lock(&w->guard);
-    pthread_mutex_unlock(&w->guard);
-    pthread_mutex_destroy(&w->guard);
+    pthread_mutex_lock(&f->order_lock);
+    pthread_mutex_unlock(&f->order_lock);
+    pthread_mutex_destroy(&f->order_lock);
 }
 
-static void say(struct world *w, char command)
+static void send_command(struct election_session_fixture *f, char command)
 {
-    assert_int_equal(write(w->pipe[1], &command, 1), 1);
+    assert_int_equal(write(f->pipe[1], &command, 1), 1);
 }
 
-static bool is_obeyed(void *arg)
+static bool command_is_read(void *arg)
 {
-    struct world *w = arg;
+    struct election_session_fixture *f = arg;
     int unread;
 
-    assert_int_equal(ioctl(w->pipe[0], FIONREAD, &unread), 0);
+    assert_int_equal(ioctl(f->pipe[0], FIONREAD, &unread), 0);
     return unread == 0;
 }
 
 /* Commands are obeyed under the client's lock, which is taken after that. */
-static void say_first(struct world *w, char command)
+static void send_command_first(struct election_session_fixture *f, char command)
 {
     struct hf_error unused;
 
-    say(w, command);
-    front_until(&w->front, is_obeyed, w);
-    hf_client_error(w->front.client, &unused);
+    send_command(f, command);
+    host_wait_until(&f->host, command_is_read, f);
+    hf_client_error(f->host.client, &unused);
 }
 
 static bool leads(void *arg)
@@ -104,17 +105,17 @@ static bool leads_not(void *arg)
     return !hf_election_is_leader(arg);
 }
 
-static void win(struct world *w)
+static void win(struct election_session_fixture *f)
 {
-    say(w, SCRIPTED_CONNECT);
-    witness_runs(&w->a);
-    witness_hears(&w->a, "elected ");
-    assert_true(leads(w->a.election));
+    send_command(f, SCRIPTED_CONNECT);
+    candidate_campaign(&f->a);
+    candidate_expect(&f->a, "elected ");
+    assert_true(leads(f->a.election));
 }
 
-static void expect_empty_queue(struct world *w)
+static void expect_empty_queue(struct election_session_fixture *f)
 {
-    struct hf_tickets *tickets = witness_lists(&w->a, HF_TICKETS_ALL);
+    struct hf_tickets *tickets = candidate_list(&f->a, HF_TICKETS_ALL);
 
     assert_int_equal(hf_tickets_count(tickets), 0);
     hf_tickets_free(tickets);
@@ -125,173 +126,174 @@ static void expect_empty_queue(struct world *w)
 /* Told ahead of the state, and standing again without being asked to. */
 static void fn19_a_leader_without_session_is_deposed(enum way way)
 {
-    struct world w;
+    struct election_session_fixture f;
     uint64_t token;
 
-    world_open(&w, way, 0);
-    win(&w);
-    token = w.a.token;
-    say_first(&w, SCRIPTED_SUSPEND);
-    assert_true(leads(w.a.election));
-    say_first(&w, SCRIPTED_LOSE);
-    assert_false(leads(w.a.election));
-    assert_true(hf_election_token(w.a.election) == 0);
-    witness_hears(&w.a, "elected deposed ");
-    say(&w, SCRIPTED_CONNECT);
-    witness_hears(&w.a, "elected deposed elected ");
-    assert_true(hf_election_token(w.a.election) > token);
-    pthread_mutex_lock(&w.guard);
-    assert_string_equal(w.order, "elected deposed ");
-    pthread_mutex_unlock(&w.guard);
-    world_close(&w);
+    fixture_open(&f, way, 0);
+    win(&f);
+    token = f.a.token;
+    send_command_first(&f, SCRIPTED_SUSPEND);
+    assert_true(leads(f.a.election));
+    send_command_first(&f, SCRIPTED_LOSE);
+    assert_false(leads(f.a.election));
+    assert_true(hf_election_token(f.a.election) == 0);
+    candidate_expect(&f.a, "elected deposed ");
+    send_command(&f, SCRIPTED_CONNECT);
+    candidate_expect(&f.a, "elected deposed elected ");
+    assert_true(hf_election_token(f.a.election) > token);
+    pthread_mutex_lock(&f.order_lock);
+    assert_string_equal(f.order, "elected deposed ");
+    pthread_mutex_unlock(&f.order_lock);
+    fixture_close(&f);
 }
 
 /* As Curator's LeaderLatch is with its standard policy. */
 static void
 a_leader_without_a_link_is_deposed_where_that_is_wanted(enum way way)
 {
-    struct world w;
+    struct election_session_fixture f;
     uint64_t token;
 
-    world_open_with(&w, way, 0, HF_LOSS_AT_SUSPENDED);
-    win(&w);
-    token = w.a.token;
-    say_first(&w, SCRIPTED_SUSPEND);
-    assert_false(leads(w.a.election));
-    assert_true(hf_election_safe_until_ms(w.a.election) == 0);
-    witness_hears(&w.a, "elected deposed ");
-    say(&w, SCRIPTED_CONNECT);
-    witness_hears(&w.a, "elected deposed elected ");
-    assert_true(hf_election_token(w.a.election) > token);
-    world_close(&w);
+    fixture_open_with(&f, way, 0, HF_LOSS_AT_SUSPENDED);
+    win(&f);
+    token = f.a.token;
+    send_command_first(&f, SCRIPTED_SUSPEND);
+    assert_false(leads(f.a.election));
+    assert_true(hf_election_safe_until_ms(f.a.election) == 0);
+    candidate_expect(&f.a, "elected deposed ");
+    send_command(&f, SCRIPTED_CONNECT);
+    candidate_expect(&f.a, "elected deposed elected ");
+    assert_true(hf_election_token(f.a.election) > token);
+    fixture_close(&f);
 }
 
-struct promise {
+struct expected_safety {
     const struct hf_election *election;
     uint64_t more_than_ms;
 };
 
-static bool is_promised_longer(void *arg)
+static bool is_safe_for_longer(void *arg)
 {
-    struct promise *promise = arg;
+    struct expected_safety *expected_safety = arg;
 
-    return hf_election_safe_until_ms(promise->election) > promise->more_than_ms;
+    return hf_election_safe_until_ms(expected_safety->election) >
+           expected_safety->more_than_ms;
 }
 
 static void safe_until_moves_and_ends(enum way way)
 {
-    struct world w;
-    struct promise promise;
+    struct election_session_fixture f;
+    struct expected_safety expected_safety;
 
-    world_open(&w, way, TIMEOUT_MS);
-    win(&w);
-    promise.election = w.a.election;
+    fixture_open(&f, way, TIMEOUT_MS);
+    win(&f);
+    expected_safety.election = f.a.election;
     for (int i = 0; i < 3; i++) {
-        promise.more_than_ms = hf_election_safe_until_ms(w.a.election);
-        assert_true(promise.more_than_ms > kit_now_ms());
-        front_until(&w.front, is_promised_longer, &promise);
+        expected_safety.more_than_ms = hf_election_safe_until_ms(f.a.election);
+        assert_true(expected_safety.more_than_ms > boottime_ms());
+        host_wait_until(&f.host, is_safe_for_longer, &expected_safety);
     }
-    say(&w, SCRIPTED_DOUBT);
-    front_until(&w.front, leads_not, w.a.election);
-    witness_hears(&w.a, "elected deposed ");
-    assert_true(hf_election_safe_until_ms(w.a.election) == 0);
-    world_close(&w);
+    send_command(&f, SCRIPTED_PROOFS_FAIL);
+    host_wait_until(&f.host, leads_not, f.a.election);
+    candidate_expect(&f.a, "elected deposed ");
+    assert_true(hf_election_safe_until_ms(f.a.election) == 0);
+    fixture_close(&f);
 }
 
 static void a_candidate_rides_out_everything(enum way way)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
-    struct world w;
+    struct election_session_fixture f;
 
-    world_open(&w, way, TIMEOUT_MS);
-    witness_free(&w.a);
+    fixture_open(&f, way, TIMEOUT_MS);
+    candidate_free(&f.a);
     opts.kind = HF_KIND_MUTEX; /* as the stranger's ticket */
-    witness_open(&w.a, &w.front, "scheduler", &opts);
-    witness_runs(&w.a); /* before there is a session */
-    say_first(&w, SCRIPTED_BLOCK);
-    say_first(&w, SCRIPTED_CONNECT);
-    say_first(&w, SCRIPTED_SUSPEND);
-    say_first(&w, SCRIPTED_CONNECT);
-    say_first(&w, SCRIPTED_LOSE);
-    say_first(&w, SCRIPTED_CONNECT);
-    witness_hears(&w.a, "elected ");
-    world_close(&w);
+    candidate_open(&f.a, &f.host, "scheduler", &opts);
+    candidate_campaign(&f.a); /* before there is a session */
+    send_command_first(&f, SCRIPTED_BLOCK);
+    send_command_first(&f, SCRIPTED_CONNECT);
+    send_command_first(&f, SCRIPTED_SUSPEND);
+    send_command_first(&f, SCRIPTED_CONNECT);
+    send_command_first(&f, SCRIPTED_LOSE);
+    send_command_first(&f, SCRIPTED_CONNECT);
+    candidate_expect(&f.a, "elected ");
+    fixture_close(&f);
 }
 
 /* Curator's LeaderLatch, closed while its create is under way, leaves the node
  * where it is for ever. */
 static void fn35_resigning_while_the_ticket_is_made_leaves_none(enum way way)
 {
-    struct world w;
+    struct election_session_fixture f;
 
-    world_open(&w, way, 0);
-    say_first(&w, SCRIPTED_CONNECT);
-    say_first(&w, SCRIPTED_MUTE);
-    witness_runs(&w.a);
-    witness_begins_to_resign(&w.a);
-    assert_int_equal(hf_election_campaign_start(w.a.election), HF_ESTATE);
-    say_first(&w, SCRIPTED_MUTE); /* the loop has turned */
-    assert_false(witness_has_resigned(&w.a));
-    say(&w, SCRIPTED_SPEAK);
-    front_until(&w.front, witness_has_resigned, &w.a);
-    assert_int_equal(w.a.status, HF_OK);
-    expect_empty_queue(&w);
-    assert_string_equal(w.a.told, "");
-    witness_runs(&w.a);
-    witness_hears(&w.a, "elected ");
-    world_close(&w);
+    fixture_open(&f, way, 0);
+    send_command_first(&f, SCRIPTED_CONNECT);
+    send_command_first(&f, SCRIPTED_MUTE);
+    candidate_campaign(&f.a);
+    candidate_begin_resign(&f.a);
+    assert_int_equal(hf_election_campaign_start(f.a.election), HF_ESTATE);
+    send_command_first(&f, SCRIPTED_MUTE); /* the loop has turned */
+    assert_false(candidate_has_resigned(&f.a));
+    send_command(&f, SCRIPTED_ANSWER);
+    host_wait_until(&f.host, candidate_has_resigned, &f.a);
+    assert_int_equal(f.a.status, HF_OK);
+    expect_empty_queue(&f);
+    assert_string_equal(f.a.received, "");
+    candidate_campaign(&f.a);
+    candidate_expect(&f.a, "elected ");
+    fixture_close(&f);
 }
 
 /* The same, and the answer never comes. */
 static void fn35_nor_when_its_create_gets_no_answer(enum way way)
 {
-    struct world w;
+    struct election_session_fixture f;
 
-    world_open(&w, way, 0);
-    say_first(&w, SCRIPTED_CONNECT);
-    say_first(&w, SCRIPTED_MUTE);
-    witness_runs(&w.a);
-    witness_begins_to_resign(&w.a);
-    say_first(&w, SCRIPTED_SUSPEND);
-    assert_false(witness_has_resigned(&w.a));
-    say_first(&w, SCRIPTED_LOSE);
-    front_until(&w.front, witness_has_resigned, &w.a);
-    assert_int_equal(w.a.status, HF_OK);
-    assert_string_equal(w.a.told, "");
-    world_close(&w);
+    fixture_open(&f, way, 0);
+    send_command_first(&f, SCRIPTED_CONNECT);
+    send_command_first(&f, SCRIPTED_MUTE);
+    candidate_campaign(&f.a);
+    candidate_begin_resign(&f.a);
+    send_command_first(&f, SCRIPTED_SUSPEND);
+    assert_false(candidate_has_resigned(&f.a));
+    send_command_first(&f, SCRIPTED_LOSE);
+    host_wait_until(&f.host, candidate_has_resigned, &f.a);
+    assert_int_equal(f.a.status, HF_OK);
+    assert_string_equal(f.a.received, "");
+    fixture_close(&f);
 }
 
 static void a_resignation_is_not_a_deposal(enum way way)
 {
-    struct world w;
+    struct election_session_fixture f;
 
-    world_open(&w, way, 0);
-    win(&w);
-    say_first(&w, SCRIPTED_SUSPEND);
-    witness_begins_to_resign(&w.a);
-    assert_false(leads(w.a.election));
-    say_first(&w, SCRIPTED_LOSE);
-    front_until(&w.front, witness_has_resigned, &w.a);
-    assert_int_equal(w.a.status, HF_OK);
-    assert_string_equal(w.a.told, "elected ");
-    world_close(&w);
+    fixture_open(&f, way, 0);
+    win(&f);
+    send_command_first(&f, SCRIPTED_SUSPEND);
+    candidate_begin_resign(&f.a);
+    assert_false(leads(f.a.election));
+    send_command_first(&f, SCRIPTED_LOSE);
+    host_wait_until(&f.host, candidate_has_resigned, &f.a);
+    assert_int_equal(f.a.status, HF_OK);
+    assert_string_equal(f.a.received, "elected ");
+    fixture_close(&f);
 }
 
 static void closing_without_a_connection_ends_it(enum way way)
 {
-    struct world w;
+    struct election_session_fixture f;
 
-    world_open(&w, way, TIMEOUT_MS);
-    witness_runs(&w.a);
-    front_close(&w.front);
-    assert_string_equal(w.a.told, "ended ");
-    assert_int_equal(w.a.why.status, HF_ECLOSED);
-    hf_election_free(w.a.election);
-    close(w.pipe[0]);
-    close(w.pipe[1]);
+    fixture_open(&f, way, TIMEOUT_MS);
+    candidate_campaign(&f.a);
+    host_close(&f.host);
+    assert_string_equal(f.a.received, "ended ");
+    assert_int_equal(f.a.error.status, HF_ECLOSED);
+    hf_election_free(f.a.election);
+    close(f.pipe[0]);
+    close(f.pipe[1]);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(fn19_a_leader_without_session_is_deposed)                                \
     X(a_leader_without_a_link_is_deposed_where_that_is_wanted)                 \
     X(safe_until_moves_and_ends)                                               \
@@ -304,21 +306,21 @@ static void closing_without_a_connection_ends_it(enum way way)
 #include "in_each_way.h"
 
 /* Although the listener has not heard of what came before yet. */
-static void a_lost_session_is_told_after_what_it_took_along(void **state)
+static void a_lost_session_is_notified_after_its_losses(void **state)
 {
-    struct world w;
+    struct election_session_fixture f;
 
     (void)state;
-    world_open(&w, WAY_DISPATCH, 0);
-    win(&w);
-    say(&w, SCRIPTED_SUSPEND);
-    say(&w, SCRIPTED_LOSE);
-    kit_until(is_obeyed, &w);
-    kit_until(leads_not, w.a.election);
-    witness_hears(&w.a, "elected deposed ");
-    assert_int_equal(hf_client_dispatch(w.front.client), HF_OK);
-    assert_string_equal(w.order, "elected deposed ");
-    world_close(&w);
+    fixture_open(&f, WAY_DISPATCH, 0);
+    win(&f);
+    send_command(&f, SCRIPTED_SUSPEND);
+    send_command(&f, SCRIPTED_LOSE);
+    wait_until(command_is_read, &f);
+    wait_until(leads_not, f.a.election);
+    candidate_expect(&f.a, "elected deposed ");
+    assert_int_equal(hf_client_dispatch(f.host.client), HF_OK);
+    assert_string_equal(f.order, "elected deposed ");
+    fixture_close(&f);
 }
 
 struct reader {
@@ -334,7 +336,7 @@ static void *read_on(void *arg)
 
     while (!atomic_load(&reader->stop)) {
         uint64_t until_ms = hf_election_safe_until_ms(reader->election);
-        uint64_t now_ms = kit_now_ms();
+        uint64_t now_ms = boottime_ms();
 
         if (until_ms > now_ms && until_ms - now_ms > reader->furthest_ms)
             reader->furthest_ms = until_ms - now_ms;
@@ -345,32 +347,32 @@ static void *read_on(void *arg)
 /* Sessions come and go meanwhile; and threads may look how they do. */
 static void a_thread_reads_safe_until_all_the_while(void **state)
 {
-    struct world w;
+    struct election_session_fixture f;
     struct reader reader = {.election = NULL};
 
     (void)state;
-    world_open(&w, WAY_THREAD, TIMEOUT_MS);
-    reader.election = w.a.election;
+    fixture_open(&f, WAY_THREAD, TIMEOUT_MS);
+    reader.election = f.a.election;
     assert_int_equal(pthread_create(&reader.thread, NULL, read_on, &reader), 0);
-    win(&w);
+    win(&f);
     for (int i = 0; i < 10; i++) {
-        say_first(&w, SCRIPTED_LOSE);
-        front_until(&w.front, leads_not, w.a.election);
-        assert_true(hf_election_safe_until_ms(w.a.election) == 0);
-        say(&w, SCRIPTED_CONNECT);
-        front_until(&w.front, leads, w.a.election);
+        send_command_first(&f, SCRIPTED_LOSE);
+        host_wait_until(&f.host, leads_not, f.a.election);
+        assert_true(hf_election_safe_until_ms(f.a.election) == 0);
+        send_command(&f, SCRIPTED_CONNECT);
+        host_wait_until(&f.host, leads, f.a.election);
     }
     atomic_store(&reader.stop, true);
     assert_int_equal(pthread_join(reader.thread, NULL), 0);
     assert_in_range(reader.furthest_ms, 1, TIMEOUT_MS);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) /* each in four ways */
-        cmocka_unit_test(a_lost_session_is_told_after_what_it_took_along),
+        CASES(CASE_TESTS) /* each in four ways */
+        cmocka_unit_test(a_lost_session_is_notified_after_its_losses),
         cmocka_unit_test(a_thread_reads_safe_until_all_the_while),
     };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
 /* ThreadSanitizer asks this at start.  It would have each exit() wait a second
  * for races to show, two hundred times. */
@@ -40,9 +40,9 @@ static void on_done(void *arg, const struct hf_result *result)
 }
 
 /* In the child: leave by exit() with everything alive. */
-static int exits_in_full_swing(void *arg)
+static int exit_with_work_under_way(void *arg)
 {
-    const struct place *place = arg;
+    const struct host_directory *directory = arg;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_lock *held, *busy;
@@ -52,35 +52,35 @@ static int exits_in_full_swing(void *arg)
 
     if (getpid() % 2 == 0)
         opts.delivery = HF_DELIVER_DISPATCH;
-    KIT_CHECK(hf_client_open(place->url, &opts, &client, NULL) == HF_OK);
-    KIT_CHECK(hf_lock_open(client, "held", NULL, &held) == HF_OK);
-    KIT_CHECK(hf_lock_open(client, "busy", NULL, &busy) == HF_OK);
-    KIT_CHECK(hf_lock_acquire(held, NULL, &grant) == HF_OK);
-    KIT_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
-    KIT_CHECK(hf_lock_acquire_start(held, NULL,
-                                    (struct hf_done){on_done, NULL, NULL},
-                                    NULL) == HF_OK);
-    KIT_CHECK(pthread_create(&thread, NULL, cycle_main, busy) == 0);
-    KIT_CHECK(pthread_create(&thread, NULL, cycle_main, held) == 0);
+    CHILD_CHECK(hf_client_open(directory->url, &opts, &client, NULL) == HF_OK);
+    CHILD_CHECK(hf_lock_open(client, "held", NULL, &held) == HF_OK);
+    CHILD_CHECK(hf_lock_open(client, "busy", NULL, &busy) == HF_OK);
+    CHILD_CHECK(hf_lock_acquire(held, NULL, &grant) == HF_OK);
+    CHILD_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
+    CHILD_CHECK(hf_lock_acquire_start(held, NULL,
+                                      (struct hf_done){on_done, NULL, NULL},
+                                      NULL) == HF_OK);
+    CHILD_CHECK(pthread_create(&thread, NULL, cycle_main, busy) == 0);
+    CHILD_CHECK(pthread_create(&thread, NULL, cycle_main, held) == 0);
     exit(0);
 }
 
 static void exit_with_everything_alive(void **state)
 {
-    int rounds = getenv("HF_LONG") != NULL ? 1000 : 200;
-    struct place place;
+    int repeats = getenv("HF_LONG") != NULL ? 1000 : 200;
+    struct host_directory directory;
     int i;
 
     (void)state;
-    place_make(&place);
-    for (i = 0; i < rounds; i++)
-        kit_in_child(exits_in_full_swing, &place);
-    place_remove(&place);
+    host_directory_create(&directory);
+    for (i = 0; i < repeats; i++)
+        run_in_child(exit_with_work_under_way, &directory);
+    host_directory_remove(&directory);
 }
 
 /* --------------------------------------------------- cancelled threads -- */
 
-static void give_back(void *arg)
+static void release_grant(void *arg)
 {
     struct hf_grant **grant = arg;
 
@@ -95,7 +95,7 @@ static void *wait_main(void *arg)
     struct hf_lock *lock = arg;
     struct hf_grant *grant = NULL;
 
-    pthread_cleanup_push(give_back, &grant);
+    pthread_cleanup_push(release_grant, &grant);
     (void)!hf_lock_acquire(lock, NULL, &grant);
     pthread_testcancel();
     pthread_cleanup_pop(1);
@@ -104,7 +104,7 @@ static void *wait_main(void *arg)
 
 static void fn38_a_waiting_thread_is_cancelled(void **state)
 {
-    struct place place;
+    struct host_directory directory;
     struct hf_client *client;
     struct hf_lock *lock;
     struct hf_grant *grant;
@@ -112,12 +112,12 @@ static void fn38_a_waiting_thread_is_cancelled(void **state)
     void *end;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
     assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
-    thread = kit_thread(wait_main, lock);
-    kit_await_tickets(&place, 2);
+    thread = start_thread(wait_main, lock);
+    await_tickets(&directory, 2);
     assert_int_equal(pthread_cancel(thread), 0);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     assert_int_equal(pthread_join(thread, &end), 0);
@@ -126,24 +126,24 @@ static void fn38_a_waiting_thread_is_cancelled(void **state)
     assert_int_equal(hf_grant_release(grant), HF_OK);
     hf_lock_free(lock);
     assert_int_equal(hf_client_close(client), HF_OK);
-    assert_int_equal(place_tickets(&place), 0);
-    place_remove(&place);
+    assert_int_equal(host_directory_count_tickets(&directory), 0);
+    host_directory_remove(&directory);
 }
 
-struct cycle {
+struct lock_cycle {
     struct hf_lock *lock;
-    _Atomic int rounds;
+    _Atomic int repeats;
 };
 
 static void *cancelled_main(void *arg)
 {
-    struct cycle *cycle = arg;
+    struct lock_cycle *lock_cycle = arg;
     struct hf_grant *grant;
 
     for (;;) {
-        if (hf_lock_acquire(cycle->lock, NULL, &grant) == HF_OK)
+        if (hf_lock_acquire(lock_cycle->lock, NULL, &grant) == HF_OK)
             (void)hf_grant_release(grant);
-        atomic_fetch_add(&cycle->rounds, 1);
+        atomic_fetch_add(&lock_cycle->repeats, 1);
         pthread_testcancel();
     }
     return NULL;
@@ -151,35 +151,36 @@ static void *cancelled_main(void *arg)
 
 static bool has_cycled(void *arg)
 {
-    return atomic_load(&((struct cycle *)arg)->rounds) > 3;
+    return atomic_load(&((struct lock_cycle *)arg)->repeats) > 3;
 }
 
 /* Wherever the request meets them: no call may end with a lock held. */
 static void threads_are_cancelled_anywhere(void **state)
 {
-    struct place place;
+    struct host_directory directory;
     struct hf_client *client;
-    struct cycle cycle;
+    struct lock_cycle lock_cycle;
     pthread_t thread;
     void *end;
     int i;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
-    assert_int_equal(hf_lock_open(client, "nightly", NULL, &cycle.lock), HF_OK);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
+    assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock_cycle.lock),
+                     HF_OK);
     for (i = 0; i < 100; i++) {
-        atomic_store(&cycle.rounds, 0);
-        thread = kit_thread(cancelled_main, &cycle);
-        kit_until(has_cycled, &cycle);
+        atomic_store(&lock_cycle.repeats, 0);
+        thread = start_thread(cancelled_main, &lock_cycle);
+        wait_until(has_cycled, &lock_cycle);
         assert_int_equal(pthread_cancel(thread), 0);
         assert_int_equal(pthread_join(thread, &end), 0);
         assert_ptr_equal(end, PTHREAD_CANCELED);
     }
-    hf_lock_free(cycle.lock);
+    hf_lock_free(lock_cycle.lock);
     assert_int_equal(hf_client_close(client), HF_OK);
-    assert_int_equal(place_tickets(&place), 0);
-    place_remove(&place);
+    assert_int_equal(host_directory_count_tickets(&directory), 0);
+    host_directory_remove(&directory);
 }
 
 int main(void)

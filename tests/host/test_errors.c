@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
-#include "scripted.h"
+#include "process.h"
+#include "scripted_engine.h"
 
 /* ${error} is ${status}, and its text has both in it. */
 static void assert_says(const struct hf_error *error, hf_status status,
@@ -43,69 +43,69 @@ static void on_loss(void *arg, struct hf_grant *grant)
     atomic_fetch_add(&loss->calls, 1);
 }
 
-static bool is_told(void *arg)
+static bool is_notified(void *arg)
 {
     struct loss *loss = arg;
 
     return atomic_load(&loss->calls) > 0;
 }
 
-struct fixture {
-    struct place place;
-    struct front front;
+struct errors_fixture {
+    struct host_directory directory;
+    struct host_fixture host;
     struct hf_client *other;
     struct hf_lock *lock;
     struct hf_grant *grant;
     struct loss loss;
-    int cues[2]; /* to a scripted engine, else -1 */
+    int commands[2]; /* to a scripted engine, else -1 */
 };
 
-static void take(struct fixture *f)
+static void take(struct errors_fixture *f)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome outcome;
 
     opts.on_loss = (struct hf_on_loss){on_loss, &f->loss, NULL};
-    f->lock = front_lock(&f->front, "nightly");
-    front_acquire(&f->front, f->lock, &opts, &outcome);
-    front_await(&outcome);
+    f->lock = host_open_lock(&f->host, "nightly");
+    host_acquire(&f->host, f->lock, &opts, &outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
     f->grant = outcome.grant;
 }
 
-static void open_files(struct fixture *f, enum way way)
+static void open_files(struct errors_fixture *f, enum way way)
 {
     memset(f, 0, sizeof(*f));
-    f->cues[0] = f->cues[1] = -1;
-    place_make(&f->place);
-    front_open(&f->front, way, f->place.url, no_listener);
-    f->other = kit_client(f->place.url);
+    f->commands[0] = f->commands[1] = -1;
+    host_directory_create(&f->directory);
+    host_open(&f->host, way, f->directory.url, no_listener);
+    f->other = open_client(f->directory.url);
     take(f);
 }
 
-static void cue(struct fixture *f, char command)
+static void send_command(struct errors_fixture *f, char command)
 {
-    assert_int_equal(write(f->cues[1], &command, 1), 1);
+    assert_int_equal(write(f->commands[1], &command, 1), 1);
 }
 
-static void open_scripted(struct fixture *f, enum way way)
+static void open_scripted(struct errors_fixture *f, enum way way)
 {
     char url[64];
 
     memset(f, 0, sizeof(*f));
-    assert_int_equal(pipe2(f->cues, O_CLOEXEC | O_NONBLOCK), 0);
-    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=400", f->cues[0]);
-    front_open(&f->front, way, url, no_listener);
-    cue(f, SCRIPTED_CONNECT);
+    assert_int_equal(pipe2(f->commands, O_CLOEXEC | O_NONBLOCK), 0);
+    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=400", f->commands[0]);
+    host_open(&f->host, way, url, no_listener);
+    send_command(f, SCRIPTED_CONNECT);
     take(f);
 }
 
 /* The callback, the grant and what is called then all say the same. */
-static void await_loss(struct fixture *f, const char *why)
+static void await_loss(struct errors_fixture *f, const char *why)
 {
     struct hf_error error;
 
-    front_until(&f->front, is_told, &f->loss);
+    host_wait_until(&f->host, is_notified, &f->loss);
     assert_says(&f->loss.error, HF_ELOST, "\"nightly\" was lost: ", why);
     hf_grant_error(f->grant, &error);
     assert_string_equal(error.text, f->loss.error.text);
@@ -114,15 +114,15 @@ static void await_loss(struct fixture *f, const char *why)
     assert_says(&error, HF_ELOST, "hf_grant_check: the grant", why);
 }
 
-static void release_lost(struct fixture *f, const char *why)
+static void release_lost(struct errors_fixture *f, const char *why)
 {
     struct outcome outcome;
     struct hf_error error;
 
-    front_release(&f->front, f->grant, &outcome);
-    front_await(&outcome);
+    host_release(&f->host, f->grant, &outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_ELOST);
-    if (f->front.way != WAY_BLOCKING) {
+    if (f->host.way != WAY_BLOCKING) {
         assert_non_null(strstr(outcome.text, why));
         return;
     }
@@ -130,18 +130,18 @@ static void release_lost(struct fixture *f, const char *why)
     assert_says(&error, HF_ELOST, "hf_grant_release: the grant", why);
 }
 
-static void close_all(struct fixture *f)
+static void close_all(struct errors_fixture *f)
 {
     hf_lock_free(f->lock);
     if (f->other != NULL)
         assert_int_equal(hf_client_close(f->other), HF_OK);
-    front_close(&f->front);
-    if (f->cues[0] < 0) {
-        place_remove(&f->place);
+    host_close(&f->host);
+    if (f->commands[0] < 0) {
+        host_directory_remove(&f->directory);
         return;
     }
-    close(f->cues[0]);
-    close(f->cues[1]);
+    close(f->commands[0]);
+    close(f->commands[1]);
 }
 
 static void evict_holder(struct hf_client *client, const char *name)
@@ -160,7 +160,7 @@ static void evict_holder(struct hf_client *client, const char *name)
 
 static void somebody_evicts_the_holder(enum way way)
 {
-    struct fixture f;
+    struct errors_fixture f;
 
     open_files(&f, way);
     evict_holder(f.other, "nightly");
@@ -171,13 +171,13 @@ static void somebody_evicts_the_holder(enum way way)
 
 static void the_lock_directory_is_moved_away(enum way way)
 {
-    struct fixture f;
-    char here[sizeof(f.place.directory) + 8];
-    char elsewhere[sizeof(f.place.directory) + 8];
+    struct errors_fixture f;
+    char here[sizeof(f.directory.path) + 8];
+    char elsewhere[sizeof(f.directory.path) + 8];
 
     open_files(&f, way);
-    snprintf(here, sizeof(here), "%s/run", f.place.directory);
-    snprintf(elsewhere, sizeof(elsewhere), "%s/gone", f.place.directory);
+    snprintf(here, sizeof(here), "%s/run", f.directory.path);
+    snprintf(elsewhere, sizeof(elsewhere), "%s/gone", f.directory.path);
     assert_int_equal(rename(here, elsewhere), 0);
     await_loss(&f, "the lock directory was deleted or moved away");
     assert_int_equal(rename(elsewhere, here), 0);
@@ -187,10 +187,10 @@ static void the_lock_directory_is_moved_away(enum way way)
 
 static void the_session_ends(enum way way)
 {
-    struct fixture f;
+    struct errors_fixture f;
 
     open_scripted(&f, way);
-    cue(&f, SCRIPTED_LOSE);
+    send_command(&f, SCRIPTED_LOSE);
     await_loss(&f, "the session is over");
     release_lost(&f, "the session is over");
     close_all(&f);
@@ -199,18 +199,18 @@ static void the_session_ends(enum way way)
 static void the_lease_is_not_renewed(enum way way)
 {
     static const char why[] = "the lease of 400 ms was not renewed in time";
-    struct fixture f;
+    struct errors_fixture f;
 
     open_scripted(&f, way);
-    cue(&f, SCRIPTED_SUSPEND);
+    send_command(&f, SCRIPTED_SUSPEND);
     await_loss(&f, why);
     assert_non_null(strstr(f.loss.error.text, "the session is SUSPENDED"));
-    cue(&f, SCRIPTED_CONNECT);
+    send_command(&f, SCRIPTED_CONNECT);
     release_lost(&f, why);
     close_all(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(somebody_evicts_the_holder)                                              \
     X(the_lock_directory_is_moved_away)                                        \
     X(the_session_ends)                                                        \
@@ -225,11 +225,11 @@ static void the_client_is_closed(void **state)
     struct hf_grant *grant;
     struct hf_lock *lock;
     struct hf_error error;
-    struct place place;
+    struct host_directory directory;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "a", NULL, &lock), HF_OK);
     opts.on_loss = (struct hf_on_loss){on_loss, &loss, NULL};
     assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_OK);
@@ -243,7 +243,7 @@ static void the_client_is_closed(void **state)
     assert_says(&error, HF_ELOST,
                 "hf_grant_release: ", "the client was closed");
     hf_lock_free(lock);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 static void of_several_locks_the_lost_one_is_named(void **state)
@@ -254,18 +254,18 @@ static void of_several_locks_the_lost_one_is_named(void **state)
     struct hf_lock *locks[2];
     struct hf_error error;
     struct hf_grant *grant;
-    struct place place;
+    struct host_directory directory;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
-    other = kit_client(place.url);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
+    other = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "a", NULL, &locks[0]), HF_OK);
     assert_int_equal(hf_lock_open(client, "b", NULL, &locks[1]), HF_OK);
     opts.on_loss = (struct hf_on_loss){on_loss, &loss, NULL};
     assert_int_equal(hf_locks_acquire(locks, 2, &opts, &grant), HF_OK);
     evict_holder(other, "b");
-    kit_until(is_told, &loss);
+    wait_until(is_notified, &loss);
     assert_says(&loss.error, HF_ELOST,
                 "\"b\" was lost: ", "somebody evicted it");
     assert_int_equal(hf_grant_release(grant), HF_ELOST);
@@ -275,14 +275,14 @@ static void of_several_locks_the_lost_one_is_named(void **state)
     hf_lock_free(locks[1]);
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_int_equal(hf_client_close(other), HF_OK);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 /* ---------------------------------------------------------------- handles --
  */
 
 struct handles {
-    struct place place;
+    struct host_directory directory;
     struct hf_client *client;
     struct hf_client *other;
     struct hf_mutex *mutex;
@@ -293,9 +293,9 @@ static int setup(void **state)
 {
     static struct handles handles;
 
-    place_make(&handles.place);
-    handles.client = kit_client(handles.place.url);
-    handles.other = kit_client(handles.place.url);
+    host_directory_create(&handles.directory);
+    handles.client = open_client(handles.directory.url);
+    handles.other = open_client(handles.directory.url);
     assert_int_equal(
         hf_mutex_open(handles.client, "mutex", NULL, &handles.mutex), HF_OK);
     assert_int_equal(
@@ -312,7 +312,7 @@ static int teardown(void **state)
     hf_rwlock_free(h->rwlock);
     assert_int_equal(hf_client_close(h->client), HF_OK);
     assert_int_equal(hf_client_close(h->other), HF_OK);
-    place_remove(&h->place);
+    host_directory_remove(&h->directory);
     return 0;
 }
 
@@ -367,7 +367,7 @@ static void a_mutex_says_why_it_was_lost(void **state)
     assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
     assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
     evict_holder(h->other, "mutex");
-    kit_until(is_mutex_lost, h);
+    wait_until(is_mutex_lost, h);
     says_mutex(h, HF_ELOST, "hf_mutex_lock: ", why);
     do {
         assert_int_equal(hf_mutex_unlock(h->mutex), HF_ELOST);
@@ -396,7 +396,7 @@ static void a_read_write_lock_has_its_error(void **state)
     says_rwlock(h, HF_EREENTRANT,
                 "hf_rwlock_wrlock: ", "unlock the read first");
     evict_holder(h->other, "rwlock");
-    kit_until(is_rwlock_lost, h);
+    wait_until(is_rwlock_lost, h);
     says_rwlock(h, HF_ELOST, "hf_rwlock_rdlock: ", why);
     do {
         assert_int_equal(hf_rwlock_rdunlock(h->rwlock), HF_ELOST);
@@ -453,7 +453,7 @@ static void what_waits_is_refused_in_a_callback(void **state)
         hf_lock_acquire_start(in.lock, NULL,
                               (struct hf_done){call_all, &in, NULL}, NULL),
         HF_OK);
-    kit_until(has_called, &in);
+    wait_until(has_called, &in);
     for (size_t i = 0; i < sizeof(in.statuses) / sizeof(in.statuses[0]); i++)
         assert_int_equal(in.statuses[i], HF_EREENTRANT);
     hf_grant_error(in.grant, &error);
@@ -490,7 +490,7 @@ static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
     atomic_fetch_add(&loss->calls, 1);
 }
 
-static void a_leader_hears_why_it_is_deposed(void **state)
+static void a_leader_learns_why_it_is_deposed(void **state)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct loss elected = {.calls = 0};
@@ -505,7 +505,7 @@ static void a_leader_hears_why_it_is_deposed(void **state)
     opts.on_deposed = (struct hf_on_election){on_deposed, &deposed, NULL};
     assert_int_equal(hf_election_open(h->client, "e", &opts, &election), HF_OK);
     assert_int_equal(hf_election_campaign_start(election), HF_OK);
-    kit_until(is_told, &elected);
+    wait_until(is_notified, &elected);
     lock_opts.kind = HF_KIND_ELECTION;
     assert_int_equal(hf_lock_open(h->other, "e", &lock_opts, &lock), HF_OK);
     assert_int_equal(
@@ -514,7 +514,7 @@ static void a_leader_hears_why_it_is_deposed(void **state)
         hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, HF_FOREVER), HF_OK);
     hf_tickets_free(tickets);
     hf_lock_free(lock);
-    kit_until(is_told, &deposed);
+    wait_until(is_notified, &deposed);
     assert_says(&deposed.error, HF_ELOST,
                 "the leadership of \"e\" was lost: ", "somebody evicted it");
     assert_int_equal(hf_election_resign(election), HF_OK);
@@ -524,7 +524,7 @@ static void a_leader_hears_why_it_is_deposed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) cmocka_unit_test(the_client_is_closed),
+        CASES(CASE_TESTS) cmocka_unit_test(the_client_is_closed),
         cmocka_unit_test(of_several_locks_the_lost_one_is_named),
         cmocka_unit_test_setup_teardown(a_mutex_has_its_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_mutex_says_why_it_was_lost, setup,
@@ -533,8 +533,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_waits_is_refused_in_a_callback,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(a_leader_hears_why_it_is_deposed, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(a_leader_learns_why_it_is_deposed,
+                                        setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

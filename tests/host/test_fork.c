@@ -17,14 +17,14 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
 /* A client with everything that a child could get at: a grant, a wait under
  * way, a mutex that is locked, each descriptor that is ever made. */
-struct world {
+struct fork_fixture {
     enum way way;
-    struct place place;
-    struct front front;
+    struct host_directory directory;
+    struct host_fixture host;
     struct hf_lock *lock;
     struct hf_lock *busy;
     struct hf_grant *grant;
@@ -34,29 +34,29 @@ struct world {
     int loss_fd;
 };
 
-static void world_open(struct world *w, enum way way)
+static void fixture_open(struct fork_fixture *f, enum way way)
 {
-    memset(w, 0, sizeof(*w));
-    w->way = way;
-    place_make(&w->place);
-    front_open(&w->front, way, w->place.url, no_listener);
-    w->lock = front_lock(&w->front, "held");
-    w->busy = front_lock(&w->front, "busy");
-    w->grant = front_take(&w->front, w->lock);
-    w->blocking = front_take(&w->front, w->busy);
-    assert_int_equal(hf_grant_loss_fd(w->grant, &w->loss_fd), HF_OK);
-    assert_int_equal(hf_mutex_open(w->front.client, "mutex", NULL, &w->mutex),
+    memset(f, 0, sizeof(*f));
+    f->way = way;
+    host_directory_create(&f->directory);
+    host_open(&f->host, way, f->directory.url, no_listener);
+    f->lock = host_open_lock(&f->host, "held");
+    f->busy = host_open_lock(&f->host, "busy");
+    f->grant = host_take(&f->host, f->lock);
+    f->blocking = host_take(&f->host, f->busy);
+    assert_int_equal(hf_grant_loss_fd(f->grant, &f->loss_fd), HF_OK);
+    assert_int_equal(hf_mutex_open(f->host.client, "mutex", NULL, &f->mutex),
                      HF_OK);
     if (way != WAY_UV)
-        assert_int_equal(hf_mutex_lock(w->mutex), HF_OK);
-    front_acquire(&w->front, w->busy, NULL, &w->waiter);
-    kit_await_tickets(&w->place, way == WAY_UV ? 3 : 4);
+        assert_int_equal(hf_mutex_lock(f->mutex), HF_OK);
+    host_acquire(&f->host, f->busy, NULL, &f->waiter);
+    await_tickets(&f->directory, way == WAY_UV ? 3 : 4);
 }
 
-static struct hf_grant *try_as_another(const struct world *w, const char *name,
-                                       hf_status wanted)
+static struct hf_grant *try_as_another(const struct fork_fixture *f,
+                                       const char *name, hf_status wanted)
 {
-    struct hf_client *other = kit_client(w->place.url);
+    struct hf_client *other = open_client(f->directory.url);
     struct hf_lock *lock;
     struct hf_grant *grant;
 
@@ -68,26 +68,26 @@ static struct hf_grant *try_as_another(const struct world *w, const char *name,
 }
 
 /* Everything is as it was before the fork, and works. */
-static void world_close(struct world *w)
+static void fixture_close(struct fork_fixture *f)
 {
-    (void)try_as_another(w, "held", HF_EBUSY);
-    (void)try_as_another(w, "busy", HF_EBUSY);
-    assert_int_equal(hf_grant_check(w->grant), HF_OK);
-    assert_true(hf_grant_safe_until_ms(w->grant) == HF_FOREVER);
-    assert_int_equal(atomic_load(&w->waiter.ended), 0);
-    assert_int_equal(front_give(&w->front, w->blocking), HF_OK);
-    front_await(&w->waiter);
-    assert_int_equal(w->waiter.status, HF_OK);
-    assert_int_equal(front_give(&w->front, w->waiter.grant), HF_OK);
-    assert_int_equal(front_give(&w->front, w->grant), HF_OK);
-    if (w->way != WAY_UV)
-        assert_int_equal(hf_mutex_unlock(w->mutex), HF_OK);
-    hf_mutex_free(w->mutex);
-    hf_lock_free(w->lock);
-    hf_lock_free(w->busy);
-    front_close(&w->front);
-    assert_int_equal(place_tickets(&w->place), 0);
-    place_remove(&w->place);
+    (void)try_as_another(f, "held", HF_EBUSY);
+    (void)try_as_another(f, "busy", HF_EBUSY);
+    assert_int_equal(hf_grant_check(f->grant), HF_OK);
+    assert_true(hf_grant_safe_until_ms(f->grant) == HF_FOREVER);
+    assert_int_equal(atomic_load(&f->waiter.ended), 0);
+    assert_int_equal(host_give(&f->host, f->blocking), HF_OK);
+    host_await(&f->waiter);
+    assert_int_equal(f->waiter.status, HF_OK);
+    assert_int_equal(host_give(&f->host, f->waiter.grant), HF_OK);
+    assert_int_equal(host_give(&f->host, f->grant), HF_OK);
+    if (f->way != WAY_UV)
+        assert_int_equal(hf_mutex_unlock(f->mutex), HF_OK);
+    hf_mutex_free(f->mutex);
+    hf_lock_free(f->lock);
+    hf_lock_free(f->busy);
+    host_close(&f->host);
+    assert_int_equal(host_directory_count_tickets(&f->directory), 0);
+    host_directory_remove(&f->directory);
 }
 
 /* -------------------------------------------------------- in the child -- */
@@ -104,10 +104,10 @@ static void drop(void *arg)
     ++*(int *)arg;
 }
 
-static int asks_in_vain(struct world *w)
+static int asks_in_vain(struct fork_fixture *f)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct hf_client *client = w->front.client;
+    struct hf_client *client = f->host.client;
     struct hf_grant *grant;
     struct hf_lock *lock;
     struct hf_mutex *mutex;
@@ -116,18 +116,18 @@ static int asks_in_vain(struct world *w)
     struct hf_done done = {never, &drops, drop};
 
     opts.wait_ms = 10;
-    KIT_CHECK(hf_lock_open(client, "x", NULL, &lock) == HF_EFORKED);
-    KIT_CHECK(hf_mutex_open(client, "x", NULL, &mutex) == HF_EFORKED);
-    KIT_CHECK(hf_lock_acquire(w->lock, NULL, &grant) == HF_EFORKED);
-    KIT_CHECK(hf_lock_acquire(w->lock, &opts, &grant) == HF_EFORKED);
-    KIT_CHECK(hf_lock_try_acquire(w->lock, &grant) == HF_EFORKED);
-    KIT_CHECK(hf_lock_acquire_start(w->lock, NULL, done, &op) == HF_EFORKED);
-    KIT_CHECK(drops == 1 && op == NULL);
-    KIT_CHECK(hf_mutex_lock(w->mutex) == HF_EFORKED);
-    KIT_CHECK(hf_mutex_trylock(w->mutex) == HF_EFORKED);
-    KIT_CHECK(hf_mutex_timedlock(w->mutex, 10) == HF_EFORKED);
-    KIT_CHECK(hf_mutex_unlock(w->mutex) == HF_EFORKED);
-    KIT_CHECK(hf_mutex_token(w->mutex) == 0);
+    CHILD_CHECK(hf_lock_open(client, "x", NULL, &lock) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_open(client, "x", NULL, &mutex) == HF_EFORKED);
+    CHILD_CHECK(hf_lock_acquire(f->lock, NULL, &grant) == HF_EFORKED);
+    CHILD_CHECK(hf_lock_acquire(f->lock, &opts, &grant) == HF_EFORKED);
+    CHILD_CHECK(hf_lock_try_acquire(f->lock, &grant) == HF_EFORKED);
+    CHILD_CHECK(hf_lock_acquire_start(f->lock, NULL, done, &op) == HF_EFORKED);
+    CHILD_CHECK(drops == 1 && op == NULL);
+    CHILD_CHECK(hf_mutex_lock(f->mutex) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_trylock(f->mutex) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_timedlock(f->mutex, 10) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_unlock(f->mutex) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_token(f->mutex) == 0);
     return 0;
 }
 
@@ -137,99 +137,99 @@ static bool says_forked(const struct hf_error *error)
            strstr(error->text, "the parent process") != NULL;
 }
 
-static int gives_in_vain(struct world *w)
+static int gives_in_vain(struct fork_fixture *f)
 {
-    struct hf_client *client = w->front.client;
+    struct hf_client *client = f->host.client;
     struct hf_error error;
     char line[64];
     int fd;
     int drops = 0;
     struct hf_done done = {never, &drops, drop};
 
-    KIT_CHECK(hf_grant_check(w->grant) == HF_EFORKED);
-    KIT_CHECK(hf_grant_loss_fd(w->grant, &fd) == HF_EFORKED && fd == -1);
-    KIT_CHECK(hf_grant_hold_fd(w->grant, &fd) == HF_EFORKED && fd == -1);
-    KIT_CHECK(hf_grant_release(w->grant) == HF_EFORKED);
-    KIT_CHECK(hf_grant_release_start(w->grant, done) == HF_EFORKED);
-    KIT_CHECK(drops == 1);
-    KIT_CHECK(hf_grant_token(w->grant) > 0);
-    KIT_CHECK(hf_grant_safe_until_ms(w->grant) == 0);
-    if (w->waiter.op != NULL) {
-        hf_op_cancel(w->waiter.op);
-        hf_op_free(w->waiter.op);
+    CHILD_CHECK(hf_grant_check(f->grant) == HF_EFORKED);
+    CHILD_CHECK(hf_grant_loss_fd(f->grant, &fd) == HF_EFORKED && fd == -1);
+    CHILD_CHECK(hf_grant_hold_fd(f->grant, &fd) == HF_EFORKED && fd == -1);
+    CHILD_CHECK(hf_grant_release(f->grant) == HF_EFORKED);
+    CHILD_CHECK(hf_grant_release_start(f->grant, done) == HF_EFORKED);
+    CHILD_CHECK(drops == 1);
+    CHILD_CHECK(hf_grant_token(f->grant) > 0);
+    CHILD_CHECK(hf_grant_safe_until_ms(f->grant) == 0);
+    if (f->waiter.op != NULL) {
+        hf_op_cancel(f->waiter.op);
+        hf_op_free(f->waiter.op);
     }
     hf_client_error(client, &error);
-    KIT_CHECK(says_forked(&error));
-    hf_lock_error(w->lock, &error);
-    KIT_CHECK(says_forked(&error));
-    hf_grant_error(w->grant, &error);
-    KIT_CHECK(says_forked(&error));
-    hf_mutex_error(w->mutex, &error);
-    KIT_CHECK(says_forked(&error));
-    KIT_CHECK(hf_client_state(client) == HF_STATE_CONNECTED);
+    CHILD_CHECK(says_forked(&error));
+    hf_lock_error(f->lock, &error);
+    CHILD_CHECK(says_forked(&error));
+    hf_grant_error(f->grant, &error);
+    CHILD_CHECK(says_forked(&error));
+    hf_mutex_error(f->mutex, &error);
+    CHILD_CHECK(says_forked(&error));
+    CHILD_CHECK(hf_client_state(client) == HF_STATE_CONNECTED);
     hf_client_describe(client, line, sizeof(line));
-    KIT_CHECK(strncmp(line, "file:", 5) == 0);
-    KIT_CHECK(strcmp(hf_lock_name(w->lock), "held") == 0);
-    KIT_CHECK(hf_client_fd(client) == -1);
-    KIT_CHECK(hf_client_dispatch(client) == HF_EFORKED);
+    CHILD_CHECK(strncmp(line, "file:", 5) == 0);
+    CHILD_CHECK(strcmp(hf_lock_name(f->lock), "held") == 0);
+    CHILD_CHECK(hf_client_fd(client) == -1);
+    CHILD_CHECK(hf_client_dispatch(client) == HF_EFORKED);
     return 0;
 }
 
-static int ends_in_vain(struct world *w)
+static int ends_in_vain(struct fork_fixture *f)
 {
     int drops = 0;
     struct hf_done done = {never, &drops, drop};
 
-    hf_mutex_free(w->mutex);
-    hf_lock_free(w->lock);
-    KIT_CHECK(hf_client_close(NULL) == HF_OK);
-    KIT_CHECK(hf_client_close(w->front.client) == HF_EFORKED);
-    KIT_CHECK(hf_client_close_start(w->front.client, done) == HF_EFORKED);
-    KIT_CHECK(drops == 1);
+    hf_mutex_free(f->mutex);
+    hf_lock_free(f->lock);
+    CHILD_CHECK(hf_client_close(NULL) == HF_OK);
+    CHILD_CHECK(hf_client_close(f->host.client) == HF_EFORKED);
+    CHILD_CHECK(hf_client_close_start(f->host.client, done) == HF_EFORKED);
+    CHILD_CHECK(drops == 1);
     return 0;
 }
 
 /* A child may begin anew, with a client of its own, and is then a stranger to
  * its parent's locks. */
-static int starts_anew(struct world *w)
+static int starts_anew(struct fork_fixture *f)
 {
     struct hf_client *client;
     struct hf_lock *lock;
     struct hf_grant *grant;
 
-    KIT_CHECK(hf_client_open(w->place.url, NULL, &client, NULL) == HF_OK);
-    KIT_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
-    KIT_CHECK(hf_lock_try_acquire(lock, &grant) == HF_EBUSY);
+    CHILD_CHECK(hf_client_open(f->directory.url, NULL, &client, NULL) == HF_OK);
+    CHILD_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
+    CHILD_CHECK(hf_lock_try_acquire(lock, &grant) == HF_EBUSY);
     hf_lock_free(lock);
-    KIT_CHECK(hf_lock_open(client, "its own", NULL, &lock) == HF_OK);
-    KIT_CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
-    KIT_CHECK(hf_grant_release(grant) == HF_OK);
+    CHILD_CHECK(hf_lock_open(client, "its own", NULL, &lock) == HF_OK);
+    CHILD_CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
+    CHILD_CHECK(hf_grant_release(grant) == HF_OK);
     hf_lock_free(lock);
-    KIT_CHECK(hf_client_close(client) == HF_OK);
+    CHILD_CHECK(hf_client_close(client) == HF_OK);
     return 0;
 }
 
 static int tries_everything(void *arg)
 {
-    struct world *w = arg;
-    int failed = asks_in_vain(w);
+    struct fork_fixture *f = arg;
+    int failed = asks_in_vain(f);
 
     if (failed == 0)
-        failed = gives_in_vain(w);
+        failed = gives_in_vain(f);
     if (failed == 0)
-        failed = ends_in_vain(w);
+        failed = ends_in_vain(f);
     if (failed == 0)
-        failed = starts_anew(w);
+        failed = starts_anew(f);
     return failed;
 }
 
 static void a_child_can_do_nothing(enum way way)
 {
-    struct world w;
+    struct fork_fixture f;
 
-    world_open(&w, way);
-    kit_in_child(tries_everything, &w);
-    world_close(&w);
+    fixture_open(&f, way);
+    run_in_child(tries_everything, &f);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------------ ends of children -- */
@@ -249,19 +249,19 @@ static int does_nothing(void *arg)
 
 static void a_child_may_end_as_it_likes(enum way way)
 {
-    struct world w;
+    struct fork_fixture f;
 
-    world_open(&w, way);
-    kit_in_child(exits, &w);
-    (void)try_as_another(&w, "held", HF_EBUSY);
-    kit_in_child(does_nothing, &w);
-    world_close(&w);
+    fixture_open(&f, way);
+    run_in_child(exits, &f);
+    (void)try_as_another(&f, "held", HF_EBUSY);
+    run_in_child(does_nothing, &f);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------ a child that lives on -- */
 
 struct orphan {
-    struct place place;
+    struct host_directory directory;
     int word[2];  /* the orphan says here that it lives, */
     int leash[2]; /* and lives until the other end of this is closed */
 };
@@ -271,8 +271,8 @@ static int lives_on(const struct orphan *orphan)
     char byte = 'x';
 
     close(orphan->leash[1]);
-    KIT_CHECK(write(orphan->word[1], &byte, 1) == 1);
-    KIT_CHECK(read(orphan->leash[0], &byte, 1) == 0);
+    CHILD_CHECK(write(orphan->word[1], &byte, 1) == 1);
+    CHILD_CHECK(read(orphan->leash[0], &byte, 1) == 0);
     return 0;
 }
 
@@ -285,10 +285,11 @@ static int leaves_a_child_behind(const struct orphan *orphan)
     struct hf_grant *grant;
     int fd;
 
-    KIT_CHECK(hf_client_open(orphan->place.url, NULL, &client, NULL) == HF_OK);
-    KIT_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
-    KIT_CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
-    KIT_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
+    CHILD_CHECK(hf_client_open(orphan->directory.url, NULL, &client, NULL) ==
+                HF_OK);
+    CHILD_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
+    CHILD_CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
+    CHILD_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
     if (fork() == 0)
         _exit(lives_on(orphan));
     pause();
@@ -300,7 +301,7 @@ static pid_t orphan_make(struct orphan *orphan)
     pid_t parent;
     char byte;
 
-    place_make(&orphan->place);
+    host_directory_create(&orphan->directory);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     assert_int_equal(pipe2(orphan->word, O_CLOEXEC), 0);
     assert_int_equal(pipe2(orphan->leash, O_CLOEXEC), 0);
@@ -324,7 +325,7 @@ static void a_dead_parent_holds_nothing(void **state)
     struct pollfd word = {.fd = orphan.word[0], .events = POLLIN};
 
     (void)state;
-    client = kit_client(orphan.place.url);
+    client = open_client(orphan.directory.url);
     assert_int_equal(hf_lock_open(client, "held", NULL, &lock), HF_OK);
     assert_int_equal(hf_lock_try_acquire(lock, &grant), HF_EBUSY);
     assert_int_equal(kill(parent, SIGKILL), 0);
@@ -334,35 +335,35 @@ static void a_dead_parent_holds_nothing(void **state)
     assert_int_equal(poll(&word, 1, 0), 0); /* the orphan lives */
     assert_int_equal(hf_grant_release(grant), HF_OK);
     close(orphan.leash[1]);
-    assert_int_equal(kit_reap(-1), 0);
+    assert_int_equal(reap_child(-1), 0);
     hf_lock_free(lock);
     assert_int_equal(hf_client_close(client), HF_OK);
     close(orphan.word[0]);
-    place_remove(&orphan.place);
+    host_directory_remove(&orphan.directory);
 }
 
 /* ----------------------------------------------------- fork in the thick -- */
 
 enum { LOCKERS = 3, FORKS = 200 };
 
-struct thick {
+struct busy_client {
     struct hf_client *client;
     struct hf_mutex *mutex;
-    const struct place *place;
+    const struct host_directory *directory;
     atomic_bool stop;
     _Atomic int failures;
-    _Atomic int rounds;
+    _Atomic int repeats;
 };
 
 static void *lock_and_unlock_main(void *arg)
 {
-    struct thick *thick = arg;
+    struct busy_client *busy_client = arg;
 
-    while (!atomic_load(&thick->stop)) {
-        if (hf_mutex_lock(thick->mutex) != HF_OK ||
-            hf_mutex_unlock(thick->mutex) != HF_OK)
-            atomic_fetch_add(&thick->failures, 1);
-        atomic_fetch_add(&thick->rounds, 1);
+    while (!atomic_load(&busy_client->stop)) {
+        if (hf_mutex_lock(busy_client->mutex) != HF_OK ||
+            hf_mutex_unlock(busy_client->mutex) != HF_OK)
+            atomic_fetch_add(&busy_client->failures, 1);
+        atomic_fetch_add(&busy_client->repeats, 1);
     }
     return NULL;
 }
@@ -370,54 +371,56 @@ static void *lock_and_unlock_main(void *arg)
 /* Opens and closes clients, so that the registry changes under the fork. */
 static void *open_and_close_main(void *arg)
 {
-    struct thick *thick = arg;
+    struct busy_client *busy_client = arg;
     struct hf_client *client;
 
-    while (!atomic_load(&thick->stop)) {
-        if (hf_client_open(thick->place->url, NULL, &client, NULL) != HF_OK ||
+    while (!atomic_load(&busy_client->stop)) {
+        if (hf_client_open(busy_client->directory->url, NULL, &client, NULL) !=
+                HF_OK ||
             hf_client_close(client) != HF_OK)
-            atomic_fetch_add(&thick->failures, 1);
+            atomic_fetch_add(&busy_client->failures, 1);
     }
     return NULL;
 }
 
 static int cannot_lock(void *arg)
 {
-    struct thick *thick = arg;
+    struct busy_client *busy_client = arg;
 
-    KIT_CHECK(hf_mutex_trylock(thick->mutex) == HF_EFORKED);
-    KIT_CHECK(hf_mutex_unlock(thick->mutex) == HF_EFORKED);
-    KIT_CHECK(hf_client_close(thick->client) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_trylock(busy_client->mutex) == HF_EFORKED);
+    CHILD_CHECK(hf_mutex_unlock(busy_client->mutex) == HF_EFORKED);
+    CHILD_CHECK(hf_client_close(busy_client->client) == HF_EFORKED);
     return 0;
 }
 
 static void forks_in_the_thick_of_it(void **state)
 {
-    struct place place;
-    struct thick thick = {.failures = 0};
+    struct host_directory directory;
+    struct busy_client busy_client = {.failures = 0};
     pthread_t threads[LOCKERS + 1];
     int i;
 
     (void)state;
-    place_make(&place);
-    thick.place = &place;
-    thick.client = kit_client(place.url);
-    assert_int_equal(hf_mutex_open(thick.client, "mutex", NULL, &thick.mutex),
-                     HF_OK);
+    host_directory_create(&directory);
+    busy_client.directory = &directory;
+    busy_client.client = open_client(directory.url);
+    assert_int_equal(
+        hf_mutex_open(busy_client.client, "mutex", NULL, &busy_client.mutex),
+        HF_OK);
     for (i = 0; i < LOCKERS; i++)
-        threads[i] = kit_thread(lock_and_unlock_main, &thick);
-    threads[LOCKERS] = kit_thread(open_and_close_main, &thick);
+        threads[i] = start_thread(lock_and_unlock_main, &busy_client);
+    threads[LOCKERS] = start_thread(open_and_close_main, &busy_client);
     for (i = 0; i < FORKS; i++)
-        kit_in_child(cannot_lock, &thick);
-    atomic_store(&thick.stop, true);
+        run_in_child(cannot_lock, &busy_client);
+    atomic_store(&busy_client.stop, true);
     for (i = 0; i <= LOCKERS; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(atomic_load(&thick.failures), 0);
-    assert_true(atomic_load(&thick.rounds) > 0);
-    hf_mutex_free(thick.mutex);
-    assert_int_equal(hf_client_close(thick.client), HF_OK);
-    assert_int_equal(place_tickets(&place), 0);
-    place_remove(&place);
+    assert_int_equal(atomic_load(&busy_client.failures), 0);
+    assert_true(atomic_load(&busy_client.repeats) > 0);
+    hf_mutex_free(busy_client.mutex);
+    assert_int_equal(hf_client_close(busy_client.client), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&directory), 0);
+    host_directory_remove(&directory);
 }
 
 /* --------------------------------------------------- fork in a callback -- */
@@ -435,8 +438,8 @@ int __lsan_is_turned_off(void)
 }
 
 struct fork_inside {
-    struct front front;
-    struct place place;
+    struct host_fixture host;
+    struct host_directory directory;
     struct hf_lock *lock;
     bool returns; /* the child leaves the callback as if nothing had happened */
     pid_t child;
@@ -450,9 +453,9 @@ static int is_refused(struct fork_inside *inside)
 {
     struct hf_grant *grant;
 
-    KIT_CHECK(fcntl(inside->loss_fd, F_GETFD) == -1 && errno == EBADF);
-    KIT_CHECK(hf_lock_acquire(inside->lock, NULL, &grant) == HF_EFORKED);
-    KIT_CHECK(hf_client_close(inside->front.client) == HF_EFORKED);
+    CHILD_CHECK(fcntl(inside->loss_fd, F_GETFD) == -1 && errno == EBADF);
+    CHILD_CHECK(hf_lock_acquire(inside->lock, NULL, &grant) == HF_EFORKED);
+    CHILD_CHECK(hf_client_close(inside->host.client) == HF_EFORKED);
     return 0;
 }
 
@@ -492,19 +495,19 @@ static void fork_in_a_callback(enum way way, bool returns)
     struct hf_done done = {on_fork, &inside, NULL};
     struct hf_grant *grant;
 
-    place_make(&inside.place);
-    front_open(&inside.front, way, inside.place.url, no_listener);
-    inside.lock = front_lock(&inside.front, "nightly");
-    grant = front_take(&inside.front, inside.lock);
+    host_directory_create(&inside.directory);
+    host_open(&inside.host, way, inside.directory.url, no_listener);
+    inside.lock = host_open_lock(&inside.host, "nightly");
+    grant = host_take(&inside.host, inside.lock);
     assert_int_equal(hf_grant_loss_fd(grant, &inside.loss_fd), HF_OK);
     assert_int_equal(hf_grant_release_start(grant, done), HF_OK);
-    front_until(&inside.front, has_forked, &inside);
-    assert_int_equal(kit_reap(inside.child), 0);
-    grant = front_take(&inside.front, inside.lock);
-    assert_int_equal(front_give(&inside.front, grant), HF_OK);
+    host_wait_until(&inside.host, has_forked, &inside);
+    assert_int_equal(reap_child(inside.child), 0);
+    grant = host_take(&inside.host, inside.lock);
+    assert_int_equal(host_give(&inside.host, grant), HF_OK);
     hf_lock_free(inside.lock);
-    front_close(&inside.front);
-    place_remove(&inside.place);
+    host_close(&inside.host);
+    host_directory_remove(&inside.directory);
 }
 
 static void a_callback_may_fork(enum way way)
@@ -521,7 +524,7 @@ static void a_child_may_return_from_it(enum way way)
 
 /* ---------------------------------------------------------------------- */
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(a_child_can_do_nothing)                                                  \
     X(a_child_may_end_as_it_likes)                                             \
     X(a_callback_may_fork)                                                     \
@@ -532,7 +535,7 @@ static void a_child_may_return_from_it(enum way way)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) /* each in four ways */
+        CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(a_dead_parent_holds_nothing),
         cmocka_unit_test(forks_in_the_thick_of_it),
     };

@@ -10,39 +10,39 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
 #define WAIT_MS 10000
 #define OWNER 7
 
 /* Two clients of one place: ours, which waits, and another. */
-struct fixture {
-    struct place place;
-    struct front ours;
-    struct front theirs;
+struct holdings_fixture {
+    struct host_directory directory;
+    struct host_fixture ours;
+    struct host_fixture theirs;
     struct hf_lock *a, *b, *wanted; /* of ours */
     struct hf_lock *busy;           /* "wanted" of theirs, which hold it */
     struct hf_grant *busy_grant;
 };
 
-static void fixture_open(struct fixture *f)
+static void fixture_open(struct holdings_fixture *f)
 {
     memset(f, 0, sizeof(*f));
-    fronts_open(&f->place, &f->ours, &f->theirs, WAY_THREAD);
-    f->a = front_lock(&f->ours, "a");
-    f->b = front_lock(&f->ours, "dir/b:,");
-    f->wanted = front_lock(&f->ours, "wanted");
-    f->busy = front_lock(&f->theirs, "wanted");
-    f->busy_grant = front_take(&f->theirs, f->busy);
+    hosts_open(&f->directory, &f->ours, &f->theirs, WAY_THREAD);
+    f->a = host_open_lock(&f->ours, "a");
+    f->b = host_open_lock(&f->ours, "dir/b:,");
+    f->wanted = host_open_lock(&f->ours, "wanted");
+    f->busy = host_open_lock(&f->theirs, "wanted");
+    f->busy_grant = host_take(&f->theirs, f->busy);
 }
 
-static void fixture_close(struct fixture *f)
+static void fixture_close(struct holdings_fixture *f)
 {
     hf_lock_free(f->a);
     hf_lock_free(f->b);
     hf_lock_free(f->wanted);
     hf_lock_free(f->busy);
-    fronts_close(&f->place, &f->ours, &f->theirs);
+    hosts_close(&f->directory, &f->ours, &f->theirs);
 }
 
 static struct hf_grant *take(struct hf_lock *lock, uint64_t owner)
@@ -87,29 +87,29 @@ static void expect(char *expected, size_t bytes, struct hf_lock *lock,
 
 /* An acquire of ${locks} for ${owner} waits: ${tickets} are in the place then,
  * and that in "wanted" has holds= with ${expected}, or none if that is "". */
-static void assert_says(struct fixture *f, struct hf_lock *const *locks,
-                        size_t count, uint64_t owner, int tickets,
-                        const char *expected)
+static void assert_says(struct holdings_fixture *f,
+                        struct hf_lock *const *locks, size_t count,
+                        uint64_t owner, int tickets, const char *expected)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     char holds[HF_OWNER_VALUE_MAX];
     struct outcome outcome;
 
     opts.owner = owner;
-    front_acquire_all(&f->ours, locks, count, &opts, &outcome);
-    kit_await_tickets(&f->place, tickets);
+    host_acquire_all(&f->ours, locks, count, &opts, &outcome);
+    await_tickets(&f->directory, tickets);
     assert_int_equal(holds_of(f->busy, holds, sizeof(holds)),
                      expected[0] != '\0' ? HF_OK : HF_EGONE);
     assert_string_equal(holds, expected);
     hf_op_cancel(outcome.op);
-    front_await(&outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_ECANCELLED);
-    kit_await_tickets(&f->place, tickets - (int)count);
+    await_tickets(&f->directory, tickets - (int)count);
 }
 
 static void a_waiter_says_what_its_owner_holds(void **state)
 {
-    struct fixture f;
+    struct holdings_fixture f;
     struct hf_grant *a, *b;
     char expected[HF_OWNER_VALUE_MAX] = "", only_a[HF_OWNER_VALUE_MAX] = "";
 
@@ -152,14 +152,14 @@ static bool is_lost(void *arg)
 
 static void what_is_lost_is_not_held(void **state)
 {
-    struct fixture f;
+    struct holdings_fixture f;
     struct hf_grant *a;
 
     (void)state;
     fixture_open(&f);
     a = take(f.a, OWNER);
     evict_holder(f.a);
-    kit_until(is_lost, a);
+    wait_until(is_lost, a);
     assert_says(&f, &f.wanted, 1, OWNER, 2, "");
     (void)!hf_grant_release(a);
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
@@ -169,7 +169,7 @@ static void what_is_lost_is_not_held(void **state)
 /* The locks of one acquire that it has already count as held. */
 static void of_several_locks_the_first_are_held(void **state)
 {
-    struct fixture f;
+    struct holdings_fixture f;
     struct hf_lock *both[2];
     char expected[HF_OWNER_VALUE_MAX] = "";
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -181,63 +181,64 @@ static void of_several_locks_the_first_are_held(void **state)
     both[0] = f.wanted;
     both[1] = f.a;
     opts.owner = OWNER;
-    front_acquire_all(&f.ours, both, 2, &opts, &outcome);
-    kit_await_tickets(&f.place, 3);
+    host_acquire_all(&f.ours, both, 2, &opts, &outcome);
+    await_tickets(&f.directory, 3);
     expect(expected, sizeof(expected), f.a, "a");
     assert_int_equal(holds_of(f.busy, holds, sizeof(holds)), HF_OK);
     assert_string_equal(holds, expected);
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
-    front_await(&outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
-    assert_int_equal(front_give(&f.ours, outcome.grant), HF_OK);
+    assert_int_equal(host_give(&f.ours, outcome.grant), HF_OK);
     fixture_close(&f);
 }
 
 /* A thread that holds ${held} and waits for "wanted". */
-struct locker {
+struct other_owner {
     struct hf_mutex *held, *wanted;
     hf_status locked, waited;
 };
 
 static void *locker_main(void *arg)
 {
-    struct locker *locker = arg;
+    struct other_owner *other_owner = arg;
 
-    locker->locked = hf_mutex_lock(locker->held);
-    locker->waited = hf_mutex_lock(locker->wanted);
-    if (locker->waited == HF_OK)
-        (void)!hf_mutex_unlock(locker->wanted);
-    (void)!hf_mutex_unlock(locker->held);
+    other_owner->locked = hf_mutex_lock(other_owner->held);
+    other_owner->waited = hf_mutex_lock(other_owner->wanted);
+    if (other_owner->waited == HF_OK)
+        (void)!hf_mutex_unlock(other_owner->wanted);
+    (void)!hf_mutex_unlock(other_owner->held);
     return NULL;
 }
 
 /* A ticket that threads share says nothing, because it is not one owner's. */
 static void a_thread_that_waits_says_it(uint32_t handoffs, bool says)
 {
-    struct fixture f;
+    struct holdings_fixture f;
     struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
     char expected[HF_OWNER_VALUE_MAX] = "", holds[HF_OWNER_VALUE_MAX];
-    struct locker locker;
+    struct other_owner other_owner;
     pthread_t thread;
 
     fixture_open(&f);
-    assert_int_equal(hf_mutex_open(f.ours.client, "a", NULL, &locker.held),
+    assert_int_equal(hf_mutex_open(f.ours.client, "a", NULL, &other_owner.held),
                      HF_OK);
     opts.handoffs = handoffs;
     assert_int_equal(
-        hf_mutex_open(f.ours.client, "wanted", &opts, &locker.wanted), HF_OK);
-    thread = kit_thread(locker_main, &locker);
-    kit_await_tickets(&f.place, 3);
+        hf_mutex_open(f.ours.client, "wanted", &opts, &other_owner.wanted),
+        HF_OK);
+    thread = start_thread(locker_main, &other_owner);
+    await_tickets(&f.directory, 3);
     expect(expected, sizeof(expected), f.a, "a");
     assert_int_equal(holds_of(f.busy, holds, sizeof(holds)),
                      says ? HF_OK : HF_EGONE);
     assert_string_equal(holds, says ? expected : "");
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(locker.locked, HF_OK);
-    assert_int_equal(locker.waited, HF_OK);
-    hf_mutex_free(locker.held);
-    hf_mutex_free(locker.wanted);
+    assert_int_equal(other_owner.locked, HF_OK);
+    assert_int_equal(other_owner.waited, HF_OK);
+    hf_mutex_free(other_owner.held);
+    hf_mutex_free(other_owner.wanted);
     fixture_close(&f);
 }
 
@@ -279,7 +280,7 @@ static struct hf_lock *pool(struct hf_client *client, uint32_t permits,
     return lock;
 }
 
-static struct hf_client *open_logging(const struct place *place,
+static struct hf_client *open_logging(const struct host_directory *directory,
                                       _Atomic int *warnings)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -287,16 +288,17 @@ static struct hf_client *open_logging(const struct place *place,
     struct hf_error error;
 
     opts.on_log = (struct hf_on_log){on_log, (void *)warnings, HF_LOG_WARNING};
-    assert_int_equal(hf_client_open(place->url, &opts, &client, &error), HF_OK);
+    assert_int_equal(hf_client_open(directory->url, &opts, &client, &error),
+                     HF_OK);
     return client;
 }
 
 /* Two permits are wanted of two, and one is held by a handle that goes by a
  * limit of one. */
-static void handles_with_two_limits_are_told(void **state)
+static void handles_with_two_limits_are_notified(void **state)
 {
     _Atomic int warnings = 0;
-    struct fixture f;
+    struct holdings_fixture f;
     struct hf_client *client;
     struct hf_lock *theirs, *ours;
     struct hf_grant *held, *grant;
@@ -305,14 +307,14 @@ static void handles_with_two_limits_are_told(void **state)
 
     (void)state;
     fixture_open(&f);
-    client = open_logging(&f.place, &warnings);
+    client = open_logging(&f.directory, &warnings);
     theirs = pool(f.theirs.client, 1, 1);
     ours = pool(client, 2, 2);
-    held = front_take(&f.theirs, theirs);
-    for (int round = 0; round < 2; round++) {
-        opts.wait_ms = round == 0 ? 0 : 1;
+    held = host_take(&f.theirs, theirs);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        opts.wait_ms = attempt == 0 ? 0 : 1;
         assert_int_equal(hf_lock_acquire(ours, &opts, &grant),
-                         round == 0 ? HF_EBUSY : HF_ETIMEDOUT);
+                         attempt == 0 ? HF_EBUSY : HF_ETIMEDOUT);
         hf_lock_error(ours, &error);
         assert_non_null(strstr(error.text, "the limits of \"pool\" differ (2 "
                                            "here, 1 at a ticket ahead"));
@@ -333,20 +335,20 @@ static void handles_with_two_limits_are_told(void **state)
 
 /* The handle that goes by more gets what it wants at once, although the other
  * expects to be alone. */
-static void a_handle_that_need_not_wait_is_told(void **state)
+static void a_handle_that_need_not_wait_is_notified(void **state)
 {
     _Atomic int warnings = 0;
-    struct fixture f;
+    struct holdings_fixture f;
     struct hf_client *client;
     struct hf_lock *theirs, *ours;
     struct hf_grant *held, *grant;
 
     (void)state;
     fixture_open(&f);
-    client = open_logging(&f.place, &warnings);
+    client = open_logging(&f.directory, &warnings);
     theirs = pool(f.theirs.client, 1, 1);
     ours = pool(client, 1, 2);
-    held = front_take(&f.theirs, theirs);
+    held = host_take(&f.theirs, theirs);
     assert_int_equal(hf_lock_acquire(ours, NULL, &grant), HF_OK);
     assert_int_equal(atomic_load(&warnings), 1);
     assert_int_equal(hf_grant_release(grant), HF_OK);
@@ -358,9 +360,9 @@ static void a_handle_that_need_not_wait_is_told(void **state)
     fixture_close(&f);
 }
 
-static void those_at_the_entry_are_told_as_well(void **state)
+static void those_at_the_entry_mutex_are_notified_too(void **state)
 {
-    struct fixture f;
+    struct holdings_fixture f;
     struct hf_lock *full, *first, *second;
     struct hf_grant *held, *grant;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -372,17 +374,17 @@ static void those_at_the_entry_are_told_as_well(void **state)
     full = pool(f.theirs.client, 1, 1);
     first = pool(f.theirs.client, 1, 1);
     second = pool(f.ours.client, 1, 3);
-    held = front_take(&f.theirs, full);
-    front_acquire(&f.theirs, first, NULL, &outcome);
-    kit_await_tickets(&f.place, 3); /* it has the entry mutex, and waits */
+    held = host_take(&f.theirs, full);
+    host_acquire(&f.theirs, first, NULL, &outcome);
+    await_tickets(&f.directory, 3); /* it has the entry mutex, and waits */
     opts.wait_ms = 0;
     assert_int_equal(hf_lock_acquire(second, &opts, &grant), HF_EBUSY);
     hf_lock_error(second, &error);
     assert_non_null(strstr(error.text, "(3 here, 1 at a ticket ahead"));
     assert_int_equal(hf_grant_release(held), HF_OK);
-    front_await(&outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
-    assert_int_equal(front_give(&f.theirs, outcome.grant), HF_OK);
+    assert_int_equal(host_give(&f.theirs, outcome.grant), HF_OK);
     hf_lock_free(full);
     hf_lock_free(first);
     hf_lock_free(second);
@@ -398,9 +400,9 @@ int main(void)
         cmocka_unit_test(of_several_locks_the_first_are_held),
         cmocka_unit_test(a_thread_with_its_own_ticket_says_it),
         cmocka_unit_test(a_shared_ticket_does_not_say_it),
-        cmocka_unit_test(handles_with_two_limits_are_told),
-        cmocka_unit_test(a_handle_that_need_not_wait_is_told),
-        cmocka_unit_test(those_at_the_entry_are_told_as_well),
+        cmocka_unit_test(handles_with_two_limits_are_notified),
+        cmocka_unit_test(a_handle_that_need_not_wait_is_notified),
+        cmocka_unit_test(those_at_the_entry_mutex_are_notified_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,252 +12,254 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
-#include "scripted.h"
+#include "process.h"
+#include "scripted_engine.h"
 
-struct world;
+struct listeners_fixture;
 
 /* One that writes down what it is told. */
-struct ear {
-    struct world *w;
+struct test_listener {
+    struct listeners_fixture *f;
     char name;
     struct hf_listener *listener;
-    pthread_mutex_t gate; /* held, it makes its calls wait */
-    char told[256];       /* the first letters of the states, but l is LOST */
-    _Atomic int entered;
+    pthread_mutex_t callback_lock; /* held, it makes its calls wait */
+    char received[256]; /* the first letters of the states, but l is LOST */
+    _Atomic int started;
     _Atomic int count;
     _Atomic int drops;
-    struct ear *removes; /* when it is called next */
-    _Atomic int unread;  /* the most commands that were, when it was called */
+    struct test_listener *removes; /* when it is called next */
+    _Atomic int unread; /* the most commands that were, when it was called */
 };
 
-#define EARS 3 /* the first is that of the options */
+#define LISTENERS 3 /* the first is that of the options */
 
-struct world {
-    struct front front;
+struct listeners_fixture {
+    struct host_fixture host;
     int pipe[2];
-    struct ear ears[EARS];
+    struct test_listener listeners[LISTENERS];
     char order[1024]; /* names, as they were called */
 };
 
 static void on_state(void *arg, enum hf_state state)
 {
     static const char letters[] = "-CSlX";
-    struct ear *ear = arg;
-    struct ear *other = ear->removes;
+    struct test_listener *test_listener = arg;
+    struct test_listener *other = test_listener->removes;
     size_t length;
     int unread = 0;
 
-    assert_int_equal(ioctl(ear->w->pipe[0], FIONREAD, &unread), 0);
-    if (unread > atomic_load(&ear->unread))
-        atomic_store(&ear->unread, unread);
-    atomic_fetch_add(&ear->entered, 1);
-    pthread_mutex_lock(&ear->gate);
-    length = strlen(ear->told);
-    assert_true(length + 1 < sizeof(ear->told));
-    ear->told[length] = letters[state];
-    strncat(ear->w->order, &ear->name, 1);
-    pthread_mutex_unlock(&ear->gate);
-    ear->removes = NULL;
+    assert_int_equal(ioctl(test_listener->f->pipe[0], FIONREAD, &unread), 0);
+    if (unread > atomic_load(&test_listener->unread))
+        atomic_store(&test_listener->unread, unread);
+    atomic_fetch_add(&test_listener->started, 1);
+    pthread_mutex_lock(&test_listener->callback_lock);
+    length = strlen(test_listener->received);
+    assert_true(length + 1 < sizeof(test_listener->received));
+    test_listener->received[length] = letters[state];
+    strncat(test_listener->f->order, &test_listener->name, 1);
+    pthread_mutex_unlock(&test_listener->callback_lock);
+    test_listener->removes = NULL;
     if (other != NULL) {
-        hf_client_remove_listener(ear->w->front.client, other->listener);
-        assert_int_equal(atomic_load(&other->drops), other != ear);
+        hf_client_remove_listener(test_listener->f->host.client,
+                                  other->listener);
+        assert_int_equal(atomic_load(&other->drops), other != test_listener);
     }
-    atomic_fetch_add(&ear->count, 1);
+    atomic_fetch_add(&test_listener->count, 1);
 }
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct ear *)arg)->drops, 1);
+    atomic_fetch_add(&((struct test_listener *)arg)->drops, 1);
 }
 
-static struct hf_on_state heard_by(struct ear *ear)
+static struct hf_on_state callback_of(struct test_listener *test_listener)
 {
-    return (struct hf_on_state){on_state, ear, on_drop};
+    return (struct hf_on_state){on_state, test_listener, on_drop};
 }
 
-static void add(struct world *w, int i)
+static void add(struct listeners_fixture *f, int i)
 {
-    assert_int_equal(hf_client_add_listener(w->front.client,
-                                            heard_by(&w->ears[i]),
-                                            &w->ears[i].listener),
+    assert_int_equal(hf_client_add_listener(f->host.client,
+                                            callback_of(&f->listeners[i]),
+                                            &f->listeners[i].listener),
                      HF_OK);
-    assert_non_null(w->ears[i].listener);
+    assert_non_null(f->listeners[i].listener);
 }
 
-static void remove_one(struct world *w, int i)
+static void remove_one(struct listeners_fixture *f, int i)
 {
-    hf_client_remove_listener(w->front.client, w->ears[i].listener);
-    assert_int_equal(atomic_load(&w->ears[i].drops), 1);
+    hf_client_remove_listener(f->host.client, f->listeners[i].listener);
+    assert_int_equal(atomic_load(&f->listeners[i].drops), 1);
 }
 
-static void world_open(struct world *w, enum way way)
+static void fixture_open(struct listeners_fixture *f, enum way way)
 {
     char url[64];
 
-    memset(w, 0, sizeof(*w));
-    for (int i = 0; i < EARS; i++) {
-        w->ears[i].w = w;
-        w->ears[i].name = (char)('a' + i);
-        pthread_mutex_init(&w->ears[i].gate, NULL);
+    memset(f, 0, sizeof(*f));
+    for (int i = 0; i < LISTENERS; i++) {
+        f->listeners[i].f = f;
+        f->listeners[i].name = (char)('a' + i);
+        pthread_mutex_init(&f->listeners[i].callback_lock, NULL);
     }
-    assert_int_equal(pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK), 0);
-    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", w->pipe[0]);
-    front_open(&w->front, way, url, heard_by(&w->ears[0]));
+    assert_int_equal(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
+    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", f->pipe[0]);
+    host_open(&f->host, way, url, callback_of(&f->listeners[0]));
 }
 
 /* Whoever was added has been dropped once. */
-static void world_close(struct world *w)
+static void fixture_close(struct listeners_fixture *f)
 {
-    front_close(&w->front);
-    close(w->pipe[0]);
-    close(w->pipe[1]);
-    for (int i = 0; i < EARS; i++) {
-        assert_int_equal(atomic_load(&w->ears[i].drops),
-                         i == 0 || w->ears[i].listener != NULL);
-        pthread_mutex_destroy(&w->ears[i].gate);
+    host_close(&f->host);
+    close(f->pipe[0]);
+    close(f->pipe[1]);
+    for (int i = 0; i < LISTENERS; i++) {
+        assert_int_equal(atomic_load(&f->listeners[i].drops),
+                         i == 0 || f->listeners[i].listener != NULL);
+        pthread_mutex_destroy(&f->listeners[i].callback_lock);
     }
 }
 
-static void say(struct world *w, char command)
+static void send_command(struct listeners_fixture *f, char command)
 {
-    assert_int_equal(write(w->pipe[1], &command, 1), 1);
+    assert_int_equal(write(f->pipe[1], &command, 1), 1);
 }
 
-struct hearing {
-    struct ear *ear;
+struct expectation {
+    struct test_listener *test_listener;
     int count;
 };
 
-static bool has_heard(void *arg)
+static bool has_received(void *arg)
 {
-    struct hearing *hearing = arg;
+    struct expectation *expectation = arg;
 
-    return atomic_load(&hearing->ear->count) >= hearing->count;
+    return atomic_load(&expectation->test_listener->count) >=
+           expectation->count;
 }
 
-static void expect(struct world *w, int i, const char *told)
+static void expect(struct listeners_fixture *f, int i, const char *received)
 {
-    struct hearing hearing = {&w->ears[i], (int)strlen(told)};
+    struct expectation expectation = {&f->listeners[i], (int)strlen(received)};
 
-    front_until(&w->front, has_heard, &hearing);
-    assert_string_equal(w->ears[i].told, told);
+    host_wait_until(&f->host, has_received, &expectation);
+    assert_string_equal(f->listeners[i].received, received);
 }
 
 /* ---------------------------------------------------------------------- */
 
-static void each_hears_in_the_order_of_adding(enum way way)
+static void each_is_called_in_the_order_of_adding(enum way way)
 {
-    struct world w;
+    struct listeners_fixture f;
 
-    world_open(&w, way);
-    add(&w, 1);
-    add(&w, 2);
-    say(&w, SCRIPTED_CONNECT);
-    for (int i = 0; i < EARS; i++)
-        expect(&w, i, "C");
-    say(&w, SCRIPTED_SUSPEND);
-    for (int i = 0; i < EARS; i++)
-        expect(&w, i, "CS");
-    assert_string_equal(w.order, "abcabc");
-    world_close(&w);
-    for (int i = 0; i < EARS; i++)
-        assert_string_equal(w.ears[i].told, "CSX");
+    fixture_open(&f, way);
+    add(&f, 1);
+    add(&f, 2);
+    send_command(&f, SCRIPTED_CONNECT);
+    for (int i = 0; i < LISTENERS; i++)
+        expect(&f, i, "C");
+    send_command(&f, SCRIPTED_SUSPEND);
+    for (int i = 0; i < LISTENERS; i++)
+        expect(&f, i, "CS");
+    assert_string_equal(f.order, "abcabc");
+    fixture_close(&f);
+    for (int i = 0; i < LISTENERS; i++)
+        assert_string_equal(f.listeners[i].received, "CSX");
 }
 
 /* Of the state there is already nobody is told. */
-static void one_added_later_hears_what_comes(enum way way)
+static void one_added_later_gets_later_states(enum way way)
 {
-    struct world w;
+    struct listeners_fixture f;
 
-    world_open(&w, way);
-    say(&w, SCRIPTED_CONNECT);
-    expect(&w, 0, "C");
-    add(&w, 1);
-    assert_int_equal(hf_client_state(w.front.client), HF_STATE_CONNECTED);
-    say(&w, SCRIPTED_SUSPEND);
-    expect(&w, 0, "CS");
-    expect(&w, 1, "S");
-    world_close(&w);
+    fixture_open(&f, way);
+    send_command(&f, SCRIPTED_CONNECT);
+    expect(&f, 0, "C");
+    add(&f, 1);
+    assert_int_equal(hf_client_state(f.host.client), HF_STATE_CONNECTED);
+    send_command(&f, SCRIPTED_SUSPEND);
+    expect(&f, 0, "CS");
+    expect(&f, 1, "S");
+    fixture_close(&f);
 }
 
-static void one_removed_hears_no_more(enum way way)
+static void one_removed_is_not_called(enum way way)
 {
-    struct world w;
+    struct listeners_fixture f;
 
-    world_open(&w, way);
-    add(&w, 1);
-    add(&w, 2);
-    say(&w, SCRIPTED_CONNECT);
-    expect(&w, 1, "C");
-    remove_one(&w, 1);
-    say(&w, SCRIPTED_SUSPEND);
-    expect(&w, 0, "CS");
-    expect(&w, 2, "CS");
-    assert_string_equal(w.ears[1].told, "C");
-    hf_client_remove_listener(w.front.client, NULL);
-    remove_one(&w, 2);
-    say(&w, SCRIPTED_CONNECT);
-    expect(&w, 0, "CSC");
-    assert_string_equal(w.ears[2].told, "CS");
-    world_close(&w);
+    fixture_open(&f, way);
+    add(&f, 1);
+    add(&f, 2);
+    send_command(&f, SCRIPTED_CONNECT);
+    expect(&f, 1, "C");
+    remove_one(&f, 1);
+    send_command(&f, SCRIPTED_SUSPEND);
+    expect(&f, 0, "CS");
+    expect(&f, 2, "CS");
+    assert_string_equal(f.listeners[1].received, "C");
+    hf_client_remove_listener(f.host.client, NULL);
+    remove_one(&f, 2);
+    send_command(&f, SCRIPTED_CONNECT);
+    expect(&f, 0, "CSC");
+    assert_string_equal(f.listeners[2].received, "CS");
+    fixture_close(&f);
 }
 
 static bool is_dropped(void *arg)
 {
-    return atomic_load(&((struct ear *)arg)->drops) > 0;
+    return atomic_load(&((struct test_listener *)arg)->drops) > 0;
 }
 
 static void one_removes_itself(enum way way)
 {
-    struct world w;
+    struct listeners_fixture f;
 
-    world_open(&w, way);
-    add(&w, 1);
-    w.ears[1].removes = &w.ears[1];
-    say(&w, SCRIPTED_CONNECT);
-    front_until(&w.front, is_dropped, &w.ears[1]);
-    say(&w, SCRIPTED_SUSPEND);
-    expect(&w, 0, "CS");
-    assert_string_equal(w.ears[1].told, "C");
-    world_close(&w);
+    fixture_open(&f, way);
+    add(&f, 1);
+    f.listeners[1].removes = &f.listeners[1];
+    send_command(&f, SCRIPTED_CONNECT);
+    host_wait_until(&f.host, is_dropped, &f.listeners[1]);
+    send_command(&f, SCRIPTED_SUSPEND);
+    expect(&f, 0, "CS");
+    assert_string_equal(f.listeners[1].received, "C");
+    fixture_close(&f);
 }
 
 /* Whose turn would be next. */
 static void one_removes_another(enum way way)
 {
-    struct world w;
+    struct listeners_fixture f;
 
-    world_open(&w, way);
-    add(&w, 1);
-    add(&w, 2);
-    w.ears[1].removes = &w.ears[2];
-    say(&w, SCRIPTED_CONNECT);
-    expect(&w, 1, "C");
-    say(&w, SCRIPTED_SUSPEND);
-    expect(&w, 1, "CS");
-    assert_string_equal(w.ears[2].told, "");
-    world_close(&w);
+    fixture_open(&f, way);
+    add(&f, 1);
+    add(&f, 2);
+    f.listeners[1].removes = &f.listeners[2];
+    send_command(&f, SCRIPTED_CONNECT);
+    expect(&f, 1, "C");
+    send_command(&f, SCRIPTED_SUSPEND);
+    expect(&f, 1, "CS");
+    assert_string_equal(f.listeners[2].received, "");
+    fixture_close(&f);
 }
 
 /* The last thing that it hears. */
 static void one_removes_itself_at_the_end(enum way way)
 {
-    struct world w;
+    struct listeners_fixture f;
 
-    world_open(&w, way);
-    add(&w, 1);
-    add(&w, 2);
-    w.ears[1].removes = &w.ears[1];
-    world_close(&w);
-    assert_string_equal(w.ears[1].told, "X");
-    assert_string_equal(w.ears[2].told, "X");
+    fixture_open(&f, way);
+    add(&f, 1);
+    add(&f, 2);
+    f.listeners[1].removes = &f.listeners[1];
+    fixture_close(&f);
+    assert_string_equal(f.listeners[1].received, "X");
+    assert_string_equal(f.listeners[2].received, "X");
 }
 
-#define STORIES(X)                                                             \
-    X(each_hears_in_the_order_of_adding)                                       \
-    X(one_added_later_hears_what_comes)                                        \
-    X(one_removed_hears_no_more)                                               \
+#define CASES(X)                                                               \
+    X(each_is_called_in_the_order_of_adding)                                   \
+    X(one_added_later_gets_later_states)                                       \
+    X(one_removed_is_not_called)                                               \
     X(one_removes_itself)                                                      \
     X(one_removes_another)                                                     \
     X(one_removes_itself_at_the_end)
@@ -266,84 +268,85 @@ static void one_removes_itself_at_the_end(enum way way)
 
 /* ------------------------------------------------------------ a slow one -- */
 
-static bool has_entered(void *arg)
+static bool has_started(void *arg)
 {
-    return atomic_load(&((struct ear *)arg)->entered) > 0;
+    return atomic_load(&((struct test_listener *)arg)->started) > 0;
 }
 
 static void *remove_main(void *arg)
 {
-    struct ear *ear = arg;
+    struct test_listener *test_listener = arg;
 
-    hf_client_remove_listener(ear->w->front.client, ear->listener);
-    assert_int_equal(atomic_load(&ear->count), 1);
-    atomic_fetch_add(&ear->count, 1);
+    hf_client_remove_listener(test_listener->f->host.client,
+                              test_listener->listener);
+    assert_int_equal(atomic_load(&test_listener->count), 1);
+    atomic_fetch_add(&test_listener->count, 1);
     return NULL;
 }
 
 static bool is_suspended(void *arg)
 {
-    struct world *w = arg;
+    struct listeners_fixture *f = arg;
 
-    return hf_client_state(w->front.client) == HF_STATE_SUSPENDED;
+    return hf_client_state(f->host.client) == HF_STATE_SUSPENDED;
 }
 
 static void removing_waits_for_a_call(void **state)
 {
-    struct world w;
+    struct listeners_fixture f;
     pthread_t thread;
 
     (void)state;
-    world_open(&w, WAY_THREAD);
-    add(&w, 1);
-    pthread_mutex_lock(&w.ears[1].gate);
-    say(&w, SCRIPTED_CONNECT);
-    kit_until(has_entered, &w.ears[1]);
-    thread = kit_thread(remove_main, &w.ears[1]);
-    say(&w, SCRIPTED_SUSPEND); /* obeyed by the one who removes */
-    kit_until(is_suspended, &w);
-    assert_int_equal(atomic_load(&w.ears[1].count), 0);
-    pthread_mutex_unlock(&w.ears[1].gate);
+    fixture_open(&f, WAY_THREAD);
+    add(&f, 1);
+    pthread_mutex_lock(&f.listeners[1].callback_lock);
+    send_command(&f, SCRIPTED_CONNECT);
+    wait_until(has_started, &f.listeners[1]);
+    thread = start_thread(remove_main, &f.listeners[1]);
+    send_command(&f, SCRIPTED_SUSPEND); /* obeyed by the one who removes */
+    wait_until(is_suspended, &f);
+    assert_int_equal(atomic_load(&f.listeners[1].count), 0);
+    pthread_mutex_unlock(&f.listeners[1].callback_lock);
     pthread_join(thread, NULL);
-    assert_int_equal(atomic_load(&w.ears[1].drops), 1);
-    expect(&w, 0, "CS");
-    assert_string_equal(w.ears[1].told, "C");
-    world_close(&w);
+    assert_int_equal(atomic_load(&f.listeners[1].drops), 1);
+    expect(&f, 0, "CS");
+    assert_string_equal(f.listeners[1].received, "C");
+    fixture_close(&f);
 }
 
 static bool ends_connected(void *arg)
 {
-    struct ear *ear = arg;
+    struct test_listener *test_listener = arg;
     size_t length;
     bool does;
 
-    pthread_mutex_lock(&ear->gate);
-    length = strlen(ear->told);
-    does = length > 0 && ear->told[length - 1] == 'C' &&
-           strchr(ear->told, 'l') != NULL;
-    pthread_mutex_unlock(&ear->gate);
+    pthread_mutex_lock(&test_listener->callback_lock);
+    length = strlen(test_listener->received);
+    does = length > 0 && test_listener->received[length - 1] == 'C' &&
+           strchr(test_listener->received, 'l') != NULL;
+    pthread_mutex_unlock(&test_listener->callback_lock);
     return does;
 }
 
 /* A hundred flaps and a LOST while the first of them is stuck. */
-static void every_slow_one_hears_what_counts(void **state)
+static void every_slow_one_gets_what_counts(void **state)
 {
-    struct world w;
+    struct listeners_fixture f;
 
     (void)state;
-    world_open(&w, WAY_THREAD);
-    add(&w, 1);
-    add(&w, 2);
-    pthread_mutex_lock(&w.ears[0].gate);
-    say(&w, SCRIPTED_CONNECT);
+    fixture_open(&f, WAY_THREAD);
+    add(&f, 1);
+    add(&f, 2);
+    pthread_mutex_lock(&f.listeners[0].callback_lock);
+    send_command(&f, SCRIPTED_CONNECT);
     for (int i = 0; i < 100; i++) {
-        say(&w, i == 50 ? SCRIPTED_LOSE : SCRIPTED_SUSPEND);
-        say(&w, SCRIPTED_CONNECT);
+        send_command(&f, i == 50 ? SCRIPTED_LOSE : SCRIPTED_SUSPEND);
+        send_command(&f, SCRIPTED_CONNECT);
     }
-    pthread_mutex_unlock(&w.ears[0].gate);
-    for (int i = 0; i < EARS; i++)
-        front_until(&w.front, ends_connected, &w.ears[i]);
-    world_close(&w);
+    pthread_mutex_unlock(&f.listeners[0].callback_lock);
+    for (int i = 0; i < LISTENERS; i++)
+        host_wait_until(&f.host, ends_connected, &f.listeners[i]);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------------------ one dispatch --
@@ -353,68 +356,69 @@ static void every_slow_one_hears_what_counts(void **state)
 
 /* One that removes the last of those that wait, and begins what is answered at
  * once, by a callback that does so again. */
-struct chain {
-    struct world *w;
+struct callback_chain {
+    struct listeners_fixture *f;
     struct hf_election *election;
     int links;
 };
 
 static void on_link(void *arg, const struct hf_result *result)
 {
-    struct chain *chain = arg;
-    const struct hf_done done = {on_link, chain, NULL};
+    struct callback_chain *callback_chain = arg;
+    const struct hf_done done = {on_link, callback_chain, NULL};
 
     assert_int_equal(result->status, HF_OK);
-    if (++chain->links < CHAIN)
-        assert_int_equal(hf_election_resign_start(chain->election, done),
-                         HF_OK);
+    if (++callback_chain->links < CHAIN)
+        assert_int_equal(
+            hf_election_resign_start(callback_chain->election, done), HF_OK);
 }
 
 static void on_first(void *arg, enum hf_state state)
 {
-    struct chain *chain = arg;
-    const struct hf_done done = {on_link, chain, NULL};
+    struct callback_chain *callback_chain = arg;
+    const struct hf_done done = {on_link, callback_chain, NULL};
 
     if (state != HF_STATE_CONNECTED)
         return;
-    hf_client_remove_listener(chain->w->front.client,
-                              chain->w->ears[2].listener);
-    assert_int_equal(hf_election_resign_start(chain->election, done), HF_OK);
+    hf_client_remove_listener(callback_chain->f->host.client,
+                              callback_chain->f->listeners[2].listener);
+    assert_int_equal(hf_election_resign_start(callback_chain->election, done),
+                     HF_OK);
 }
 
 static bool is_connected(void *arg)
 {
-    struct world *w = arg;
+    struct listeners_fixture *f = arg;
 
-    return hf_client_state(w->front.client) == HF_STATE_CONNECTED;
+    return hf_client_state(f->host.client) == HF_STATE_CONNECTED;
 }
 
 /* What callbacks add is left for the next one, although the last of those that
  * there were is gone. */
 static void a_dispatch_ends_with_what_there_was(void **state)
 {
-    struct world w;
-    struct chain chain = {.w = &w};
-    struct hf_on_state first = {on_first, &chain, NULL};
+    struct listeners_fixture f;
+    struct callback_chain callback_chain = {.f = &f};
+    struct hf_on_state first = {on_first, &callback_chain, NULL};
     struct hf_listener *listener;
 
     (void)state;
-    world_open(&w, WAY_DISPATCH);
-    assert_int_equal(
-        hf_election_open(w.front.client, "crown", NULL, &chain.election),
-        HF_OK);
-    assert_int_equal(hf_client_add_listener(w.front.client, first, &listener),
+    fixture_open(&f, WAY_DISPATCH);
+    assert_int_equal(hf_election_open(f.host.client, "crown", NULL,
+                                      &callback_chain.election),
                      HF_OK);
-    add(&w, 2);
-    say(&w, SCRIPTED_CONNECT);
-    kit_until(is_connected, &w);
+    assert_int_equal(hf_client_add_listener(f.host.client, first, &listener),
+                     HF_OK);
+    add(&f, 2);
+    send_command(&f, SCRIPTED_CONNECT);
+    wait_until(is_connected, &f);
     for (int i = 0; i <= CHAIN; i++) {
-        assert_int_equal(hf_client_dispatch(w.front.client), HF_OK);
-        assert_int_equal(chain.links, i);
+        assert_int_equal(hf_client_dispatch(f.host.client), HF_OK);
+        assert_int_equal(callback_chain.links, i);
     }
-    assert_string_equal(w.ears[2].told, "");
-    hf_election_free(chain.election);
-    world_close(&w);
+    assert_string_equal(f.listeners[2].received, "");
+    hf_election_free(callback_chain.election);
+    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- misuse -- */
@@ -424,49 +428,50 @@ static void one_without_a_function_is_refused(void **state)
     struct hf_on_state on_state = {NULL, NULL, on_drop};
     struct hf_listener *listener;
     struct hf_error error;
-    struct world w;
-    struct ear spare = {.drops = 0};
+    struct listeners_fixture f;
+    struct test_listener spare = {.drops = 0};
 
     (void)state;
-    world_open(&w, WAY_THREAD);
+    fixture_open(&f, WAY_THREAD);
     on_state.arg = &spare;
-    assert_int_equal(
-        hf_client_add_listener(w.front.client, on_state, &listener), HF_EINVAL);
+    assert_int_equal(hf_client_add_listener(f.host.client, on_state, &listener),
+                     HF_EINVAL);
     assert_null(listener);
     assert_int_equal(spare.drops, 1);
-    hf_client_error(w.front.client, &error);
+    hf_client_error(f.host.client, &error);
     assert_int_equal(error.status, HF_EINVAL);
     assert_string_equal(error.text,
                         "hf_client_add_listener: the callback is NULL, and "
                         "nobody would be notified; pass a function");
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static int in_child(void *arg)
 {
-    struct world *w = arg;
-    struct hf_listener *listener = w->ears[1].listener;
+    struct listeners_fixture *f = arg;
+    struct hf_listener *listener = f->listeners[1].listener;
 
-    hf_client_remove_listener(w->front.client, listener);
-    KIT_CHECK(atomic_load(&w->ears[1].drops) == 0);
-    KIT_CHECK(hf_client_add_listener(w->front.client, heard_by(&w->ears[2]),
-                                     &listener) == HF_EFORKED);
-    KIT_CHECK(listener == NULL);
-    KIT_CHECK(atomic_load(&w->ears[2].drops) == 1);
+    hf_client_remove_listener(f->host.client, listener);
+    CHILD_CHECK(atomic_load(&f->listeners[1].drops) == 0);
+    CHILD_CHECK(hf_client_add_listener(f->host.client,
+                                       callback_of(&f->listeners[2]),
+                                       &listener) == HF_EFORKED);
+    CHILD_CHECK(listener == NULL);
+    CHILD_CHECK(atomic_load(&f->listeners[2].drops) == 1);
     return 0;
 }
 
 static void not_in_a_child(void **state)
 {
-    struct world w;
+    struct listeners_fixture f;
 
     (void)state;
-    world_open(&w, WAY_THREAD);
-    add(&w, 1);
-    kit_in_child(in_child, &w);
-    say(&w, SCRIPTED_CONNECT);
-    expect(&w, 1, "C");
-    world_close(&w);
+    fixture_open(&f, WAY_THREAD);
+    add(&f, 1);
+    run_in_child(in_child, &f);
+    send_command(&f, SCRIPTED_CONNECT);
+    expect(&f, 1, "C");
+    fixture_close(&f);
 }
 
 /* The engine obeys one command in each turn of its loop. */
@@ -474,25 +479,26 @@ static void a_callback_does_not_wait_until_no_more_comes(void **state)
 {
     static const char commands[] = "scscscscscscscscscscscscscscscscscscscsc";
     const int count = (int)sizeof(commands) - 1;
-    struct world w;
+    struct listeners_fixture f;
 
     (void)state;
-    world_open(&w, WAY_THREAD);
-    add(&w, 1);
-    say(&w, SCRIPTED_CONNECT);
-    expect(&w, 1, "C");
-    assert_int_equal(write(w.pipe[1], commands, (size_t)count), count);
-    front_until(&w.front, has_heard, &(struct hearing){&w.ears[1], 2});
-    assert_in_range(atomic_load(&w.ears[1].unread), count - 4, count);
-    world_close(&w);
+    fixture_open(&f, WAY_THREAD);
+    add(&f, 1);
+    send_command(&f, SCRIPTED_CONNECT);
+    expect(&f, 1, "C");
+    assert_int_equal(write(f.pipe[1], commands, (size_t)count), count);
+    host_wait_until(&f.host, has_received,
+                    &(struct expectation){&f.listeners[1], 2});
+    assert_in_range(atomic_load(&f.listeners[1].unread), count - 4, count);
+    fixture_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) /* each in four ways */
+        CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(removing_waits_for_a_call),
-        cmocka_unit_test(every_slow_one_hears_what_counts),
+        cmocka_unit_test(every_slow_one_gets_what_counts),
         cmocka_unit_test(a_dispatch_ends_with_what_there_was),
         cmocka_unit_test(one_without_a_function_is_refused),
         cmocka_unit_test(not_in_a_child),

@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
+#include "allocation_faults.h"
 #include "core/memory.h"
 #include "heap/heap.h"
-#include "shortage.h"
 
 /* ---------------------------------------------------------------- parties */
 
-struct party {
+struct memory_fixture {
     struct hf_client *client;
     struct hf_lock *lock;
     _Atomic int ended;
@@ -38,60 +38,60 @@ static void on_state(void *arg, enum hf_state state)
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct party *)arg)->dropped, 1);
+    atomic_fetch_add(&((struct memory_fixture *)arg)->dropped, 1);
 }
 
-static bool party_open(struct party *party, const struct place *place)
+static bool fixture_open(struct memory_fixture *f,
+                         const struct host_directory *directory)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_error error;
 
-    memset(party, 0, sizeof(*party));
+    memset(f, 0, sizeof(*f));
     opts.on_log = (struct hf_on_log){on_log, NULL, HF_LOG_DEBUG};
-    opts.on_state = (struct hf_on_state){on_state, party, NULL};
-    if (!shortage_note(
-            hf_client_open(place->url, &opts, &party->client, &error))) {
+    opts.on_state = (struct hf_on_state){on_state, f, NULL};
+    if (!status_is_expected(
+            hf_client_open(directory->url, &opts, &f->client, &error))) {
         assert_true(error.text[0] != '\0');
-        assert_null(party->client);
+        assert_null(f->client);
         return false;
     }
-    if (shortage_note(
-            hf_lock_open(party->client, "nightly", NULL, &party->lock)))
+    if (status_is_expected(hf_lock_open(f->client, "nightly", NULL, &f->lock)))
         return true;
-    hf_client_error(party->client, &error);
+    hf_client_error(f->client, &error);
     assert_int_equal(error.status, HF_ENOMEM);
-    assert_null(party->lock);
+    assert_null(f->lock);
     return false;
 }
 
-static void party_close(struct party *party)
+static void fixture_close(struct memory_fixture *f)
 {
-    hf_lock_free(party->lock);
-    assert_int_equal(hf_client_close(party->client), HF_OK);
+    hf_lock_free(f->lock);
+    assert_int_equal(hf_client_close(f->client), HF_OK);
 }
 
-static struct hf_acquire_opts patient(void)
+static struct hf_acquire_opts opts_that_wait(void)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
 
-    opts.wait_ms = shortage_patience_ms();
+    opts.wait_ms = allocation_wait_ms();
     return opts;
 }
 
 static bool has_ended(void *arg)
 {
-    return atomic_load(&((struct party *)arg)->ended) > 0;
+    return atomic_load(&((struct memory_fixture *)arg)->ended) > 0;
 }
 
 static bool has_queued_or_ended(void *arg)
 {
-    struct party *party = arg;
+    struct memory_fixture *f = arg;
     struct hf_grant *grant;
 
     /* Somebody is in the queue before whoever asks now. */
-    if (has_ended(party))
+    if (has_ended(f))
         return true;
-    if (hf_lock_try_acquire(party->lock, &grant) == HF_OK)
+    if (hf_lock_try_acquire(f->lock, &grant) == HF_OK)
         return hf_grant_release(grant) != HF_OK;
     return true;
 }
@@ -100,42 +100,43 @@ static bool has_queued_or_ended(void *arg)
 
 static void *wait_main(void *arg)
 {
-    struct party *party = arg;
-    struct hf_acquire_opts opts = patient();
+    struct memory_fixture *f = arg;
+    struct hf_acquire_opts opts = opts_that_wait();
 
-    party->status = hf_lock_acquire(party->lock, &opts, &party->grant);
-    atomic_fetch_add(&party->ended, 1);
+    f->status = hf_lock_acquire(f->lock, &opts, &f->grant);
+    atomic_fetch_add(&f->ended, 1);
     return NULL;
 }
 
-static void wait_and_hand_over(struct party *a, struct party *b)
+static void wait_and_hand_over(struct memory_fixture *a,
+                               struct memory_fixture *b)
 {
-    struct hf_acquire_opts opts = patient();
+    struct hf_acquire_opts opts = opts_that_wait();
     struct hf_grant *grant;
     pthread_t thread;
 
-    if (!shortage_note(hf_lock_acquire(a->lock, &opts, &grant))) {
+    if (!status_is_expected(hf_lock_acquire(a->lock, &opts, &grant))) {
         assert_null(grant);
         return;
     }
-    thread = kit_thread(wait_main, b);
-    kit_until(has_queued_or_ended, a);
-    (void)shortage_note(hf_grant_release(grant));
+    thread = start_thread(wait_main, b);
+    wait_until(has_queued_or_ended, a);
+    (void)status_is_expected(hf_grant_release(grant));
     pthread_join(thread, NULL);
-    if (shortage_note(b->status))
-        (void)shortage_note(hf_grant_release(b->grant));
+    if (status_is_expected(b->status))
+        (void)status_is_expected(hf_grant_release(b->grant));
     else
         assert_null(b->grant);
 }
 
-static void waiting(const struct place *place)
+static void waiting(const struct host_directory *directory)
 {
-    struct party a = {.client = NULL}, b = {.client = NULL};
+    struct memory_fixture a = {.client = NULL}, b = {.client = NULL};
 
-    if (party_open(&a, place) && party_open(&b, place))
+    if (fixture_open(&a, directory) && fixture_open(&b, directory))
         wait_and_hand_over(&a, &b);
-    party_close(&a);
-    party_close(&b);
+    fixture_close(&a);
+    fixture_close(&b);
 }
 
 static void on_wait(void *arg, const struct hf_wait *wait)
@@ -146,53 +147,53 @@ static void on_wait(void *arg, const struct hf_wait *wait)
 
 static void on_done(void *arg, const struct hf_result *result)
 {
-    struct party *party = arg;
+    struct memory_fixture *f = arg;
 
-    party->status = result->status;
-    party->grant = result->grant;
+    f->status = result->status;
+    f->grant = result->grant;
     assert_true(result->status == HF_OK || result->text[0] != '\0');
-    atomic_fetch_add(&party->ended, 1);
+    atomic_fetch_add(&f->ended, 1);
 }
 
 /* True if it was started, and has ended. */
-static bool called_back(struct party *party, hf_status started)
+static bool with_callbacks(struct memory_fixture *f, hf_status started)
 {
-    if (!shortage_note(started)) {
-        assert_int_equal(atomic_load(&party->ended), 0);
+    if (!status_is_expected(started)) {
+        assert_int_equal(atomic_load(&f->ended), 0);
         return false;
     }
-    kit_until(has_ended, party);
-    assert_int_equal(atomic_load(&party->ended), 1);
-    atomic_store(&party->ended, 0);
-    return shortage_note(party->status);
+    wait_until(has_ended, f);
+    assert_int_equal(atomic_load(&f->ended), 1);
+    atomic_store(&f->ended, 0);
+    return status_is_expected(f->status);
 }
 
 /* How many drops there must have been in the end. */
-static int start_and_give_back(struct party *a)
+static int start_and_give_back(struct memory_fixture *a)
 {
-    struct hf_acquire_opts opts = patient();
+    struct hf_acquire_opts opts = opts_that_wait();
     struct hf_done done = {on_done, a, on_drop};
     struct hf_op *op;
     int drops = 2; /* of the acquire: its end and its waiting */
 
     opts.on_wait = (struct hf_on_wait){on_wait, a, on_drop};
-    if (called_back(a, hf_lock_acquire_start(a->lock, &opts, done, &op))) {
+    if (with_callbacks(a, hf_lock_acquire_start(a->lock, &opts, done, &op))) {
         assert_non_null(a->grant);
-        (void)called_back(a, hf_grant_release_start(a->grant, done));
+        (void)with_callbacks(a, hf_grant_release_start(a->grant, done));
         drops++;
     }
     hf_op_free(op);
     return drops;
 }
 
-static void starting(const struct place *place)
+static void starting(const struct host_directory *directory)
 {
-    struct party a = {.client = NULL};
+    struct memory_fixture a = {.client = NULL};
     int drops = 0;
 
-    if (party_open(&a, place))
+    if (fixture_open(&a, directory))
         drops = start_and_give_back(&a);
-    party_close(&a);
+    fixture_close(&a);
     assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
@@ -207,31 +208,32 @@ static void count_and_look(struct hf_mutex *mutex)
 {
     struct hf_tickets *tickets;
 
-    if (!shortage_note(hf_mutex_timedlock(mutex, shortage_patience_ms())))
+    if (!status_is_expected(hf_mutex_timedlock(mutex, allocation_wait_ms())))
         return;
     assert_int_equal(hf_mutex_lock(mutex), HF_OK);
-    (void)shortage_note(hf_mutex_tickets(mutex, HF_TICKETS_ALL,
-                                         shortage_patience_ms(), &tickets));
+    (void)status_is_expected(hf_mutex_tickets(mutex, HF_TICKETS_ALL,
+                                              allocation_wait_ms(), &tickets));
     hf_tickets_free(tickets);
     assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
     assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
 }
 
-static void counting(const struct place *place)
+static void counting(const struct host_directory *directory)
 {
     struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
-    struct party a = {.client = NULL};
+    struct memory_fixture a = {.client = NULL};
     struct hf_mutex *mutex = NULL;
     int drops = 0;
 
     opts.on_revoke = (struct hf_on_mutex_revoke){on_asked, &a, on_drop};
-    if (party_open(&a, place)) {
+    if (fixture_open(&a, directory)) {
         drops = 1;
-        if (shortage_note(hf_mutex_open(a.client, "counted", &opts, &mutex)))
+        if (status_is_expected(
+                hf_mutex_open(a.client, "counted", &opts, &mutex)))
             count_and_look(mutex);
     }
     hf_mutex_free(mutex);
-    party_close(&a);
+    fixture_close(&a);
     assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
@@ -239,98 +241,104 @@ static void on_elected(void *arg, struct hf_election *election, uint64_t token)
 {
     (void)election;
     assert_true(token != 0);
-    atomic_fetch_add(&((struct party *)arg)->ended, 1);
+    atomic_fetch_add(&((struct memory_fixture *)arg)->ended, 1);
 }
 
 static void on_candidacy_ended(void *arg, struct hf_election *election,
                                const struct hf_error *why)
 {
-    struct party *party = arg;
+    struct memory_fixture *f = arg;
 
     (void)election;
     assert_true(why->text[0] != '\0');
-    party->status = why->status;
-    atomic_fetch_add(&party->ended, 1);
+    f->status = why->status;
+    atomic_fetch_add(&f->ended, 1);
 }
 
 /* It leads, is thrown out, and leads again; or hears why not. */
-static void lead_and_fall(struct party *a, struct hf_election *election,
-                          const struct place *place)
+static void lead_and_lose(struct memory_fixture *a,
+                          struct hf_election *election,
+                          const struct host_directory *directory)
 {
-    for (int i = 0; i < 2 && shortage_note(a->status); i++) {
+    for (int i = 0; i < 2 && status_is_expected(a->status); i++) {
         if (i > 0)
-            place_rob(place);
-        kit_until(has_ended, a);
+            host_directory_remove_tickets(directory);
+        wait_until(has_ended, a);
         atomic_store(&a->ended, 0);
     }
-    (void)shortage_note(hf_election_resign(election));
+    (void)status_is_expected(hf_election_resign(election));
 }
 
-static void stand(struct party *a, const struct place *place)
+static void campaign(struct memory_fixture *a,
+                     const struct host_directory *directory)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct hf_election *election;
 
     opts.on_elected = (struct hf_on_election){on_elected, a, on_drop};
     opts.on_ended = (struct hf_on_ended){on_candidacy_ended, a, on_drop};
-    if (shortage_note(
+    if (status_is_expected(
             hf_election_open(a->client, "nightly", &opts, &election)) &&
-        shortage_note(hf_election_campaign_start(election))) {
-        if (shortage_is_for_good()) /* its retries would outlast us */
-            (void)shortage_note(hf_election_resign(election));
+        status_is_expected(hf_election_campaign_start(election))) {
+        if (all_allocations_fail()) /* its retries would outlast us */
+            (void)status_is_expected(hf_election_resign(election));
         else
-            lead_and_fall(a, election, place);
+            lead_and_lose(a, election, directory);
     }
     hf_election_free(election);
 }
 
-static void standing(const struct place *place)
+static void campaigning(const struct host_directory *directory)
 {
-    struct party a = {.client = NULL};
+    struct memory_fixture a = {.client = NULL};
     int drops = 0;
 
-    if (party_open(&a, place)) {
-        stand(&a, place);
+    if (fixture_open(&a, directory)) {
+        campaign(&a, directory);
         drops = 2;
     }
-    party_close(&a);
+    fixture_close(&a);
     assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
 static void raise_and_wait(struct hf_barrier *barrier)
 {
-    uint64_t wait_ms = shortage_patience_ms();
+    uint64_t wait_ms = allocation_wait_ms();
     hf_status status;
 
-    if (!shortage_note(hf_barrier_raise(barrier, wait_ms)))
+    if (!status_is_expected(hf_barrier_raise(barrier, wait_ms)))
         return;
     status = hf_barrier_wait(barrier, 0);
     assert_int_not_equal(status, HF_OK);
     if (status != HF_EBUSY)
-        (void)shortage_note(status);
-    if (shortage_note(hf_barrier_lower(barrier, wait_ms)))
-        (void)shortage_note(hf_barrier_wait(barrier, wait_ms));
+        (void)status_is_expected(status);
+    if (status_is_expected(hf_barrier_lower(barrier, wait_ms)))
+        (void)status_is_expected(hf_barrier_wait(barrier, wait_ms));
 }
 
-static void barring(const struct place *place)
+static void blocking_barrier(const struct host_directory *directory)
 {
-    struct party a = {.client = NULL};
+    struct memory_fixture a = {.client = NULL};
     struct hf_barrier *barrier = NULL;
 
-    if (party_open(&a, place) &&
-        shortage_note(hf_barrier_open(a.client, "gate", &barrier)))
+    if (fixture_open(&a, directory) &&
+        status_is_expected(hf_barrier_open(a.client, "gate", &barrier)))
         raise_and_wait(barrier);
     hf_barrier_free(barrier);
-    party_close(&a);
+    fixture_close(&a);
 }
 
 /* ------------------------------------------------------------- the sweep */
 
-SHORTAGE(each_fails_while_waiting, all_fail_while_waiting, waiting)
-SHORTAGE(each_fails_with_callbacks, all_fail_with_callbacks, starting)
-SHORTAGE(each_fails_while_counting, all_fail_while_counting, counting)
-SHORTAGE(each_fails_while_standing, all_fail_while_standing, standing)
-SHORTAGE(each_fails_at_a_barrier, all_fail_at_a_barrier, barring)
+EACH_ALLOCATION_FAILS(each_fails_while_waiting, all_fail_while_waiting, waiting)
+EACH_ALLOCATION_FAILS(each_fails_with_callbacks, all_fail_with_callbacks,
+                      starting)
+EACH_ALLOCATION_FAILS(each_fails_while_counting, all_fail_while_counting,
+                      counting)
+EACH_ALLOCATION_FAILS(each_fails_while_standing, all_fail_while_standing,
+                      campaigning)
+EACH_ALLOCATION_FAILS(each_fails_at_a_barrier, all_fail_at_a_barrier,
+                      blocking_barrier)
 
 static void it_is_too_late_for_another(void **state)
 {

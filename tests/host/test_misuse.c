@@ -11,10 +11,10 @@
 #include <cmocka.h>
 #include <holdfast/uv.h>
 
-#include "kit.h"
+#include "process.h"
 
-struct world {
-    struct place place;
+struct misuse_fixture {
+    struct host_directory directory;
     struct hf_client *client;
     struct hf_lock *lock;
     int calls;
@@ -23,74 +23,73 @@ struct world {
 
 static int setup(void **state)
 {
-    static struct world world;
+    static struct misuse_fixture f;
 
-    memset(&world, 0, sizeof(world));
-    place_make(&world.place);
-    world.client = kit_client(world.place.url);
-    assert_int_equal(hf_lock_open(world.client, "nightly", NULL, &world.lock),
-                     HF_OK);
-    *state = &world;
+    memset(&f, 0, sizeof(f));
+    host_directory_create(&f.directory);
+    f.client = open_client(f.directory.url);
+    assert_int_equal(hf_lock_open(f.client, "nightly", NULL, &f.lock), HF_OK);
+    *state = &f;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
 
-    hf_lock_free(w->lock);
-    assert_int_equal(hf_client_close(w->client), HF_OK);
-    assert_int_equal(place_tickets(&w->place), 0);
-    place_remove(&w->place);
+    hf_lock_free(f->lock);
+    assert_int_equal(hf_client_close(f->client), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&f->directory), 0);
+    host_directory_remove(&f->directory);
     return 0;
 }
 
 static void on_drop(void *arg)
 {
-    ((struct world *)arg)->drops++;
+    ((struct misuse_fixture *)arg)->drops++;
 }
 
 static void on_done(void *arg, const struct hf_result *result)
 {
     (void)result;
-    ((struct world *)arg)->calls++;
+    ((struct misuse_fixture *)arg)->calls++;
 }
 
 static void on_state(void *arg, enum hf_state state)
 {
     (void)state;
-    ((struct world *)arg)->calls++;
+    ((struct misuse_fixture *)arg)->calls++;
 }
 
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
     (void)wait;
-    ((struct world *)arg)->calls++;
+    ((struct misuse_fixture *)arg)->calls++;
 }
 
 static void on_loss(void *arg, struct hf_grant *grant)
 {
     (void)grant;
-    ((struct world *)arg)->calls++;
+    ((struct misuse_fixture *)arg)->calls++;
 }
 
-static struct hf_done counted(struct world *w)
+static struct hf_done counted(struct misuse_fixture *f)
 {
-    return (struct hf_done){on_done, w, on_drop};
+    return (struct hf_done){on_done, f, on_drop};
 }
 
 /* Three callbacks with a drop each: the two of the options and .done. */
-static struct hf_acquire_opts counted_opts(struct world *w)
+static struct hf_acquire_opts counted_opts(struct misuse_fixture *f)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
 
-    opts.on_wait = (struct hf_on_wait){on_wait, w, on_drop};
-    opts.on_loss = (struct hf_on_loss){on_loss, w, on_drop};
+    opts.on_wait = (struct hf_on_wait){on_wait, f, on_drop};
+    opts.on_loss = (struct hf_on_loss){on_loss, f, on_drop};
     return opts;
 }
 
-static void assert_told(hf_status status, const struct hf_error *error,
-                        hf_status wanted, const char *call, const char *what)
+static void assert_error(hf_status status, const struct hf_error *error,
+                         hf_status wanted, const char *call, const char *what)
 {
     char start[64];
 
@@ -109,24 +108,24 @@ static void assert_told(hf_status status, const struct hf_error *error,
     assert_true(hf_status_retry(status) == HF_RETRY_NEVER);
 }
 
-static void assert_client_told(const struct world *w, hf_status status,
-                               hf_status wanted, const char *call,
-                               const char *what)
+static void assert_client_error(const struct misuse_fixture *f,
+                                hf_status status, hf_status wanted,
+                                const char *call, const char *what)
 {
     struct hf_error error;
 
-    hf_client_error(w->client, &error);
-    assert_told(status, &error, wanted, call, what);
+    hf_client_error(f->client, &error);
+    assert_error(status, &error, wanted, call, what);
 }
 
-static void assert_lock_told(const struct world *w, hf_status status,
-                             hf_status wanted, const char *call,
-                             const char *what)
+static void assert_lock_error(const struct misuse_fixture *f, hf_status status,
+                              hf_status wanted, const char *call,
+                              const char *what)
 {
     struct hf_error error;
 
-    hf_lock_error(w->lock, &error);
-    assert_told(status, &error, wanted, call, what);
+    hf_lock_error(f->lock, &error);
+    assert_error(status, &error, wanted, call, what);
 }
 
 /* -------------------------------------------------------------- options -- */
@@ -136,8 +135,8 @@ enum { WRONG_SIZES = sizeof(wrong_sizes) / sizeof(wrong_sizes[0]) };
 
 static void client_opts_of_a_wrong_size(void **state)
 {
-    struct world *w = *state;
-    struct hf_client *client = w->client;
+    struct misuse_fixture *f = *state;
+    struct hf_client *client = f->client;
     struct hf_error error;
     hf_status status;
     size_t i;
@@ -146,33 +145,33 @@ static void client_opts_of_a_wrong_size(void **state)
         struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
 
         opts.size = wrong_sizes[i];
-        status = hf_client_open(w->place.url, &opts, &client, &error);
-        assert_told(status, &error, HF_EINVAL, "hf_client_open",
-                    "HF_CLIENT_OPTS_INIT");
+        status = hf_client_open(f->directory.url, &opts, &client, &error);
+        assert_error(status, &error, HF_EINVAL, "hf_client_open",
+                     "HF_CLIENT_OPTS_INIT");
         assert_null(client);
-        assert_int_equal(hf_client_open(w->place.url, &opts, &client, NULL),
+        assert_int_equal(hf_client_open(f->directory.url, &opts, &client, NULL),
                          HF_EINVAL);
     }
 }
 
 static void lock_opts_of_a_wrong_size(void **state)
 {
-    struct world *w = *state;
-    struct hf_lock *lock = w->lock;
+    struct misuse_fixture *f = *state;
+    struct hf_lock *lock = f->lock;
     size_t i;
 
     for (i = 0; i < WRONG_SIZES; i++) {
         struct hf_lock_opts opts = {.size = wrong_sizes[i]};
 
-        assert_client_told(w, hf_lock_open(w->client, "a", &opts, &lock),
-                           HF_EINVAL, "hf_lock_open", "HF_LOCK_OPTS_INIT");
+        assert_client_error(f, hf_lock_open(f->client, "a", &opts, &lock),
+                            HF_EINVAL, "hf_lock_open", "HF_LOCK_OPTS_INIT");
         assert_null(lock);
     }
 }
 
 static void mutex_opts_of_a_wrong_size(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
     struct hf_mutex *mutex = NULL;
     size_t i;
 
@@ -180,8 +179,8 @@ static void mutex_opts_of_a_wrong_size(void **state)
         struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
 
         opts.size = wrong_sizes[i];
-        assert_client_told(w, hf_mutex_open(w->client, "a", &opts, &mutex),
-                           HF_EINVAL, "hf_mutex_open", "HF_MUTEX_OPTS_INIT");
+        assert_client_error(f, hf_mutex_open(f->client, "a", &opts, &mutex),
+                            HF_EINVAL, "hf_mutex_open", "HF_MUTEX_OPTS_INIT");
         assert_null(mutex);
     }
 }
@@ -189,78 +188,78 @@ static void mutex_opts_of_a_wrong_size(void **state)
 /* Nothing behind the size may be believed: only .done is dropped. */
 static void acquire_opts_of_a_wrong_size(void **state)
 {
-    struct world *w = *state;
-    struct hf_grant *grant = (struct hf_grant *)w;
-    struct hf_op *op = (struct hf_op *)w;
+    struct misuse_fixture *f = *state;
+    struct hf_grant *grant = (struct hf_grant *)f;
+    struct hf_op *op = (struct hf_op *)f;
     size_t i;
 
     for (i = 0; i < WRONG_SIZES; i++) {
-        struct hf_acquire_opts opts = counted_opts(w);
+        struct hf_acquire_opts opts = counted_opts(f);
 
         opts.size = wrong_sizes[i];
-        assert_lock_told(w, hf_lock_acquire(w->lock, &opts, &grant), HF_EINVAL,
-                         "hf_lock_acquire", "HF_ACQUIRE_OPTS_INIT");
+        assert_lock_error(f, hf_lock_acquire(f->lock, &opts, &grant), HF_EINVAL,
+                          "hf_lock_acquire", "HF_ACQUIRE_OPTS_INIT");
         assert_null(grant);
-        assert_int_equal(w->drops, (int)i);
-        assert_lock_told(
-            w, hf_lock_acquire_start(w->lock, &opts, counted(w), &op),
+        assert_int_equal(f->drops, (int)i);
+        assert_lock_error(
+            f, hf_lock_acquire_start(f->lock, &opts, counted(f), &op),
             HF_EINVAL, "hf_lock_acquire_start", "HF_ACQUIRE_OPTS_INIT");
         assert_null(op);
-        assert_int_equal(w->drops, (int)i + 1);
+        assert_int_equal(f->drops, (int)i + 1);
     }
-    assert_int_equal(w->calls, 0);
+    assert_int_equal(f->calls, 0);
 }
 
 static void no_function_to_bring_the_grant_to(void **state)
 {
-    struct world *w = *state;
-    struct hf_acquire_opts opts = counted_opts(w);
-    struct hf_done done = counted(w);
+    struct misuse_fixture *f = *state;
+    struct hf_acquire_opts opts = counted_opts(f);
+    struct hf_done done = counted(f);
     struct hf_op *op;
 
     done.fn = NULL;
-    assert_lock_told(w, hf_lock_acquire_start(w->lock, &opts, done, &op),
-                     HF_EINVAL, "hf_lock_acquire_start", "callback is NULL");
+    assert_lock_error(f, hf_lock_acquire_start(f->lock, &opts, done, &op),
+                      HF_EINVAL, "hf_lock_acquire_start", "callback is NULL");
     assert_null(op);
-    assert_int_equal(w->drops, 3);
-    assert_int_equal(w->calls, 0);
+    assert_int_equal(f->drops, 3);
+    assert_int_equal(f->calls, 0);
 }
 
 static void a_delivery_that_is_none(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
     hf_status status;
 
     opts.delivery = (enum hf_delivery)2;
-    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
-    status = hf_client_open(w->place.url, &opts, &client, &error);
-    assert_told(status, &error, HF_EINVAL, "hf_client_open",
-                "HF_DELIVER_DISPATCH");
+    opts.on_state = (struct hf_on_state){on_state, f, on_drop};
+    status = hf_client_open(f->directory.url, &opts, &client, &error);
+    assert_error(status, &error, HF_EINVAL, "hf_client_open",
+                 "HF_DELIVER_DISPATCH");
     assert_null(client);
-    assert_int_equal(w->drops, 1);
+    assert_int_equal(f->drops, 1);
 }
 
-static void losses_told_at_no_state(void **state)
+static void losses_at_no_state(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
     hf_status status;
 
     opts.loss_at = (enum hf_loss_at)2;
-    status = hf_client_open(w->place.url, &opts, &client, &error);
-    assert_told(status, &error, HF_EINVAL, "hf_client_open",
-                "HF_LOSS_AT_SUSPENDED");
+    status = hf_client_open(f->directory.url, &opts, &client, &error);
+    assert_error(status, &error, HF_EINVAL, "hf_client_open",
+                 "HF_LOSS_AT_SUSPENDED");
     assert_null(client);
 }
 
 static void dispatch_on_a_borrowed_loop(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
@@ -269,11 +268,11 @@ static void dispatch_on_a_borrowed_loop(void **state)
 
     assert_int_equal(uv_loop_init(&loop), 0);
     opts.delivery = HF_DELIVER_DISPATCH;
-    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
-    status = hf_client_open_uv(&loop, w->place.url, &opts, &client, &error);
-    assert_told(status, &error, HF_EINVAL, "hf_client_open", "borrowed loop");
+    opts.on_state = (struct hf_on_state){on_state, f, on_drop};
+    status = hf_client_open_uv(&loop, f->directory.url, &opts, &client, &error);
+    assert_error(status, &error, HF_EINVAL, "hf_client_open", "borrowed loop");
     assert_null(client);
-    assert_int_equal(w->drops, 1);
+    assert_int_equal(f->drops, 1);
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
@@ -304,24 +303,24 @@ static void names_that_are_none(void **state)
                                         "//a",
                                         "lock-0000000007",
                                         "\xee\x80\x80"};
-    struct world *w = *state;
-    struct hf_lock *lock = w->lock;
+    struct misuse_fixture *f = *state;
+    struct hf_lock *lock = f->lock;
     struct hf_mutex *mutex;
     char huge[10001];
     size_t i;
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        assert_client_told(w, hf_lock_open(w->client, names[i], NULL, &lock),
-                           HF_ENAME, "hf_lock_open", "");
+        assert_client_error(f, hf_lock_open(f->client, names[i], NULL, &lock),
+                            HF_ENAME, "hf_lock_open", "");
         assert_null(lock);
-        assert_client_told(w, hf_mutex_open(w->client, names[i], NULL, &mutex),
-                           HF_ENAME, "hf_mutex_open", "");
+        assert_client_error(f, hf_mutex_open(f->client, names[i], NULL, &mutex),
+                            HF_ENAME, "hf_mutex_open", "");
         assert_null(mutex);
     }
     memset(huge, 'x', sizeof(huge) - 1);
     huge[sizeof(huge) - 1] = '\0';
-    assert_client_told(w, hf_lock_open(w->client, huge, NULL, &lock), HF_ENAME,
-                       "hf_lock_open", "1024");
+    assert_client_error(f, hf_lock_open(f->client, huge, NULL, &lock), HF_ENAME,
+                        "hf_lock_open", "1024");
 }
 
 static void urls_that_are_none(void **state)
@@ -330,27 +329,27 @@ static void urls_that_are_none(void **state)
                                        ":",           "file:a?b",
                                        "file:%zz",    "file:/tmp?colour=red",
                                        "file:/tmp#a", "file:relative"};
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
     hf_status status;
     size_t i;
 
-    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    opts.on_state = (struct hf_on_state){on_state, f, on_drop};
     for (i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         status = hf_client_open(urls[i], &opts, &client, &error);
-        assert_told(status, &error, HF_EURL, "hf_client_open", "");
+        assert_error(status, &error, HF_EURL, "hf_client_open", "");
         assert_null(client);
-        assert_int_equal(w->drops, (int)i + 1);
+        assert_int_equal(f->drops, (int)i + 1);
     }
-    assert_int_equal(w->calls, 0);
+    assert_int_equal(f->calls, 0);
 }
 
 /* A half-made client on a borrowed loop leaves the loop in its own time. */
 static void a_bad_url_on_a_borrowed_loop(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
@@ -358,25 +357,25 @@ static void a_bad_url_on_a_borrowed_loop(void **state)
     uv_loop_t loop;
 
     assert_int_equal(uv_loop_init(&loop), 0);
-    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    opts.on_state = (struct hf_on_state){on_state, f, on_drop};
     status = hf_client_open_uv(&loop, "file:/tmp?colour=red", &opts, &client,
                                &error);
-    assert_told(status, &error, HF_EURL, "hf_client_open", "colour");
+    assert_error(status, &error, HF_EURL, "hf_client_open", "colour");
     assert_null(client);
-    assert_int_equal(w->drops, 1);
+    assert_int_equal(f->drops, 1);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
-    assert_int_equal(w->calls, 0);
+    assert_int_equal(f->calls, 0);
 }
 
 static void a_scheme_that_nobody_serves(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
 
-    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    opts.on_state = (struct hf_on_state){on_state, f, on_drop};
     assert_int_equal(hf_client_open("etcetera://host", &opts, &client, &error),
                      HF_EUNSUPPORTED);
     assert_null(client);
@@ -384,13 +383,13 @@ static void a_scheme_that_nobody_serves(void **state)
     assert_int_equal(error.status, HF_EUNSUPPORTED);
     assert_int_equal(strncmp(error.text, "hf_client_open: ", 16), 0);
     assert_non_null(strstr(error.text, "etcetera"));
-    assert_int_equal(w->drops, 1);
+    assert_int_equal(f->drops, 1);
 }
 
 /* ------------------------------------------------- waiting for oneself -- */
 
-struct inside {
-    struct world *w;
+struct inside_callback {
+    struct misuse_fixture *f;
     struct hf_grant *grant; /* held by the client under test */
     struct hf_mutex *mutex; /* locked by nobody */
     struct hf_client *client;
@@ -400,61 +399,66 @@ struct inside {
 };
 
 /* From where they can only wait for themselves. */
-static bool refuses_all(struct inside *inside)
+static bool refuses_all(struct inside_callback *inside_callback)
 {
-    struct hf_acquire_opts opts = counted_opts(inside->w);
-    struct hf_grant *grant = (struct hf_grant *)inside;
+    struct hf_acquire_opts opts = counted_opts(inside_callback->f);
+    struct hf_grant *grant = (struct hf_grant *)inside_callback;
     bool refused =
-        hf_lock_acquire(inside->lock, &opts, &grant) == HF_EREENTRANT;
+        hf_lock_acquire(inside_callback->lock, &opts, &grant) == HF_EREENTRANT;
 
-    refused &= grant == NULL && inside->w->drops == 2;
-    refused &= hf_lock_try_acquire(inside->lock, &grant) == HF_EREENTRANT;
-    refused &= hf_grant_release(inside->grant) == HF_EREENTRANT;
-    refused &= hf_mutex_lock(inside->mutex) == HF_EREENTRANT;
-    refused &= hf_mutex_trylock(inside->mutex) == HF_EREENTRANT;
-    refused &= hf_client_close(inside->client) == HF_EREENTRANT;
+    refused &= grant == NULL && inside_callback->f->drops == 2;
+    refused &=
+        hf_lock_try_acquire(inside_callback->lock, &grant) == HF_EREENTRANT;
+    refused &= hf_grant_release(inside_callback->grant) == HF_EREENTRANT;
+    refused &= hf_mutex_lock(inside_callback->mutex) == HF_EREENTRANT;
+    refused &= hf_mutex_trylock(inside_callback->mutex) == HF_EREENTRANT;
+    refused &= hf_client_close(inside_callback->client) == HF_EREENTRANT;
     return refused;
 }
 
 static void on_inside(void *arg, const struct hf_result *result)
 {
-    struct inside *inside = arg;
+    struct inside_callback *inside_callback = arg;
 
-    inside->refused_all = result->status == HF_OK && refuses_all(inside);
-    atomic_fetch_add(&inside->ran, 1);
+    inside_callback->refused_all =
+        result->status == HF_OK && refuses_all(inside_callback);
+    atomic_fetch_add(&inside_callback->ran, 1);
 }
 
 static bool has_run(void *arg)
 {
-    return atomic_load(&((struct inside *)arg)->ran) > 0;
+    return atomic_load(&((struct inside_callback *)arg)->ran) > 0;
 }
 
-static void refused_in_a_callback(struct world *w, enum way way)
+static void refused_in_a_callback(struct misuse_fixture *f, enum way way)
 {
-    struct inside inside = {.w = w};
-    struct hf_done done = {on_inside, &inside, NULL};
-    struct front front;
+    struct inside_callback inside_callback = {.f = f};
+    struct hf_done done = {on_inside, &inside_callback, NULL};
+    struct host_fixture host;
     struct hf_lock *held;
 
-    front_open(&front, way, w->place.url, no_listener);
-    held = front_lock(&front, "held");
-    inside.client = front.client;
-    inside.lock = front_lock(&front, "free");
-    inside.grant = front_take(&front, held);
-    assert_int_equal(hf_mutex_open(front.client, "free", NULL, &inside.mutex),
-                     HF_OK);
+    host_open(&host, way, f->directory.url, no_listener);
+    held = host_open_lock(&host, "held");
+    inside_callback.client = host.client;
+    inside_callback.lock = host_open_lock(&host, "free");
+    inside_callback.grant = host_take(&host, held);
     assert_int_equal(
-        hf_grant_release_start(front_take(&front, inside.lock), done), HF_OK);
-    front_until(&front, has_run, &inside);
-    assert_true(inside.refused_all);
-    assert_int_equal(hf_grant_check(inside.grant), HF_OK); /* not consumed */
-    assert_int_equal(place_tickets(&w->place), 1);
-    assert_int_equal(hf_mutex_unlock(inside.mutex), HF_EOWNER);
-    assert_int_equal(front_give(&front, inside.grant), HF_OK);
-    hf_mutex_free(inside.mutex);
-    hf_lock_free(inside.lock);
+        hf_mutex_open(host.client, "free", NULL, &inside_callback.mutex),
+        HF_OK);
+    assert_int_equal(
+        hf_grant_release_start(host_take(&host, inside_callback.lock), done),
+        HF_OK);
+    host_wait_until(&host, has_run, &inside_callback);
+    assert_true(inside_callback.refused_all);
+    assert_int_equal(hf_grant_check(inside_callback.grant),
+                     HF_OK); /* not consumed */
+    assert_int_equal(host_directory_count_tickets(&f->directory), 1);
+    assert_int_equal(hf_mutex_unlock(inside_callback.mutex), HF_EOWNER);
+    assert_int_equal(host_give(&host, inside_callback.grant), HF_OK);
+    hf_mutex_free(inside_callback.mutex);
+    hf_lock_free(inside_callback.lock);
     hf_lock_free(held);
-    front_close(&front);
+    host_close(&host);
 }
 
 static void fn42_waiting_in_a_callback(void **state)
@@ -476,100 +480,105 @@ static void waiting_in_a_callback_on_a_loop(void **state)
  * beside it may wait. */
 static void waiting_on_the_thread_of_a_loop(void **state)
 {
-    struct world *w = *state;
-    struct inside inside = {.w = w};
-    struct front front;
+    struct misuse_fixture *f = *state;
+    struct inside_callback inside_callback = {.f = f};
+    struct host_fixture host;
     struct outcome outcome;
 
-    front_open(&front, WAY_UV, w->place.url, no_listener);
-    inside.client = front.client;
-    inside.lock = front_lock(&front, "free");
-    inside.grant = front_take(&front, inside.lock);
-    assert_int_equal(hf_mutex_open(front.client, "free", NULL, &inside.mutex),
-                     HF_OK);
-    assert_true(refuses_all(&inside));
-    assert_int_equal(hf_grant_check(inside.grant), HF_OK);
-    front.way = WAY_BLOCKING; /* from here on by threads beside the loop */
-    front_release(&front, inside.grant, &outcome);
-    front_await(&outcome);
+    host_open(&host, WAY_UV, f->directory.url, no_listener);
+    inside_callback.client = host.client;
+    inside_callback.lock = host_open_lock(&host, "free");
+    inside_callback.grant = host_take(&host, inside_callback.lock);
+    assert_int_equal(
+        hf_mutex_open(host.client, "free", NULL, &inside_callback.mutex),
+        HF_OK);
+    assert_true(refuses_all(&inside_callback));
+    assert_int_equal(hf_grant_check(inside_callback.grant), HF_OK);
+    host.way = WAY_BLOCKING; /* from here on by threads beside the loop */
+    host_release(&host, inside_callback.grant, &outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
-    front.way = WAY_UV;
-    hf_mutex_free(inside.mutex);
-    hf_lock_free(inside.lock);
-    front_close(&front);
+    host.way = WAY_UV;
+    hf_mutex_free(inside_callback.mutex);
+    hf_lock_free(inside_callback.lock);
+    host_close(&host);
 }
 
 static void dispatch_without_being_asked_to(void **state)
 {
-    struct world *w = *state;
+    struct misuse_fixture *f = *state;
 
-    assert_int_equal(hf_client_fd(w->client), -1);
-    assert_int_equal(hf_client_dispatch(w->client), HF_ESTATE);
+    assert_int_equal(hf_client_fd(f->client), -1);
+    assert_int_equal(hf_client_dispatch(f->client), HF_ESTATE);
     assert_true(hf_status_class(HF_ESTATE) == HF_CLASS_USAGE);
 }
 
 static void dispatch_again(void *arg, const struct hf_result *result)
 {
-    struct inside *inside = arg;
+    struct inside_callback *inside_callback = arg;
 
     (void)result;
-    inside->refused_all = hf_client_dispatch(inside->client) == HF_EREENTRANT;
-    atomic_fetch_add(&inside->ran, 1);
+    inside_callback->refused_all =
+        hf_client_dispatch(inside_callback->client) == HF_EREENTRANT;
+    atomic_fetch_add(&inside_callback->ran, 1);
 }
 
 static void dispatch_in_dispatch(void **state)
 {
-    struct world *w = *state;
-    struct inside inside = {.w = w};
-    struct hf_done done = {dispatch_again, &inside, NULL};
-    struct front front;
+    struct misuse_fixture *f = *state;
+    struct inside_callback inside_callback = {.f = f};
+    struct hf_done done = {dispatch_again, &inside_callback, NULL};
+    struct host_fixture host;
 
-    front_open(&front, WAY_DISPATCH, w->place.url, no_listener);
-    inside.client = front.client;
-    inside.lock = front_lock(&front, "free");
+    host_open(&host, WAY_DISPATCH, f->directory.url, no_listener);
+    inside_callback.client = host.client;
+    inside_callback.lock = host_open_lock(&host, "free");
     assert_int_equal(
-        hf_grant_release_start(front_take(&front, inside.lock), done), HF_OK);
-    front_until(&front, has_run, &inside);
-    assert_true(inside.refused_all);
-    hf_lock_free(inside.lock);
-    front_close(&front);
+        hf_grant_release_start(host_take(&host, inside_callback.lock), done),
+        HF_OK);
+    host_wait_until(&host, has_run, &inside_callback);
+    assert_true(inside_callback.refused_all);
+    hf_lock_free(inside_callback.lock);
+    host_close(&host);
 }
 
 static void wait_elsewhere(void *arg, const struct hf_result *result)
 {
-    struct inside *inside = arg;
+    struct inside_callback *inside_callback = arg;
     struct hf_grant *grant;
 
-    inside->refused_all =
+    inside_callback->refused_all =
         result->status == HF_OK &&
-        hf_lock_try_acquire(inside->w->lock, &grant) == HF_EREENTRANT;
-    atomic_fetch_add(&inside->ran, 1);
+        hf_lock_try_acquire(inside_callback->f->lock, &grant) == HF_EREENTRANT;
+    atomic_fetch_add(&inside_callback->ran, 1);
 }
 
 /* The last one of all is called by the loop itself. */
 static void waiting_when_a_loop_is_given_back(void **state)
 {
-    struct inside inside = {.w = *state};
-    struct hf_done done = {wait_elsewhere, &inside, NULL};
+    struct inside_callback inside_callback = {.f = *state};
+    struct hf_done done = {wait_elsewhere, &inside_callback, NULL};
     uv_loop_t loop;
 
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_int_equal(hf_client_open_uv(&loop, inside.w->place.url, NULL,
-                                       &inside.client, NULL),
+    assert_int_equal(hf_client_open_uv(&loop, inside_callback.f->directory.url,
+                                       NULL, &inside_callback.client, NULL),
                      HF_OK);
-    assert_int_equal(hf_client_close_start(inside.client, done), HF_OK);
+    assert_int_equal(hf_client_close_start(inside_callback.client, done),
+                     HF_OK);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
-    assert_int_equal(inside.ran, 1);
-    assert_true(inside.refused_all);
+    assert_int_equal(inside_callback.ran, 1);
+    assert_true(inside_callback.refused_all);
 }
 
 static void close_in_drop(void *arg)
 {
-    struct inside *inside = arg;
+    struct inside_callback *inside_callback = arg;
 
-    inside->refused_all = hf_client_close(inside->client) == HF_EREENTRANT;
-    atomic_fetch_add(&inside->ran, 1);
+    inside_callback->refused_all =
+        hf_client_close(inside_callback->client) == HF_EREENTRANT;
+    atomic_fetch_add(&inside_callback->ran, 1);
 }
 
 static void never(void *arg, struct hf_grant *grant)
@@ -579,7 +588,7 @@ static void never(void *arg, struct hf_grant *grant)
     assert_true(false);
 }
 
-static void untold(void *arg, const struct hf_result *result)
+static void nobody(void *arg, const struct hf_result *result)
 {
     (void)arg;
     (void)result;
@@ -588,29 +597,33 @@ static void untold(void *arg, const struct hf_result *result)
 /* The background thread would be the one that it waits for. */
 static void closing_when_a_callback_is_dropped(void **state)
 {
-    struct inside inside = {.w = *state};
+    struct inside_callback inside_callback = {.f = *state};
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct hf_done done = {untold, NULL, NULL};
+    struct hf_done done = {nobody, NULL, NULL};
 
-    inside.client = kit_client(inside.w->place.url);
-    assert_int_equal(hf_lock_open(inside.client, "free", NULL, &inside.lock),
+    inside_callback.client = open_client(inside_callback.f->directory.url);
+    assert_int_equal(hf_lock_open(inside_callback.client, "free", NULL,
+                                  &inside_callback.lock),
                      HF_OK);
-    opts.on_loss = (struct hf_on_loss){never, &inside, close_in_drop};
-    assert_int_equal(hf_lock_acquire(inside.lock, &opts, &inside.grant), HF_OK);
-    assert_int_equal(hf_grant_release_start(inside.grant, done), HF_OK);
-    kit_until(has_run, &inside);
-    assert_true(inside.refused_all);
-    hf_lock_free(inside.lock);
-    assert_int_equal(hf_client_close(inside.client), HF_OK);
+    opts.on_loss = (struct hf_on_loss){never, &inside_callback, close_in_drop};
+    assert_int_equal(
+        hf_lock_acquire(inside_callback.lock, &opts, &inside_callback.grant),
+        HF_OK);
+    assert_int_equal(hf_grant_release_start(inside_callback.grant, done),
+                     HF_OK);
+    wait_until(has_run, &inside_callback);
+    assert_true(inside_callback.refused_all);
+    hf_lock_free(inside_callback.lock);
+    assert_int_equal(hf_client_close(inside_callback.client), HF_OK);
 }
 
 /* ---------------------------------------------------------- after close -- */
 
 static void calls_after_close(void **state)
 {
-    struct world *w = *state;
-    struct hf_client *client = kit_client(w->place.url);
-    struct hf_acquire_opts opts = counted_opts(w);
+    struct misuse_fixture *f = *state;
+    struct hf_client *client = open_client(f->directory.url);
+    struct hf_acquire_opts opts = counted_opts(f);
     struct hf_lock *lock;
     struct hf_grant *grant, *none;
     struct hf_error error;
@@ -626,15 +639,15 @@ static void calls_after_close(void **state)
     assert_string_equal(error.text, "hf_lock_acquire: the client was closed");
     assert_true(hf_status_class(HF_ECLOSED) == HF_CLASS_CANCELLED);
     assert_null(none);
-    assert_int_equal(w->drops, 2);
-    assert_int_equal(hf_lock_acquire_start(lock, &opts, counted(w), NULL),
+    assert_int_equal(f->drops, 2);
+    assert_int_equal(hf_lock_acquire_start(lock, &opts, counted(f), NULL),
                      HF_ECLOSED);
-    assert_int_equal(w->drops, 5);
+    assert_int_equal(f->drops, 5);
     assert_int_equal(hf_lock_try_acquire(lock, &none), HF_ECLOSED);
     /* Nobody is left to call back; the release itself is still due. */
-    assert_int_equal(hf_grant_release_start(grant, counted(w)), HF_ECLOSED);
-    assert_int_equal(w->drops, 6);
-    assert_int_equal(w->calls, 0);
+    assert_int_equal(hf_grant_release_start(grant, counted(f)), HF_ECLOSED);
+    assert_int_equal(f->drops, 6);
+    assert_int_equal(f->calls, 0);
     assert_int_equal(hf_grant_release(grant), HF_ELOST);
     hf_lock_free(lock);
 }
@@ -659,7 +672,7 @@ int main(void)
         MISUSE(acquire_opts_of_a_wrong_size),
         MISUSE(no_function_to_bring_the_grant_to),
         MISUSE(a_delivery_that_is_none),
-        MISUSE(losses_told_at_no_state),
+        MISUSE(losses_at_no_state),
         MISUSE(dispatch_on_a_borrowed_loop),
         MISUSE(an_allocator_without_a_function),
         MISUSE(names_that_are_none),

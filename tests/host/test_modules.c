@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "host/engines.h"
-#include "kit.h"
+#include "process.h"
 
 static void assert_unsupported(hf_status status, const struct hf_error *error,
                                const char *const wanted[])
@@ -107,21 +107,21 @@ static void a_file_that_is_no_library(void **state)
     static const char *const wanted[] = {"cannot be loaded", "engine-text.so",
                                          NULL};
     const struct hf_engine_ops *ops = NULL;
-    struct place place;
+    struct host_directory directory;
     struct hf_error error;
     char path[128];
     int fd;
 
     (void)state;
-    place_make(&place);
-    snprintf(path, sizeof(path), "%s/engine-text.so", place.directory);
+    host_directory_create(&directory);
+    snprintf(path, sizeof(path), "%s/engine-text.so", directory.path);
     fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
     assert_int_equal(write(fd, "text\n", 5), 5);
     close(fd);
-    assert_unsupported(load_from(place.directory, "text", &ops, &error), &error,
+    assert_unsupported(load_from(directory.path, "text", &ops, &error), &error,
                        wanted);
     assert_null(ops);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 static void a_good_module_is_found(void **state)
@@ -151,28 +151,28 @@ static void a_scheme_is_never_a_path(void **state)
     const struct hf_engine_ops *ops = NULL;
     struct hf_client *client;
     struct hf_error error;
-    struct place place;
+    struct host_directory directory;
     char path[128];
     size_t i;
 
     (void)state;
-    place_make(&place);
-    snprintf(path, sizeof(path), "%s/engine-x", place.directory);
+    host_directory_create(&directory);
+    snprintf(path, sizeof(path), "%s/engine-x", directory.path);
     assert_int_equal(mkdir(path, 0755), 0);
-    snprintf(path, sizeof(path), "%s/engine-x/scripted.so", place.directory);
+    snprintf(path, sizeof(path), "%s/engine-x/scripted.so", directory.path);
     assert_int_equal(symlink(module, path), 0);
-    snprintf(path, sizeof(path), "%s/scripted.so", place.directory);
+    snprintf(path, sizeof(path), "%s/scripted.so", directory.path);
     assert_int_equal(symlink(module, path), 0);
     assert_int_equal(access(path, R_OK), 0);
     for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-        assert_unsupported(load_from(place.directory, schemes[i], &ops, &error),
+        assert_unsupported(load_from(directory.path, schemes[i], &ops, &error),
                            &error, wanted);
     assert_null(ops);
     /* From a URL they do not get that far. */
     assert_int_equal(
         hf_client_open("x/../scripted:?fd=0", NULL, &client, &error), HF_EURL);
     assert_int_equal(hf_client_open("..:x", NULL, &client, &error), HF_EURL);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 int main(void)

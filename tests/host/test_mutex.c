@@ -7,31 +7,32 @@
 
 #include <cmocka.h>
 
-#include "home.h"
-#include "kit.h"
+#include "mutex_fixture.h"
+#include "process.h"
 
 #define NAME "nightly"
 
-struct world {
-    struct home home;
+struct reentrant_mutex_fixture {
+    struct mutex_fixture base;
     struct hf_mutex *mutex;
 };
 
-static void world_open(struct world *world, const struct hf_mutex_opts *opts)
+static void fixture_open(struct reentrant_mutex_fixture *f,
+                         const struct hf_mutex_opts *opts)
 {
-    home_open(&world->home);
-    assert_int_equal(
-        hf_mutex_open(world->home.client, NAME, opts, &world->mutex), HF_OK);
+    mutex_fixture_open(&f->base);
+    assert_int_equal(hf_mutex_open(f->base.client, NAME, opts, &f->mutex),
+                     HF_OK);
 }
 
-static void world_close(struct world *world)
+static void fixture_close(struct reentrant_mutex_fixture *f)
 {
-    hf_mutex_free(world->mutex);
-    home_close(&world->home);
+    hf_mutex_free(f->mutex);
+    mutex_fixture_close(&f->base);
 }
 
 /* What another thread did, and what came of it. */
-struct errand {
+struct mutex_attempt {
     struct hf_mutex *mutex;
     hf_status status;
     uint64_t token;
@@ -39,109 +40,110 @@ struct errand {
 
 static void *try_main(void *arg)
 {
-    struct errand *errand = arg;
+    struct mutex_attempt *mutex_attempt = arg;
 
-    errand->status = hf_mutex_trylock(errand->mutex);
-    errand->token = hf_mutex_token(errand->mutex);
-    if (errand->status == HF_OK)
-        errand->status = hf_mutex_unlock(errand->mutex);
+    mutex_attempt->status = hf_mutex_trylock(mutex_attempt->mutex);
+    mutex_attempt->token = hf_mutex_token(mutex_attempt->mutex);
+    if (mutex_attempt->status == HF_OK)
+        mutex_attempt->status = hf_mutex_unlock(mutex_attempt->mutex);
     return NULL;
 }
 
 static void *timed_main(void *arg)
 {
-    struct errand *errand = arg;
+    struct mutex_attempt *mutex_attempt = arg;
 
-    errand->status = hf_mutex_timedlock(errand->mutex, 30);
+    mutex_attempt->status = hf_mutex_timedlock(mutex_attempt->mutex, 30);
     return NULL;
 }
 
 static void *unlock_main(void *arg)
 {
-    struct errand *errand = arg;
+    struct mutex_attempt *mutex_attempt = arg;
 
-    errand->status = hf_mutex_unlock(errand->mutex);
+    mutex_attempt->status = hf_mutex_unlock(mutex_attempt->mutex);
     return NULL;
 }
 
-static struct errand elsewhere(void *(*what)(void *arg), struct hf_mutex *mutex)
+static struct mutex_attempt elsewhere(void *(*what)(void *arg),
+                                      struct hf_mutex *mutex)
 {
-    struct errand errand = {.mutex = mutex, .status = HF_EBUG};
+    struct mutex_attempt mutex_attempt = {.mutex = mutex, .status = HF_EBUG};
 
-    kit_elsewhere(what, &errand);
-    return errand;
+    run_on_thread(what, &mutex_attempt);
+    return mutex_attempt;
 }
 
 /* ---------------------------------------------------------------------- */
 
 static void locking_again_counts(void **state)
 {
-    struct world w;
+    struct reentrant_mutex_fixture f;
     uint64_t token;
     int i;
 
     (void)state;
-    world_open(&w, NULL);
-    assert_true(hf_mutex_token(w.mutex) == 0);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    token = hf_mutex_token(w.mutex);
+    fixture_open(&f, NULL);
+    assert_true(hf_mutex_token(f.mutex) == 0);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    token = hf_mutex_token(f.mutex);
     assert_true(token > 0);
-    assert_int_equal(hf_mutex_trylock(w.mutex), HF_OK);
-    assert_int_equal(hf_mutex_timedlock(w.mutex, 10), HF_OK);
-    assert_true(hf_mutex_token(w.mutex) == token);
+    assert_int_equal(hf_mutex_trylock(f.mutex), HF_OK);
+    assert_int_equal(hf_mutex_timedlock(f.mutex, 10), HF_OK);
+    assert_true(hf_mutex_token(f.mutex) == token);
     for (i = 0; i < 3; i++) {
-        assert_int_equal(place_tickets(&w.home.place), 1);
-        assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
+        assert_int_equal(host_directory_count_tickets(&f.base.directory), 1);
+        assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
     }
-    assert_int_equal(place_tickets(&w.home.place), 0);
-    assert_true(hf_mutex_token(w.mutex) == 0);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_EOWNER);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    assert_true(hf_mutex_token(w.mutex) > token);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
-    world_close(&w);
+    assert_int_equal(host_directory_count_tickets(&f.base.directory), 0);
+    assert_true(hf_mutex_token(f.mutex) == 0);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_EOWNER);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    assert_true(hf_mutex_token(f.mutex) > token);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
+    fixture_close(&f);
 }
 
 static void fn12_another_thread_is_another_owner(void **state)
 {
-    struct world w;
-    struct errand errand;
+    struct reentrant_mutex_fixture f;
+    struct mutex_attempt mutex_attempt;
 
     (void)state;
-    world_open(&w, NULL);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    errand = elsewhere(try_main, w.mutex);
-    assert_int_equal(errand.status, HF_EBUSY);
-    assert_true(errand.token == 0);
-    assert_int_equal(elsewhere(timed_main, w.mutex).status, HF_ETIMEDOUT);
-    assert_int_equal(elsewhere(unlock_main, w.mutex).status, HF_EOWNER);
-    assert_int_equal(place_tickets(&w.home.place), 1);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
-    assert_int_equal(elsewhere(try_main, w.mutex).status, HF_OK);
-    world_close(&w);
+    fixture_open(&f, NULL);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    mutex_attempt = elsewhere(try_main, f.mutex);
+    assert_int_equal(mutex_attempt.status, HF_EBUSY);
+    assert_true(mutex_attempt.token == 0);
+    assert_int_equal(elsewhere(timed_main, f.mutex).status, HF_ETIMEDOUT);
+    assert_int_equal(elsewhere(unlock_main, f.mutex).status, HF_EOWNER);
+    assert_int_equal(host_directory_count_tickets(&f.base.directory), 1);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
+    assert_int_equal(elsewhere(try_main, f.mutex).status, HF_OK);
+    fixture_close(&f);
 }
 
 static void another_client_is_another_owner(void **state)
 {
-    struct world w;
+    struct reentrant_mutex_fixture f;
     struct hf_client *client;
     struct hf_mutex *theirs;
 
     (void)state;
-    world_open(&w, NULL);
-    client = kit_client(w.home.place.url);
+    fixture_open(&f, NULL);
+    client = open_client(f.base.directory.url);
     assert_int_equal(hf_mutex_open(client, "/" NAME, NULL, &theirs), HF_OK);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     assert_int_equal(hf_mutex_trylock(theirs), HF_EBUSY);
     assert_int_equal(hf_mutex_timedlock(theirs, 30), HF_ETIMEDOUT);
     assert_int_equal(hf_mutex_unlock(theirs), HF_EOWNER);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
     assert_int_equal(hf_mutex_timedlock(theirs, 5000), HF_OK);
-    assert_int_equal(hf_mutex_trylock(w.mutex), HF_EBUSY);
+    assert_int_equal(hf_mutex_trylock(f.mutex), HF_EBUSY);
     assert_int_equal(hf_mutex_unlock(theirs), HF_OK);
     hf_mutex_free(theirs);
     assert_int_equal(hf_client_close(client), HF_OK);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* Two fibres of one thread exclude each other, and one that moves to another
@@ -149,29 +151,29 @@ static void another_client_is_another_owner(void **state)
 static void owners_can_be_fibres(void **state)
 {
     struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
-    struct world w;
+    struct reentrant_mutex_fixture f;
     uint64_t current = 1;
 
     (void)state;
-    opts.owner = home_fibre;
+    opts.owner = owner_at;
     opts.owner_arg = &current;
-    world_open(&w, &opts);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
+    fixture_open(&f, &opts);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     current = 2;
-    assert_int_equal(hf_mutex_trylock(w.mutex), HF_EBUSY);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_EOWNER);
-    assert_true(hf_mutex_token(w.mutex) == 0);
+    assert_int_equal(hf_mutex_trylock(f.mutex), HF_EBUSY);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_EOWNER);
+    assert_true(hf_mutex_token(f.mutex) == 0);
     current = 1;
-    assert_int_equal(elsewhere(unlock_main, w.mutex).status, HF_OK);
-    assert_int_equal(elsewhere(unlock_main, w.mutex).status, HF_OK);
+    assert_int_equal(elsewhere(unlock_main, f.mutex).status, HF_OK);
+    assert_int_equal(elsewhere(unlock_main, f.mutex).status, HF_OK);
     current = 2;
-    assert_int_equal(hf_mutex_trylock(w.mutex), HF_OK);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
-    world_close(&w);
+    assert_int_equal(hf_mutex_trylock(f.mutex), HF_OK);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
+    fixture_close(&f);
 }
 
-struct counting {
+struct count_up {
     struct hf_mutex *mutex;
     int count;
     hf_status status;
@@ -179,78 +181,78 @@ struct counting {
 
 static bool cannot_count_up(void *arg)
 {
-    struct counting *counting = arg;
+    struct count_up *count_up = arg;
 
-    counting->status = hf_mutex_trylock(counting->mutex);
-    counting->count += counting->status == HF_OK;
-    return counting->status != HF_OK;
+    count_up->status = hf_mutex_trylock(count_up->mutex);
+    count_up->count += count_up->status == HF_OK;
+    return count_up->status != HF_OK;
 }
 
 static void fn03_a_lost_count_must_be_counted_down(void **state)
 {
-    struct world w;
-    struct counting counting;
+    struct reentrant_mutex_fixture f;
+    struct count_up count_up;
     uint64_t token;
 
     (void)state;
-    world_open(&w, NULL);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    token = hf_mutex_token(w.mutex);
-    place_rob(&w.home.place);
+    fixture_open(&f, NULL);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    token = hf_mutex_token(f.mutex);
+    host_directory_remove_tickets(&f.base.directory);
     /* The engine may take a moment to notice. */
-    counting = (struct counting){.mutex = w.mutex, .count = 2};
-    kit_until(cannot_count_up, &counting);
-    assert_int_equal(counting.status, HF_ELOST);
-    while (counting.count-- > 0) {
-        assert_int_equal(hf_mutex_lock(w.mutex), HF_ELOST);
-        assert_int_equal(hf_mutex_timedlock(w.mutex, 1000), HF_ELOST);
-        assert_true(hf_mutex_token(w.mutex) == token);
-        assert_int_equal(hf_mutex_unlock(w.mutex), HF_ELOST);
+    count_up = (struct count_up){.mutex = f.mutex, .count = 2};
+    wait_until(cannot_count_up, &count_up);
+    assert_int_equal(count_up.status, HF_ELOST);
+    while (count_up.count-- > 0) {
+        assert_int_equal(hf_mutex_lock(f.mutex), HF_ELOST);
+        assert_int_equal(hf_mutex_timedlock(f.mutex, 1000), HF_ELOST);
+        assert_true(hf_mutex_token(f.mutex) == token);
+        assert_int_equal(hf_mutex_unlock(f.mutex), HF_ELOST);
     }
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_EOWNER);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    assert_true(hf_mutex_token(w.mutex) > token);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
-    world_close(&w);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_EOWNER);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    assert_true(hf_mutex_token(f.mutex) > token);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
+    fixture_close(&f);
 }
 
 static bool can_be_had_elsewhere(void *arg)
 {
-    struct errand *errand = arg;
+    struct mutex_attempt *mutex_attempt = arg;
 
-    *errand = elsewhere(try_main, errand->mutex);
-    return errand->status != HF_EBUSY;
+    *mutex_attempt = elsewhere(try_main, mutex_attempt->mutex);
+    return mutex_attempt->status != HF_EBUSY;
 }
 
 /* The next owner may have its grant while the first has its lost one on
  * record, and neither takes the other's for its own. */
 static void a_lost_owner_and_a_new_one(void **state)
 {
-    struct world w;
-    struct errand errand;
+    struct reentrant_mutex_fixture f;
+    struct mutex_attempt mutex_attempt;
 
     (void)state;
-    world_open(&w, NULL);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    place_rob(&w.home.place);
+    fixture_open(&f, NULL);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    host_directory_remove_tickets(&f.base.directory);
     /* The engine may take a moment to notice. */
-    errand.mutex = w.mutex;
-    kit_until(can_be_had_elsewhere, &errand);
-    assert_int_equal(errand.status, HF_OK);
-    assert_true(errand.token > hf_mutex_token(w.mutex));
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_ELOST);
-    assert_int_equal(hf_mutex_trylock(w.mutex), HF_OK);
-    assert_int_equal(elsewhere(try_main, w.mutex).status, HF_EBUSY);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
-    world_close(&w);
+    mutex_attempt.mutex = f.mutex;
+    wait_until(can_be_had_elsewhere, &mutex_attempt);
+    assert_int_equal(mutex_attempt.status, HF_OK);
+    assert_true(mutex_attempt.token > hf_mutex_token(f.mutex));
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_ELOST);
+    assert_int_equal(hf_mutex_trylock(f.mutex), HF_OK);
+    assert_int_equal(elsewhere(try_main, f.mutex).status, HF_EBUSY);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
+    fixture_close(&f);
 }
 
 static void *lock_and_leave_main(void *arg)
 {
-    struct errand *errand = arg;
+    struct mutex_attempt *mutex_attempt = arg;
 
-    errand->status = hf_mutex_lock(errand->mutex);
+    mutex_attempt->status = hf_mutex_lock(mutex_attempt->mutex);
     return NULL;
 }
 
@@ -258,54 +260,54 @@ static void *lock_and_leave_main(void *arg)
  * thread that ended as the owner does not inherit from it. */
 static void nobody_inherits(void **state)
 {
-    struct world w;
+    struct reentrant_mutex_fixture f;
     int i;
 
     (void)state;
-    world_open(&w, NULL);
-    assert_int_equal(elsewhere(lock_and_leave_main, w.mutex).status, HF_OK);
+    fixture_open(&f, NULL);
+    assert_int_equal(elsewhere(lock_and_leave_main, f.mutex).status, HF_OK);
     for (i = 0; i < 20; i++) {
-        assert_int_equal(elsewhere(try_main, w.mutex).status, HF_EBUSY);
-        assert_int_equal(elsewhere(unlock_main, w.mutex).status, HF_EOWNER);
+        assert_int_equal(elsewhere(try_main, f.mutex).status, HF_EBUSY);
+        assert_int_equal(elsewhere(unlock_main, f.mutex).status, HF_EOWNER);
     }
-    world_close(&w); /* frees the mutex, and what is locked with it */
+    fixture_close(&f); /* frees the mutex, and what is locked with it */
 }
 
 static void freeing_releases(void **state)
 {
-    struct world w;
+    struct reentrant_mutex_fixture f;
     struct hf_mutex *other;
 
     (void)state;
-    world_open(&w, NULL);
-    assert_int_equal(hf_mutex_open(w.home.client, NAME, NULL, &other), HF_OK);
+    fixture_open(&f, NULL);
+    assert_int_equal(hf_mutex_open(f.base.client, NAME, NULL, &other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
-    assert_int_equal(hf_mutex_trylock(w.mutex), HF_EBUSY);
+    assert_int_equal(hf_mutex_trylock(f.mutex), HF_EBUSY);
     hf_mutex_free(other);
-    assert_int_equal(hf_mutex_timedlock(w.mutex, 5000), HF_OK);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
-    world_close(&w);
+    assert_int_equal(hf_mutex_timedlock(f.mutex, 5000), HF_OK);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
+    fixture_close(&f);
 }
 
 static void a_closed_client_has_lost_all(void **state)
 {
-    struct world w;
+    struct reentrant_mutex_fixture f;
 
     (void)state;
-    world_open(&w, NULL);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    assert_int_equal(hf_client_close(w.home.client), HF_OK);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_ELOST);
-    assert_int_equal(hf_mutex_unlock(w.mutex), HF_ELOST);
-    assert_int_equal(hf_mutex_lock(w.mutex), HF_ECLOSED);
-    hf_mutex_free(w.mutex);
-    place_remove(&w.home.place);
+    fixture_open(&f, NULL);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
+    assert_int_equal(hf_client_close(f.base.client), HF_OK);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_ELOST);
+    assert_int_equal(hf_mutex_unlock(f.mutex), HF_ELOST);
+    assert_int_equal(hf_mutex_lock(f.mutex), HF_ECLOSED);
+    hf_mutex_free(f.mutex);
+    host_directory_remove(&f.base.directory);
 }
 
 /* ------------------------------------------------------------ exclusion -- */
 
-enum { THREADS = 8, ROUNDS = 200 };
+enum { THREADS = 8, REPEATS = 200 };
 
 struct counter {
     struct hf_mutex *mutex;
@@ -331,7 +333,7 @@ static void *count_main(void *arg)
     struct counter *counter = arg;
     int i;
 
-    for (i = 0; i < ROUNDS; i++) {
+    for (i = 0; i < REPEATS; i++) {
         if (hf_mutex_lock(counter->mutex) != HF_OK) {
             atomic_fetch_add(&counter->failures, 1);
             return NULL;
@@ -347,21 +349,21 @@ static void *count_main(void *arg)
 
 static void no_increment_is_lost(void **state)
 {
-    struct world w;
+    struct reentrant_mutex_fixture f;
     struct counter counter = {.value = 0};
     pthread_t threads[THREADS];
     int i;
 
     (void)state;
-    world_open(&w, NULL);
-    counter.mutex = w.mutex;
+    fixture_open(&f, NULL);
+    counter.mutex = f.mutex;
     for (i = 0; i < THREADS; i++)
-        threads[i] = kit_thread(count_main, &counter);
+        threads[i] = start_thread(count_main, &counter);
     for (i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&counter.failures), 0);
-    assert_int_equal(counter.value, THREADS * ROUNDS);
-    world_close(&w);
+    assert_int_equal(counter.value, THREADS * REPEATS);
+    fixture_close(&f);
 }
 
 int main(void)

@@ -13,123 +13,129 @@
 
 #include <cmocka.h>
 
-#include "errand.h"
-#include "scripted.h"
+#include "host_operation.h"
+#include "scripted_engine.h"
 
 #define WAIT_MS 10000
 
 /* So often are the holders listed who are all gone when they are asked. */
 #define HANDOVERS_MAX 16
 
-struct world {
-    struct place place;
-    struct front a;
-    struct front b;
+struct queue_fixture {
+    struct host_directory directory;
+    struct host_fixture a;
+    struct host_fixture b;
     struct hf_lock *mine;
     struct hf_lock *theirs;
 };
 
-static void world_open(struct world *world, enum way way)
+static void fixture_open(struct queue_fixture *f, enum way way)
 {
-    fronts_open(&world->place, &world->a, &world->b, way);
-    world->mine = front_lock(&world->a, "nightly");
-    world->theirs = front_lock(&world->b, "nightly");
+    hosts_open(&f->directory, &f->a, &f->b, way);
+    f->mine = host_open_lock(&f->a, "nightly");
+    f->theirs = host_open_lock(&f->b, "nightly");
 }
 
-static void world_close(struct world *world)
+static void fixture_close(struct queue_fixture *f)
 {
-    hf_lock_free(world->mine);
-    hf_lock_free(world->theirs);
-    fronts_close(&world->place, &world->a, &world->b);
+    hf_lock_free(f->mine);
+    hf_lock_free(f->theirs);
+    hosts_close(&f->directory, &f->a, &f->b);
 }
 
 /* -------------------------------------------- one call in each way -- */
 
 enum call { TICKETS, HOLDERS, WAITERS, EVICT, ASK };
 
-static hf_status wait_for(struct errand *e)
+static hf_status wait_for(struct host_operation *operation)
 {
-    switch ((enum call)e->call) {
+    switch ((enum call)operation->call) {
     case TICKETS:
-        return hf_lock_tickets(e->subject, HF_TICKETS_ALL, WAIT_MS,
-                               &e->tickets);
+        return hf_lock_tickets(operation->subject, HF_TICKETS_ALL, WAIT_MS,
+                               &operation->tickets);
     case HOLDERS:
-        return hf_lock_tickets(e->subject, HF_TICKETS_HOLDERS, WAIT_MS,
-                               &e->tickets);
+        return hf_lock_tickets(operation->subject, HF_TICKETS_HOLDERS, WAIT_MS,
+                               &operation->tickets);
     case WAITERS:
-        return hf_lock_tickets(e->subject, HF_TICKETS_WAITERS, WAIT_MS,
-                               &e->tickets);
+        return hf_lock_tickets(operation->subject, HF_TICKETS_WAITERS, WAIT_MS,
+                               &operation->tickets);
     case EVICT:
-        return hf_lock_evict(e->subject, e->id, WAIT_MS);
+        return hf_lock_evict(operation->subject, operation->id, WAIT_MS);
     case ASK:
         break;
     }
-    return hf_lock_revoke(e->subject, e->id, WAIT_MS);
+    return hf_lock_revoke(operation->subject, operation->id, WAIT_MS);
 }
 
-static hf_status start(struct errand *e, struct hf_done done)
+static hf_status start(struct host_operation *operation, struct hf_done done)
 {
-    switch ((enum call)e->call) {
+    switch ((enum call)operation->call) {
     case TICKETS:
-        return hf_lock_tickets_start(e->subject, HF_TICKETS_ALL, WAIT_MS, done);
+        return hf_lock_tickets_start(operation->subject, HF_TICKETS_ALL,
+                                     WAIT_MS, done);
     case HOLDERS:
-        return hf_lock_tickets_start(e->subject, HF_TICKETS_HOLDERS, WAIT_MS,
-                                     done);
+        return hf_lock_tickets_start(operation->subject, HF_TICKETS_HOLDERS,
+                                     WAIT_MS, done);
     case WAITERS:
-        return hf_lock_tickets_start(e->subject, HF_TICKETS_WAITERS, WAIT_MS,
-                                     done);
+        return hf_lock_tickets_start(operation->subject, HF_TICKETS_WAITERS,
+                                     WAIT_MS, done);
     case EVICT:
-        return hf_lock_evict_start(e->subject, e->id, WAIT_MS, done);
+        return hf_lock_evict_start(operation->subject, operation->id, WAIT_MS,
+                                   done);
     case ASK:
         break;
     }
-    return hf_lock_revoke_start(e->subject, e->id, WAIT_MS, done);
+    return hf_lock_revoke_start(operation->subject, operation->id, WAIT_MS,
+                                done);
 }
 
-static void error_of(const struct errand *e, struct hf_error *error)
+static void error_of(const struct host_operation *operation,
+                     struct hf_error *error)
 {
-    hf_lock_error(e->subject, error);
+    hf_lock_error(operation->subject, error);
 }
 
-static const struct errand_calls calls = {wait_for, start, error_of};
+static const struct host_operation_calls calls = {wait_for, start, error_of};
 
 /* Its status; .tickets, if there are any, go to ${tickets}. */
-static hf_status run(struct front *front, struct hf_lock *lock, enum call call,
-                     const char *id, struct hf_tickets **tickets)
+static hf_status run(struct host_fixture *host, struct hf_lock *lock,
+                     enum call call, const char *id,
+                     struct hf_tickets **tickets)
 {
-    struct errand e = {.front = front,
-                       .calls = &calls,
-                       .subject = lock,
-                       .call = (int)call,
-                       .id = id};
+    struct host_operation operation = {.host = host,
+                                       .calls = &calls,
+                                       .subject = lock,
+                                       .call = (int)call,
+                                       .id = id};
 
-    errand_begin(&e);
-    (void)errand_end(&e);
-    assert_true((e.tickets != NULL) == (e.status == HF_OK && call <= WAITERS));
+    host_operation_begin(&operation);
+    (void)host_operation_await(&operation);
+    assert_true((operation.tickets != NULL) ==
+                (operation.status == HF_OK && call <= WAITERS));
     if (tickets != NULL)
-        *tickets = e.tickets;
+        *tickets = operation.tickets;
     else
-        hf_tickets_free(e.tickets);
-    return e.status;
+        hf_tickets_free(operation.tickets);
+    return operation.status;
 }
 
-static struct hf_tickets *list(struct front *front, struct hf_lock *lock,
+static struct hf_tickets *list(struct host_fixture *host, struct hf_lock *lock,
                                enum call call)
 {
     struct hf_tickets *tickets;
 
-    assert_int_equal(run(front, lock, call, NULL, &tickets), HF_OK);
+    assert_int_equal(run(host, lock, call, NULL, &tickets), HF_OK);
     return tickets;
 }
 
 /* The id of the ticket at ${place}. */
-static void id_at(struct front *front, struct hf_lock *lock, size_t place,
-                  char id[64])
+static void id_at(struct host_fixture *host, struct hf_lock *lock,
+                  size_t directory, char id[64])
 {
-    struct hf_tickets *tickets = list(front, lock, TICKETS);
+    struct hf_tickets *tickets = list(host, lock, TICKETS);
 
-    assert_true(place < hf_tickets_count(tickets));
-    snprintf(id, 64, "%s", hf_tickets_at(tickets, place)->id);
+    assert_true(directory < hf_tickets_count(tickets));
+    snprintf(id, 64, "%s", hf_tickets_at(tickets, directory)->id);
     hf_tickets_free(tickets);
 }
 
@@ -141,22 +147,22 @@ static void a_queue_is_shown(enum way way)
     const struct hf_ticket_view *view;
     struct outcome first, second;
     struct hf_tickets *tickets;
-    struct world w;
+    struct queue_fixture f;
 
-    world_open(&w, way);
-    tickets = list(&w.a, w.mine, TICKETS);
+    fixture_open(&f, way);
+    tickets = list(&f.a, f.mine, TICKETS);
     assert_int_equal(hf_tickets_count(tickets), 0);
     assert_null(hf_tickets_at(tickets, 0));
     assert_null(hf_tickets_unknown(tickets, 0));
     hf_tickets_free(tickets);
-    assert_int_equal(place_tickets(&w.place), 0);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 0);
 
     opts.text = "the one and only";
-    front_acquire(&w.a, w.mine, &opts, &first);
-    front_await(&first);
-    front_acquire(&w.b, w.theirs, NULL, &second);
-    kit_await_tickets(&w.place, 2);
-    tickets = list(&w.a, w.mine, TICKETS);
+    host_acquire(&f.a, f.mine, &opts, &first);
+    host_await(&first);
+    host_acquire(&f.b, f.theirs, NULL, &second);
+    await_tickets(&f.directory, 2);
+    tickets = list(&f.a, f.mine, TICKETS);
     assert_int_equal(hf_tickets_count(tickets), 2);
     view = hf_tickets_at(tickets, 0);
     assert_true(view->holds && view->own);
@@ -171,25 +177,25 @@ static void a_queue_is_shown(enum way way)
     assert_null(strstr(view->owner, "text="));
     hf_tickets_free(tickets);
 
-    tickets = list(&w.b, w.theirs, HOLDERS);
+    tickets = list(&f.b, f.theirs, HOLDERS);
     assert_int_equal(hf_tickets_count(tickets), 1);
     assert_true(hf_tickets_at(tickets, 0)->holds);
     assert_false(hf_tickets_at(tickets, 0)->own);
     hf_tickets_free(tickets);
-    tickets = list(&w.b, w.theirs, WAITERS);
+    tickets = list(&f.b, f.theirs, WAITERS);
     assert_int_equal(hf_tickets_count(tickets), 1);
     assert_true(hf_tickets_at(tickets, 0)->own);
     hf_tickets_free(tickets);
 
-    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
-    front_await(&second);
-    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
-    world_close(&w);
+    assert_int_equal(host_give(&f.a, first.grant), HF_OK);
+    host_await(&second);
+    assert_int_equal(host_give(&f.b, second.grant), HF_OK);
+    fixture_close(&f);
 }
 
 /* -------------------------------------------------------------- evicting -- */
 
-struct told {
+struct callback_record {
     _Atomic int count;
     _Atomic int dropped;
     bool release; /* from inside the callback */
@@ -198,53 +204,53 @@ struct told {
 
 static void on_loss(void *arg, struct hf_grant *grant)
 {
-    struct told *told = arg;
+    struct callback_record *callback_record = arg;
 
     (void)grant;
-    atomic_fetch_add(&told->count, 1);
+    atomic_fetch_add(&callback_record->count, 1);
 }
 
-static void on_told_drop(void *arg)
+static void on_drop(void *arg)
 {
-    struct told *told = arg;
+    struct callback_record *callback_record = arg;
 
-    atomic_fetch_add(&told->dropped, 1);
+    atomic_fetch_add(&callback_record->dropped, 1);
 }
 
-static bool is_told(void *arg)
+static bool is_notified(void *arg)
 {
-    struct told *told = arg;
+    struct callback_record *callback_record = arg;
 
-    return atomic_load(&told->count) > 0;
+    return atomic_load(&callback_record->count) > 0;
 }
 
 static void a_holder_is_evicted(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct told told = {.release = false};
+    struct callback_record callback_record = {.release = false};
     struct outcome first, second;
-    struct world w;
+    struct queue_fixture f;
     char id[64];
 
-    world_open(&w, way);
-    opts.on_loss = (struct hf_on_loss){on_loss, &told, on_told_drop};
-    front_acquire(&w.a, w.mine, &opts, &first);
-    front_await(&first);
-    front_acquire(&w.b, w.theirs, NULL, &second);
-    kit_await_tickets(&w.place, 2);
-    id_at(&w.b, w.theirs, 0, id);
-    assert_int_equal(run(&w.b, w.theirs, EVICT, id, NULL), HF_OK);
-    front_until(&w.a, is_told, &told);
-    front_await(&second);
+    fixture_open(&f, way);
+    opts.on_loss = (struct hf_on_loss){on_loss, &callback_record, on_drop};
+    host_acquire(&f.a, f.mine, &opts, &first);
+    host_await(&first);
+    host_acquire(&f.b, f.theirs, NULL, &second);
+    await_tickets(&f.directory, 2);
+    id_at(&f.b, f.theirs, 0, id);
+    assert_int_equal(run(&f.b, f.theirs, EVICT, id, NULL), HF_OK);
+    host_wait_until(&f.a, is_notified, &callback_record);
+    host_await(&second);
     assert_int_equal(second.status, HF_OK);
     assert_true(hf_grant_token(second.grant) > hf_grant_token(first.grant));
     assert_int_equal(hf_grant_check(first.grant), HF_ELOST);
-    assert_int_equal(run(&w.b, w.theirs, EVICT, id, NULL), HF_EGONE);
-    assert_int_equal(front_give(&w.a, first.grant), HF_ELOST);
-    assert_int_equal(atomic_load(&told.count), 1);
-    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
-    world_close(&w);
-    assert_int_equal(atomic_load(&told.dropped), 1);
+    assert_int_equal(run(&f.b, f.theirs, EVICT, id, NULL), HF_EGONE);
+    assert_int_equal(host_give(&f.a, first.grant), HF_ELOST);
+    assert_int_equal(atomic_load(&callback_record.count), 1);
+    assert_int_equal(host_give(&f.b, second.grant), HF_OK);
+    fixture_close(&f);
+    assert_int_equal(atomic_load(&callback_record.dropped), 1);
 }
 
 static void on_wait(void *arg, const struct hf_wait *wait)
@@ -261,168 +267,172 @@ static void a_waiter_is_evicted(enum way way)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     _Atomic uint32_t displaced = 0;
     struct outcome first, second;
-    struct world w;
+    struct queue_fixture f;
     char id[64];
 
-    world_open(&w, way);
-    front_acquire(&w.a, w.mine, NULL, &first);
-    front_await(&first);
+    fixture_open(&f, way);
+    host_acquire(&f.a, f.mine, NULL, &first);
+    host_await(&first);
     opts.on_wait = (struct hf_on_wait){on_wait, &displaced, NULL};
-    front_acquire(&w.b, w.theirs, &opts, &second);
-    kit_await_tickets(&w.place, 2);
-    id_at(&w.a, w.mine, 1, id);
-    assert_int_equal(run(&w.a, w.mine, EVICT, id, NULL), HF_OK);
-    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
-    front_await(&second);
+    host_acquire(&f.b, f.theirs, &opts, &second);
+    await_tickets(&f.directory, 2);
+    id_at(&f.a, f.mine, 1, id);
+    assert_int_equal(run(&f.a, f.mine, EVICT, id, NULL), HF_OK);
+    assert_int_equal(host_give(&f.a, first.grant), HF_OK);
+    host_await(&second);
     assert_int_equal(second.status, HF_OK);
     if (way != WAY_BLOCKING)
         assert_int_equal(atomic_load(&displaced), 1);
-    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
-    world_close(&w);
+    assert_int_equal(host_give(&f.b, second.grant), HF_OK);
+    fixture_close(&f);
 }
 
 static void one_evicts_oneself(enum way way)
 {
     struct hf_grant *grant;
-    struct world w;
+    struct queue_fixture f;
     char id[64];
 
-    world_open(&w, way);
-    grant = front_take(&w.a, w.mine);
-    id_at(&w.a, w.mine, 0, id);
-    assert_int_equal(run(&w.a, w.mine, EVICT, id, NULL), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 0);
-    assert_int_equal(front_give(&w.a, grant), HF_ELOST);
-    world_close(&w);
+    fixture_open(&f, way);
+    grant = host_take(&f.a, f.mine);
+    id_at(&f.a, f.mine, 0, id);
+    assert_int_equal(run(&f.a, f.mine, EVICT, id, NULL), HF_OK);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 0);
+    assert_int_equal(host_give(&f.a, grant), HF_ELOST);
+    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- asking -- */
 
 static void on_released(void *arg, const struct hf_result *result)
 {
-    struct told *told = arg;
+    struct callback_record *callback_record = arg;
 
-    told->outcome->status = result->status;
-    atomic_fetch_add(&told->outcome->ended, 1);
+    callback_record->outcome->status = result->status;
+    atomic_fetch_add(&callback_record->outcome->ended, 1);
 }
 
 static void on_revoke(void *arg, struct hf_grant *grant)
 {
-    struct told *told = arg;
-    struct hf_done done = {on_released, told, NULL};
+    struct callback_record *callback_record = arg;
+    struct hf_done done = {on_released, callback_record, NULL};
 
     assert_int_equal(hf_grant_release(grant), HF_EREENTRANT);
-    if (told->release)
+    if (callback_record->release)
         assert_int_equal(hf_grant_release_start(grant, done), HF_OK);
-    atomic_fetch_add(&told->count, 1);
+    atomic_fetch_add(&callback_record->count, 1);
 }
 
 static bool is_released(void *arg)
 {
-    struct told *told = arg;
+    struct callback_record *callback_record = arg;
 
-    return atomic_load(&told->outcome->ended) > 0;
+    return atomic_load(&callback_record->outcome->ended) > 0;
 }
 
 static void a_holder_lets_go(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second, released = {.ended = 0};
-    struct told told = {.release = true, .outcome = &released};
-    struct world w;
+    struct callback_record callback_record = {.release = true,
+                                              .outcome = &released};
+    struct queue_fixture f;
 
-    world_open(&w, way);
-    opts.on_revoke = (struct hf_on_revoke){on_revoke, &told, on_told_drop};
-    front_acquire(&w.a, w.mine, &opts, &first);
-    front_await(&first);
-    front_acquire(&w.b, w.theirs, NULL, &second);
-    kit_await_tickets(&w.place, 2);
-    assert_int_equal(run(&w.b, w.theirs, ASK, NULL, NULL), HF_OK);
-    front_until(&w.a, is_released, &told);
+    fixture_open(&f, way);
+    opts.on_revoke =
+        (struct hf_on_revoke){on_revoke, &callback_record, on_drop};
+    host_acquire(&f.a, f.mine, &opts, &first);
+    host_await(&first);
+    host_acquire(&f.b, f.theirs, NULL, &second);
+    await_tickets(&f.directory, 2);
+    assert_int_equal(run(&f.b, f.theirs, ASK, NULL, NULL), HF_OK);
+    host_wait_until(&f.a, is_released, &callback_record);
     assert_int_equal(released.status, HF_OK);
-    front_await(&second);
+    host_await(&second);
     assert_int_equal(second.status, HF_OK);
-    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
-    assert_int_equal(atomic_load(&told.count), 1);
-    world_close(&w);
-    assert_int_equal(atomic_load(&told.dropped), 1);
+    assert_int_equal(host_give(&f.b, second.grant), HF_OK);
+    assert_int_equal(atomic_load(&callback_record.count), 1);
+    fixture_close(&f);
+    assert_int_equal(atomic_load(&callback_record.dropped), 1);
 }
 
-struct asked {
-    struct told *told;
+struct expected_requests {
+    struct callback_record *callback_record;
     int count;
 };
 
 static bool is_asked(void *arg)
 {
-    struct asked *asked = arg;
+    struct expected_requests *expected_requests = arg;
 
-    return atomic_load(&asked->told->count) >= asked->count;
+    return atomic_load(&expected_requests->callback_record->count) >=
+           expected_requests->count;
 }
 
 /* And is asked again, and no other time. */
 static void a_holder_finishes_first(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct told told = {.release = false};
-    struct asked asked = {&told, 0};
+    struct callback_record callback_record = {.release = false};
+    struct expected_requests expected_requests = {&callback_record, 0};
     struct outcome first;
-    struct world w;
+    struct queue_fixture f;
     char id[64];
 
-    world_open(&w, way);
-    opts.on_revoke = (struct hf_on_revoke){on_revoke, &told, NULL};
-    front_acquire(&w.a, w.mine, &opts, &first);
-    front_await(&first);
-    id_at(&w.b, w.theirs, 0, id);
-    for (asked.count = 1; asked.count <= 3; asked.count++) {
-        assert_int_equal(run(&w.b, w.theirs, ASK, id, NULL), HF_OK);
-        front_until(&w.a, is_asked, &asked);
+    fixture_open(&f, way);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &callback_record, NULL};
+    host_acquire(&f.a, f.mine, &opts, &first);
+    host_await(&first);
+    id_at(&f.b, f.theirs, 0, id);
+    for (expected_requests.count = 1; expected_requests.count <= 3;
+         expected_requests.count++) {
+        assert_int_equal(run(&f.b, f.theirs, ASK, id, NULL), HF_OK);
+        host_wait_until(&f.a, is_asked, &expected_requests);
     }
     assert_int_equal(hf_grant_check(first.grant), HF_OK);
-    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
-    assert_int_equal(run(&w.b, w.theirs, ASK, id, NULL), HF_EGONE);
-    assert_int_equal(run(&w.b, w.theirs, ASK, NULL, NULL), HF_EGONE);
-    world_close(&w);
-    assert_int_equal(atomic_load(&told.count), 3);
+    assert_int_equal(host_give(&f.a, first.grant), HF_OK);
+    assert_int_equal(run(&f.b, f.theirs, ASK, id, NULL), HF_EGONE);
+    assert_int_equal(run(&f.b, f.theirs, ASK, NULL, NULL), HF_EGONE);
+    fixture_close(&f);
+    assert_int_equal(atomic_load(&callback_record.count), 3);
 }
 
-static void a_waiter_hears_with_its_grant(enum way way)
+static void a_waiter_is_notified_with_its_grant(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct told told = {.release = false};
+    struct callback_record callback_record = {.release = false};
     struct outcome first, second;
-    struct world w;
+    struct queue_fixture f;
     char id[64];
 
-    world_open(&w, way);
-    opts.on_revoke = (struct hf_on_revoke){on_revoke, &told, NULL};
-    front_acquire(&w.a, w.mine, NULL, &first);
-    front_await(&first);
-    front_acquire(&w.b, w.theirs, &opts, &second);
-    kit_await_tickets(&w.place, 2);
-    id_at(&w.a, w.mine, 1, id);
-    assert_int_equal(run(&w.a, w.mine, ASK, id, NULL), HF_OK);
-    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
-    front_await(&second);
-    front_until(&w.b, is_told, &told);
-    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
-    world_close(&w);
-    assert_int_equal(atomic_load(&told.count), 1);
+    fixture_open(&f, way);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &callback_record, NULL};
+    host_acquire(&f.a, f.mine, NULL, &first);
+    host_await(&first);
+    host_acquire(&f.b, f.theirs, &opts, &second);
+    await_tickets(&f.directory, 2);
+    id_at(&f.a, f.mine, 1, id);
+    assert_int_equal(run(&f.a, f.mine, ASK, id, NULL), HF_OK);
+    assert_int_equal(host_give(&f.a, first.grant), HF_OK);
+    host_await(&second);
+    host_wait_until(&f.b, is_notified, &callback_record);
+    assert_int_equal(host_give(&f.b, second.grant), HF_OK);
+    fixture_close(&f);
+    assert_int_equal(atomic_load(&callback_record.count), 1);
 }
 
 /* -------------------------------------------- asking those who go at once --
  */
 
-struct handover {
-    struct front front;
+struct handover_fixture {
+    struct host_fixture host;
     int pipe[2];
     struct hf_lock *lock;
 };
 
-static bool is_obeyed(void *arg)
+static bool command_is_read(void *arg)
 {
-    struct handover *h = arg;
+    struct handover_fixture *h = arg;
     int unread;
 
     assert_int_equal(ioctl(h->pipe[0], FIONREAD, &unread), 0);
@@ -431,57 +441,57 @@ static bool is_obeyed(void *arg)
 
 /* A stranger holds.  While the holders are asked to let go, the lock is handed
  * on ${times} times, each time before the one who was listed is asked. */
-static void handover_open(struct handover *h, enum way way, int times)
+static void handover_open(struct handover_fixture *h, enum way way, int times)
 {
     char commands[HANDOVERS_MAX + 2] = {SCRIPTED_CONNECT, SCRIPTED_BLOCK};
     char url[64];
 
     memset(h, 0, sizeof(*h));
-    memset(commands + 2, SCRIPTED_SUCCEED, (size_t)times);
+    memset(commands + 2, SCRIPTED_REPLACE_HOLDER, (size_t)times);
     assert_int_equal(pipe2(h->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", h->pipe[0]);
-    front_open(&h->front, way, url, (struct hf_on_state){NULL, NULL, NULL});
-    h->lock = front_lock(&h->front, "nightly");
+    host_open(&h->host, way, url, (struct hf_on_state){NULL, NULL, NULL});
+    h->lock = host_open_lock(&h->host, "nightly");
     assert_int_equal(write(h->pipe[1], commands, (size_t)times + 2), times + 2);
-    front_until(&h->front, is_obeyed, h);
+    host_wait_until(&h->host, command_is_read, h);
 }
 
-static void handover_close(struct handover *h)
+static void handover_close(struct handover_fixture *h)
 {
     hf_lock_free(h->lock);
-    front_close(&h->front);
+    host_close(&h->host);
     close(h->pipe[0]);
     close(h->pipe[1]);
 }
 
-static void whoever_takes_over_is_asked(enum way way)
+static void the_next_holder_is_asked(enum way way)
 {
-    struct handover h;
+    struct handover_fixture h;
 
     handover_open(&h, way, HANDOVERS_MAX - 1);
-    assert_int_equal(run(&h.front, h.lock, ASK, NULL, NULL), HF_OK);
+    assert_int_equal(run(&h.host, h.lock, ASK, NULL, NULL), HF_OK);
     handover_close(&h);
 }
 
 static void too_many_take_over(enum way way)
 {
-    struct handover h;
+    struct handover_fixture h;
 
     handover_open(&h, way, HANDOVERS_MAX);
-    assert_int_equal(run(&h.front, h.lock, ASK, NULL, NULL), HF_EGONE);
-    assert_int_equal(run(&h.front, h.lock, ASK, NULL, NULL), HF_OK);
+    assert_int_equal(run(&h.host, h.lock, ASK, NULL, NULL), HF_EGONE);
+    assert_int_equal(run(&h.host, h.lock, ASK, NULL, NULL), HF_OK);
     handover_close(&h);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(a_queue_is_shown)                                                        \
     X(a_holder_is_evicted)                                                     \
     X(a_waiter_is_evicted)                                                     \
     X(one_evicts_oneself)                                                      \
     X(a_holder_lets_go)                                                        \
     X(a_holder_finishes_first)                                                 \
-    X(a_waiter_hears_with_its_grant)                                           \
-    X(whoever_takes_over_is_asked)                                             \
+    X(a_waiter_is_notified_with_its_grant)                                     \
+    X(the_next_holder_is_asked)                                                \
     X(too_many_take_over)
 
 #include "in_each_way.h"
@@ -491,31 +501,31 @@ static void too_many_take_over(enum way way)
 static void wrong_calls_are_refused(void **state)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct errand e = {.ended = 0};
-    struct hf_done done = errand_done(&e);
+    struct host_operation operation = {.ended = 0};
+    struct hf_done done = host_operation_done(&operation);
     struct hf_done none = {NULL, done.arg, done.drop};
     char longer[HF_OWNER_TEXT_BYTES + 2];
     struct hf_tickets *tickets;
     struct hf_client *client;
     struct hf_error error;
     struct hf_grant *grant;
-    struct place place;
+    struct host_directory directory;
     struct hf_lock *lock;
 
     (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
+    host_directory_create(&directory);
+    client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
     assert_int_equal(hf_lock_evict(lock, "nobody", 0), HF_EINVAL);
     hf_lock_error(lock, &error);
     assert_non_null(strstr(error.text, "hf_lock_evict: 'nobody' is no id"));
     assert_int_equal(hf_lock_revoke(lock, "", 0), HF_EINVAL);
     assert_int_equal(hf_lock_evict_start(lock, "x", 0, done), HF_EINVAL);
-    assert_int_equal(atomic_load(&e.dropped), 1);
+    assert_int_equal(atomic_load(&operation.dropped), 1);
     assert_int_equal(hf_lock_tickets_start(lock, HF_TICKETS_ALL, 0, none),
                      HF_EINVAL);
-    assert_int_equal(atomic_load(&e.dropped), 2);
-    assert_int_equal(atomic_load(&e.ended), 0);
+    assert_int_equal(atomic_load(&operation.dropped), 2);
+    assert_int_equal(atomic_load(&operation.ended), 0);
     assert_int_equal(
         hf_lock_tickets(lock, (enum hf_tickets_which)3, 0, &tickets),
         HF_EINVAL);
@@ -536,13 +546,13 @@ static void wrong_calls_are_refused(void **state)
     assert_null(tickets);
     hf_tickets_free(NULL);
     hf_lock_free(lock);
-    place_remove(&place);
+    host_directory_remove(&directory);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS) cmocka_unit_test(wrong_calls_are_refused),
+        CASES(CASE_TESTS) cmocka_unit_test(wrong_calls_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,83 +8,83 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
 #define NAME "ledger"
 
 /* Two clients, each with a handle of each kind. */
-struct world {
+struct readwrite_fixture {
     enum way way;
-    struct place place;
-    struct front fronts[2];
+    struct host_directory directory;
+    struct host_fixture hosts[2];
     struct hf_lock *readers[2];
     struct hf_lock *writers[2];
 };
 
-static struct hf_lock *lock_for(struct front *front, enum hf_kind kind)
+static struct hf_lock *lock_for(struct host_fixture *host, enum hf_kind kind)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_lock *lock;
 
     opts.kind = kind;
-    assert_int_equal(hf_lock_open(front->client, NAME, &opts, &lock), HF_OK);
+    assert_int_equal(hf_lock_open(host->client, NAME, &opts, &lock), HF_OK);
     return lock;
 }
 
-static void world_open(struct world *w, enum way way)
+static void fixture_open(struct readwrite_fixture *f, enum way way)
 {
-    memset(w, 0, sizeof(*w));
-    w->way = way;
-    fronts_open(&w->place, &w->fronts[0], &w->fronts[1], way);
+    memset(f, 0, sizeof(*f));
+    f->way = way;
+    hosts_open(&f->directory, &f->hosts[0], &f->hosts[1], way);
     for (int i = 0; i < 2; i++) {
-        w->readers[i] = lock_for(&w->fronts[i], HF_KIND_READ);
-        w->writers[i] = lock_for(&w->fronts[i], HF_KIND_WRITE);
+        f->readers[i] = lock_for(&f->hosts[i], HF_KIND_READ);
+        f->writers[i] = lock_for(&f->hosts[i], HF_KIND_WRITE);
     }
 }
 
-static void world_close(struct world *w)
+static void fixture_close(struct readwrite_fixture *f)
 {
     for (int i = 0; i < 2; i++) {
-        hf_lock_free(w->readers[i]);
-        hf_lock_free(w->writers[i]);
+        hf_lock_free(f->readers[i]);
+        hf_lock_free(f->writers[i]);
     }
-    fronts_close(&w->place, &w->fronts[0], &w->fronts[1]);
+    hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
 /* Begin a wait of client ${i}, which is then the ${place}th in the queue. */
-static void queue_up(struct world *w, int i, struct hf_lock *lock,
-                     const struct hf_acquire_opts *opts, int place,
+static void queue_up(struct readwrite_fixture *f, int i, struct hf_lock *lock,
+                     const struct hf_acquire_opts *opts, int directory,
                      struct outcome *outcome)
 {
-    front_acquire(&w->fronts[i], lock, opts, outcome);
-    kit_await_tickets_with(&w->fronts[i], &w->place, place);
+    host_acquire(&f->hosts[i], lock, opts, outcome);
+    host_await_tickets(&f->hosts[i], &f->directory, directory);
 }
 
 /* The end of a wait that takes no longer than ${wait_ms}. */
-static hf_status ends(struct world *w, int i, struct hf_lock *lock,
+static hf_status ends(struct readwrite_fixture *f, int i, struct hf_lock *lock,
                       uint64_t wait_ms)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome outcome;
 
     opts.wait_ms = wait_ms;
-    front_acquire(&w->fronts[i], lock, &opts, &outcome);
-    front_await(&outcome);
+    host_acquire(&f->hosts[i], lock, &opts, &outcome);
+    host_await(&outcome);
     if (outcome.status == HF_OK)
-        assert_int_equal(front_give(&w->fronts[i], outcome.grant), HF_OK);
+        assert_int_equal(host_give(&f->hosts[i], outcome.grant), HF_OK);
     else
         assert_true(outcome.text[0] != '\0');
     return outcome.status;
 }
 
-static void give(struct world *w, int i, struct hf_grant *grant)
+static void give(struct readwrite_fixture *f, int i, struct hf_grant *grant)
 {
-    assert_int_equal(front_give(&w->fronts[i], grant), HF_OK);
+    assert_int_equal(host_give(&f->hosts[i], grant), HF_OK);
 }
 
 static struct hf_grant *granted(struct outcome *outcome)
 {
-    front_await(outcome);
+    host_await(outcome);
     assert_int_equal(outcome->status, HF_OK);
     return outcome->grant;
 }
@@ -98,143 +98,143 @@ static bool waits(struct outcome *outcome)
 
 static void readers_share(enum way way)
 {
-    struct world w;
+    struct readwrite_fixture f;
     struct hf_grant *a, *b, *c;
 
-    world_open(&w, way);
-    a = front_take(&w.fronts[0], w.readers[0]);
-    b = front_take(&w.fronts[1], w.readers[1]);
-    c = front_take(&w.fronts[0], w.readers[0]);
+    fixture_open(&f, way);
+    a = host_take(&f.hosts[0], f.readers[0]);
+    b = host_take(&f.hosts[1], f.readers[1]);
+    c = host_take(&f.hosts[0], f.readers[0]);
     assert_true(hf_grant_token(a) < hf_grant_token(b));
     assert_true(hf_grant_token(b) < hf_grant_token(c));
-    assert_int_equal(place_tickets(&w.place), 3);
-    give(&w, 0, a);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 3);
+    give(&f, 0, a);
     assert_int_equal(hf_grant_check(b), HF_OK);
-    give(&w, 0, c);
-    give(&w, 1, b);
-    world_close(&w);
+    give(&f, 0, c);
+    give(&f, 1, b);
+    fixture_close(&f);
 }
 
 static void tries_are_busy_on_both_sides(enum way way)
 {
-    struct world w;
+    struct readwrite_fixture f;
     struct hf_grant *grant;
 
-    world_open(&w, way);
-    grant = front_take(&w.fronts[0], w.readers[0]);
-    assert_int_equal(ends(&w, 1, w.writers[1], 0), HF_EBUSY);
-    assert_int_equal(ends(&w, 1, w.readers[1], 0), HF_OK);
-    give(&w, 0, grant);
-    grant = front_take(&w.fronts[0], w.writers[0]);
-    assert_int_equal(ends(&w, 1, w.writers[1], 0), HF_EBUSY);
-    assert_int_equal(ends(&w, 1, w.readers[1], 0), HF_EBUSY);
+    fixture_open(&f, way);
+    grant = host_take(&f.hosts[0], f.readers[0]);
+    assert_int_equal(ends(&f, 1, f.writers[1], 0), HF_EBUSY);
+    assert_int_equal(ends(&f, 1, f.readers[1], 0), HF_OK);
+    give(&f, 0, grant);
+    grant = host_take(&f.hosts[0], f.writers[0]);
+    assert_int_equal(ends(&f, 1, f.writers[1], 0), HF_EBUSY);
+    assert_int_equal(ends(&f, 1, f.readers[1], 0), HF_EBUSY);
     /* Not even to its own client: nobody upgrades in passing. */
-    assert_int_equal(ends(&w, 0, w.readers[0], 0), HF_EBUSY);
-    give(&w, 0, grant);
-    assert_int_equal(ends(&w, 1, w.writers[1], 0), HF_OK);
-    world_close(&w);
+    assert_int_equal(ends(&f, 0, f.readers[0], 0), HF_EBUSY);
+    give(&f, 0, grant);
+    assert_int_equal(ends(&f, 1, f.writers[1], 0), HF_OK);
+    fixture_close(&f);
 }
 
 static void waits_time_out_on_both_sides(enum way way)
 {
-    struct world w;
+    struct readwrite_fixture f;
     struct hf_grant *grant;
 
-    world_open(&w, way);
-    grant = front_take(&w.fronts[0], w.readers[0]);
-    assert_int_equal(ends(&w, 1, w.writers[1], 30), HF_ETIMEDOUT);
-    assert_int_equal(place_tickets(&w.place), 1);
-    give(&w, 0, grant);
-    grant = front_take(&w.fronts[0], w.writers[0]);
-    assert_int_equal(ends(&w, 1, w.readers[1], 30), HF_ETIMEDOUT);
-    assert_int_equal(place_tickets(&w.place), 1);
-    give(&w, 0, grant);
-    world_close(&w);
+    fixture_open(&f, way);
+    grant = host_take(&f.hosts[0], f.readers[0]);
+    assert_int_equal(ends(&f, 1, f.writers[1], 30), HF_ETIMEDOUT);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    give(&f, 0, grant);
+    grant = host_take(&f.hosts[0], f.writers[0]);
+    assert_int_equal(ends(&f, 1, f.readers[1], 30), HF_ETIMEDOUT);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    give(&f, 0, grant);
+    fixture_close(&f);
 }
 
 /* Whoever waits behind a writer that gives up waits for it no longer. */
 static void a_writer_that_gives_up_lets_readers_in(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct world w;
+    struct readwrite_fixture f;
     struct outcome writer, reader;
     struct hf_grant *first, *second;
 
-    world_open(&w, way);
-    first = front_take(&w.fronts[0], w.readers[0]);
+    fixture_open(&f, way);
+    first = host_take(&f.hosts[0], f.readers[0]);
     if (way == WAY_BLOCKING)
         opts.wait_ms = 300; /* there is nothing to cancel it by */
-    queue_up(&w, 1, w.writers[1], &opts, 2, &writer);
-    queue_up(&w, 0, w.readers[0], NULL, 3, &reader);
+    queue_up(&f, 1, f.writers[1], &opts, 2, &writer);
+    queue_up(&f, 0, f.readers[0], NULL, 3, &reader);
     assert_true(waits(&reader));
     if (way != WAY_BLOCKING)
         hf_op_cancel(writer.op);
-    front_await(&writer);
+    host_await(&writer);
     assert_int_equal(writer.status,
                      way == WAY_BLOCKING ? HF_ETIMEDOUT : HF_ECANCELLED);
     second = granted(&reader);
     assert_int_equal(hf_grant_check(first), HF_OK);
-    give(&w, 0, second);
-    give(&w, 0, first);
-    world_close(&w);
+    give(&f, 0, second);
+    give(&f, 0, first);
+    fixture_close(&f);
 }
 
 static void a_reader_can_be_cancelled(enum way way)
 {
-    struct world w;
+    struct readwrite_fixture f;
     struct outcome reader, writer;
     struct hf_grant *grant;
 
     if (way == WAY_BLOCKING)
         return; /* nothing to cancel by */
-    world_open(&w, way);
-    grant = front_take(&w.fronts[0], w.writers[0]);
-    queue_up(&w, 1, w.readers[1], NULL, 2, &reader);
-    queue_up(&w, 1, w.writers[1], NULL, 3, &writer);
+    fixture_open(&f, way);
+    grant = host_take(&f.hosts[0], f.writers[0]);
+    queue_up(&f, 1, f.readers[1], NULL, 2, &reader);
+    queue_up(&f, 1, f.writers[1], NULL, 3, &writer);
     hf_op_cancel(reader.op);
-    front_await(&reader);
+    host_await(&reader);
     assert_int_equal(reader.status, HF_ECANCELLED);
     assert_true(waits(&writer));
-    give(&w, 0, grant);
-    give(&w, 1, granted(&writer));
-    world_close(&w);
+    give(&f, 0, grant);
+    give(&f, 1, granted(&writer));
+    fixture_close(&f);
 }
 
-static void everybody_has_a_turn(enum way way)
+static void everybody_is_granted(enum way way)
 {
-    struct world w;
+    struct readwrite_fixture f;
     struct outcome w2, r3, r4, w5, r6;
     struct hf_grant *r1, *three, *four;
 
-    world_open(&w, way);
-    r1 = front_take(&w.fronts[0], w.readers[0]);
-    queue_up(&w, 1, w.writers[1], NULL, 2, &w2);
-    queue_up(&w, 0, w.readers[0], NULL, 3, &r3);
-    queue_up(&w, 1, w.readers[1], NULL, 4, &r4);
-    queue_up(&w, 0, w.writers[0], NULL, 5, &w5);
-    queue_up(&w, 1, w.readers[1], NULL, 6, &r6);
+    fixture_open(&f, way);
+    r1 = host_take(&f.hosts[0], f.readers[0]);
+    queue_up(&f, 1, f.writers[1], NULL, 2, &w2);
+    queue_up(&f, 0, f.readers[0], NULL, 3, &r3);
+    queue_up(&f, 1, f.readers[1], NULL, 4, &r4);
+    queue_up(&f, 0, f.writers[0], NULL, 5, &w5);
+    queue_up(&f, 1, f.readers[1], NULL, 6, &r6);
     assert_true(waits(&w2) && waits(&r3) && waits(&r4));
-    give(&w, 0, r1);
+    give(&f, 0, r1);
     (void)granted(&w2);
     assert_true(waits(&r3) && waits(&r4) && waits(&w5));
-    give(&w, 1, w2.grant);
+    give(&f, 1, w2.grant);
     three = granted(&r3);
     four = granted(&r4);
     assert_true(waits(&w5) && waits(&r6));
-    give(&w, 0, three);
+    give(&f, 0, three);
     assert_int_equal(hf_grant_check(four), HF_OK);
     assert_true(waits(&w5));
-    give(&w, 1, four);
+    give(&f, 1, four);
     (void)granted(&w5);
     assert_true(waits(&r6));
-    give(&w, 0, w5.grant);
-    give(&w, 1, granted(&r6));
-    world_close(&w);
+    give(&f, 0, w5.grant);
+    give(&f, 1, granted(&r6));
+    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------- what is told -- */
 
-struct heard {
+struct callback_record {
     _Atomic int calls;
     uint32_t ahead;
     char holder[1024];
@@ -242,53 +242,54 @@ struct heard {
 
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
-    struct heard *heard = arg;
+    struct callback_record *callback_record = arg;
 
-    heard->ahead = wait->ahead;
-    snprintf(heard->holder, sizeof(heard->holder), "%s", wait->holder);
-    atomic_fetch_add(&heard->calls, 1);
+    callback_record->ahead = wait->ahead;
+    snprintf(callback_record->holder, sizeof(callback_record->holder), "%s",
+             wait->holder);
+    atomic_fetch_add(&callback_record->calls, 1);
 }
 
-static bool is_heard(void *arg)
+static bool is_notified(void *arg)
 {
-    return atomic_load(&((struct heard *)arg)->calls) > 0;
+    return atomic_load(&((struct callback_record *)arg)->calls) > 0;
 }
 
 /* All who stand before are counted, also those who are not waited for. */
-static void a_waiter_knows_its_place(enum way way)
+static void a_waiter_knows_its_position(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct heard writer_heard = {0}, reader_heard = {0};
-    struct world w;
+    struct callback_record writer_record = {0}, reader_record = {0};
+    struct readwrite_fixture f;
     struct outcome writer, reader;
     struct hf_grant *first, *second;
 
-    world_open(&w, way);
-    first = front_take(&w.fronts[0], w.readers[0]);
-    second = front_take(&w.fronts[0], w.readers[0]);
-    opts.on_wait = (struct hf_on_wait){on_wait, &writer_heard, NULL};
-    front_acquire(&w.fronts[1], w.writers[1], &opts, &writer);
-    front_until(&w.fronts[1], is_heard, &writer_heard);
-    assert_int_equal(writer_heard.ahead, 2);
-    opts.on_wait.arg = &reader_heard;
-    front_acquire(&w.fronts[1], w.readers[1], &opts, &reader);
-    front_until(&w.fronts[1], is_heard, &reader_heard);
-    assert_int_equal(reader_heard.ahead, 3);
-    assert_non_null(strstr(reader_heard.holder, "pid="));
-    give(&w, 0, second);
-    give(&w, 0, first);
-    give(&w, 1, granted(&writer));
-    give(&w, 1, granted(&reader));
-    world_close(&w);
+    fixture_open(&f, way);
+    first = host_take(&f.hosts[0], f.readers[0]);
+    second = host_take(&f.hosts[0], f.readers[0]);
+    opts.on_wait = (struct hf_on_wait){on_wait, &writer_record, NULL};
+    host_acquire(&f.hosts[1], f.writers[1], &opts, &writer);
+    host_wait_until(&f.hosts[1], is_notified, &writer_record);
+    assert_int_equal(writer_record.ahead, 2);
+    opts.on_wait.arg = &reader_record;
+    host_acquire(&f.hosts[1], f.readers[1], &opts, &reader);
+    host_wait_until(&f.hosts[1], is_notified, &reader_record);
+    assert_int_equal(reader_record.ahead, 3);
+    assert_non_null(strstr(reader_record.holder, "pid="));
+    give(&f, 0, second);
+    give(&f, 0, first);
+    give(&f, 1, granted(&writer));
+    give(&f, 1, granted(&reader));
+    fixture_close(&f);
 }
 
-static void refused(struct world *w, struct hf_lock *lock, const char *is,
-                    const char *wants)
+static void refused(struct readwrite_fixture *f, struct hf_lock *lock,
+                    const char *is, const char *wants)
 {
     struct outcome outcome;
 
-    front_acquire(&w->fronts[1], lock, NULL, &outcome);
-    front_await(&outcome);
+    host_acquire(&f->hosts[1], lock, NULL, &outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_EKIND);
     assert_non_null(strstr(outcome.text, is));
     assert_non_null(strstr(outcome.text, wants));
@@ -297,42 +298,42 @@ static void refused(struct world *w, struct hf_lock *lock, const char *is,
 
 static void a_mutex_is_another_kind(enum way way)
 {
-    struct world w;
+    struct readwrite_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
 
-    world_open(&w, way);
-    mutex = lock_for(&w.fronts[1], HF_KIND_MUTEX);
-    grant = front_take(&w.fronts[0], w.readers[0]);
-    refused(&w, mutex, "in use as a read/write lock", "this is a mutex");
-    give(&w, 0, grant);
-    grant = front_take(&w.fronts[0], w.writers[0]);
-    refused(&w, mutex, "in use as a read/write lock", "this is a mutex");
-    give(&w, 0, grant);
-    grant = front_take(&w.fronts[1], mutex);
-    refused(&w, w.readers[1], "in use as a mutex", "this is a read/write lock");
-    refused(&w, w.writers[1], "in use as a mutex", "this is a read/write lock");
-    give(&w, 1, grant);
-    assert_int_equal(ends(&w, 1, w.readers[1], 0), HF_OK);
+    fixture_open(&f, way);
+    mutex = lock_for(&f.hosts[1], HF_KIND_MUTEX);
+    grant = host_take(&f.hosts[0], f.readers[0]);
+    refused(&f, mutex, "in use as a read/write lock", "this is a mutex");
+    give(&f, 0, grant);
+    grant = host_take(&f.hosts[0], f.writers[0]);
+    refused(&f, mutex, "in use as a read/write lock", "this is a mutex");
+    give(&f, 0, grant);
+    grant = host_take(&f.hosts[1], mutex);
+    refused(&f, f.readers[1], "in use as a mutex", "this is a read/write lock");
+    refused(&f, f.writers[1], "in use as a mutex", "this is a read/write lock");
+    give(&f, 1, grant);
+    assert_int_equal(ends(&f, 1, f.readers[1], 0), HF_OK);
     hf_lock_free(mutex);
-    world_close(&w);
+    fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(readers_share)                                                           \
     X(tries_are_busy_on_both_sides)                                            \
     X(waits_time_out_on_both_sides)                                            \
     X(a_writer_that_gives_up_lets_readers_in)                                  \
     X(a_reader_can_be_cancelled)                                               \
-    X(everybody_has_a_turn)                                                    \
-    X(a_waiter_knows_its_place)                                                \
+    X(everybody_is_granted)                                                    \
+    X(a_waiter_knows_its_position)                                             \
     X(a_mutex_is_another_kind)
 
 #include "in_each_way.h"
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {STORIES(STORY_TESTS)};
+    const struct CMUnitTest tests[] = {CASES(CASE_TESTS)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,26 +10,26 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "process.h"
 
-struct world {
-    struct place place;
-    struct front a;
-    struct front b;
+struct several_fixture {
+    struct host_directory directory;
+    struct host_fixture a;
+    struct host_fixture b;
 };
 
-static void world_open(struct world *world, enum way way)
+static void fixture_open(struct several_fixture *f, enum way way)
 {
-    memset(world, 0, sizeof(*world));
-    fronts_open(&world->place, &world->a, &world->b, way);
+    memset(f, 0, sizeof(*f));
+    hosts_open(&f->directory, &f->a, &f->b, way);
 }
 
-static void world_close(struct world *world)
+static void fixture_close(struct several_fixture *f)
 {
-    fronts_close(&world->place, &world->a, &world->b);
+    hosts_close(&f->directory, &f->a, &f->b);
 }
 
-static struct hf_lock *lock_of(struct front *front, const char *name,
+static struct hf_lock *lock_of(struct host_fixture *host, const char *name,
                                enum hf_kind kind, uint32_t permits,
                                uint32_t limit)
 {
@@ -39,94 +39,94 @@ static struct hf_lock *lock_of(struct front *front, const char *name,
     opts.kind = kind;
     opts.permits = permits;
     opts.limit = limit;
-    assert_int_equal(hf_lock_open(front->client, name, &opts, &lock), HF_OK);
+    assert_int_equal(hf_lock_open(host->client, name, &opts, &lock), HF_OK);
     return lock;
 }
 
-static struct hf_lock *semaphore(struct front *front, uint32_t permits,
+static struct hf_lock *semaphore(struct host_fixture *host, uint32_t permits,
                                  uint32_t limit)
 {
-    return lock_of(front, "pool", HF_KIND_SEMAPHORE, permits, limit);
+    return lock_of(host, "pool", HF_KIND_SEMAPHORE, permits, limit);
 }
 
 /* ------------------------------------------------------------ semaphores */
 
-static hf_status try_it(struct front *front, struct hf_lock *lock,
+static hf_status try_it(struct host_fixture *host, struct hf_lock *lock,
                         struct hf_grant **grant)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome outcome;
 
     opts.wait_ms = 0;
-    front_acquire(front, lock, &opts, &outcome);
-    front_await(&outcome);
+    host_acquire(host, lock, &opts, &outcome);
+    host_await(&outcome);
     *grant = outcome.grant;
     return outcome.status;
 }
 
 static void fn34_as_many_as_there_are(enum way way)
 {
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *mine, *theirs;
     struct hf_grant *one, *two, *three;
 
-    world_open(&w, way);
-    mine = semaphore(&w.a, 1, 2);
-    theirs = semaphore(&w.b, 1, 2);
-    one = front_take(&w.a, mine);
-    two = front_take(&w.b, theirs);
+    fixture_open(&f, way);
+    mine = semaphore(&f.a, 1, 2);
+    theirs = semaphore(&f.b, 1, 2);
+    one = host_take(&f.a, mine);
+    two = host_take(&f.b, theirs);
     assert_true(hf_grant_token(two) > hf_grant_token(one));
-    assert_int_equal(try_it(&w.b, theirs, &three), HF_EBUSY);
-    assert_int_equal(front_give(&w.a, one), HF_OK);
-    assert_int_equal(try_it(&w.b, theirs, &three), HF_OK);
-    assert_int_equal(try_it(&w.a, mine, &one), HF_EBUSY);
-    assert_int_equal(front_give(&w.b, two), HF_OK);
-    one = front_take(&w.a, mine); /* no try has kept the queue in front */
-    assert_int_equal(front_give(&w.b, three), HF_OK);
-    assert_int_equal(front_give(&w.a, one), HF_OK);
+    assert_int_equal(try_it(&f.b, theirs, &three), HF_EBUSY);
+    assert_int_equal(host_give(&f.a, one), HF_OK);
+    assert_int_equal(try_it(&f.b, theirs, &three), HF_OK);
+    assert_int_equal(try_it(&f.a, mine, &one), HF_EBUSY);
+    assert_int_equal(host_give(&f.b, two), HF_OK);
+    one = host_take(&f.a, mine); /* no try has kept the queue in front */
+    assert_int_equal(host_give(&f.b, three), HF_OK);
+    assert_int_equal(host_give(&f.a, one), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void all_permits_or_none(enum way way)
 {
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *mine, *theirs;
     struct hf_grant *one, *two;
     struct outcome outcome;
 
-    world_open(&w, way);
-    mine = semaphore(&w.a, 1, 3);
-    theirs = semaphore(&w.b, 3, 3);
-    one = front_take(&w.a, mine);
-    two = front_take(&w.a, mine);
-    kit_await_tickets(&w.place, 2); /* without the one at the gate */
-    front_acquire(&w.b, theirs, NULL, &outcome);
-    kit_await_tickets(&w.place, 3); /* two leases, and who is next */
-    assert_int_equal(front_give(&w.a, one), HF_OK);
+    fixture_open(&f, way);
+    mine = semaphore(&f.a, 1, 3);
+    theirs = semaphore(&f.b, 3, 3);
+    one = host_take(&f.a, mine);
+    two = host_take(&f.a, mine);
+    await_tickets(&f.directory, 2); /* without the one at the gate */
+    host_acquire(&f.b, theirs, NULL, &outcome);
+    await_tickets(&f.directory, 3); /* two leases, and who is next */
+    assert_int_equal(host_give(&f.a, one), HF_OK);
     /* One permit is not enough; and nobody takes those that are free. */
-    assert_int_equal(try_it(&w.a, mine, &one), HF_EBUSY);
-    assert_int_equal(front_give(&w.a, two), HF_OK);
-    front_await(&outcome);
+    assert_int_equal(try_it(&f.a, mine, &one), HF_EBUSY);
+    assert_int_equal(host_give(&f.a, two), HF_OK);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
-    assert_int_equal(try_it(&w.a, mine, &one), HF_EBUSY);
-    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    assert_int_equal(try_it(&f.a, mine, &one), HF_EBUSY);
+    assert_int_equal(host_give(&f.b, outcome.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* A try fails, and its text has ${by}. */
-static void refused_by(struct front *front, struct hf_lock *lock,
+static void refused_by(struct host_fixture *host, struct hf_lock *lock,
                        const char *by)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome outcome;
 
     opts.wait_ms = 0;
-    front_acquire(front, lock, &opts, &outcome);
-    front_await(&outcome);
+    host_acquire(host, lock, &opts, &outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_EKIND);
     assert_non_null(strstr(outcome.text, by));
     hf_lock_free(lock);
@@ -137,152 +137,152 @@ static void refused_by(struct front *front, struct hf_lock *lock,
 static void a_lock_may_be_called_as_a_queue_of_a_semaphore(enum way way)
 {
     static const char *const names[] = {"pool/locks", "pool/leases"};
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *locks[2], *pool;
     struct hf_grant *grants[2], *one;
     struct outcome outcome;
 
-    world_open(&w, way);
+    fixture_open(&f, way);
     for (size_t i = 0; i < 2; i++) {
-        locks[i] = lock_of(&w.a, names[i], HF_KIND_MUTEX, 1, 1);
-        grants[i] = front_take(&w.a, locks[i]);
-        refused_by(&w.b, semaphore(&w.b, 1, 1), names[i]);
-        assert_int_equal(front_give(&w.a, grants[i]), HF_OK);
+        locks[i] = lock_of(&f.a, names[i], HF_KIND_MUTEX, 1, 1);
+        grants[i] = host_take(&f.a, locks[i]);
+        refused_by(&f.b, semaphore(&f.b, 1, 1), names[i]);
+        assert_int_equal(host_give(&f.a, grants[i]), HF_OK);
     }
-    pool = semaphore(&w.b, 1, 1);
-    one = front_take(&w.b, pool);
-    grants[0] = front_take(&w.a, locks[0]); /* nobody is at that queue */
-    assert_int_equal(front_give(&w.a, grants[0]), HF_OK);
-    front_acquire(&w.b, pool, NULL, &outcome);
-    kit_await_tickets(&w.place, 2); /* a lease, and the one who is next */
+    pool = semaphore(&f.b, 1, 1);
+    one = host_take(&f.b, pool);
+    grants[0] = host_take(&f.a, locks[0]); /* nobody is at that queue */
+    assert_int_equal(host_give(&f.a, grants[0]), HF_OK);
+    host_acquire(&f.b, pool, NULL, &outcome);
+    await_tickets(&f.directory, 2); /* a lease, and the one who is next */
     for (size_t i = 0; i < 2; i++)
-        refused_by(&w.a, locks[i], "as a semaphore");
-    refused_by(&w.a, lock_of(&w.a, names[0], HF_KIND_READ, 1, 1),
+        refused_by(&f.a, locks[i], "as a semaphore");
+    refused_by(&f.a, lock_of(&f.a, names[0], HF_KIND_READ, 1, 1),
                "as a semaphore");
-    assert_int_equal(front_give(&w.b, one), HF_OK);
-    front_await(&outcome);
+    assert_int_equal(host_give(&f.b, one), HF_OK);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
-    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    assert_int_equal(host_give(&f.b, outcome.grant), HF_OK);
     hf_lock_free(pool);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void a_wait_for_permits_ends_in_time(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *mine, *theirs, *others; /* each tells one story */
     struct hf_grant *grant;
     struct outcome first, second;
 
-    world_open(&w, way);
-    mine = semaphore(&w.a, 1, 1);
-    theirs = semaphore(&w.b, 1, 1);
-    others = semaphore(&w.b, 1, 1);
-    grant = front_take(&w.a, mine);
-    kit_await_tickets(&w.place, 1); /* without the one at the gate */
+    fixture_open(&f, way);
+    mine = semaphore(&f.a, 1, 1);
+    theirs = semaphore(&f.b, 1, 1);
+    others = semaphore(&f.b, 1, 1);
+    grant = host_take(&f.a, mine);
+    await_tickets(&f.directory, 1); /* without the one at the gate */
     opts.wait_ms = 300;
-    front_acquire(&w.b, theirs, &opts, &first);
-    kit_await_tickets(&w.place, 2);
-    front_acquire(&w.b, others, &opts, &second);
-    front_await(&first);
-    front_await(&second);
+    host_acquire(&f.b, theirs, &opts, &first);
+    await_tickets(&f.directory, 2);
+    host_acquire(&f.b, others, &opts, &second);
+    host_await(&first);
+    host_await(&second);
     assert_int_equal(first.status, HF_ETIMEDOUT);
     assert_int_equal(second.status, HF_ETIMEDOUT);
     assert_non_null(strstr(first.text, "permits"));
-    kit_await_tickets(&w.place, 1);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    await_tickets(&f.directory, 1);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
     hf_lock_free(others);
-    world_close(&w);
+    fixture_close(&f);
 }
 
-static void fn33_who_waits_hears_of_another_size(enum way way)
+static void fn33_who_waits_is_notified_of_another_size(enum way way)
 {
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
     struct outcome outcome;
 
-    world_open(&w, way);
-    mine = semaphore(&w.a, 1, 1);
-    theirs = semaphore(&w.b, 1, 1);
-    grant = front_take(&w.a, mine);
-    kit_await_tickets(&w.place, 1); /* without the one at the gate */
-    front_acquire(&w.b, theirs, NULL, &outcome);
-    kit_await_tickets(&w.place, 2);
+    fixture_open(&f, way);
+    mine = semaphore(&f.a, 1, 1);
+    theirs = semaphore(&f.b, 1, 1);
+    grant = host_take(&f.a, mine);
+    await_tickets(&f.directory, 1); /* without the one at the gate */
+    host_acquire(&f.b, theirs, NULL, &outcome);
+    await_tickets(&f.directory, 2);
     assert_int_equal(hf_lock_set_limit(theirs, 2), HF_OK);
-    front_await(&outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
-    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    assert_int_equal(host_give(&f.b, outcome.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* It waits behind another one yet, and asks for permits only after it. */
-static void who_waits_at_the_gate_hears_of_another_size(enum way way)
+static void who_waits_at_the_entry_mutex_gets_another_size(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *mine, *theirs, *others;
     struct hf_grant *grant;
     struct outcome first, second;
 
-    world_open(&w, way);
-    mine = semaphore(&w.a, 1, 1);
-    theirs = semaphore(&w.b, 1, 1);
-    others = semaphore(&w.b, 1, 1);
-    grant = front_take(&w.a, mine);
-    kit_await_tickets(&w.place, 1);
+    fixture_open(&f, way);
+    mine = semaphore(&f.a, 1, 1);
+    theirs = semaphore(&f.b, 1, 1);
+    others = semaphore(&f.b, 1, 1);
+    grant = host_take(&f.a, mine);
+    await_tickets(&f.directory, 1);
     opts.wait_ms = 300;
-    front_acquire(&w.b, theirs, &opts, &first);
-    kit_await_tickets(&w.place, 2);
-    front_acquire(&w.b, others, NULL, &second);
-    kit_await_tickets(&w.place, 3);
+    host_acquire(&f.b, theirs, &opts, &first);
+    await_tickets(&f.directory, 2);
+    host_acquire(&f.b, others, NULL, &second);
+    await_tickets(&f.directory, 3);
     assert_int_equal(hf_lock_set_limit(others, 2), HF_OK);
-    front_await(&first);
+    host_await(&first);
     assert_int_equal(first.status, HF_ETIMEDOUT);
-    front_await(&second);
+    host_await(&second);
     assert_int_equal(second.status, HF_OK);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
-    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    assert_int_equal(host_give(&f.b, second.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
     hf_lock_free(others);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* A part that is not taken yet is taken by the new limit. */
-static void who_waits_for_another_lock_first_hears_of_another_size(enum way way)
+static void who_waits_for_another_lock_first_gets_another_size(enum way way)
 {
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *mine[2], *theirs[2];
     struct hf_grant *grants[2];
     struct outcome outcome;
 
-    world_open(&w, way);
-    mine[0] = front_lock(&w.a, "a"); /* before the semaphore */
-    mine[1] = semaphore(&w.a, 1, 1);
-    theirs[0] = front_lock(&w.b, "a");
-    theirs[1] = semaphore(&w.b, 1, 1);
+    fixture_open(&f, way);
+    mine[0] = host_open_lock(&f.a, "a"); /* before the semaphore */
+    mine[1] = semaphore(&f.a, 1, 1);
+    theirs[0] = host_open_lock(&f.b, "a");
+    theirs[1] = semaphore(&f.b, 1, 1);
     for (size_t i = 0; i < 2; i++)
-        grants[i] = front_take(&w.a, mine[i]);
-    front_acquire_all(&w.b, theirs, 2, NULL, &outcome);
-    kit_await_tickets(&w.place, 3);
+        grants[i] = host_take(&f.a, mine[i]);
+    host_acquire_all(&f.b, theirs, 2, NULL, &outcome);
+    await_tickets(&f.directory, 3);
     assert_int_equal(hf_lock_set_limit(theirs[1], 2), HF_OK);
-    assert_int_equal(front_give(&w.a, grants[0]), HF_OK);
-    front_await(&outcome);
+    assert_int_equal(host_give(&f.a, grants[0]), HF_OK);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
-    assert_int_equal(front_give(&w.a, grants[1]), HF_OK);
-    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    assert_int_equal(host_give(&f.a, grants[1]), HF_OK);
+    assert_int_equal(host_give(&f.b, outcome.grant), HF_OK);
     for (size_t i = 0; i < 2; i++) {
         hf_lock_free(mine[i]);
         hf_lock_free(theirs[i]);
     }
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------- several locks */
@@ -290,26 +290,26 @@ static void who_waits_for_another_lock_first_hears_of_another_size(enum way way)
 static void fn63_all_of_them_or_none(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *locks[3], *theirs;
     struct hf_grant *grant;
     struct outcome outcome;
 
-    world_open(&w, way);
-    locks[0] = lock_of(&w.a, "c", HF_KIND_MUTEX, 1, 1);
-    locks[1] = lock_of(&w.a, "a", HF_KIND_WRITE, 1, 1);
-    locks[2] = lock_of(&w.a, "b", HF_KIND_SEMAPHORE, 2, 2);
-    theirs = lock_of(&w.b, "c", HF_KIND_MUTEX, 1, 1);
-    grant = front_take(&w.b, theirs);
+    fixture_open(&f, way);
+    locks[0] = lock_of(&f.a, "c", HF_KIND_MUTEX, 1, 1);
+    locks[1] = lock_of(&f.a, "a", HF_KIND_WRITE, 1, 1);
+    locks[2] = lock_of(&f.a, "b", HF_KIND_SEMAPHORE, 2, 2);
+    theirs = lock_of(&f.b, "c", HF_KIND_MUTEX, 1, 1);
+    grant = host_take(&f.b, theirs);
     opts.wait_ms = 30;
-    front_acquire_all(&w.a, locks, 3, &opts, &outcome);
-    front_await(&outcome);
+    host_acquire_all(&f.a, locks, 3, &opts, &outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_ETIMEDOUT);
-    kit_await_tickets(&w.place, 1); /* the others were given back */
-    front_acquire_all(&w.a, locks, 3, NULL, &outcome);
-    kit_await_tickets(&w.place, 4); /* a, the leases of b, and two for c */
-    assert_int_equal(front_give(&w.b, grant), HF_OK);
-    front_await(&outcome);
+    await_tickets(&f.directory, 1); /* the others were given back */
+    host_acquire_all(&f.a, locks, 3, NULL, &outcome);
+    await_tickets(&f.directory, 4); /* a, the leases of b, and two for c */
+    assert_int_equal(host_give(&f.b, grant), HF_OK);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
     assert_int_equal(hf_grant_token(outcome.grant),
                      hf_grant_token_of(outcome.grant, locks[0]));
@@ -317,80 +317,80 @@ static void fn63_all_of_them_or_none(enum way way)
     assert_true(hf_grant_token_of(outcome.grant, locks[2]) > 0);
     assert_int_equal(hf_grant_token_of(outcome.grant, theirs), 0);
     assert_int_equal(hf_grant_check(outcome.grant), HF_OK);
-    assert_int_equal(front_give(&w.a, outcome.grant), HF_OK);
+    assert_int_equal(host_give(&f.a, outcome.grant), HF_OK);
     for (int i = 0; i < 3; i++)
         hf_lock_free(locks[i]);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* Callers that take several, in whichever order they name them. */
-struct round {
+struct lock_cycle {
     struct hf_lock *locks[2];
     size_t count;
 };
 
-static void *go_round(void *arg)
+static void *cycle_main(void *arg)
 {
-    const struct round *round = arg;
+    const struct lock_cycle *lock_cycle = arg;
     struct hf_grant *grant;
-    uintptr_t rounds;
+    uintptr_t repeats;
 
-    for (rounds = 0; rounds < 200; rounds++) {
-        if (hf_locks_acquire(round->locks, round->count, NULL, &grant) !=
-                HF_OK ||
+    for (repeats = 0; repeats < 200; repeats++) {
+        if (hf_locks_acquire(lock_cycle->locks, lock_cycle->count, NULL,
+                             &grant) != HF_OK ||
             hf_grant_release(grant) != HF_OK)
             break;
     }
-    return (void *)rounds;
+    return (void *)repeats;
 }
 
-static void both_go_round(struct round *mine, struct round *theirs)
+static void both_cycle(struct lock_cycle *mine, struct lock_cycle *theirs)
 {
     pthread_t threads[2];
-    void *rounds;
+    void *repeats;
 
-    threads[0] = kit_thread(go_round, mine);
-    threads[1] = kit_thread(go_round, theirs);
+    threads[0] = start_thread(cycle_main, mine);
+    threads[1] = start_thread(cycle_main, theirs);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(pthread_join(threads[i], &rounds), 0);
-        assert_int_equal((uintptr_t)rounds, 200);
+        assert_int_equal(pthread_join(threads[i], &repeats), 0);
+        assert_int_equal((uintptr_t)repeats, 200);
     }
 }
 
 static void fn63_opposite_orders_do_not_deadlock(void **state)
 {
-    struct round mine = {.count = 2}, theirs = {.count = 2};
-    struct world w;
+    struct lock_cycle mine = {.count = 2}, theirs = {.count = 2};
+    struct several_fixture f;
 
     (void)state;
-    world_open(&w, WAY_BLOCKING);
-    mine.locks[0] = front_lock(&w.a, "left");
-    mine.locks[1] = front_lock(&w.a, "right");
-    theirs.locks[0] = front_lock(&w.b, "right");
-    theirs.locks[1] = front_lock(&w.b, "left");
-    both_go_round(&mine, &theirs);
+    fixture_open(&f, WAY_BLOCKING);
+    mine.locks[0] = host_open_lock(&f.a, "left");
+    mine.locks[1] = host_open_lock(&f.a, "right");
+    theirs.locks[0] = host_open_lock(&f.b, "right");
+    theirs.locks[1] = host_open_lock(&f.b, "left");
+    both_cycle(&mine, &theirs);
     for (int i = 0; i < 2; i++) {
         hf_lock_free(mine.locks[i]);
         hf_lock_free(theirs.locks[i]);
     }
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* Each would have one and wait for the other's, were they taken one by one. */
 static void fn62_two_that_take_all_permits_do_not_deadlock(void **state)
 {
-    struct round mine = {.count = 1}, theirs = {.count = 1};
-    struct world w;
+    struct lock_cycle mine = {.count = 1}, theirs = {.count = 1};
+    struct several_fixture f;
 
     (void)state;
-    world_open(&w, WAY_BLOCKING);
-    mine.locks[0] = semaphore(&w.a, 2, 2);
-    theirs.locks[0] = semaphore(&w.b, 2, 2);
-    both_go_round(&mine, &theirs);
+    fixture_open(&f, WAY_BLOCKING);
+    mine.locks[0] = semaphore(&f.a, 2, 2);
+    theirs.locks[0] = semaphore(&f.b, 2, 2);
+    both_cycle(&mine, &theirs);
     hf_lock_free(mine.locks[0]);
     hf_lock_free(theirs.locks[0]);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static bool is_lost(void *arg)
@@ -400,25 +400,25 @@ static bool is_lost(void *arg)
 
 static void lost_with_the_first_that_is(enum way way)
 {
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *locks[2];
     struct outcome outcome;
     int fd;
 
-    world_open(&w, way);
-    locks[0] = front_lock(&w.a, "one");
-    locks[1] = front_lock(&w.a, "two");
-    front_acquire_all(&w.a, locks, 2, NULL, &outcome);
-    front_await(&outcome);
+    fixture_open(&f, way);
+    locks[0] = host_open_lock(&f.a, "one");
+    locks[1] = host_open_lock(&f.a, "two");
+    host_acquire_all(&f.a, locks, 2, NULL, &outcome);
+    host_await(&outcome);
     assert_int_equal(hf_grant_hold_fd_of(outcome.grant, locks[1], &fd), HF_OK);
     close(fd);
-    place_rob(&w.place);
-    front_until(&w.a, is_lost, outcome.grant);
+    host_directory_remove_tickets(&f.directory);
+    host_wait_until(&f.a, is_lost, outcome.grant);
     assert_int_equal(hf_grant_safe_until_ms(outcome.grant), 0);
-    assert_int_equal(front_give(&w.a, outcome.grant), HF_ELOST);
+    assert_int_equal(host_give(&f.a, outcome.grant), HF_ELOST);
     hf_lock_free(locks[0]);
     hf_lock_free(locks[1]);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------- who has what, and may go */
@@ -434,17 +434,17 @@ static bool was_asked(void *arg)
     return atomic_load((_Atomic int *)arg) > 0;
 }
 
-static struct hf_grant *take_asked(struct front *front,
+static struct hf_grant *take_asked(struct host_fixture *host,
                                    struct hf_lock *const *locks, size_t count,
-                                   _Atomic int *asked)
+                                   _Atomic int *expected_request)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome outcome;
 
-    atomic_init(asked, 0);
-    opts.on_revoke = (struct hf_on_revoke){on_revoke, asked, NULL};
-    front_acquire_all(front, locks, count, &opts, &outcome);
-    front_await(&outcome);
+    atomic_init(expected_request, 0);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, expected_request, NULL};
+    host_acquire_all(host, locks, count, &opts, &outcome);
+    host_await(&outcome);
     assert_int_equal(outcome.status, HF_OK);
     return outcome.grant;
 }
@@ -455,14 +455,14 @@ static void who_has_permits_is_seen_and_asked(void **state)
     struct hf_tickets *tickets;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
-    struct world w;
-    _Atomic int asked;
+    struct several_fixture f;
+    _Atomic int expected_request;
 
     (void)state;
-    world_open(&w, WAY_BLOCKING);
-    mine = semaphore(&w.a, 2, 3);
-    theirs = semaphore(&w.b, 1, 3);
-    grant = take_asked(&w.a, &mine, 1, &asked);
+    fixture_open(&f, WAY_BLOCKING);
+    mine = semaphore(&f.a, 2, 3);
+    theirs = semaphore(&f.b, 1, 3);
+    grant = take_asked(&f.a, &mine, 1, &expected_request);
     assert_int_equal(
         hf_lock_tickets(theirs, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets),
         HF_OK);
@@ -473,15 +473,15 @@ static void who_has_permits_is_seen_and_asked(void **state)
     assert_true(view->holds && !view->own);
     assert_int_equal(view->token, hf_grant_token(grant));
     assert_int_equal(hf_lock_revoke(theirs, NULL, HF_FOREVER), HF_OK);
-    front_until(&w.a, was_asked, &asked);
+    host_wait_until(&f.a, was_asked, &expected_request);
     assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
     assert_int_equal(hf_lock_evict(theirs, view->id, HF_FOREVER), HF_OK);
-    front_until(&w.a, is_lost, grant);
+    host_wait_until(&f.a, is_lost, grant);
     hf_tickets_free(tickets);
-    assert_int_equal(front_give(&w.a, grant), HF_ELOST);
+    assert_int_equal(host_give(&f.a, grant), HF_ELOST);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static size_t count_of(struct hf_lock *lock, enum hf_tickets_which which)
@@ -504,19 +504,19 @@ struct asked_ticket {
 
 static bool says_asked(void *arg)
 {
-    struct asked_ticket *asked = arg;
+    struct asked_ticket *expected_request = arg;
     struct hf_tickets *tickets;
     char at[HF_OWNER_VALUE_MAX];
     bool says = false;
 
-    assert_int_equal(
-        hf_lock_tickets(asked->lock, HF_TICKETS_ALL, HF_FOREVER, &tickets),
-        HF_OK);
+    assert_int_equal(hf_lock_tickets(expected_request->lock, HF_TICKETS_ALL,
+                                     HF_FOREVER, &tickets),
+                     HF_OK);
     for (size_t i = 0; i < hf_tickets_count(tickets); i++) {
         const struct hf_ticket_view *view = hf_tickets_at(tickets, i);
 
         says |=
-            strcmp(view->id, asked->id) == 0 &&
+            strcmp(view->id, expected_request->id) == 0 &&
             hf_owner_text_get(view->owner, "asked", at, sizeof(at)) == HF_OK;
     }
     hf_tickets_free(tickets);
@@ -530,24 +530,24 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     struct hf_tickets *tickets;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
-    struct asked_ticket heard;
+    struct asked_ticket notified;
     struct outcome first, second;
-    struct world w;
-    _Atomic int asked = 0;
+    struct several_fixture f;
+    _Atomic int expected_request = 0;
 
     (void)state;
-    world_open(&w, WAY_THREAD);
-    mine = semaphore(&w.a, 2, 2);
-    theirs = semaphore(&w.b, 1, 2);
+    fixture_open(&f, WAY_THREAD);
+    mine = semaphore(&f.a, 2, 2);
+    theirs = semaphore(&f.b, 1, 2);
     assert_int_equal(count_of(theirs, HF_TICKETS_ALL), 0);
     assert_int_equal(count_of(theirs, HF_TICKETS_WAITERS), 0);
-    grant = front_take(&w.a, mine);
-    kit_await_tickets(&w.place, 1);
-    opts.on_revoke = (struct hf_on_revoke){on_revoke, &asked, NULL};
-    front_acquire(&w.b, theirs, &opts, &first);
-    kit_await_tickets(&w.place, 2);
-    front_acquire(&w.b, theirs, NULL, &second);
-    kit_await_tickets(&w.place, 3);
+    grant = host_take(&f.a, mine);
+    await_tickets(&f.directory, 1);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &expected_request, NULL};
+    host_acquire(&f.b, theirs, &opts, &first);
+    await_tickets(&f.directory, 2);
+    host_acquire(&f.b, theirs, NULL, &second);
+    await_tickets(&f.directory, 3);
     assert_int_equal(count_of(theirs, HF_TICKETS_HOLDERS), 1);
     assert_int_equal(count_of(theirs, HF_TICKETS_WAITERS), 2);
     assert_int_equal(
@@ -563,65 +563,65 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     assert_null(hf_tickets_at(tickets, 3));
     view = hf_tickets_at(tickets, 1);
     assert_int_equal(hf_lock_revoke(mine, view->id, HF_FOREVER), HF_OK);
-    heard.lock = mine;
-    heard.id = view->id;
-    front_until(&w.a, says_asked, &heard);
+    notified.lock = mine;
+    notified.id = view->id;
+    host_wait_until(&f.a, says_asked, &notified);
     /* One who is evicted hears of it when the one ahead has gone, and goes to
      * the tail. */
     view = hf_tickets_at(tickets, 2);
     assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_OK);
     assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_EGONE);
-    kit_await_tickets(&w.place, 2);
+    await_tickets(&f.directory, 2);
     hf_tickets_free(tickets);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
-    front_await(&first);
-    front_await(&second);
-    front_until(&w.b, was_asked, &asked);
-    assert_int_equal(front_give(&w.b, first.grant), HF_OK);
-    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    host_await(&first);
+    host_await(&second);
+    host_wait_until(&f.b, was_asked, &expected_request);
+    assert_int_equal(host_give(&f.b, first.grant), HF_OK);
+    assert_int_equal(host_give(&f.b, second.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void who_has_several_is_asked_for_one(void **state)
 {
     struct hf_lock *locks[2], *theirs;
     struct hf_grant *grant;
-    struct world w;
-    _Atomic int asked;
+    struct several_fixture f;
+    _Atomic int expected_request;
 
     (void)state;
-    world_open(&w, WAY_BLOCKING);
-    locks[0] = front_lock(&w.a, "one");
-    locks[1] = lock_of(&w.a, "two", HF_KIND_WRITE, 1, 1);
-    theirs = front_lock(&w.b, "two");
-    grant = take_asked(&w.a, locks, 2, &asked);
+    fixture_open(&f, WAY_BLOCKING);
+    locks[0] = host_open_lock(&f.a, "one");
+    locks[1] = lock_of(&f.a, "two", HF_KIND_WRITE, 1, 1);
+    theirs = host_open_lock(&f.b, "two");
+    grant = take_asked(&f.a, locks, 2, &expected_request);
     assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
     assert_int_equal(hf_lock_revoke(theirs, NULL, HF_FOREVER), HF_OK);
-    front_until(&w.a, was_asked, &asked);
+    host_wait_until(&f.a, was_asked, &expected_request);
     assert_int_equal(hf_grant_check(grant), HF_OK);
-    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
     hf_lock_free(locks[0]);
     hf_lock_free(locks[1]);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 /* ----------------------------------------------------------------- misuse */
 
 static void wrong_lists_are_refused(void **state)
 {
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *locks[2], *theirs, *again;
     struct hf_grant *grant;
     struct hf_error error;
 
     (void)state;
-    world_open(&w, WAY_BLOCKING);
-    locks[0] = front_lock(&w.a, "one");
-    again = front_lock(&w.a, "/one");
-    theirs = front_lock(&w.b, "two");
+    fixture_open(&f, WAY_BLOCKING);
+    locks[0] = host_open_lock(&f.a, "one");
+    again = host_open_lock(&f.a, "/one");
+    theirs = host_open_lock(&f.b, "two");
     assert_int_equal(hf_locks_acquire(locks, 0, NULL, &grant), HF_EINVAL);
     locks[1] = again;
     assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_EINVAL);
@@ -636,7 +636,7 @@ static void wrong_lists_are_refused(void **state)
     hf_lock_free(locks[0]);
     hf_lock_free(again);
     hf_lock_free(theirs);
-    world_close(&w);
+    fixture_close(&f);
 }
 
 static void wrong_permits_are_refused(void **state)
@@ -645,37 +645,37 @@ static void wrong_permits_are_refused(void **state)
         uint32_t permits, limit;
     } rows[] = {{0, 1}, {2, 1}, {HF_PERMITS_MAX + 1, 1000}};
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
-    struct world w;
+    struct several_fixture f;
     struct hf_lock *lock;
 
     (void)state;
-    world_open(&w, WAY_BLOCKING);
+    fixture_open(&f, WAY_BLOCKING);
     opts.kind = HF_KIND_SEMAPHORE;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         opts.permits = rows[i].permits;
         opts.limit = rows[i].limit;
-        assert_int_equal(hf_lock_open(w.a.client, "pool", &opts, &lock),
+        assert_int_equal(hf_lock_open(f.a.client, "pool", &opts, &lock),
                          HF_EINVAL);
         assert_null(lock);
     }
-    lock = semaphore(&w.a, 2, 4);
+    lock = semaphore(&f.a, 2, 4);
     assert_int_equal(hf_lock_set_limit(lock, 1), HF_EINVAL);
     assert_int_equal(hf_lock_set_limit(lock, 2), HF_OK);
     hf_lock_free(lock);
-    lock = front_lock(&w.a, "pool");
+    lock = host_open_lock(&f.a, "pool");
     assert_int_equal(hf_lock_set_limit(lock, 2), HF_EINVAL);
     hf_lock_free(lock);
-    world_close(&w);
+    fixture_close(&f);
 }
 
-#define STORIES(X)                                                             \
+#define CASES(X)                                                               \
     X(fn34_as_many_as_there_are)                                               \
     X(all_permits_or_none)                                                     \
     X(a_lock_may_be_called_as_a_queue_of_a_semaphore)                          \
     X(a_wait_for_permits_ends_in_time)                                         \
-    X(fn33_who_waits_hears_of_another_size)                                    \
-    X(who_waits_at_the_gate_hears_of_another_size)                             \
-    X(who_waits_for_another_lock_first_hears_of_another_size)                  \
+    X(fn33_who_waits_is_notified_of_another_size)                              \
+    X(who_waits_at_the_entry_mutex_gets_another_size)                          \
+    X(who_waits_for_another_lock_first_gets_another_size)                      \
     X(fn63_all_of_them_or_none)                                                \
     X(lost_with_the_first_that_is)
 #include "in_each_way.h"
@@ -683,8 +683,7 @@ static void wrong_permits_are_refused(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        STORIES(STORY_TESTS)
-            cmocka_unit_test(who_has_permits_is_seen_and_asked),
+        CASES(CASE_TESTS) cmocka_unit_test(who_has_permits_is_seen_and_asked),
         cmocka_unit_test(who_waits_for_permits_is_seen_and_asked),
         cmocka_unit_test(who_has_several_is_asked_for_one),
         cmocka_unit_test(wrong_lists_are_refused),

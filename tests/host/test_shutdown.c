@@ -18,106 +18,109 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "act.h"
 #include "heap/heap.h"
+#include "shutdown_script.h"
 
-static struct cell cell; /* its callers look at it when it fails */
-static int cells;
+static struct shutdown_case
+    test_case; /* its callers look at it when it fails */
+static int case_count;
 
 /* ------------------------------------------------------------- its name -- */
 
 static const char *const inside_names[INSIDES] = {"in-done", "in-wait",
                                                   "in-loss"};
 
-static void name_cell(void)
+static void name_case(void)
 {
     char moment[16];
 
-    (void)snprintf(moment, sizeof(moment), "%d", cell.moment);
-    (void)snprintf(cell.name, sizeof(cell.name), "%s/%s/%s/%s/%s%s%s",
-                   cell.venue->name, way_names[cell.way],
-                   cell.plays[0].act->name, ending_names[cell.ending],
-                   cell.moment < 0 ? inside_names[-1 - cell.moment] : moment,
-                   cell.count > 1 ? "+" : "",
-                   cell.count > 1 ? cell.plays[1].act->name : "");
+    (void)snprintf(moment, sizeof(moment), "%d", test_case.moment);
+    (void)snprintf(
+        test_case.name, sizeof(test_case.name), "%s/%s/%s/%s/%s%s%s",
+        test_case.engine->name, way_names[test_case.way],
+        test_case.runs[0].script->name, ending_names[test_case.ending],
+        test_case.moment < 0 ? inside_names[-1 - test_case.moment] : moment,
+        test_case.count > 1 ? "+" : "",
+        test_case.count > 1 ? test_case.runs[1].script->name : "");
 }
 
 /* An assertion of the library's, a sanitizer's finding, a hang. */
-static void on_death(int number)
+static void on_crash(int number)
 {
     static const char says[] = ": died here\n";
 
-    (void)!write(STDERR_FILENO, cell.name, strlen(cell.name));
+    (void)!write(STDERR_FILENO, test_case.name, strlen(test_case.name));
     (void)!write(STDERR_FILENO, says, sizeof(says) - 1);
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }
 
-static void name_the_dead(void)
+static void name_crashed_case(void)
 {
-    static const int deaths[] = {SIGABRT, SIGSEGV, SIGBUS, SIGALRM};
+    static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGALRM};
 
-    for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++)
-        (void)signal(deaths[i], on_death);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        (void)signal(signals[i], on_crash);
 }
 
 /* ------------------------------------------------------------- the sweep -- */
 
 static const struct {
-    const struct act *acts;
+    const struct shutdown_script *scripts;
     const int *count;
-} families[] = {{acts_locks, &acts_locks_count},
-                {acts_owned, &acts_owned_count},
-                {acts_meetings, &acts_meetings_count},
-                {acts_sights, &acts_sights_count}};
+} families[] = {{scripts_locks, &scripts_locks_count},
+                {scripts_mutexes, &scripts_mutexes_count},
+                {scripts_barriers_elections, &scripts_barriers_elections_count},
+                {scripts_queues, &scripts_queues_count}};
 #define FAMILIES (int)(sizeof(families) / sizeof(families[0]))
 
-static const struct act *act_at(int index)
+static const struct shutdown_script *script_at(int index)
 {
     for (int i = 0; i < FAMILIES; index -= *families[i++].count) {
         if (index < *families[i].count)
-            return &families[i].acts[index];
+            return &families[i].scripts[index];
     }
     return NULL;
 }
 
-static const struct act *act_called(const char *name)
+static const struct shutdown_script *script_called(const char *name)
 {
-    const struct act *act;
+    const struct shutdown_script *script;
 
-    for (int i = 0; (act = act_at(i)) != NULL; i++) {
-        if (strcmp(act->name, name) == 0)
+    for (int i = 0; (script = script_at(i)) != NULL; i++) {
+        if (strcmp(script->name, name) == 0)
             break;
     }
-    return act;
+    return script;
 }
 
-static int run_cell(const struct venue *venue, enum way way,
-                    const struct act *act, enum ending ending, int moment,
-                    const struct act *beside)
+static int run_case(const struct shutdown_engine *engine, enum way way,
+                    const struct shutdown_script *script, enum ending ending,
+                    int moment, const struct shutdown_script *script_beside)
 {
-    memset(&cell, 0, sizeof(cell));
-    cell.venue = venue;
-    cell.way = way;
-    cell.ending = ending;
-    cell.moment = moment;
-    cell.plays[0].act = act;
-    cell.plays[1].act = beside;
-    cell.count = beside == NULL ? 1 : 2;
-    name_cell();
-    cell_run(&cell);
-    cells++;
-    return cell.turns;
+    memset(&test_case, 0, sizeof(test_case));
+    test_case.engine = engine;
+    test_case.way = way;
+    test_case.ending = ending;
+    test_case.moment = moment;
+    test_case.runs[0].script = script;
+    test_case.runs[1].script = script_beside;
+    test_case.count = script_beside == NULL ? 1 : 2;
+    name_case();
+    case_run(&test_case);
+    case_count++;
+    return test_case.steps;
 }
 
 /* Freeing a handle under a call that waits is against the rules, and such a
  * call has no handle to cancel it by. */
-static bool makes_sense(const struct venue *venue, enum way way,
-                        const struct act *act, enum ending ending)
+static bool makes_sense(const struct shutdown_engine *engine, enum way way,
+                        const struct shutdown_script *script,
+                        enum ending ending)
 {
-    if ((act->endings & END(ending)) == 0)
+    if ((script->endings & END(ending)) == 0)
         return false;
-    if (ending == END_LOSS && venue->lose == NULL)
+    if (ending == END_LOSS && engine->lose == NULL)
         return false;
     return way != WAY_BLOCKING || (ending != END_FREE && ending != END_CANCEL);
 }
@@ -128,87 +131,91 @@ static bool can_be_inside(enum way way, enum ending ending)
 }
 
 struct sweep {
-    const struct venue *venue;
+    const struct shutdown_engine *engine;
     enum way way;
     int stride;
     bool pairs;
 };
 
-static bool is_of_sweep(const struct sweep *sweep, const struct act *act)
+static bool is_of_sweep(const struct sweep *sweep,
+                        const struct shutdown_script *script)
 {
-    enum act_form wrong =
+    enum script_form wrong =
         sweep->way == WAY_BLOCKING ? FORM_STARTED : FORM_WAITING;
 
-    return act->form != wrong && (!sweep->pairs || !act->closes);
+    return script->form != wrong && (!sweep->pairs || !script->closes);
 }
 
 /* In a sweep of pairs another one for each cell. */
-static const struct act *beside(const struct sweep *sweep)
+static const struct shutdown_script *script_beside(const struct sweep *sweep)
 {
     static int last;
-    const struct act *act = NULL;
+    const struct shutdown_script *script = NULL;
 
     if (!sweep->pairs)
         return NULL;
-    while (act == NULL || !is_of_sweep(sweep, act)) {
-        act = act_at(last);
-        last = act == NULL ? 0 : last + 1;
+    while (script == NULL || !is_of_sweep(sweep, script)) {
+        script = script_at(last);
+        last = script == NULL ? 0 : last + 1;
     }
-    return act;
+    return script;
 }
 
-static void sweep_ending(const struct sweep *sweep, const struct act *act,
-                         enum ending ending, int turns)
+static void sweep_ending(const struct sweep *sweep,
+                         const struct shutdown_script *script,
+                         enum ending ending, int steps)
 {
     int first = can_be_inside(sweep->way, ending) ? -INSIDES : 0;
 
-    for (int moment = first; moment <= turns + 1; moment++) {
+    for (int moment = first; moment <= steps + 1; moment++) {
         if (moment > 0 && moment % sweep->stride != 0)
             continue;
-        if (moment == INSIDE_LOSS && sweep->venue->lose == NULL)
+        if (moment == INSIDE_LOSS && sweep->engine->lose == NULL)
             continue;
-        (void)run_cell(sweep->venue, sweep->way, act, ending, moment,
-                       beside(sweep));
+        (void)run_case(sweep->engine, sweep->way, script, ending, moment,
+                       script_beside(sweep));
     }
 }
 
-static void sweep_act(const struct sweep *sweep, const struct act *act)
+static void sweep_script(const struct sweep *sweep,
+                         const struct shutdown_script *script)
 {
-    int before = cells;
-    int turns = run_cell(sweep->venue, sweep->way, act, END_NOT, INT_MAX, NULL);
+    int before = case_count;
+    int steps =
+        run_case(sweep->engine, sweep->way, script, END_NOT, INT_MAX, NULL);
 
     for (int ending = 1; ending < ENDINGS; ending++) {
-        if (makes_sense(sweep->venue, sweep->way, act, (enum ending)ending))
-            sweep_ending(sweep, act, (enum ending)ending, turns);
+        if (makes_sense(sweep->engine, sweep->way, script, (enum ending)ending))
+            sweep_ending(sweep, script, (enum ending)ending, steps);
     }
-    printf("%s/%s/%s: %d turns, %d cells\n", sweep->venue->name,
-           way_names[sweep->way], act->name, turns, cells - before);
+    printf("%s/%s/%s: %d turns, %d case_count\n", sweep->engine->name,
+           way_names[sweep->way], script->name, steps, case_count - before);
 }
 
 static int sweep_all(const struct sweep *sweep)
 {
-    const struct act *act;
+    const struct shutdown_script *script;
 
-    for (int i = 0; (act = act_at(i)) != NULL; i++) {
-        if (is_of_sweep(sweep, act))
-            sweep_act(sweep, act);
+    for (int i = 0; (script = script_at(i)) != NULL; i++) {
+        if (is_of_sweep(sweep, script))
+            sweep_script(sweep, script);
     }
-    printf("%d passed, 0 failed\n", cells);
+    printf("%d passed, 0 failed\n", case_count);
     return 0;
 }
 
 /* ------------------------------------------------------------- arguments -- */
 
-static const struct venue *venue_called(const char *name)
+static const struct shutdown_engine *engine_called(const char *name)
 {
-    for (int i = 0; i < venue_count; i++) {
-        if (strcmp(venues[i].name, name) == 0)
-            return &venues[i];
+    for (int i = 0; i < engine_count; i++) {
+        if (strcmp(engines[i].name, name) == 0)
+            return &engines[i];
     }
     return NULL;
 }
 
-static int place_of(const char *name, const char *const *names, int count)
+static int index_of(const char *name, const char *const *names, int count)
 {
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0)
@@ -228,7 +235,7 @@ static int complain(const char *what)
 
 static int moment_of(const char *text)
 {
-    int inside = place_of(text, inside_names, INSIDES);
+    int inside = index_of(text, inside_names, INSIDES);
 
     return inside >= 0 ? -1 - inside : atoi(text);
 }
@@ -237,24 +244,24 @@ static int run_named(char *name)
 {
     char *save, *part[6] = {name};
     int parts = 0;
-    const struct venue *venue;
-    const struct act *act, *other = NULL;
+    const struct shutdown_engine *engine;
+    const struct shutdown_script *script, *other = NULL;
     int way, ending;
 
     for (char *word = strtok_r(name, "/+", &save); word != NULL && parts < 6;
          word = strtok_r(NULL, "/+", &save))
         part[parts++] = word;
-    if (parts < 5 || (venue = venue_called(part[0])) == NULL)
+    if (parts < 5 || (engine = engine_called(part[0])) == NULL)
         return complain(part[0]);
-    if ((way = place_of(part[1], way_names, WAYS)) < 0)
+    if ((way = index_of(part[1], way_names, WAYS)) < 0)
         return complain(part[1]);
-    if ((act = act_called(part[2])) == NULL)
+    if ((script = script_called(part[2])) == NULL)
         return complain(part[2]);
-    if ((ending = place_of(part[3], ending_names, ENDINGS)) < 0)
+    if ((ending = index_of(part[3], ending_names, ENDINGS)) < 0)
         return complain(part[3]);
-    if (parts == 6 && (other = act_called(part[5])) == NULL)
+    if (parts == 6 && (other = script_called(part[5])) == NULL)
         return complain(part[5]);
-    (void)run_cell(venue, (enum way)way, act, (enum ending)ending,
+    (void)run_case(engine, (enum way)way, script, (enum ending)ending,
                    moment_of(part[4]), other);
     printf("1 passed, 0 failed\n");
     return 0;
@@ -267,11 +274,11 @@ static void *nothing(void *arg)
 
 /* libuv keeps two descriptors for the process from its first loop on, and
  * ThreadSanitizer a thread from the first one on. */
-static void warm_up(void)
+static void start_thread_and_loop(void)
 {
     uv_loop_t loop;
 
-    kit_elsewhere(nothing, NULL);
+    run_on_thread(nothing, NULL);
     if (uv_loop_init(&loop) == 0)
         (void)uv_loop_close(&loop);
 }
@@ -284,17 +291,17 @@ int main(int argc, char **argv)
 
     heap_install();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    warm_up();
-    name_the_dead();
+    start_thread_and_loop();
+    name_crashed_case();
     if (argc > 1 && strcmp(argv[1], "--pairs") == 0) {
         sweep.pairs = true;
         at = 2;
     }
     if (argc == at + 1)
         return run_named(argv[at]);
-    if (argc < at + 2 || (sweep.venue = venue_called(argv[at])) == NULL)
+    if (argc < at + 2 || (sweep.engine = engine_called(argv[at])) == NULL)
         return complain(argc > at ? argv[at] : "nothing");
-    if ((way = place_of(argv[at + 1], way_names, WAYS)) < 0)
+    if ((way = index_of(argv[at + 1], way_names, WAYS)) < 0)
         return complain(argv[at + 1]);
     sweep.way = (enum way)way;
     if (argc > at + 2)

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
 #include "opts_0_1_0.h"
+#include "process.h"
 
 /* What 0.1.0 has stays where it is. */
 #define STAYS(type, field)                                                     \
@@ -66,7 +66,7 @@ STAYS(hf_election_opts, on_ended)
 STAYS(hf_election_opts, id)
 
 struct fixture {
-    struct place place;
+    struct host_directory directory;
     struct hf_client *client;
     struct hf_lock *lock;
 };
@@ -75,8 +75,8 @@ static int setup(void **state)
 {
     static struct fixture fixture;
 
-    place_make(&fixture.place);
-    fixture.client = kit_client(fixture.place.url);
+    host_directory_create(&fixture.directory);
+    fixture.client = open_client(fixture.directory.url);
     assert_int_equal(hf_lock_open(fixture.client, "a", NULL, &fixture.lock),
                      HF_OK);
     *state = &fixture;
@@ -89,7 +89,7 @@ static int teardown(void **state)
 
     hf_lock_free(f->lock);
     assert_int_equal(hf_client_close(f->client), HF_OK);
-    place_remove(&f->place);
+    host_directory_remove(&f->directory);
     return 0;
 }
 
@@ -115,8 +115,8 @@ static void client_of_0_1_0(void **state)
                                            .retries = HF_RECONNECT_UNLIMITED,
                                            .elapsed_ms = HF_FOREVER};
     opts.loss_at = HF_LOSS_AT_LOST;
-    assert_int_equal(hf_client_open(f->place.url, (void *)&opts, &client, NULL),
-                     HF_OK);
+    assert_int_equal(
+        hf_client_open(f->directory.url, (void *)&opts, &client, NULL), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
@@ -202,10 +202,10 @@ static void election_of_0_1_0(void **state)
 
 /* Each struct of options, and whether it was taken. */
 
-static hf_status open_client(struct fixture *f, void *opts)
+static hf_status call_client_open(struct fixture *f, void *opts)
 {
     struct hf_client *client;
-    hf_status status = hf_client_open(f->place.url, opts, &client, NULL);
+    hf_status status = hf_client_open(f->directory.url, opts, &client, NULL);
 
     if (status == HF_OK)
         assert_int_equal(hf_client_close(client), HF_OK);
@@ -303,7 +303,7 @@ static void what_is_newer_is_taken_as_long_as_it_is_zero(void **state)
     struct hf_rwlock_opts rwlock = HF_RWLOCK_OPTS_INIT;
     struct hf_election_opts election = HF_ELECTION_OPTS_INIT;
     const struct user users[] = {
-        {open_client, &client, KNOWN(hf_client_opts)},
+        {call_client_open, &client, KNOWN(hf_client_opts)},
         {open_lock, &lock, KNOWN(hf_lock_opts)},
         {acquire, &acquire_, KNOWN(hf_acquire_opts)},
         {open_mutex, &mutex, KNOWN(hf_mutex_opts)},

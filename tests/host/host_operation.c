@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host_operation.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void *run_blocking(void *arg)
+{
+    struct host_operation *operation = arg;
+    struct hf_error error;
+
+    operation->status = operation->calls->wait_for(operation);
+    operation->calls->error(operation, &error);
+    if (operation->status != HF_OK)
+        memcpy(operation->text, error.text, sizeof(operation->text));
+    atomic_fetch_add(&operation->ended, 1);
+    return NULL;
+}
+
+static void on_done(void *arg, const struct hf_result *result)
+{
+    struct host_operation *operation = arg;
+
+    assert_null(result->grant);
+    operation->status = result->status;
+    operation->tickets = result->tickets;
+    snprintf(operation->text, sizeof(operation->text), "%s", result->text);
+    atomic_fetch_add(&operation->ended, 1);
+}
+
+static void on_drop(void *arg)
+{
+    struct host_operation *operation = arg;
+
+    atomic_fetch_add(&operation->dropped, 1);
+}
+
+static bool has_ended(void *arg)
+{
+    struct host_operation *operation = arg;
+
+    return atomic_load(&operation->ended) > 0 &&
+           (operation->host->way == WAY_BLOCKING ||
+            atomic_load(&operation->dropped) > 0);
+}
+
+struct hf_done host_operation_done(struct host_operation *operation)
+{
+    return (struct hf_done){on_done, operation, on_drop};
+}
+
+void host_operation_begin(struct host_operation *operation)
+{
+    if (operation->host->way == WAY_BLOCKING)
+        operation->thread = start_thread(run_blocking, operation);
+    else
+        assert_int_equal(
+            operation->calls->start(operation, host_operation_done(operation)),
+            HF_OK);
+}
+
+hf_status host_operation_await(struct host_operation *operation)
+{
+    host_wait_until(operation->host, has_ended, operation);
+    if (operation->host->way == WAY_BLOCKING)
+        pthread_join(operation->thread, NULL);
+    else
+        assert_int_equal(atomic_load(&operation->dropped), 1);
+    hf_op_free(operation->op);
+    operation->op = NULL;
+    assert_int_equal(atomic_load(&operation->ended), 1);
+    assert_true((operation->status == HF_OK) == (operation->text[0] == '\0'));
+    return operation->status;
+}

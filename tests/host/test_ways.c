@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every way to use a client must do, told once and run in each. */
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "process.h"
+
+struct two_hosts_fixture {
+    enum way way;
+    struct host_directory directory;
+    struct host_fixture a;
+    struct host_fixture b;
+};
+
+static void fixture_open(struct two_hosts_fixture *f, enum way way)
+{
+    memset(f, 0, sizeof(*f));
+    f->way = way;
+    hosts_open(&f->directory, &f->a, &f->b, way);
+}
+
+static void fixture_close(struct two_hosts_fixture *f)
+{
+    hosts_close(&f->directory, &f->a, &f->b);
+}
+
+/* ---------------------------------------------------------------------- */
+
+static void tokens_rise(enum way way)
+{
+    struct two_hosts_fixture f;
+    struct hf_lock *lock;
+    uint64_t last = 0;
+    int i;
+
+    fixture_open(&f, way);
+    lock = host_open_lock(&f.a, "nightly");
+    for (i = 0; i < 20; i++) {
+        struct hf_grant *grant = host_take(&f.a, lock);
+
+        assert_true(hf_grant_token(grant) > last);
+        last = hf_grant_token(grant);
+        assert_true(hf_grant_safe_until_ms(grant) == HF_FOREVER);
+        assert_int_equal(hf_grant_check(grant), HF_OK);
+        assert_int_equal(host_give(&f.a, grant), HF_OK);
+    }
+    hf_lock_free(lock);
+    fixture_close(&f);
+}
+
+static void try_is_busy(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct two_hosts_fixture f;
+    struct outcome outcome;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+
+    fixture_open(&f, way);
+    mine = host_open_lock(&f.a, "nightly");
+    theirs = host_open_lock(&f.b, "/nightly");
+    assert_string_equal(hf_lock_name(theirs), "nightly");
+    grant = host_take(&f.a, mine);
+    opts.wait_ms = 0;
+    host_acquire(&f.b, theirs, &opts, &outcome);
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_EBUSY);
+    assert_null(outcome.grant);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    host_acquire(&f.b, theirs, &opts, &outcome);
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(host_give(&f.b, outcome.grant), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+static void a_wait_times_out(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct two_hosts_fixture f;
+    struct outcome outcome;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+
+    fixture_open(&f, way);
+    mine = host_open_lock(&f.a, "nightly");
+    theirs = host_open_lock(&f.b, "nightly");
+    grant = host_take(&f.a, mine);
+    opts.wait_ms = 30;
+    host_acquire(&f.b, theirs, &opts, &outcome);
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_ETIMEDOUT);
+    assert_true(outcome.text[0] != '\0');
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+static void waiters_are_served_in_order(enum way way)
+{
+    enum { WAITERS = 8 };
+    struct two_hosts_fixture f;
+    struct outcome outcomes[WAITERS];
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+    uint64_t last;
+    int i;
+
+    fixture_open(&f, way);
+    mine = host_open_lock(&f.a, "nightly");
+    theirs = host_open_lock(&f.b, "nightly");
+    grant = host_take(&f.a, mine);
+    last = hf_grant_token(grant);
+    for (i = 0; i < WAITERS; i++) {
+        host_acquire(&f.b, theirs, NULL, &outcomes[i]);
+        host_await_tickets(&f.b, &f.directory, i + 2);
+    }
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    for (i = 0; i < WAITERS; i++) {
+        host_await(&outcomes[i]);
+        assert_int_equal(outcomes[i].status, HF_OK);
+        assert_true(hf_grant_token(outcomes[i].grant) > last);
+        last = hf_grant_token(outcomes[i].grant);
+        if (i + 1 < WAITERS)
+            assert_int_equal(atomic_load(&outcomes[i + 1].ended), 0);
+        assert_int_equal(host_give(&f.b, outcomes[i].grant), HF_OK);
+    }
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+static void a_cancel_ends_a_wait(enum way way)
+{
+    struct two_hosts_fixture f;
+    struct outcome outcome;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+
+    if (way == WAY_BLOCKING)
+        return; /* nothing to cancel by */
+    fixture_open(&f, way);
+    mine = host_open_lock(&f.a, "nightly");
+    theirs = host_open_lock(&f.b, "nightly");
+    grant = host_take(&f.a, mine);
+    host_acquire(&f.b, theirs, NULL, &outcome);
+    host_await_tickets(&f.b, &f.directory, 2);
+    hf_op_cancel(outcome.op);
+    hf_op_cancel(outcome.op);
+    if (way != WAY_THREAD) /* where it may be told by now */
+        assert_int_equal(atomic_load(&outcome.ended), 0);
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_ECANCELLED);
+    assert_int_equal(host_directory_count_tickets(&f.directory), 1);
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+static void a_late_cancel_changes_nothing(enum way way)
+{
+    struct two_hosts_fixture f;
+    struct outcome outcome;
+    struct hf_lock *lock;
+    struct hf_op *op;
+
+    if (way == WAY_BLOCKING)
+        return;
+    fixture_open(&f, way);
+    lock = host_open_lock(&f.a, "nightly");
+    host_acquire(&f.a, lock, NULL, &outcome);
+    op = outcome.op;
+    outcome.op = NULL;
+    hf_op_cancel(op); /* the file engine has granted it by now */
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    hf_op_cancel(op);
+    assert_int_equal(hf_grant_check(outcome.grant), HF_OK);
+    assert_int_equal(host_give(&f.a, outcome.grant), HF_OK);
+    hf_op_cancel(op);
+    hf_op_free(op);
+    hf_lock_free(lock);
+    fixture_close(&f);
+}
+
+struct callback_record {
+    _Atomic int calls;
+    _Atomic int drops;
+    uint32_t ahead;
+    char holder[1024];
+    struct hf_grant *grant;
+};
+
+static void on_wait(void *arg, const struct hf_wait *wait)
+{
+    struct callback_record *callback_record = arg;
+
+    callback_record->ahead = wait->ahead;
+    snprintf(callback_record->holder, sizeof(callback_record->holder), "%s",
+             wait->holder);
+    atomic_fetch_add(&callback_record->calls, 1);
+}
+
+static void on_drop(void *arg)
+{
+    atomic_fetch_add(&((struct callback_record *)arg)->drops, 1);
+}
+
+static bool is_notified(void *arg)
+{
+    return atomic_load(&((struct callback_record *)arg)->calls) > 0;
+}
+
+static bool is_dropped(void *arg)
+{
+    return atomic_load(&((struct callback_record *)arg)->drops) > 0;
+}
+
+static void a_waiter_knows_the_holder(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct callback_record callback_record = {0};
+    struct two_hosts_fixture f;
+    struct outcome outcome;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+    char pid[32];
+
+    fixture_open(&f, way);
+    mine = host_open_lock(&f.a, "nightly");
+    theirs = host_open_lock(&f.b, "nightly");
+    grant = host_take(&f.a, mine);
+    opts.on_wait = (struct hf_on_wait){on_wait, &callback_record, on_drop};
+    host_acquire(&f.b, theirs, &opts, &outcome);
+    host_wait_until(&f.b, is_notified, &callback_record);
+    assert_int_equal(callback_record.ahead, 1);
+    snprintf(pid, sizeof(pid), "pid=%ld ", (long)getpid());
+    assert_non_null(strstr(callback_record.holder, pid));
+    assert_int_equal(host_give(&f.a, grant), HF_OK);
+    host_await(&outcome);
+    assert_int_equal(atomic_load(&callback_record.drops), 0);
+    assert_int_equal(host_give(&f.b, outcome.grant), HF_OK);
+    host_wait_until(&f.b, is_dropped, &callback_record);
+    assert_int_equal(atomic_load(&callback_record.drops), 1);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    struct callback_record *callback_record = arg;
+
+    callback_record->grant = grant;
+    atomic_fetch_add(&callback_record->calls, 1);
+}
+
+static void a_holder_is_notified_of_its_loss(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct callback_record callback_record = {0};
+    struct two_hosts_fixture f;
+    struct outcome outcome;
+    struct hf_lock *lock;
+    struct pollfd loss = {.events = POLLIN};
+
+    fixture_open(&f, way);
+    lock = host_open_lock(&f.a, "nightly");
+    opts.on_loss = (struct hf_on_loss){on_loss, &callback_record, on_drop};
+    host_acquire(&f.a, lock, &opts, &outcome);
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(hf_grant_loss_fd(outcome.grant, &loss.fd), HF_OK);
+    assert_int_equal(poll(&loss, 1, 0), 0);
+    host_directory_remove_tickets(&f.directory);
+    host_wait_until(&f.a, is_notified, &callback_record);
+    assert_ptr_equal(callback_record.grant, outcome.grant);
+    assert_int_equal(poll(&loss, 1, 0), 1);
+    assert_true(hf_grant_safe_until_ms(outcome.grant) == 0);
+    assert_int_equal(hf_grant_check(outcome.grant), HF_ELOST);
+    assert_int_equal(host_give(&f.a, outcome.grant), HF_ELOST);
+    host_wait_until(&f.a, is_dropped, &callback_record);
+    assert_int_equal(atomic_load(&callback_record.calls), 1);
+    hf_lock_free(lock);
+    fixture_close(&f);
+}
+
+static void a_loss_without_callback_shows_at_release(enum way way)
+{
+    struct two_hosts_fixture f;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+
+    fixture_open(&f, way);
+    lock = host_open_lock(&f.a, "nightly");
+    grant = host_take(&f.a, lock);
+    host_directory_remove_tickets(&f.directory);
+    assert_int_equal(host_give(&f.a, grant), HF_ELOST);
+    hf_lock_free(lock);
+    fixture_close(&f);
+}
+
+static void on_state(void *arg, enum hf_state state)
+{
+    char *states = arg;
+
+    strcat(states, hf_state_name(state));
+    strcat(states, " ");
+}
+
+static void close_notifies_everyone(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct callback_record callback_record = {0};
+    char states[256] = "";
+    struct host_directory directory;
+    struct host_fixture host;
+    struct outcome holder, waiter;
+    struct hf_lock *lock;
+
+    host_directory_create(&directory);
+    host_open(&host, way, directory.url,
+              (struct hf_on_state){on_state, states, NULL});
+    lock = host_open_lock(&host, "nightly");
+    opts.on_loss = (struct hf_on_loss){on_loss, &callback_record, on_drop};
+    host_acquire(&host, lock, &opts, &holder);
+    host_await(&holder);
+    host_acquire(&host, lock, NULL, &waiter);
+    host_await_tickets(&host, &directory, 2);
+    host_close(&host);
+    assert_int_equal(atomic_load(&callback_record.calls), 1);
+    /* A listener that was slow may have missed the first. */
+    if (strcmp(states, "CLOSED ") != 0)
+        assert_string_equal(states, "CONNECTED CLOSED ");
+    if (way == WAY_BLOCKING)
+        pthread_join(waiter.thread, NULL);
+    assert_int_equal(atomic_load(&waiter.ended), 1);
+    assert_int_equal(waiter.status, HF_ECLOSED);
+    assert_int_equal(host_directory_count_tickets(&directory), 0);
+    hf_op_free(waiter.op);
+    assert_int_equal(hf_grant_check(holder.grant), HF_ELOST);
+    assert_int_equal(hf_grant_release(holder.grant), HF_ELOST);
+    assert_int_equal(atomic_load(&callback_record.drops), 1);
+    hf_lock_free(lock);
+    host_directory_remove(&directory);
+}
+
+/* ---------------------------------------------------------------------- */
+
+#define CASES(X)                                                               \
+    X(tokens_rise)                                                             \
+    X(try_is_busy)                                                             \
+    X(a_wait_times_out)                                                        \
+    X(waiters_are_served_in_order)                                             \
+    X(a_cancel_ends_a_wait)                                                    \
+    X(a_late_cancel_changes_nothing)                                           \
+    X(a_waiter_knows_the_holder)                                               \
+    X(a_holder_is_notified_of_its_loss)                                        \
+    X(a_loss_without_callback_shows_at_release)                                \
+    X(close_notifies_everyone)
+
+#include "in_each_way.h"
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CASES(CASE_TESTS)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
