@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Barriers, in each way to use a client. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "host_operation.h"
 
 #define WAIT_MS 10000
@@ -349,7 +345,7 @@ static void wrong_calls_are_refused(void **state)
     host_directory_remove(&directory);
 }
 
-int main(void)
+TEST_FILE(barrier)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) cmocka_unit_test(it_holds_between_processes),
@@ -357,5 +353,5 @@ int main(void)
         cmocka_unit_test(wrong_calls_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,16 +2,12 @@
 /* What a close leaves, and closes that meet each other.  Whatever one may meet
  * under way is in test_shutdown.c. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 static const struct hf_done nobody = {NULL, NULL, NULL};
@@ -204,7 +200,7 @@ static int setup(void **state)
     return uv_loop_init(&loop) == 0 ? uv_loop_close(&loop) : 1;
 }
 
-int main(void)
+TEST_FILE(close)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
@@ -212,5 +208,5 @@ int main(void)
         cmocka_unit_test(many_come_and_go),
     };
 
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return RUN_TESTS(tests, setup, NULL);
 }

@@ -2,13 +2,9 @@
 /* A close that meets resistance: a callback that is running elsewhere, and a
  * process without descriptors to spare. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 struct slow_callback {
@@ -173,7 +169,7 @@ static void a_close_may_fail_to_start(void **state)
 
 #include "in_each_way.h"
 
-int main(void)
+TEST_FILE(close_against)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* in four ways */
@@ -182,5 +178,5 @@ int main(void)
         cmocka_unit_test(a_close_may_fail_to_start),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

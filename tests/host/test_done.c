@@ -2,14 +2,10 @@
 /* A callback without a function, for every call that starts something: where
  * the end brings a status only, nobody is told; where it brings a grant or
  * tickets, the call is refused, because they would be lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 #define WAIT_MS 10000
@@ -308,12 +304,12 @@ static void the_table_is_complete(void **state)
     assert_int_equal(found, CALLS);
 }
 
-int main(void)
+TEST_FILE(done)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_without_a_function),
         cmocka_unit_test(the_table_is_complete),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

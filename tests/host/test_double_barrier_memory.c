@@ -3,16 +3,12 @@
  * then has a status and a story, whoever is to be told is, and nothing is
  * left. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "allocation_faults.h"
+#include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "scripted_engine.h"
 
@@ -177,7 +173,7 @@ EACH_ALLOCATION_FAILS(each_fails_while_waiting, all_fail_while_waiting, waiting)
 EACH_ALLOCATION_FAILS(each_fails_with_callbacks, all_fail_with_callbacks,
                       starting)
 
-int main(void)
+TEST_FILE(double_barrier_memory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fails_while_waiting),
@@ -187,5 +183,5 @@ int main(void)
     };
 
     heap_install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

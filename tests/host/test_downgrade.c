@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A writer's grant becomes a reader's, in every way to use a client. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 #define NAME "ledger"
@@ -49,10 +45,10 @@ static void fixture_close(struct downgrade_fixture *f)
 }
 
 static void queue_up(struct downgrade_fixture *f, struct hf_lock *lock,
-                     int directory, struct outcome *outcome)
+                     int position, struct outcome *outcome)
 {
     host_acquire(&f->b, lock, NULL, outcome);
-    host_await_tickets(&f->b, &f->directory, directory);
+    host_await_tickets(&f->b, &f->directory, position);
 }
 
 /* ----------------------------------------------------------- the request -- */
@@ -276,9 +272,9 @@ static void a_later_loss_is_notified(enum way way)
 
 #include "in_each_way.h"
 
-int main(void)
+TEST_FILE(downgrade)
 {
     const struct CMUnitTest tests[] = {CASES(CASE_TESTS)};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

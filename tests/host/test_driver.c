@@ -4,14 +4,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "host_fixture.h"
 #include "process.h"
 
@@ -188,7 +184,7 @@ static void an_end_that_nobody_would_notify_does_not_begin(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(driver)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_answered_at_once_starts_no_thread),
@@ -197,5 +193,5 @@ int main(void)
         cmocka_unit_test(an_end_that_nobody_would_notify_does_not_begin),
     };
 
-    return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elections on the file engine, in every way to use a client. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "election_candidate.h"
 #include "process.h"
 
@@ -74,10 +70,10 @@ static void one_leads_and_then_the_next(enum way way)
     fixture_close(&f);
 }
 
-static void expect_candidate(const struct hf_tickets *tickets, size_t directory,
+static void expect_candidate(const struct hf_tickets *tickets, size_t position,
                              bool leads, bool own)
 {
-    const struct hf_ticket_view *view = hf_tickets_at(tickets, directory);
+    const struct hf_ticket_view *view = hf_tickets_at(tickets, position);
 
     assert_non_null(view);
     assert_int_equal(view->kind, HF_KIND_ELECTION);
@@ -578,7 +574,7 @@ static void a_child_leads_nothing(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(election)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
@@ -591,5 +587,5 @@ int main(void)
         cmocka_unit_test(a_child_leads_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of an election's handle: what is called after it, and what is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "election_candidate.h"
 #include "process.h"
 
@@ -150,7 +146,7 @@ static void freeing_waits_for_nobody_who_does_not_come(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(election_free)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
@@ -158,5 +154,5 @@ int main(void)
         cmocka_unit_test(freeing_waits_for_nobody_who_does_not_come),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,16 +2,12 @@
 /* Elections on an engine that obeys: what a candidate is told when its session
  * comes, goes silent, and goes, in each way to use a client. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "election_candidate.h"
 #include "process.h"
 #include "scripted_engine.h"
@@ -368,7 +364,7 @@ static void a_thread_reads_safe_until_all_the_while(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(election_session)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
@@ -376,5 +372,5 @@ int main(void)
         cmocka_unit_test(a_thread_reads_safe_until_all_the_while),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

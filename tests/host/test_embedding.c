@@ -5,18 +5,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "core/acquisition.h"
 #include "process.h"
 
@@ -512,7 +508,7 @@ static void unloading_leaves_its_thread_alone(void **state)
 
 #include "in_each_way.h"
 
-int main(void)
+TEST_FILE(embedding)
 {
     const struct CMUnitTest tests[] = {
         /* First, while no thread of another test can be about. */
@@ -522,5 +518,5 @@ int main(void)
         cmocka_unit_test(signals_change_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

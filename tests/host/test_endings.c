@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process or one of its threads ends while the library is at work. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 /* ThreadSanitizer asks this at start.  It would have each exit() wait a second
@@ -183,7 +179,7 @@ static void threads_are_cancelled_anywhere(void **state)
     host_directory_remove(&directory);
 }
 
-int main(void)
+TEST_FILE(endings)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_with_everything_alive),
@@ -191,5 +187,5 @@ int main(void)
         cmocka_unit_test(threads_are_cancelled_anywhere),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

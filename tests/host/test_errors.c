@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts: why a grant was lost, and why a call on any handle failed. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 #include "scripted_engine.h"
 
@@ -521,7 +517,7 @@ static void a_leader_learns_why_it_is_deposed(void **state)
     hf_election_free(election);
 }
 
-int main(void)
+TEST_FILE(errors)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) cmocka_unit_test(the_client_is_closed),
@@ -537,5 +533,5 @@ int main(void)
                                         setup, teardown),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

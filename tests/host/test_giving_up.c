@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy of reconnecting in the options of a client, against a port at
  * which nobody listens. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <holdfast/holdfast.h>
+
+#include "cmocka/runner.h"
 
 #define NOBODY "zk://127.0.0.1:1"
 
@@ -109,7 +106,7 @@ static void a_client_that_gave_up_is_closed(void **state)
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-int main(void)
+TEST_FILE(giving_up)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_acquire_ends_when_the_policy_gives_up),
@@ -118,5 +115,5 @@ int main(void)
         cmocka_unit_test(a_client_that_gave_up_is_closed),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 /* What the ticket of an owner that waits says of the other locks that the same
  * owner holds, and of the limit of its semaphore. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 #define WAIT_MS 10000
@@ -392,7 +388,7 @@ static void those_at_the_entry_mutex_are_notified_too(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(holdings)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waiter_says_what_its_owner_holds),
@@ -405,5 +401,5 @@ int main(void)
         cmocka_unit_test(those_at_the_entry_mutex_are_notified_too),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,16 +2,12 @@
 /* Several listeners of one client, added and removed at any time, on an engine
  * that obeys. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 #include "scripted_engine.h"
 
@@ -493,7 +489,7 @@ static void a_callback_does_not_wait_until_no_more_comes(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(listeners)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
@@ -505,5 +501,5 @@ int main(void)
         cmocka_unit_test(a_callback_does_not_wait_until_no_more_comes),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation fails, one after the other: each call then has a status,
  * nothing is lost, and no ticket stays behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allocation_faults.h"
+#include "cmocka/runner.h"
 #include "core/memory.h"
 #include "heap/heap.h"
 
@@ -348,7 +344,7 @@ static void it_is_too_late_for_another(void **state)
     assert_int_equal(hf_set_allocator(&another), HF_ESTATE);
 }
 
-int main(void)
+TEST_FILE(memory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fails_while_waiting),
@@ -365,5 +361,5 @@ int main(void)
     };
 
     heap_install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
 /* What an object takes of memory in all layers on files, on the average of
  * many: no more than is written here.  Descriptors and threads are not in it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "host/lock.h"
 #include "process.h"
@@ -185,7 +181,7 @@ static void a_waiter_of_a_cohort(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(memory_use)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_lock),
@@ -195,5 +191,5 @@ int main(void)
         cmocka_unit_test(a_waiter_of_a_cohort),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

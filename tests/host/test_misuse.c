@@ -2,15 +2,12 @@
 /* Calls that are wrong: each has its status, its class and a text that begins
  * with the call, takes nothing that it was not to take, and drops what it was
  * handed exactly once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <holdfast/uv.h>
 
+#include "cmocka/runner.h"
 #include "process.h"
 
 struct misuse_fixture {
@@ -663,7 +660,7 @@ static void freeing_nothing(void **state)
 
 #define MISUSE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
+TEST_FILE(misuse)
 {
     const struct CMUnitTest tests[] = {
         MISUSE(client_opts_of_a_wrong_size),
@@ -691,5 +688,5 @@ int main(void)
         MISUSE(freeing_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

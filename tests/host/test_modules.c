@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Engine modules: which are loaded, and what is said of those that are not. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "host/engines.h"
 #include "process.h"
 
@@ -175,7 +171,7 @@ static void a_scheme_is_never_a_path(void **state)
     host_directory_remove(&directory);
 }
 
-int main(void)
+TEST_FILE(modules)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_module_that_is_not_there),
@@ -189,5 +185,5 @@ int main(void)
         cmocka_unit_test(a_scheme_is_never_a_path),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

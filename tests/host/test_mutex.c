@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reentrant mutex: counts, owners, and grants that end while counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "mutex_fixture.h"
 #include "process.h"
 
@@ -366,7 +362,7 @@ static void no_increment_is_lost(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(mutex)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(locking_again_counts),
@@ -381,5 +377,5 @@ int main(void)
         cmocka_unit_test(no_increment_is_lost),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of one client that want one mutex: a queue of their own, behind one
  * ticket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "host/client.h"
 #include "host/client_cohort.h"
 #include "mutex_fixture.h"
@@ -529,7 +525,7 @@ static void other_names_and_clients_have_queues_of_their_own(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(mutex_cohort)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fn60_threads_are_served_in_order_behind_one_ticket),
@@ -546,5 +542,5 @@ int main(void)
         cmocka_unit_test(other_names_and_clients_have_queues_of_their_own),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

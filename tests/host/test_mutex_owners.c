@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What others have to do with the owners of a mutex or a read/write lock: they
  * ask for a release, end a wait, and look at who wants it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "mutex_fixture.h"
 #include "process.h"
 
@@ -326,10 +322,10 @@ static void the_handle_may_be_freed_in_its_callback(void **state)
 /* ---------------------------------------------------------------- texts -- */
 
 static const struct hf_ticket_view *view(const struct hf_tickets *tickets,
-                                         size_t directory)
+                                         size_t position)
 {
-    assert_in_range(directory, 0, hf_tickets_count(tickets) - 1);
-    return hf_tickets_at(tickets, directory);
+    assert_in_range(position, 0, hf_tickets_count(tickets) - 1);
+    return hf_tickets_at(tickets, position);
 }
 
 static void a_ticket_says_the_text(void **state)
@@ -644,7 +640,7 @@ static void a_child_has_nothing_to_say(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(mutex_owners)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_reaches_the_owner_of_a_mutex),
@@ -662,5 +658,5 @@ int main(void)
         cmocka_unit_test(a_child_has_nothing_to_say),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
 /* Looking at queues and meddling with those in them, in each way to use a
  * client. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "host_operation.h"
 #include "scripted_engine.h"
 
@@ -130,12 +126,12 @@ static struct hf_tickets *list(struct host_fixture *host, struct hf_lock *lock,
 
 /* The id of the ticket at ${place}. */
 static void id_at(struct host_fixture *host, struct hf_lock *lock,
-                  size_t directory, char id[64])
+                  size_t position, char id[64])
 {
     struct hf_tickets *tickets = list(host, lock, TICKETS);
 
-    assert_true(directory < hf_tickets_count(tickets));
-    snprintf(id, 64, "%s", hf_tickets_at(tickets, directory)->id);
+    assert_true(position < hf_tickets_count(tickets));
+    snprintf(id, 64, "%s", hf_tickets_at(tickets, position)->id);
     hf_tickets_free(tickets);
 }
 
@@ -549,11 +545,11 @@ static void wrong_calls_are_refused(void **state)
     host_directory_remove(&directory);
 }
 
-int main(void)
+TEST_FILE(queue)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) cmocka_unit_test(wrong_calls_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The read/write lock that counts per owner. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "mutex_fixture.h"
 #include "process.h"
 
@@ -371,7 +367,7 @@ static void nobody_writes_between_writing_and_reading(void **state)
     fixture_close(&f);
 }
 
-int main(void)
+TEST_FILE(rwlock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readers_share_and_count),
@@ -387,5 +383,5 @@ int main(void)
         cmocka_unit_test(nobody_writes_between_writing_and_reading),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -3,17 +3,13 @@
  * each way to use it, on an engine that obeys. */
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "host_fixture.h"
 #include "scripted_engine.h"
 
@@ -379,8 +375,6 @@ static void a_lazy_mutex_is_taken_again_without_a_proof(enum way way)
     struct session_fixture f;
     uint64_t past_ms;
 
-    if (way == WAY_UV)
-        return; /* where no mutex is waited for */
     fixture_open_lazy(&f, way);
     assert_int_equal(hf_mutex_open(f.host.client, "nightly", NULL, &mutex),
                      HF_OK);
@@ -406,8 +400,6 @@ static void a_lazy_leader_leads_on(enum way way)
     struct session_fixture f;
     uint64_t past_ms;
 
-    if (way == WAY_UV)
-        return; /* where no election is waited for */
     fixture_open_lazy(&f, way);
     assert_int_equal(
         hf_election_open(f.host.client, "nightly", NULL, &election), HF_OK);
@@ -586,21 +578,24 @@ static void fn46_a_stuck_callback_stops_nobody(void **state)
     X(without_proof_the_grant_ends)                                            \
     X(a_check_moves_what_has_passed)                                           \
     X(a_check_ends_with_the_grant)                                             \
-    X(a_lazy_mutex_is_taken_again_without_a_proof)                             \
-    X(a_lazy_leader_leads_on)                                                  \
     X(a_waiter_rides_out_everything)                                           \
     X(close_does_not_need_a_connection)                                        \
     X(a_release_waits_for_its_answer)
 
+#define CASES_WITHOUT_UV(X)                                                    \
+    X(a_lazy_mutex_is_taken_again_without_a_proof)                             \
+    X(a_lazy_leader_leads_on)
+
 #include "in_each_way.h"
 
-int main(void)
+TEST_FILE(session)
 {
     const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* each in four ways */
+        CASES(CASE_TESTS)
+            CASES_WITHOUT_UV(CASE_TESTS_WITHOUT_UV) /* each in four ways */
         cmocka_unit_test(fn67_a_slow_listener_gets_what_counts),
         cmocka_unit_test(fn46_a_stuck_callback_stops_nobody),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grants of more than one ticket: semaphores, and several locks at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 struct several_fixture {
@@ -680,7 +676,7 @@ static void wrong_permits_are_refused(void **state)
     X(lost_with_the_first_that_is)
 #include "in_each_way.h"
 
-int main(void)
+TEST_FILE(several)
 {
     static const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) cmocka_unit_test(who_has_permits_is_seen_and_asked),
@@ -692,5 +688,5 @@ int main(void)
         cmocka_unit_test(fn62_two_that_take_all_permits_do_not_deadlock),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "cmocka/runner.h"
 #include "process.h"
 
 /* A client with everything that a child could get at: a grant, a wait under
@@ -532,7 +528,7 @@ static void a_child_may_return_from_it(enum way way)
 
 #include "in_each_way.h"
 
-int main(void)
+TEST_FILE(after_fork)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
@@ -540,5 +536,5 @@ int main(void)
         cmocka_unit_test(forks_in_the_thick_of_it),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests, NULL, NULL);
 }
