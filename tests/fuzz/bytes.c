@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A buffer that grows. */
 #include "bytes.h"
 
 #include <stdarg.h>

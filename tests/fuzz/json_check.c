@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A strict reader of JSON, one function for each rule of RFC 8259. */
 #include "json_check.h"
 
 #include <string.h>

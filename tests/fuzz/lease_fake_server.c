@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* An honest server of leases, whose answers and notices are changed as the
+ * input says. */
 #include "lease_fake_server.h"
 
 #include <string.h>

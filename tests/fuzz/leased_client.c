@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Carries out the steps of the input on the core and the engine, in virtual
+ * time, and checks each effect. */
 #include "leased_client.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a Bind message and makes a call of the lease store of it. */
 #include "pg_call.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the messages of a PostgreSQL server. */
 #include "pg_message.h"
 
 #include <string.h>

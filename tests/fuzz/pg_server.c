@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A fake PostgreSQL server: sockets, messages, the answers to calls, and the
+ * steps in which it misbehaves. */
 #include "pg_server.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes what our script returns as replies of Redis. */
 #include "resp_reply.h"
 
 #include <inttypes.h>

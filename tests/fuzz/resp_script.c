@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the arguments of our script and makes a call of the lease store of
+ * them. */
 #include "resp_script.h"
 
 #include <string.h>

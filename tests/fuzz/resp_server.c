@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Fake Redis servers: connections, commands, replies, notices, and the steps
+ * in which they misbehave. */
 #include "resp_server.h"
 
 #include <inttypes.h>

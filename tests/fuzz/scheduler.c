@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One thread runs at a time.  Each call that could wait says what it waits
+ * for, and hands over to a thread that can run; when none can, the simulator
+ * runs its next event. */
 #include "scheduler.h"
 
 #include <errno.h>

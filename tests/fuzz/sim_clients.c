@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The engine behind "sim:", and the table of engines of the host. */
 #include "sim_clients.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A table of timers in place of those of libuv. */
 #include "timers.h"
 
 #include <sys/types.h>

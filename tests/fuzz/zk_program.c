@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which requests a step may make, and what must be true of each event. */
 #include "zk_program.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a scenario again and again, with one allocation more that succeeds. */
 #include "allocation_faults.h"
 
 #include <setjmp.h>
@@ -10,8 +11,8 @@
 #include "heap/heap.h"
 
 static struct {
-    unsigned long nth; /* the allocation that fails, from 1; 0: none */
-    bool all_after;    /* and all after it */
+    unsigned long nth; /* which allocation fails, from 1; 0: none */
+    bool all_after;    /* all later ones fail too */
 } faults;
 
 /* ---------------------------------------------------------------- stories */
@@ -49,7 +50,8 @@ static bool is_released(void *arg)
     return heap_live() == 0;
 }
 
-/* Threads that nobody waits for give theirs back in their own time. */
+/* Detached threads free their memory when they end, so this waits until all
+ * of it is freed. */
 static void run_once(void (*scenario)(const struct host_directory *directory))
 {
     struct host_directory directory;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine module that is out of step: built once with an interface of
- * another number, once for another scheme than its file name says. */
+/* An engine module that the host must refuse.  It is built twice: once with
+ * another version of the engine interface, once with another scheme than its
+ * file name says. */
 #include "core/engine.h"
 
 __attribute__((visibility("default")))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Two participants of one client, and commands for the scripted engine. */
 #include "double_barrier_fixture.h"
 
 #include <fcntl.h>
@@ -39,7 +40,8 @@ bool command_is_read(void *arg)
     return unread == 0;
 }
 
-/* What follows takes the client's lock, under which commands are obeyed. */
+/* Later calls take the client's lock, and commands are executed under that
+ * lock: when the pipe is empty, the command comes first. */
 void send_command_first(struct double_barrier_fixture *f, char command)
 {
     send_command(f, command);
@@ -149,7 +151,7 @@ hf_status participant_run(struct double_barrier_fixture *f,
     return host_operation_await(&operation);
 }
 
-/* So many members there are, as somebody else is told who comes and goes. */
+/* HF_EBUSY of one that does not wait says how many are there. */
 int count_participants(struct double_barrier_fixture *f)
 {
     struct hf_double_barrier *other = open_participant(f, HF_PARTIES_MAX);

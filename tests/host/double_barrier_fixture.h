@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A round for stories of double barriers: two parties of one client, on an
- * engine that obeys, and strangers. */
+/*
+ * A fixture for double barriers: one client with two handles, on the scripted
+ * engine, which can add other participants.
+ *
+ * The scripted engine answers when a command says so, so a test decides in
+ * which order participants enter and leave.
+ */
 #ifndef HF_TESTS_DOUBLE_BARRIER_FIXTURE_H
 #define HF_TESTS_DOUBLE_BARRIER_FIXTURE_H
 
@@ -12,23 +17,27 @@
 struct double_barrier_fixture {
     struct host_fixture host;
     int pipe[2];
-    struct hf_double_barrier *mine; /* each of two */
+    struct hf_double_barrier
+        *mine; /* two handles of one barrier for two participants */
     struct hf_double_barrier *theirs;
 };
 
-/* Connected, and nobody is there. */
+/* Open a client that is connected, and its two handles.  Nobody is inside. */
 void double_barrier_fixture_open(struct double_barrier_fixture *f,
                                  enum way way);
 void double_barrier_fixture_close(struct double_barrier_fixture *f);
 
-/* After its client was closed and its parties freed: what else there is. */
+/* Close what double_barrier_fixture_close() would, when the test has closed
+ * the client and freed the handles itself. */
 void double_barrier_fixture_end(struct double_barrier_fixture *f);
 
-/* One more party, to be freed. */
+/* One more handle for the same barrier, to be freed by the caller. */
 struct hf_double_barrier *open_participant(struct double_barrier_fixture *f,
                                            uint32_t parties);
 
-/* Command the engine; the second is obeyed before anything that follows. */
+/* Send a command of scripted_engine.h to the engine.  With
+ * send_command_first() the command is executed before any later call on the
+ * client. */
 void send_command(struct double_barrier_fixture *f, char command);
 void send_command_first(struct double_barrier_fixture *f, char command);
 bool command_is_read(void *arg);
@@ -40,8 +49,9 @@ enum participant_call {
     PARTICIPANT_LISTS
 };
 
-/* One call in each way: begun, for host_operation_await(); and the same to its
- * end. */
+/* Make one call on ${barrier} in the way of the client.  participant_begin()
+ * starts it, and host_operation_await() waits for its end; participant_run()
+ * does both. */
 void participant_begin(struct double_barrier_fixture *f,
                        struct host_operation *operation,
                        struct hf_double_barrier *barrier,
@@ -50,12 +60,12 @@ hf_status participant_run(struct double_barrier_fixture *f,
                           struct hf_double_barrier *barrier,
                           enum participant_call call, uint64_t wait_ms);
 
-/* Both parties at once, well. */
+/* Make ${call} on both handles at once; both must succeed. */
 void both_participants(struct double_barrier_fixture *f,
                        enum participant_call call);
 
-/* So many members there are, as somebody else is told who comes and goes; and
- * until there are. */
+/* The number of participants, as the error text of another participant
+ * reports it; and wait until there are ${count}. */
 int count_participants(struct double_barrier_fixture *f);
 void await_participants(struct double_barrier_fixture *f, int count);
 

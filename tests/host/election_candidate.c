@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Callbacks of an election that record what they get, under a lock that a
+ * test may hold. */
 #include "election_candidate.h"
 
 #include <setjmp.h>

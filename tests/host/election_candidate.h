@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A candidate in an election that writes down what it is told. */
+/* A candidate in an election that records its callbacks in order, and may
+ * react to them. */
 #ifndef HF_TESTS_ELECTION_CANDIDATE_H
 #define HF_TESTS_ELECTION_CANDIDATE_H
 
@@ -11,47 +12,51 @@
 struct election_candidate {
     struct host_fixture *host;
     struct hf_election *election;
-    pthread_mutex_t callback_lock; /* held, it makes callbacks wait */
-    char received[512];            /* "elected deposed " and so on, in order */
-    _Atomic int count;             /* of the words */
-    _Atomic int started;           /* callbacks that began */
+    pthread_mutex_t
+        callback_lock;   /* a test that holds it makes callbacks wait */
+    char received[512];  /* "elected deposed " and so on, in order */
+    _Atomic int count;   /* of words in .received */
+    _Atomic int started; /* callbacks that have started */
     _Atomic int drops;
-    _Atomic uint64_t token; /* of the last that was told */
+    _Atomic uint64_t token; /* of the last callback */
     struct hf_error error;
-    bool resigns_on_revoke; /* when it is asked to let go */
+    bool resigns_on_revoke; /* in on_revoke */
     bool campaigns_again;
-    bool frees_when_elected; /* when it is elected */
-    /* A resignation. */
+    bool frees_when_elected; /* in on_elected */
+    /* the result of a resignation */
     _Atomic int ended;
     hf_status status;
 };
 
-#define CANDIDATE_DROPS 4 /* in the end */
+#define CANDIDATE_DROPS 4 /* callbacks that are dropped by candidate_free() */
 
-/* Open an election for ${name}; ${opts} may be NULL, its callbacks are set. */
+/* Open an election called ${name} on ${host}.  ${opts} may be NULL; its
+ * callbacks are replaced by those that record. */
 void candidate_open(struct election_candidate *candidate,
                     struct host_fixture *host, const char *name,
                     const struct hf_election_opts *opts);
 void candidate_set_callbacks(struct election_candidate *candidate,
                              struct hf_election_opts *opts);
 
-/* Free it, and wait until every callback has been dropped. */
+/* Free the election and wait until every callback is dropped. */
 void candidate_free(struct election_candidate *candidate);
 
-/* Let callbacks come until it was told exactly ${told}. */
+/* Run callbacks until as many words as in ${received} are recorded; they
+ * must be the same. */
 void candidate_expect(struct election_candidate *candidate,
                       const char *received);
 
 void candidate_campaign(struct election_candidate *candidate);
 
-/* Resign in the way of its front, to the end. */
+/* Resign in the way of the host and wait for the end. */
 hf_status candidate_resign(struct election_candidate *candidate);
 
-/* Begin it; candidate_has_resigned() takes it for .arg. */
+/* Start to resign.  candidate_has_resigned() is a condition for
+ * host_wait_until(), with the candidate as its argument. */
 void candidate_begin_resign(struct election_candidate *candidate);
 bool candidate_has_resigned(void *arg);
 
-/* What is listed, in the way of the front: all candidates, or the leader. */
+/* List the candidates or the leader, in the way of the host. */
 struct hf_tickets *candidate_list(struct election_candidate *candidate,
                                   enum hf_tickets_which which);
 

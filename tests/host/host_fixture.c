@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The four ways behind one interface: each function asks .way and does what
+ * that way needs. */
 #include "host_fixture.h"
 
 #include <ftw.h>
@@ -85,8 +87,8 @@ void host_close(struct host_fixture *host)
     assert_int_equal(uv_loop_close(&host->loop), 0);
 }
 
-/* Runs whatever waits, and sleeps a little if nothing does: a bounded poll on
- * a condition that another thread brings about. */
+/* Run callbacks that are due, or sleep a little if none is: the condition
+ * that the test polls may be made true by another thread. */
 static void run_callbacks(struct host_fixture *host)
 {
     const struct timespec step = {0, STEP_MS * 1000000L};
@@ -121,7 +123,7 @@ void host_wait_until(struct host_fixture *host, bool (*condition)(void *arg),
     }
 }
 
-/* A callback's .drop comes after it, on another thread perhaps. */
+/* .drop comes after the callback, perhaps on another thread. */
 static bool has_ended(void *arg)
 {
     struct outcome *outcome = arg;
@@ -309,7 +311,7 @@ static int count_fifo(const char *path, const struct stat *status, int type,
                       struct FTW *walk)
 {
     (void)type;
-    /* One that is being made is no ticket yet: see
+    /* A FIFO called .new is not a ticket yet: see
      * src/engines/file/file_names.h. */
     if (S_ISFIFO(status->st_mode) && strcmp(path + walk->base, ".new") != 0)
         fifo_count++;
@@ -323,8 +325,8 @@ int host_directory_count_tickets(const struct host_directory *directory)
     return fifo_count;
 }
 
-/* The first one ends the walk: its owner hears of that at once, and clears away
- * what the walk would go on to. */
+/* Deletes one ticket and ends the walk, because its owner notices at once
+ * and removes what the walk would visit next. */
 static int remove_fifo(const char *path, const struct stat *status, int type,
                        struct FTW *walk)
 {

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The four ways to use a client, behind one face, so that one source of
- * stories tests them all: calls that wait (each on a thread of its own), and
- * callbacks on the background thread, in hf_client_dispatch(), and on a
- * borrowed uv loop.
+ * A client of the public interface, opened in one of the four ways to use it,
+ * so that one test runs in each of them:
+ *
+ *     WAY_BLOCKING   calls that wait, each on a thread of its own
+ *     WAY_THREAD     callbacks on the background thread of the client
+ *     WAY_DISPATCH   callbacks inside hf_client_dispatch()
+ *     WAY_UV         callbacks on a uv loop that the client borrows
+ *
+ * Operations are started and awaited; host_await() and host_wait_until() run
+ * whatever the way needs: the loop, the dispatch or nothing.  See in_each_way.h
+ * for the tests.
  */
 #ifndef HF_TESTS_HOST_FIXTURE_H
 #define HF_TESTS_HOST_FIXTURE_H
@@ -26,61 +33,63 @@ struct host_fixture {
 
 #define HOST_LOCKS 4
 
-/* One operation, and how it ended. */
+/* One acquire or release: started by host_acquire() or host_release(), ended
+ * after host_await(). */
 struct outcome {
     struct host_fixture *host;
-    _Atomic int ended; /* callbacks that came */
+    _Atomic int ended; /* callbacks that ran; 1 in the end */
     _Atomic int dropped;
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
     struct hf_grant *grant;
-    struct hf_op *op; /* NULL in the blocking way */
+    struct hf_op *op; /* NULL in WAY_BLOCKING */
     pthread_t thread;
-    struct hf_lock *lock; /* the first of them */
+    struct hf_lock *lock; /* the first of .locks */
     struct hf_lock *locks[HOST_LOCKS];
     size_t count;
     struct hf_acquire_opts opts;
 };
 
-/* Nobody is told of the client's states. */
+/* For clients whose states nobody listens to. */
 extern const struct hf_on_state no_listener;
 
-/* Open ${url} that way; fails the test if it can't be. */
+/* Open ${url} in ${way}.  Fails the test if that fails. */
 void host_open(struct host_fixture *host, enum way way, const char *url,
                struct hf_on_state on_state);
-/* With ${opts}, but for .delivery. */
+/* The same with ${opts}, of which .delivery is set by the way. */
 void host_open_with(struct host_fixture *host, enum way way, const char *url,
                     const struct hf_client_opts *opts);
 void host_close(struct host_fixture *host);
 
-/* Begin an acquire with ${opts} (NULL: defaults). */
+/* Start to acquire ${lock} with ${opts}, NULL: the defaults. */
 void host_acquire(struct host_fixture *host, struct hf_lock *lock,
                   const struct hf_acquire_opts *opts, struct outcome *outcome);
 
-/* The same for several locks. */
+/* The same for ${count} locks at once, at most HOST_LOCKS. */
 void host_acquire_all(struct host_fixture *host, struct hf_lock *const *locks,
                       size_t count, const struct hf_acquire_opts *opts,
                       struct outcome *outcome);
 
-/* Begin a release. */
+/* Start to release ${grant}. */
 void host_release(struct host_fixture *host, struct hf_grant *grant,
                   struct outcome *outcome);
 
-/* Let callbacks come until ${outcome} has ended, within ten seconds. */
+/* Run callbacks until ${outcome} has ended; fails the test after ten
+ * seconds. */
 void host_await(struct outcome *outcome);
 
-/* Let callbacks come until ${condition} holds, within ten seconds. */
+/* Run callbacks until ${condition} holds; fails the test after ten seconds. */
 void host_wait_until(struct host_fixture *host, bool (*condition)(void *arg),
                      void *arg);
 
-/* Acquire at once, and release, in one call. */
+/* Acquire ${lock} and wait for the grant, which must come; release ${grant}
+ * and wait for the status. */
 struct hf_grant *host_take(struct host_fixture *host, struct hf_lock *lock);
 hf_status host_give(struct host_fixture *host, struct hf_grant *grant);
 
 struct hf_lock *host_open_lock(struct host_fixture *host, const char *name);
 
-/* A fresh directory for a file engine, and the URL that names it with a
- * durable place inside. */
+/* A new directory for the file engine, and the URL that names it. */
 struct host_directory {
     char path[64];
     char url[160];
@@ -90,14 +99,15 @@ void host_directory_create_in(struct host_directory *directory,
                               const char *parent);
 void host_directory_remove(struct host_directory *directory);
 
-/* Remove every ticket in ${place}, as a tidy administrator might. */
+/* Delete the ticket files one after the other, as an administrator might, so
+ * that their owners lose them. */
 void host_directory_remove_tickets(const struct host_directory *directory);
 
-/* How many tickets are in ${place}, and how many directories of locks. */
+/* The number of ticket files. */
 int host_directory_count_tickets(const struct host_directory *directory);
 
-/* A place of a story's own with two clients; and its end, when everything
- * opened there was freed and nothing of it may be left. */
+/* A directory with two clients; hosts_close() fails the test if a ticket is
+ * left in it. */
 void hosts_open(struct host_directory *directory, struct host_fixture *a,
                 struct host_fixture *b, enum way way);
 void hosts_close(struct host_directory *directory, struct host_fixture *a,

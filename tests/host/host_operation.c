@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Starts an operation in the way of its host, and collects its end. */
 #include "host_operation.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call about a handle that is neither an acquire nor a release, in each way
- * to use a client. */
+/* One operation on a handle that is neither an acquire nor a release, in
+ * each way to use a client. */
 #ifndef HF_TESTS_HOST_OPERATION_H
 #define HF_TESTS_HOST_OPERATION_H
 
@@ -8,8 +8,8 @@
 
 struct host_operation;
 
-/* What is called for .call of an errand, about .subject: the one that waits,
- * the one that starts, and whoever tells why the first has failed. */
+/* How to make the call that .call of the operation names: by a call that
+ * waits, by one that starts, and how to get the error text of the first. */
 struct host_operation_calls {
     hf_status (*wait_for)(struct host_operation *operation);
     hf_status (*start)(struct host_operation *operation, struct hf_done done);
@@ -17,7 +17,8 @@ struct host_operation_calls {
                   struct hf_error *error);
 };
 
-/* To be set: .front, .calls, .subject, .call and what that needs. */
+/* Set .host, .calls, .subject, .call and what that call needs, the others to
+ * zero. */
 struct host_operation {
     struct host_fixture *host;
     const struct host_operation_calls *calls;
@@ -25,22 +26,22 @@ struct host_operation {
     int call;
     const char *id;
     uint64_t wait_ms;
-    struct hf_op *op; /* NULL in the blocking way */
+    struct hf_op *op; /* NULL in WAY_BLOCKING */
     pthread_t thread;
     _Atomic int ended;
     _Atomic int dropped;
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
-    struct hf_tickets *tickets; /* what was listed, for whoever ends it */
+    struct hf_tickets *tickets; /* the result; the caller frees it */
 };
 
-/* What tells it of the end. */
+/* The callback to pass to the starting call. */
 struct hf_done host_operation_done(struct host_operation *operation);
 
 void host_operation_begin(struct host_operation *operation);
 
-/* Let callbacks come until it has ended, within ten seconds: once, with a text
- * if it failed. */
+/* Run callbacks until the operation has ended; fails the test after ten
+ * seconds, if it ends twice, or if a failure has no text.  The status. */
 hf_status host_operation_await(struct host_operation *operation);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The engine module around a simulated server: it executes one command at a
+ * time and publishes its status. */
 #include "model_engine.h"
 
 #include <assert.h>
@@ -11,7 +13,7 @@
 #include "engines/leased/leased.h"
 #include "simulator/model/sim.h"
 
-/* Long after every session has ended. */
+/* Longer than any session lasts. */
 #define AFTERWARDS_MS 60000
 
 #define QUEUES_MAX 16
@@ -20,11 +22,11 @@
 __attribute__((visibility("default"))) struct model_status model_status;
 
 static struct {
-    struct hf_sim *sim; /* NULL: there is no client */
+    struct hf_sim *sim; /* NULL: no client is open */
     struct hf_engine *engine;
-    uint64_t epoch_ms; /* when its true time began */
+    uint64_t epoch_ms; /* the client's time when the simulator's began */
     bool messages_held;
-    char queues[QUEUES_MAX][QUEUE_BYTES]; /* anybody asked about */
+    char queues[QUEUES_MAX][QUEUE_BYTES]; /* that were used */
     size_t queue_count;
     int fd;
     uv_poll_t poll;
@@ -74,8 +76,8 @@ static void hold_messages(void)
     hf_sim_run_ms(model.sim, MODEL_HOLD_MS);
 }
 
-/* What is due for the client's core meanwhile comes between this command and
- * the next. */
+/* Timers of the client's core that become due now run before the next
+ * command. */
 static void execute(char command)
 {
     if (model.messages_held)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulator's servers as an engine of the host: loaded as a module, one
- * for each model there is, with its own time.  Nothing moves in it but by a
- * command, so that a client on a borrowed loop does the same in every run.
+ * The servers of the simulator as an engine of the host, loaded as a module:
+ * one module for each simulated server, with its own virtual time.
+ *
+ * Nothing happens there without a command, so a client on a borrowed loop does
+ * the same in every run.
  */
 #ifndef HF_TESTS_MODEL_ENGINE_H
 #define HF_TESTS_MODEL_ENGINE_H
@@ -11,29 +13,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Commands, one character each, written to the descriptor that the URL names:
- * "modelzk:?fd=7".  One client at a time. */
+/* Commands are single characters, written to the descriptor that the URL
+ * names: "modelzk:?fd=7".  One client at a time. */
 enum {
-    MODEL_STEP = 's',  /* let the next thing happen, whenever it is due */
-    MODEL_PAUSE = 'p', /* let what is due within MODEL_PAUSE_MS happen */
-    MODEL_HOLD = 'h',  /* let MODEL_HOLD_MS pass, in which no message moves */
-    MODEL_LOSE = 'l',  /* the server ends the session */
+    MODEL_STEP = 's',  /* run the next event, whenever it is due */
+    MODEL_PAUSE = 'p', /* run the events of the next MODEL_PAUSE_MS */
+    MODEL_HOLD = 'h',  /* let MODEL_HOLD_MS pass without delivering a message */
+    MODEL_LOSE = 'l',  /* end the session on the server */
 };
 #define MODEL_PAUSE_MS 20
 #define MODEL_HOLD_MS 1500
 
-/* What can be seen of it without the client's lock. */
+/* What a test may read without the client's lock. */
 struct model_status {
-    _Atomic uint64_t now_ms; /* CLOCK_BOOTTIME there; 0 before it was opened */
-    _Atomic uint64_t executed;     /* commands */
+    _Atomic uint64_t
+        now_ms; /* CLOCK_BOOTTIME of the client; 0 before it is opened */
+    _Atomic uint64_t executed;     /* number of commands that were executed */
     _Atomic long tickets;          /* in all queues */
-    _Atomic long tickets_at_close; /* of them, when the client had gone */
-    atomic_bool idle;              /* no message is on its way */
-    atomic_bool closed; /* the client is gone, and whatever came of it
-                         since was let happen */
+    _Atomic long tickets_at_close; /* tickets when the client was freed */
+    atomic_bool idle;              /* no message is under way */
+    atomic_bool
+        closed; /* the client is freed, and every event that followed has run */
 };
 
-/* The symbol that each module exports beside its engine. */
+/* The symbol of the status, which each module exports beside its engine. */
 #define MODEL_STATUS_SYMBOL "model_status"
 
 #endif

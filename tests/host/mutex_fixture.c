@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A client of the file engine for tests of locks per owner. */
 #include "mutex_fixture.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A place of a test's own and a client there, for tests of what threads lock:
- * what is locked is the test's. */
+/* A directory and one client, for tests of locks that count per owner.  The
+ * test opens the mutex or read/write lock itself. */
 #ifndef HF_TESTS_MUTEX_FIXTURE_H
 #define HF_TESTS_MUTEX_FIXTURE_H
 
@@ -15,10 +15,11 @@ struct mutex_fixture {
 
 void mutex_fixture_open(struct mutex_fixture *base);
 
-/* Everything opened there was freed: nothing of it is left. */
+/* Close the client; fails the test if a ticket is left. */
 void mutex_fixture_close(struct mutex_fixture *base);
 
-/* An owner that is no thread: the number at ${current}, a uint64_t. */
+/* An owner that is not a thread: an .owner callback whose argument points to
+ * the number of the owner, a uint64_t. */
 uint64_t owner_at(void *current);
 
 #endif

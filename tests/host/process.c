@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting with a limit, threads, children, and /proc/self. */
 #include "process.h"
 
 #include <dirent.h>
@@ -21,10 +22,9 @@
 #define CHILD_TIMEOUT_MS 30000
 #define FDS_MAX 4096
 
-/* ThreadSanitizer asks this at start.  It takes two uses of a descriptor for
- * a race unless it saw the close in between, and libuv closes by system calls
- * that it doesn't see: every number that is used again would be one.  So it
- * shall not look at what libuv opens either. */
+/* ThreadSanitizer asks for this text at start.  It takes two uses of one
+ * descriptor number for a race unless it saw the close in between, and libuv
+ * closes descriptors by system calls that ThreadSanitizer does not see. */
 __attribute__((visibility("default"))) const char *
 __tsan_default_suppressions(void);
 

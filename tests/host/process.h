@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What several tests of the host need: errands of other threads, children,
- * and a look at what the process has open. */
+/* Threads, child processes, and what a process has open; for tests of the
+ * host and fixtures. */
 #ifndef HF_TESTS_PROCESS_H
 #define HF_TESTS_PROCESS_H
 
@@ -15,27 +15,28 @@ uint64_t boottime_ms(void);
 /* Poll ${condition} until it holds; fails the test after ten seconds. */
 void wait_until(bool (*condition)(void *arg), void *arg);
 
-/* Run ${errand} on a thread of its own and wait for it to end. */
+/* Run ${main} on a thread of its own and wait for its end. */
 void run_on_thread(void *(*main)(void *arg), void *arg);
 
-/* Begin one, to be joined. */
+/* Start a thread; the caller joins it. */
 pthread_t start_thread(void *(*main)(void *arg), void *arg);
 
-/* Wait until there are ${count} tickets in ${place}. */
+/* Wait until there are ${count} tickets in ${directory}; fails the test
+ * after ten seconds. */
 void await_tickets(const struct host_directory *directory, int count);
-/* The same, letting callbacks of ${front} come. */
+/* The same, and run callbacks of ${host} meanwhile. */
 void host_await_tickets(struct host_fixture *host,
                         const struct host_directory *directory, int count);
 
-/* Run ${story} in a child; it ends with what that returns.  Fails the test
- * unless that is 0 within half a minute. */
+/* Run ${child_main} in a child process, which exits with the value it
+ * returns. Fails the test unless that is 0 and comes within half a minute. */
 void run_in_child(int (*child_main)(void *arg), void *arg);
 
-/* Wait for ${child} as that does and return its wait status. */
+/* Wait for ${child} in the same way; its status as of waitpid(). */
 int reap_child(pid_t child);
 
-/* A failed check in a child, where cmocka must not be asked: says where and
- * makes the calling story return 1. */
+/* A failed check in a child process, where the assertions of cmocka must not
+ * be used: print where, and make the calling function return 1. */
 int child_check_failed(const char *file, int line, const char *what);
 #define CHILD_CHECK(condition)                                                 \
     do {                                                                       \
@@ -43,14 +44,15 @@ int child_check_failed(const char *file, int line, const char *what);
             return child_check_failed(__FILE__, __LINE__, #condition);         \
     } while (0)
 
-/* Threads and descriptors of this process. */
+/* The number of threads and of open descriptors of this process. */
 int count_threads(void);
 int count_fds(void);
 
-/* Call ${look} with each open descriptor, in rising order. */
+/* Call ${visit} with each open descriptor. */
 void for_each_fd(void (*visit)(int fd, void *arg), void *arg);
 
-/* A client of ${url} with everything as it is by default. */
+/* Open a client of ${url} with default options; fails the test if that
+ * fails. */
 struct hf_client *open_client(const char *url);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The scripted engine: a queue in an array, answers at once, and one
+ * function for each command. */
 #include "scripted_engine.h"
 
 #include <assert.h>
@@ -22,16 +24,17 @@ struct hf_engine {
     bool silent;
     bool proofs_fail;
     bool lazy;
-    unsigned replacements; /* before as many holders can be asked to let go */
+    unsigned replacements; /* holders to replace, see SCRIPTED_REPLACE_HOLDER */
     uint64_t sequence;
     struct hf_ticket tickets[TICKETS_MAX];
     char payloads[TICKETS_MAX][HF_PAYLOAD_BYTES];
     size_t ticket_count;
-    struct hf_request *waiting[REQUESTS_MAX]; /* not answered yet */
+    struct hf_request
+        *waiting[REQUESTS_MAX]; /* requests that are not answered yet */
     size_t waiting_count;
     struct hf_request *watches[REQUESTS_MAX];
     size_t watch_count;
-    struct hf_request *queue_watches[REQUESTS_MAX]; /* at members */
+    struct hf_request *queue_watches[REQUESTS_MAX]; /* of participants */
     size_t queue_watch_count;
 };
 
@@ -168,7 +171,8 @@ static struct hf_request *next_to_notify(const struct hf_engine *engine)
     return NULL;
 }
 
-/* Who is told may look again, or take back what he is to be told. */
+/* A notified core may watch again or cancel other watches, so the list is
+ * searched anew after each notice. */
 static void notify_changed(struct hf_engine *engine)
 {
     struct hf_request *watch_queue;
@@ -225,7 +229,7 @@ static void clear_flag(struct hf_engine *engine, struct hf_request *request)
         notify_changed(engine);
 }
 
-/* A strange member. */
+/* A participant that belongs to another client. */
 static void add_participant(struct hf_engine *engine,
                             const struct hf_ticket_id *id)
 {

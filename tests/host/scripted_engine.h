@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * An engine that does on cue what a real one cannot be made to do: loaded as a
- * module, with one queue in memory and a session that obeys the test.
- */
+/* A scripted engine: a module with one queue in memory whose session and
+ * answers follow the commands of the test, so that a test can do what a real
+ * server cannot be made to do. */
 #ifndef HF_TESTS_SCRIPTED_ENGINE_H
 #define HF_TESTS_SCRIPTED_ENGINE_H
 
-/* Commands, one character each, written to the descriptor that the URL names:
- * "scripted:?fd=7&timeout=300ms". */
+/* Commands are single characters, written to the descriptor that the URL
+ * names: "scripted:?fd=7&timeout=300ms".  The engine executes one in each
+ * turn of its loop, under the client's lock. */
 enum {
-    SCRIPTED_CONNECT = 'c', /* a session, the old one resumed if there is one */
+    SCRIPTED_CONNECT = 'c', /* connect; resume the session if there is one */
     SCRIPTED_SUSPEND = 's',
     SCRIPTED_LOSE = 'l',
-    SCRIPTED_MUTE = 'm',           /* answer nothing */
-    SCRIPTED_ANSWER = 'a',         /* answer, what was asked meanwhile too */
-    SCRIPTED_PROOFS_FAIL = 'd',    /* let proofs prove nothing */
-    SCRIPTED_LAZY = 'z',           /* the sessions to come are */
-    SCRIPTED_BLOCK = 'b',          /* put a stranger's ticket at the head */
-    SCRIPTED_UNBLOCK = 'u',        /* and take it away */
-    SCRIPTED_REPLACE_HOLDER = 'h', /* once more: have the holder go, and another
-                               come, before somebody asks it to */
-    /* Strangers at a double barrier, whose ids are lower and higher than that
-     * of anybody else, and who stamp nothing. */
+    SCRIPTED_MUTE = 'm',   /* answer no request from now on */
+    SCRIPTED_ANSWER = 'a', /* answer requests again, those of meanwhile first */
+    SCRIPTED_PROOFS_FAIL = 'd', /* refuse to prove the session */
+    SCRIPTED_LAZY = 'z',        /* later sessions are lazy */
+    SCRIPTED_BLOCK =
+        'b', /* add another client's ticket at the head of the queue */
+    SCRIPTED_UNBLOCK = 'u', /* remove that ticket */
+    SCRIPTED_REPLACE_HOLDER =
+        'h', /* once for each command: before the engine asks a holder to
+                release, replace it by another holder */
+    /* Two other participants of a double barrier, with the lowest and the
+     * highest ticket id.  They set no generation. */
     SCRIPTED_FIRST_ENTERS = 'F',
     SCRIPTED_FIRST_LEAVES = 'f',
     SCRIPTED_LAST_ENTERS = 'L',

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where several meet: barriers, double barriers, elections. */
+/* Scripts for the shutdown sweep: barriers, double barriers, elections. */
 #include "shutdown_script.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void wait_at_it(struct script_run *run)
     script_begin(run, &op_wait, 0, NULL);
 }
 
-/* By a handle of his own, for the first may have been freed. */
+/* On a new handle if the first was freed. */
 static bool other_lowers(struct script_run *run)
 {
     if (run->helped)
@@ -99,7 +99,7 @@ static void list_participants(struct script_run *run)
     script_begin(run, &op_participants, 0, NULL);
 }
 
-/* What the second party has done last. */
+/* The last operation of the second participant. */
 static const struct shutdown_operation *
 last_of_other(const struct script_run *run)
 {
@@ -108,9 +108,9 @@ last_of_other(const struct script_run *run)
     return last->which == 1 ? last : NULL;
 }
 
-/* Who frees the first takes the second along; who was lost inside, and with him
- * the place of the first, leaves and comes again.  So does one whose first is
- * in and has not been told yet, as often as there is time for: a few times. */
+/* The second participant enters, so that the first can.  If the first was
+ * freed or lost inside, the second takes its turn alone: it leaves and
+ * enters again, a few times. */
 static bool other_enters(struct script_run *run)
 {
     const struct shutdown_operation *last = last_of_other(run);
@@ -138,7 +138,8 @@ static bool other_leaves(struct script_run *run)
 
 /* -------------------------------------------------------------- election -- */
 
-/* Elected, and deposed, by turns; none of it after a resignation. */
+/* on_elected and on_deposed alternate, and neither comes after a
+ * resignation. */
 static void on_elected(void *arg, struct hf_election *election, uint64_t token)
 {
     struct shutdown_operation *operation = arg;
@@ -173,7 +174,7 @@ static void on_ended(void *arg, struct hf_election *election,
     operation_end(operation, why->status);
 }
 
-/* The last one: it will hear no more. */
+/* After the last drop the candidate gets no callback any more. */
 static void on_candidate_drop(void *arg)
 {
     struct shutdown_operation *operation = arg;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How one case runs: begin, steps until the moment, the end, checks, and
+ * release of all that is left. */
 #include "shutdown_case.h"
 
 #include <limits.h>
@@ -13,10 +15,10 @@
 const char *const ending_names[ENDINGS] = {
     "nothing", "close", "cancel", "release", "free", "timeout", "loss"};
 
-/* Nothing that is asked of the library takes as many. */
+/* No operation takes as many steps. */
 #define STEPS_MAX 20000
 
-/* A cell that takes so many seconds hangs. */
+/* A case that takes longer hangs, in seconds. */
 #define TIMEOUT_S 30
 
 void case_fail(const struct shutdown_case *test_case, const char *file,
@@ -59,7 +61,8 @@ static bool help(struct shutdown_case *test_case)
 
         if (run->script->help == NULL)
             continue;
-        /* First: a callback that ends the act may come of it. */
+        /* Set it first, because the callback that ends the script may run
+         * inside help(). */
         atomic_store(&run->helping, true);
         helps = run->script->help(run);
         run->helped |= helps;
@@ -90,7 +93,7 @@ bool case_step(struct shutdown_case *test_case)
     return true;
 }
 
-/* Other threads have a part in it, and none in how often this one looks. */
+/* With other threads the number of polls says nothing, so it is not counted. */
 static int let_other_threads_run(int steps)
 {
     sched_yield();
@@ -116,7 +119,7 @@ struct shutdown_operation *case_close(struct shutdown_case *test_case)
 {
     test_case->close.run = &test_case->runs[0];
     test_case->close.calls = &op_close;
-    /* By either call, where both can be made. */
+    /* By either call, where both are allowed. */
     test_case->close.blocks =
         (test_case->way == WAY_THREAD || test_case->way == WAY_DISPATCH) &&
         test_case->moment >= 0 && test_case->steps % 2 == 1;
@@ -237,14 +240,14 @@ static void reach_moment(struct shutdown_case *test_case)
     if (test_case->moment >= 0)
         end(test_case);
     else if (atomic_exchange(&test_case->moment_came,
-                             true)) /* else it never will */
+                             true)) /* else the moment never comes */
         case_until(test_case, is_ended, test_case, "the callback returns");
 }
 
 /* --------------------------------------------------------------- judging -- */
 
-/* Who never saw the engine says so; in real time the wait may be over before
- * it is ended here. */
+/* A client that never reached the engine says so; in real time the wait may
+ * end before the case ends it. */
 static bool is_unreachable(const struct shutdown_case *test_case,
                            hf_status status)
 {
@@ -275,8 +278,8 @@ static bool is_expected(const struct shutdown_case *test_case,
             (!run->script->finishes && asked[test_case->ending] == status));
 }
 
-/* Who waits for somebody, and was ended before that one came, has not got what
- * it waited for. */
+/* The script waits for another owner and was ended before that one let it
+ * in, so it cannot have succeeded. */
 static bool is_surely_ended(const struct shutdown_case *test_case)
 {
     return test_case->runs[0].script->help != NULL &&
@@ -310,8 +313,8 @@ static bool has_no_tickets(void *arg)
     return test_case->engine->tickets(test_case) == 0;
 }
 
-/* Whoever waits still is called back, and who was granted something gives it
- * back; false if there is one that cannot be called back. */
+/* Cancel what still waits and release what was granted; false if something
+ * can be neither cancelled nor joined. */
 static bool cancel_all(struct script_run *run)
 {
     bool can = true;
@@ -336,14 +339,15 @@ static bool is_cancelled(void *arg)
     return operations_have_ended(run);
 }
 
-/* Everybody goes home, and nothing is left. */
+/* Release everything; no ticket may be left. */
 static void release_all(struct shutdown_case *test_case)
 {
     for (int i = 0; i < test_case->count; i++) {
         struct script_run *run = &test_case->runs[i];
 
         if (!cancel_all(run) && run->participants[0] != NULL)
-            return; /* there is no handle for one who waits for his party */
+            return; /* no handle can end a call that waits for the other
+                       participant */
         case_until(test_case, is_cancelled, run, "every deed ends");
         (void)cancel_all(run);
         free_handles(run);
@@ -358,7 +362,7 @@ static void end_loop(struct shutdown_case *test_case)
     if (test_case->way != WAY_UV)
         return;
     for (int i = 0; uv_run(loop, UV_RUN_NOWAIT) != 0; i++)
-        CASE_CHECK(test_case, i < 100); /* nothing keeps it alive */
+        CASE_CHECK(test_case, i < 100); /* nothing keeps the loop alive */
     CASE_CHECK(test_case, uv_loop_close(loop) == 0);
 }
 
@@ -409,7 +413,7 @@ static void begin(struct shutdown_case *test_case)
 {
     test_case->unhelped = true;
     test_case->engine->open(test_case);
-    if (test_case->way == WAY_UV) /* its handles reach the kernel */
+    if (test_case->way == WAY_UV) /* let its handles reach the kernel */
         (void)uv_run(&test_case->host.loop, UV_RUN_NOWAIT);
     for (int i = 0; i < test_case->count; i++) {
         struct script_run *run = &test_case->runs[i];

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cell of the sweep over all shutdown races: one act, which is an operation
- * with what it needs, ended in one way at one moment of its life, on one
+ * A case of the sweep over all shutdown races: one script, which is an
+ * operation with all that it needs, ended in one way at one moment, on one
  * engine, in one way to use a client.
  *
- *     shutdown_script.c, act_*.c   the acts
- *     shutdown_operation.c           one operation, begun and heard of
- *     venue*.c         the engines
- *     shutdown_case.c           what happens in a cell, and what is judged
- *     test_shutdown.c  all of them, and the names they have
+ *     shutdown_script.c      what scripts are made of
+ *     shutdown_locks.c       and so on: the scripts
+ *     shutdown_operation.c   one operation and its callbacks
+ *     shutdown_engine.c      the engines
+ *     shutdown_case.c        how a case runs, and its checks
+ *     test_shutdown.c        all cases, and their names
+ *
+ * A case prepares the script, begins the operation, runs it for some steps,
+ * ends it, and checks: each operation ended once, with a status that the case
+ * allows, each callback was dropped once, and no ticket, memory, thread or
+ * descriptor is left.
  */
 #ifndef HF_TESTS_SHUTDOWN_CASE_H
 #define HF_TESTS_SHUTDOWN_CASE_H
@@ -17,20 +23,20 @@
 #include "shutdown_operation.h"
 
 enum ending {
-    END_NOT, /* of itself */
+    END_NOT, /* not at all */
     END_CLOSE,
     END_CANCEL,
-    END_RELEASE, /* what undoes it; a grant is released as soon as it is there
-                  */
-    END_FREE,    /* of every handle that it is about */
+    END_RELEASE, /* undo it; release a grant as soon as it comes */
+    END_FREE,    /* free its handles */
     END_TIMEOUT,
-    END_LOSS, /* of the session; on files of the tickets */
+    END_LOSS, /* end the session; with files: delete the tickets */
     ENDINGS
 };
 extern const char *const ending_names[ENDINGS];
 #define END(ending) (1u << (ending))
 
-/* A moment is a number of turns, or inside a callback of the act's. */
+/* When the case ends the script: after this number of steps, or inside one
+ * of its callbacks. */
 enum { INSIDE_DONE = -1, INSIDE_WAIT = -2, INSIDE_LOSS = -3, INSIDES = 3 };
 
 struct shutdown_case;
@@ -38,14 +44,14 @@ struct shutdown_case;
 #define RUN_OPERATIONS 8
 #define RUN_LOCKS 3
 
-/* Where its tickets are. */
+/* A queue that the script uses. */
 struct run_queue {
     char name[96];
-    enum hf_kind kind; /* a semaphore, a double barrier, or any other */
+    enum hf_kind kind; /* a semaphore, a double barrier, or any other kind */
 };
 
-/* An act in a cell: its handles, any of which may be NULL, and what was
- * begun. */
+/* A script that runs in a case: its handles, each of which may be NULL, and
+ * its operations. */
 struct script_run {
     struct shutdown_case *test_case;
     const struct shutdown_script *script;
@@ -60,33 +66,34 @@ struct script_run {
     struct shutdown_operation operations[RUN_OPERATIONS];
     int count;
     _Atomic(struct shutdown_operation *)
-        operation; /* the act's own; before it the others' */
+        operation; /* the one under test; the others prepare it */
     char id[64];   /* of a ticket */
     struct run_queue queues[RUN_LOCKS];
     int queue_count;
     bool helped;
-    atomic_bool helping; /* or helped: also while it is being tried */
+    atomic_bool helping; /* .helped, or help() is being tried */
 };
 
-/* Which of the two kinds of calls it can be made of. */
+/* Which calls the script can be made of: starting ones, waiting ones or
+ * both. */
 enum script_form { FORM_ANY, FORM_STARTED, FORM_WAITING };
 
 struct shutdown_script {
     const char *name;
-    /* Make the handles and all that must be so before it begins. */
+    /* Open handles and bring about what the operation needs. */
     void (*prepare)(struct script_run *run);
     void (*begin)(struct script_run *run);
-    /* Do the next thing that it waits for; false: there is none.  NULL: it
-     * waits for nobody. */
+    /* Let another owner do the next thing that the operation waits for;
+     * false: there is none.  NULL: it waits for nobody. */
     bool (*help)(struct script_run *run);
-    void (*release)(
-        struct script_run *run); /* END_RELEASE; NULL: of its grant */
-    unsigned endings;            /* that make sense */
-    hf_status usual_status;      /* how it ends of itself */
-    hf_status other_status[2];   /* how else, if it is ended */
-    bool finishes;               /* also when the client is closed meanwhile */
+    void (*release)(struct script_run *run); /* how END_RELEASE undoes it; NULL:
+                                                release the grant */
+    unsigned endings;          /* END() of those that make sense */
+    hf_status usual_status;    /* if it is not ended by the case */
+    hf_status other_status[2]; /* allowed too, if it is ended */
+    bool finishes; /* succeeds even if the client is closed meanwhile */
     enum script_form form;
-    bool closes; /* the client: no other act goes beside it */
+    bool closes; /* it closes the client, so no other script runs beside it */
 };
 
 extern const struct shutdown_script scripts[];
@@ -100,27 +107,27 @@ struct shutdown_case {
     enum ending ending;
     int moment;
     char name[160];
-    struct script_run runs[CASE_RUNS]; /* the first is ended */
+    struct script_run runs[CASE_RUNS]; /* the first is under test */
     int count;
-    /* While it runs. */
+    /* While the case runs: */
     struct host_fixture host;
-    struct engine_state state; /* the venue's own */
+    struct engine_state state; /* of the engine */
     struct shutdown_operation close;
-    int threads; /* before its client was opened */
+    int threads; /* of the process, before the client was opened */
     int steps;
-    int max_steps;           /* of them */
-    bool paused;             /* since anybody helped */
-    bool unhelped;           /* nobody helps */
-    bool had_ended;          /* the act was, when it was ended */
-    bool was_unconnected;    /* there had been no session */
-    bool helped_before;      /* it had been, then */
-    _Atomic int last_state;  /* that its listener was told */
-    atomic_bool moment_came; /* the moment has, or will not */
+    int max_steps;           /* limit of .steps */
+    bool paused;             /* the engine had time since the last help */
+    bool unhelped;           /* help() is not called */
+    bool had_ended;          /* the operation had, when the case ended it */
+    bool was_unconnected;    /* there was no session then */
+    bool helped_before;      /* help() had been called then */
+    _Atomic int last_state;  /* of the client, as the listener got it */
+    atomic_bool moment_came; /* the moment came, or never will */
     atomic_bool ended;
     atomic_bool closing;
 };
 
-/* Say what is wrong in which cell, and end the program. */
+/* Print what failed in which case, and end the program. */
 void case_fail(const struct shutdown_case *test_case, const char *file,
                int line, const char *what) __attribute__((noreturn));
 #define CASE_CHECK(test_case, condition)                                       \
@@ -129,23 +136,25 @@ void case_fail(const struct shutdown_case *test_case, const char *file,
             case_fail(test_case, __FILE__, __LINE__, #condition);              \
     } while (0)
 
-/* Let one thing happen; false if nothing is left that would of itself. */
+/* Let one thing happen; false if nothing more happens without help. */
 bool case_step(struct shutdown_case *test_case);
 
-/* Let things happen until it is so. */
+/* Take steps until ${so} holds; the case fails with ${what} if it never
+ * does. */
 void case_until(struct shutdown_case *test_case, bool (*so)(void *arg),
                 void *arg, const char *what);
 
-/* Open its client, of ${url}. */
+/* Open the client of the case with ${url}. */
 void case_open(struct shutdown_case *test_case, const char *url);
 
-/* Begin to close it. */
+/* Start to close the client. */
 struct shutdown_operation *case_close(struct shutdown_case *test_case);
 
-/* A callback of ${deed} runs: the one that tells of its end, or ${inside}. */
+/* To be called in each callback of ${operation}: the case is ended here if
+ * ${inside} is its moment. */
 void case_in_callback(struct shutdown_operation *operation, int inside);
 
-/* Run it, of which all is set up to .count, and judge. */
+/* Run a case whose fields up to .count are set. */
 void case_run(struct shutdown_case *test_case);
 
 #endif

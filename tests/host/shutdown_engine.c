@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How each engine is opened, takes a step, loses its session and counts its
+ * tickets. */
 #include "shutdown_engine.h"
 
 #include <dlfcn.h>
@@ -34,17 +36,17 @@ static void run_loop_once(struct shutdown_case *test_case)
 
 /* ----------------------------------------------------------------- model -- */
 
-/* That of the model in use, or of the one used last. */
+/* The status of the model in use, or of the last one. */
 static struct model_status *_Atomic current_status;
 
-/* Where no model's time could be taken for it. */
+/* Far from any time of a model. */
 #define FAR_MS (UINT64_C(1) << 40)
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 
-/* In a model there is no time but its own.  It is so far ahead that no timer
- * of the kernel's ever fires for it. */
+/* A model has its own time.  It lies so far ahead that no timer of the
+ * kernel fires for it. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
     struct model_status *shown = atomic_load(&current_status);
@@ -85,7 +87,7 @@ static void model_open(struct shutdown_case *test_case)
     case_open(test_case, url);
 }
 
-/* Or there is nobody left to obey. */
+/* Or nobody is left to execute commands. */
 static bool model_executed(struct engine_state *state)
 {
     return atomic_load(&state->status->executed) == state->sent ||
@@ -123,7 +125,7 @@ static void model_pause(struct shutdown_case *test_case)
     model_command(test_case, MODEL_PAUSE);
 }
 
-/* The second one brings what the first has made due. */
+/* The second command brings what the first has made due. */
 static void model_time_out(struct shutdown_case *test_case)
 {
     model_command(test_case, MODEL_HOLD);
@@ -150,8 +152,8 @@ static void model_close(struct shutdown_case *test_case)
 
 /* ------------------------------------------------------------- real ones -- */
 
-/* So long nothing comes before it is taken for nothing to come: a server is
- * asked over a network. */
+/* How long the engine must be silent to count as idle, in milliseconds: a
+ * server answers over a network. */
 static int quiet_ms(const struct shutdown_engine *engine)
 {
     return engine->detail == NULL ? 3 : 40;
@@ -170,11 +172,11 @@ static bool real_is_idle(struct shutdown_case *test_case)
 
 static void real_idle(struct shutdown_case *test_case)
 {
-    (void)test_case; /* time passes of itself */
+    (void)test_case; /* time passes anyway */
 }
 
-/* In memory, where there is such a place: thousands of case_count write
- * counters that are to last. */
+/* In memory where possible, because thousands of cases write token counters
+ * to disk. */
 static void file_open(struct shutdown_case *test_case)
 {
     host_directory_create_in(&test_case->state.directory,
@@ -220,7 +222,7 @@ static bool is_connected(void *arg)
     return hf_client_state(arg) == HF_STATE_CONNECTED;
 }
 
-/* Whoever observes has a thread too. */
+/* The observer is a client with a thread too. */
 static void server_open(struct shutdown_case *test_case)
 {
     char url[256];

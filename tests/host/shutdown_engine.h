@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where case_count take place: the model's servers, a directory, real servers.
- */
+/* The engines of the shutdown sweep: the simulator's servers, a directory,
+ * real servers. */
 #ifndef HF_TESTS_SHUTDOWN_ENGINE_H
 #define HF_TESTS_SHUTDOWN_ENGINE_H
 
@@ -9,40 +9,43 @@
 
 struct shutdown_case;
 
-/* What one has in a cell. */
+/* What an engine keeps for one case. */
 struct engine_state {
     struct model_status *status; /* of a model */
     int pipe[2];
-    uint64_t sent;                   /* commands it was given */
-    struct host_directory directory; /* of files */
-    struct hf_client *observer;      /* of a real server */
+    uint64_t sent;                   /* number of commands */
+    struct host_directory directory; /* of the file engine */
+    struct hf_client *observer;      /* another client of a real server */
 };
 
 struct shutdown_engine {
     const char *name;
-    const char *detail;  /* a scheme; of a server, the variable that has its
-                            address */
-    bool virtual_time;   /* nothing happens but by a command, in virtual time */
-    uint64_t timeout_ms; /* of a wait that is to time out */
+    const char *detail; /* a model's scheme; or the environment variable that
+                           has the address of a server */
+    bool virtual_time;  /* nothing happens without a command, in virtual time */
+    uint64_t timeout_ms; /* of a wait that has to time out */
     bool (*is_available)(const struct shutdown_engine *engine);
-    void (*open)(struct shutdown_case *test_case); /* its client */
-    /* Let the next thing happen on the other side. */
+    void (*open)(
+        struct shutdown_case *test_case); /* open the client of the case */
+    /* Let the server do the next thing. */
     void (*step)(struct shutdown_case *test_case);
-    /* Nothing is on its way from there. */
+    /* No message of the server is under way. */
     bool (*is_idle)(struct shutdown_case *test_case);
-    /* Let a little time pass, in which what was put off is done. */
+    /* Let a little time pass, so that delayed work is done. */
     void (*pause)(struct shutdown_case *test_case);
     void (*time_out)(struct shutdown_case *test_case);
-    void (*lose)(
-        struct shutdown_case *test_case); /* NULL: it can't be made to */
-    long (*tickets)(struct shutdown_case *test_case); /* of the cell's queues */
-    void (*close)(struct shutdown_case *test_case);   /* after its client */
+    void (*lose)(struct shutdown_case
+                     *test_case); /* end the session; NULL: impossible */
+    long (*tickets)(
+        struct shutdown_case *test_case); /* in the queues of the case */
+    void (*close)(
+        struct shutdown_case *test_case); /* after the client was closed */
 };
 
 extern const struct shutdown_engine engines[];
 extern const int engine_count;
 
-/* In the borrowed way: is the loop's descriptor readable within ${ms}? */
+/* With a borrowed loop: is its descriptor readable within ${ms}? */
 bool case_is_readable(struct shutdown_case *test_case, int ms);
 
 #endif

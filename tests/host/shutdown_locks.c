@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks of every kind: asked for, released, downgraded. */
+/* Scripts for the shutdown sweep: locks of every kind, acquired, released
+ * and downgraded. */
 #include "shutdown_script.h"
 
 #define ACQUIRE_ENDINGS                                                        \
@@ -7,7 +8,7 @@
      END(END_TIMEOUT) | END(END_LOSS))
 #define RELEASE_ENDINGS (END(END_CLOSE) | END(END_FREE) | END(END_LOSS))
 
-/* Two handles for one queue; of the second it is the rival's. */
+/* A second handle for the same queue; the rival's. */
 static struct hf_lock *open_again(struct script_run *run, enum hf_kind kind,
                                   uint32_t permits, uint32_t limit)
 {
@@ -56,7 +57,7 @@ static void mutex_behind(struct script_run *run)
     script_rival(run, open_again(run, HF_KIND_MUTEX, 1, 1));
 }
 
-/* And behind one who waits himself. */
+/* Behind the holder and behind another waiter. */
 static void mutex_third(struct script_run *run)
 {
     mutex_behind(run);
@@ -98,7 +99,7 @@ static void semaphore_behind(struct script_run *run)
     script_rival(run, open_again(run, HF_KIND_SEMAPHORE, 2, 3));
 }
 
-/* More permits, for this handle. */
+/* Raise the limit of this handle. */
 static bool more_permits(struct script_run *run)
 {
     if (run->helped || run->locks[0] == NULL)
@@ -132,7 +133,7 @@ static void begin_several(struct script_run *run)
 
 /* ------------------------------------------------------------ letting go -- */
 
-/* The grant of the deed before. */
+/* Take the grant of the operation before. */
 static struct hf_grant *taken(struct script_run *run)
 {
     return atomic_exchange(&run->operations[run->count - 1].grant, NULL);
@@ -185,8 +186,7 @@ static void close_it(struct script_run *run)
     run->operation = case_close(run->test_case);
 }
 
-/* Handles are good for as long as they are not freed; but nothing is begun any
- * more. */
+/* Handles stay valid until they are freed, but after a close nothing starts. */
 static void use_handles(struct script_run *run)
 {
     struct shutdown_operation *late;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks that are counted per owner, whose calls all wait. */
+/* Scripts for the shutdown sweep: locks that count per owner.  All of their
+ * calls wait. */
 #include "shutdown_script.h"
 
 #define WAIT_ENDINGS (END(END_CLOSE) | END(END_TIMEOUT) | END(END_LOSS))
 #define UNLOCK_ENDINGS (END(END_CLOSE) | END(END_LOSS))
 
-/* One for all threads. */
+/* One owner for all threads. */
 static uint64_t owner(void *arg)
 {
     (void)arg;
@@ -34,7 +35,7 @@ static void rwlock(struct script_run *run)
                               &run->rwlock) == HF_OK);
 }
 
-/* Another one has it. */
+/* Another owner holds it. */
 static void taken(struct script_run *run, enum hf_kind kind)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
@@ -108,7 +109,7 @@ const struct shutdown_script scripts_mutexes[] = {
     FREE_TO_HAVE("rwlock-read", rwlock, rdlock),
     BEHIND("rwlock-read-behind", write_locked, rdlock),
     BEHIND("rwlock-write-behind", write_locked, wrlock),
-    /* The last write of one who reads on. */
+    /* The last write unlock of an owner that still reads. */
     COUNT_DOWN("rwlock-downgrade", read_and_written, wrunlock),
 };
 const int scripts_mutexes_count =

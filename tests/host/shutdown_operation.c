@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of the public interface as rows, and the callbacks of an
+ * operation that count what comes. */
 #include "shutdown_operation.h"
 
 #include <string.h>
@@ -56,7 +58,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     struct shutdown_operation *operation = arg;
 
     CASE_CHECK(operation->run->test_case, wait->holder != NULL);
-    /* A call that waits may return while this runs. */
+    /* A call that waits may have returned while this callback runs. */
     CASE_CHECK(operation->run->test_case,
                operation->joinable || atomic_load(&operation->ended) == 0);
     case_in_callback(operation, INSIDE_WAIT);
@@ -190,7 +192,7 @@ static hf_status leave_start(struct shutdown_operation *operation,
         done, &operation->op);
 }
 
-/* Its election has callbacks of its own. */
+/* The election has callbacks of its own. */
 static hf_status campaign(struct shutdown_operation *operation,
                           struct hf_done done)
 {
@@ -223,7 +225,7 @@ static hf_status lead(struct shutdown_operation *operation)
     return hf_election_wait(operation->run->election, operation->wait_ms);
 }
 
-/* He who has resigned hears no more. */
+/* After a resignation the candidate gets no callback any more. */
 static void resigned(struct shutdown_operation *operation)
 {
     struct shutdown_operation *candidate = &operation->run->operations[0];
@@ -232,7 +234,8 @@ static void resigned(struct shutdown_operation *operation)
         return;
     CASE_CHECK(operation->run->test_case, candidate->calls == &op_campaign);
     operation_end(candidate, HF_ECANCELLED);
-    atomic_store(&candidate->leads, 2); /* that he leads would be too many */
+    atomic_store(&candidate->leads,
+                 2); /* so one more on_elected fails the check */
 }
 
 static hf_status close_start(struct shutdown_operation *operation,
@@ -257,7 +260,7 @@ const struct operation_calls op_lead = {lead_start, lead, NULL};
 const struct operation_calls op_resign = {resign_start, resign, resigned};
 const struct operation_calls op_close = {close_start, close_, NULL};
 
-/* Calls that only wait. */
+/* Calls that wait and have no starting twin. */
 #define BLOCKS(name, waiting)                                                  \
     static hf_status name##_wait(struct shutdown_operation *operation)         \
     {                                                                          \
@@ -272,7 +275,7 @@ BLOCKS(wrlock,
        hf_rwlock_timedwrlock(operation->run->rwlock, operation->wait_ms))
 BLOCKS(wrunlock, hf_rwlock_wrunlock(operation->run->rwlock))
 
-/* A pair that takes a subject and how long it may take, and no more. */
+/* Two calls that take a subject and a wait only. */
 #define PAIR(name, of, subject)                                                \
     static hf_status name##_begin(struct shutdown_operation *operation,        \
                                   struct hf_done done)                         \
@@ -287,7 +290,7 @@ BLOCKS(wrunlock, hf_rwlock_wrunlock(operation->run->rwlock))
 PAIR(raise, barrier, operation->run->barrier)
 PAIR(lower, barrier, operation->run->barrier)
 
-/* One that lists. */
+/* Calls that list tickets. */
 #define LIST(name, of, ...)                                                    \
     static hf_status name##_begin(struct shutdown_operation *operation,        \
                                   struct hf_done done)                         \
@@ -307,7 +310,7 @@ LIST(candidates, election_tickets, operation->run->election, HF_TICKETS_ALL)
 LIST(participants, double_barrier_participants,
      operation->run->participants[operation->which])
 
-/* One with a handle to cancel it by. */
+/* Calls that start with an hf_op to cancel by. */
 #define WAITING(name, of, subject)                                             \
     static hf_status name##_wait(struct shutdown_operation *operation)         \
     {                                                                          \
@@ -372,7 +375,7 @@ struct shutdown_operation *operation_begin(struct script_run *run,
     return operation;
 }
 
-/* One that was refused has ended. */
+/* A refused operation counts as ended. */
 bool operation_has_ended(void *arg)
 {
     struct shutdown_operation *operation = arg;

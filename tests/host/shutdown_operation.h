@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operation of the public API in a cell: begun in the cell's way, heard of
- * once, and whoever is told of it dropped once. */
+/* One operation of the public interface in a case of the shutdown sweep:
+ * started in the way of the case.  It must end once, and its callbacks must
+ * be dropped once. */
 #ifndef HF_TESTS_SHUTDOWN_OPERATION_H
 #define HF_TESTS_SHUTDOWN_OPERATION_H
 
@@ -9,16 +10,17 @@
 struct script_run;
 struct shutdown_operation;
 
-/* A pair of calls of one meaning, either of which may be NULL: .op is set by
- * those that have one. */
+/* The starting call and the waiting call of one operation; either may be
+ * NULL. A starting call sets .op if it returns an hf_op. */
 struct operation_calls {
     hf_status (*start)(struct shutdown_operation *operation,
                        struct hf_done done);
     hf_status (*wait_for)(struct shutdown_operation *operation);
-    void (*after)(struct shutdown_operation *operation); /* may be NULL */
+    void (*after)(
+        struct shutdown_operation *operation); /* at its end; may be NULL */
 };
 
-/* Calls that take a deed's play, .which and .grant. */
+/* Operations on the handles of .run; .which and .grant say which. */
 extern const struct operation_calls op_acquire, op_release, op_downgrade;
 extern const struct operation_calls op_tickets, op_holders, op_waiters;
 extern const struct operation_calls op_evict, op_request_release;
@@ -33,28 +35,29 @@ extern const struct operation_calls op_close;
 struct shutdown_operation {
     struct script_run *run;
     const struct operation_calls *calls;
-    int which; /* of the play's locks or parties; RIVAL: its rival */
-    int count; /* of locks */
+    int which; /* index of a lock or participant; RIVAL: the rival's lock */
+    int count; /* number of locks */
     uint64_t wait_ms;
-    _Atomic(struct hf_grant *) grant; /* that it is about, or that it gave */
+    _Atomic(struct hf_grant *)
+        grant; /* to release or downgrade, or what was granted */
     struct hf_tickets *tickets;
     struct hf_op *op;
-    bool blocks;                  /* on a thread of its own, whatever the way */
-    bool releases_on_revoke;      /* releases when it is asked to */
-    atomic_bool releases_at_once; /* what it is granted, at once */
-    hf_status refusal;            /* of the call that starts */
+    bool blocks;                  /* use the waiting call, whatever the way */
+    bool releases_on_revoke;      /* release the grant in on_revoke */
+    atomic_bool releases_at_once; /* release the grant as soon as it comes */
+    hf_status refusal;            /* status of the starting call */
     pthread_t thread;
     bool joinable;
-    int callbacks; /* that will be dropped */
+    int callbacks; /* that must be dropped */
     _Atomic int drops;
     _Atomic int losses;
-    _Atomic int leads; /* of a candidate: 1 while it does, as it was told */
+    _Atomic int leads; /* of a candidate: 1 between on_elected and on_deposed */
     _Atomic int ended;
     hf_status status;
 };
 #define RIVAL (-1)
 
-/* The next deed of ${play}, to be filled in, and started. */
+/* Take the next operation of ${run}, to be changed and then started. */
 struct shutdown_operation *operation_next(struct script_run *run,
                                           const struct operation_calls *calls,
                                           int which, struct hf_grant *grant);
@@ -65,26 +68,27 @@ struct shutdown_operation *operation_begin(struct script_run *run,
                                            const struct operation_calls *calls,
                                            int which, struct hf_grant *grant);
 
-/* A candidacy has, unless it has before. */
+/* Mark a candidacy as ended, if it is not. */
 void operation_end(struct shutdown_operation *operation, hf_status status);
 
-bool operation_has_ended(void *arg); /* a deed */
+bool operation_has_ended(void *arg); /* ${arg}: an operation */
 
-/* Every deed of the play has. */
+/* ${arg}: a script_run */
 bool operations_have_ended(void *arg);
 
-/* Begin, and see it end well. */
+/* Begin an operation and wait until it has succeeded. */
 struct shutdown_operation *operation_finish(struct script_run *run,
                                             const struct operation_calls *calls,
                                             int which, struct hf_grant *grant);
 
-/* Release the grant that ${deed} has, nobody being told. */
+/* Release the grant that ${operation} has, if any, without a callback. */
 void operation_release_grant(struct shutdown_operation *operation);
 
-/* After the client was closed: what is left of it.  It has ended once. */
+/* After the client was closed: check that it ended once, and free what is
+ * left. */
 void operation_clean_up(struct shutdown_operation *operation);
 
-/* After its handles are gone too: each of its callbacks was dropped once. */
+/* After its handles were freed: each callback was dropped once. */
 void operation_check_drops(const struct shutdown_operation *operation);
 
 struct hf_lock *operation_lock(const struct shutdown_operation *operation);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done about a queue from outside: looks at it, and asks that are put
- * to those in it. */
+/* Scripts for the shutdown sweep: listing a queue, evicting a ticket, asking
+ * a holder to release. */
 #include "shutdown_script.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
     (END(END_CLOSE) | END(END_RELEASE) | END(END_FREE) | END(END_TIMEOUT) |    \
      END(END_LOSS))
 
-/* Somebody holds it and somebody waits. */
+/* One holds it and one waits. */
 static void with_waiter(struct script_run *run)
 {
     run->locks[0] = script_lock(run, "a", HF_KIND_MUTEX, 1, 1);
@@ -23,7 +23,7 @@ static void with_waiter(struct script_run *run)
         continue;
 }
 
-/* A semaphore is two queues. */
+/* A semaphore has two queues. */
 static void semaphore_held(struct script_run *run)
 {
     run->locks[0] = script_lock(run, "a", HF_KIND_SEMAPHORE, 1, 1);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What several scripts of the shutdown sweep use. */
 #include "shutdown_script.h"
 
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What acts are made of. */
+/* What the scripts of the shutdown sweep are made of.  A script is a row of
+ * one of the tables below; a new one needs no other change. */
 #ifndef HF_TESTS_SHUTDOWN_SCRIPT_H
 #define HF_TESTS_SHUTDOWN_SCRIPT_H
 
 #include "shutdown_case.h"
 
-/* A handle for a queue of the play's own, called ${what}. */
+/* Open a handle for a queue of this run, whose name ends in ${what}. */
 struct hf_lock *script_lock(struct script_run *run, const char *what,
                             enum hf_kind kind, uint32_t permits,
                             uint32_t limit);
@@ -14,18 +15,18 @@ struct hf_lock *script_lock(struct script_run *run, const char *what,
 const char *script_queue(struct script_run *run, const char *what,
                          enum hf_kind kind);
 
-/* The play's own deed, which waits for so long as its cell has it wait; to be
- * filled in and started, and the same begun. */
+/* Take the operation under test, with the wait of the case; script_begin()
+ * starts it too. */
 struct shutdown_operation *script_operation(struct script_run *run,
                                             const struct operation_calls *calls,
                                             int which, struct hf_grant *grant);
 void script_begin(struct script_run *run, const struct operation_calls *calls,
                   int which, struct hf_grant *grant);
 
-/* Another one takes ${lock} for itself. */
+/* Let another owner acquire ${lock}. */
 void script_rival(struct script_run *run, struct hf_lock *lock);
 
-/* Another one who has a grant releases it; false: nobody has. */
+/* Let another owner release its grant; false: nobody has one. */
 bool script_rival_releases(struct script_run *run);
 
 #define SCRIPTS_OF(name)                                                       \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork: a child can do nothing to its parent's locks, neither by calling, nor
- * by ending, nor by living on. */
+/* What a child process may do with its parent's client: calls fail with
+ * HF_EFORKED, and neither those calls nor the end of the child change
+ * anything for the parent (src/host, fork handling). */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -185,8 +186,8 @@ static int ends_in_vain(struct fork_fixture *f)
     return 0;
 }
 
-/* A child may begin anew, with a client of its own, and is then a stranger to
- * its parent's locks. */
+/* A child may open a client of its own, which then is another client for its
+ * parent's locks. */
 static int starts_anew(struct fork_fixture *f)
 {
     struct hf_client *client;
@@ -258,7 +259,7 @@ static void a_child_may_end_as_it_likes(enum way way)
 
 struct orphan {
     struct host_directory directory;
-    int word[2];  /* the orphan says here that it lives, */
+    int word[2];  /* the orphan writes here that it lives, */
     int leash[2]; /* and lives until the other end of this is closed */
 };
 
@@ -444,7 +445,7 @@ struct fork_inside {
     _Atomic int ran;
 };
 
-/* Even here it is the fork that is named, not the callback. */
+/* HF_EFORKED comes before HF_EREENTRANT. */
 static int is_refused(struct fork_inside *inside)
 {
     struct hf_grant *grant;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barriers, in each way to use a client. */
+/* Barriers, in each way to use a client (src/host/barrier.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +169,7 @@ static void a_failure_has_a_text(enum way way)
     fixture_close(&f);
 }
 
-/* A wait that is given up leaves the others be. */
+/* A wait that is cancelled does not end the other waits. */
 static void a_wait_can_be_cancelled(enum way way)
 {
     struct host_operation first, second;
@@ -199,7 +199,8 @@ static void a_close_ends_waits(enum way way)
 
     fixture_open(&f, way);
     assert_int_equal(run(&f.a, f.mine, RAISE, WAIT_MS), HF_OK);
-    if (way == WAY_BLOCKING) { /* seen to wait: it does not pass */
+    if (way ==
+        WAY_BLOCKING) { /* a second wait shows that the first one still waits */
         begin(&wait, &f.b, f.theirs, WAIT, 100);
         assert_int_equal(end(&wait), HF_ETIMEDOUT);
     } else {
@@ -208,8 +209,8 @@ static void a_close_ends_waits(enum way way)
         assert_int_equal(atomic_load(&wait.ended), 1);
         assert_int_equal(wait.status, HF_ECLOSED);
         hf_barrier_free(f.theirs);
-        hf_op_cancel(wait.op); /* nothing to be cancelled any more */
-        hf_op_free(wait.op);   /* the last that was left of the client */
+        hf_op_cancel(wait.op); /* nothing to cancel any more */
+        hf_op_free(wait.op);   /* the last reference to the client */
         host_open(&f.b, way, f.directory.url, no_listener);
         f.theirs = barrier_of(f.b.client);
     }
@@ -217,7 +218,7 @@ static void a_close_ends_waits(enum way way)
     fixture_close(&f);
 }
 
-/* Who must not be told is not. */
+/* The caller passes no callback. */
 static void the_end_needs_no_callback(enum way way)
 {
     struct hf_done nobody = {NULL, NULL, NULL};

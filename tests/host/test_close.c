@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a close leaves, and closes that meet each other.  Whatever one may meet
- * under way is in test_shutdown.c. */
+/* What is left after a close, and closes that run at the same time.  Closing
+ * during each single operation is in test_shutdown.c. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool has_fds(void *arg)
     return count_fds() == *(int *)arg;
 }
 
-/* A thread that nobody waits for takes the last of them along. */
+/* A detached thread frees the last of it. */
 static void await_fds(int count)
 {
     wait_until(has_fds, &count);
@@ -100,8 +100,8 @@ static void *peer_close_main(void *arg)
     return NULL;
 }
 
-/* Each waits for what the other holds, and both close at once: the wait of
- * either may still win. */
+/* Each waits for a lock that the other holds, and both close at once: either
+ * wait may still be granted. */
 static void two_that_wait_for_each_other(void **state)
 {
     int attempt;

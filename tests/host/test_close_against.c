@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A close that meets resistance: a callback that is running elsewhere, and a
- * process without descriptors to spare. */
+/* A close while a callback runs on another thread, and in a process without
+ * free descriptors. */
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -47,15 +47,14 @@ static void *let_return_main(void *arg)
 {
     struct slow_callback *slow_callback = arg;
 
-    /* The close has got as far as it can. */
+    /* The close cannot get further. */
     while (hf_client_state(slow_callback->host.client) != HF_STATE_CLOSED)
         sched_yield();
     atomic_store(&slow_callback->may_return, true);
     return NULL;
 }
 
-/* A callback is running on another thread when the client is closed: it has
- * returned when the close has. */
+/* The close returns after the callback that runs on another thread. */
 static void close_waits_for_a_callback(enum way way)
 {
     struct slow_callback slow_callback = {.started = 0};
@@ -96,7 +95,7 @@ static void close_waits_for_a_callback_in_dispatch(void **state)
     close_waits_for_a_callback(WAY_DISPATCH);
 }
 
-/* Nothing can be opened any more, but what is open must be closable. */
+/* Closing needs no new descriptor. */
 static void close_needs_no_descriptors(enum way way)
 {
     struct rlimit before, none;
@@ -137,7 +136,8 @@ static void on_close_drop(void *arg)
     atomic_fetch_add(&((struct close_record *)arg)->drops, 1);
 }
 
-/* Without a thread to bring the end there is no start, and no harm. */
+/* Without a thread to report the end, the starting call fails and changes
+ * nothing. */
 static void a_close_may_fail_to_start(void **state)
 {
     struct host_fixture host;

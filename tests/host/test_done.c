@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A callback without a function, for every call that starts something: where
- * the end brings a status only, nobody is told; where it brings a grant or
- * tickets, the call is refused, because they would be lost. */
+/* A callback without a function, for every call that starts something: it is
+ * allowed where the end brings a status only; where the end brings a grant
+ * or tickets the call is refused, because they would be lost. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ struct done_fixture {
     struct hf_lock *writer;
     struct hf_election *election;
     struct hf_barrier *barrier;
-    struct hf_double_barrier *double_barrier; /* of one party */
-    struct hf_grant *grant;                   /* what a start has left behind */
+    struct hf_double_barrier *double_barrier; /* for one participant */
+    struct hf_grant *grant; /* left by an acquire that started */
     _Atomic int drops;
 };
 
@@ -183,7 +183,7 @@ static void error_of_double_barrier(const struct done_fixture *f,
 struct start_call {
     const char *name;
     hf_status (*start)(struct done_fixture *f, struct hf_done done);
-    /* Where the refusal is told; NULL: it is allowed. */
+    /* Gets the error of the refused call; NULL: the call is allowed. */
     void (*error)(const struct done_fixture *f, struct hf_error *error);
 };
 
@@ -232,7 +232,7 @@ static void expect_refusal(const struct done_fixture *f,
     assert_memory_equal(error.text, start, strlen(start));
 }
 
-/* With a .drop, which comes once in either case, and without. */
+/* With a .drop, which is called once in both cases, and without. */
 static void one_call(struct done_fixture *f,
                      const struct start_call *start_call, bool drops)
 {
@@ -275,13 +275,13 @@ static bool is_in_table(const char *name)
     return false;
 }
 
-/* That one has callbacks of its own. */
+/* The election has callbacks of its own. */
 static bool takes_no_done(const char *name)
 {
     return strcmp(name, "hf_election_campaign_start") == 0;
 }
 
-/* What the library exports, in which line by line stands. */
+/* The names that the library exports, one a line. */
 static void the_table_is_complete(void **state)
 {
     FILE *map = fopen(EXPORTED, "re");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Double barriers, in each way to use a client: rounds, threads, processes and
- * wrong calls. */
+/* Double barriers, in each way to use a client: entering and leaving again
+ * and again, threads, processes, wrong calls (src/host/double_barrier.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,11 +70,12 @@ static void so_many_as_there_may_be(enum way way)
         participant_run(&f, all[59], PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
     for (size_t i = 0; i < HF_PARTIES_MAX; i++)
         hf_double_barrier_free(all[i]);
-    await_participants(&f, 0); /* each as he is let in */
+    await_participants(&f, 0); /* each once it has entered */
     double_barrier_fixture_close(&f);
 }
 
-/* Whoever counts enough lets all in who are there. */
+/* A participant with a smaller number of parties lets in everybody who is
+ * there. */
 static void the_smaller_number_is_enough(enum way way)
 {
     struct hf_double_barrier *three;
@@ -125,8 +126,8 @@ static void nobody_waits_longer_than_he_wants(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-/* The lowest keeps its ticket until it is alone, any other goes before the
- * wait; to whoever leaves that makes no difference. */
+/* The participant with the lowest id keeps its ticket until it is alone, the
+ * others remove theirs before they wait.  The caller sees no difference. */
 static void it_waits_with_its_ticket_or_without(enum way way)
 {
     static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
@@ -150,7 +151,7 @@ static void it_waits_with_its_ticket_or_without(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-/* What the first of its looks found is no failure. */
+/* What an earlier list showed is no failure. */
 static void who_left_well_has_no_error_text(enum way way)
 {
     struct hf_error error;
@@ -171,7 +172,7 @@ static void who_left_well_has_no_error_text(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-/* "w" for each who waits and "i" for each inside, in order. */
+/* "w" for each that waits and "i" for each inside, in order. */
 static void assert_seen(struct double_barrier_fixture *f, const char *expected)
 {
     const struct hf_ticket_view *view;
@@ -212,8 +213,8 @@ static void who_is_there_can_be_seen(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-/* Nobody is notified that it has entered, and it is inside only when that
- * callback would have run, perhaps on another thread. */
+/* Without a callback: it is inside once the callback would have run, perhaps
+ * on another thread. */
 static bool leaves(void *arg)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
@@ -279,8 +280,8 @@ static bool has_left(void *arg)
     return atomic_load(&((struct leave_chain *)arg)->left) > 0;
 }
 
-/* It is inside from the callback on, and may be left there and then; not by a
- * call that waits, where that would wait for itself. */
+/* From the callback on it is inside and may leave in the callback; a call
+ * that waits is refused there, because it would wait for itself. */
 static void it_can_be_left_in_its_callback(enum way way)
 {
     struct double_barrier_fixture f;
@@ -357,7 +358,7 @@ static void *push_in(void *arg)
     return got_in;
 }
 
-/* One handle is one party, whoever calls. */
+/* One handle is one participant, whichever thread calls. */
 static void two_threads_are_not_one_participant_twice(void **state)
 {
     struct hf_double_barrier *alone;
@@ -373,7 +374,7 @@ static void two_threads_are_not_one_participant_twice(void **state)
     got_in[0] = push_in(alone);
     pthread_join(thread, &theirs);
     got_in[1] = theirs;
-    /* One who is refused may be so many times while the other is in. */
+    /* One thread is refused as often as it calls while the other is inside. */
     assert_true(*got_in[0] + *got_in[1] > 0);
     free(got_in[0]);
     free(got_in[1]);

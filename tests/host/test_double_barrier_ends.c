@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How entering and leaving a double barrier end before their time, and where
- * that leaves the others.  Each of it at every stage is in test_shutdown.c. */
+/* How entering and leaving a double barrier end early: cancel, free, a lost
+ * session, and what the other participants see.  The same at every step is
+ * in test_shutdown.c. */
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -30,8 +31,9 @@ static void who_waits_to_go_in_can_be_called_back(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-/* The other one comes and is answered before the ticket is out: he is in with
- * one who is not, and does not wait for that one in the end. */
+/* The other one enters before the ticket of the cancelled one is removed: it
+ * is inside with one that is not, and does not wait for that one when it
+ * leaves. */
 static void a_cancel_may_cross_the_last_to_come(enum way way)
 {
     struct host_operation first, second;
@@ -52,7 +54,7 @@ static void a_cancel_may_cross_the_last_to_come(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-/* Whether he has been told of it or not. */
+/* With and without its callback having run. */
 static void it_is_too_late_to_call_back_who_is_in(enum way way)
 {
     struct host_operation first;
@@ -212,7 +214,7 @@ static void who_is_lost_while_leaving_is_notified(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-/* His ticket is out, so there is nothing to lose. */
+/* Its ticket is removed already, so nothing can be lost. */
 static void who_waits_outside_rides_out_a_loss(enum way way)
 {
     struct host_operation operation;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation at a double barrier fails, one after the other: each call
- * then has a status and a story, whoever is to be told is, and nothing is
- * left. */
+ * returns a status and sets an error text, every callback is called and
+ * dropped, and nothing is left. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void send_command(struct participant_fixture *f, char command)
     assert_int_equal(write(f->pipe[1], &command, 1), 1);
 }
 
-/* One of two, the other being there. */
+/* A barrier for two, where the other one is inside. */
 static bool fixture_open(struct participant_fixture *f, char other)
 {
     struct hf_error error;
@@ -71,7 +71,7 @@ static bool check_status(struct participant_fixture *f, const char *call,
 
 /* --------------------------------------------------------------- waiting -- */
 
-/* He who has the other one's word for it, that he leaves, waits for that. */
+/* If the other one leaves later, this one must wait for it. */
 static void enter_and_leave(struct participant_fixture *f, char other_leaves)
 {
     hf_status status;
@@ -122,7 +122,8 @@ static bool is_dropped(void *arg)
     return atomic_load(&((struct participant_fixture *)arg)->dropped) > 0;
 }
 
-/* True if it was started, and has ended well; dropped it is in any case. */
+/* True if the call started and its operation succeeded.  The callback is
+ * dropped in any case. */
 static bool is_called_back(struct participant_fixture *f, const char *call,
                            hf_status started, struct hf_op *op)
 {

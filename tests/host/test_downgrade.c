@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A writer's grant becomes a reader's, in every way to use a client. */
+/* A write grant becomes a read grant, in every way to use a client. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,7 +155,8 @@ static bool is_notified_again(void *arg)
     return atomic_exchange((_Atomic int *)arg, 0) > 0;
 }
 
-/* One that waits for the writer itself hears of its end, and finds a reader. */
+/* A reader that waits for the write ticket is notified of its end, and finds
+ * a read ticket. */
 static void a_writer_right_behind_goes_on_waiting(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -207,7 +208,7 @@ static void only_a_writer_can_be_downgraded(enum way way)
     fixture_close(&f);
 }
 
-/* Copies of the write ticket's descriptor would keep nothing. */
+/* A copy of the write ticket's descriptor would hold nothing. */
 static void not_after_its_descriptor_was_given_out(enum way way)
 {
     struct downgrade_fixture f;
@@ -235,7 +236,7 @@ static void a_lost_grant_is_lost(enum way way)
     grant = host_take(&f.a, f.writer);
     host_directory_remove_tickets(&f.directory);
     status = hf_grant_downgrade_start(grant, done_of(&callback_record));
-    if (status == HF_OK) { /* noticed by the request itself */
+    if (status == HF_OK) { /* the request itself notices */
         host_wait_until(&f.a, is_notified, &callback_record);
         status = callback_record.status;
     }
@@ -247,7 +248,7 @@ static void a_lost_grant_is_lost(enum way way)
     fixture_close(&f);
 }
 
-/* Somebody removes the read ticket: its owner hears, as any. */
+/* Somebody deletes the read ticket, and its owner is notified. */
 static void a_later_loss_is_notified(enum way way)
 {
     struct downgrade_fixture f;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that drives a client whose callbacks its user runs: it is started
- * when something has yet to happen, and what happens if it cannot be. */
+/* The driver: a thread that runs a client whose callbacks the user
+ * dispatches.  It is started when there is something to wait for; the test
+ * also makes pthread_create() fail (src/monitor). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@ static bool no_threads;
 typedef int create_fn(pthread_t *thread, const pthread_attr_t *attributes,
                       void *(*main)(void *arg), void *arg);
 
-/* In the place of libc's. */
+/* Stands in for libc's. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                    void *(*main)(void *arg), void *arg)
 {
@@ -118,7 +119,7 @@ static void must_not_wait(void *arg, const struct hf_wait *wait)
     fail();
 }
 
-/* It had a place in the queue by then. */
+/* It had a ticket in the queue by then. */
 static void a_wait_that_nobody_would_drive_is_undone(void **state)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -156,7 +157,7 @@ static void must_not_end(void *arg, const struct hf_result *result)
     fail();
 }
 
-/* It says so at the handle, and nothing has begun. */
+/* The error is set on the handle, and nothing has started. */
 static void an_end_that_nobody_would_notify_does_not_begin(void **state)
 {
     int dropped = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elections on the file engine, in every way to use a client. */
+/* Elections on the file engine, in every way to use a client
+ * (src/host/election.c). */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,8 @@ static void one_leads_and_then_the_next(enum way way)
     assert_true(hf_election_token(f.b.election) > token);
     candidate_campaign(&f.a);
     assert_int_equal(candidate_resign(&f.b), HF_OK);
-    candidate_expect(&f.a, "elected elected "); /* who resigns knows it */
+    candidate_expect(
+        &f.a, "elected elected "); /* a resignation is known to its caller */
     candidate_expect(&f.b, "elected ");
     fixture_close(&f);
 }
@@ -130,7 +132,7 @@ static void an_id_is_shown_as_it_is(enum way way)
         assert_string_equal(hf_tickets_at(tickets, i)->owner, id);
     hf_tickets_free(tickets);
     assert_int_equal(candidate_resign(&f.b), HF_OK);
-    host_directory_remove_tickets(&f.directory); /* also when it stands again */
+    host_directory_remove_tickets(&f.directory); /* after a new campaign too */
     candidate_expect(&f.a, "elected deposed elected ");
     tickets = candidate_list(&f.a, HF_TICKETS_HOLDERS);
     assert_string_equal(hf_tickets_at(tickets, 0)->owner, id);
@@ -146,12 +148,12 @@ static void a_waiting_candidate_resigns(enum way way)
     a_leads_b_waits(&f);
     assert_int_equal(candidate_resign(&f.b), HF_OK);
     assert_int_equal(host_directory_count_tickets(&f.directory), 1);
-    assert_int_equal(candidate_resign(&f.b), HF_OK); /* it does not stand */
+    assert_int_equal(candidate_resign(&f.b), HF_OK); /* it is no candidate */
     assert_true(hf_election_is_leader(f.a.election));
     assert_int_equal(candidate_resign(&f.a), HF_OK);
     assert_int_equal(host_directory_count_tickets(&f.directory), 0);
     candidate_campaign(&f.b);
-    candidate_campaign(&f.b); /* it stands already */
+    candidate_campaign(&f.b); /* it is a candidate already */
     candidate_expect(&f.b, "elected ");
     fixture_close(&f);
 }
@@ -192,7 +194,7 @@ static struct hf_lock *lock_of_kind(struct host_fixture *host,
     return lock;
 }
 
-/* From a thread of its own, which may wait in any way. */
+/* On a thread of its own, which may wait in any way. */
 static void *ask_main(void *arg)
 {
     const char *id = NULL;
@@ -209,7 +211,7 @@ static void *ask_main(void *arg)
     return NULL;
 }
 
-/* Who leads, and who waits. */
+/* The leader, and the candidates behind it. */
 static void all_are_asked_to_let_go(enum way way)
 {
     struct host_fixture helper;
@@ -259,7 +261,7 @@ static void another_kind_of_lock_ends_it(enum way way)
     fixture_close(&f);
 }
 
-/* Of the other kind, as LeaderSelector and kazoo's Election have it. */
+/* LeaderSelector and kazoo's Election use a lock of the other kind. */
 static void a_mutex_can_be_stood_for(enum way way)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
@@ -322,7 +324,7 @@ static void closing_ends_it(enum way way)
     host_directory_remove(&f.directory);
 }
 
-/* Whoever is elected in one process has been deposed before another is. */
+/* A leader is deposed in its process before another one is elected. */
 static void two_candidates_of_one_client(enum way way)
 {
     struct election_fixture f;
@@ -377,7 +379,7 @@ static void *resign_main(void *arg)
     return NULL;
 }
 
-/* A resignation is answered when no callback runs. */
+/* A resignation ends when no callback runs. */
 static void resigning_waits_for_a_callback(void **state)
 {
     struct election_fixture f;
@@ -398,7 +400,7 @@ static void resigning_waits_for_a_callback(void **state)
     fixture_close(&f);
 }
 
-/* Where nobody runs callbacks the rest goes on. */
+/* Where nobody runs callbacks, everything else goes on. */
 static void nobody_has_to_listen(void **state)
 {
     struct election_fixture f;
@@ -420,7 +422,7 @@ static void nobody_has_to_listen(void **state)
     fixture_close(&f);
 }
 
-/* Of what was over before it could be told, nothing is. */
+/* A loss that is over before its callback could run is not notified. */
 static void what_is_over_is_not_notified(void **state)
 {
     struct election_fixture f;

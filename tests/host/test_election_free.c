@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of an election's handle: what is called after it, and what is not. */
+/* Freeing an election: which callbacks still come, and which do not. */
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -62,7 +62,7 @@ static bool is_dropped(void *arg)
            CANDIDATE_DROPS;
 }
 
-/* It cannot wait for itself: .drop comes when the callback has returned. */
+/* It cannot wait for itself: .drop comes after the callback has returned. */
 static void freeing_from_its_own_callback(enum way way)
 {
     struct election_free_fixture f;
@@ -106,7 +106,7 @@ static void *free_main(void *arg)
     return NULL;
 }
 
-/* What its callbacks use may go then. */
+/* Now the memory that its callbacks use may go. */
 static void freeing_waits_for_a_callback(void **state)
 {
     struct election_free_fixture f;
@@ -129,7 +129,7 @@ static void freeing_waits_for_a_callback(void **state)
     fixture_close(&f);
 }
 
-/* Where nobody runs callbacks, those that have not been run never are. */
+/* Where nobody runs callbacks, those that wait are never run. */
 static void freeing_waits_for_nobody_who_does_not_come(void **state)
 {
     struct election_free_fixture f;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elections on an engine that obeys: what a candidate is told when its session
- * comes, goes silent, and goes, in each way to use a client. */
+/* Elections on the scripted engine: which callbacks a candidate gets when
+ * its session connects, is suspended and is lost, in each way to use a
+ * client. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct election_session_fixture {
     struct election_candidate a;
     int pipe[2];
     pthread_mutex_t order_lock;
-    char order[512]; /* states and what a was told, as they came */
+    char order[512]; /* states and callbacks of a, in order */
 };
 
 static void on_state(void *arg, enum hf_state state)
@@ -61,7 +62,7 @@ static void fixture_close(struct election_session_fixture *f)
     host_close(&f->host);
     close(f->pipe[0]);
     close(f->pipe[1]);
-    /* Behind the last callback, in the memory's order as well. */
+    /* After the last callback, in memory order too. */
     pthread_mutex_lock(&f->order_lock);
     pthread_mutex_unlock(&f->order_lock);
     pthread_mutex_destroy(&f->order_lock);
@@ -81,7 +82,7 @@ static bool command_is_read(void *arg)
     return unread == 0;
 }
 
-/* Commands are obeyed under the client's lock, which is taken after that. */
+/* Commands are executed under the client's lock, which is taken after that. */
 static void send_command_first(struct election_session_fixture *f, char command)
 {
     struct hf_error unused;
@@ -119,7 +120,8 @@ static void expect_empty_queue(struct election_session_fixture *f)
 
 /* ---------------------------------------------------------------------- */
 
-/* Told ahead of the state, and standing again without being asked to. */
+/* The callback comes before the state, and the candidate campaigns again by
+ * itself. */
 static void fn19_a_leader_without_session_is_deposed(enum way way)
 {
     struct election_session_fixture f;
@@ -143,7 +145,7 @@ static void fn19_a_leader_without_session_is_deposed(enum way way)
     fixture_close(&f);
 }
 
-/* As Curator's LeaderLatch is with its standard policy. */
+/* As Curator's LeaderLatch does with its standard policy. */
 static void
 a_leader_without_a_link_is_deposed_where_that_is_wanted(enum way way)
 {
@@ -203,7 +205,7 @@ static void a_candidate_rides_out_everything(enum way way)
 
     fixture_open(&f, way, TIMEOUT_MS);
     candidate_free(&f.a);
-    opts.kind = HF_KIND_MUTEX; /* as the stranger's ticket */
+    opts.kind = HF_KIND_MUTEX; /* as the other client's ticket */
     candidate_open(&f.a, &f.host, "scheduler", &opts);
     candidate_campaign(&f.a); /* before there is a session */
     send_command_first(&f, SCRIPTED_BLOCK);
@@ -216,8 +218,8 @@ static void a_candidate_rides_out_everything(enum way way)
     fixture_close(&f);
 }
 
-/* Curator's LeaderLatch, closed while its create is under way, leaves the node
- * where it is for ever. */
+/* Curator's LeaderLatch leaves its node for ever if it is closed while its
+ * create is under way. */
 static void fn35_resigning_while_the_ticket_is_made_leaves_none(enum way way)
 {
     struct election_session_fixture f;
@@ -228,7 +230,7 @@ static void fn35_resigning_while_the_ticket_is_made_leaves_none(enum way way)
     candidate_campaign(&f.a);
     candidate_begin_resign(&f.a);
     assert_int_equal(hf_election_campaign_start(f.a.election), HF_ESTATE);
-    send_command_first(&f, SCRIPTED_MUTE); /* the loop has turned */
+    send_command_first(&f, SCRIPTED_MUTE); /* the loop has run once */
     assert_false(candidate_has_resigned(&f.a));
     send_command(&f, SCRIPTED_ANSWER);
     host_wait_until(&f.host, candidate_has_resigned, &f.a);
@@ -301,7 +303,7 @@ static void closing_without_a_connection_ends_it(enum way way)
 
 #include "in_each_way.h"
 
-/* Although the listener has not heard of what came before yet. */
+/* Although the listener has not run for the states before. */
 static void a_lost_session_is_notified_after_its_losses(void **state)
 {
     struct election_session_fixture f;
@@ -323,7 +325,7 @@ struct reader {
     pthread_t thread;
     const struct hf_election *election;
     atomic_bool stop;
-    uint64_t furthest_ms; /* what it read, from then on */
+    uint64_t furthest_ms; /* the latest time that it read */
 };
 
 static void *read_on(void *arg)
@@ -340,7 +342,7 @@ static void *read_on(void *arg)
     return NULL;
 }
 
-/* Sessions come and go meanwhile; and threads may look how they do. */
+/* Sessions connect and end while threads read. */
 static void a_thread_reads_safe_until_all_the_while(void **state)
 {
     struct election_session_fixture f;

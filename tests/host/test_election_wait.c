@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting until a candidate leads: how it ends, in every way to use a client,
- * on files and on an engine that obeys. */
+/* Waiting until a candidate leads: how the wait ends, in every way to use a
+ * client, on the file engine and on the scripted one. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void a_leads_b_waits(struct election_wait_fixture *f)
 
 /* ------------------------------------------------------------- one wait -- */
 
-/* By a call that waits, on a thread of its own, or by one that is started. */
+/* By a call that waits, on a thread of its own, or by one that starts. */
 struct wait {
     struct election_candidate *candidate;
     uint64_t wait_ms;
@@ -54,8 +54,8 @@ struct wait {
     _Atomic int started;
     _Atomic int ended;
     _Atomic int dropped;
-    struct hf_error error; /* the text is the last one's of the election in the
-                              blocking way */
+    struct hf_error
+        error; /* in WAY_BLOCKING the text is the last one of the election */
 };
 
 static void *wait_main(void *arg)
@@ -99,7 +99,8 @@ static bool has_ended(void *arg)
             atomic_load(&wait->dropped) > 0);
 }
 
-/* HF_OK, or the status of a start that was refused, which is its end. */
+/* HF_OK, or the status of a starting call that was refused: then there is no
+ * other end. */
 static void wait_begin(struct wait *wait, struct election_candidate *candidate,
                        uint64_t wait_ms)
 {
@@ -154,7 +155,7 @@ static bool has_started(void *arg)
            atomic_load(&wait->started) > 0;
 }
 
-/* A wait that is under way: a call that waits has at least been made. */
+/* A wait under way: a call that waits has at least started. */
 static void wait_begin_before(struct wait *wait,
                               struct election_candidate *candidate,
                               uint64_t wait_ms)
@@ -203,7 +204,7 @@ static void it_ends_in_time(enum way way)
     assert_true(boottime_ms() - began_ms >= 30);
     expect_text(&wait, "ahead: 1");
     assert_int_equal(host_directory_count_tickets(&f.directory),
-                     2); /* it stands as before */
+                     2); /* it is still a candidate */
     assert_int_equal(candidate_resign(&f.a), HF_OK);
     assert_int_equal(wait_for(&f.b, HF_FOREVER), HF_OK);
     fixture_close(&f);
@@ -216,7 +217,7 @@ static void a_try_waits_for_nobody_else(enum way way)
 
     fixture_open(&f, way);
     candidate_campaign(&f.a);
-    assert_int_equal(wait_for(&f.a, 0), HF_OK); /* for an answer it does */
+    assert_int_equal(wait_for(&f.a, 0), HF_OK); /* it does wait for an answer */
     candidate_campaign(&f.b);
     wait_begin(&wait, &f.b, 0);
     assert_int_equal(wait_end(&wait), HF_EBUSY);
@@ -251,7 +252,7 @@ static void resigning_ends_it(enum way way)
     a_leads_b_waits(&f);
     wait_begin_before(&waits[0], &f.b, HF_FOREVER);
     wait_begin_before(&waits[1], &f.b, 10000);
-    /* Those that call may not have got that far yet: then it does not stand. */
+    /* A call that waits may not have got that far: then it is no candidate. */
     assert_int_equal(candidate_resign(&f.b), HF_OK);
     for (int i = 0; i < 2; i++) {
         hf_status status = wait_end(&waits[i]);
@@ -281,7 +282,8 @@ static void the_end_of_the_candidacy_is_its_own(enum way way)
     assert_int_equal(wait_end(&wait), HF_EKIND);
     expect_text(&wait, "in use as a mutex");
     candidate_expect(&f.a, "ended ");
-    assert_int_equal(wait_for(&f.a, HF_FOREVER), HF_EKIND); /* and stays so */
+    assert_int_equal(wait_for(&f.a, HF_FOREVER),
+                     HF_EKIND); /* and it stays so */
     assert_int_equal(candidate_resign(&f.a), HF_OK);
     assert_int_equal(wait_for(&f.a, HF_FOREVER), HF_ESTATE);
     assert_int_equal(host_give(f.b.host, grant), HF_OK);
@@ -390,7 +392,7 @@ static void it_rides_out_a_lost_session(enum way way)
     send_command(&s, SCRIPTED_ANSWER);
     send_command(&s, SCRIPTED_CONNECT);
     assert_int_equal(wait_end(&wait), HF_OK);
-    /* Who is deposed before the callback is told of neither. */
+    /* If it is deposed before the callback runs, neither is notified. */
     candidate_expect(&s.a, "elected ");
     send_command(&s, SCRIPTED_LOSE);
     candidate_expect(&s.a, "elected deposed ");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a library behaves in somebody else's process: what it starts and opens,
- * whose signals it takes, and what unloading it does. */
+/* The library inside another program: which threads and descriptors it
+ * opens, that it takes no signals, and what unloading it does. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,9 +53,9 @@ static struct resource_count resource_count(void)
     return (struct resource_count){count_threads(), epolls(), count_fds()};
 }
 
-/* A ticket that is held for longer than HF_OWN_WATCH_AFTER_MS is watched, which
- * takes a loop, and somebody who runs it: what there is then is the measure of
- * what follows. */
+/* A ticket that is held for longer than HF_OWN_WATCH_AFTER_MS is watched,
+ * which takes a loop and a thread.  What is open then is what the following
+ * acquires are compared with. */
 static void an_uncontended_lock_costs_nothing_else(void **state)
 {
     struct host_directory directory;
@@ -92,7 +92,7 @@ static void an_uncontended_lock_costs_nothing_else(void **state)
     host_directory_remove(&directory);
 }
 
-/* A client in full swing: a grant with each descriptor there is, a wait with a
+/* A client with everything open: a grant with each descriptor, a wait with a
  * deadline, and a background thread unless a loop is borrowed. */
 struct busy_host {
     struct host_directory directory;
@@ -261,7 +261,7 @@ static unsigned long long mask_of(const char *path, const char *key)
     return mask;
 }
 
-/* All that a program can send or be sent; two are the C library's own. */
+/* All signals that a program can send or get, without two of the C library. */
 static unsigned long long every_signal(void)
 {
     unsigned long long mask = 0;
@@ -297,13 +297,14 @@ static void its_threads_take_no_signals(enum way way)
         if (is_among(&before, now.ids[i]))
             continue;
         snprintf(path, sizeof(path), "/proc/self/task/%d/status", now.ids[i]);
-        /* One that has only begun blocks the C library's own as well. */
+        /* A thread that has just started blocks those of the C library as
+         * well. */
         if ((mask_of(path, "SigBlk") & every_signal()) == every_signal())
             blocking++;
         else
             open++;
     }
-    /* Calls that wait do so on a thread of the test's. */
+    /* Calls that wait run on a thread of the test. */
     assert_int_equal(open, way == WAY_BLOCKING ? 1 : 0);
     assert_int_equal(blocking, way == WAY_UV ? 0 : 1);
     assert_true(mask_of(status, "SigIgn") == ignored);
@@ -355,7 +356,7 @@ static void *rival_main(void *arg)
     return NULL;
 }
 
-/* Every wait is interrupted, again and again, and none takes notice. */
+/* Every wait is interrupted again and again, and goes on. */
 static void waits_under_signals(const struct host_directory *directory)
 {
     struct rival_thread rival_thread = {.directory = directory};
@@ -415,7 +416,7 @@ struct loaded_library {
     hf_status (*close)(struct hf_client *);
 };
 
-/* Of the library by its path: this program has it linked in as well. */
+/* By its path, because this program has the library linked in as well. */
 static void load(struct loaded_library *loaded_library)
 {
     loaded_library->handle = dlopen(HF_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -440,7 +441,7 @@ static bool is_notified(void *arg)
     return atomic_load((_Atomic int *)arg) > 0;
 }
 
-/* A thread that was joined can be listed for a moment longer. */
+/* A thread that was joined may be listed for a moment longer. */
 static bool has_threads(void *arg)
 {
     return count_threads() == *(int *)arg;
@@ -453,8 +454,8 @@ static void *wait_for_start(void *start_lock)
     return NULL;
 }
 
-/* How many threads there are without the library's, with the one that a
- * sanitizer starts beside the first of ours. */
+/* The number of threads without the library's, with the one that a sanitizer
+ * starts when the first thread starts. */
 static int threads_of_others(void)
 {
     pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -489,7 +490,7 @@ static void unloading_leaves_its_thread_alone(void **state)
     wait_until(is_notified, &notified);
     assert_int_equal(count_threads(), thread_list + 1);
     assert_int_equal(dlclose(loaded_library.handle), 0);
-    /* The same code, and the same client, when it comes back. */
+    /* The same code and the same client when it is loaded again. */
     load(&loaded_library);
     assert_int_equal(count_threads(), thread_list + 1);
     assert_int_equal(loaded_library.close(client), HF_OK);
@@ -511,7 +512,7 @@ static void unloading_leaves_its_thread_alone(void **state)
 TEST_FILE(embedding)
 {
     const struct CMUnitTest tests[] = {
-        /* First, while no thread of another test can be about. */
+        /* First, while no other test has started a thread. */
         cmocka_unit_test(unloading_leaves_its_thread_alone),
         cmocka_unit_test(an_uncontended_lock_costs_nothing_else),
         CASES(CASE_TESTS) /* each in four ways */

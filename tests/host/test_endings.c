@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process or one of its threads ends while the library is at work. */
+/* A process exits, or a thread is cancelled, while the library is at work. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cmocka/runner.h"
 #include "process.h"
 
-/* ThreadSanitizer asks this at start.  It would have each exit() wait a second
- * for races to show, two hundred times. */
+/* ThreadSanitizer asks for this text at start.  By default each exit() waits
+ * a second for races to show, and there are two hundred. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 
 const char *__tsan_default_options(void)
@@ -35,7 +35,7 @@ static void on_done(void *arg, const struct hf_result *result)
                                       (struct hf_done){NULL, NULL, NULL});
 }
 
-/* In the child: leave by exit() with everything alive. */
+/* In the child: exit() with operations under way. */
 static int exit_with_work_under_way(void *arg)
 {
     const struct host_directory *directory = arg;
@@ -84,8 +84,7 @@ static void release_grant(void *arg)
         (void)hf_grant_release(*grant);
 }
 
-/* The grant that it was given before it could be cancelled is its to release.
- */
+/* A grant that came before the cancellation must be released. */
 static void *wait_main(void *arg)
 {
     struct hf_lock *lock = arg;
@@ -150,7 +149,7 @@ static bool has_cycled(void *arg)
     return atomic_load(&((struct lock_cycle *)arg)->repeats) > 3;
 }
 
-/* Wherever the request meets them: no call may end with a lock held. */
+/* A thread may be cancelled at any point: no call may end with a lock held. */
 static void threads_are_cancelled_anywhere(void **state)
 {
     struct host_directory directory;

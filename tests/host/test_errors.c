@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts: why a grant was lost, and why a call on any handle failed. */
+/* Error texts: why a grant was lost, and why a call on any handle failed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "process.h"
 #include "scripted_engine.h"
 
-/* ${error} is ${status}, and its text has both in it. */
+/* ${error} has ${status}, and its text contains both strings. */
 static void assert_says(const struct hf_error *error, hf_status status,
                         const char *what, const char *why)
 {
@@ -25,7 +25,7 @@ static void assert_says(const struct hf_error *error, hf_status status,
 
 /* ---------------------------------------------------------------- losses -- */
 
-/* What the callback heard. */
+/* What the callback got. */
 struct loss {
     struct hf_error error;
     _Atomic int calls;
@@ -96,7 +96,7 @@ static void open_scripted(struct errors_fixture *f, enum way way)
     take(f);
 }
 
-/* The callback, the grant and what is called then all say the same. */
+/* The callback, the grant and later calls give the same text. */
 static void await_loss(struct errors_fixture *f, const char *why)
 {
     struct hf_error error;
@@ -403,7 +403,7 @@ static void a_read_write_lock_has_its_error(void **state)
 /* ------------------------------------------------------------ in callbacks --
  */
 
-/* Calls that wait, in a callback. */
+/* Calls that wait, inside a callback. */
 struct inside {
     struct handles *h;
     struct hf_lock *lock;

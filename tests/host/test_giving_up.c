@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of reconnecting in the options of a client, against a port at
- * which nobody listens. */
+/* The reconnect policy in the options of a client, against a port where
+ * nobody listens. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static struct hf_client *open_with(const char *url,
     return client;
 }
 
-/* An acquire ends, and says how often it was tried. */
+/* An acquire ends, and its text says how often the client tried. */
 static void assert_gives_up(struct hf_client *client, const char *part)
 {
     struct hf_grant *grant;
@@ -94,8 +94,8 @@ static void the_url_overrides_the_options(void **state)
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-/* One who gave up is closed like any other, with an acquire under way or not.
- */
+/* A client that gave up is closed like any other, with and without an
+ * acquire under way. */
 static void a_client_that_gave_up_is_closed(void **state)
 {
     const struct hf_reconnect policy = {.elapsed_ms = HF_FOREVER};

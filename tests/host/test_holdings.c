@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ticket of an owner that waits says of the other locks that the same
- * owner holds, and of the limit of its semaphore. */
+/* What the ticket of a waiting owner says about the other locks that the
+ * owner holds, and about the limit of its semaphore (holds= and limit= in
+ * the owner text). */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +12,13 @@
 #define WAIT_MS 10000
 #define OWNER 7
 
-/* Two clients of one place: ours, which waits, and another. */
+/* Two clients in one directory: ours, which waits, and another. */
 struct holdings_fixture {
     struct host_directory directory;
     struct host_fixture ours;
     struct host_fixture theirs;
     struct hf_lock *a, *b, *wanted; /* of ours */
-    struct hf_lock *busy;           /* "wanted" of theirs, which hold it */
+    struct hf_lock *busy;           /* their "wanted", which they hold */
     struct hf_grant *busy_grant;
 };
 
@@ -51,7 +52,7 @@ static struct hf_grant *take(struct hf_lock *lock, uint64_t owner)
     return grant;
 }
 
-/* What the one ticket that waits for ${lock} says behind holds=. */
+/* The text behind holds= of the one ticket that waits for ${lock}. */
 static hf_status holds_of(struct hf_lock *lock, char *holds, size_t bytes)
 {
     struct hf_tickets *tickets;
@@ -81,8 +82,9 @@ static void expect(char *expected, size_t bytes, struct hf_lock *lock,
     hf_tickets_free(tickets);
 }
 
-/* An acquire of ${locks} for ${owner} waits: ${tickets} are in the place then,
- * and that in "wanted" has holds= with ${expected}, or none if that is "". */
+/* An acquire of ${locks} for ${owner} waits: there are ${tickets} tickets
+ * then, and the one in "wanted" has holds= with ${expected}, or none if that
+ * is "". */
 static void assert_says(struct holdings_fixture *f,
                         struct hf_lock *const *locks, size_t count,
                         uint64_t owner, int tickets, const char *expected)
@@ -117,7 +119,7 @@ static void a_waiter_says_what_its_owner_holds(void **state)
     expect(expected, sizeof(expected), f.b, "dir%2Fb%3A%2C");
     expect(expected, sizeof(expected), f.a, "a");
     assert_says(&f, &f.wanted, 1, OWNER, 4, expected);
-    /* Nobody else holds it, and nothing is said of an unknown owner. */
+    /* Nobody else holds it, so nothing is said about an unknown owner. */
     assert_says(&f, &f.wanted, 1, OWNER + 1, 4, "");
     assert_says(&f, &f.wanted, 1, 0, 4, "");
     assert_int_equal(hf_grant_release(b), HF_OK);
@@ -252,7 +254,7 @@ static void a_shared_ticket_does_not_say_it(void **state)
 
 /* --------------------------------------------------------------- limits -- */
 
-/* Warnings that "the limits of" something differ. */
+/* Counts warnings that "the limits of" something differ. */
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
     _Atomic int *warnings = arg;
@@ -289,7 +291,7 @@ static struct hf_client *open_logging(const struct host_directory *directory,
     return client;
 }
 
-/* Two permits are wanted of two, and one is held by a handle that goes by a
+/* Two of two permits are wanted, and one is held through a handle with a
  * limit of one. */
 static void handles_with_two_limits_are_notified(void **state)
 {
@@ -316,7 +318,7 @@ static void handles_with_two_limits_are_notified(void **state)
                                            "here, 1 at a ticket ahead"));
     }
     assert_int_equal(atomic_load(&warnings), 1); /* once a handle */
-    /* Limits that a program changes as it goes are its own affair. */
+    /* A program may change its own limits. */
     assert_int_equal(hf_lock_set_limit(ours, 2), HF_OK);
     assert_int_equal(hf_lock_acquire(ours, &opts, &grant), HF_ETIMEDOUT);
     hf_lock_error(ours, &error);
@@ -329,8 +331,8 @@ static void handles_with_two_limits_are_notified(void **state)
     fixture_close(&f);
 }
 
-/* The handle that goes by more gets what it wants at once, although the other
- * expects to be alone. */
+/* The handle with the higher limit gets its permits at once, although the
+ * other one expects to be alone. */
 static void a_handle_that_need_not_wait_is_notified(void **state)
 {
     _Atomic int warnings = 0;

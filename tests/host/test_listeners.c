@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several listeners of one client, added and removed at any time, on an engine
- * that obeys. */
+/* Several listeners of one client, added and removed at any time, on the
+ * scripted engine (src/host/state_listener.c). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,21 +13,21 @@
 
 struct listeners_fixture;
 
-/* One that writes down what it is told. */
+/* A listener that records the states it gets. */
 struct test_listener {
     struct listeners_fixture *f;
     char name;
     struct hf_listener *listener;
-    pthread_mutex_t callback_lock; /* held, it makes its calls wait */
+    pthread_mutex_t callback_lock; /* a test that holds it makes calls wait */
     char received[256]; /* the first letters of the states, but l is LOST */
     _Atomic int started;
     _Atomic int count;
     _Atomic int drops;
-    struct test_listener *removes; /* when it is called next */
-    _Atomic int unread; /* the most commands that were, when it was called */
+    struct test_listener *removes; /* in its next call */
+    _Atomic int unread; /* the most commands that were unread in a call */
 };
 
-#define LISTENERS 3 /* the first is that of the options */
+#define LISTENERS 3 /* the first is the one of the options */
 
 struct listeners_fixture {
     struct host_fixture host;
@@ -103,7 +103,7 @@ static void fixture_open(struct listeners_fixture *f, enum way way)
     host_open(&f->host, way, url, callback_of(&f->listeners[0]));
 }
 
-/* Whoever was added has been dropped once. */
+/* Each listener that was added is dropped once. */
 static void fixture_close(struct listeners_fixture *f)
 {
     host_close(&f->host);
@@ -163,7 +163,7 @@ static void each_is_called_in_the_order_of_adding(enum way way)
         assert_string_equal(f.listeners[i].received, "CSX");
 }
 
-/* Of the state there is already nobody is told. */
+/* A listener does not get the state that it finds. */
 static void one_added_later_gets_later_states(enum way way)
 {
     struct listeners_fixture f;
@@ -221,7 +221,7 @@ static void one_removes_itself(enum way way)
     fixture_close(&f);
 }
 
-/* Whose turn would be next. */
+/* The one that would be called next. */
 static void one_removes_another(enum way way)
 {
     struct listeners_fixture f;
@@ -238,7 +238,7 @@ static void one_removes_another(enum way way)
     fixture_close(&f);
 }
 
-/* The last thing that it hears. */
+/* In the last call of all. */
 static void one_removes_itself_at_the_end(enum way way)
 {
     struct listeners_fixture f;
@@ -299,7 +299,8 @@ static void removing_waits_for_a_call(void **state)
     send_command(&f, SCRIPTED_CONNECT);
     wait_until(has_started, &f.listeners[1]);
     thread = start_thread(remove_main, &f.listeners[1]);
-    send_command(&f, SCRIPTED_SUSPEND); /* obeyed by the one who removes */
+    send_command(&f,
+                 SCRIPTED_SUSPEND); /* executed by the thread that removes */
     wait_until(is_suspended, &f);
     assert_int_equal(atomic_load(&f.listeners[1].count), 0);
     pthread_mutex_unlock(&f.listeners[1].callback_lock);
@@ -324,7 +325,7 @@ static bool ends_connected(void *arg)
     return does;
 }
 
-/* A hundred flaps and a LOST while the first of them is stuck. */
+/* A hundred suspensions and one loss while the first listener is stuck. */
 static void every_slow_one_gets_what_counts(void **state)
 {
     struct listeners_fixture f;
@@ -350,8 +351,8 @@ static void every_slow_one_gets_what_counts(void **state)
 
 #define CHAIN 3
 
-/* One that removes the last of those that wait, and begins what is answered at
- * once, by a callback that does so again. */
+/* A listener that removes the last of those that wait, and starts an
+ * operation that ends at once, whose callback does so again. */
 struct callback_chain {
     struct listeners_fixture *f;
     struct hf_election *election;
@@ -389,8 +390,8 @@ static bool is_connected(void *arg)
     return hf_client_state(f->host.client) == HF_STATE_CONNECTED;
 }
 
-/* What callbacks add is left for the next one, although the last of those that
- * there were is gone. */
+/* Callbacks that are added during a dispatch wait for the next one, even if
+ * the last of the old ones is gone. */
 static void a_dispatch_ends_with_what_there_was(void **state)
 {
     struct listeners_fixture f;
@@ -470,7 +471,7 @@ static void not_in_a_child(void **state)
     fixture_close(&f);
 }
 
-/* The engine obeys one command in each turn of its loop. */
+/* The engine executes one command in each turn of its loop. */
 static void a_callback_does_not_wait_until_no_more_comes(void **state)
 {
     static const char commands[] = "scscscscscscscscscscscscscscscscscscscsc";

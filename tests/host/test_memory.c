@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every allocation fails, one after the other: each call then has a status,
- * nothing is lost, and no ticket stays behind. */
+/* Every allocation of a lock, an election and a barrier fails, one after the
+ * other: each call returns a status, no grant is lost, and no ticket is
+ * left. */
 #include <string.h>
 
 #include "allocation_faults.h"
@@ -84,7 +85,7 @@ static bool has_queued_or_ended(void *arg)
     struct memory_fixture *f = arg;
     struct hf_grant *grant;
 
-    /* Somebody is in the queue before whoever asks now. */
+    /* One ticket is in the queue before the next is asked for. */
     if (has_ended(f))
         return true;
     if (hf_lock_try_acquire(f->lock, &grant) == HF_OK)
@@ -151,7 +152,7 @@ static void on_done(void *arg, const struct hf_result *result)
     atomic_fetch_add(&f->ended, 1);
 }
 
-/* True if it was started, and has ended. */
+/* True if it started and has ended. */
 static bool with_callbacks(struct memory_fixture *f, hf_status started)
 {
     if (!status_is_expected(started)) {
@@ -164,13 +165,13 @@ static bool with_callbacks(struct memory_fixture *f, hf_status started)
     return status_is_expected(f->status);
 }
 
-/* How many drops there must have been in the end. */
+/* The number of drops that there must be in the end. */
 static int start_and_give_back(struct memory_fixture *a)
 {
     struct hf_acquire_opts opts = opts_that_wait();
     struct hf_done done = {on_done, a, on_drop};
     struct hf_op *op;
-    int drops = 2; /* of the acquire: its end and its waiting */
+    int drops = 2; /* of the acquire: .done and .on_wait */
 
     opts.on_wait = (struct hf_on_wait){on_wait, a, on_drop};
     if (with_callbacks(a, hf_lock_acquire_start(a->lock, &opts, done, &op))) {
@@ -251,7 +252,7 @@ static void on_candidacy_ended(void *arg, struct hf_election *election,
     atomic_fetch_add(&f->ended, 1);
 }
 
-/* It leads, is thrown out, and leads again; or hears why not. */
+/* It leads, is evicted, and leads again; or it gets the reason why not. */
 static void lead_and_lose(struct memory_fixture *a,
                           struct hf_election *election,
                           const struct host_directory *directory)
@@ -276,7 +277,8 @@ static void campaign(struct memory_fixture *a,
     if (status_is_expected(
             hf_election_open(a->client, "nightly", &opts, &election)) &&
         status_is_expected(hf_election_campaign_start(election))) {
-        if (all_allocations_fail()) /* its retries would outlast us */
+        if (all_allocations_fail()) /* its retries would last longer than the
+                                       test */
             (void)status_is_expected(hf_election_resign(election));
         else
             lead_and_lose(a, election, directory);

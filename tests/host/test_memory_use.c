@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an object takes of memory in all layers on files, on the average of
- * many: no more than is written here.  Descriptors and threads are not in it.
- */
+/* How many bytes one object takes in all layers with the file engine, on the
+ * average of many.  The limits below are the contract; descriptors and
+ * threads are not counted. */
 #include <stdio.h>
 
 #include "cmocka/runner.h"
@@ -22,7 +22,7 @@
 struct memory_use_fixture {
     struct host_directory directory;
     struct host_fixture host;
-    struct host_fixture other; /* a client in whose way nobody is */
+    struct host_fixture other; /* a client that nobody waits for */
     struct hf_lock *locks[MANY];
     struct outcome outcomes[MANY];
     _Atomic int waiting;
@@ -45,8 +45,8 @@ static void fixture_close(struct memory_use_fixture *f)
     assert_int_equal(heap_bytes(), 0);
 }
 
-/* Of names of their own, or all of NAME.  The first of them has been asked
- * about: what a client makes once is made. */
+/* With names of their own, or all of NAME.  Only what the client makes for
+ * each lock is counted, so its first use is over. */
 static void open_locks(struct memory_use_fixture *f, bool of_one_name)
 {
     char name[64];
@@ -167,7 +167,7 @@ static void one_that_waits(void **state)
     fixture_close(&f);
 }
 
-/* They have one ticket between them, and the first alone is told its place. */
+/* They share one ticket, and only the first is notified of its position. */
 static void a_waiter_of_a_cohort(void **state)
 {
     struct memory_use_fixture f;

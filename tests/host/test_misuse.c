@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that are wrong: each has its status, its class and a text that begins
- * with the call, takes nothing that it was not to take, and drops what it was
- * handed exactly once. */
+/* Wrong calls: each returns its status and sets a text that begins with the
+ * name of the call, consumes nothing that it must not, and drops its
+ * callbacks once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -182,7 +182,7 @@ static void mutex_opts_of_a_wrong_size(void **state)
     }
 }
 
-/* Nothing behind the size may be believed: only .done is dropped. */
+/* Fields behind a wrong size must not be read: only .done is dropped. */
 static void acquire_opts_of_a_wrong_size(void **state)
 {
     struct misuse_fixture *f = *state;
@@ -343,7 +343,7 @@ static void urls_that_are_none(void **state)
     assert_int_equal(f->calls, 0);
 }
 
-/* A half-made client on a borrowed loop leaves the loop in its own time. */
+/* A half-made client on a borrowed loop leaves the loop when the loop runs. */
 static void a_bad_url_on_a_borrowed_loop(void **state)
 {
     struct misuse_fixture *f = *state;
@@ -395,7 +395,7 @@ struct inside_callback {
     bool refused_all;
 };
 
-/* From where they can only wait for themselves. */
+/* Where they could only wait for themselves. */
 static bool refuses_all(struct inside_callback *inside_callback)
 {
     struct hf_acquire_opts opts = counted_opts(inside_callback->f);
@@ -473,8 +473,8 @@ static void waiting_in_a_callback_on_a_loop(void **state)
     refused_in_a_callback(*state, WAY_UV);
 }
 
-/* Also outside of callbacks, as long as it is the loop's thread; a thread
- * beside it may wait. */
+/* Outside of callbacks too, on the thread of the loop; another thread may
+ * wait. */
 static void waiting_on_the_thread_of_a_loop(void **state)
 {
     struct misuse_fixture *f = *state;
@@ -550,7 +550,7 @@ static void wait_elsewhere(void *arg, const struct hf_result *result)
     atomic_fetch_add(&inside_callback->ran, 1);
 }
 
-/* The last one of all is called by the loop itself. */
+/* The last callback is called by the loop itself. */
 static void waiting_when_a_loop_is_given_back(void **state)
 {
     struct inside_callback inside_callback = {.f = *state};
@@ -591,7 +591,7 @@ static void nobody(void *arg, const struct hf_result *result)
     (void)result;
 }
 
-/* The background thread would be the one that it waits for. */
+/* It would wait for the background thread, which it is. */
 static void closing_when_a_callback_is_dropped(void **state)
 {
     struct inside_callback inside_callback = {.f = *state};
@@ -641,7 +641,7 @@ static void calls_after_close(void **state)
                      HF_ECLOSED);
     assert_int_equal(f->drops, 5);
     assert_int_equal(hf_lock_try_acquire(lock, &none), HF_ECLOSED);
-    /* Nobody is left to call back; the release itself is still due. */
+    /* No callback can come any more; the release itself is still due. */
     assert_int_equal(hf_grant_release_start(grant, counted(f)), HF_ECLOSED);
     assert_int_equal(f->drops, 6);
     assert_int_equal(f->calls, 0);

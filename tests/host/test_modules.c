@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engine modules: which are loaded, and what is said of those that are not. */
+/* Engine modules: which are loaded, and the error text for those that are
+ * not (src/host/modules.c). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static void a_module_of_another_scheme(void **state)
     assert_open_refused("misnamed:", wanted);
 }
 
-/* A second try must not take what the first has left loaded for good. */
+/* The first try left the module loaded, and the second must not take that. */
 static void a_bad_module_stays_bad(void **state)
 {
     a_module_of_another_interface(state);
@@ -96,8 +97,7 @@ static void a_bad_module_stays_bad(void **state)
     a_module_of_another_scheme(state);
 }
 
-/* Whoever may write to the directory of modules may do anything; here it only
- * holds a file that is no library at all. */
+/* A file that is no library at all. */
 static void a_file_that_is_no_library(void **state)
 {
     static const char *const wanted[] = {"cannot be loaded", "engine-text.so",
@@ -136,7 +136,7 @@ static void a_good_module_is_found(void **state)
     assert_string_equal(ops->scheme, "file");
 }
 
-/* The module lies where each of these would lead to, were it a path. */
+/* The module lies where each of these would lead if it were a path. */
 static void a_scheme_is_never_a_path(void **state)
 {
     static const char *const schemes[] = {
@@ -164,7 +164,7 @@ static void a_scheme_is_never_a_path(void **state)
         assert_unsupported(load_from(directory.path, schemes[i], &ops, &error),
                            &error, wanted);
     assert_null(ops);
-    /* From a URL they do not get that far. */
+    /* A URL cannot contain them. */
     assert_int_equal(
         hf_client_open("x/../scripted:?fd=0", NULL, &client, &error), HF_EURL);
     assert_int_equal(hf_client_open("..:x", NULL, &client, &error), HF_EURL);

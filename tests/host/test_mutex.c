@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reentrant mutex: counts, owners, and grants that end while counted. */
+/* The reentrant mutex: counts, owners, and grants that are lost while
+ * counted (src/host/mutex.c). */
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -27,7 +28,7 @@ static void fixture_close(struct reentrant_mutex_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
-/* What another thread did, and what came of it. */
+/* What another thread did, and the result. */
 struct mutex_attempt {
     struct hf_mutex *mutex;
     hf_status status;
@@ -142,8 +143,8 @@ static void another_client_is_another_owner(void **state)
     fixture_close(&f);
 }
 
-/* Two fibres of one thread exclude each other, and one that moves to another
- * thread stays the owner. */
+/* Two fibres of one thread exclude each other, and a fibre that moves to
+ * another thread stays the owner. */
 static void owners_can_be_fibres(void **state)
 {
     struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
@@ -221,8 +222,8 @@ static bool can_be_had_elsewhere(void *arg)
     return mutex_attempt->status != HF_EBUSY;
 }
 
-/* The next owner may have its grant while the first has its lost one on
- * record, and neither takes the other's for its own. */
+/* The next owner may have its grant while the first still has its lost one;
+ * neither takes the other's for its own. */
 static void a_lost_owner_and_a_new_one(void **state)
 {
     struct reentrant_mutex_fixture f;
@@ -252,8 +253,8 @@ static void *lock_and_leave_main(void *arg)
     return NULL;
 }
 
-/* Thread numbers are not reused as thread ids are: whoever comes after a
- * thread that ended as the owner does not inherit from it. */
+/* Thread numbers are not reused like thread ids: a new thread does not
+ * inherit from an owner that ended. */
 static void nobody_inherits(void **state)
 {
     struct reentrant_mutex_fixture f;
@@ -307,13 +308,13 @@ enum { THREADS = 8, REPEATS = 200 };
 
 struct counter {
     struct hf_mutex *mutex;
-    int value; /* plain: the mutex alone keeps it */
+    int value; /* not atomic: only the mutex protects it */
     uint64_t last_token;
-    unsigned shared; /* so many in a row had it */
+    unsigned shared; /* this many in a row had it */
     _Atomic int failures;
 };
 
-/* Tokens rise, but for owners to whom a ticket was handed on. */
+/* Tokens rise, except between owners that share a ticket. */
 static bool token_is_due(struct counter *counter)
 {
     uint64_t token = hf_mutex_token(counter->mutex);

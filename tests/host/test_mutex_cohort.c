@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of one client that want one mutex: a queue of their own, behind one
- * ticket. */
+/* Threads of one client that want one mutex: they form a cohort, a local
+ * queue behind one ticket, which is handed off a limited number of times
+ * (src/host/client_cohort.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,9 +20,9 @@ struct cohort_mutex_fixture {
     struct mutex_fixture base;
     struct hf_mutex *mutex;
     struct hf_client *elsewhere; /* another client of the same name ... */
-    struct hf_mutex *theirs;     /* ... in strict order; NULL: none */
-    /* Who was granted when; written by whoever holds the mutex.  Between two
-     * clients that orders nothing in memory. */
+    struct hf_mutex *theirs;     /* ... without handoffs; NULL: none */
+    /* The order of grants, written by the holder of the mutex.  Between two
+     * clients the mutex orders nothing in memory. */
     int order[2 * THREADS];
     _Atomic int granted;
 };
@@ -63,7 +64,7 @@ static void fixture_close(struct cohort_mutex_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
-/* One thread that wants ${mutex}, and what came of it. */
+/* One thread that locks ${mutex}, and the result. */
 struct locking_thread {
     struct cohort_mutex_fixture *f;
     struct hf_mutex *mutex;
@@ -92,7 +93,7 @@ static void *caller_main(void *arg)
     return NULL;
 }
 
-/* Members of the cohort, the holder among them. */
+/* The number in the cohort, with the holder. */
 static size_t count_cohort(struct cohort_mutex_fixture *f)
 {
     const struct hf_client_cohort *queue;
@@ -137,7 +138,7 @@ static void begin(struct cohort_mutex_fixture *f,
     locking_thread->thread = start_thread(caller_main, locking_thread);
 }
 
-/* Begin the ${number}th, and see it wait. */
+/* Start the ${number}th, and see it wait. */
 static void call(struct cohort_mutex_fixture *f,
                  struct locking_thread *locking_thread, int number,
                  struct hf_mutex *mutex, uint64_t wait_ms)
@@ -155,7 +156,7 @@ static void join(struct locking_thread *locking_thread)
 
 /* ---------------------------------------------------------------------- */
 
-/* Through two handles, which are one queue. */
+/* Through two handles, which share one cohort. */
 static void fn60_threads_are_served_in_order_behind_one_ticket(void **state)
 {
     struct cohort_mutex_fixture f;
@@ -224,7 +225,7 @@ static void a_limit_ends_one_wait_and_no_other(void **state)
 
 /* ------------------------------------------------------------- fairness -- */
 
-/* Threads that want it again and again, until somebody else had it. */
+/* Threads that lock again and again, until somebody else had the mutex. */
 struct contenders {
     struct hf_mutex *mutex;
     _Atomic int grants;
@@ -258,8 +259,8 @@ static void *outsider_main(void *arg)
     return NULL;
 }
 
-/* Whoever waits elsewhere is let in after so many of ours, however many of them
- * there are. */
+/* A waiter in another client is granted after a limited number of handoffs,
+ * however many threads there are here. */
 static void threads_do_not_starve_another_process(void **state)
 {
     struct cohort_mutex_fixture f;
@@ -291,7 +292,8 @@ static void threads_do_not_starve_another_process(void **state)
     fixture_close(&f);
 }
 
-/* Four wait, by turns in this client and in another, while this one has it. */
+/* Four wait, alternately in this client and in another, while this one holds
+ * it. */
 static void wait_alternately(struct cohort_mutex_fixture *f,
                              struct locking_thread callers[4])
 {
@@ -308,8 +310,8 @@ static void wait_alternately(struct cohort_mutex_fixture *f,
     }
 }
 
-/* Each has a ticket of its own: nobody is overtaken, neither by threads of this
- * client nor, because a ticket has yet to be made, by those of another. */
+/* Each has a ticket of its own, so nobody is overtaken by threads of either
+ * client. */
 static void without_handoffs_nobody_overtakes(void **state)
 {
     struct cohort_mutex_fixture f;
@@ -330,7 +332,8 @@ static void without_handoffs_nobody_overtakes(void **state)
     fixture_close(&f);
 }
 
-/* As the README says: ours pass the ticket on, at most as often as asked. */
+/* As the README says: threads of one client hand the ticket on, at most as
+ * often as allowed. */
 static void a_ticket_is_handed_on_as_often_as_asked(void **state)
 {
     static const int expected_cohort[] = {0, 3, 1, 2};
@@ -355,7 +358,8 @@ static void a_ticket_is_handed_on_as_often_as_asked(void **state)
     fixture_close(&f);
 }
 
-/* Two bounds are two queues, each with its own ticket. */
+/* Handles with different limits have different cohorts, each with its own
+ * ticket. */
 static void handles_with_other_bounds_queue_apart(void **state)
 {
     struct cohort_mutex_fixture f;
@@ -403,7 +407,7 @@ static void *cancelled_main(void *arg)
     return locking_thread;
 }
 
-/* It ends behind the call, as its owner, and what it does then is heard. */
+/* The cancelled thread is granted, and unlocks in its cleanup handler. */
 static void a_cancelled_thread_keeps_its_position(void **state)
 {
     struct cohort_mutex_fixture f;
@@ -451,8 +455,8 @@ static void closing_ends_every_wait(void **state)
     host_directory_remove(&f.base.directory);
 }
 
-/* The ticket is taken away under the one that holds: the next one has another,
- * and the first must count down. */
+/* The holder's ticket is deleted: the next thread gets another one, and the
+ * first must count down. */
 static void a_lost_ticket_is_lost_by_its_holder_alone(void **state)
 {
     struct cohort_mutex_fixture f;
@@ -506,7 +510,7 @@ static void a_child_disturbs_nobody_who_waits(void **state)
     fixture_close(&f);
 }
 
-/* A queue of their own each, and none is left of it. */
+/* Each name has a queue of its own, and none is left. */
 static void other_names_and_clients_have_queues_of_their_own(void **state)
 {
     struct cohort_mutex_fixture f;

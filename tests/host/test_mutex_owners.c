@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others have to do with the owners of a mutex or a read/write lock: they
- * ask for a release, end a wait, and look at who wants it. */
+/* The owners of a mutex or a read/write lock as others see them: other
+ * clients ask them to release, waits are cancelled by owner, and their
+ * tickets are listed. */
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -12,7 +13,7 @@
 #define FIBRE 7
 #define CALLERS 3
 
-/* What a callback was told. */
+/* What a callback got. */
 struct revoke_record {
     _Atomic int requests;
     _Atomic int drops;
@@ -64,7 +65,7 @@ static bool is_dropped(void *arg)
     return atomic_load(&revoke_record->drops) > 0;
 }
 
-/* A client, and another one that meddles. */
+/* A client, and another one that asks for releases. */
 struct mutex_owners_fixture {
     struct mutex_fixture base;
     struct hf_client *elsewhere;
@@ -89,7 +90,7 @@ static void fixture_close(struct mutex_owners_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
-/* Of the fibre, with its text, and with all callbacks. */
+/* For the fibre, with a text and with all callbacks. */
 static struct hf_mutex *open_mutex(struct mutex_owners_fixture *f,
                                    const char *text)
 {
@@ -119,7 +120,7 @@ static struct hf_rwlock *open_rwlock(struct mutex_owners_fixture *f,
     return rwlock;
 }
 
-/* A thread that locks one of them, and unlocks it when it is told to. */
+/* A thread that locks one of the two, and unlocks it when it is asked to. */
 struct owner_thread {
     struct hf_mutex *mutex;
     struct hf_rwlock *rwlock;
@@ -191,7 +192,7 @@ static void await_listed(const struct owner_thread *owner_thread, size_t count)
     wait_until(is_listed, &expected_tickets);
 }
 
-/* Begin one, and see it wait. */
+/* Start one, and see it wait. */
 static void call(struct owner_thread *owner_thread)
 {
     size_t before = count_tickets(owner_thread);
@@ -230,7 +231,7 @@ static void a_request_reaches_the_owner_of_a_mutex(void **state)
     assert_int_equal(atomic_load(&f.revoke_record.drops), 1);
 }
 
-/* Asks whoever waits behind ${grant} to release, and only then releases it. */
+/* Asks the waiter behind ${grant} to release, and only then releases it. */
 struct other_client {
     struct host_directory *directory;
     struct hf_lock *lock;
@@ -300,7 +301,8 @@ static void a_request_reaches_the_owner_of_a_rwlock(void **state)
     assert_int_equal(atomic_load(&f.revoke_record.drops), 1);
 }
 
-/* The handle may go while its callback runs: memory and .drop come after. */
+/* The handle may be freed while its callback runs: memory and .drop go
+ * later. */
 static void the_handle_may_be_freed_in_its_callback(void **state)
 {
     struct mutex_owners_fixture f;
@@ -514,7 +516,7 @@ static void assert_waits_without_ticket(const struct hf_ticket_view *view,
     assert_true(says(view, text));
 }
 
-/* Two of this client's, ${text} each, and one of another. */
+/* Two of this client, with ${text} each, and one of another. */
 static struct hf_mutex *open_called(struct hf_client *client, const char *text)
 {
     struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
@@ -535,7 +537,7 @@ static struct hf_tickets *list(struct hf_mutex *mutex,
     return tickets;
 }
 
-/* Those who wait come right behind the ticket that they share. */
+/* Those that wait follow right behind the ticket that they share. */
 static void threads_are_listed_behind_their_ticket(void **state)
 {
     struct mutex_owners_fixture f;
@@ -564,7 +566,8 @@ static void threads_are_listed_behind_their_ticket(void **state)
     tickets = list(second, HF_TICKETS_WAITERS, 2);
     assert_waits_without_ticket(view(tickets, 0), "text=two");
     hf_tickets_free(tickets);
-    hf_tickets_free(list(other, HF_TICKETS_ALL, 2)); /* of tickets it sees */
+    hf_tickets_free(
+        list(other, HF_TICKETS_ALL, 2)); /* number of tickets it sees */
     assert_int_equal(hf_lock_evict(f.theirs, "", WAIT_MS), HF_EINVAL);
     assert_int_equal(hf_mutex_unlock(first), HF_OK);
     assert_int_equal(end_of(&ours), HF_OK);
@@ -575,7 +578,7 @@ static void threads_are_listed_behind_their_ticket(void **state)
     fixture_close(&f);
 }
 
-/* While it waits a ticket is about the first in line, whoever that is now. */
+/* While it waits, a ticket is about the first in line. */
 static void a_waiting_ticket_is_about_the_first_in_line(void **state)
 {
     struct mutex_owners_fixture f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at queues and meddling with those in them, in each way to use a
- * client. */
+/* Listing a queue, evicting a ticket and asking a holder to release, in each
+ * way to use a client. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define WAIT_MS 10000
 
-/* So often are the holders listed who are all gone when they are asked. */
+/* How often the holders are listed when all have gone before they are asked. */
 #define HANDOVERS_MAX 16
 
 struct queue_fixture {
@@ -93,7 +93,7 @@ static void error_of(const struct host_operation *operation,
 
 static const struct host_operation_calls calls = {wait_for, start, error_of};
 
-/* Its status; .tickets, if there are any, go to ${tickets}. */
+/* The status; tickets, if any, go to ${tickets}. */
 static hf_status run(struct host_fixture *host, struct hf_lock *lock,
                      enum call call, const char *id,
                      struct hf_tickets **tickets)
@@ -124,7 +124,7 @@ static struct hf_tickets *list(struct host_fixture *host, struct hf_lock *lock,
     return tickets;
 }
 
-/* The id of the ticket at ${place}. */
+/* The id of the ticket at ${position}. */
 static void id_at(struct host_fixture *host, struct hf_lock *lock,
                   size_t position, char id[64])
 {
@@ -256,8 +256,8 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     atomic_store(displaced, wait->displaced);
 }
 
-/* It gets the lock all the same, and hears first that it has another place; in
- * a blocking call only if it has to wait there. */
+/* It gets the lock nevertheless, and on_wait comes first with its new
+ * position; in a blocking call only if it has to wait there. */
 static void a_waiter_is_evicted(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -365,7 +365,7 @@ static bool is_asked(void *arg)
            expected_requests->count;
 }
 
-/* And is asked again, and no other time. */
+/* It is asked once more, and no other time. */
 static void a_holder_finishes_first(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -435,8 +435,8 @@ static bool command_is_read(void *arg)
     return unread == 0;
 }
 
-/* A stranger holds.  While the holders are asked to let go, the lock is handed
- * on ${times} times, each time before the one who was listed is asked. */
+/* Another client holds.  While the holders are asked to release, the lock is
+ * handed on ${times} times, each time before the listed holder is asked. */
 static void handover_open(struct handover_fixture *h, enum way way, int times)
 {
     char commands[HANDOVERS_MAX + 2] = {SCRIPTED_CONNECT, SCRIPTED_BLOCK};

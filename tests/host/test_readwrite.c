@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readers and writers of one lock, in every way to use a client. */
+/* Read and write locks as kinds of hf_lock, in every way to use a client. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +47,8 @@ static void fixture_close(struct readwrite_fixture *f)
     hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
 }
 
-/* Begin a wait of client ${i}, which is then the ${place}th in the queue. */
+/* Start a wait of client ${i}, which is then number ${position} in the
+ * queue. */
 static void queue_up(struct readwrite_fixture *f, int i, struct hf_lock *lock,
                      const struct hf_acquire_opts *opts, int position,
                      struct outcome *outcome)
@@ -56,7 +57,7 @@ static void queue_up(struct readwrite_fixture *f, int i, struct hf_lock *lock,
     host_await_tickets(&f->hosts[i], &f->directory, position);
 }
 
-/* The end of a wait that takes no longer than ${wait_ms}. */
+/* The end of a wait of at most ${wait_ms}. */
 static hf_status ends(struct readwrite_fixture *f, int i, struct hf_lock *lock,
                       uint64_t wait_ms)
 {
@@ -124,7 +125,7 @@ static void tries_are_busy_on_both_sides(enum way way)
     grant = host_take(&f.hosts[0], f.writers[0]);
     assert_int_equal(ends(&f, 1, f.writers[1], 0), HF_EBUSY);
     assert_int_equal(ends(&f, 1, f.readers[1], 0), HF_EBUSY);
-    /* Not even to its own client: nobody upgrades in passing. */
+    /* Not even by its own client: a reader does not become a writer. */
     assert_int_equal(ends(&f, 0, f.readers[0], 0), HF_EBUSY);
     give(&f, 0, grant);
     assert_int_equal(ends(&f, 1, f.writers[1], 0), HF_OK);
@@ -148,7 +149,7 @@ static void waits_time_out_on_both_sides(enum way way)
     fixture_close(&f);
 }
 
-/* Whoever waits behind a writer that gives up waits for it no longer. */
+/* Readers behind a writer that gives up wait for it no longer. */
 static void a_writer_that_gives_up_lets_readers_in(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -159,7 +160,7 @@ static void a_writer_that_gives_up_lets_readers_in(enum way way)
     fixture_open(&f, way);
     first = host_take(&f.hosts[0], f.readers[0]);
     if (way == WAY_BLOCKING)
-        opts.wait_ms = 300; /* there is nothing to cancel it by */
+        opts.wait_ms = 300; /* there is no handle to cancel it by */
     queue_up(&f, 1, f.writers[1], &opts, 2, &writer);
     queue_up(&f, 0, f.readers[0], NULL, 3, &reader);
     assert_true(waits(&reader));
@@ -249,7 +250,7 @@ static bool is_notified(void *arg)
     return atomic_load(&((struct callback_record *)arg)->calls) > 0;
 }
 
-/* All who stand before are counted, also those who are not waited for. */
+/* All tickets ahead are counted, also those that it need not wait for. */
 static void a_waiter_knows_its_position(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;

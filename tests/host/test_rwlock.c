@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The read/write lock that counts per owner. */
+/* The read/write lock that counts per owner (src/host/rwlock.c). */
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -27,7 +27,7 @@ static void fixture_close(struct rwlock_fixture *f)
     mutex_fixture_close(&f->base);
 }
 
-/* What another thread does, and what comes of it. */
+/* What another thread does, and the result. */
 struct rwlock_attempt {
     struct hf_rwlock *rwlock;
     hf_status status;
@@ -267,7 +267,7 @@ static void freeing_releases(void **state)
     assert_int_equal(hf_rwlock_tryrdlock(f.rwlock), HF_EBUSY);
     hf_rwlock_free(other);
     assert_int_equal(hf_rwlock_timedwrlock(f.rwlock, 5000), HF_OK);
-    fixture_close(&f); /* and what is locked goes with it */
+    fixture_close(&f); /* what is locked is released with it */
 }
 
 static void wrong_calls_are_refused(void **state)
@@ -313,7 +313,7 @@ static void a_closed_client_has_lost_all(void **state)
 
 enum { THREADS = 6, REPEATS = 100 };
 
-/* Plain: the lock alone keeps the two together. */
+/* Not atomic: only the lock keeps the two together. */
 struct value_pair {
     struct hf_rwlock *rwlock;
     int one, two;
@@ -326,7 +326,7 @@ static void check(struct value_pair *value_pair, bool holds)
         atomic_fetch_add(&value_pair->failures, 1);
 }
 
-/* Writes, reads on what it has written, and reads once more. */
+/* Writes, reads what it has written, and reads once more. */
 static void *share_main(void *arg)
 {
     struct value_pair *value_pair = arg;

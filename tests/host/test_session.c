@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client does when its session comes, goes silent, and goes, told in
- * each way to use it, on an engine that obeys. */
+/* What a client does when its session connects, is suspended and is lost, in
+ * each way to use it, on the scripted engine. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static bool command_is_read(void *arg)
     return unread == 0;
 }
 
-/* What follows takes the client's lock, under which commands are obeyed. */
+/* Later calls take the client's lock, under which commands are executed. */
 static void send_command_first(struct session_fixture *f, char command)
 {
     send_command(f, command);
@@ -223,8 +223,8 @@ static void a_lost_session_is_notified(enum way way)
     assert_non_null(strstr(f.states, "LOST CONNECTED"));
 }
 
-/* Ahead of the state; and the ticket is out of the queue once the link is
- * back. */
+/* The loss comes before the state, and the ticket is removed once the
+ * connection is back. */
 static void a_link_that_is_down_is_a_loss_to_those_who_say_so(enum way way)
 {
     struct session_fixture f;
@@ -243,15 +243,15 @@ static void a_link_that_is_down_is_a_loss_to_those_who_say_so(enum way way)
     assert_int_equal(hf_grant_check(grant), HF_ELOST);
     send_command_until(&f, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
     assert_int_equal(host_give(&f.host, grant), HF_ELOST);
-    grant = host_take(&f.host, lock); /* it was in nobody's way */
+    grant = host_take(&f.host, lock); /* nobody waited for it */
     assert_int_equal(host_give(&f.host, grant), HF_OK);
     assert_int_equal(losses, 1);
     hf_lock_free(lock);
     fixture_close(&f);
 }
 
-/* Nobody calls anything: the loss must come all the same, and the promise must
- * have been withdrawn by then. */
+/* Nobody calls anything: the loss must be notified nevertheless, after
+ * safe_until has passed. */
 static void without_proof_the_grant_ends(enum way way)
 {
     struct session_fixture f;
@@ -323,7 +323,7 @@ static void a_check_moves_what_has_passed(enum way way)
     host_wait_until(&f.host, is_past, time.grant);
     time.more_than_ms = hf_grant_safe_until_ms(time.grant);
     assert_true(time.more_than_ms > 0);
-    if (way == WAY_UV) { /* on whose thread nothing can be waited for */
+    if (way == WAY_UV) { /* on its thread no call may wait */
         send_command_first(&f, SCRIPTED_MUTE);
         assert_int_equal(hf_grant_check(time.grant), HF_EREENTRANT);
         hf_grant_error(time.grant, &error);
@@ -434,7 +434,7 @@ static void a_waiter_rides_out_everything(enum way way)
                        HF_STATE_SUSPENDED); /* unsure now */
     send_command(&f, SCRIPTED_ANSWER);
     send_command_until(&f, SCRIPTED_CONNECT,
-                       HF_STATE_CONNECTED); /* looks, enqueues */
+                       HF_STATE_CONNECTED); /* lists, then enqueues */
     send_command_until(&f, SCRIPTED_LOSE, HF_STATE_LOST);
     send_command_until(&f, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
     host_await(&outcome);
@@ -515,8 +515,8 @@ static bool ends_connected(void *arg)
     return does;
 }
 
-/* 100 flaps and one LOST while the listener is stuck: it may miss flaps, but
- * hears LOST and the last state. */
+/* 100 suspensions and one LOST while the listener is stuck: it may miss
+ * suspensions, but gets LOST and the last state. */
 static void fn67_a_slow_listener_gets_what_counts(void **state)
 {
     struct slow_listener slow_listener = {.callback_lock =
@@ -532,7 +532,7 @@ static void fn67_a_slow_listener_gets_what_counts(void **state)
               (struct hf_on_state){on_slow_state, &slow_listener, NULL});
     pthread_mutex_lock(&slow_listener.callback_lock);
     send_command(&f, SCRIPTED_CONNECT);
-    /* The callback blocks the background thread: this thread must drive. */
+    /* The callback blocks the background thread, so this thread must drive. */
     for (i = 0; i < 100; i++) {
         send_command(&f, i == 50 ? SCRIPTED_LOSE : SCRIPTED_SUSPEND);
         send_command(&f, SCRIPTED_CONNECT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grants of more than one ticket: semaphores, and several locks at once. */
+/* Grants of more than one ticket: semaphores, and several locks at once
+ * (multi-locks). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static void fn34_as_many_as_there_are(enum way way)
     assert_int_equal(try_it(&f.b, theirs, &three), HF_OK);
     assert_int_equal(try_it(&f.a, mine, &one), HF_EBUSY);
     assert_int_equal(host_give(&f.b, two), HF_OK);
-    one = host_take(&f.a, mine); /* no try has kept the queue in front */
+    one = host_take(&f.a, mine); /* no try has kept the entry mutex */
     assert_int_equal(host_give(&f.b, three), HF_OK);
     assert_int_equal(host_give(&f.a, one), HF_OK);
     hf_lock_free(mine);
@@ -97,11 +98,11 @@ static void all_permits_or_none(enum way way)
     theirs = semaphore(&f.b, 3, 3);
     one = host_take(&f.a, mine);
     two = host_take(&f.a, mine);
-    await_tickets(&f.directory, 2); /* without the one at the gate */
+    await_tickets(&f.directory, 2); /* without the one of the entry mutex */
     host_acquire(&f.b, theirs, NULL, &outcome);
-    await_tickets(&f.directory, 3); /* two leases, and who is next */
+    await_tickets(&f.directory, 3); /* two leases, and the next one */
     assert_int_equal(host_give(&f.a, one), HF_OK);
-    /* One permit is not enough; and nobody takes those that are free. */
+    /* One permit is not enough, and nobody takes those that are free. */
     assert_int_equal(try_it(&f.a, mine, &one), HF_EBUSY);
     assert_int_equal(host_give(&f.a, two), HF_OK);
     host_await(&outcome);
@@ -113,7 +114,7 @@ static void all_permits_or_none(enum way way)
     fixture_close(&f);
 }
 
-/* A try fails, and its text has ${by}. */
+/* A try fails, and its text contains ${by}. */
 static void refused_by(struct host_fixture *host, struct hf_lock *lock,
                        const char *by)
 {
@@ -128,8 +129,8 @@ static void refused_by(struct host_fixture *host, struct hf_lock *lock,
     hf_lock_free(lock);
 }
 
-/* Names of a semaphore's queues are names of locks as well, but not both at
- * once. */
+/* The queues of a semaphore have names that a lock may have too, but not at
+ * the same time. */
 static void a_lock_may_be_called_as_a_queue_of_a_semaphore(enum way way)
 {
     static const char *const names[] = {"pool/locks", "pool/leases"};
@@ -147,10 +148,10 @@ static void a_lock_may_be_called_as_a_queue_of_a_semaphore(enum way way)
     }
     pool = semaphore(&f.b, 1, 1);
     one = host_take(&f.b, pool);
-    grants[0] = host_take(&f.a, locks[0]); /* nobody is at that queue */
+    grants[0] = host_take(&f.a, locks[0]); /* no ticket is in that queue */
     assert_int_equal(host_give(&f.a, grants[0]), HF_OK);
     host_acquire(&f.b, pool, NULL, &outcome);
-    await_tickets(&f.directory, 2); /* a lease, and the one who is next */
+    await_tickets(&f.directory, 2); /* a lease, and the next one */
     for (size_t i = 0; i < 2; i++)
         refused_by(&f.a, locks[i], "as a semaphore");
     refused_by(&f.a, lock_of(&f.a, names[0], HF_KIND_READ, 1, 1),
@@ -167,7 +168,7 @@ static void a_wait_for_permits_ends_in_time(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct several_fixture f;
-    struct hf_lock *mine, *theirs, *others; /* each tells one story */
+    struct hf_lock *mine, *theirs, *others; /* a row for each wrong list */
     struct hf_grant *grant;
     struct outcome first, second;
 
@@ -176,7 +177,7 @@ static void a_wait_for_permits_ends_in_time(enum way way)
     theirs = semaphore(&f.b, 1, 1);
     others = semaphore(&f.b, 1, 1);
     grant = host_take(&f.a, mine);
-    await_tickets(&f.directory, 1); /* without the one at the gate */
+    await_tickets(&f.directory, 1); /* without the one of the entry mutex */
     opts.wait_ms = 300;
     host_acquire(&f.b, theirs, &opts, &first);
     await_tickets(&f.directory, 2);
@@ -205,7 +206,7 @@ static void fn33_who_waits_is_notified_of_another_size(enum way way)
     mine = semaphore(&f.a, 1, 1);
     theirs = semaphore(&f.b, 1, 1);
     grant = host_take(&f.a, mine);
-    await_tickets(&f.directory, 1); /* without the one at the gate */
+    await_tickets(&f.directory, 1); /* without the one of the entry mutex */
     host_acquire(&f.b, theirs, NULL, &outcome);
     await_tickets(&f.directory, 2);
     assert_int_equal(hf_lock_set_limit(theirs, 2), HF_OK);
@@ -218,7 +219,7 @@ static void fn33_who_waits_is_notified_of_another_size(enum way way)
     fixture_close(&f);
 }
 
-/* It waits behind another one yet, and asks for permits only after it. */
+/* It still waits behind another one, and asks for permits only after that. */
 static void who_waits_at_the_entry_mutex_gets_another_size(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -251,7 +252,7 @@ static void who_waits_at_the_entry_mutex_gets_another_size(enum way way)
     fixture_close(&f);
 }
 
-/* A part that is not taken yet is taken by the new limit. */
+/* A child that is not granted yet is acquired with the new limit. */
 static void who_waits_for_another_lock_first_gets_another_size(enum way way)
 {
     struct several_fixture f;
@@ -301,7 +302,7 @@ static void fn63_all_of_them_or_none(enum way way)
     host_acquire_all(&f.a, locks, 3, &opts, &outcome);
     host_await(&outcome);
     assert_int_equal(outcome.status, HF_ETIMEDOUT);
-    await_tickets(&f.directory, 1); /* the others were given back */
+    await_tickets(&f.directory, 1); /* the others were released */
     host_acquire_all(&f.a, locks, 3, NULL, &outcome);
     await_tickets(&f.directory, 4); /* a, the leases of b, and two for c */
     assert_int_equal(host_give(&f.b, grant), HF_OK);
@@ -320,7 +321,7 @@ static void fn63_all_of_them_or_none(enum way way)
     fixture_close(&f);
 }
 
-/* Callers that take several, in whichever order they name them. */
+/* Callers that take several locks, in any order. */
 struct lock_cycle {
     struct hf_lock *locks[2];
     size_t count;
@@ -373,7 +374,8 @@ static void fn63_opposite_orders_do_not_deadlock(void **state)
     fixture_close(&f);
 }
 
-/* Each would have one and wait for the other's, were they taken one by one. */
+/* If locks were taken one by one, each would hold one and wait for the
+ * other. */
 static void fn62_two_that_take_all_permits_do_not_deadlock(void **state)
 {
     struct lock_cycle mine = {.count = 1}, theirs = {.count = 1};
@@ -491,8 +493,8 @@ static size_t count_of(struct hf_lock *lock, enum hf_tickets_which which)
     return count;
 }
 
-/* Those who have permits stand first, and those who wait are as good as any. */
-/* A ticket whose owner is to hear of a request. */
+/* Holders of permits come first in the list; waiters are listed too. */
+/* A ticket whose owner is to be asked for a release. */
 struct asked_ticket {
     struct hf_lock *lock;
     const char *id;
@@ -562,8 +564,8 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     notified.lock = mine;
     notified.id = view->id;
     host_wait_until(&f.a, says_asked, &notified);
-    /* One who is evicted hears of it when the one ahead has gone, and goes to
-     * the tail. */
+    /* An evicted child notices when the one ahead of it has gone, and goes
+     * to the tail. */
     view = hf_tickets_at(tickets, 2);
     assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_OK);
     assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_EGONE);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every shutdown race has a name: each act, ended in each way that makes sense,
- * after each number of turns that it takes, and inside its callbacks.
+ * Every shutdown race has a name: each script, ended in each way that makes
+ * sense, after each number of steps that it takes, and inside its callbacks.
  *
  *     test_shutdown ENGINE WAY [STRIDE]   one in STRIDE moments, 1 by default
  *     test_shutdown --pairs ENGINE WAY [STRIDE]
- *                                         each beside another act
- *     test_shutdown CELL                  one cell, by the name that it has
+ *                                         each beside another script
+ *     test_shutdown CASE                  one case, by the name that it prints
  *                                         when it fails, for instance
  *                                         plain/uv/mutex-behind/cancel/7
- *     test_shutdown CELL+ACT              the same beside ACT
+ *     test_shutdown CASE+SCRIPT           the same beside another script
+ *
+ * The exit status is 0 if all cases passed, 77 if the server of the engine is
+ * not there, 2 if the arguments are wrong.  A failed check ends the program
+ * with 1.
  */
 #include <limits.h>
 #include <signal.h>
@@ -21,8 +25,10 @@
 #include "heap/heap.h"
 #include "shutdown_script.h"
 
+#define STATUS_SKIPPED 77 /* SKIP_RETURN_CODE in CMake */
+
 static struct shutdown_case
-    test_case; /* its callers look at it when it fails */
+    test_case; /* static, because signal handlers print its name */
 static int case_count;
 
 /* ------------------------------------------------------------- its name -- */
@@ -44,7 +50,7 @@ static void name_case(void)
         test_case.count > 1 ? test_case.runs[1].script->name : "");
 }
 
-/* An assertion of the library's, a sanitizer's finding, a hang. */
+/* For an assertion of the library, a sanitizer's finding, or a hang. */
 static void on_crash(int number)
 {
     static const char says[] = ": died here\n";
@@ -112,8 +118,8 @@ static int run_case(const struct shutdown_engine *engine, enum way way,
     return test_case.steps;
 }
 
-/* Freeing a handle under a call that waits is against the rules, and such a
- * call has no handle to cancel it by. */
+/* A handle must not be freed during a call that waits, and such a call has
+ * no hf_op to cancel by. */
 static bool makes_sense(const struct shutdown_engine *engine, enum way way,
                         const struct shutdown_script *script,
                         enum ending ending)
@@ -146,7 +152,7 @@ static bool is_of_sweep(const struct sweep *sweep,
     return script->form != wrong && (!sweep->pairs || !script->closes);
 }
 
-/* In a sweep of pairs another one for each cell. */
+/* In a sweep of pairs, another script for each case. */
 static const struct shutdown_script *script_beside(const struct sweep *sweep)
 {
     static int last;
@@ -228,7 +234,7 @@ static int complain(const char *what)
 {
     (void)fprintf(stderr,
                   "test_shutdown: %s is none; expected ENGINE WAY [STRIDE] or "
-                  "ENGINE/WAY/ACT/ENDING/MOMENT[+ACT]\n",
+                  "ENGINE/WAY/SCRIPT/ENDING/MOMENT[+SCRIPT]\n",
                   what);
     return 2;
 }
@@ -272,8 +278,8 @@ static void *nothing(void *arg)
     return arg;
 }
 
-/* libuv keeps two descriptors for the process from its first loop on, and
- * ThreadSanitizer a thread from the first one on. */
+/* libuv keeps two descriptors from its first loop on, and ThreadSanitizer a
+ * thread from the first one on. */
 static void start_thread_and_loop(void)
 {
     uv_loop_t loop;
@@ -301,6 +307,11 @@ int main(int argc, char **argv)
         return run_named(argv[at]);
     if (argc < at + 2 || (sweep.engine = engine_called(argv[at])) == NULL)
         return complain(argc > at ? argv[at] : "nothing");
+    if (!sweep.engine->is_available(sweep.engine)) {
+        (void)fprintf(stderr, "test_shutdown: skipped, because %s is not set\n",
+                      sweep.engine->detail);
+        return STATUS_SKIPPED;
+    }
     if ((way = index_of(argv[at + 1], way_names, WAYS)) < 0)
         return complain(argv[at + 1]);
     sweep.way = (enum way)way;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every way to use a client must do, told once and run in each. */
+/* What every way to use a client must do: the basic cases of a lock, each
+ * run in all ways. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,7 @@ static void a_cancel_ends_a_wait(enum way way)
     host_await_tickets(&f.b, &f.directory, 2);
     hf_op_cancel(outcome.op);
     hf_op_cancel(outcome.op);
-    if (way != WAY_THREAD) /* where it may be told by now */
+    if (way != WAY_THREAD) /* where the callback may have run by now */
         assert_int_equal(atomic_load(&outcome.ended), 0);
     host_await(&outcome);
     assert_int_equal(outcome.status, HF_ECANCELLED);
@@ -335,7 +336,7 @@ static void close_notifies_everyone(enum way way)
     host_await_tickets(&host, &directory, 2);
     host_close(&host);
     assert_int_equal(atomic_load(&callback_record.calls), 1);
-    /* A listener that was slow may have missed the first. */
+    /* A slow listener may miss the first state. */
     if (strcmp(states, "CLOSED ") != 0)
         assert_string_equal(states, "CONNECTED CLOSED ");
     if (way == WAY_BLOCKING)
