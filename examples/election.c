@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of many does the work; the others stand by.
+ * One of several candidates does the work; the others wait.
  *
  *     cc election.c -o election $(pkg-config --cflags --libs holdfast)
  *     ./election scheduler
  *
- * Run it several times at once and stop the one that leads: the next one takes
- * over.  Where the candidates meet is in HOLDFAST_URL; without it, on this
- * machine.
+ * Run it several times at once and stop the one that leads: the next one
+ * becomes the leader.  HOLDFAST_URL says where the candidates meet; without it,
+ * they meet on this machine.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -31,7 +31,8 @@ static void on_elected(void *arg, struct hf_election *election, uint64_t token)
     fflush(stdout);
 }
 
-/* Stop at once: somebody else may lead by now.  We stand again by ourselves. */
+/* Stop at once: another candidate may lead by now.  This one campaigns again
+ * by itself. */
 static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
 {
     (void)arg;
@@ -61,7 +62,7 @@ static void show_leader(struct hf_election *election)
     hf_tickets_free(tickets);
 }
 
-/* Stand until somebody stops us. */
+/* Campaign until a signal comes. */
 static int stand(struct hf_election *election, const sigset_t *stops)
 {
     struct hf_error error;

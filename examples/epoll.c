@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On any event loop, here a bare epoll: one descriptor shows when callbacks
- * wait, and they run where hf_client_dispatch() is called.
+ * On any event loop, here a bare epoll: one descriptor becomes readable when
+ * callbacks wait, and they run where hf_client_dispatch() is called.
  *
  *     cc epoll.c -o epoll $(pkg-config --cflags --libs holdfast)
  *     ./epoll

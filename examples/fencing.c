@@ -7,9 +7,9 @@
  *     cc fencing.c -o fencing $(pkg-config --cflags --libs holdfast)
  *     ./fencing /tmp/store
  *
- * The store here is one file, "TOKEN VALUE".  Whatever really keeps your data
- * must do the same, in one step with the write: a database with a condition in
- * the UPDATE, an object store with a conditional PUT.
+ * The store here is one file, "TOKEN VALUE".  A real store must do the same, in
+ * one step with the write: a database by a condition in the UPDATE, an object
+ * store by a conditional PUT.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,8 +20,8 @@
 
 #include <holdfast/holdfast.h>
 
-/* Write ${value} unless a higher token has been seen.  The flock makes looking
- * and writing one step. */
+/* Write ${value} unless a higher token has been seen.  The flock makes the
+ * check and the write one step. */
 static bool store_write(const char *path, uint64_t token, const char *value)
 {
     FILE *store = fopen(path, "a+");

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public API as a random program: what there is of it, who may call it, and
- * what has to be so.  A program is steps of four bytes; each makes one call,
- * where the handle it needs is there.
+ * The public interface as a random program: its handles and operations, and the
+ * properties that must hold.  A program is a list of steps of four bytes; each
+ * step makes one call, if the handle that it needs exists.
+ *
+ * Files: api_*.c have the steps of one kind of handle each and check what they
+ * return; api_operation.c follows operations to their end; api_exclusion.c
+ * checks tokens and mutual exclusion.
  */
 #ifndef HF_TESTS_FUZZ_API_H
 #define HF_TESTS_FUZZ_API_H
@@ -20,14 +24,14 @@
 #define API_LOCKS 16
 #define API_OPERATIONS 160
 #define API_GRANTS 32
-#define API_ITEMS 4 /* locks taken together */
+#define API_ITEMS 4 /* locks acquired together */
 #define API_FEW 6   /* of each other kind of handle */
 #define API_WORKERS 2
 #define API_OWNERS 4
 #define API_NAMES 6
 #define API_SESSION_MS 10000
 
-/* One step: what it does, and to what. */
+/* One step: the call, and its three operands. */
 struct api_step {
     uint8_t op, a, b, c;
 };
@@ -39,15 +43,15 @@ struct api_client {
     bool used;
     enum api_way way;
     unsigned sim_client;
-    unsigned busy; /* calls of it are under way: it must not be closed */
-    struct hf_client *closing; /* to be dispatched still */
+    unsigned busy; /* number of calls under way: it must not be closed */
+    struct hf_client *closing; /* is closing, and still needs dispatching */
     bool closed;
     bool got_closed;
     unsigned drops;
     struct hf_error error;
 };
 
-/* Another one, added to a client and removed again. */
+/* A listener that is added to a client and removed again. */
 struct api_listener {
     struct hf_listener *listener; /* NULL: never added, or removed */
     struct api_client *client;
@@ -64,7 +68,8 @@ struct api_lock {
     unsigned busy;
 };
 
-/* What one grant entitles to, of one lock. */
+/* What a grant allows on one lock: while it is valid, no other claim may
+ * contradict it. */
 struct api_claim {
     unsigned name;
     enum hf_kind kind;
@@ -80,14 +85,14 @@ struct api_grant {
     unsigned busy;
 };
 
-/* Something under way that ends with a callback, or a call that waits. */
+/* An operation under way that ends with a callback, or a call that waits. */
 struct api_operation {
     const char *call;
     struct api_client *client;
-    uint64_t allowed;          /* statuses, by bit */
-    struct api_step next_step; /* made inside the callback */
+    uint64_t allowed;          /* statuses, one bit each */
+    struct api_step next_step; /* is made inside the callback */
     struct hf_op *op;
-    pthread_t thread; /* that begins it */
+    pthread_t thread; /* that starts it */
     bool used, begun, returned, ended;
     bool tries, waits_for_ever;
     bool acquires;
@@ -124,7 +129,7 @@ struct api_double {
     enum api_position state;
 };
 
-/* A hf_mutex or a hf_rwlock, and who has locked it how often. */
+/* An hf_mutex or an hf_rwlock, and how often each owner has locked it. */
 struct api_mutex {
     struct hf_mutex *mutex;
     struct hf_rwlock *rwlock;
@@ -133,7 +138,8 @@ struct api_mutex {
     unsigned busy;
     struct {
         unsigned writes, reads;
-        unsigned interruptions; /* of the session, when it was locked first */
+        unsigned
+            interruptions; /* interruptions of the session at the first lock */
         bool busy;
     } owners[API_OWNERS];
 };
@@ -149,9 +155,10 @@ struct api {
     uv_loop_t loop;
     pthread_t main;
     bool fails;                /* allocations may have failed */
-    bool leased;               /* sessions end */
-    bool ends;                 /* whatever is granted now is given back */
-    bool unchecked[API_NAMES]; /* a ticket may have been taken by force */
+    bool leased;               /* sessions may be lost */
+    bool ends;                 /* release whatever is granted from now on */
+    bool unchecked[API_NAMES]; /* a ticket may have been evicted: do not check
+                                  exclusion */
     uint64_t highest[API_NAMES], highest_alone[API_NAMES];
     uint32_t limit[API_NAMES];
     struct api_client clients[API_CLIENTS];
@@ -164,15 +171,15 @@ struct api {
     struct api_double doubles[API_FEW];
     struct api_mutex mutexes[API_FEW];
     struct api_worker workers[API_WORKERS];
-    char id[64]; /* of a ticket that was seen */
+    char id[64]; /* of a ticket that was listed */
 };
 
 extern struct api api;
 
 #define BIT(status) ((uint64_t)1 << (status))
 
-/* The ${n}th of what is there, counting round; NULL if nothing is.  Of
- * anything that has its handle first. */
+/* The ${n}th element that exists, counting round; NULL if none exists.  For
+ * structures that begin with their handle. */
 void *api_choose(void *array, size_t count, size_t bytes, uint8_t n);
 void *api_free_one(void *array, size_t count, size_t bytes);
 #define CHOOSE(array, n)                                                       \
@@ -180,22 +187,22 @@ void *api_free_one(void *array, size_t count, size_t bytes);
 #define FREE_ONE(array)                                                        \
     api_free_one(array, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]))
 
-/* How long to wait, from ${byte}: shorter than for ever where the others go on
- * only when this thread does. */
+/* The wait that ${byte} stands for; limited where the others run only when
+ * this thread does. */
 uint64_t api_wait_ms(uint8_t byte, bool blocks);
 
-/* Must a call on ${client} that waits be refused here? */
+/* Must a call on ${client} that waits be refused on this thread? */
 bool api_is_reentrant(const struct api_client *client);
 
-/* One of the names, of a lock or what else; valid or not. */
+/* A valid name, and an invalid one. */
 const char *api_name(unsigned n);
 const char *api_bad_name(unsigned n);
 
-/* ${status} has to be one of ${allowed}. */
+/* ${status} must be one of ${allowed}. */
 void api_expect(const char *call, hf_status status, uint64_t allowed);
 
-/* A call that waits, bracketed by these: it was refused where it had to be, and
- * was back in time. */
+/* To be called before and after a call that waits: it was refused where it
+ * had to be, and it returned in time. */
 struct api_blocking {
     bool reentrant;
     uint64_t began_ms, wait_ms;
@@ -209,7 +216,7 @@ bool api_blocked(const struct api_blocking *call, const char *name,
 /* ---------------------------------------------------------------- operations
  * -- */
 
-/* NULL if there are too many.  ${then}: the step to be made in its callback. */
+/* NULL if there are too many.  ${next_step} is made inside the callback. */
 struct api_operation *api_operation(const char *call, struct api_client *client,
                                     uint64_t allowed,
                                     const struct api_step *next_step);
@@ -218,22 +225,21 @@ void api_drop(void *arg);
 /* The starting call has returned ${status}. */
 void api_started(struct api_operation *operation, hf_status status,
                  uint64_t allowed);
-/* A deed of a call that waits, and is over. */
+/* The call that waits has returned. */
 void api_finished(struct api_operation *operation);
 
-/* --------------------------------------------------------------- claims -- */
+/* ---------------------------------------------------------------- claims -- */
 
-/* Keep ${grant}, of what ${deed} wanted; give it back at once if there is no
- * room. */
+/* Keep ${grant} of ${operation}; release it at once if there is no room. */
 void api_keep(struct api_operation *operation, struct hf_grant *grant);
-/* What all say they have must go together. */
+/* Check that all valid claims are compatible. */
 void api_check(void);
 
-/* ---------------------------------------------------------------- steps -- */
+/* ----------------------------------------------------------------- steps -- */
 
-/* Make one step, in whatever thread and callback. */
+/* Make one step, on any thread and inside any callback. */
 void api_step(const struct api_step *step, bool inside);
-/* Inside a callback. */
+/* The same inside a callback. */
 void api_step_inside(const struct api_step *step);
 
 void api_client_open(const struct api_step *s);
@@ -281,7 +287,7 @@ void api_mutex_unlock(const struct api_step *s);
 void api_mutex_unlock_all(struct api_mutex *counted);
 void api_mutex_look(const struct api_step *s);
 void api_mutex_free(const struct api_step *s);
-/* Was the .drop of each that was opened, or was to be, called? */
+/* Was the .drop of each mutex and read/write lock called? */
 bool api_mutex_all_dropped(void);
 
 void api_misuse(const struct api_step *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elections, barriers and double barriers. */
+/* Steps of elections, barriers and double barriers. */
 #include "api.h"
 
 #define OPENED (BIT(HF_OK) | BIT(HF_ENOMEM))
@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------- elections -- */
 
-/* None of its callbacks comes when it rests, nor once it was freed. */
+/* No callback comes while the election is idle or after it was freed. */
 static void on_elected(void *arg, struct hf_election *election, uint64_t token)
 {
     struct api_election *e = arg;
@@ -50,7 +50,7 @@ static void on_ended(void *arg, struct hf_election *election,
                BIT(HF_EUNREACHABLE) | BIT(HF_ECLOSED) | BIT(HF_EKIND) |
                    BIT(HF_ENOMEM));
     if (why->status == HF_EKIND)
-        return; /* it would be so again */
+        return; /* it would fail again */
     if (e->next_step.c % 2 == 0 && why->status != HF_ECLOSED)
         api_expect("hf_election_campaign_start",
                    hf_election_campaign_start(election), BEGUN);
@@ -134,7 +134,7 @@ void api_election_resign(const struct api_step *s)
     struct api_operation *operation;
     hf_status status;
 
-    /* What another call does to it meanwhile could not be told apart. */
+    /* Another call at the same time would make the outcome ambiguous. */
     if (e == NULL || e->busy > 0)
         return;
     e->busy++;
@@ -162,7 +162,7 @@ void api_election_resign(const struct api_step *s)
     (WAITED | BIT(HF_EBUSY) | BIT(HF_ESTATE) | BIT(HF_EKIND) |                 \
      BIT(HF_ECANCELLED))
 
-/* It may be freed only when this is back, so that it does not wait for ever. */
+/* It may be freed only after this call, so the wait has a limit. */
 static void wait_to_lead(struct api_election *e, const struct api_step *s)
 {
     uint64_t wait_ms = api_wait_ms(s->c, true);
@@ -255,7 +255,7 @@ void api_barrier_open(const struct api_step *s)
         *b = (struct api_barrier){made, c, 0};
 }
 
-/* The three calls, each of which waits or begins. */
+/* Each of the three operations, by a call that waits or one that starts. */
 static hf_status (*const waiting[])(struct hf_barrier *, uint64_t) = {
     hf_barrier_wait, hf_barrier_raise, hf_barrier_lower};
 
@@ -319,8 +319,7 @@ void api_barrier_free(const struct api_step *s)
     hf_barrier_free(freed);
 }
 
-/* -------------------------------------------------------- double barriers --
- */
+/* ------------------------------------------------------- double barriers -- */
 
 static struct api_double *new_double(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients, and calls that are wrong whoever makes them. */
+/* Steps of clients and listeners, and calls that are wrong for every client. */
 #include <string.h>
 
 #include <holdfast/uv.h>
@@ -39,10 +39,11 @@ static struct api_client *new_client(void)
     return NULL;
 }
 
-/* A borrowed loop is the first thread's. */
+/* Only the first thread may borrow the loop. */
 void api_client_open(const struct api_step *s)
 {
-    /* None for ever: the first thread, which waits too, mends links. */
+    /* Not for ever, because the first thread, which may wait here, repairs
+     * the links. */
     static const uint64_t connect_ms[] = {15000, 1, 500, 25000};
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct api_client *c = new_client();
@@ -70,7 +71,7 @@ void api_client_open(const struct api_step *s)
     MUST((made != NULL) == (status == HF_OK));
     MUST((c->error.text[0] == '\0') == (status == HF_OK));
     MUST(status == HF_OK || c->error.status == status);
-    /* Nothing behind a wrong size is believed. */
+    /* Fields behind a wrong size must not be read. */
     MUST(status == HF_OK || c->drops == !is_wrong);
     MUST(status != HF_OK || !is_wrong);
     c->client = made;
@@ -101,7 +102,7 @@ static void close_start(struct api_client *c, const struct api_step *next_step)
     api_started(operation, status, BIT(HF_OK));
 }
 
-/* A call on the handle may have begun that has not got further. */
+/* Another call on the handle may have begun and got no further. */
 void api_client_close(const struct api_step *s, bool inside)
 {
     struct api_client *c = CHOOSE(api.clients, s->a);
@@ -173,7 +174,7 @@ static void add_listener(struct api_client *c)
     l->listener = made;
 }
 
-/* Where a call of it may go on, it is dropped behind that. */
+/* If the listener may be running, it is dropped after its call. */
 static void remove_listener(struct api_client *c, uint8_t n)
 {
     struct api_listener *l = CHOOSE(api.listeners, n);
@@ -217,7 +218,7 @@ void api_client_look(const struct api_step *s)
     c->busy--;
 }
 
-/* --------------------------------------------------------------- misuse -- */
+/* ---------------------------------------------------------------- misuse -- */
 
 static void misuse_lock(struct api_client *c, const struct api_step *s)
 {

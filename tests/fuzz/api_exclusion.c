@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who says that he has what: claims that do not go together are never valid at
- * one instant, and tokens rise. */
+/* Mutual exclusion and tokens: claims that contradict each other are never
+ * valid at the same time, and tokens rise. */
 #include <string.h>
 
 #include "api.h"
@@ -15,9 +15,9 @@ static bool is_valid(const struct hf_grant *grant)
     return hf_grant_safe_until_ms(grant) > scheduler_now_ms();
 }
 
-/* --------------------------------------------------------------- tokens -- */
+/* ---------------------------------------------------------------- tokens -- */
 
-/* A claim that is not valid any more may be told late. */
+/* A claim that is no longer valid may be reported late. */
 static void check_token(const struct api_claim *claim)
 {
     uint64_t *highest = &api.highest[claim->name];
@@ -43,7 +43,7 @@ void api_keep(struct api_operation *operation, struct hf_grant *grant)
     for (unsigned i = 0; i < operation->wanted.count; i++) {
         struct api_claim *claim = &operation->wanted.claims[i];
 
-        /* Of the others their locks might be freed. */
+        /* The locks of the others may be freed. */
         claim->token = i == 0 ? hf_grant_token(grant) : 0;
         if (is_valid(grant) && i == 0)
             check_token(claim);
@@ -60,9 +60,9 @@ void api_keep(struct api_operation *operation, struct hf_grant *grant)
     operation->granted = kept;
 }
 
-/* ------------------------------------------------------------ exclusion -- */
+/* ------------------------------------------------------------- exclusion -- */
 
-/* What is claimed of one name now. */
+/* The claims on one name that are valid now. */
 struct tally {
     unsigned alone, readers;
     uint32_t permits;
@@ -104,15 +104,15 @@ static void count_leaders(struct tally *tallies)
     }
 }
 
-/* Of these nobody tells until when they are safe: only that no session had any
- * trouble since, nor has it. */
+/* An owner's lock has no safe_until to ask for: it counts as valid if its
+ * session was not interrupted since. */
 static void count_owners(struct tally *tallies)
 {
     for (unsigned i = 0; i < API_FEW; i++) {
         const struct api_mutex *counted = &api.mutexes[i];
 
         if (counted->client == NULL || counted->client->client == NULL)
-            continue; /* closed, and so is what it had */
+            continue; /* closed, so it holds nothing */
         for (unsigned n = 0; n < API_OWNERS; n++) {
             unsigned writes = counted->owners[n].writes;
             unsigned reads = counted->owners[n].reads;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grants, to the end of them; and looking at queues. */
+/* Steps of grants: release, downgrade, queries; and steps that list a queue,
+ * evict and ask for a release. */
 #include <string.h>
 #include <unistd.h>
 
 #include "api.h"
 
-/* Its slot is nobody's while it is being given back. */
+/* While a grant is being released no other step may choose it. */
 static struct hf_grant *take(struct api_grant *kept,
                              struct api_operation **operation)
 {
@@ -109,12 +110,12 @@ void api_release_one(struct api_grant *kept)
     release_start(kept, false, NULL);
 }
 
-/* ------------------------------------------------------------ downgrade -- */
+/* ------------------------------------------------------------- downgrade -- */
 
 #define DOWNGRADED                                                             \
     (BIT(HF_OK) | BIT(HF_ELOST) | BIT(HF_ESTATE) | BIT(HF_ECANCELLED))
 
-/* From the call on somebody may read beside it. */
+/* From this call on a reader may hold the lock too. */
 void api_downgrade(const struct api_step *s)
 {
     struct api_grant *kept = CHOOSE(api.grants, s->a);
@@ -146,7 +147,7 @@ void api_downgrade(const struct api_step *s)
     kept->busy--;
 }
 
-/* ----------------------------------------------------------------- look -- */
+/* --------------------------------------------------------------- listing -- */
 
 void api_grant_look(const struct api_step *s)
 {
@@ -217,7 +218,7 @@ void api_list(const struct api_step *s)
     lock->busy--;
 }
 
-/* One that was seen, or that nobody has, or what is no id. */
+/* An id that was listed, an id of nobody, or something that is no id. */
 static void choose_id(uint8_t n, char id[sizeof(api.id)], bool *bad)
 {
     static const char *const ids[] = {"00000000-0000-4000-8000-000000000000",
@@ -231,7 +232,7 @@ static void choose_id(uint8_t n, char id[sizeof(api.id)], bool *bad)
     memcpy(id, chosen, strlen(chosen) + 1);
 }
 
-/* From then on anybody may hold what somebody else does not know to be lost. */
+/* From now on another owner may hold the lock before the evicted one knows. */
 void api_evict(const struct api_step *s)
 {
     struct api_lock *lock = CHOOSE(api.locks, s->a);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks, and asking for them. */
+/* Steps of locks: open, acquire, cancel. */
 #include <string.h>
 
 #include "api.h"
 
-/* What an acquire may end with in the model's world.  The text is refused at
- * once, and the client may have been closed before. */
+/* The statuses of an acquire on the simulator.  A wrong text is refused at
+ * once, and the client may be closed. */
 #define REFUSED (BIT(HF_EINVAL) | BIT(HF_ECLOSED) | BIT(HF_ENOMEM))
 #define ENDED                                                                  \
     (BIT(HF_OK) | BIT(HF_EUNREACHABLE) | BIT(HF_ECLOSED) | BIT(HF_EKIND) |     \
@@ -77,7 +77,7 @@ void api_lock_set_limit(const struct api_step *s)
     lock->busy--;
 }
 
-/* -------------------------------------------------------------- options -- */
+/* --------------------------------------------------------------- options -- */
 
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
@@ -126,7 +126,7 @@ static const char *text_of(uint8_t n)
     return texts[n % 8];
 }
 
-/* From ${byte}: which callbacks, and which text. */
+/* From ${byte}: the callbacks and the text. */
 static struct hf_acquire_opts options(struct api_operation *operation,
                                       uint8_t wait, uint8_t byte, bool blocks)
 {
@@ -159,7 +159,7 @@ static void want(struct api_operation *operation, const struct api_lock *lock)
         .name = lock->name, .kind = lock->kind, .permits = lock->permits};
 }
 
-/* -------------------------------------------------------------- acquire -- */
+/* --------------------------------------------------------------- acquire -- */
 
 static void finish(struct api_operation *operation,
                    const struct api_blocking *call, const char *name,
@@ -225,7 +225,7 @@ void api_acquire_start(const struct api_step *s)
     api_started(operation, status, BIT(HF_OK) | REFUSED);
 }
 
-/* Those from ${first} on that belong together; the last may be there twice. */
+/* Locks of one client from ${first} on; the last may be chosen twice. */
 static size_t gather(uint8_t first, uint8_t how, struct api_lock **chosen,
                      bool *twice)
 {
@@ -290,7 +290,7 @@ void api_acquire_all(const struct api_step *s)
         chosen[i]->busy--;
 }
 
-/* ------------------------------------------------------------------- op -- */
+/* -------------------------------------------------------------------- op -- */
 
 static struct api_operation *with_op(uint8_t n)
 {
@@ -312,7 +312,7 @@ void api_cancel(const struct api_step *s)
     if (operation == NULL)
         return;
     op = operation->op;
-    operation->op = NULL; /* nobody else's meanwhile */
+    operation->op = NULL; /* no other step may use it now */
     hf_op_cancel(op);
     operation->op = op;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks that are counted per owner, who is here a number that goes with the
- * step. */
+/* Steps of mutexes and read/write locks, which count per owner.  The owner
+ * is a number that the step chooses. */
 #include "api.h"
 
 static _Thread_local uint64_t current_owner;
@@ -24,7 +24,8 @@ bool api_mutex_all_dropped(void)
     return dropped == opened;
 }
 
-/* The handle may be freed meanwhile, and goes on to be there until the end. */
+/* The handle may be freed during the callback, and must stay valid until it
+ * ends. */
 static void on_mutex_revoke(void *arg, struct hf_mutex *mutex, uint64_t owner)
 {
     MUST(arg == &opened && owner >= 1 && owner <= API_OWNERS);
@@ -91,7 +92,7 @@ static struct api_mutex *choose(uint8_t n)
     return NULL;
 }
 
-/* ----------------------------------------------------------------- lock -- */
+/* ------------------------------------------------------------------ lock -- */
 
 static hf_status lock_(struct api_mutex *counted, bool writes, uint64_t wait_ms)
 {
@@ -127,7 +128,7 @@ static uint64_t token(const struct api_mutex *counted)
                                   : hf_rwlock_token(counted->rwlock);
 }
 
-/* One who has it already is not refused where others would have to wait. */
+/* An owner that holds it already need not wait. */
 void api_mutex_lock(const struct api_step *s)
 {
     struct api_mutex *counted = choose(s->a);
@@ -168,7 +169,7 @@ void api_mutex_lock(const struct api_step *s)
     counted->busy--;
 }
 
-/* --------------------------------------------------------------- unlock -- */
+/* ---------------------------------------------------------------- unlock -- */
 
 static hf_status unlock_(struct api_mutex *counted, bool writes)
 {
@@ -178,7 +179,7 @@ static hf_status unlock_(struct api_mutex *counted, bool writes)
                   : hf_rwlock_rdunlock(counted->rwlock);
 }
 
-/* Whoever unlocks makes no claim from the call on. */
+/* An owner that unlocks has no claim from this call on. */
 static void unlock(struct api_mutex *counted, unsigned n, bool writes)
 {
     unsigned had =
@@ -226,7 +227,7 @@ void api_mutex_unlock_all(struct api_mutex *counted)
     }
 }
 
-/* ----------------------------------------------------------------- look -- */
+/* --------------------------------------------------------------- listing -- */
 
 static void cancel(struct api_mutex *counted, uint64_t owner)
 {
@@ -237,7 +238,7 @@ static void cancel(struct api_mutex *counted, uint64_t owner)
     api_expect("hf_mutex_cancel", status, BIT(HF_OK) | BIT(HF_EGONE));
 }
 
-/* Who has no ticket is ours, and holds nothing. */
+/* An entry without a ticket is one of ours that waits. */
 static void check_listed(const struct api_mutex *counted,
                          const struct hf_tickets *tickets)
 {
@@ -282,7 +283,7 @@ void api_mutex_look(const struct api_step *s)
     counted->busy--;
 }
 
-/* ----------------------------------------------------------------- free -- */
+/* ------------------------------------------------------------------ free -- */
 
 void api_mutex_free(const struct api_step *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is under way: it ends once, with a status that is documented, and what
- * it was handed is dropped once. */
+/* Operations under way: each ends once, with a documented status, and each
+ * callback is dropped once. */
 #include <string.h>
 
 #include "api.h"
@@ -40,7 +40,7 @@ void api_expect(const char *call, hf_status status, uint64_t allowed)
     abort();
 }
 
-static _Thread_local unsigned callbacks; /* that run here */
+static _Thread_local unsigned callbacks; /* that run on this thread */
 
 bool api_is_reentrant(const struct api_client *client)
 {
@@ -62,8 +62,8 @@ struct api_blocking api_blocks(const struct api_client *client,
                                  wait_ms};
 }
 
-/* So long may a call take that waits for nobody but the engine, links and
- * sessions included, which break and come again. */
+/* How long a call may take that waits for no other owner, in milliseconds:
+ * links break and sessions end meanwhile. */
 #define LIMIT_MS ((uint64_t)30 * API_SESSION_MS)
 
 bool api_blocked(const struct api_blocking *call, const char *name,

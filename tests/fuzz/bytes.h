@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that a server is about to send. */
+/* Bytes that a fake server is about to send. */
 #ifndef HF_TESTS_FUZZ_BYTES_H
 #define HF_TESTS_FUZZ_BYTES_H
 
@@ -15,9 +15,9 @@ struct bytes {
 void bytes_put(struct bytes *to, const void *bytes, size_t count);
 void bytes_print(struct bytes *to, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* In the order of the net: of 1 to 8 bytes. */
+/* ${number} in ${width} bytes, 1 to 8, in network order. */
 void bytes_number(struct bytes *to, uint64_t number, size_t width);
-/* Drop so many at the beginning. */
+/* Remove ${count} bytes at the beginning. */
 void bytes_drop(struct bytes *from, size_t count);
 void bytes_free(struct bytes *bytes);
 

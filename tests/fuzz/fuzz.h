@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a fuzz target is made of.  A target defines LLVMFuzzerTestOneInput() and
- * ends the program where a property does not hold; libFuzzer drives it, or
- * replay.c, which runs it over files. */
+/* What a fuzz target is made of.  A target defines LLVMFuzzerTestOneInput()
+ * and ends the program when a property does not hold.  libFuzzer calls it
+ * with new inputs, replay.c with the files of the corpus. */
 #ifndef HF_TESTS_FUZZ_H
 #define HF_TESTS_FUZZ_H
 
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* Not assert(): it must hold in every build. */
+/* Not assert(), because it must hold in every build. */
 #define MUST(property)                                                         \
     do {                                                                       \
         if (!(property)) {                                                     \
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
     } while (0)
 
 /* A copy of ${data} with a NUL behind it, in memory of exactly that size, so
- * that AddressSanitizer sees a read past it.  Yours to free(). */
+ * that AddressSanitizer sees any read behind it.  The caller frees it. */
 static inline char *fuzz_text(const uint8_t *data, size_t bytes)
 {
     char *text = malloc(bytes + 1);

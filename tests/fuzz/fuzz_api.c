@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public API as a random program: the input says which calls are made, by
- * which thread, inside which callback, about which handle; when time passes,
- * links break, sessions end and memory runs out; and in which order threads
- * take turns.  The library is the real one, with its threads, on the model in
- * made up time.
+ * The public interface as a random program.  The input says which calls are
+ * made, by which thread, inside which callback and on which handle; when time
+ * passes, links break, sessions end and memory runs out; and how threads are
+ * scheduled.  The library is the real one with its threads; the engine is the
+ * simulator, in virtual time.
  *
- * Header: the kind of world, a seed, how often threads take turns, what to do
- * about the end.  Then steps of four bytes: what, and three operands.
+ * Four bytes of header: the kind of servers, a seed, how often threads switch,
+ * and what to do at the end.  Then steps of four bytes: a call and three
+ * operands.
  *
- * Whatever the program: what is under way ends once, with a status that is
- * documented, and a text if it is a failure; what was handed over is dropped
- * once; claims that do not go together are never valid at one instant, and
- * tokens rise; calls return in time.  In the end, with memory and with links,
- * all who wait for what others have given back get it, every client closes, and
- * no ticket, no thread and no memory is left.
+ * Properties: each operation ends once, with a documented status, and a failure
+ * has a text; each callback is dropped once; claims that contradict each other
+ * are never valid at the same time, and tokens rise; calls return in time.  At
+ * the end, with memory and links restored and everything released, each waiter
+ * is granted, every client closes, and no ticket, thread or memory is left.
  */
 #include <string.h>
 #include <unistd.h>
@@ -27,10 +27,9 @@
 
 struct api api;
 
-static _Thread_local bool
-    may_wait_for_ever; /* it is a thread that may wait for ever */
+static _Thread_local bool may_wait_for_ever; /* this thread may wait for ever */
 
-/* ----------------------------------------------------------------- words -- */
+/* ------------------------------------------------------- names and waits -- */
 
 const char *api_name(unsigned n)
 {
@@ -73,7 +72,7 @@ uint64_t api_wait_ms(uint8_t byte, bool blocks)
 
 /* ------------------------------------------------------------------ time -- */
 
-/* What this thread alone does: its loop, and callbacks that are dispatched. */
+/* The loop and the dispatching, which only the first thread does. */
 static void drive(void)
 {
     (void)uv_run(&api.loop, UV_RUN_NOWAIT);
@@ -126,7 +125,7 @@ static void pass_some_time(const struct api_step *s)
         pass_time(ms[s->a % 8]);
 }
 
-/* --------------------------------------------------------------- trouble -- */
+/* --------------------------------------------------------- interruptions -- */
 
 static void interrupt(const struct api_step *s)
 {
@@ -143,7 +142,8 @@ static void interrupt(const struct api_step *s)
         break;
     case 1:
         hf_sim_kill_session(sim_client->engine);
-        /* All its tickets were taken by force, before their time. */
+        /* Its tickets are removed before their time, so exclusion cannot be
+         * checked. */
         for (unsigned i = 0; i < API_NAMES; i++)
             api.unchecked[i] = true;
         break;
@@ -184,7 +184,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* The next step is for one of them. */
+/* The next step is made by a worker. */
 static bool hand_over(const struct api_step *s, const struct api_step *next)
 {
     struct api_worker *w = &api.workers[s->a % API_WORKERS];
@@ -199,7 +199,7 @@ static bool hand_over(const struct api_step *s, const struct api_step *next)
 
 /* ----------------------------------------------------------------- steps -- */
 
-/* What the first byte of a step says; twice what there should be more of. */
+/* The call of each step; a call that should be more frequent has two rows. */
 static const struct {
     const char *name;
     void (*make)(const struct api_step *s);
@@ -252,7 +252,7 @@ static const struct {
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
 enum { STEP_HAND_OVER = 0, STEP_PASS = 1, STEP_CLIENT_CLOSE = 3 };
 
-/* For whoever has to explain a finding. */
+/* For a developer who has to explain a finding. */
 static void trace(const struct api_step *s, bool inside)
 {
     if (getenv("HF_FUZZ_TRACE") != NULL)
@@ -307,7 +307,7 @@ static void end_faults(void)
             hf_sim_set_link(sim_clients_at(i)->engine, true, true);
 }
 
-/* Wherever it has to wait: on a thread of its own. */
+/* On a thread of its own, because it may have to wait. */
 static void *unlock_all(void *arg)
 {
     (void)arg;
@@ -337,7 +337,7 @@ static bool somebody_waits(void)
     return false;
 }
 
-/* Everything is given back, and so everybody gets what he waits for. */
+/* Everything is released, so every waiter is granted. */
 static void end_waits(void)
 {
     pthread_t thread;
@@ -433,7 +433,7 @@ static void free_all(void)
     run_others();
 }
 
-/* What could not be said goodbye to is gone with its session. */
+/* Tickets that could not be removed end with their session. */
 static bool queues_are_empty(void)
 {
     static const char *const suffixes[] = {"", "/locks", "/leases"};
@@ -465,8 +465,7 @@ static void check_end(void)
     MUST(scheduler_count_threads() == 1);
 }
 
-/* ------------------------------------------------------------------ world --
- */
+/* ------------------------------------------------------------- simulator -- */
 
 static struct hf_sim *new_sim(uint8_t kind, uint8_t seed)
 {
@@ -512,7 +511,7 @@ static void begin(const uint8_t *header)
 
 static void end(uint8_t how)
 {
-    run_others(); /* what was handed over is under way, at least */
+    run_others(); /* let steps of the workers begin at least */
     end_faults();
     if (how % 4 != 0)
         end_waits();
@@ -526,7 +525,7 @@ static void end(uint8_t how)
     MUST(uv_loop_close(&api.loop) == 0);
     check_end();
     scheduler_end();
-    hf_sim_free(api.sim); /* which has what a client left there */
+    hf_sim_free(api.sim); /* with what a client left there */
     MUST(heap_live() == 0);
 }
 

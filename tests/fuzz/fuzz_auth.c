@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file of credentials, behind one that chooses the URL. */
+/* Any bytes as a file of credentials.  The first byte chooses the URL that
+ * they are for.  Properties: what is found belongs to that URL, and an error
+ * never contains a password. */
 #include <string.h>
 
 #include "core/utf8.h"
@@ -12,7 +14,7 @@ static const struct {
     const char *url;
     const char *word;
     unsigned port;
-    const char *hosts[2]; /* that a line for it has to name */
+    const char *hosts[2]; /* hosts that a matching line must name */
 } rows[] = {
     {"zk://h1:7,h2", "digest", 2181, {"h1:7", "h2"}},
     {"zks://[::1]/a", "digest", 2281, {"[::1]", "[::1]"}},

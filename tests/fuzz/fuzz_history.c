@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a history: refused with a text, or judged and drawn. */
+/* Any bytes as a history of `holdfast verify`: it is refused with a text, or
+ * read, checked and drawn, and the results are consistent. */
 #include <string.h>
 
 #include "core/utf8.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a lock name. */
+/* Any bytes as a lock name.  Properties: an accepted name is canonical, and
+ * accepted again; a refused one has an error text. */
 #include <string.h>
 
 #include "core/lock_name.h"
@@ -16,13 +17,13 @@ static void check_accepted(const char *name, const char *canonical)
     MUST(hf_utf8_valid(canonical, bytes));
     MUST(canonical[0] != '/' && canonical[bytes - 1] != '/');
     MUST(strstr(canonical, "//") == NULL);
-    /* What is canonical is accepted as it is, and so is it after a '/'. */
+    /* A canonical name is accepted as it is, and also behind a '/'. */
     MUST(hf_lock_name_check(canonical, &again, NULL) == HF_OK);
     MUST(again == canonical);
 }
 
-/* As a component between others a name is refused for the same reasons, and no
- * path may lead out of its parent. */
+/* As a component between others a name is refused for the same reasons, and
+ * no path leads out of its parent. */
 static void check_embedded(const char *canonical)
 {
     char longer[HF_NAME_BYTES + 16];

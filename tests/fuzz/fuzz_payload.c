@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What is in a queue as anybody may have put it there, on its way to those who
- * look: the input is tickets, with a byte for the kind, one for what goes with
- * it and one for the length of what their owner says, and names of what is no
- * ticket.  They become a list, and the list a table and JSON, which a terminal
- * and a reader of JSON must be able to take.
- */
+/* Any content of a queue, as other clients may have put it there, on its way
+ * to a reader.  The input is tickets, with a byte each for the kind, the
+ * flags and the length of the owner's text, and names of unknown nodes.
+ * They are listed, and the list is shown as a table and as JSON; a terminal
+ * and a JSON reader must be able to take these. */
 #include <string.h>
 
 #include "cli/format.h"
@@ -45,7 +43,7 @@ static uint8_t take(struct input *in)
     return *in->at++;
 }
 
-/* No NUL is in it, as in any that came through an engine. */
+/* Without NUL, as it comes through an engine. */
 static const char *take_text(struct input *in, size_t bytes)
 {
     char *text;
@@ -90,7 +88,7 @@ static void take_queue(struct input *in)
     }
 }
 
-/* --------------------------------------------------------------- showing -- */
+/* ---------------------------------------------------------------- output -- */
 
 static char *print(const struct hf_queue_view *queue_view, bool json)
 {
@@ -107,7 +105,7 @@ static char *print(const struct hf_queue_view *queue_view, bool json)
     return text;
 }
 
-/* Nothing in it moves a cursor but the ends of its lines. */
+/* Nothing in it moves the cursor but the ends of lines. */
 static void check_table(const struct hf_queue_view *queue_view)
 {
     char *text = print(queue_view, false);
@@ -146,7 +144,7 @@ static void check_views(const struct hf_tickets *tickets)
         MUST(strcmp(unknown, queue.unknown[i]) == 0);
 }
 
-/* What an engine shows of them to somebody who looks so. */
+/* What an engine lists for a reader of this kind. */
 static size_t list_some(enum hf_ticket_kind kind, struct hf_ticket *shown)
 {
     size_t count = 0;
@@ -162,10 +160,10 @@ static size_t list_some(enum hf_ticket_kind kind, struct hf_ticket *shown)
     return count;
 }
 
-/* As it came, and as the three who look would have it. */
+/* The list in each of the three selections, and then all of it. */
 static void list_tickets(enum hf_ticket_kind kind, struct hf_tickets **tickets)
 {
-    static struct hf_client client; /* which has no ticket there */
+    static struct hf_client client; /* it has no ticket there */
     struct hf_event listed = {.kind = HF_EVENT_LISTED};
     struct hf_lock *lock = calloc(1, sizeof(*lock) + 1);
     struct hf_ticket shown[TICKETS_MAX];
@@ -192,7 +190,7 @@ static void list_tickets(enum hf_ticket_kind kind, struct hf_tickets **tickets)
 
 /* ---------------------------------------------------------------- owners -- */
 
-/* What is said of an owner is what he said, if he may say it. */
+/* An owner text that is accepted is read back unchanged. */
 static void check_text(const char *text)
 {
     char payload[HF_PAYLOAD_BYTES], words[HF_FORMAT_BYTES];
@@ -211,8 +209,8 @@ static void check_text(const char *text)
     MUST(text[0] == '\0' || strstr(words, text) != NULL);
 }
 
-/* Every word of it can be read into the room that we say is enough, and into
- * less. */
+/* Every value can be read into a buffer of the documented size, and into a
+ * smaller one. */
 static void check_keys(const char *payload)
 {
     static const char *const keys[] = {"host", "pid",   "command", "text",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole client of PostgreSQL, from its core to the bytes on libpq's socket,
- * against a server that lies. */
+/* The whole PostgreSQL client, from the core to the bytes on libpq's socket,
+ * against a fake server that gives wrong answers. */
 #include "engines/leased/leased_engine.h"
 #include "engines/postgres/postgres.h"
 #include "fuzz.h"

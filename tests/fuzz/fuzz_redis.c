@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole client of Redis, from its core to the bytes on its links, against
- * servers that lie: alone, with replicas to wait for, with the locks of others,
- * as nodes of a Redis Cluster, and three that are one quorum. */
+/* The whole Redis client, from the core to the bytes of its connections,
+ * against fake servers that give wrong answers: a single server, one with
+ * replicas to wait for, one with the locks of another prefix, the nodes of a
+ * Redis Cluster, and three servers as a quorum. */
 #include "engines/redis/redis.h"
 #include "fuzz.h"
 #include "resp_server.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an engine URL, and as the password of one. */
+/* Any bytes as an engine URL, and as the password in one.  Properties: what
+ * is parsed is valid UTF-8 and parses again, an error says what was
+ * expected, and no error contains the password. */
 #include <string.h>
 
 #include "core/url.h"
@@ -8,7 +10,7 @@
 #include "engines/zookeeper/zk_config.h"
 #include "fuzz.h"
 
-/* No text of the library or of this file has it. */
+/* Part of no text of the library or of this file. */
 #define CANARY "QJXZW"
 
 static void check_text(const char *text)
@@ -58,7 +60,7 @@ static void check_again(const char *text, const struct hf_url *url)
     hf_url_free(&again);
 }
 
-/* What the engine of ZooKeeper makes of it. */
+/* The URL as the ZooKeeper engine reads it. */
 static void check_config(const struct hf_url *url)
 {
     struct hf_error error = {HF_OK, ""};
@@ -105,8 +107,8 @@ static void try_text(const char *text)
     }
 }
 
-/* Whatever stands around it, a password is not printed: neither when the URL
- * is malformed nor when an engine goes on to refuse one of its options. */
+/* No error text contains the password, whether the URL is malformed or an
+ * engine refuses an option. */
 static void try_as_password(const char *text)
 {
     static const struct hf_url_option_row row = {.key = "other"};

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a server may say, on any bytes: the first chooses what they are taken
- * for.  Each is read here once more, byte by byte, and the client has to have
- * understood the same.
- */
+/* Any bytes as what a ZooKeeper server sends.  The first byte chooses what
+ * they are read as.  A second, simple reader reads them byte by byte, and
+ * the client must have read the same. */
 #include <string.h>
 
 #include "core/admission.h"
@@ -12,12 +10,12 @@
 #include "heap/heap.h"
 #include "zk_fixture.h"
 
-/* ----------------------------------------------------- the second reader -- */
+/* --------------------------------------------------------- second reader -- */
 
 struct input {
     const uint8_t *bytes;
     size_t left;
-    bool ended; /* before what was to be read */
+    bool ended; /* the input ended too early */
 };
 
 static int64_t number(struct input *in, size_t count)
@@ -35,7 +33,7 @@ static int64_t number(struct input *in, size_t count)
     return count == 4 ? (int32_t)(uint32_t)value : (int64_t)value;
 }
 
-/* A string or buffer; its length, -1 for none. */
+/* A string or buffer; its length, or -1 for none. */
 static int32_t text(struct input *in, const uint8_t **bytes)
 {
     int32_t count = (int32_t)number(in, 4);
@@ -62,7 +60,7 @@ static void skip_stat(struct input *in)
 
 enum { BYTE, BOOL, INT, LONG, BUFFER, COUNT, TYPES };
 
-/* Read one value and write it as it was. */
+/* Read one value and write it unchanged. */
 static void copy_value(struct hf_jute_reader *reader,
                        struct hf_jute_writer *writer, int type)
 {
@@ -95,7 +93,7 @@ static void copy_value(struct hf_jute_reader *reader,
     MUST(reader->left <= left);
 }
 
-/* The first half of ${in} says which types, the other is read. */
+/* The first half of ${in} has the types, the second half the values. */
 static void try_jute(struct input *in)
 {
     size_t types = in->left / 2;
@@ -116,7 +114,7 @@ static void try_jute(struct input *in)
         MUST(writer.used == in->left - types - reader.left);
     MUST(writer.used == 0 ||
          memcmp(writer.bytes, in->bytes + types, writer.used) == 0);
-    if (reader.failed) { /* for good, and zeros */
+    if (reader.failed) { /* it fails from now on, and returns zeros */
         MUST(hf_jute_get_byte(&reader) == 0 && hf_jute_get_long(&reader) == 0);
         MUST(hf_jute_get_buffer(&reader).bytes == NULL);
         MUST(hf_jute_get_count(&reader, 1) == 0 && reader.failed);
@@ -159,13 +157,13 @@ static void try_name(struct input *in)
         MUST(hf_zk_node_prefix(HF_ZK_CURATOR, &node.id, node.kind, prefix));
         MUST(strncmp(name, prefix, strlen(prefix)) == 0);
     }
-    /* What is cut off or appended to is another's name or none. */
+    /* A name that is cut or extended is another name or none. */
     if (hf_zk_node_parse(name, in->left - 1, &again))
         MUST(again.sequence != node.sequence);
     free(name);
 }
 
-/* What we write, as a server completes it, is read as it was meant. */
+/* A name that we write and a server completes is read back. */
 static void try_own_name(struct input *in)
 {
     static const enum hf_zk_dialect layouts[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
@@ -223,7 +221,7 @@ static void begin(struct zk_fixture *f)
     f->event_hook = on_event;
 }
 
-/* What remains to be asked of nodes: they have gone. */
+/* Requests for single nodes are answered: the nodes are gone. */
 static void refuse_rest(struct zk_fixture *f)
 {
     while (f->first != NULL)
@@ -262,11 +260,12 @@ static void try_handshake(struct input *in)
         snprintf(expected, sizeof expected, "CONNECTED %d %d", timeout,
                  ZK_FIXTURE_START_MS);
     MUST(strcmp(zk_fixture_events(&f), expected) == 0);
-    MUST((f.text[0] != '\0') == (expected[0] == '\0')); /* it says why */
+    MUST((f.text[0] != '\0') ==
+         (expected[0] == '\0')); /* the error has a text */
     zk_fixture_close(&f);
 }
 
-/* Tickets in a list of children; SIZE_MAX if it is none. */
+/* The number of tickets in a list of children; SIZE_MAX if it is not a list. */
 static size_t count_tickets(struct input in)
 {
     int32_t count = (int32_t)number(&in, 4);
@@ -298,7 +297,8 @@ static void try_children(struct input *in)
     done(&f); /* the sync */
     answer_with(&f, in->bytes, in->left);
     refuse_rest(&f);
-    if (tickets != SIZE_MAX) /* those that decide, the first in any case */
+    if (tickets !=
+        SIZE_MAX) /* the answers that decide, the first in any case */
         MUST(seen.snapshots == 1 && seen.tickets <= tickets &&
              seen.tickets <= HF_ADMISSION_NEAREST + 2 &&
              (seen.tickets > 0) == (tickets > 0));
@@ -334,13 +334,14 @@ static void try_created(struct input *in)
     answer_with(&f, in->bytes, in->left);
     children(&f, "b#1");
     reported = zk_fixture_events(&f);
-    /* Ours, and somebody took it out; or it cannot be told. */
+    /* The ticket is ours, and somebody deleted it; or the answer leaves it
+     * open. */
     MUST(strcmp(reported, is_created(*in) ? "FAILED ENQUEUE a RETRY"
                                           : "FAILED ENQUEUE a UNSURE") == 0);
     zk_fixture_close(&f);
 }
 
-/* The ticket at the head, of which all is a courtesy. */
+/* The ticket at the head; reading it is optional. */
 static void try_data(struct input *in)
 {
     struct zk_fixture f;
@@ -354,7 +355,7 @@ static void try_data(struct input *in)
     zk_fixture_close(&f);
 }
 
-/* The ticket that was looked for: ours only if the whole Stat says so. */
+/* The ticket that was searched for is ours only if the whole Stat says so. */
 static void try_stat(struct input *in)
 {
     struct input mine = *in;
@@ -488,8 +489,8 @@ static void receive_frame(const struct input *in, size_t chunk, bool greeted,
     zk_fixture_close(&f);
 }
 
-/* Is there a frame that is too long, or shorter than nothing?  What came with
- * it in one piece may be lost. */
+/* Is a frame too long, or its length negative?  Frames before it in the same
+ * piece may be lost. */
 static bool has_bad_length(struct input in)
 {
     int64_t length;
@@ -520,7 +521,7 @@ static void receive_same(const struct input *in, size_t chunk, bool greeted,
     MUST(strcmp(entire->sent, pieces.sent) == 0);
 }
 
-/* However they are cut into pieces on their way, they say the same. */
+/* The result does not depend on how the frames are cut into pieces. */
 static void try_stream(struct input *in)
 {
     static struct received entire;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client of an ensemble: the input is a program of steps, what is asked of
- * it, what its server says and when, what becomes of its links and of its
- * memory.
+ * The ZooKeeper client: the input is a program of steps, which says what is
+ * requested, what the server answers and when, and what happens to connections
+ * and memory.
  *
- * The first byte decides whether the server is honest: it then does what it is
- * asked to, late, in pieces, or without our hearing of it, but does it; and
- * what the client says became of its tickets has to be so.  The other server
- * says anything.
+ * The first byte chooses the server.  An honest server does what it is asked
+ * to, perhaps late, in pieces, or with its reply lost; then everything the
+ * client reports about its tickets must be true.  A dishonest server sends
+ * anything.
  *
- * After every step the stage's own properties hold (see zk_stage.h).  In the
- * end, with an honest server and with memory, the client takes a ticket, gives
- * it back and ends.
+ * After each step the checks of the fixture hold (see zk_fixture.h).  At the
+ * end, with an honest server and enough memory, the client takes a ticket,
+ * removes it and ends.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@
 
 /* --------------------------------------------------------- link and time -- */
 
-/* Calls about a connection that is no more. */
+/* Calls about a connection that has ended. */
 static void send_stale(struct zk_program *p)
 {
     static const uint8_t pong[] = {0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe};
@@ -62,7 +62,7 @@ static void serve(struct zk_program *p, unsigned count)
         zk_fake_answer(&p->f, &p->server);
 }
 
-/* Somebody else has to do with a ticket. */
+/* Another client changes a ticket. */
 static void disturb(struct zk_program *p, uint8_t choice)
 {
     bool participant = program_is_participant(choice);
@@ -141,8 +141,8 @@ static void step(struct zk_program *p)
 
 /* ------------------------------------------------------------------- end -- */
 
-/* Of what the client has once it has no session: itself, the two buffers of
- * its connection and that of snapshots; and the stage its own. */
+/* The client without a session keeps itself, two buffers of its connection
+ * and one of snapshots; the fixture has one allocation. */
 #define LEFT_MOST 5
 
 static void expect(struct zk_program *p, enum hf_request_kind kind,
@@ -159,7 +159,8 @@ static void expect(struct zk_program *p, enum hf_request_kind kind,
     MUST(strstr(received, expected) != NULL);
 }
 
-/* Everything has been served: whoever waits has something to wait for. */
+/* Everything has been answered, so each watch must be for a node that
+ * exists. */
 static void check_waits(struct zk_program *p)
 {
     char ticket[32];
@@ -177,7 +178,7 @@ static void check_waits(struct zk_program *p)
     }
 }
 
-/* Answer all that was asked on this connection, if it can be. */
+/* Answer all requests of this connection, if it is up. */
 static void finish(struct zk_program *p)
 {
     pass_time(p, 0);
@@ -187,7 +188,7 @@ static void finish(struct zk_program *p)
     check_waits(p);
 }
 
-/* Whatever happened: it works. */
+/* Whatever happened before, the client works. */
 static void check_it_works(struct zk_program *p)
 {
     for (int i = 0; !p->f.connected; i++) {
@@ -217,7 +218,8 @@ static void end(struct zk_program *p)
     p->inside = 0;
     if (p->ending) {
         for (int i = 0; !p->f.closed; i++) {
-            MUST(i < 4); /* it does not wait long for a goodbye */
+            MUST(i <
+                 4); /* it does not wait long for the close of its session */
             wake(&p->f);
         }
     } else {
@@ -225,7 +227,8 @@ static void end(struct zk_program *p)
             finish(p);
         link_down(&p->f, "the last");
         if (!p->honest) {
-            /* It knows nothing of what was said in its name. */
+            /* The client knows nothing of what the dishonest server
+             * invented. */
             zk_fake_begin(&p->f, &p->server);
             p->f.session++;
         }
@@ -247,7 +250,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     p.honest = zk_program_next(&p) & 1;
     p.lingers = bytes % 4 >= 2;
     zk_fixture_init(&p.f);
-    p.f.config.session.window = bytes / 4 % 4; /* 0: wide */
+    p.f.config.session.window = bytes / 4 % 4; /* 0: no limit */
     p.f.event_hook = program_on_event;
     zk_fake_begin(&p.f, &p.server);
     p.server.no_containers = p.honest && bytes % 2 == 1;

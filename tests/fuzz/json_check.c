@@ -63,7 +63,7 @@ static bool take_string(const char **at)
     return true;
 }
 
-/* Of integers only: we write no others. */
+/* Integers only, because we write no other numbers. */
 static bool take_number(const char **at)
 {
     size_t digits = strspn(*at, "0123456789");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is it JSON?  By RFC 8259 and by nothing of ours. */
+/* Checks JSON by RFC 8259, independently of the writer under test. */
 #ifndef HF_TESTS_FUZZ_JSON_CHECK_H
 #define HF_TESTS_FUZZ_JSON_CHECK_H
 
 #include <stdbool.h>
 
-/* One value, with nothing but white space around it, in UTF-8. */
+/* Is ${text} one value in UTF-8, with only white space around it? */
 bool json_is_valid(const char *text);
 
 #endif

@@ -10,8 +10,7 @@
 #define CLOCK_MS UINT64_C(1700000000000)
 #define START_MS UINT64_C(1000000000000000)
 
-/* ----------------------------------------------------------------- honest --
- */
+/* ------------------------------------------- answers of an honest server -- */
 
 static void on_notice(void *arg, const struct lease_notice *notice)
 {
@@ -42,8 +41,7 @@ uint64_t lease_fake_clock_ms(const struct lease_fake_server *leases)
     return CLOCK_MS + leases->number + (leases->client->now_ms - START_MS);
 }
 
-/* ------------------------------------------------------------------- lies --
- */
+/* --------------------------------------------------------- wrong answers -- */
 
 static uint64_t odd_number(uint8_t how)
 {
@@ -118,7 +116,7 @@ void lease_fake_swap(struct lease_answer *answer, size_t a, size_t b)
     answer->leases[b] = lease;
 }
 
-/* Of what is said of one row; there is one. */
+/* Change one row; there is at least one. */
 static void change_row(struct lease_fake_server *leases,
                        struct lease_answer *answer, const struct lie *lie)
 {
@@ -181,7 +179,7 @@ static void change_answer(struct lease_fake_server *leases,
         add_rows(leases, answer, &nobody, lie->how);
 }
 
-/* Most lies are about a queue, and wait until one is asked for. */
+/* Most changes are of a list, and wait for the next call that returns one. */
 static struct lie take_lie(struct lease_fake_server *leases,
                            const struct hf_store_call *call)
 {
@@ -217,8 +215,7 @@ void lease_fake_lie(struct lease_fake_server *leases)
     leases->lie.how = client_next(leases->client);
 }
 
-/* ---------------------------------------------------------------- notices --
- */
+/* --------------------------------------------------------------- notices -- */
 
 static void send_false_notice(struct lease_fake_server *leases, uint8_t how,
                               const char *queue, const struct hf_ticket_id *id)

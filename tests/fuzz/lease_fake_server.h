@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers that lease tickets and lie: each keeps its queues as an honest one
- * does (simulator/model/lease_server.h), and what it answers is changed as the
- * input says, row by row.  How answers are put into bytes is the target's. */
+/* A fake server that leases tickets.  It keeps its queues as an honest one
+ * does (simulator/model/lease_server.h), and the input then changes its
+ * answers row by row.  The fuzz target puts the answers into bytes. */
 #ifndef HF_TESTS_FUZZ_LEASE_FAKE_SERVER_H
 #define HF_TESTS_FUZZ_LEASE_FAKE_SERVER_H
 
@@ -10,18 +10,18 @@
 
 #define LEASE_FAKES 4
 
-/* How one answer is wrong. */
+/* How one answer is made wrong. */
 struct lie {
-    uint8_t kind; /* 0: it is not */
+    uint8_t kind; /* 0: it is left as it is */
     uint8_t row, how;
 };
 
 struct lease_fake_server {
     struct leased_client *client;
     struct lease_server *server;
-    size_t number;  /* which of the servers */
-    struct lie lie; /* of the next answer with rows */
-    /* Hand ${notice} to who listens there. */
+    size_t number;  /* index of this server */
+    struct lie lie; /* for the next answer with rows */
+    /* Send ${notice} to the clients that listen. */
     void (*notice)(struct lease_fake_server *leases,
                    const struct lease_notice *notice);
 };
@@ -30,21 +30,22 @@ void lease_fake_begin(struct lease_fake_server *leases,
                       struct leased_client *client, size_t number);
 void lease_fake_end(struct lease_fake_server *leases);
 
-/* The clock of the server. */
+/* The clock of the server, in milliseconds since the epoch. */
 uint64_t lease_fake_clock_ms(const struct lease_fake_server *leases);
 
-/* Carry out ${call} and lie as is due; to be freed by lease_answer_free(). */
+/* Execute ${call} and change the answer as planned.  The caller frees
+ * ${answer} with lease_answer_free(). */
 void lease_fake_answer(struct lease_fake_server *leases,
                        const struct hf_store_call *call,
                        struct lease_answer *answer);
 
-/* Have two rows change places. */
+/* Exchange two rows. */
 void lease_fake_swap(struct lease_answer *answer, size_t a, size_t b);
 
-/* Have the next answer lie as the input says. */
+/* Plan how the next answer is wrong, from the input. */
 void lease_fake_lie(struct lease_fake_server *leases);
 
-/* Something happens at the server that it does tell, or a notice comes of what
+/* Change a queue behind the client's back, or send a notice of a change that
  * never happened. */
 void lease_fake_disturb(struct lease_fake_server *leases);
 

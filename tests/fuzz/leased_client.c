@@ -12,13 +12,13 @@
 #include "heap/heap.h"
 #include "timers.h"
 
-/* So far ahead of the machine's own clock that no real timer ever rings. */
+/* So far ahead of the machine's clock that no real timer fires. */
 #define START_MS UINT64_C(1000000000000000)
 
-/* Allocations of one client with all that it can be asked here. */
+/* Limit of live allocations of one client. */
 #define LIVE_MOST 20000
 
-/* Wakes that it may take to end once there is nobody to answer. */
+/* Limit of wake-ups until the client has ended without a server. */
 #define WAKES_MOST 1000
 
 /* ----------------------------------------------------------------- input -- */
@@ -115,7 +115,7 @@ static void step(struct leased_client *client, struct hf_event *event)
     hf_core_step(&client->core, event);
     hf_core_check(&client->core);
     if (client->stepping)
-        return; /* whoever carries out effects carries these out as well */
+        return; /* the outer call executes these effects too */
     client->stepping = true;
     while ((effect = hf_core_next_effect(&client->core)) != NULL)
         execute_effect(client, effect);
@@ -171,7 +171,7 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
         fprintf(stderr, "%s\n", line);
 }
 
-/* ------------------------------------------------------------- to be asked */
+/* -------------------------------------------------------------- requests -- */
 
 static const enum hf_ticket_kind ticket_kinds[] = {
     HF_TICKET_MUTEX, HF_TICKET_READ,     HF_TICKET_WRITE,
@@ -350,7 +350,7 @@ static void take_step(struct leased_client *client)
     client_run_loop(client);
 }
 
-/* Nobody answers any more: it ends nevertheless. */
+/* Nobody answers any more, and the client ends nevertheless. */
 static void end(struct leased_client *client)
 {
     start_close(client);
@@ -360,7 +360,7 @@ static void end(struct leased_client *client)
         pass_to_next(client);
     }
     for (uint8_t i = 0; i < CLIENT_ACQUISITIONS; i++) {
-        release(client, i); /* what was granted is its owner's until then */
+        release(client, i); /* a grant belongs to its owner until the release */
         MUST(!client->acquisitions[i].used);
         hf_acquisition_free(&client->core,
                             &client->acquisitions[i].acquisition);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of an engine on a loop: the real core and the real engine, against a
- * server that is the target's.  The input is a program of steps: what is asked
- * of the client, what its server says and when, and what time does.
+ * A whole client of an engine on a loop: the real core and the real engine,
+ * against the fake server of the fuzz target.  The input is a program of steps:
+ * what is requested, what the server answers and when, and how time passes.
  *
- * Time is made up: it passes in steps only, and the timers of the loop are
- * replaced by ours (CMakeLists.txt has the linker do that), so that the same
- * input is the same run.
+ * Time is virtual: it passes in steps only.  The linker replaces the timers of
+ * the loop by those of timers.c, so that the same input is the same run.
  *
- * Whatever the server says: nothing ends the process, every acquisition and
- * operation ends exactly once, memory has a bound, and a close ends.
+ * Properties, whatever the server answers: the process lives, every acquisition
+ * and operation ends exactly once, memory has a limit, and a close ends.
  */
 #ifndef HF_TESTS_FUZZ_LEASED_CLIENT_H
 #define HF_TESTS_FUZZ_LEASED_CLIENT_H
@@ -23,22 +22,22 @@
 
 struct leased_client;
 
-/* What a target is. */
+/* A fuzz target: the engine and its fake server. */
 struct client_server {
     const struct hf_engine_ops *engine;
-    /* The URL of the engine; the first byte of the input chooses it. */
+    /* The URL for the engine; the first byte of the input chooses it. */
     const char *(*url)(uint8_t choice);
-    /* A new run begins, and has ended. */
+    /* Before and after each run. */
     void (*begin)(struct leased_client *client);
     void (*end)(struct leased_client *client);
-    /* Answer what has arrived, and let the answers arrive. */
+    /* Answer what has arrived, and deliver the answers. */
     void (*serve)(struct leased_client *client);
-    /* The step that is the server's, of what the input says next. */
+    /* A step of the server; the input says which. */
     void (*step)(struct leased_client *client);
 };
 
 struct leased_acquisition {
-    struct hf_acquisition acquisition; /* first: effects lead back to it */
+    struct hf_acquisition acquisition; /* first, because effects point to it */
     bool used;                         /* from ACQUIRE to DONE */
     bool granted, lost, released, ended;
 };
@@ -55,7 +54,8 @@ struct leased_client {
     uv_loop_t loop;
     uint64_t now_ms;
     bool closing, closed;
-    bool stepping; /* the core is in a step: its effects wait for that */
+    bool stepping; /* the core is in a step; its effects wait for the end of
+                      that */
     const uint8_t *bytes;
     size_t left;
     struct leased_acquisition acquisitions[CLIENT_ACQUISITIONS];
@@ -66,15 +66,15 @@ struct leased_client {
 void client_run(const struct client_server *server, const uint8_t *bytes,
                 size_t count);
 
-/* The next byte of the input, behind its end 0; and so many bytes of it, less
- * at its end, with the number of them in ${count}. */
+/* The next byte of the input, 0 at its end; and the next ${count} bytes,
+ * with the number that there are in ${count}. */
 uint8_t client_next(struct leased_client *client);
 const uint8_t *client_some(struct leased_client *client, size_t *count);
 
-/* Let the loop do what there is to be done. */
+/* Let the loop run what is ready. */
 void client_run_loop(struct leased_client *client);
 
-/* The ticket of the acquisition at that place: zeros if it has none. */
+/* The ticket of acquisition number ${which}; zeros if it has none. */
 struct hf_ticket_id client_ticket(const struct leased_client *client,
                                   uint8_t which);
 

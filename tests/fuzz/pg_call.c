@@ -15,7 +15,7 @@ uint32_t pg_take_number(const uint8_t **at, size_t width)
     return number;
 }
 
-/* Of a Bind: portal, statement, formats, values, formats. */
+/* A Bind: portal, statement, formats, values, formats. */
 void pg_bound_read(struct pg_bound *bound, const struct bytes *message)
 {
     const uint8_t *at = message->bytes;
@@ -43,9 +43,9 @@ void pg_bound_read(struct pg_bound *bound, const struct bytes *message)
 static const struct statement {
     const char *name;
     enum hf_store_call_kind kind;
-    /* What its parameters are: s session, t ttl, n not after, q queue, i id, k
-     * kind, w weight, p payload, f whole, m members, r reads, P ids, l limit, M
-     * mark */
+    /* The meaning of its parameters: s session, t ttl, n not after, q queue,
+     * i id, k kind, w weight, p payload, f detailed, m participants, r
+     * reads, P ids, l limit, M flag */
     const char *parameters;
 } statements[] = {
     {"hf_renew", HF_STORE_RENEW, "stn"},

@@ -11,7 +11,7 @@ void pg_put_message(struct bytes *to, char type, const struct bytes *body)
     bytes_put(to, body->bytes, body->count);
 }
 
-/* And free ${body}. */
+/* The same, and free ${body}. */
 void pg_put_body(struct bytes *to, char type, struct bytes *body)
 {
     pg_put_message(to, type, body);

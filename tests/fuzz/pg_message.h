@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of a PostgreSQL server in bytes. */
+/* Messages of a PostgreSQL server, in bytes. */
 #ifndef HF_TESTS_FUZZ_PG_MESSAGE_H
 #define HF_TESTS_FUZZ_PG_MESSAGE_H
 
@@ -7,7 +7,7 @@
 
 #include "bytes.h"
 
-/* A message of that type. */
+/* A message of type ${type}. */
 void pg_put_message(struct bytes *to, char type, const struct bytes *body);
 /* The same, and free ${body}. */
 void pg_put_body(struct bytes *to, char type, struct bytes *body);
@@ -22,7 +22,7 @@ void pg_put_columns(struct bytes *to, const uint32_t *types, size_t count,
 /* Values of a row. */
 void pg_put_null(struct bytes *row);
 void pg_put_value(struct bytes *row, const void *bytes, size_t count);
-/* Of so many bytes. */
+/* A number in ${width} bytes. */
 void pg_put_value_number(struct bytes *row, uint64_t number, size_t width);
 
 #endif

@@ -31,16 +31,16 @@ struct pg_connection {
     struct bytes out;
     size_t held; /* bytes at the end of .out that are not sent yet */
     char channel[64];
-    struct bytes bound; /* the Bind that its Sync has answered */
+    struct bytes bound; /* the Bind that the next Sync answers */
 };
 
 /* How the answer to a call ends. */
 enum answer_end {
     READY,            /* CommandComplete, ReadyForQuery */
-    FAILED_AT_COMMIT, /* an ErrorResponse in between */
-    WARNED_AT_COMMIT, /* a NoticeResponse in between */
-    CUT_AT_COMMIT,    /* the end of the connection in between */
-    HELD_AT_COMMIT,   /* ReadyForQuery comes with what is sent next */
+    FAILED_AT_COMMIT, /* with an ErrorResponse in between */
+    WARNED_AT_COMMIT, /* with a NoticeResponse in between */
+    CUT_AT_COMMIT,    /* the connection ends in between */
+    HELD_AT_COMMIT,   /* ReadyForQuery comes with the next bytes */
     TWICE_COMPLETE,
     ANSWER_ENDS,
 };
@@ -51,14 +51,14 @@ static struct {
     int listener;
     char socket_path[64];
     struct pg_connection connections[CONNECTIONS_MAX];
-    /* Of what is next: */
+    /* How the next answers are wrong: */
     enum answer_end answer_end;
-    const char *state; /* fail the next call with it */
-    uint8_t setup;     /* lie in the next answer to a query; 0: do not */
-    size_t hold;       /* send so many bytes of the next answers, and no more */
-    uint8_t own;       /* lie in what a renewal has; 0: do not */
-    uint8_t columns;   /* lie in what an answer's columns are */
-    bool flood;        /* in the next answer */
+    const char *state; /* fail the next call with this SQLSTATE */
+    uint8_t setup;     /* change the next answer to a query; 0: do not */
+    size_t hold;     /* send this many bytes of the next answers, and no more */
+    uint8_t own;     /* change the ids that a renewal returns; 0: do not */
+    uint8_t columns; /* change the columns of an answer; 0: do not */
+    bool flood;      /* begin a row that never ends in the next answer */
     bool muted;
 } net = {.listener = -1};
 
@@ -118,11 +118,11 @@ static bool accept_one(void)
             return true;
         }
     }
-    MUST(false); /* the client has many connections at once */
+    MUST(false); /* the client has too many connections */
     return false;
 }
 
-/* False if there was nothing, or the client has gone. */
+/* False if nothing arrived, or the client has closed. */
 static bool read_some(struct pg_connection *c)
 {
     uint8_t bytes[65536];
@@ -154,7 +154,7 @@ static bool send_some(struct pg_connection *c)
         return false;
     }
     bytes_drop(&c->out, (size_t)sent);
-    c->held = 0; /* with what comes next */
+    c->held = 0; /* sent with the next bytes */
     if (c->closing && c->out.count == 0)
         disconnect(c);
     return true;
@@ -299,7 +299,7 @@ static void put_rows(struct bytes *to, const struct lease_answer *answer,
         put_ticket(to, &answer->tickets[i], &answer->leases[i]);
 }
 
-/* The ticket is not wanted any more. */
+/* A renewal without this ticket: it is no longer wanted. */
 static void drop_ticket(const char *session, const struct hf_ticket_id *id)
 {
     for (size_t i = 0; i < net.leases.server->row_count; i++) {
@@ -315,7 +315,8 @@ static void drop_ticket(const char *session, const struct hf_ticket_id *id)
     }
 }
 
-/* All tickets of the session live on: what they are is its own knowledge. */
+/* All tickets of the session are renewed, and the answer says which they
+ * are. */
 static void renew(const struct hf_store_call *call, struct bytes *own)
 {
     uint64_t clock_ms = lease_fake_clock_ms(&net.leases);
@@ -355,7 +356,7 @@ static void put_end(struct pg_connection *c)
     net.answer_end = READY;
 }
 
-/* The first bytes of a row, which libpq reads whole or not at all. */
+/* The first bytes of a long row; libpq reads a row only when it is complete. */
 static void begin_flood(struct pg_connection *c)
 {
     static const uint32_t column = 23;
@@ -367,7 +368,7 @@ static void begin_flood(struct pg_connection *c)
     net.flood = false;
 }
 
-/* A Sync: what was bound is carried out and committed. */
+/* A Sync: the bound call is executed and committed. */
 static void answer_call(struct pg_connection *c)
 {
     static const char *const nobody[] = {""};
@@ -382,7 +383,7 @@ static void answer_call(struct pg_connection *c)
     }
     pg_bound_read(&bound, &c->bound);
     bytes_free(&c->bound);
-    if (bound.statement[0] == '\0') { /* who has rights, while it is set up */
+    if (bound.statement[0] == '\0') { /* the check of rights during the setup */
         pg_put_message(&c->out, '1', &nothing);
         pg_put_message(&c->out, '2', &nothing);
         put_setup(&c->out, nobody, 1);
@@ -407,8 +408,7 @@ static void answer_call(struct pg_connection *c)
     bytes_free(&own);
 }
 
-/* --------------------------------------------------------------- messages --
- */
+/* -------------------------------------------------------------- messages -- */
 
 static void start(struct pg_connection *c)
 {
@@ -433,7 +433,7 @@ static void start(struct pg_connection *c)
     pg_put_ready(&c->out);
 }
 
-/* False if it is not whole yet. */
+/* False if the message is not complete yet. */
 static bool take_message(struct pg_connection *c, char *type,
                          struct bytes *body)
 {
@@ -503,8 +503,7 @@ void pg_serve(struct leased_client *client)
         continue;
 }
 
-/* ---------------------------------------------------------------- notices --
- */
+/* --------------------------------------------------------------- notices -- */
 
 static void on_notice(struct lease_fake_server *leases,
                       const struct lease_notice *notice)
@@ -537,8 +536,7 @@ static void on_notice(struct lease_fake_server *leases,
     }
 }
 
-/* ------------------------------------------------------------------ steps --
- */
+/* ----------------------------------------------------------------- steps -- */
 
 static struct pg_connection *connection_at(uint8_t which)
 {

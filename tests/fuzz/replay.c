@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over every file of the directories given: the corpus as a
- * plain test, with any compiler. */
+/* Runs a fuzz target over every file of the directories in its arguments:
+ * the corpus as a plain test, with any compiler.  It fails if there is no
+ * file. */
 #include <dirent.h>
 #include <limits.h>
 #include <string.h>
@@ -51,6 +52,6 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         count += replay_directory(argv[i]);
     printf("%u inputs replayed\n", count);
-    /* An empty corpus would be a test that cannot fail. */
+    /* A test over an empty corpus could not fail. */
     return count > 0 ? 0 : 1;
 }

@@ -38,7 +38,7 @@ static const struct operation *operation_of(const char *word)
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         if (strcmp(operations[i].word, word) == 0)
             return &operations[i];
-    MUST(false); /* no operation of our script */
+    MUST(false); /* not an operation of our script */
     return NULL;
 }
 
@@ -65,7 +65,7 @@ static void take_ids(struct resp_script *script, char **words, size_t count,
     script->call.ticket_set_count = 1;
 }
 
-/* What is the operation's own, from ${words} on. */
+/* The arguments of the operation itself, from ${words} on. */
 static void take_own(struct resp_script *script, char **words, size_t count)
 {
     struct hf_store_call *call = &script->call;

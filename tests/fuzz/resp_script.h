@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of our script, as a call of a store. */
+/* The arguments of our script as a call of the lease store. */
 #ifndef HF_TESTS_FUZZ_RESP_SCRIPT_H
 #define HF_TESTS_FUZZ_RESP_SCRIPT_H
 
@@ -8,16 +8,17 @@
 /* Words of one command. */
 #define RESP_WORDS_MAX 128
 
-/* Its texts are those of the command; it must not be moved. */
+/* Its strings are those of the command.  It points into itself, so it must
+ * not be moved. */
 struct resp_script {
     struct hf_store_call call;
-    const char *word; /* the operation */
-    bool numbered;    /* of one of several servers */
+    const char *word; /* name of the operation */
+    bool numbered;    /* for one of several servers */
     struct hf_ticket_id ids[RESP_WORDS_MAX];
     struct hf_store_ticket_set ticket_set;
 };
 
-/* Read ARGV of a script: ${count} words from the operation on. */
+/* Read the ARGV of a script: ${count} words from the operation on. */
 void resp_script_read(struct resp_script *script, char **words, size_t count);
 
 struct hf_ticket_id resp_id(const char *word);

@@ -20,8 +20,8 @@ struct hf_connection {
     uint64_t number;
     struct lease_fake_server *leases;
     bool up, failed, hung_up;
-    struct bytes out; /* what the client has sent */
-    struct bytes in;  /* what it is sent */
+    struct bytes out; /* sent by the client */
+    struct bytes in;  /* to be delivered to the client */
     char channel[128];
     struct hf_connection *next;
 };
@@ -32,17 +32,16 @@ static struct {
     struct hf_connection *links;
     uint64_t number;
     bool clustered;
-    /* Of what is next: */
+    /* How the next answers are wrong: */
     bool muted[LEASE_FAKES];
-    const char *reply; /* in place of the reply to the next script */
-    size_t hold;       /* so many bytes of the next delivery, and no more yet */
-    int miscount;      /* announce so many rows more */
-    const char *handshake_reply;   /* in place of the reply to the next ... */
-    const char *handshake_command; /* ... of these commands */
+    const char *reply; /* replaces the reply to the next script */
+    size_t hold;       /* deliver this many bytes next, and no more yet */
+    int miscount;      /* announce this many more rows */
+    const char *handshake_reply;   /* replaces the reply to the next ... */
+    const char *handshake_command; /* ... command of this name */
 } net;
 
-/* ------------------------------------------------------------------ links --
- */
+/* ----------------------------------------------------------------- links -- */
 
 struct hf_connection *
 __wrap_hf_connection_open(const struct hf_connection_config *way,
@@ -124,7 +123,7 @@ void __wrap_hf_connection_close(struct hf_connection *link,
     free(link);
 }
 
-/* A callback may close any connection, so each is looked for again by its
+/* A callback may close any connection, so each is looked up again by its
  * number. */
 static struct hf_connection *find(uint64_t number)
 {
@@ -144,15 +143,14 @@ static struct hf_connection *connection_at(uint8_t which)
     return link;
 }
 
-/* --------------------------------------------------------------- commands --
- */
+/* -------------------------------------------------------------- commands -- */
 
 struct command {
     char *words[RESP_WORDS_MAX];
     size_t count;
 };
 
-/* The next word; its end becomes a NUL. */
+/* The next word; the byte behind it becomes a NUL. */
 static char *take_word(char **at, char *end)
 {
     char *word;
@@ -168,7 +166,7 @@ static char *take_word(char **at, char *end)
     return word;
 }
 
-/* Whether it speaks TLS. */
+/* Is the next thing a probe for TLS? */
 static bool take_tls_probe(const struct hf_connection *link, size_t *taken)
 {
     const char *at = (const char *)link->out.bytes + *taken;
@@ -181,8 +179,8 @@ static bool take_tls_probe(const struct hf_connection *link, size_t *taken)
     return true;
 }
 
-/* False if there is no more.  Links send whole commands, as nothing here is
- * ever full. */
+/* False if there is no more.  The engine sends whole commands, because no
+ * buffer is ever full here. */
 static bool take_command(struct hf_connection *link, struct command *command,
                          size_t *taken)
 {
@@ -211,10 +209,9 @@ static bool take_command(struct hf_connection *link, struct command *command,
     return true;
 }
 
-/* ---------------------------------------------------------------- scripts --
- */
+/* --------------------------------------------------------------- scripts -- */
 
-/* One of several servers: the ticket has that number from now on. */
+/* One of several servers: the ticket has this number from now on. */
 static void commit(struct lease_fake_server *leases, const char *queue,
                    const char *id, const char *number)
 {
@@ -240,7 +237,7 @@ static void mark_proposed(const struct lease_fake_server *leases,
     }
 }
 
-/* A server's queue is in order; the rows of ours are as they came. */
+/* A server returns its queue in order, the rows here are as they were added. */
 static void sort(struct lease_answer *answer)
 {
     for (size_t i = 1; i < answer->answer.count; i++)
@@ -279,8 +276,7 @@ static void run_script(struct hf_connection *link,
     lease_answer_free(&answer);
 }
 
-/* ---------------------------------------------------------------- replies --
- */
+/* --------------------------------------------------------------- replies -- */
 
 static void put_info(struct bytes *to)
 {
@@ -294,7 +290,7 @@ static void put_info(struct bytes *to)
     resp_put_bulk(to, text);
 }
 
-static void put_hash_slots(struct bytes *to)
+static void put_cluster_nodes(struct bytes *to)
 {
     bytes_print(to, "*2\r\n");
     for (int i = 0; i < 2; i++) {
@@ -337,7 +333,7 @@ static void reply(struct hf_connection *link, const struct command *command)
     } else if (strcmp(word, "WAIT") == 0) {
         bytes_print(&link->in, ":%s\r\n", command->words[1]);
     } else if (strcmp(word, "CLUSTER") == 0) {
-        put_hash_slots(&link->in);
+        put_cluster_nodes(&link->in);
     } else {
         bytes_print(&link->in, "+OK\r\n");
     }
@@ -368,8 +364,7 @@ static void on_notice(struct lease_fake_server *leases,
     }
 }
 
-/* ------------------------------------------------------------------ serve --
- */
+/* ----------------------------------------------------------------- serve -- */
 
 static void answer_commands(struct hf_connection *link)
 {
@@ -396,7 +391,7 @@ static void deliver(struct hf_connection *link)
     bytes_free(&arrived);
 }
 
-/* True if anything has happened. */
+/* True if anything happened. */
 static bool serve_one(struct hf_connection *link)
 {
     if (net.muted[link->leases->number])
@@ -440,8 +435,7 @@ void resp_serve(struct leased_client *client)
         continue;
 }
 
-/* ------------------------------------------------------------------ steps --
- */
+/* ----------------------------------------------------------------- steps -- */
 
 static const char *const replies[] = {
     "-NOSCRIPT no",

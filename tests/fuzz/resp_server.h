@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redis servers in this process: bytes that the engine's links send are read as
- * commands, and replies are put into bytes, as a server does or as one that
- * lies.  The linker puts its links in place of those of src/transport. */
+/* Fake Redis servers in this process.  They read the bytes that the engine
+ * sends as commands, and reply as a server does, or wrongly.  The linker
+ * replaces the connections of src/transport by those of this file. */
 #ifndef HF_TESTS_FUZZ_RESP_SERVER_H
 #define HF_TESTS_FUZZ_RESP_SERVER_H
 
@@ -9,12 +9,12 @@
 
 void resp_begin(struct leased_client *client);
 void resp_end(struct leased_client *client);
-/* Answer all commands on all links, and let the replies arrive. */
+/* Answer all commands on all connections, and deliver the replies. */
 void resp_serve(struct leased_client *client);
-/* One step of a server that is not what it should be. */
+/* A step in which a server misbehaves. */
 void resp_step(struct leased_client *client);
 
-/* The servers are nodes of a Redis Cluster. */
+/* Are the servers nodes of a Redis Cluster? */
 void resp_cluster(bool clustered);
 
 #endif

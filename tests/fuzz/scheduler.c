@@ -19,13 +19,13 @@
 
 #define THREADS_MAX 48
 #define TIMERS_MAX 64
-/* Of the made up clock, which began before the run. */
+/* of the virtual clock; it began before the run */
 #define START_US 1000000000
-/* So many turns at one instant are a loop that gets nowhere. */
+/* More switches at one instant than this are a loop that gets nowhere. */
 #define SWITCHES_AT_ONCE_MAX 20000
 #define EVENTS_MAX 2000000
 
-/* The library's own, ahead of which the linker puts what is defined here. */
+/* The linker puts what is defined here in front of what the library calls. */
 #define WRAPPED(type, name, ...)                                               \
     type __real_##name(__VA_ARGS__);                                           \
     type __wrap_##name(__VA_ARGS__)
@@ -50,7 +50,7 @@ WRAPPED(ssize_t, getrandom, void *buffer, size_t bytes, unsigned flags);
 struct scheduled_thread {
     enum {
         THREAD_RUNS,
-        THREAD_IS_LAST, /* runs when nobody else does */
+        THREAD_IS_LAST, /* runs when no other thread can */
         THREAD_POLLS,
         THREAD_SLEEPS,
         THREAD_JOINS,
@@ -60,13 +60,13 @@ struct scheduled_thread {
     pthread_t id;
     void *(*main)(void *arg);
     void *arg;
-    const void *what; /* it sleeps on */
+    const void *what; /* it sleeps on this address */
     bool woken;
     struct pollfd *fds;
     nfds_t fd_count;
     uint64_t until_us;
     const struct scheduled_thread *joined;
-    unsigned held; /* locks */
+    unsigned held; /* number of mutexes */
 };
 
 struct scheduled_timer {
@@ -80,10 +80,10 @@ static struct {
     uint8_t rate;
     struct scheduled_thread threads[THREADS_MAX];
     unsigned count;
-    unsigned switches_at_once; /* turns since time last went on */
+    unsigned switches_at_once; /* switches since time last passed */
     unsigned events;
     bool something_ready;
-    bool in_event; /* nobody's turn ends now */
+    bool in_event; /* no thread may switch now */
     struct scheduled_timer timers[TIMERS_MAX];
     unsigned timer_count;
 } sched;
@@ -105,7 +105,7 @@ void scheduler_note_ready(void)
     sched.something_ready = true;
 }
 
-/* ---------------------------------------------------------------- turns -- */
+/* -------------------------------------------------------------- switches -- */
 
 static bool is_ready(const struct scheduled_thread *thread)
 {
@@ -157,7 +157,7 @@ static bool next_event(void)
     return happened;
 }
 
-/* Go on with whoever is next; false if that is ${me}. */
+/* Hand over to the next thread; false if that is ${this_thread}. */
 static bool switch_to_next(const struct scheduled_thread *this_thread)
 {
     struct scheduled_thread *next;
@@ -181,7 +181,7 @@ static void await_switch(struct scheduled_thread *this_thread)
         MUST(errno == EINTR);
 }
 
-/* The state says what is waited for. */
+/* .state says what the thread waits for. */
 static void switch_thread(void)
 {
     struct scheduled_thread *this_thread = self;
@@ -206,7 +206,7 @@ bool scheduler_step(uint64_t until_us)
     return sched.something_ready;
 }
 
-/* -------------------------------------------------------------- threads -- */
+/* --------------------------------------------------------------- threads -- */
 
 static struct scheduled_thread *new_thread(void)
 {
@@ -287,9 +287,9 @@ unsigned scheduler_count_threads(void)
     return count;
 }
 
-/* ---------------------------------------------------------------- locks -- */
+/* ----------------------------------------------------------------- locks -- */
 
-/* No turn ends while a lock is held, so nobody ever waits for one. */
+/* No thread switches while it holds a mutex, so no mutex is ever waited for. */
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (self != NULL && self->held == 0 && !sched.in_event &&
@@ -318,7 +318,7 @@ static void sleep_on(const void *what, uint64_t until_us)
     switch_thread();
 }
 
-/* All that is known is that it goes on some time: the first in this order. */
+/* One of the sleepers must go on: the first in this order. */
 void scheduler_wake(const void *what)
 {
     for (unsigned i = 0; i < sched.count; i++) {
@@ -402,7 +402,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
     return __real_poll(fds, count, 0);
 }
 
-/* ----------------------------------------------------------------- time -- */
+/* ------------------------------------------------------------------ time -- */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -486,7 +486,7 @@ ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags)
     return (ssize_t)bytes;
 }
 
-/* ------------------------------------------------------------------ run -- */
+/* ------------------------------------------------------------------- run -- */
 
 void scheduler_reseed(uint64_t seed)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that take turns, in time that is made up: whatever the library calls
- * to sleep, to wait for another thread, or to learn the time ends here
- * (CMakeLists.txt has the linker put it in place of what it is called), so that
- * one thread runs at a time, and the same input is the same run.
+ * A deterministic scheduler of the threads of the library, in virtual time.
+ * The linker replaces what the library calls to sleep, to wait for another
+ * thread and to read the clock by the functions of scheduler.c, so one thread
+ * runs at a time, and the same input is the same run.
  *
- * A turn ends where a thread sleeps or waits, and, by chance, ahead of taking a
- * lock while it has none.  When all sleep the model's next event happens.
+ * A thread hands over where it sleeps or waits, and sometimes before it locks a
+ * mutex while it holds none.  When all threads sleep, the simulator runs its
+ * next event.
  */
 #ifndef HF_TESTS_FUZZ_SCHEDULER_H
 #define HF_TESTS_FUZZ_SCHEDULER_H
@@ -17,36 +18,37 @@
 
 #include "simulator/model/sim.h"
 
-/* The calling thread is the first one of a run, on the time of ${sim}.  The
- * order of turns comes from ${seed}; ${rate} of 256 locks end one. */
+/* The calling thread is the first of a run, in the time of ${sim}.  ${seed}
+ * decides the order of threads; before ${rate} of 256 mutex locks the thread
+ * is switched. */
 void scheduler_begin(struct hf_sim *sim, uint64_t seed, uint8_t rate);
-/* Every other thread must have ended. */
+/* All other threads must have ended. */
 void scheduler_end(void);
 
 void scheduler_reseed(uint64_t seed);
 
-/* CLOCK_BOOTTIME. */
+/* CLOCK_BOOTTIME, virtual, in milliseconds. */
 uint64_t scheduler_now_ms(void);
 
-/* A new thread; and wait for its end. */
+/* Start a thread; and wait for its end. */
 pthread_t scheduler_start_thread(void *(*main)(void *arg), void *arg);
 void scheduler_join_thread(pthread_t thread);
 
-/* Sleep until somebody wakes whoever sleeps on ${what}. */
+/* Sleep until a thread wakes the sleepers on ${what}. */
 void scheduler_sleep_on(const void *what);
 void scheduler_wake(const void *what);
 
-/* Let the others run until they all sleep. */
+/* Let the other threads run until all of them sleep. */
 void scheduler_run_others(void);
 
-/* Let time pass, but no more than that until the model's next event; the event
- * may have been for somebody here if this is true. */
+/* Let time pass until the next event of the simulator, or until ${until_us}
+ * if that is earlier.  True if the event may concern this thread. */
 bool scheduler_step(uint64_t until_us);
 
-/* Something has become ready; to be said by whoever made it so. */
+/* To be called when something becomes ready. */
 void scheduler_note_ready(void);
 
-/* How many threads there are, the calling one included. */
+/* The number of threads, with the calling one. */
 unsigned scheduler_count_threads(void);
 
 #endif

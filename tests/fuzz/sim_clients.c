@@ -29,8 +29,8 @@ static struct sim_client *sim_client_of(const struct hf_engine *engine)
 
 /* ---------------------------------------------------------------- events -- */
 
-/* From inside a call of the host the client's lock is held; else the model has
- * it now, and the loop is told that there may be something to do. */
+/* Inside a call of the host the client's lock is held.  Otherwise the event
+ * comes from the simulator: take the lock, and wake the loop. */
 static void on_event(void *arg, struct hf_event *event)
 {
     struct sim_client *sim_client = arg;
@@ -79,7 +79,8 @@ static hf_status open_(const struct hf_url *url,
     *sim_client = (struct sim_client){.host = *host};
     MUST(uv_async_init(host->loop(host->host), &sim_client->wake, on_wake) ==
          0);
-    heap_exempt(true); /* the model ends the program without memory */
+    heap_exempt(
+        true); /* the simulator ends the program when it gets no memory */
     sim_client->engine = hf_sim_engine_new(sim_clients.sim, &by_way_of_here);
     hf_sim_client_set_clock(sim_client->engine, scheduler_now_ms(), 0);
     heap_exempt(false);
@@ -151,7 +152,7 @@ struct sim_client *sim_clients_at(unsigned n)
     return &sim_clients.clients[n];
 }
 
-/* --------------------------------------------------- what the host loads -- */
+/* --------------------------------------------------- modules of the host -- */
 
 hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
                           struct hf_error *error)

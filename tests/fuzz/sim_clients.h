@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients of the model: "sim:" is the URL of an engine in the one world there
- * is, behind the library's own host.  Takes the place of host/engines.c. */
+/* Clients of the simulator: "sim:" is the URL of an engine on the one
+ * simulator of a run, behind the real host.  This file takes the place of
+ * host/engines.c. */
 #ifndef HF_TESTS_FUZZ_SIM_CLIENTS_H
 #define HF_TESTS_FUZZ_SIM_CLIENTS_H
 
@@ -10,19 +11,20 @@
 
 #define SIM_CLIENTS_MAX 12
 
-/* Where a client sits. */
+/* A client of the simulator, and its engine. */
 struct sim_client {
-    struct hf_engine *engine; /* NULL once it is freed */
+    struct hf_engine *engine; /* NULL when it is freed */
     struct hf_engine_host host;
     uv_async_t wake;
-    unsigned inside;        /* calls of the host are on the stack */
-    unsigned interruptions; /* so often the session was suspended or lost */
+    unsigned inside;        /* depth of calls from the host into the engine */
+    unsigned interruptions; /* how often the session was suspended or lost */
 };
 
-/* From now on engines are of ${sim}; none has one left. */
+/* Use ${sim} for all engines from now on; no engine of an earlier run may be
+ * left. */
 void sim_clients_begin(struct hf_sim *sim);
 
-/* So many were ever taken since; the ${n}th. */
+/* The number of clients since then; and number ${n} of them. */
 unsigned sim_clients_count(void);
 struct sim_client *sim_clients_at(unsigned n);
 

@@ -12,7 +12,7 @@
 #define TIMERS_MAX 8
 
 struct fake_timer {
-    uv_timer_t *handle; /* NULL: spare */
+    uv_timer_t *handle; /* NULL: unused */
     uv_timer_cb fire;
     uint64_t at_ms;
 };
@@ -94,7 +94,7 @@ uint64_t timers_next_ms(void)
     return at_ms;
 }
 
-/* Each once: one that is set again meanwhile rings the next time. */
+/* Each once: a timer that is started again meanwhile fires the next time. */
 void timers_fire(uint64_t now_ms)
 {
     for (size_t i = 0; i < TIMERS_MAX; i++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server that says anything. */
+/* A fake ZooKeeper server that sends anything: bytes of the program, answers
+ * that are wrong, events of nothing. */
 #include <stdio.h>
 
 #include "engines/zookeeper/zk_watches.h"
 #include "zk_program.h"
 
-/* Bytes of the program. */
+/* Take some bytes of the program. */
 static size_t take_bytes(struct zk_program *p, uint8_t *bytes, size_t size)
 {
     size_t count = zk_program_next(p) % size;
@@ -51,7 +52,7 @@ static int32_t choose_sequence(struct zk_program *p)
     return which < 240 ? which % 8 : odd[which % 6];
 }
 
-/* Of a transaction, or of none that can be. */
+/* The zxid of a transaction, or an impossible one. */
 static int64_t choose_zxid(struct zk_program *p)
 {
     static const int64_t odd[] = {0, -1, 1, INT64_MIN, INT64_MAX, 1 << 30};
@@ -73,8 +74,8 @@ static size_t put_children(struct zk_program *p, uint8_t which, char *text,
     return used;
 }
 
-/* Children of the queue: tickets of ours, of others, some of them twice, under
- * one number or two, and what is none. */
+/* Children of the queue: tickets of ours and of others, some twice, with one
+ * sequence number or two, and other nodes. */
 static void send_children(struct zk_program *p)
 {
     char text[1024] = "";
@@ -89,7 +90,7 @@ static void send_children(struct zk_program *p)
     children(&p->f, text);
 }
 
-/* A success that fits the oldest request, and is true or is not. */
+/* A success of the type of the oldest request, true or not. */
 static void send_success(struct zk_program *p)
 {
     uint8_t choice = zk_program_next(p);
@@ -160,7 +161,7 @@ static void accept_client(struct zk_program *p, uint8_t choice)
         accept_session_as(&p->f, timeouts[choice - 250], id != 0 ? id : 1);
 }
 
-/* What a server may do only if it is not honest, and the link is up. */
+/* A step of the dishonest server, if the connection is up. */
 void dishonest_answer(struct zk_program *p, uint8_t step)
 {
     bool handshaking = p->f.handshake_read && !p->f.connected;

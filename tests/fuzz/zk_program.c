@@ -43,7 +43,7 @@ const char *program_queue(uint8_t which)
     return which % PROGRAM_TICKETS < PROGRAM_TICKETS / 2 ? "q" : "r/s";
 }
 
-/* To an honest server some tickets are other clients'. */
+/* To an honest server some tickets belong to other clients. */
 bool program_is_others(const char *ticket)
 {
     return (ticket[0] - 'a') % 4 == 3;
@@ -58,7 +58,7 @@ void program_name_ticket(const struct zk_fixture_request *r, char ticket[32])
     snprintf(ticket, 32, "%s/%s", r->request.queue, name);
 }
 
-/* A ticket that is ${watched} can be told of. */
+/* A ticket that is watched may be described. */
 static bool is_busy(const struct zk_program *p, const struct hf_ticket_id *id,
                     bool watched)
 {
@@ -74,9 +74,9 @@ static bool is_busy(const struct zk_program *p, const struct hf_ticket_id *id,
     return false;
 }
 
-/* The core asks one thing at a time of a ticket, and if it does not know
- * whether there is one, looks or takes it out.  Whoever does otherwise cannot
- * know what the answers mean. */
+/* The core makes one request at a time for a ticket, and if it is unsure
+ * whether the ticket exists, it lists or removes it.  Other requests would
+ * make the answers ambiguous. */
 static bool is_sensible(struct zk_program *p, enum hf_request_kind kind,
                         const char *ticket)
 {
@@ -93,17 +93,18 @@ static bool is_sensible(struct zk_program *p, enum hf_request_kind kind,
     if (kind == HF_REQUEST_DOWNGRADE &&
         !(zk_fake_has_writer(&p->server, path) ||
           zk_fake_has_reader(&p->server, path)))
-        return false; /* only what was admitted as a writer's is asked for */
+        return false; /* only a ticket that was admitted as a writer's is
+                         downgraded */
     if (kind != HF_REQUEST_ENQUEUE && kind != HF_REQUEST_REMOVE)
         return true;
     if (zk_fake_has(&p->server, path) &&
         !zk_fake_has_own(&p->f, &p->server, path))
-        return false; /* of a session before: ids are drawn once */
+        return false; /* of an earlier session: ids are drawn once */
     return !program_is_others(ticket) &&
            (kind == HF_REQUEST_REMOVE || !p->unsure[ticket[0] - 'a']);
 }
 
-/* Two are leases, and each always as large. */
+/* Two tickets are leases, always of the same weight. */
 static void choose_kind(struct zk_program *p, uint8_t which)
 {
     bool lease = which % 4 == 1 && !program_is_participant(which);
@@ -123,8 +124,8 @@ static void choose_kind(struct zk_program *p, uint8_t which)
     p->f.weight = which % PROGRAM_TICKETS == 1 ? 3 : 1;
 }
 
-/* Members and gates have requests of their own.  A proof is about no ticket, so
- * the ticket's number says which of the rarer requests is made instead. */
+/* Participants and barriers have requests of their own.  A proof is about no
+ * ticket, so its operand chooses one of the rarer requests instead. */
 static enum hf_request_kind translate(struct zk_program *p,
                                       enum hf_request_kind kind, uint8_t which)
 {
@@ -200,7 +201,7 @@ static bool is_listed(const struct hf_event *event,
     return false;
 }
 
-/* What an honest server's client says of a ticket is so. */
+/* What the client of an honest server reports about a ticket must be true. */
 static void check_ticket(struct zk_program *p, const struct hf_event *event,
                          const struct zk_fixture_request *r)
 {
@@ -215,12 +216,12 @@ static void check_ticket(struct zk_program *p, const struct hf_event *event,
     there = zk_fake_has(&p->server, ticket);
     own = zk_fake_has_own(&p->f, &p->server, ticket);
     switch (event->kind) {
-    case HF_EVENT_GONE: /* or it is not what it was asked for as */
+    case HF_EVENT_GONE: /* or it is not of the kind that was asked for */
         MUST(!there || zk_fake_has_reader(&p->server, ticket) !=
                            (r->request.ticket_kind == HF_TICKET_READ));
         break;
     case HF_EVENT_LISTED:
-    case HF_EVENT_ENQUEUED: /* what is not ours stands under another id */
+    case HF_EVENT_ENQUEUED: /* a ticket that is not ours has another id */
         MUST(own || p->removed || p->ending || !is_listed(event, &r->about));
         p->unsure[which] = false;
         break;
@@ -245,7 +246,8 @@ static void check_ticket(struct zk_program *p, const struct hf_event *event,
     }
 }
 
-/* The client has given it up, and the server will, sooner or later. */
+/* The client has given the session up, and the server does so sooner or
+ * later. */
 static void end_session(struct zk_program *p)
 {
     if (p->lingers)

@@ -15,7 +15,7 @@ static struct {
     bool all_after;    /* all later ones fail too */
 } faults;
 
-/* ---------------------------------------------------------------- stories */
+/* ----------------------------------------------------------------- cases -- */
 
 bool all_allocations_fail(void)
 {
@@ -42,7 +42,7 @@ bool status_is_expected(hf_status status)
     return status == HF_OK;
 }
 
-/* ------------------------------------------------------------- the sweep */
+/* ------------------------------------------------------------- the sweep -- */
 
 static bool is_released(void *arg)
 {

@@ -195,7 +195,7 @@ hf_status candidate_resign(struct election_candidate *candidate)
     return candidate->status;
 }
 
-/* --------------------------------------------------------------- looking -- */
+/* --------------------------------------------------------------- listing -- */
 
 struct listing {
     _Atomic int ended;

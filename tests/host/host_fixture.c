@@ -343,7 +343,7 @@ void host_directory_remove_tickets(const struct host_directory *directory)
         (void)nftw(directory->path, remove_fifo, 16, FTW_PHYS);
 }
 
-/* -------------------------------------------------------- two in a place */
+/* ----------------------------------------------------------- two clients -- */
 
 void hosts_open(struct host_directory *directory, struct host_fixture *a,
                 struct host_fixture *b, enum way way)

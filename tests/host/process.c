@@ -73,7 +73,7 @@ void run_on_thread(void *(*main)(void *arg), void *arg)
     assert_int_equal(pthread_join(start_thread(main, arg), NULL), 0);
 }
 
-/* ---------------------------------------------------------------- places -- */
+/* ----------------------------------------------------------- directories -- */
 
 struct expected_tickets {
     const struct host_directory *directory;
@@ -140,7 +140,7 @@ int child_check_failed(const char *file, int line, const char *what)
     return 1;
 }
 
-/* ----------------------------------------------------- what is open here -- */
+/* ------------------------------------------------------ open descriptors -- */
 
 int count_threads(void)
 {

@@ -160,7 +160,7 @@ static void remove_from(struct hf_request **list, size_t *count,
     *count = kept;
 }
 
-/* ------------------------------------------------------------- members -- */
+/* ---------------------------------------------------------- participants -- */
 
 static struct hf_request *next_to_notify(const struct hf_engine *engine)
 {

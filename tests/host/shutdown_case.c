@@ -35,7 +35,7 @@ void case_fail(const struct shutdown_case *test_case, const char *file,
     _exit(1);
 }
 
-/* ----------------------------------------------------------------- turns -- */
+/* -------------------------------------------------------------- switches -- */
 
 static bool is_closed(void *arg)
 {
@@ -244,7 +244,7 @@ static void reach_moment(struct shutdown_case *test_case)
         case_until(test_case, is_ended, test_case, "the callback returns");
 }
 
-/* --------------------------------------------------------------- judging -- */
+/* ---------------------------------------------------------------- checks -- */
 
 /* A client that never reached the engine says so; in real time the wait may
  * end before the case ends it. */
@@ -348,11 +348,11 @@ static void release_all(struct shutdown_case *test_case)
         if (!cancel_all(run) && run->participants[0] != NULL)
             return; /* no handle can end a call that waits for the other
                        participant */
-        case_until(test_case, is_cancelled, run, "every deed ends");
+        case_until(test_case, is_cancelled, run, "every operation ends");
         (void)cancel_all(run);
         free_handles(run);
     }
-    case_until(test_case, has_no_tickets, test_case, "no ticket stays behind");
+    case_until(test_case, has_no_tickets, test_case, "no ticket is left");
 }
 
 static void end_loop(struct shutdown_case *test_case)
@@ -396,7 +396,7 @@ static void finish(struct shutdown_case *test_case)
     test_case->engine->close(test_case);
 }
 
-/* ----------------------------------------------------------------- a cell */
+/* ---------------------------------------------------------------- a case -- */
 
 static void on_state(void *arg, enum hf_state state)
 {

@@ -150,7 +150,7 @@ static void model_close(struct shutdown_case *test_case)
     atomic_store(&current_status, NULL);
 }
 
-/* ------------------------------------------------------------- real ones -- */
+/* ---------------------------------------------------------- real engines -- */
 
 /* How long the engine must be silent to count as idle, in milliseconds: a
  * server answers over a network. */

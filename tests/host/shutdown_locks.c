@@ -24,7 +24,7 @@ static struct hf_lock *open_again(struct script_run *run, enum hf_kind kind,
     return lock;
 }
 
-/* ----------------------------------------------------------------- asked -- */
+/* --------------------------------------------------------------- acquire -- */
 
 static void begin(struct script_run *run)
 {
@@ -131,7 +131,7 @@ static void begin_several(struct script_run *run)
     operation_start(operation);
 }
 
-/* ------------------------------------------------------------ letting go -- */
+/* --------------------------------------------------------------- release -- */
 
 /* Take the grant of the operation before. */
 static struct hf_grant *taken(struct script_run *run)

@@ -403,7 +403,7 @@ struct shutdown_operation *operation_finish(struct script_run *run,
 
     CASE_CHECK(run->test_case, operation->refusal == HF_OK);
     case_until(run->test_case, operation_has_ended, operation,
-               "an end of what comes first");
+               "the preparation ends");
     CASE_CHECK(run->test_case, operation->status == HF_OK);
     return operation;
 }

@@ -87,7 +87,7 @@ static void fixture_close(struct fork_fixture *f)
     host_directory_remove(&f->directory);
 }
 
-/* -------------------------------------------------------- in the child -- */
+/* ---------------------------------------------------------- in the child -- */
 
 static void never(void *arg, const struct hf_result *result)
 {
@@ -255,7 +255,7 @@ static void a_child_may_end_as_it_likes(enum way way)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------ a child that lives on -- */
+/* ------------------------------------------------- children that live on -- */
 
 struct orphan {
     struct host_directory directory;
@@ -339,7 +339,7 @@ static void a_dead_parent_holds_nothing(void **state)
     host_directory_remove(&orphan.directory);
 }
 
-/* ----------------------------------------------------- fork in the thick -- */
+/* ------------------------------------------------------- fork under load -- */
 
 enum { LOCKERS = 3, FORKS = 200 };
 
@@ -420,7 +420,7 @@ static void forks_in_the_thick_of_it(void **state)
     host_directory_remove(&directory);
 }
 
-/* --------------------------------------------------- fork in a callback -- */
+/* ---------------------------------------------------- fork in a callback -- */
 
 /* AddressSanitizer asks this before it looks for leaks.  A child that came back
  * on the background thread has lost the stack that the test's own objects are

@@ -112,7 +112,7 @@ static hf_status run(struct host_fixture *host, struct hf_barrier *barrier,
     return end(&operation);
 }
 
-/* --------------------------------------------------------------- stories -- */
+/* ----------------------------------------------------------------- cases -- */
 
 static void waiters_wait_until_it_is_cleared(enum way way)
 {

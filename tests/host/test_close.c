@@ -59,7 +59,7 @@ static void handles_go_last(enum way way)
     host_directory_remove(&directory);
 }
 
-/* ------------------------------------------------------- two and many -- */
+/* --------------------------------------------- two clients, many clients -- */
 
 struct peer {
     struct hf_client *client;

@@ -161,7 +161,7 @@ static hf_status start_close(struct done_fixture *f, struct hf_done done)
     return hf_client_close_start(open_client(f->directory.url), done);
 }
 
-/* ------------------------------------------------------------- the table -- */
+/* ----------------------------------------------------------------- table -- */
 
 static void error_of_lock(const struct done_fixture *f, struct hf_error *error)
 {
@@ -264,7 +264,7 @@ static void every_call_without_a_function(void **state)
     }
 }
 
-/* --------------------------------------------------------- is it complete? */
+/* ------------------------------------------------------- is it complete? -- */
 
 static bool is_in_table(const char *name)
 {

@@ -7,7 +7,7 @@
 #include "cmocka/runner.h"
 #include "double_barrier_fixture.h"
 
-/* ---------------------------------------------------------------- rounds -- */
+/* ------------------------------------------------------- enter and leave -- */
 
 static void all_come_and_all_go(enum way way)
 {

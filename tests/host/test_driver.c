@@ -12,7 +12,7 @@
 #include "host_fixture.h"
 #include "process.h"
 
-/* ------------------------------------------- a process without threads -- */
+/* --------------------------------------------- a process without threads -- */
 
 static bool no_threads;
 
@@ -31,7 +31,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     return real(thread, attributes, main, arg);
 }
 
-/* ---------------------------------------------------------------- world -- */
+/* ------------------------------------------------------------- simulator -- */
 
 struct driver_fixture {
     struct host_directory directory;
@@ -55,7 +55,7 @@ static void fixture_close(struct driver_fixture *f)
     host_directory_remove(&f->directory);
 }
 
-/* ---------------------------------------------------------------- tests -- */
+/* ----------------------------------------------------------------- tests -- */
 
 static void what_is_answered_at_once_starts_no_thread(void **state)
 {

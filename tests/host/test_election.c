@@ -181,7 +181,7 @@ static void who_is_thrown_out_stands_again(enum way way)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------------- asked to let go -- */
+/* ------------------------------------------------------ asked to release -- */
 
 static struct hf_lock *lock_of_kind(struct host_fixture *host,
                                     enum hf_kind kind)
@@ -234,7 +234,7 @@ static void all_are_asked_to_let_go(enum way way)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------------------------ ends -- */
+/* --------------------------------------------------------------- endings -- */
 
 static void another_kind_of_lock_ends_it(enum way way)
 {

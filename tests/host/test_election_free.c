@@ -84,8 +84,7 @@ static void freeing_from_its_own_callback(enum way way)
 
 #include "in_each_way.h"
 
-/* ----------------------------------------------------- a callback that runs --
- */
+/* -------------------------------------------------- a callback that runs -- */
 
 static bool leads(void *arg)
 {

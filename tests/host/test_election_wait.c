@@ -43,7 +43,7 @@ static void a_leads_b_waits(struct election_wait_fixture *f)
     host_await_tickets(f->b.host, &f->directory, 2);
 }
 
-/* ------------------------------------------------------------- one wait -- */
+/* -------------------------------------------------------------- one wait -- */
 
 /* By a call that waits, on a thread of its own, or by one that starts. */
 struct wait {
@@ -346,7 +346,7 @@ static void freeing_ends_it(enum way way)
     fixture_close(&f);
 }
 
-/* -------------------------------------------------- an engine that obeys -- */
+/* ------------------------------------------------------- scripted engine -- */
 
 struct scripted_fixture {
     struct host_fixture host;

@@ -16,7 +16,7 @@
 #include "core/acquisition.h"
 #include "process.h"
 
-/* ------------------------------------------------------ what it opens -- */
+/* ----------------------------------------------------------- descriptors -- */
 
 static void fd_target(int fd, char target[128])
 {
@@ -209,7 +209,7 @@ static void deadlines_count_suspended_time(enum way way)
     busy_host_stop(&busy_host);
 }
 
-/* -------------------------------------------------------------- signals -- */
+/* --------------------------------------------------------------- signals -- */
 
 #define THREADS_MAX 256
 
@@ -407,7 +407,7 @@ static void signals_change_nothing(void **state)
     host_directory_remove(&directory);
 }
 
-/* ------------------------------------------------------------ unloading -- */
+/* ------------------------------------------------------------- unloading -- */
 
 struct loaded_library {
     void *handle;

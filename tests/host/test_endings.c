@@ -15,7 +15,7 @@ const char *__tsan_default_options(void)
     return "atexit_sleep_ms=0";
 }
 
-/* ----------------------------------------------------------------- exit -- */
+/* ------------------------------------------------------------------ exit -- */
 
 static void *cycle_main(void *arg)
 {
@@ -74,7 +74,7 @@ static void exit_with_everything_alive(void **state)
     host_directory_remove(&directory);
 }
 
-/* --------------------------------------------------- cancelled threads -- */
+/* ----------------------------------------------------- cancelled threads -- */
 
 static void release_grant(void *arg)
 {

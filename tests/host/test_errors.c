@@ -274,8 +274,7 @@ static void of_several_locks_the_lost_one_is_named(void **state)
     host_directory_remove(&directory);
 }
 
-/* ---------------------------------------------------------------- handles --
- */
+/* --------------------------------------------------------------- handles -- */
 
 struct handles {
     struct host_directory directory;
@@ -400,8 +399,7 @@ static void a_read_write_lock_has_its_error(void **state)
     } while (hf_rwlock_token(h->rwlock) != 0);
 }
 
-/* ------------------------------------------------------------ in callbacks --
- */
+/* ---------------------------------------------------------- in callbacks -- */
 
 /* Calls that wait, inside a callback. */
 struct inside {
@@ -465,8 +463,7 @@ static void what_waits_is_refused_in_a_callback(void **state)
     hf_lock_free(in.lock);
 }
 
-/* ---------------------------------------------------------------- elections --
- */
+/* ------------------------------------------------------------- elections -- */
 
 static void on_elected(void *arg, struct hf_election *election, uint64_t token)
 {

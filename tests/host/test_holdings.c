@@ -252,7 +252,7 @@ static void a_shared_ticket_does_not_say_it(void **state)
     a_thread_that_waits_says_it(HF_MUTEX_HANDOFFS, false);
 }
 
-/* --------------------------------------------------------------- limits -- */
+/* ---------------------------------------------------------------- limits -- */
 
 /* Counts warnings that "the limits of" something differ. */
 static void on_log(void *arg, enum hf_log_level level, const char *line)

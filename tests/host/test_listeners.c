@@ -262,7 +262,7 @@ static void one_removes_itself_at_the_end(enum way way)
 
 #include "in_each_way.h"
 
-/* ------------------------------------------------------------ a slow one -- */
+/* -------------------------------------------------------- slow callbacks -- */
 
 static bool has_started(void *arg)
 {
@@ -346,8 +346,7 @@ static void every_slow_one_gets_what_counts(void **state)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------------------ one dispatch --
- */
+/* ---------------------------------------------------------- one dispatch -- */
 
 #define CHAIN 3
 

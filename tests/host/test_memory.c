@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "heap/heap.h"
 
-/* ---------------------------------------------------------------- parties */
+/* --------------------------------------------------------------- fixture -- */
 
 struct memory_fixture {
     struct hf_client *client;
@@ -93,7 +93,7 @@ static bool has_queued_or_ended(void *arg)
     return true;
 }
 
-/* ---------------------------------------------------------------- stories */
+/* ----------------------------------------------------------------- cases -- */
 
 static void *wait_main(void *arg)
 {
@@ -326,7 +326,7 @@ static void blocking_barrier(const struct host_directory *directory)
     fixture_close(&a);
 }
 
-/* ------------------------------------------------------------- the sweep */
+/* ------------------------------------------------------------- the sweep -- */
 
 EACH_ALLOCATION_FAILS(each_fails_while_waiting, all_fail_while_waiting, waiting)
 EACH_ALLOCATION_FAILS(each_fails_with_callbacks, all_fail_with_callbacks,

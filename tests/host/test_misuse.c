@@ -125,7 +125,7 @@ static void assert_lock_error(const struct misuse_fixture *f, hf_status status,
     assert_error(status, &error, wanted, call, what);
 }
 
-/* -------------------------------------------------------------- options -- */
+/* --------------------------------------------------------------- options -- */
 
 static const size_t wrong_sizes[] = {0, 1, 4097};
 enum { WRONG_SIZES = sizeof(wrong_sizes) / sizeof(wrong_sizes[0]) };
@@ -281,7 +281,7 @@ static void an_allocator_without_a_function(void **state)
     assert_int_equal(hf_set_allocator(&allocator), HF_EINVAL);
 }
 
-/* ------------------------------------------------------- names and URLs -- */
+/* -------------------------------------------------------- names and URLs -- */
 
 static void names_that_are_none(void **state)
 {
@@ -383,7 +383,7 @@ static void a_scheme_that_nobody_serves(void **state)
     assert_int_equal(f->drops, 1);
 }
 
-/* ------------------------------------------------- waiting for oneself -- */
+/* ---------------------------------------------------- calls in callbacks -- */
 
 struct inside_callback {
     struct misuse_fixture *f;
@@ -614,7 +614,7 @@ static void closing_when_a_callback_is_dropped(void **state)
     assert_int_equal(hf_client_close(inside_callback.client), HF_OK);
 }
 
-/* ---------------------------------------------------------- after close -- */
+/* ----------------------------------------------------------- after close -- */
 
 static void calls_after_close(void **state)
 {

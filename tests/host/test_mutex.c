@@ -302,7 +302,7 @@ static void a_closed_client_has_lost_all(void **state)
     host_directory_remove(&f.base.directory);
 }
 
-/* ------------------------------------------------------------ exclusion -- */
+/* ------------------------------------------------------------- exclusion -- */
 
 enum { THREADS = 8, REPEATS = 200 };
 

@@ -223,7 +223,7 @@ static void a_limit_ends_one_wait_and_no_other(void **state)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------------------- fairness -- */
+/* -------------------------------------------------------------- fairness -- */
 
 /* Threads that lock again and again, until somebody else had the mutex. */
 struct contenders {
@@ -387,7 +387,7 @@ static void handles_with_other_bounds_queue_apart(void **state)
     fixture_close(&f);
 }
 
-/* ----------------------------------------------------------------- ends -- */
+/* --------------------------------------------------------------- endings -- */
 
 static void unlock(void *arg)
 {

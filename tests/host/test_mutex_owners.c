@@ -321,7 +321,7 @@ static void the_handle_may_be_freed_in_its_callback(void **state)
     assert_int_equal(atomic_load(&f.revoke_record.drops), 1);
 }
 
-/* ---------------------------------------------------------------- texts -- */
+/* ----------------------------------------------------------------- texts -- */
 
 static const struct hf_ticket_view *view(const struct hf_tickets *tickets,
                                          size_t position)
@@ -383,7 +383,7 @@ static void a_text_that_is_none_is_refused(void **state)
     fixture_close(&f);
 }
 
-/* --------------------------------------------------------------- cancel -- */
+/* ---------------------------------------------------------------- cancel -- */
 
 static void one_wait_ends_or_all(uint32_t handoffs)
 {
@@ -494,7 +494,7 @@ static void what_fails_says_why(void **state)
     fixture_close(&f);
 }
 
-/* -------------------------------------------------------------- looking -- */
+/* --------------------------------------------------------------- listing -- */
 
 static bool says(const struct hf_ticket_view *view, const char *text)
 {

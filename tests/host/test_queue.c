@@ -39,7 +39,7 @@ static void fixture_close(struct queue_fixture *f)
     hosts_close(&f->directory, &f->a, &f->b);
 }
 
-/* -------------------------------------------- one call in each way -- */
+/* -------------------------------------------------- one call in each way -- */
 
 enum call { TICKETS, HOLDERS, WAITERS, EVICT, ASK };
 
@@ -135,7 +135,7 @@ static void id_at(struct host_fixture *host, struct hf_lock *lock,
     hf_tickets_free(tickets);
 }
 
-/* --------------------------------------------------------------- looking -- */
+/* --------------------------------------------------------------- listing -- */
 
 static void a_queue_is_shown(enum way way)
 {
@@ -298,7 +298,7 @@ static void one_evicts_oneself(enum way way)
     fixture_close(&f);
 }
 
-/* ---------------------------------------------------------------- asking -- */
+/* -------------------------------------------------- asking for a release -- */
 
 static void on_released(void *arg, const struct hf_result *result)
 {
@@ -417,8 +417,7 @@ static void a_waiter_is_notified_with_its_grant(enum way way)
     assert_int_equal(atomic_load(&callback_record.count), 1);
 }
 
-/* -------------------------------------------- asking those who go at once --
- */
+/* ------------------------------------------ holders that release at once -- */
 
 struct handover_fixture {
     struct host_fixture host;

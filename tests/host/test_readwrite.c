@@ -227,7 +227,7 @@ static void everybody_is_granted(enum way way)
     fixture_close(&f);
 }
 
-/* ---------------------------------------------------------- what is told -- */
+/* --------------------------------------------------------------- on_wait -- */
 
 struct callback_record {
     _Atomic int calls;

@@ -309,7 +309,7 @@ static void a_closed_client_has_lost_all(void **state)
     host_directory_remove(&f.base.directory);
 }
 
-/* ------------------------------------------------------------ exclusion -- */
+/* ------------------------------------------------------------- exclusion -- */
 
 enum { THREADS = 6, REPEATS = 100 };
 

@@ -272,7 +272,7 @@ static void without_proof_the_grant_ends(enum way way)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------------- lazy sessions -- */
+/* --------------------------------------------------------- lazy sessions -- */
 
 static void fixture_open_lazy(struct session_fixture *f, enum way way)
 {
@@ -416,7 +416,7 @@ static void a_lazy_leader_leads_on(enum way way)
     fixture_close(&f);
 }
 
-/* -------------------------------------------------------------- waits -- */
+/* ----------------------------------------------------------------- waits -- */
 
 static void a_waiter_rides_out_everything(enum way way)
 {
@@ -482,7 +482,7 @@ static void a_release_waits_for_its_answer(enum way way)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------------- the slow listener */
+/* --------------------------------------------------------- slow listener -- */
 
 struct slow_listener {
     pthread_mutex_t callback_lock;

@@ -46,7 +46,7 @@ static struct hf_lock *semaphore(struct host_fixture *host, uint32_t permits,
     return lock_of(host, "pool", HF_KIND_SEMAPHORE, permits, limit);
 }
 
-/* ------------------------------------------------------------ semaphores */
+/* ------------------------------------------------------------ semaphores -- */
 
 static hf_status try_it(struct host_fixture *host, struct hf_lock *lock,
                         struct hf_grant **grant)
@@ -282,7 +282,7 @@ static void who_waits_for_another_lock_first_gets_another_size(enum way way)
     fixture_close(&f);
 }
 
-/* ---------------------------------------------------------- several locks */
+/* --------------------------------------------------------- several locks -- */
 
 static void fn63_all_of_them_or_none(enum way way)
 {
@@ -419,7 +419,7 @@ static void lost_with_the_first_that_is(enum way way)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------- who has what, and may go */
+/* ------------------------------------------------- owners and downgrades -- */
 
 static void on_revoke(void *arg, struct hf_grant *grant)
 {
@@ -606,7 +606,7 @@ static void who_has_several_is_asked_for_one(void **state)
     fixture_close(&f);
 }
 
-/* ----------------------------------------------------------------- misuse */
+/* ---------------------------------------------------------------- misuse -- */
 
 static void wrong_lists_are_refused(void **state)
 {

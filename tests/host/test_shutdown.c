@@ -31,7 +31,7 @@ static struct shutdown_case
     test_case; /* static, because signal handlers print its name */
 static int case_count;
 
-/* ------------------------------------------------------------- its name -- */
+/* -------------------------------------------------------- names of cases -- */
 
 static const char *const inside_names[INSIDES] = {"in-done", "in-wait",
                                                   "in-loss"};
