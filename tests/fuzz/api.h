@@ -213,8 +213,7 @@ struct api_blocking api_blocks(const struct api_client *client,
 bool api_blocked(const struct api_blocking *call, const char *name,
                  hf_status status, uint64_t allowed);
 
-/* ---------------------------------------------------------------- operations
- * -- */
+/* ------------------------------------------------------------ operations -- */
 
 /* NULL if there are too many.  ${next_step} is made inside the callback. */
 struct api_operation *api_operation(const char *call, struct api_client *client,

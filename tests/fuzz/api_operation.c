@@ -82,8 +82,7 @@ bool api_blocked(const struct api_blocking *call, const char *name,
     return true;
 }
 
-/* ----------------------------------------------------------------- operations
- * -- */
+/* ------------------------------------------------------------ operations -- */
 
 struct api_operation *api_operation(const char *call, struct api_client *client,
                                     uint64_t allowed,

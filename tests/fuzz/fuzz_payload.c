@@ -30,12 +30,12 @@ static struct {
 
 /* --------------------------------------------------------------- reading -- */
 
-struct input {
+struct payload_input {
     const uint8_t *at;
     size_t left;
 };
 
-static uint8_t take(struct input *in)
+static uint8_t take(struct payload_input *in)
 {
     if (in->left == 0)
         return 0;
@@ -44,7 +44,7 @@ static uint8_t take(struct input *in)
 }
 
 /* Without NUL, as it comes through an engine. */
-static const char *take_text(struct input *in, size_t bytes)
+static const char *take_text(struct payload_input *in, size_t bytes)
 {
     char *text;
 
@@ -57,7 +57,7 @@ static const char *take_text(struct input *in, size_t bytes)
     return text;
 }
 
-static void take_ticket(struct input *in)
+static void take_ticket(struct payload_input *in)
 {
     static const char *const dialects[] = {NULL, "curator", "kazoo",
                                            "go-zookeeper"};
@@ -76,7 +76,7 @@ static void take_ticket(struct input *in)
     ticket->payload = take_text(in, (size_t)length * 2);
 }
 
-static void take_queue(struct input *in)
+static void take_queue(struct payload_input *in)
 {
     memset(&queue, 0, sizeof(queue));
     while (in->left > 0 && queue.count < TICKETS_MAX && *in->at != 0xff)
@@ -246,7 +246,7 @@ static void check_owner(const char *payload)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    struct input in = {data, bytes};
+    struct payload_input in = {data, bytes};
     struct hf_queue_view queue_view = {.name = "jobs/nightly"};
 
     take_queue(&in);

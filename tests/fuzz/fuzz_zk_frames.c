@@ -12,13 +12,13 @@
 
 /* --------------------------------------------------------- second reader -- */
 
-struct input {
+struct frame_input {
     const uint8_t *bytes;
     size_t left;
     bool ended; /* the input ended too early */
 };
 
-static int64_t number(struct input *in, size_t count)
+static int64_t number(struct frame_input *in, size_t count)
 {
     uint64_t value = 0;
 
@@ -34,7 +34,7 @@ static int64_t number(struct input *in, size_t count)
 }
 
 /* A string or buffer; its length, or -1 for none. */
-static int32_t text(struct input *in, const uint8_t **bytes)
+static int32_t text(struct frame_input *in, const uint8_t **bytes)
 {
     int32_t count = (int32_t)number(in, 4);
 
@@ -50,7 +50,7 @@ static int32_t text(struct input *in, const uint8_t **bytes)
     return count;
 }
 
-static void skip_stat(struct input *in)
+static void skip_stat(struct frame_input *in)
 {
     for (size_t i = 0; i < HF_ZK_STAT_BYTES; i++)
         (void)number(in, 1);
@@ -94,7 +94,7 @@ static void copy_value(struct hf_jute_reader *reader,
 }
 
 /* The first half of ${in} has the types, the second half the values. */
-static void try_jute(struct input *in)
+static void try_jute(struct frame_input *in)
 {
     size_t types = in->left / 2;
     struct hf_jute_reader reader = {in->bytes + types, in->left - types, false};
@@ -138,7 +138,7 @@ static void check_sequence(const char *name, size_t bytes, int32_t sequence)
     MUST(value == (uint64_t)llabs(sequence));
 }
 
-static void try_name(struct input *in)
+static void try_name(struct frame_input *in)
 {
     char *name = fuzz_text(in->bytes, in->left);
     struct hf_zk_node node, again;
@@ -164,7 +164,7 @@ static void try_name(struct input *in)
 }
 
 /* A name that we write and a server completes is read back. */
-static void try_own_name(struct input *in)
+static void try_own_name(struct frame_input *in)
 {
     static const enum hf_zk_dialect layouts[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
                                                  HF_ZK_WRITELOCK};
@@ -228,7 +228,7 @@ static void refuse_rest(struct zk_fixture *f)
         refused(f, HF_ZK_NO_NODE);
 }
 
-static void greet_raw(struct zk_fixture *f, const struct input *in)
+static void greet_raw(struct zk_fixture *f, const struct frame_input *in)
 {
     uint8_t length[4];
 
@@ -239,9 +239,9 @@ static void greet_raw(struct zk_fixture *f, const struct input *in)
         receive(f, in->bytes, in->left);
 }
 
-static void try_handshake(struct input *in)
+static void try_handshake(struct frame_input *in)
 {
-    struct input mine = *in;
+    struct frame_input mine = *in;
     const uint8_t *password;
     char expected[64] = "";
     int32_t timeout, count;
@@ -266,7 +266,7 @@ static void try_handshake(struct input *in)
 }
 
 /* The number of tickets in a list of children; SIZE_MAX if it is not a list. */
-static size_t count_tickets(struct input in)
+static size_t count_tickets(struct frame_input in)
 {
     int32_t count = (int32_t)number(&in, 4);
     struct hf_zk_node node;
@@ -287,7 +287,7 @@ static size_t count_tickets(struct input in)
     return tickets;
 }
 
-static void try_children(struct input *in)
+static void try_children(struct frame_input *in)
 {
     size_t tickets = count_tickets(*in);
     struct zk_fixture f;
@@ -310,7 +310,7 @@ static void try_children(struct input *in)
 #define NODE_A "/q/_c_61616161-6161-6161-6161-616161616161-"
 
 /* Is this the answer to a create of "a"? */
-static bool is_created(struct input in)
+static bool is_created(struct frame_input in)
 {
     struct hf_ticket_id id = zk_fixture_id("a");
     struct hf_zk_node node;
@@ -324,7 +324,7 @@ static bool is_created(struct input in)
            hf_ticket_id_equal(&node.id, &id);
 }
 
-static void try_created(struct input *in)
+static void try_created(struct frame_input *in)
 {
     struct zk_fixture f;
     const char *reported;
@@ -342,7 +342,7 @@ static void try_created(struct input *in)
 }
 
 /* The ticket at the head; reading it is optional. */
-static void try_data(struct input *in)
+static void try_data(struct frame_input *in)
 {
     struct zk_fixture f;
 
@@ -356,9 +356,9 @@ static void try_data(struct input *in)
 }
 
 /* The ticket that was searched for is ours only if the whole Stat says so. */
-static void try_stat(struct input *in)
+static void try_stat(struct frame_input *in)
 {
-    struct input mine = *in;
+    struct frame_input mine = *in;
     bool ours = false;
     struct zk_fixture f;
 
@@ -380,10 +380,10 @@ static void try_stat(struct input *in)
 
 /* ---------------------------------------------------------------- events -- */
 
-static void event_raw(struct zk_fixture *f, const struct input *in)
+static void event_raw(struct zk_fixture *f, const struct frame_input *in)
 {
     static const uint8_t header_[16] = {0xff, 0xff, 0xff, 0xff};
-    struct input entire = {NULL, sizeof header_ + in->left, false};
+    struct frame_input entire = {NULL, sizeof header_ + in->left, false};
     uint8_t *bytes = malloc(entire.left);
 
     MUST(bytes != NULL);
@@ -395,10 +395,10 @@ static void event_raw(struct zk_fixture *f, const struct input *in)
     free(bytes);
 }
 
-static void try_event(struct input *in)
+static void try_event(struct frame_input *in)
 {
     static const char watched[] = NODE_A "lock-0000000001";
-    struct input mine = *in;
+    struct frame_input mine = *in;
     const uint8_t *path;
     int32_t type, bytes;
     const char *reported;
@@ -431,7 +431,7 @@ static void try_event(struct input *in)
 
 /* ---------------------------------------------------------------- proofs -- */
 
-static bool is_proof(struct input in)
+static bool is_proof(struct frame_input in)
 {
     for (;;) {
         int32_t type = (int32_t)number(&in, 4);
@@ -445,7 +445,7 @@ static bool is_proof(struct input in)
     }
 }
 
-static void try_multi(struct input *in)
+static void try_multi(struct frame_input *in)
 {
     struct zk_fixture f;
 
@@ -465,8 +465,8 @@ struct received {
     bool linked;
 };
 
-static void receive_frame(const struct input *in, size_t chunk, bool greeted,
-                          struct received *received)
+static void receive_frame(const struct frame_input *in, size_t chunk,
+                          bool greeted, struct received *received)
 {
     struct zk_fixture f;
 
@@ -491,7 +491,7 @@ static void receive_frame(const struct input *in, size_t chunk, bool greeted,
 
 /* Is a frame too long, or its length negative?  Frames before it in the same
  * piece may be lost. */
-static bool has_bad_length(struct input in)
+static bool has_bad_length(struct frame_input in)
 {
     int64_t length;
 
@@ -508,8 +508,8 @@ static bool has_bad_length(struct input in)
     }
 }
 
-static void receive_same(const struct input *in, size_t chunk, bool greeted,
-                         const struct received *entire)
+static void receive_same(const struct frame_input *in, size_t chunk,
+                         bool greeted, const struct received *entire)
 {
     static struct received pieces;
 
@@ -522,7 +522,7 @@ static void receive_same(const struct input *in, size_t chunk, bool greeted,
 }
 
 /* The result does not depend on how the frames are cut into pieces. */
-static void try_stream(struct input *in)
+static void try_stream(struct frame_input *in)
 {
     static struct received entire;
     bool greeted = number(in, 1) % 2 == 0;
@@ -535,12 +535,12 @@ static void try_stream(struct input *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
 {
-    static void (*const tries[])(struct input * in) = {
+    static void (*const tries[])(struct frame_input * in) = {
         try_jute,     try_name,    try_own_name, try_handshake,
         try_children, try_created, try_data,     try_stat,
         try_event,    try_multi,   try_stream,
     };
-    struct input in = {data_ + 1, bytes - 1, false};
+    struct frame_input in = {data_ + 1, bytes - 1, false};
     struct zk_fixture f;
 
     if (bytes == 0)

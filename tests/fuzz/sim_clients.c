@@ -70,7 +70,7 @@ static hf_status open_(const struct hf_url *url,
                        struct hf_engine **engine, struct hf_error *error)
 {
     struct sim_client *sim_client = &sim_clients.clients[sim_clients.count];
-    const struct hf_engine_host by_way_of_here = {
+    const struct hf_engine_host relay = {
         .event = on_event, .now_ms = on_now_ms, .host = sim_client};
 
     (void)url;
@@ -81,7 +81,7 @@ static hf_status open_(const struct hf_url *url,
          0);
     heap_exempt(
         true); /* the simulator ends the program when it gets no memory */
-    sim_client->engine = hf_sim_engine_new(sim_clients.sim, &by_way_of_here);
+    sim_client->engine = hf_sim_engine_new(sim_clients.sim, &relay);
     hf_sim_client_set_clock(sim_client->engine, scheduler_now_ms(), 0);
     heap_exempt(false);
     *engine = sim_client->engine;

@@ -57,10 +57,8 @@ void program_unwatch(struct zk_program *p, unsigned nth);
 /* To be called with each event of the fixture. */
 void program_on_event(struct zk_fixture *f, const struct hf_event *event);
 
-/* ---------------------------------------------------------------
- * zk_dishonest_server.c -- */
-
-/* A step of the dishonest server, if the connection is up. */
+/* A step of the dishonest server, if the connection is up: see
+ * zk_dishonest_server.c. */
 void dishonest_answer(struct zk_program *p, uint8_t step);
 
 #endif

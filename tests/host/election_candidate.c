@@ -131,14 +131,14 @@ void candidate_free(struct election_candidate *candidate)
     pthread_mutex_destroy(&candidate->callback_lock);
 }
 
-struct expectation {
+struct candidate_expectation {
     struct election_candidate *candidate;
     int count;
 };
 
 static bool has_received(void *arg)
 {
-    struct expectation *e = arg;
+    struct candidate_expectation *e = arg;
 
     return atomic_load(&e->candidate->count) >= e->count;
 }
@@ -155,7 +155,7 @@ static int count_words(const char *text)
 void candidate_expect(struct election_candidate *candidate,
                       const char *received)
 {
-    struct expectation e = {candidate, count_words(received)};
+    struct candidate_expectation e = {candidate, count_words(received)};
 
     host_wait_until(candidate->host, has_received, &e);
     pthread_mutex_lock(&candidate->callback_lock);

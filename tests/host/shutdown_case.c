@@ -26,7 +26,7 @@ void case_fail(const struct shutdown_case *test_case, const char *file,
 {
     const struct shutdown_operation *operation = test_case->runs[0].operation;
 
-    (void)fprintf(stderr, "%s: after %d turns, %s:%d: not so: %s\n",
+    (void)fprintf(stderr, "%s: after %d steps, %s:%d: not so: %s\n",
                   test_case->name, test_case->steps, file, line, what);
     if (operation != NULL)
         (void)fprintf(stderr, "%s: ended %d times, the last with %s\n",

@@ -321,8 +321,7 @@ WAITING(wait, barrier, operation->run->barrier)
 WAITING(enter, double_barrier, operation->run->participants[operation->which])
 WAITING(leave, double_barrier, operation->run->participants[operation->which])
 
-/* ----------------------------------------------------------------- operations
- * -- */
+/* ------------------------------------------------------------ operations -- */
 
 static void *operation_main(void *arg)
 {

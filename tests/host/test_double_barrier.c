@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------- enter and leave -- */
 
-static void all_come_and_all_go(enum way way)
+static void all_enter_and_all_leave(enum way way)
 {
     struct host_operation first;
     struct double_barrier_fixture f;
@@ -52,7 +52,7 @@ static void one_alone_is_enough_for_one(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void so_many_as_there_may_be(enum way way)
+static void the_largest_number_of_participants_is_accepted(enum way way)
 {
     struct hf_double_barrier *all[HF_PARTIES_MAX];
     struct hf_done nobody = {NULL, NULL, NULL};
@@ -97,7 +97,7 @@ static void the_smaller_number_is_enough(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void nobody_waits_longer_than_he_wants(enum way way)
+static void a_wait_ends_at_its_deadline(enum way way)
 {
     struct host_operation operation;
     struct double_barrier_fixture f;
@@ -152,7 +152,7 @@ static void it_waits_with_its_ticket_or_without(enum way way)
 }
 
 /* What an earlier list showed is no failure. */
-static void who_left_well_has_no_error_text(enum way way)
+static void a_leave_that_succeeds_clears_the_error_text(enum way way)
 {
     struct hf_error error;
     struct host_operation operation;
@@ -192,7 +192,7 @@ static void assert_seen(struct double_barrier_fixture *f, const char *expected)
     assert_string_equal(seen, expected);
 }
 
-static void who_is_there_can_be_seen(enum way way)
+static void participants_are_listed(enum way way)
 {
     struct host_operation first;
     struct double_barrier_fixture f;
@@ -304,14 +304,14 @@ static void it_can_be_left_in_its_callback(enum way way)
 }
 
 #define CASES(X)                                                               \
-    X(all_come_and_all_go)                                                     \
+    X(all_enter_and_all_leave)                                                 \
     X(one_alone_is_enough_for_one)                                             \
-    X(so_many_as_there_may_be)                                                 \
+    X(the_largest_number_of_participants_is_accepted)                          \
     X(the_smaller_number_is_enough)                                            \
-    X(nobody_waits_longer_than_he_wants)                                       \
+    X(a_wait_ends_at_its_deadline)                                             \
     X(it_waits_with_its_ticket_or_without)                                     \
-    X(who_left_well_has_no_error_text)                                         \
-    X(who_is_there_can_be_seen)                                                \
+    X(a_leave_that_succeeds_clears_the_error_text)                             \
+    X(participants_are_listed)                                                 \
     X(the_end_needs_no_callback)
 
 #define CASES_WITH_CALLBACKS(X) X(it_can_be_left_in_its_callback)
@@ -447,7 +447,7 @@ static void refuse(struct double_barrier_fixture *f, const char *name,
     assert_non_null(strstr(error.text, "hf_double_barrier_open: "));
 }
 
-static void what_cannot_be_opened(void **state)
+static void wrong_arguments_of_open_are_refused(void **state)
 {
     struct hf_double_barrier *most;
     struct double_barrier_fixture f;
@@ -472,7 +472,7 @@ static void expect_error(struct hf_double_barrier *barrier, const char *text)
     assert_string_equal(error.text, text);
 }
 
-static void what_is_called_out_of_turn(void **state)
+static void calls_out_of_order_are_refused(void **state)
 {
     struct host_operation operation = {.ended = 0};
     struct hf_op *op;
@@ -511,7 +511,7 @@ static void what_is_called_out_of_turn(void **state)
     double_barrier_fixture_close(&f);
 }
 
-static void what_is_called_after_the_end(void **state)
+static void calls_after_close_are_refused(void **state)
 {
     struct host_operation operation = {.ended = 0};
     struct hf_op *op;
@@ -546,9 +546,9 @@ TEST_FILE(double_barrier)
             cmocka_unit_test(two_threads_enter_and_leave),
         cmocka_unit_test(two_threads_are_not_one_participant_twice),
         cmocka_unit_test(a_child_leaves_it_alone),
-        cmocka_unit_test(what_cannot_be_opened),
-        cmocka_unit_test(what_is_called_out_of_turn),
-        cmocka_unit_test(what_is_called_after_the_end),
+        cmocka_unit_test(wrong_arguments_of_open_are_refused),
+        cmocka_unit_test(calls_out_of_order_are_refused),
+        cmocka_unit_test(calls_after_close_are_refused),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- cancel -- */
 
-static void who_waits_to_go_in_can_be_called_back(enum way way)
+static void an_enter_can_be_cancelled(enum way way)
 {
     struct host_operation first, second;
     struct double_barrier_fixture f;
@@ -34,7 +34,7 @@ static void who_waits_to_go_in_can_be_called_back(enum way way)
 /* The other one enters before the ticket of the cancelled one is removed: it
  * is inside with one that is not, and does not wait for that one when it
  * leaves. */
-static void a_cancel_may_cross_the_last_to_come(enum way way)
+static void a_cancel_may_cross_the_last_enter(enum way way)
 {
     struct host_operation first, second;
     struct double_barrier_fixture f;
@@ -55,7 +55,7 @@ static void a_cancel_may_cross_the_last_to_come(enum way way)
 }
 
 /* With and without its callback having run. */
-static void it_is_too_late_to_call_back_who_is_in(enum way way)
+static void a_cancel_after_the_enter_changes_nothing(enum way way)
 {
     struct host_operation first;
     struct double_barrier_fixture f;
@@ -74,7 +74,7 @@ static void it_is_too_late_to_call_back_who_is_in(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void who_waits_to_leave_can_be_called_back(enum way way)
+static void a_leave_can_be_cancelled(enum way way)
 {
     static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
     static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
@@ -100,7 +100,7 @@ static void who_waits_to_leave_can_be_called_back(enum way way)
 
 /* ------------------------------------------------------------------ free -- */
 
-static void who_is_inside_is_taken_out_by_free(enum way way)
+static void free_removes_a_participant_that_is_inside(enum way way)
 {
     struct double_barrier_fixture f;
 
@@ -114,7 +114,7 @@ static void who_is_inside_is_taken_out_by_free(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void who_is_freed_while_entering_is_not_inside(enum way way)
+static void free_during_an_enter_removes_the_ticket(enum way way)
 {
     struct host_operation cancelled, let_in;
     struct double_barrier_fixture f;
@@ -138,7 +138,7 @@ static void who_is_freed_while_entering_is_not_inside(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void who_is_freed_while_leaving_leaves(enum way way)
+static void free_during_a_leave_leaves(enum way way)
 {
     struct host_operation operation;
     struct double_barrier_fixture f;
@@ -157,7 +157,7 @@ static void who_is_freed_while_leaving_leaves(enum way way)
 
 /* ------------------------------------------------------------------ loss -- */
 
-static void who_waits_to_go_in_comes_anew_after_a_loss(enum way way)
+static void an_enter_starts_again_after_a_lost_session(enum way way)
 {
     struct host_operation operation;
     struct double_barrier_fixture f;
@@ -176,7 +176,7 @@ static void who_waits_to_go_in_comes_anew_after_a_loss(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void who_was_lost_inside_is_notified_on_leaving(enum way way)
+static void a_loss_inside_is_reported_by_the_leave(enum way way)
 {
     struct host_operation operation;
     struct double_barrier_fixture f;
@@ -195,7 +195,7 @@ static void who_was_lost_inside_is_notified_on_leaving(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void who_is_lost_while_leaving_is_notified(enum way way)
+static void a_loss_during_a_leave_is_reported(enum way way)
 {
     struct host_operation operation;
     struct double_barrier_fixture f;
@@ -215,7 +215,7 @@ static void who_is_lost_while_leaving_is_notified(enum way way)
 }
 
 /* Its ticket is removed already, so nothing can be lost. */
-static void who_waits_outside_rides_out_a_loss(enum way way)
+static void a_leave_without_ticket_survives_a_lost_session(enum way way)
 {
     struct host_operation operation;
     struct double_barrier_fixture f;
@@ -237,19 +237,19 @@ static void who_waits_outside_rides_out_a_loss(enum way way)
 }
 
 #define CASES(X)                                                               \
-    X(who_is_inside_is_taken_out_by_free)                                      \
-    X(who_waits_to_go_in_comes_anew_after_a_loss)                              \
-    X(who_was_lost_inside_is_notified_on_leaving)                              \
-    X(who_is_lost_while_leaving_is_notified)                                   \
-    X(who_waits_outside_rides_out_a_loss)
+    X(free_removes_a_participant_that_is_inside)                               \
+    X(an_enter_starts_again_after_a_lost_session)                              \
+    X(a_loss_inside_is_reported_by_the_leave)                                  \
+    X(a_loss_during_a_leave_is_reported)                                       \
+    X(a_leave_without_ticket_survives_a_lost_session)
 
 #define CASES_WITH_CALLBACKS(X)                                                \
-    X(who_waits_to_go_in_can_be_called_back)                                   \
-    X(a_cancel_may_cross_the_last_to_come)                                     \
-    X(it_is_too_late_to_call_back_who_is_in)                                   \
-    X(who_waits_to_leave_can_be_called_back)                                   \
-    X(who_is_freed_while_entering_is_not_inside)                               \
-    X(who_is_freed_while_leaving_leaves)
+    X(an_enter_can_be_cancelled)                                               \
+    X(a_cancel_may_cross_the_last_enter)                                       \
+    X(a_cancel_after_the_enter_changes_nothing)                                \
+    X(a_leave_can_be_cancelled)                                                \
+    X(free_during_an_enter_removes_the_ticket)                                 \
+    X(free_during_a_leave_leaves)
 
 #include "in_each_way.h"
 

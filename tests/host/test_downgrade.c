@@ -53,7 +53,7 @@ static void queue_up(struct downgrade_fixture *f, struct hf_lock *lock,
 
 /* ----------------------------------------------------------- the request -- */
 
-struct callback_record {
+struct downgrade_record {
     _Atomic int calls;
     _Atomic int drops;
     hf_status status;
@@ -63,7 +63,7 @@ struct callback_record {
 
 static void on_done(void *arg, const struct hf_result *result)
 {
-    struct callback_record *callback_record = arg;
+    struct downgrade_record *callback_record = arg;
 
     callback_record->status = result->status;
     callback_record->grant = result->grant;
@@ -74,15 +74,15 @@ static void on_done(void *arg, const struct hf_result *result)
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct callback_record *)arg)->drops, 1);
+    atomic_fetch_add(&((struct downgrade_record *)arg)->drops, 1);
 }
 
 static bool is_notified(void *arg)
 {
-    return atomic_load(&((struct callback_record *)arg)->drops) > 0;
+    return atomic_load(&((struct downgrade_record *)arg)->drops) > 0;
 }
 
-static struct hf_done done_of(struct callback_record *callback_record)
+static struct hf_done done_of(struct downgrade_record *callback_record)
 {
     memset(callback_record, 0, sizeof(*callback_record));
     return (struct hf_done){on_done, callback_record, on_drop};
@@ -90,7 +90,7 @@ static struct hf_done done_of(struct callback_record *callback_record)
 
 static void *downgrade_main(void *arg)
 {
-    struct callback_record *callback_record = arg;
+    struct downgrade_record *callback_record = arg;
 
     callback_record->status = hf_grant_downgrade(callback_record->grant);
     return NULL;
@@ -98,7 +98,7 @@ static void *downgrade_main(void *arg)
 
 static hf_status downgrade(struct host_fixture *host, struct hf_grant *grant)
 {
-    struct callback_record callback_record = {.grant = grant};
+    struct downgrade_record callback_record = {.grant = grant};
 
     if (host->way == WAY_BLOCKING) {
         run_on_thread(downgrade_main, &callback_record);
@@ -186,7 +186,7 @@ static void only_a_writer_can_be_downgraded(enum way way)
 {
     struct downgrade_fixture f;
     struct hf_error error;
-    struct callback_record callback_record;
+    struct downgrade_record callback_record;
     struct hf_grant *grant;
     hf_status status;
 
@@ -229,7 +229,7 @@ static void a_lost_grant_is_lost(enum way way)
 {
     struct downgrade_fixture f;
     struct hf_grant *grant;
-    struct callback_record callback_record;
+    struct downgrade_record callback_record;
     hf_status status;
 
     fixture_open(&f, way);

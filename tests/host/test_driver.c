@@ -57,7 +57,7 @@ static void fixture_close(struct driver_fixture *f)
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void what_is_answered_at_once_starts_no_thread(void **state)
+static void an_immediate_answer_starts_no_thread(void **state)
 {
     struct hf_acquire_opts try = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second;
@@ -188,7 +188,7 @@ static void an_end_that_nobody_would_notify_does_not_begin(void **state)
 TEST_FILE(driver)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_answered_at_once_starts_no_thread),
+        cmocka_unit_test(an_immediate_answer_starts_no_thread),
         cmocka_unit_test(a_wait_starts_it),
         cmocka_unit_test(a_wait_that_nobody_would_drive_is_undone),
         cmocka_unit_test(an_end_that_nobody_would_notify_does_not_begin),

@@ -158,7 +158,7 @@ static void a_waiting_candidate_resigns(enum way way)
     fixture_close(&f);
 }
 
-static void who_is_thrown_out_stands_again(enum way way)
+static void an_evicted_leader_campaigns_again(enum way way)
 {
     static const char *const received[] = {
         "elected ",
@@ -262,7 +262,7 @@ static void another_kind_of_lock_ends_it(enum way way)
 }
 
 /* LeaderSelector and kazoo's Election use a lock of the other kind. */
-static void a_mutex_can_be_stood_for(enum way way)
+static void an_election_of_kind_mutex(enum way way)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct election_fixture f;
@@ -349,10 +349,10 @@ static void two_candidates_of_one_client(enum way way)
     X(candidates_are_listed_in_order)                                          \
     X(an_id_is_shown_as_it_is)                                                 \
     X(a_waiting_candidate_resigns)                                             \
-    X(who_is_thrown_out_stands_again)                                          \
+    X(an_evicted_leader_campaigns_again)                                       \
     X(all_are_asked_to_let_go)                                                 \
     X(another_kind_of_lock_ends_it)                                            \
-    X(a_mutex_can_be_stood_for)                                                \
+    X(an_election_of_kind_mutex)                                               \
     X(closing_ends_it)                                                         \
     X(two_candidates_of_one_client)
 
@@ -423,7 +423,7 @@ static void nobody_has_to_listen(void **state)
 }
 
 /* A loss that is over before its callback could run is not notified. */
-static void what_is_over_is_not_notified(void **state)
+static void a_loss_that_is_over_is_not_notified(void **state)
 {
     struct election_fixture f;
     uint64_t token;
@@ -582,7 +582,7 @@ TEST_FILE(election)
         CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(resigning_waits_for_a_callback),
         cmocka_unit_test(nobody_has_to_listen),
-        cmocka_unit_test(what_is_over_is_not_notified),
+        cmocka_unit_test(a_loss_that_is_over_is_not_notified),
         cmocka_unit_test(it_can_run_again_from_its_end),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(a_second_resignation_is_refused),

@@ -129,7 +129,7 @@ static void freeing_waits_for_a_callback(void **state)
 }
 
 /* Where nobody runs callbacks, those that wait are never run. */
-static void freeing_waits_for_nobody_who_does_not_come(void **state)
+static void freeing_does_not_wait_for_a_dispatch(void **state)
 {
     struct election_free_fixture f;
 
@@ -150,7 +150,7 @@ TEST_FILE(election_free)
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(freeing_waits_for_a_callback),
-        cmocka_unit_test(freeing_waits_for_nobody_who_does_not_come),
+        cmocka_unit_test(freeing_does_not_wait_for_a_dispatch),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

@@ -198,7 +198,7 @@ static void safe_until_moves_and_ends(enum way way)
     fixture_close(&f);
 }
 
-static void a_candidate_rides_out_everything(enum way way)
+static void a_candidate_survives_lost_sessions(enum way way)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct election_session_fixture f;
@@ -295,7 +295,7 @@ static void closing_without_a_connection_ends_it(enum way way)
     X(fn19_a_leader_without_session_is_deposed)                                \
     X(a_leader_without_a_link_is_deposed_where_that_is_wanted)                 \
     X(safe_until_moves_and_ends)                                               \
-    X(a_candidate_rides_out_everything)                                        \
+    X(a_candidate_survives_lost_sessions)                                      \
     X(fn35_resigning_while_the_ticket_is_made_leaves_none)                     \
     X(fn35_nor_when_its_create_gets_no_answer)                                 \
     X(a_resignation_is_not_a_deposal)                                          \

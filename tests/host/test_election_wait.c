@@ -46,7 +46,7 @@ static void a_leads_b_waits(struct election_wait_fixture *f)
 /* -------------------------------------------------------------- one wait -- */
 
 /* By a call that waits, on a thread of its own, or by one that starts. */
-struct wait {
+struct leader_wait {
     struct election_candidate *candidate;
     uint64_t wait_ms;
     struct hf_op *op;
@@ -60,7 +60,7 @@ struct wait {
 
 static void *wait_main(void *arg)
 {
-    struct wait *wait = arg;
+    struct leader_wait *wait = arg;
     hf_status status;
 
     atomic_fetch_add(&wait->started, 1);
@@ -75,7 +75,7 @@ static void *wait_main(void *arg)
 
 static void on_done(void *arg, const struct hf_result *result)
 {
-    struct wait *wait = arg;
+    struct leader_wait *wait = arg;
 
     assert_null(result->grant);
     assert_null(result->tickets);
@@ -87,12 +87,12 @@ static void on_done(void *arg, const struct hf_result *result)
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct wait *)arg)->dropped, 1);
+    atomic_fetch_add(&((struct leader_wait *)arg)->dropped, 1);
 }
 
 static bool has_ended(void *arg)
 {
-    struct wait *wait = arg;
+    struct leader_wait *wait = arg;
 
     return atomic_load(&wait->ended) > 0 &&
            (wait->candidate->host->way == WAY_BLOCKING ||
@@ -101,8 +101,8 @@ static bool has_ended(void *arg)
 
 /* HF_OK, or the status of a starting call that was refused: then there is no
  * other end. */
-static void wait_begin(struct wait *wait, struct election_candidate *candidate,
-                       uint64_t wait_ms)
+static void wait_begin(struct leader_wait *wait,
+                       struct election_candidate *candidate, uint64_t wait_ms)
 {
     const struct hf_done done = {on_done, wait, on_drop};
     hf_status status;
@@ -125,7 +125,7 @@ static void wait_begin(struct wait *wait, struct election_candidate *candidate,
     atomic_fetch_add(&wait->ended, 1);
 }
 
-static hf_status wait_end(struct wait *wait)
+static hf_status wait_end(struct leader_wait *wait)
 {
     host_wait_until(wait->candidate->host, has_ended, wait);
     if (wait->candidate->host->way == WAY_BLOCKING)
@@ -141,7 +141,7 @@ static hf_status wait_end(struct wait *wait)
 static hf_status wait_for(struct election_candidate *candidate,
                           uint64_t wait_ms)
 {
-    struct wait wait;
+    struct leader_wait wait;
 
     wait_begin(&wait, candidate, wait_ms);
     return wait_end(&wait);
@@ -149,14 +149,14 @@ static hf_status wait_for(struct election_candidate *candidate,
 
 static bool has_started(void *arg)
 {
-    struct wait *wait = arg;
+    struct leader_wait *wait = arg;
 
     return wait->candidate->host->way != WAY_BLOCKING ||
            atomic_load(&wait->started) > 0;
 }
 
 /* A wait under way: a call that waits has at least started. */
-static void wait_begin_before(struct wait *wait,
+static void wait_begin_before(struct leader_wait *wait,
                               struct election_candidate *candidate,
                               uint64_t wait_ms)
 {
@@ -165,7 +165,7 @@ static void wait_begin_before(struct wait *wait,
     assert_false(has_ended(wait));
 }
 
-static void expect_text(const struct wait *wait, const char *part)
+static void expect_text(const struct leader_wait *wait, const char *part)
 {
     if (strstr(wait->error.text, part) == NULL)
         print_error("\"%s\", expected \"%s\"\n", wait->error.text, part);
@@ -177,7 +177,7 @@ static void expect_text(const struct wait *wait, const char *part)
 static void it_ends_when_the_candidate_leads(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
 
     fixture_open(&f, way);
     a_leads_b_waits(&f);
@@ -193,7 +193,7 @@ static void it_ends_when_the_candidate_leads(enum way way)
 static void it_ends_in_time(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
     uint64_t began_ms;
 
     fixture_open(&f, way);
@@ -213,7 +213,7 @@ static void it_ends_in_time(enum way way)
 static void a_try_waits_for_nobody_else(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
 
     fixture_open(&f, way);
     candidate_campaign(&f.a);
@@ -227,10 +227,10 @@ static void a_try_waits_for_nobody_else(enum way way)
     fixture_close(&f);
 }
 
-static void who_does_not_campaign_gets_an_error(enum way way)
+static void a_wait_without_a_campaign_is_refused(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
 
     fixture_open(&f, way);
     wait_begin(&wait, &f.a, HF_FOREVER);
@@ -246,7 +246,7 @@ static void who_does_not_campaign_gets_an_error(enum way way)
 static void resigning_ends_it(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait waits[2];
+    struct leader_wait waits[2];
 
     fixture_open(&f, way);
     a_leads_b_waits(&f);
@@ -269,7 +269,7 @@ static void the_end_of_the_candidacy_is_its_own(enum way way)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
     struct hf_lock *mutex;
     struct hf_grant *grant;
 
@@ -294,7 +294,7 @@ static void the_end_of_the_candidacy_is_its_own(enum way way)
 static void closing_ends_it(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
 
     fixture_open(&f, way);
     a_leads_b_waits(&f);
@@ -317,7 +317,7 @@ static void closing_ends_it(enum way way)
 static void a_wait_can_be_cancelled(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
 
     fixture_open(&f, way);
     a_leads_b_waits(&f);
@@ -334,7 +334,7 @@ static void a_wait_can_be_cancelled(enum way way)
 static void freeing_ends_it(enum way way)
 {
     struct election_wait_fixture f;
-    struct wait wait;
+    struct leader_wait wait;
 
     fixture_open(&f, way);
     a_leads_b_waits(&f);
@@ -378,10 +378,10 @@ static void send_command(struct scripted_fixture *s, char command)
     assert_int_equal(write(s->pipe[1], &command, 1), 1);
 }
 
-static void it_rides_out_a_lost_session(enum way way)
+static void it_survives_a_lost_session(enum way way)
 {
     struct scripted_fixture s;
-    struct wait wait;
+    struct leader_wait wait;
 
     scripted_open(&s, way);
     candidate_campaign(&s.a);
@@ -405,7 +405,7 @@ static void it_rides_out_a_lost_session(enum way way)
 static void without_a_connection_it_says_so(enum way way)
 {
     struct scripted_fixture s;
-    struct wait wait;
+    struct leader_wait wait;
 
     scripted_open(&s, way);
     candidate_campaign(&s.a);
@@ -419,11 +419,11 @@ static void without_a_connection_it_says_so(enum way way)
     X(it_ends_when_the_candidate_leads)                                        \
     X(it_ends_in_time)                                                         \
     X(a_try_waits_for_nobody_else)                                             \
-    X(who_does_not_campaign_gets_an_error)                                     \
+    X(a_wait_without_a_campaign_is_refused)                                    \
     X(resigning_ends_it)                                                       \
     X(the_end_of_the_candidacy_is_its_own)                                     \
     X(closing_ends_it)                                                         \
-    X(it_rides_out_a_lost_session)                                             \
+    X(it_survives_a_lost_session)                                              \
     X(without_a_connection_it_says_so)
 
 #define CASES_WITH_CALLBACKS(X)                                                \

@@ -125,14 +125,14 @@ static void fn38_a_waiting_thread_is_cancelled(void **state)
     host_directory_remove(&directory);
 }
 
-struct lock_cycle {
+struct cancelled_cycle {
     struct hf_lock *lock;
     _Atomic int repeats;
 };
 
 static void *cancelled_main(void *arg)
 {
-    struct lock_cycle *lock_cycle = arg;
+    struct cancelled_cycle *lock_cycle = arg;
     struct hf_grant *grant;
 
     for (;;) {
@@ -146,7 +146,7 @@ static void *cancelled_main(void *arg)
 
 static bool has_cycled(void *arg)
 {
-    return atomic_load(&((struct lock_cycle *)arg)->repeats) > 3;
+    return atomic_load(&((struct cancelled_cycle *)arg)->repeats) > 3;
 }
 
 /* A thread may be cancelled at any point: no call may end with a lock held. */
@@ -154,7 +154,7 @@ static void threads_are_cancelled_anywhere(void **state)
 {
     struct host_directory directory;
     struct hf_client *client;
-    struct lock_cycle lock_cycle;
+    struct cancelled_cycle lock_cycle;
     pthread_t thread;
     void *end;
     int i;

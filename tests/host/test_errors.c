@@ -433,7 +433,7 @@ static bool has_called(void *arg)
     return atomic_load(&in->calls) > 0;
 }
 
-static void what_waits_is_refused_in_a_callback(void **state)
+static void calls_that_wait_are_refused_in_a_callback(void **state)
 {
     static const char why[] = "it waits, and was called in a callback";
     struct handles *h = *state;
@@ -524,8 +524,8 @@ TEST_FILE(errors)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_read_write_lock_has_its_error, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_waits_is_refused_in_a_callback,
-                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            calls_that_wait_are_refused_in_a_callback, setup, teardown),
         cmocka_unit_test_setup_teardown(a_leader_learns_why_it_is_deposed,
                                         setup, teardown),
     };

@@ -148,7 +148,7 @@ static bool is_lost(void *arg)
     return hf_grant_check(arg) == HF_ELOST;
 }
 
-static void what_is_lost_is_not_held(void **state)
+static void a_lost_lock_is_not_held(void **state)
 {
     struct holdings_fixture f;
     struct hf_grant *a;
@@ -394,7 +394,7 @@ TEST_FILE(holdings)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waiter_says_what_its_owner_holds),
-        cmocka_unit_test(what_is_lost_is_not_held),
+        cmocka_unit_test(a_lost_lock_is_not_held),
         cmocka_unit_test(of_several_locks_the_first_are_held),
         cmocka_unit_test(a_thread_with_its_own_ticket_says_it),
         cmocka_unit_test(a_shared_ticket_does_not_say_it),

@@ -14,7 +14,7 @@
 struct listeners_fixture;
 
 /* A listener that records the states it gets. */
-struct test_listener {
+struct host_listener {
     struct listeners_fixture *f;
     char name;
     struct hf_listener *listener;
@@ -23,7 +23,7 @@ struct test_listener {
     _Atomic int started;
     _Atomic int count;
     _Atomic int drops;
-    struct test_listener *removes; /* in its next call */
+    struct host_listener *removes; /* in its next call */
     _Atomic int unread; /* the most commands that were unread in a call */
 };
 
@@ -32,15 +32,15 @@ struct test_listener {
 struct listeners_fixture {
     struct host_fixture host;
     int pipe[2];
-    struct test_listener listeners[LISTENERS];
+    struct host_listener listeners[LISTENERS];
     char order[1024]; /* names, as they were called */
 };
 
 static void on_state(void *arg, enum hf_state state)
 {
     static const char letters[] = "-CSlX";
-    struct test_listener *test_listener = arg;
-    struct test_listener *other = test_listener->removes;
+    struct host_listener *test_listener = arg;
+    struct host_listener *other = test_listener->removes;
     size_t length;
     int unread = 0;
 
@@ -65,10 +65,10 @@ static void on_state(void *arg, enum hf_state state)
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct test_listener *)arg)->drops, 1);
+    atomic_fetch_add(&((struct host_listener *)arg)->drops, 1);
 }
 
-static struct hf_on_state callback_of(struct test_listener *test_listener)
+static struct hf_on_state callback_of(struct host_listener *test_listener)
 {
     return (struct hf_on_state){on_state, test_listener, on_drop};
 }
@@ -121,14 +121,14 @@ static void send_command(struct listeners_fixture *f, char command)
     assert_int_equal(write(f->pipe[1], &command, 1), 1);
 }
 
-struct expectation {
-    struct test_listener *test_listener;
+struct listener_expectation {
+    struct host_listener *test_listener;
     int count;
 };
 
 static bool has_received(void *arg)
 {
-    struct expectation *expectation = arg;
+    struct listener_expectation *expectation = arg;
 
     return atomic_load(&expectation->test_listener->count) >=
            expectation->count;
@@ -136,7 +136,8 @@ static bool has_received(void *arg)
 
 static void expect(struct listeners_fixture *f, int i, const char *received)
 {
-    struct expectation expectation = {&f->listeners[i], (int)strlen(received)};
+    struct listener_expectation expectation = {&f->listeners[i],
+                                               (int)strlen(received)};
 
     host_wait_until(&f->host, has_received, &expectation);
     assert_string_equal(f->listeners[i].received, received);
@@ -203,7 +204,7 @@ static void one_removed_is_not_called(enum way way)
 
 static bool is_dropped(void *arg)
 {
-    return atomic_load(&((struct test_listener *)arg)->drops) > 0;
+    return atomic_load(&((struct host_listener *)arg)->drops) > 0;
 }
 
 static void one_removes_itself(enum way way)
@@ -266,12 +267,12 @@ static void one_removes_itself_at_the_end(enum way way)
 
 static bool has_started(void *arg)
 {
-    return atomic_load(&((struct test_listener *)arg)->started) > 0;
+    return atomic_load(&((struct host_listener *)arg)->started) > 0;
 }
 
 static void *remove_main(void *arg)
 {
-    struct test_listener *test_listener = arg;
+    struct host_listener *test_listener = arg;
 
     hf_client_remove_listener(test_listener->f->host.client,
                               test_listener->listener);
@@ -313,7 +314,7 @@ static void removing_waits_for_a_call(void **state)
 
 static bool ends_connected(void *arg)
 {
-    struct test_listener *test_listener = arg;
+    struct host_listener *test_listener = arg;
     size_t length;
     bool does;
 
@@ -425,7 +426,7 @@ static void one_without_a_function_is_refused(void **state)
     struct hf_listener *listener;
     struct hf_error error;
     struct listeners_fixture f;
-    struct test_listener spare = {.drops = 0};
+    struct host_listener spare = {.drops = 0};
 
     (void)state;
     fixture_open(&f, WAY_THREAD);
@@ -484,7 +485,7 @@ static void a_callback_does_not_wait_until_no_more_comes(void **state)
     expect(&f, 1, "C");
     assert_int_equal(write(f.pipe[1], commands, (size_t)count), count);
     host_wait_until(&f.host, has_received,
-                    &(struct expectation){&f.listeners[1], 2});
+                    &(struct listener_expectation){&f.listeners[1], 2});
     assert_in_range(atomic_load(&f.listeners[1].unread), count - 4, count);
     fixture_close(&f);
 }

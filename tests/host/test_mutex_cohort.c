@@ -488,7 +488,7 @@ static int child_main(void *arg)
     return 0;
 }
 
-static void a_child_disturbs_nobody_who_waits(void **state)
+static void a_child_does_not_disturb_waiters(void **state)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread callers[2];
@@ -542,7 +542,7 @@ TEST_FILE(mutex_cohort)
         cmocka_unit_test(a_cancelled_thread_keeps_its_position),
         cmocka_unit_test(closing_ends_every_wait),
         cmocka_unit_test(a_lost_ticket_is_lost_by_its_holder_alone),
-        cmocka_unit_test(a_child_disturbs_nobody_who_waits),
+        cmocka_unit_test(a_child_does_not_disturb_waiters),
         cmocka_unit_test(other_names_and_clients_have_queues_of_their_own),
     };
 

@@ -172,14 +172,14 @@ static size_t count_tickets(const struct owner_thread *owner_thread)
     return count;
 }
 
-struct expected_tickets {
+struct listed_tickets {
     const struct owner_thread *owner_thread;
     size_t count;
 };
 
 static bool is_listed(void *arg)
 {
-    const struct expected_tickets *expected_tickets = arg;
+    const struct listed_tickets *expected_tickets = arg;
 
     return count_tickets(expected_tickets->owner_thread) ==
            expected_tickets->count;
@@ -187,7 +187,7 @@ static bool is_listed(void *arg)
 
 static void await_listed(const struct owner_thread *owner_thread, size_t count)
 {
-    struct expected_tickets expected_tickets = {owner_thread, count};
+    struct listed_tickets expected_tickets = {owner_thread, count};
 
     wait_until(is_listed, &expected_tickets);
 }
@@ -461,7 +461,7 @@ static void assert_revoked(const struct hf_error *error, hf_status status,
     assert_non_null(strstr(error->text, text));
 }
 
-static void what_fails_says_why(void **state)
+static void failures_have_a_text(void **state)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
@@ -655,7 +655,7 @@ TEST_FILE(mutex_owners)
         cmocka_unit_test(cancel_ends_waits_behind_one_ticket),
         cmocka_unit_test(cancel_ends_waits_with_a_ticket_each),
         cmocka_unit_test(cancel_ends_readers_and_writers),
-        cmocka_unit_test(what_fails_says_why),
+        cmocka_unit_test(failures_have_a_text),
         cmocka_unit_test(threads_are_listed_behind_their_ticket),
         cmocka_unit_test(a_waiting_ticket_is_about_the_first_in_line),
         cmocka_unit_test(a_child_has_nothing_to_say),

@@ -17,7 +17,7 @@
 /* How often the holders are listed when all have gone before they are asked. */
 #define HANDOVERS_MAX 16
 
-struct queue_fixture {
+struct host_queue_fixture {
     struct host_directory directory;
     struct host_fixture a;
     struct host_fixture b;
@@ -25,14 +25,14 @@ struct queue_fixture {
     struct hf_lock *theirs;
 };
 
-static void fixture_open(struct queue_fixture *f, enum way way)
+static void fixture_open(struct host_queue_fixture *f, enum way way)
 {
     hosts_open(&f->directory, &f->a, &f->b, way);
     f->mine = host_open_lock(&f->a, "nightly");
     f->theirs = host_open_lock(&f->b, "nightly");
 }
 
-static void fixture_close(struct queue_fixture *f)
+static void fixture_close(struct host_queue_fixture *f)
 {
     hf_lock_free(f->mine);
     hf_lock_free(f->theirs);
@@ -143,7 +143,7 @@ static void a_queue_is_shown(enum way way)
     const struct hf_ticket_view *view;
     struct outcome first, second;
     struct hf_tickets *tickets;
-    struct queue_fixture f;
+    struct host_queue_fixture f;
 
     fixture_open(&f, way);
     tickets = list(&f.a, f.mine, TICKETS);
@@ -191,7 +191,7 @@ static void a_queue_is_shown(enum way way)
 
 /* -------------------------------------------------------------- evicting -- */
 
-struct callback_record {
+struct queue_record {
     _Atomic int count;
     _Atomic int dropped;
     bool release; /* from inside the callback */
@@ -200,7 +200,7 @@ struct callback_record {
 
 static void on_loss(void *arg, struct hf_grant *grant)
 {
-    struct callback_record *callback_record = arg;
+    struct queue_record *callback_record = arg;
 
     (void)grant;
     atomic_fetch_add(&callback_record->count, 1);
@@ -208,14 +208,14 @@ static void on_loss(void *arg, struct hf_grant *grant)
 
 static void on_drop(void *arg)
 {
-    struct callback_record *callback_record = arg;
+    struct queue_record *callback_record = arg;
 
     atomic_fetch_add(&callback_record->dropped, 1);
 }
 
 static bool is_notified(void *arg)
 {
-    struct callback_record *callback_record = arg;
+    struct queue_record *callback_record = arg;
 
     return atomic_load(&callback_record->count) > 0;
 }
@@ -223,9 +223,9 @@ static bool is_notified(void *arg)
 static void a_holder_is_evicted(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct callback_record callback_record = {.release = false};
+    struct queue_record callback_record = {.release = false};
     struct outcome first, second;
-    struct queue_fixture f;
+    struct host_queue_fixture f;
     char id[64];
 
     fixture_open(&f, way);
@@ -263,7 +263,7 @@ static void a_waiter_is_evicted(enum way way)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     _Atomic uint32_t displaced = 0;
     struct outcome first, second;
-    struct queue_fixture f;
+    struct host_queue_fixture f;
     char id[64];
 
     fixture_open(&f, way);
@@ -283,10 +283,10 @@ static void a_waiter_is_evicted(enum way way)
     fixture_close(&f);
 }
 
-static void one_evicts_oneself(enum way way)
+static void a_client_evicts_its_own_ticket(enum way way)
 {
     struct hf_grant *grant;
-    struct queue_fixture f;
+    struct host_queue_fixture f;
     char id[64];
 
     fixture_open(&f, way);
@@ -302,7 +302,7 @@ static void one_evicts_oneself(enum way way)
 
 static void on_released(void *arg, const struct hf_result *result)
 {
-    struct callback_record *callback_record = arg;
+    struct queue_record *callback_record = arg;
 
     callback_record->outcome->status = result->status;
     atomic_fetch_add(&callback_record->outcome->ended, 1);
@@ -310,7 +310,7 @@ static void on_released(void *arg, const struct hf_result *result)
 
 static void on_revoke(void *arg, struct hf_grant *grant)
 {
-    struct callback_record *callback_record = arg;
+    struct queue_record *callback_record = arg;
     struct hf_done done = {on_released, callback_record, NULL};
 
     assert_int_equal(hf_grant_release(grant), HF_EREENTRANT);
@@ -321,7 +321,7 @@ static void on_revoke(void *arg, struct hf_grant *grant)
 
 static bool is_released(void *arg)
 {
-    struct callback_record *callback_record = arg;
+    struct queue_record *callback_record = arg;
 
     return atomic_load(&callback_record->outcome->ended) > 0;
 }
@@ -330,9 +330,9 @@ static void a_holder_lets_go(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second, released = {.ended = 0};
-    struct callback_record callback_record = {.release = true,
-                                              .outcome = &released};
-    struct queue_fixture f;
+    struct queue_record callback_record = {.release = true,
+                                           .outcome = &released};
+    struct host_queue_fixture f;
 
     fixture_open(&f, way);
     opts.on_revoke =
@@ -353,7 +353,7 @@ static void a_holder_lets_go(enum way way)
 }
 
 struct expected_requests {
-    struct callback_record *callback_record;
+    struct queue_record *callback_record;
     int count;
 };
 
@@ -369,10 +369,10 @@ static bool is_asked(void *arg)
 static void a_holder_finishes_first(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct callback_record callback_record = {.release = false};
+    struct queue_record callback_record = {.release = false};
     struct expected_requests expected_requests = {&callback_record, 0};
     struct outcome first;
-    struct queue_fixture f;
+    struct host_queue_fixture f;
     char id[64];
 
     fixture_open(&f, way);
@@ -396,9 +396,9 @@ static void a_holder_finishes_first(enum way way)
 static void a_waiter_is_notified_with_its_grant(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct callback_record callback_record = {.release = false};
+    struct queue_record callback_record = {.release = false};
     struct outcome first, second;
-    struct queue_fixture f;
+    struct host_queue_fixture f;
     char id[64];
 
     fixture_open(&f, way);
@@ -482,7 +482,7 @@ static void too_many_take_over(enum way way)
     X(a_queue_is_shown)                                                        \
     X(a_holder_is_evicted)                                                     \
     X(a_waiter_is_evicted)                                                     \
-    X(one_evicts_oneself)                                                      \
+    X(a_client_evicts_its_own_ticket)                                          \
     X(a_holder_lets_go)                                                        \
     X(a_holder_finishes_first)                                                 \
     X(a_waiter_is_notified_with_its_grant)                                     \

@@ -229,7 +229,7 @@ static void everybody_is_granted(enum way way)
 
 /* --------------------------------------------------------------- on_wait -- */
 
-struct callback_record {
+struct wait_record {
     _Atomic int calls;
     uint32_t ahead;
     char holder[1024];
@@ -237,7 +237,7 @@ struct callback_record {
 
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
-    struct callback_record *callback_record = arg;
+    struct wait_record *callback_record = arg;
 
     callback_record->ahead = wait->ahead;
     snprintf(callback_record->holder, sizeof(callback_record->holder), "%s",
@@ -247,14 +247,14 @@ static void on_wait(void *arg, const struct hf_wait *wait)
 
 static bool is_notified(void *arg)
 {
-    return atomic_load(&((struct callback_record *)arg)->calls) > 0;
+    return atomic_load(&((struct wait_record *)arg)->calls) > 0;
 }
 
 /* All tickets ahead are counted, also those that it need not wait for. */
 static void a_waiter_knows_its_position(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct callback_record writer_record = {0}, reader_record = {0};
+    struct wait_record writer_record = {0}, reader_record = {0};
     struct readwrite_fixture f;
     struct outcome writer, reader;
     struct hf_grant *first, *second;

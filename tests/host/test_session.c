@@ -225,7 +225,7 @@ static void a_lost_session_is_notified(enum way way)
 
 /* The loss comes before the state, and the ticket is removed once the
  * connection is back. */
-static void a_link_that_is_down_is_a_loss_to_those_who_say_so(enum way way)
+static void loss_at_suspended_loses_at_suspension(enum way way)
 {
     struct session_fixture f;
     _Atomic int losses = 0;
@@ -418,7 +418,7 @@ static void a_lazy_leader_leads_on(enum way way)
 
 /* ----------------------------------------------------------------- waits -- */
 
-static void a_waiter_rides_out_everything(enum way way)
+static void a_waiter_survives_lost_sessions(enum way way)
 {
     struct session_fixture f;
     struct outcome outcome;
@@ -574,11 +574,11 @@ static void fn46_a_stuck_callback_stops_nobody(void **state)
     X(no_connection_is_unreachable)                                            \
     X(proofs_move_safe_until)                                                  \
     X(a_lost_session_is_notified)                                              \
-    X(a_link_that_is_down_is_a_loss_to_those_who_say_so)                       \
+    X(loss_at_suspended_loses_at_suspension)                                   \
     X(without_proof_the_grant_ends)                                            \
     X(a_check_moves_what_has_passed)                                           \
     X(a_check_ends_with_the_grant)                                             \
-    X(a_waiter_rides_out_everything)                                           \
+    X(a_waiter_survives_lost_sessions)                                         \
     X(close_does_not_need_a_connection)                                        \
     X(a_release_waits_for_its_answer)
 

@@ -195,7 +195,7 @@ static void a_wait_for_permits_ends_in_time(enum way way)
     fixture_close(&f);
 }
 
-static void fn33_who_waits_is_notified_of_another_size(enum way way)
+static void fn33_a_waiter_uses_the_new_limit(enum way way)
 {
     struct several_fixture f;
     struct hf_lock *mine, *theirs;
@@ -220,7 +220,7 @@ static void fn33_who_waits_is_notified_of_another_size(enum way way)
 }
 
 /* It still waits behind another one, and asks for permits only after that. */
-static void who_waits_at_the_entry_mutex_gets_another_size(enum way way)
+static void a_waiter_at_the_entry_mutex_uses_the_new_limit(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct several_fixture f;
@@ -253,7 +253,7 @@ static void who_waits_at_the_entry_mutex_gets_another_size(enum way way)
 }
 
 /* A child that is not granted yet is acquired with the new limit. */
-static void who_waits_for_another_lock_first_gets_another_size(enum way way)
+static void a_child_that_comes_later_uses_the_new_limit(enum way way)
 {
     struct several_fixture f;
     struct hf_lock *mine[2], *theirs[2];
@@ -322,14 +322,14 @@ static void fn63_all_of_them_or_none(enum way way)
 }
 
 /* Callers that take several locks, in any order. */
-struct lock_cycle {
+struct multi_lock_cycle {
     struct hf_lock *locks[2];
     size_t count;
 };
 
 static void *cycle_main(void *arg)
 {
-    const struct lock_cycle *lock_cycle = arg;
+    const struct multi_lock_cycle *lock_cycle = arg;
     struct hf_grant *grant;
     uintptr_t repeats;
 
@@ -342,7 +342,8 @@ static void *cycle_main(void *arg)
     return (void *)repeats;
 }
 
-static void both_cycle(struct lock_cycle *mine, struct lock_cycle *theirs)
+static void both_cycle(struct multi_lock_cycle *mine,
+                       struct multi_lock_cycle *theirs)
 {
     pthread_t threads[2];
     void *repeats;
@@ -357,7 +358,7 @@ static void both_cycle(struct lock_cycle *mine, struct lock_cycle *theirs)
 
 static void fn63_opposite_orders_do_not_deadlock(void **state)
 {
-    struct lock_cycle mine = {.count = 2}, theirs = {.count = 2};
+    struct multi_lock_cycle mine = {.count = 2}, theirs = {.count = 2};
     struct several_fixture f;
 
     (void)state;
@@ -378,7 +379,7 @@ static void fn63_opposite_orders_do_not_deadlock(void **state)
  * other. */
 static void fn62_two_that_take_all_permits_do_not_deadlock(void **state)
 {
-    struct lock_cycle mine = {.count = 1}, theirs = {.count = 1};
+    struct multi_lock_cycle mine = {.count = 1}, theirs = {.count = 1};
     struct several_fixture f;
 
     (void)state;
@@ -447,7 +448,7 @@ static struct hf_grant *take_asked(struct host_fixture *host,
     return outcome.grant;
 }
 
-static void who_has_permits_is_seen_and_asked(void **state)
+static void holders_of_permits_are_listed_and_asked(void **state)
 {
     const struct hf_ticket_view *view;
     struct hf_tickets *tickets;
@@ -521,7 +522,7 @@ static bool says_asked(void *arg)
     return says;
 }
 
-static void who_waits_for_permits_is_seen_and_asked(void **state)
+static void waiters_for_permits_are_listed_and_asked(void **state)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     const struct hf_ticket_view *view;
@@ -582,7 +583,7 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     fixture_close(&f);
 }
 
-static void who_has_several_is_asked_for_one(void **state)
+static void a_holder_of_several_is_asked_for_one(void **state)
 {
     struct hf_lock *locks[2], *theirs;
     struct hf_grant *grant;
@@ -671,9 +672,9 @@ static void wrong_permits_are_refused(void **state)
     X(all_permits_or_none)                                                     \
     X(a_lock_may_be_called_as_a_queue_of_a_semaphore)                          \
     X(a_wait_for_permits_ends_in_time)                                         \
-    X(fn33_who_waits_is_notified_of_another_size)                              \
-    X(who_waits_at_the_entry_mutex_gets_another_size)                          \
-    X(who_waits_for_another_lock_first_gets_another_size)                      \
+    X(fn33_a_waiter_uses_the_new_limit)                                        \
+    X(a_waiter_at_the_entry_mutex_uses_the_new_limit)                          \
+    X(a_child_that_comes_later_uses_the_new_limit)                             \
     X(fn63_all_of_them_or_none)                                                \
     X(lost_with_the_first_that_is)
 #include "in_each_way.h"
@@ -681,9 +682,10 @@ static void wrong_permits_are_refused(void **state)
 TEST_FILE(several)
 {
     static const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) cmocka_unit_test(who_has_permits_is_seen_and_asked),
-        cmocka_unit_test(who_waits_for_permits_is_seen_and_asked),
-        cmocka_unit_test(who_has_several_is_asked_for_one),
+        CASES(CASE_TESTS)
+            cmocka_unit_test(holders_of_permits_are_listed_and_asked),
+        cmocka_unit_test(waiters_for_permits_are_listed_and_asked),
+        cmocka_unit_test(a_holder_of_several_is_asked_for_one),
         cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(wrong_permits_are_refused),
         cmocka_unit_test(fn63_opposite_orders_do_not_deadlock),

@@ -27,8 +27,8 @@
 
 #define STATUS_SKIPPED 77 /* SKIP_RETURN_CODE in CMake */
 
-static struct shutdown_case
-    test_case; /* static, because signal handlers print its name */
+/* Static, because signal handlers print its name. */
+static struct shutdown_case test_case;
 static int case_count;
 
 /* -------------------------------------------------------- names of cases -- */
@@ -194,7 +194,7 @@ static void sweep_script(const struct sweep *sweep,
         if (makes_sense(sweep->engine, sweep->way, script, (enum ending)ending))
             sweep_ending(sweep, script, (enum ending)ending, steps);
     }
-    printf("%s/%s/%s: %d turns, %d case_count\n", sweep->engine->name,
+    printf("%s/%s/%s: %d steps, %d cases\n", sweep->engine->name,
            way_names[sweep->way], script->name, steps, case_count - before);
 }
 

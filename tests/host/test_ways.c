@@ -190,7 +190,7 @@ static void a_late_cancel_changes_nothing(enum way way)
     fixture_close(&f);
 }
 
-struct callback_record {
+struct lock_record {
     _Atomic int calls;
     _Atomic int drops;
     uint32_t ahead;
@@ -200,7 +200,7 @@ struct callback_record {
 
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
-    struct callback_record *callback_record = arg;
+    struct lock_record *callback_record = arg;
 
     callback_record->ahead = wait->ahead;
     snprintf(callback_record->holder, sizeof(callback_record->holder), "%s",
@@ -210,23 +210,23 @@ static void on_wait(void *arg, const struct hf_wait *wait)
 
 static void on_drop(void *arg)
 {
-    atomic_fetch_add(&((struct callback_record *)arg)->drops, 1);
+    atomic_fetch_add(&((struct lock_record *)arg)->drops, 1);
 }
 
 static bool is_notified(void *arg)
 {
-    return atomic_load(&((struct callback_record *)arg)->calls) > 0;
+    return atomic_load(&((struct lock_record *)arg)->calls) > 0;
 }
 
 static bool is_dropped(void *arg)
 {
-    return atomic_load(&((struct callback_record *)arg)->drops) > 0;
+    return atomic_load(&((struct lock_record *)arg)->drops) > 0;
 }
 
 static void a_waiter_knows_the_holder(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct callback_record callback_record = {0};
+    struct lock_record callback_record = {0};
     struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *mine, *theirs;
@@ -256,7 +256,7 @@ static void a_waiter_knows_the_holder(enum way way)
 
 static void on_loss(void *arg, struct hf_grant *grant)
 {
-    struct callback_record *callback_record = arg;
+    struct lock_record *callback_record = arg;
 
     callback_record->grant = grant;
     atomic_fetch_add(&callback_record->calls, 1);
@@ -265,7 +265,7 @@ static void on_loss(void *arg, struct hf_grant *grant)
 static void a_holder_is_notified_of_its_loss(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct callback_record callback_record = {0};
+    struct lock_record callback_record = {0};
     struct two_hosts_fixture f;
     struct outcome outcome;
     struct hf_lock *lock;
@@ -318,7 +318,7 @@ static void on_state(void *arg, enum hf_state state)
 static void close_notifies_everyone(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    struct callback_record callback_record = {0};
+    struct lock_record callback_record = {0};
     char states[256] = "";
     struct host_directory directory;
     struct host_fixture host;
