@@ -283,8 +283,10 @@ void host_directory_create_in(struct host_directory *directory,
                               const char *parent)
 {
     *directory = (struct host_directory){.path = ""};
+    /* Not "holdfast-test-": tests/servers/machine.py removes what is called so
+     * and is not locked. */
     snprintf(directory->path, sizeof(directory->path),
-             "%s/holdfast-test-XXXXXX", parent);
+             "%s/holdfast-host-XXXXXX", parent);
     assert_non_null(mkdtemp(directory->path));
     snprintf(directory->url, sizeof(directory->url),
              "file:%s/run?state=%s/state", directory->path, directory->path);
