@@ -43,8 +43,8 @@ class Case(unittest.TestCase):
                  if not name.startswith(("HOLDFAST", "PG"))}
         done = subprocess.run(
             [HOLDFAST, "run", "-t", wait, "inputs", "--", "echo", "held"],
-            env=dict(clean, HOLDFAST_URL=url, HOME=self.directory,
-                     **environment),
+            env={**clean, "HOLDFAST_URL": url, "HOME": self.directory,
+                 **environment},
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=waiting.LIMIT_S, check=False)
         self.assertNotIn(SECRET, done.stderr)

@@ -427,7 +427,7 @@ class Inputs(unittest.TestCase):
                 ("redis://h_!", "characters that no host name has"),
                 ("redis://" + 256 * "h", "too long for a host"),
                 ("redis://" + 300 * "h", "too long for a host"),
-                ("redis://%s/x" % address, "not the number of a database"),
+                ("redis://%s/x" % address, "the number of the database"),
                 ("redis://%s/0?db=1" % address, "both a database"),
                 ("redis://%s?ttl=10ms" % address, "not a duration in range"),
                 ("redis://%s?ttl=x" % address, "not a duration in range"),

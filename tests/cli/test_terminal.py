@@ -307,7 +307,7 @@ class Shell(harness.Case):
         terminal.write("\x04")
         terminal.drain()
 
-    def test_hang_up(self):
+    def test_terminal_closes(self):
         """The kernel signals the session's leader alone, which is the launcher;
         the command gets the signal, too."""
         mark = self.path("mark")

@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """queue.sole never says that a ticket is the only one, or that there is none,
-while another one stands or somebody looks at the queue: two would hold.
+while there is another ticket or a look at the queue: else two would hold the
+lock.
 
-Two calls meet at one queue, in each order of their kinds and from each state of
-the queue.  The first one's transaction is open when the second one comes, and
-is committed or rolled back behind it, as when a client crashes.  Then the
-queue's row is judged, and what the next client gets as its answer.
+Two calls run on one queue, in each order of their kinds and from each state of
+the queue.  The transaction of the first is open when the second starts, and is
+committed or rolled back after it, as when a client crashes.  Then the queue's
+row is checked, and the answer to a third call.
 
 Mutations of the schema, each of which sets sole wrong in one place, are found
-by that.  With HF_LONG=1 all calls meet, and each is rolled back too."""
+by that.  With HF_LONG=1 all pairs of calls run, and each first call is rolled
+back, too."""
 
 import concurrent.futures
 import os

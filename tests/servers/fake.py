@@ -49,8 +49,8 @@ class Request:
         self.raw = data
         self.handled = False
         reader = jute.Reader(data)
-        if not connection.greeted:
-            connection.greeted = True
+        if not connection.connected:
+            connection.connected = True
             self.op, self.xid = "connect", None
             self.fields = jute.read_connect(reader)._asdict()
         else:
@@ -62,19 +62,19 @@ class Request:
     def __repr__(self):
         return "%s(%s)" % (self.op, self.fields.get("path", ""))
 
-    # ---- what a script can do; anything but apply() finishes the request
+    # ---- what a script can do; all but apply() finish the request
 
     def answer(self):
-        """Normally."""
+        """Answer as a real server."""
         self.reply(*self.apply())
 
     def apply(self):
-        """Have it take effect, now: what answer() would send after it, an
-        error code and a payload."""
+        """Let it take effect now; the arguments of reply() for it: an error
+        code and a payload."""
         return self.fake.apply(self)
 
     def swallow(self):
-        """Say nothing for the moment; the script may come back to it."""
+        """Send no answer now; the script may do so later."""
         self.handled = True
 
     def fail(self, code):
@@ -106,7 +106,7 @@ class Connection:
         self.fake = fake
         self.link = link
         self.session = None
-        self.greeted = False
+        self.connected = False
         self.buffer = b""
         self.output = b""
         self.ending = False  # close when the output is gone

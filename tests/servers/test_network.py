@@ -13,7 +13,6 @@ import sys
 import unittest
 
 import network
-import machine
 import waiting
 from network import Network
 

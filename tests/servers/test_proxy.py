@@ -134,7 +134,7 @@ class ProxyTest(unittest.TestCase):
         self.assertTrue(is_quiet(self.pair.far))
         self.assertEqual(self.proxy.links(), 1)
 
-    def test_who_writes_to_one_that_is_gone_receives_it_by_the_way_back(self):
+    def test_a_reset_comes_back_to_a_writer_through_the_other_direction(self):
         self.proxy.hold(UP)
         self.pair.near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                   b"\1\0\0\0\0\0\0\0")
