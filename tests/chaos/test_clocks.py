@@ -44,7 +44,7 @@ class Clocks:
     def kill(self):
         for process in self.processes:
             process.kill()
-            process.wait()
+            process.wait(waiting.LIMIT_S)
             for stream in (process.stdin, process.stdout):
                 if stream:
                     stream.close()

@@ -128,7 +128,7 @@ def main():
 
         # The death of a waiter in the middle of the queue grants nothing.
         waiters[50].send_signal(signal.SIGKILL)
-        waiters[50].wait()
+        waiters[50].wait(waiting.LIMIT_S)
         held = 10
         fixture.until_tickets(len(waiters) - 11)
         fixture.until_quiet([waiters[51]])
@@ -138,7 +138,7 @@ def main():
                 waiting.read_line(waiters[i])
             waiters[i].stdin.close()
             waiting.read_line(waiters[i], b"released")
-            waiters[i].wait()
+            waiters[i].wait(waiting.LIMIT_S)
         left = os.listdir(f"{fixture.directory}/run/locks")
         assert left == [], left
         print(f"{options.waiters} waiting: a release woke exactly one; kill -9 "

@@ -76,7 +76,7 @@ class Holder:
 
     def close(self):
         self.process.kill()
-        self.process.wait()
+        self.process.wait(waiting.LIMIT_S)
         self.reader.join(waiting.LIMIT_S)
         self.process.stdin.close()
         self.process.stdout.close()

@@ -131,8 +131,8 @@ class Nested(harness.Case):
         self.assertTrue(payloads[1].endswith(
             " holds=a%%3Ab:%s,file:%s" % tuple(ids)), payloads[1])
         busy.stdin.close()
-        self.assertEqual(busy.wait(), 1)  # read met the end
-        self.assertEqual(outer.communicate()[0], "ran\n")
+        self.assertEqual(busy.wait(waiting.LIMIT_S), 1)  # read met the end
+        self.assertEqual(self.finish(outer)[1], "ran\n")
 
     def show(self, name):
         out = subprocess.run([harness.TOOL, "show", "--json", name],

@@ -48,7 +48,8 @@ class Running(harness.Case):
             for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM"):
                 os.kill(find(launcher), getattr(signal, "SIG" + name))
                 waiting.read_line(launcher, name)
-            self.assertEqual(launcher.communicate("end\n")[0], "")
+            self.assertEqual(launcher.communicate(
+                "end\n", timeout=waiting.LIMIT_S)[0], "")
             self.assertEqual(launcher.returncode, 9)
 
     def test_to_both_is_forwarded_once(self):
@@ -87,7 +88,8 @@ class Running(harness.Case):
             os.kill(find(launcher), signal.SIGINT)
             os.kill(find(launcher), signal.SIGUSR1)
             waiting.read_line(launcher, "USR1")
-            self.assertEqual(launcher.communicate("end\n")[0], "")
+            self.assertEqual(launcher.communicate(
+                "end\n", timeout=waiting.LIMIT_S)[0], "")
 
     def test_alarm_from_before_the_exec(self):
         """perl -e 'alarm 1; exec ...' is an old way to limit a run."""

@@ -207,7 +207,7 @@ class Tree(harness.Case):
         launcher = self.start("--grace", "1m", "lock", "--", "bash", "-c", script,
                               stdin=harness.subprocess.PIPE)
         waiting.read_line(launcher, "up")
-        out = launcher.communicate("go\n")[0]
+        out = launcher.communicate("go\n", timeout=waiting.LIMIT_S)[0]
         self.assertEqual((launcher.returncode, out), (5, "clean\n"))
 
     # ---- lost

@@ -86,7 +86,7 @@ class RedisPy(unittest.TestCase):
             "pexpire", 0) > 20, 30)
         waiting.read_line(self.other("try"), "taken")
         holder.stdin.close()
-        self.assertEqual(holder.wait(), 0)
+        self.assertEqual(holder.wait(waiting.LIMIT_S), 0)
         self.assertIsNone(self.key())
         waiting.read_line(self.other("try"), "free")
 
@@ -96,7 +96,7 @@ class RedisPy(unittest.TestCase):
             client.ask("SET", NAME, "stolen")
         waiting.read_line(holder, "lost")
         holder.stdin.close()
-        holder.wait()
+        holder.wait(waiting.LIMIT_S)
         self.assertEqual(self.key(), "stolen", "not ours to delete")
 
     def test_it_is_shown(self):

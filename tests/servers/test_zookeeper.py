@@ -300,7 +300,7 @@ class ServeTest(unittest.TestCase):
             serve = self.serve("tls", "--", "sh", "-c",
                                "echo $HF_ZK $HF_ZK_TLS; exec cat",
                                stdin=subprocess.PIPE)
-            port = int(serve.stdout.readline().split()[0].split(":")[1])
+            port = int(waiting.read_line(serve).split()[0].split(":")[1])
             self.assertEqual(raw.four_letters(port, "ruok"), "imok")
             serve.send_signal(number)
             serve.wait(waiting.LIMIT_S)
