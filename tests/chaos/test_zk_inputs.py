@@ -210,10 +210,10 @@ class Urls(Case):
         for option, *parts in (
                 ("tiemout=3s", "tiemout", "timeout"),
                 ("timeout", "KEY=VALUE"),
-                ("timeout=fast", "timeout=", "fast", "such as 5s"),
+                ("timeout=fast", "timeout=", "fast", "from 1s to 10m"),
                 ("timeout=", "timeout="),
-                ("timeout=1ms", "timeout=", "1000ms"),
-                ("timeout=11m", "timeout=", "600s"),
+                ("timeout=1ms", "timeout=", "from 1s"),
+                ("timeout=11m", "timeout=", "to 10m"),
                 ("timeout=5s&timeout=6s", "timeout", "twice"),
                 ("tick=5", "tick="),
                 ("acl=closed", "acl=", "closed", "open"),
