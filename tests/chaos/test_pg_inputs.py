@@ -31,10 +31,10 @@ LATE_S = 12
 class Urls(Case):
     def test_what_is_wrong_with_a_url_is_said_at_once(self):
         for url, part in (
-                ("postgresql://h/d?ttl=1ms", '"ttl"'),
-                ("postgresql://h/d?ttl=never", '"ttl"'),
-                ("postgresql://h/d?pooler=transaction", '"pooler"'),
-                ("postgresql://h/d?schema_owner=", '"schema_owner"'),
+                ("postgresql://h/d?ttl=1ms", "ttl="),
+                ("postgresql://h/d?ttl=never", "ttl="),
+                ("postgresql://h/d?pooler=transaction", "pooler="),
+                ("postgresql://h/d?schema_owner=", "schema_owner="),
                 ("postgresql://h/d?target_session_attrs=read-only",
                  '"target_session_attrs"'),
                 ("postgresql://h/d?target_session_attrs=any",
