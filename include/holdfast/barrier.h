@@ -186,19 +186,19 @@ HF_API hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
- * hf_double_barrier_participants(barrier, wait_ms, members),
+ * hf_double_barrier_participants(barrier, wait_ms, participants),
  * hf_double_barrier_participants_start(barrier, wait_ms, done):
- * Set ${members} to the participants that are there now, in the order in which
- * they came, as hf_lock_tickets() does; .holds is true of those that have been
+ * Set ${participants} to those that are there now, in the order in which they
+ * came, as hf_lock_tickets() does; .holds is true of those that have been
  * admitted.
- *   Ownership ${members} must be freed with hf_tickets_free().
+ *   Ownership ${participants} must be freed with hf_tickets_free().
  *   Callback  ${done} once, with the list or with a status.
  *   Fails     as hf_lock_tickets(), and with HF_EUNSUPPORTED where the engine
  *             has no double barriers.
  */
 HF_API hf_status hf_double_barrier_participants(
     struct hf_double_barrier *barrier, uint64_t wait_ms,
-    struct hf_tickets **members) HF_NONNULL(1, 3) HF_MUST_CHECK;
+    struct hf_tickets **participants) HF_NONNULL(1, 3) HF_MUST_CHECK;
 HF_API hf_status hf_double_barrier_participants_start(
     struct hf_double_barrier *barrier, uint64_t wait_ms, struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;

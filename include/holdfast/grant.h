@@ -106,9 +106,9 @@ HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
 
 /**
  * hf_grant_downgrade(grant):
- * Make the grant of a writer that of a reader, at the same place in the queue:
- * no other writer comes in between, readers right behind it enter, and the
- * token stays.  There is no way back, because two readers that both want to
+ * Make the grant of a writer that of a reader, at the same position in the
+ * queue: no other writer comes in between, readers right behind it enter, and
+ * the token stays.  There is no way back, because two readers that both want to
  * write would wait for each other: release, and acquire as a writer.
  *   Time      one answer of the engine; while cut off, until it answers or the
  *             session is over.

@@ -127,9 +127,9 @@ struct hf_wait {
 };
 
 /* Called while waiting: after the ticket is in the queue, and each time its
- * place was looked up again.  After a place was lost it is also called before
+ * position was read again.  After a position was lost it is also called before
  * the callback of hf_lock_acquire_start(), so that the grant is not taken for
- * one in the old place. */
+ * one in the old position. */
 struct hf_on_wait {
     void (*fn)(void *arg, const struct hf_wait *wait);
     void *arg;
@@ -165,7 +165,7 @@ struct hf_acquire_opts {
     size_t size;      /* set by HF_ACQUIRE_OPTS_INIT */
     uint64_t wait_ms; /* HF_FOREVER: no limit.  0: as hf_lock_try_acquire() */
     struct hf_on_wait on_wait;
-    uint64_t on_wait_every_ms; /* look the place up this often for on_wait; 0:
+    uint64_t on_wait_every_ms; /* read the position this often for on_wait; 0:
                                   only when it has to be looked up anyway */
     struct hf_on_loss on_loss;
     struct hf_on_revoke on_revoke;

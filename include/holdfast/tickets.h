@@ -25,7 +25,7 @@ struct hf_ticket_view {
     bool holds;     /* the rule admits it: it holds the lock, or is about to */
     bool own;       /* this client's */
     uint64_t token; /* its fencing token; 0 if unknown */
-    /* How long ago its owner began to wait, if that can be told: on one machine
+    /* How long ago its owner began to wait, if that is known: on one machine
      * since it was booted.  HF_FOREVER if not. */
     uint64_t age_ms;
     /* When it was made, in milliseconds since 1970, by the wall clock of its
@@ -82,14 +82,14 @@ HF_API hf_status hf_owner_text_get(const char *owner, const char *key,
     HF_NONNULL(1, 2, 3) HF_MUST_CHECK;
 
 /**
- * hf_tickets_count(tickets), hf_tickets_at(tickets, place):
- * How many tickets there are; the one at ${place}, from 0, in queue order; NULL
+ * hf_tickets_count(tickets), hf_tickets_at(tickets, index):
+ * How many tickets there are; the one at ${index}, from 0, in queue order; NULL
  * beyond the last.
  *   Ownership ${tickets}'.
  */
 HF_API size_t hf_tickets_count(const struct hf_tickets *tickets) HF_NONNULL(1);
 HF_API const struct hf_ticket_view *
-hf_tickets_at(const struct hf_tickets *tickets, size_t place) HF_NONNULL(1);
+hf_tickets_at(const struct hf_tickets *tickets, size_t index) HF_NONNULL(1);
 
 /**
  * hf_tickets_unknown(tickets, n):
@@ -156,7 +156,7 @@ HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
  * grant is lost, a waiter that it is displaced (struct hf_wait), because it
  * goes to the tail of the queue.  The next one may enter before the evicted
  * holder is notified, or while that goes on because it cannot be reached: only
- * its token tells the two apart.
+ * its token distinguishes the two.
  *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED the ticket
  *             may have been removed, or may yet be.
  *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as

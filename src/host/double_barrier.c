@@ -184,10 +184,10 @@ void hf_double_barrier_end(struct hf_double_barrier *barrier,
 
 hf_status hf_double_barrier_participants(struct hf_double_barrier *barrier,
                                          uint64_t wait_ms,
-                                         struct hf_tickets **members)
+                                         struct hf_tickets **participants)
 {
     return hf_lock_list_for(barrier->lock, "hf_double_barrier_participants",
-                            HF_TICKETS_ALL, wait_ms, members);
+                            HF_TICKETS_ALL, wait_ms, participants);
 }
 
 hf_status
