@@ -16,7 +16,6 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 import machine  # noqa: E402
-import testing  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 NOBODY = 65534
@@ -156,4 +155,4 @@ class FileInputs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    testing.main()
+    unittest.main()

@@ -415,4 +415,4 @@ class PlainKeys(Case):
 
 
 if __name__ == "__main__":
-    testing.main()
+    unittest.main()

@@ -463,4 +463,4 @@ class Inputs(unittest.TestCase):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    testing.main(verbosity=2)
+    unittest.main(verbosity=2)

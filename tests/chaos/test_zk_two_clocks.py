@@ -365,4 +365,4 @@ class UnlikeEnsemble(TwoClocks):
 
 if __name__ == "__main__":
     HOLDER = os.path.abspath(sys.argv.pop(1))
-    testing.main(verbosity=2)
+    unittest.main(verbosity=2)

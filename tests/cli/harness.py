@@ -22,7 +22,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
-import testing  # noqa: E402
+import testing  # noqa: E402,F401
 import machine  # noqa: E402
 import waiting  # noqa: E402
 
@@ -287,4 +287,4 @@ class Terminal:
 
 
 def main():
-    testing.main(verbosity=2)
+    unittest.main(verbosity=2)

@@ -185,4 +185,4 @@ class Installed(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    testing.main()
+    unittest.main()

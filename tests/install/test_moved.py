@@ -164,4 +164,4 @@ class Engines(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    testing.main()
+    unittest.main()
