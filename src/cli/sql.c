@@ -13,25 +13,14 @@
 #include "core/error.h"
 #include "engines/postgres/schema.h"
 
-enum statements { SCHEMA, UPGRADE, GRANT };
-
 struct sql_options {
-    enum statements statements; /* what to print */
+    bool grant; /* print the rights, not the schema */
 };
 
 #define FIELD(field) HF_OPTION_FIELD(struct sql_options, field)
 
-static const char one_text[] =
-    "--upgrade and --grant: one option at a time; see 'holdfast sql --help'";
-
 static const struct hf_option_row rows[] = {
-    HF_OPTION('u', "upgrade", NULL, hf_option_set, FIELD(statements),
-              .set = UPGRADE, .one_of = one_text,
-              .help = "print what takes the schema of an earlier version to "
-                      "this one; programs with an earlier library are refused "
-                      "from then on"),
-    HF_OPTION('g', "grant", NULL, hf_option_set, FIELD(statements),
-              .set = GRANT, .one_of = one_text,
+    HF_OPTION('g', "grant", NULL, hf_option_set, FIELD(grant), .set = true,
               .help = "print what gives a role the rights to use it"),
 };
 
@@ -67,14 +56,11 @@ static const struct hf_command sql_command = {
 
 int hf_sql_main(int argc, char **argv)
 {
-    struct sql_options options = {SCHEMA};
+    struct sql_options options = {false};
     int exit_code;
 
     if (!hf_command_line_read(&sql_command, argc, argv, &options, &exit_code))
         return exit_code;
-    fputs(options.statements == UPGRADE ? hf_pg_upgrade
-          : options.statements == GRANT ? hf_pg_grant
-                                        : hf_pg_schema,
-          stdout);
+    fputs(options.grant ? hf_pg_grant : hf_pg_schema, stdout);
     return hf_command_line_end_output();
 }

@@ -200,7 +200,6 @@ class Refusals(Case):
                 ("CREATE OR REPLACE FUNCTION holdfast.is_late(not_after_ms "
                  "bigint) RETURNS boolean LANGUAGE sql VOLATILE AS "
                  "'SELECT false'", "changed"),
-                ("UPDATE holdfast.version SET version = 4", "version 4"),
                 ("DELETE FROM holdfast.version", "changed")):
             with self.subTest(change):
                 # Each on a copy: together they would hide each other.
@@ -212,28 +211,27 @@ class Refusals(Case):
                                     status=USAGE)
                 self.server.sql("DROP DATABASE %s" % copy)
 
-    def test_an_earlier_schema_is_taken_to_this_version_by_hand(self):
+    def test_a_schema_of_another_version(self):
+        """It says what is there, what it needs, and both ways out."""
         database = self.database()
         url = self.server.url(database)
         self.assert_works(url)
-        # As an earlier library would have left it: other functions.
-        self.server.sql(
-            "UPDATE holdfast.version SET version = 1;"
-            "DROP FUNCTION holdfast.stamp;"
-            "CREATE FUNCTION holdfast.early() RETURNS integer LANGUAGE sql"
-            " AS 'SELECT 1'", database=database)
-        numbers = "SELECT name, counter FROM holdfast.queue"
-        before = self.server.sql(numbers, database=database)
-        self.assert_refused(url, "version 1", "holdfast sql --upgrade",
-                            status=USAGE)
-        made = subprocess.run([HOLDFAST, "sql", "--upgrade"],
-                              capture_output=True, text=True,
-                              check=True).stdout
-        self.server.sql(made, database=database)
-        self.assertEqual(self.server.sql(numbers, database=database), before)
-        self.assert_works(url)
-        with self.assertRaisesRegex(Exception, "version 3 already"):
-            self.server.sql(made, database=database)
+        early = "SELECT count(*) FROM pg_proc WHERE proname = 'early'"
+        for version in (-1, 1, 2, 4):
+            # As another library would have left it: other functions.
+            self.server.sql(
+                "UPDATE holdfast.version SET version = %d;"
+                "DROP FUNCTION IF EXISTS holdfast.stamp;"
+                "CREATE OR REPLACE FUNCTION holdfast.early() RETURNS integer"
+                " LANGUAGE sql AS 'SELECT 1'" % version, database=database)
+            with self.subTest(version=version):
+                for part in ("has version %d; expected 3" % version,
+                             "install the holdfast that made",
+                             "DROP SCHEMA holdfast CASCADE"):
+                    self.assert_refused(url, part, status=USAGE)
+                self.assertEqual(
+                    self.server.sql(early, database=database), [(1,)])
+        self.server.sql("DROP SCHEMA holdfast CASCADE", database=database)
         self.assert_works(url)
 
     def test_fn23_a_call_that_failed_is_in_nobodys_way(self):

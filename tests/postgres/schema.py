@@ -19,20 +19,6 @@ COLUMNS = ("code server_ms backend found own id sequence kind weight payload "
            "expires_in_ms revoked made_ms more").split()
 MUTEX, READ, WRITE, LEASE, BARRIER, PARTICIPANT, READY = 1, 2, 3, 4, 7, 8, 9
 TTL_MS = 60000
-
-# The tables of this version are those of version 1 again.
-EARLIER = """
-    ALTER TABLE holdfast.ticket
-        ADD FOREIGN KEY (queue) REFERENCES holdfast.queue,
-        ADD FOREIGN KEY (session) REFERENCES holdfast.session;
-    ALTER TABLE holdfast.look
-        ADD FOREIGN KEY (queue) REFERENCES holdfast.queue;
-    ALTER TABLE holdfast.queue DROP COLUMN sole;
-    CREATE INDEX session_expires_at ON holdfast.session (expires_at);
-    DROP INDEX holdfast.ticket_before_readers;
-    ALTER TYPE holdfast.answer DROP ATTRIBUTE more CASCADE;
-    UPDATE holdfast.version SET version = 1;
-"""
 NEVER_MS = 1 << 62
 NOBODY = str(uuid.UUID(int=0))
 

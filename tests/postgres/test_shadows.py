@@ -100,9 +100,6 @@ class ShadowsTest(unittest.TestCase):
 
     def test_so_does_what_people_run(self):
         session = self.session()
-        session.cursor.execute(schema.EARLIER)
-        session.cursor.execute("".join(map(
-            schema.file, ["upgrade.sql"] + schema.FILES[1:])))
         session.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog;"
                                "DROP SCHEMA holdfast CASCADE;" +
                                schema.text())

@@ -6,10 +6,6 @@
 /* Creates the schema; for psql or for one PQsendQuery(). */
 extern const char hf_pg_schema[];
 
-/* Upgrades the schema of an earlier version; for psql.  Clients of the earlier
- * version are refused after that, so no library runs it unasked. */
-extern const char hf_pg_upgrade[];
-
 /* Grants a role the rights to use the schema; for psql -v role=NAME. */
 extern const char hf_pg_grant[];
 
@@ -27,8 +23,8 @@ extern const char hf_pg_prepare[];
  * It has one line for each table, column, function and whatever else decides
  * what these do, sorted by bytes.
  *
- * A change to sql/ must raise the version if that was released, must keep
- * upgrade.sql able to upgrade from it, and needs a new sql/definition.txt:
+ * A schema of another version is refused.  So a change to sql/ must raise the
+ * version if that was released, and needs a new sql/definition.txt:
  * python3 tests/postgres/schema.py.
  */
 #define HF_PG_VERSION 3

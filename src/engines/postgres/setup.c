@@ -197,16 +197,11 @@ static void check_schema(struct hf_store *store, const PGresult *result)
     long version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
     char found[HF_PG_TEXT_BYTES];
 
-    if (version > HF_PG_VERSION)
+    if (version != 0 && version != HF_PG_VERSION)
         hf_pg_down(store, HF_EUNSUPPORTED,
-                   "the schema holdfast has version %ld, this library knows "
-                   "%d; expected a library that is as new",
-                   version, HF_PG_VERSION);
-    else if (version > 0 && version < HF_PG_VERSION)
-        hf_pg_down(store, HF_EUNSUPPORTED,
-                   "the schema holdfast has version %ld, this library needs "
-                   "%d; expected an older library, or that somebody who may "
-                   "has run what \"holdfast sql --upgrade\" prints",
+                   "the schema holdfast has version %ld; expected %d: install "
+                   "the holdfast that made the schema, or stop all that use "
+                   "it and have its owner run DROP SCHEMA holdfast CASCADE",
                    version, HF_PG_VERSION);
     else if (hf_pg_definition_differs(PQgetvalue(result, 0, 1), found))
         hf_pg_down(store, HF_EUNSUPPORTED,
