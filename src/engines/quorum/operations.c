@@ -2,12 +2,10 @@
 /* What each kind of request asks of the servers, and when the answers decide
  * it. A change is done when a majority has done it. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/time_math.h"
-#include "engines/quorum/quorum_private.h"
+#include "engines/quorum/quorum_answer.h"
 
 /* Have enough servers done it?  If they cannot any more, the request fails
  * here. */
@@ -32,197 +30,6 @@ static void send_to_all(struct hf_quorum *quorum,
     const struct hf_store_call call = *request->user_call;
 
     hf_quorum_request_send_all(quorum, request, &call, &args);
-}
-
-/* ---------------------------------------------------------------- queues -- */
-
-/* Can a majority have this ticket, as far as the answers show? */
-static bool may_be_at_majority(const struct hf_quorum *quorum,
-                               const struct hf_quorum_request *request,
-                               const struct hf_quorum_merged_ticket *row)
-{
-    return hf_quorum_may_hold(quorum, row->present_at, request->ok_servers);
-}
-
-/* Is it open whether a majority has the ticket, and does that matter?  For a
- * list only tickets ahead of our own matter. */
-static bool is_undecided(const struct hf_quorum *quorum,
-                         const struct hf_quorum_request *request,
-                         const struct hf_quorum_merged_ticket *row)
-{
-    uint64_t below = request->number > 0 ? request->number : UINT64_MAX;
-
-    return hf_quorum_count(row->present_at) < hf_quorum_majority(quorum) &&
-           may_be_at_majority(quorum, request, row) &&
-           hf_quorum_merged_number(row) < below;
-}
-
-static bool has_undecided(const struct hf_quorum *quorum,
-                          const struct hf_quorum_request *request)
-{
-    for (size_t i = 0; i < request->merged.count; i++) {
-        if (is_undecided(quorum, request, &request->merged.rows[i]))
-            return true;
-    }
-    return false;
-}
-
-/* Fill in the row as the answer shows it.  False: the answer leaves it out. */
-static bool prepare_row(const struct hf_quorum *quorum,
-                        const struct hf_quorum_request *request,
-                        struct hf_quorum_merged_ticket *row)
-{
-    const struct hf_quorum_ticket *ticket =
-        hf_quorum_ticket_find(&quorum->tickets, &row->ticket.id);
-    bool detailed = request->user_call->detailed;
-
-    if (!may_be_at_majority(quorum, request, row) ||
-        (ticket != NULL && ticket->enqueue_failed))
-        return false;
-    row->ticket.sequence = hf_quorum_merged_number(row);
-    /* A ticket with our number counts as ahead of ours until one of the two is
-     * committed.  Therefore the others get the token 0, which
-     * hf_ticket_compare() puts first. */
-    row->ticket.token = detailed ? row->committed : 0;
-    if (ticket != NULL && ticket->number > 0)
-        row->ticket.sequence = row->ticket.token = ticket->number;
-    if (row->ticket.payload == NULL)
-        row->ticket.payload = hf_strdup("");
-    return row->ticket.payload != NULL;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    return hf_ticket_compare(
-        &((const struct hf_quorum_merged_ticket *)a)->ticket,
-        &((const struct hf_quorum_merged_ticket *)b)->ticket);
-}
-
-/* An answer under construction, with the memory for its arrays. */
-struct answer_builder {
-    struct hf_store_answer answer;
-    struct hf_ticket *tickets;
-    struct hf_store_lease *leases;
-};
-
-/* Allocate room for all merged tickets.  False: the quorum goes down. */
-static bool answer_begin(struct answer_builder *answer,
-                         struct hf_quorum *quorum,
-                         const struct hf_quorum_request *request)
-{
-    size_t room = request->merged.count + 1;
-
-    *answer = (struct answer_builder){.answer = {.ok = true}};
-    answer->tickets = hf_alloc(room * sizeof *answer->tickets);
-    answer->leases = hf_alloc(room * sizeof *answer->leases);
-    if (answer->tickets == NULL || answer->leases == NULL) {
-        quorum->out_of_memory = true;
-        return false;
-    }
-    answer->answer.tickets = answer->tickets;
-    answer->answer.leases = answer->leases;
-    return true;
-}
-
-static void answer_add(struct answer_builder *answer,
-                       const struct hf_quorum_merged_ticket *row)
-{
-    answer->tickets[answer->answer.count] = row->ticket;
-    answer->leases[answer->answer.count] = row->lease;
-    answer->answer.count++;
-}
-
-static void answer_end(struct answer_builder *answer)
-{
-    hf_free(answer->tickets);
-    hf_free(answer->leases);
-}
-
-/* The nearest ticket that the one at ${at} waits for, if it is only proposed;
- * else NULL.  A reader waits for writers alone. */
-static const struct hf_quorum_merged_ticket *
-uncommitted_ahead(const struct hf_quorum_merged_ticket *rows, size_t at)
-{
-    bool reads = rows[at].ticket.kind == HF_TICKET_READ;
-
-    while (at-- > 0) {
-        if (!reads || rows[at].ticket.kind == HF_TICKET_WRITE)
-            return rows[at].committed == 0 ? &rows[at] : NULL;
-    }
-    return NULL;
-}
-
-#define RECHECK_FIRST_MS 20
-
-/* List again soon, and then at growing intervals.  ${ahead} is NULL if there is
- * no need. */
-static void plan_recheck(struct hf_quorum *quorum,
-                         struct hf_quorum_ticket *ticket,
-                         const struct hf_quorum_merged_ticket *ahead)
-{
-    if (ahead == NULL) {
-        ticket->recheck_at_ms = HF_FOREVER;
-        ticket->recheck_interval_ms = 0;
-        return;
-    }
-    ticket->ticket_ahead = ahead->ticket.id;
-    ticket->recheck_interval_ms =
-        hf_min_ms(hf_max_ms(2 * ticket->recheck_interval_ms, RECHECK_FIRST_MS),
-                  quorum->config.ttl_ms / 4);
-    ticket->recheck_at_ms =
-        hf_after_ms(quorum->now_ms, ticket->recheck_interval_ms);
-}
-
-/* Plan the rechecks of all our tickets in the queue. */
-static void plan_rechecks(struct hf_quorum *quorum,
-                          const struct hf_quorum_merged_ticket *rows,
-                          size_t count)
-{
-    struct hf_quorum_ticket *ticket;
-
-    for (size_t i = 0; i < count; i++) {
-        ticket = hf_quorum_ticket_find(&quorum->tickets, &rows[i].ticket.id);
-        if (ticket != NULL && ticket->number > 0)
-            plan_recheck(quorum, ticket, uncommitted_ahead(rows, i));
-    }
-}
-
-/* Answer with the merged tickets that are shown, in the order of the queue. */
-static void answer_rows(struct hf_quorum *quorum,
-                        struct hf_quorum_request *request)
-{
-    struct hf_quorum_merged *merged = &request->merged;
-    struct answer_builder answer;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < merged->count; i++) {
-        struct hf_quorum_merged_ticket row;
-
-        if (!prepare_row(quorum, request, &merged->rows[i]))
-            continue;
-        row = merged->rows[i];
-        merged->rows[i] = merged->rows[kept];
-        merged->rows[kept++] = row;
-    }
-    if (kept > 1)
-        qsort(merged->rows, kept, sizeof *merged->rows, compare_rows);
-    if (request->kind != HF_STORE_EXISTS)
-        plan_rechecks(quorum, merged->rows, kept);
-    if (answer_begin(&answer, quorum, request)) {
-        for (size_t i = 0; i < kept; i++)
-            answer_add(&answer, &merged->rows[i]);
-        hf_quorum_request_answer(quorum, request, &answer.answer);
-    }
-    answer_end(&answer);
-}
-
-void hf_quorum_answer_queue(struct hf_quorum *quorum,
-                            struct hf_quorum_request *request)
-{
-    if (has_undecided(quorum, request) &&
-        hf_quorum_request_wait(quorum, request))
-        return;
-    answer_rows(quorum, request);
 }
 
 /* ----------------------------------------------------------------- renew -- */
@@ -316,10 +123,10 @@ static bool has_undecided_loss(const struct hf_quorum *quorum,
  * repaired where they are missing. */
 static void renewed(struct hf_quorum *quorum, struct hf_quorum_request *request)
 {
-    struct answer_builder answer;
+    struct hf_quorum_answer answer;
 
-    if (!answer_begin(&answer, quorum, request)) {
-        answer_end(&answer);
+    if (!hf_quorum_answer_begin(&answer, quorum, request)) {
+        hf_quorum_answer_end(&answer);
         return;
     }
     for (size_t i = 0; i < request->merged.count; i++) {
@@ -332,11 +139,11 @@ static void renewed(struct hf_quorum *quorum, struct hf_quorum_request *request)
         if (row->lease.missing && ticket != NULL)
             hf_quorum_ticket_remove(&quorum->tickets, ticket);
         if (row->lease.missing || row->lease.revoked > 0)
-            answer_add(&answer, row);
+            hf_quorum_answer_add(&answer, row);
     }
     hf_quorum_repair(quorum, request->renewal);
     hf_quorum_request_answer(quorum, request, &answer.answer);
-    answer_end(&answer);
+    hf_quorum_answer_end(&answer);
 }
 
 /* Answer, or wait for more servers, or fail if it stays open whether a ticket
@@ -436,7 +243,8 @@ static void decide_revoke(struct hf_quorum *quorum,
     }
     if (!has_enough(quorum, request))
         return;
-    if (row == NULL || !may_be_at_majority(quorum, request, row)) {
+    if (row == NULL ||
+        !hf_quorum_may_hold(quorum, row->present_at, request->ok_servers)) {
         answer_found(quorum, request, false);
     } else {
         request->number = (uint64_t)row->lease.revoked + 1;
@@ -561,10 +369,11 @@ void hf_quorum_operation_begin(struct hf_quorum *quorum,
     }
 }
 
-void hf_quorum_operation_add_answer(
-    struct hf_quorum *quorum, struct hf_quorum_request *request,
-    const struct hf_quorum_server_call *server_call,
-    const struct hf_store_answer *answer)
+/* Add the good answer of one server. */
+static void add_answer(struct hf_quorum *quorum,
+                       struct hf_quorum_request *request,
+                       const struct hf_quorum_server_call *server_call,
+                       const struct hf_store_answer *answer)
 {
     bool counts = request->user_call != NULL &&
                   server_call->round == request->round && server_call->counts;
@@ -616,4 +425,21 @@ void hf_quorum_operation_decide(struct hf_quorum *quorum,
     default:
         assert(false && "a call that was refused");
     }
+}
+
+void hf_quorum_server_call_done(struct hf_quorum *quorum,
+                                struct hf_quorum_server_call *server_call,
+                                const struct hf_store_answer *answer)
+{
+    struct hf_quorum_request *request = server_call->request;
+
+    if (hf_quorum_server_call_end(quorum, server_call, answer))
+        add_answer(quorum, request, server_call, answer);
+    if (request->merged.out_of_memory)
+        quorum->out_of_memory = true;
+    hf_free(server_call);
+    if (request->user_call != NULL)
+        hf_quorum_operation_decide(quorum, request);
+    else
+        hf_quorum_request_release(quorum, request);
 }

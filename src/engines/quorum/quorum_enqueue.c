@@ -4,7 +4,7 @@
  * servers that have lost it. */
 #include <assert.h>
 
-#include "engines/quorum/quorum_private.h"
+#include "engines/quorum/quorum_answer.h"
 
 /* If a server has committed another ticket with our number, we try a greater
  * one, at most COMMIT_ROUNDS_MAX times.  The step is random up to STRIDE_MAX,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a quorum share.  quorum.c has the links and the timers,
- * quorum_request.c the requests under way, operations.c what each kind of
- * request asks and when it is decided, quorum_enqueue.c how a ticket gets its
- * number, merged_tickets.c the merged answers, and quorum_tickets.c our own
- * tickets. */
+ * operations.c what each kind of request asks and when it is decided,
+ * quorum_enqueue.c how a ticket gets its number, quorum_answer.c the answer to
+ * a list, quorum_request.c the requests under way, merged_tickets.c the merged
+ * answers, and quorum_tickets.c our own tickets.  Each calls only those behind
+ * it. */
 #ifndef HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 #define HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 
@@ -164,10 +165,12 @@ void hf_quorum_request_send_one(struct hf_quorum *quorum,
                                 size_t server, const struct hf_store_call *call,
                                 const struct hf_store_quorum_args *args);
 
-/* ${server_call} was answered; NULL: its link ended.  Frees ${server_call}. */
-void hf_quorum_server_call_done(struct hf_quorum *quorum,
-                                struct hf_quorum_server_call *server_call,
-                                const struct hf_store_answer *answer);
+/* ${server_call} was answered; NULL: its link ended.  Unlink it, and count it
+ * in its request.  True: the server did it, and its answer is to be added.
+ * ${server_call} is the caller's to free. */
+bool hf_quorum_server_call_end(struct hf_quorum *quorum,
+                               struct hf_quorum_server_call *server_call,
+                               const struct hf_store_answer *answer);
 
 /* Can ${count} servers still do it in this round, if ${have} have done it? */
 bool hf_quorum_request_can_reach(const struct hf_quorum_request *request,
@@ -199,22 +202,20 @@ void hf_quorum_requests_abort(struct hf_quorum *quorum);
 
 /* ---------------------------------------------------------- operations.c -- */
 
-/* The three steps of every request: send the first round; add the good answer
- * of one server; and decide whether enough is known to answer, or to send the
- * next round. */
+/* Begin to carry out what the user's call asks for: send the first round. */
 void hf_quorum_operation_begin(struct hf_quorum *quorum,
                                struct hf_quorum_request *request);
-void hf_quorum_operation_add_answer(
-    struct hf_quorum *quorum, struct hf_quorum_request *request,
-    const struct hf_quorum_server_call *server_call,
-    const struct hf_store_answer *answer);
+
+/* Answer the request if enough is known, or send the next round if that is
+ * due. */
 void hf_quorum_operation_decide(struct hf_quorum *quorum,
                                 struct hf_quorum_request *request);
 
-/* Answer with the merged queue, or wait a little if a ticket in it is
- * undecided. */
-void hf_quorum_answer_queue(struct hf_quorum *quorum,
-                            struct hf_quorum_request *request);
+/* ${server_call} was answered; NULL: its link ended.  Adds the answer to its
+ * request and decides that.  Frees ${server_call}. */
+void hf_quorum_server_call_done(struct hf_quorum *quorum,
+                                struct hf_quorum_server_call *server_call,
+                                const struct hf_store_answer *answer);
 
 /* ------------------------------------------------------ quorum_enqueue.c -- */
 

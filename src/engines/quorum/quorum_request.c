@@ -175,51 +175,49 @@ static void set_failure(struct hf_quorum_request *request,
     (void)snprintf(request->text, sizeof request->text, "%s", text);
 }
 
-/* Note what one server did, or that it is unknown. */
-static void add_answer(struct hf_quorum *quorum,
-                       struct hf_quorum_server_call *server_call,
-                       const struct hf_store_answer *answer)
+/* Keep the failure of the round that the answer of one server is, or NULL: its
+ * link ended, so it is unknown whether the server did it. */
+static void add_failure(struct hf_quorum *quorum,
+                        struct hf_quorum_server_call *server_call,
+                        const struct hf_store_answer *answer)
 {
     struct hf_quorum_request *request = server_call->request;
-    bool outdated = server_call->round != request->round;
 
-    if (answer == NULL || answer->ok || answer->failure == HF_FAILURE_UNSURE)
+    if (answer == NULL || answer->failure == HF_FAILURE_UNSURE)
         request->may_be_done = true;
-    if (answer == NULL && !outdated) {
+    if (server_call->round != request->round)
+        return;
+    if (answer == NULL)
         set_failure(request, HF_FAILURE_UNSURE, HF_EUNREACHABLE,
                     quorum->servers[server_call->server].why);
-    } else if (answer != NULL && !answer->ok && !outdated) {
+    else
         set_failure(request, answer->failure, answer->status, answer->text);
-    } else if (answer != NULL && answer->ok) {
-        if (!outdated && server_call->counts)
-            request->ok_servers |= UINT32_C(1) << server_call->server;
-        hf_quorum_operation_add_answer(quorum, request, server_call, answer);
-    }
-    if (request->merged.out_of_memory)
-        quorum->out_of_memory = true;
 }
 
-void hf_quorum_server_call_done(struct hf_quorum *quorum,
-                                struct hf_quorum_server_call *server_call,
-                                const struct hf_store_answer *answer)
+bool hf_quorum_server_call_end(struct hf_quorum *quorum,
+                               struct hf_quorum_server_call *server_call,
+                               const struct hf_store_answer *answer)
 {
     struct hf_quorum_server *server = &quorum->servers[server_call->server];
     struct hf_quorum_request *request = server_call->request;
+    bool outdated = server_call->round != request->round;
 
     unlink_call(server, server_call);
     request->pending--;
-    if (server_call->counts && server_call->round == request->round)
+    if (server_call->counts && !outdated)
         request->pending_in_round--;
     if (answer != NULL && answer->server_ms != 0) {
         server->server_ms = answer->server_ms;
         server->server_clock_at_ms = quorum->now_ms;
     }
-    add_answer(quorum, server_call, answer);
-    hf_free(server_call);
-    if (request->user_call != NULL)
-        hf_quorum_operation_decide(quorum, request);
-    else
-        hf_quorum_request_release(quorum, request);
+    if (answer == NULL || !answer->ok) {
+        add_failure(quorum, server_call, answer);
+        return false;
+    }
+    request->may_be_done = true;
+    if (!outdated && server_call->counts)
+        request->ok_servers |= UINT32_C(1) << server_call->server;
+    return true;
 }
 
 /* --------------------------------------------------------------- answers -- */
