@@ -224,7 +224,7 @@ static void connect_step(struct hf_store *store)
     if (polling == PGRES_POLLING_OK) {
         (void)PQsetnonblocking(store->conn, 1);
         store->state = HF_PG_PREPARING;
-        hf_pg_setup(store);
+        store->on_connected(store);
     } else if (polling == PGRES_POLLING_FAILED) {
         status = hf_pg_connection_error(store, why);
         report_down(store, status, why);
@@ -265,10 +265,8 @@ static void on_ready(uv_poll_t *poll, int status, int events)
                    "expected a shorter one; see what fills the queue");
     else if (store->state == HF_PG_CONNECTING)
         connect_step(store);
-    else if (store->state == HF_PG_PREPARING)
-        hf_pg_setup_read(store);
     else
-        hf_pg_calls_read(store);
+        store->on_input(store);
     if (store->number == number && store->state != HF_PG_CONNECTING &&
         !PQisBusy(store->conn))
         store->unread_bytes = 0;
@@ -308,6 +306,12 @@ static void set_keywords(const struct hf_store *store,
         add(keywords, config->settings[i].keyword, config->settings[i].value);
     add(keywords, "client_encoding", "UTF8");
     add(keywords, "target_session_attrs", "any"); /* we check that ourselves */
+}
+
+void hf_pg_set_unsure(struct hf_store *store, const PGresult *message)
+{
+    if (store->state == HF_PG_UP && store->first != NULL)
+        hf_pg_format_error(message, store->unsure_why);
 }
 
 /* Without a receiver libpq prints these messages.  A server says why it closes

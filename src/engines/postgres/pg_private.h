@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the store on PostgreSQL share.  pg_connection.c makes and
- * ends the connection, setup.c prepares it, call.c sends calls as SQL, result.c
- * reads their results, notice.c reads notifications, pg_failure.c says what
- * errors mean, and pg_store.c has the calls under way.  Only the loop waits for
- * anything. */
+/* What the files of the store on PostgreSQL share.  pg_store.c has the calls
+ * under way, call.c sends calls as SQL, result.c reads their results, notice.c
+ * reads notifications, setup.c prepares the connection, pg_connection.c makes
+ * and ends it, and pg_failure.c says what errors mean.  Each calls only those
+ * behind it; what the loop reports goes up by two pointers.  Only the loop
+ * waits for anything. */
 #ifndef HF_ENGINES_POSTGRES_PG_PRIVATE_H
 #define HF_ENGINES_POSTGRES_PG_PRIVATE_H
 
@@ -60,6 +61,11 @@ struct hf_pg_socket_poll {
 /* The store: one connection, and the calls under way on it. */
 struct hf_store {
     struct hf_engine *engine;
+    /* Called by pg_connection.c, set by pg_store.c: libpq has connected, and
+     * the state is PREPARING; there is input, and the state is PREPARING or UP.
+     * Either may end the connection. */
+    void (*on_connected)(struct hf_store *store);
+    void (*on_input)(struct hf_store *store);
     struct hf_pg_config config;
     struct hf_resolver *resolver;
     struct hf_resolver_request ask;
@@ -111,6 +117,10 @@ void hf_pg_disconnect(struct hf_store *store);
 /* Receive the messages that the server sends unasked. */
 void hf_pg_set_message_receiver(struct hf_store *store);
 
+/* The server sent ${message}, which means that the transaction of the first
+ * call may not be committed, or not durably. */
+void hf_pg_set_unsure(struct hf_store *store, const PGresult *message);
+
 /* Send what libpq has buffered, and let the loop poll for input, and for output
  * if something is left. */
 void hf_pg_flush_and_poll(struct hf_store *store);
@@ -141,10 +151,6 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call);
 
 /* UP: there is input, perhaps with results and notices. */
 void hf_pg_calls_read(struct hf_store *store);
-
-/* The server sent ${message}, which means that the transaction of the first
- * call may not be committed, or not durably. */
-void hf_pg_set_unsure(struct hf_store *store, const PGresult *message);
 
 /* Answer ${call}, whose transaction has ended, by ${result}.  ${unsure_why}
  * says why it is unknown whether the transaction was committed; "" if it was.

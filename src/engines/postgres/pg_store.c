@@ -51,12 +51,6 @@ static struct hf_store_call *unlink_first(struct hf_store *store)
     return first;
 }
 
-void hf_pg_set_unsure(struct hf_store *store, const PGresult *message)
-{
-    if (store->state == HF_PG_UP && store->first != NULL)
-        hf_pg_format_error(message, store->unsure_why);
-}
-
 /* Is it an error of libpq itself, for instance because memory ran out?  Then it
  * is unknown which call the next results belong to. */
 static bool is_of_libpq(const PGresult *result)
@@ -172,6 +166,14 @@ void hf_pg_calls_read(struct hf_store *store)
     hf_pg_down(store, status, "%s", why);
 }
 
+static void on_input(struct hf_store *store)
+{
+    if (store->state == HF_PG_PREPARING)
+        hf_pg_setup_read(store);
+    else
+        hf_pg_calls_read(store);
+}
+
 static void flush(struct hf_store *store)
 {
     if (store->state == HF_PG_UP)
@@ -244,6 +246,8 @@ static struct hf_store *new_store(struct hf_engine *engine,
         return NULL;
     }
     store->engine = engine;
+    store->on_connected = hf_pg_setup;
+    store->on_input = on_input;
     store->config = *config;
     (void)uv_idle_init(engine->loop, &store->later);
     store->later.data = store;
