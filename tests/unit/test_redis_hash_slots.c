@@ -225,6 +225,8 @@ static bool take(const char *text)
     assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
     assert_non_null(reply);
     taken = hf_redis_slot_map_read(store, teller, reply);
+    if (taken)
+        hf_redis_nodes_prune(store);
     freeReplyObject(reply);
     redisReaderFree(reader);
     return taken;

@@ -50,30 +50,30 @@ void hf_redis_fan_out_drop(struct hf_redis_fan_out *fan_out)
         fan_out_free(fan_out);
 }
 
-void hf_redis_fan_out_begin(struct hf_store *store, struct hf_store_call *call)
+struct hf_redis_fan_out *hf_redis_fan_out_new(struct hf_store *store,
+                                              struct hf_store_call *call)
 {
     struct hf_redis_fan_out *fan_out = hf_alloc(sizeof *fan_out);
 
-    if (fan_out == NULL) {
-        hf_redis_store_out_of_memory(store);
-        return;
-    }
+    if (fan_out == NULL)
+        return NULL;
     fan_out->call = call;
     fan_out->begun_at_ms = hf_redis_store_now_ms(store);
     if (call->kind == HF_STORE_RENEW && !call->not_first_piece)
         memset(store->slot_map->giving_up, 0,
                sizeof store->slot_map->giving_up);
-    if (call->ticket_set_count == 0)
-        hf_redis_routed_call_begin(store, call, NULL, fan_out);
-    for (size_t i = 0; i < call->ticket_set_count; i++)
-        hf_redis_routed_call_begin(store, call, &call->ticket_sets[i], fan_out);
-    if (fan_out->pending == 0)
-        fan_out_free(fan_out);
+    return fan_out;
 }
 
 void hf_redis_fan_out_add(struct hf_redis_fan_out *fan_out)
 {
     fan_out->pending++;
+}
+
+void hf_redis_fan_out_begun(struct hf_redis_fan_out *fan_out)
+{
+    if (fan_out->pending == 0)
+        fan_out_free(fan_out);
 }
 
 /* --------------------------------------------------------------- answers -- */

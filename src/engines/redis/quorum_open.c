@@ -12,6 +12,7 @@
 #include "core/quote.h"
 #include "core/reconnect_policy.h"
 #include "core/url_options.h"
+#include "engines/redis/credentials.h"
 #include "engines/redis/redis_quorum.h"
 
 /* Those without a reader are read with the URL of each server. */

@@ -14,118 +14,6 @@
 #include "core/time_math.h"
 #include "engines/redis/reply.h"
 
-/* A reply to be expected on the connection for calls. */
-struct hf_redis_expected_reply {
-    enum hf_redis_reply_kind what;
-    struct hf_store_call *call;
-    struct hf_redis_expected_reply *next;
-};
-
-/* ------------------------------------------------------------------ down -- */
-
-static void drop_answer(struct hf_store_call *call)
-{
-    if (call == NULL || call->store_data == NULL)
-        return;
-    hf_redis_answer_free(call->store_data);
-    call->store_data = NULL;
-}
-
-/* Did a connection end, or is it given up, before the server sent anything?
- * That is what happens if only one side speaks TLS. */
-static bool suspects_tls_mismatch(const struct hf_redis_link *link)
-{
-    return !link->calls.received_any && !link->notices.received_any &&
-           (hf_redis_connection_suspects_tls(&link->calls) ||
-            hf_redis_connection_suspects_tls(&link->notices));
-}
-
-/* Called before the connections are closed: does the next attempt need a
- * probe? */
-static void update_tls_state(struct hf_redis_link *link)
-{
-    if (link->tls == HF_REDIS_TLS_PROBING)
-        link->tls = HF_REDIS_TLS_KNOWN;
-    else if (link->tls == HF_REDIS_TLS_NOT_PROBED &&
-             suspects_tls_mismatch(link))
-        link->tls = HF_REDIS_TLS_PROBE_NEXT;
-}
-
-void hf_redis_link_close(struct hf_redis_link *link)
-{
-    struct hf_redis_expected_reply *expected;
-
-    update_tls_state(link);
-    while ((expected = link->first) != NULL) {
-        link->first = expected->next;
-        drop_answer(expected->call);
-        hf_free(expected);
-    }
-    link->last = NULL;
-    drop_answer(link->renewal);
-    link->renewal = NULL;
-    link->open = link->up = link->handshake_done = link->subscribed = false;
-    link->reloading = false;
-    hf_redis_connection_close(&link->calls, HF_CONNECTION_ABORT);
-    hf_redis_connection_close(&link->notices, HF_CONNECTION_ABORT);
-    (void)uv_idle_stop(&link->later);
-}
-
-void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
-                        const char *what, const char *text)
-{
-    /* this server has answered before */
-    bool answered_before = link->run_id[0] != '\0';
-    char why[HF_CONNECTION_TEXT_BYTES];
-
-    if (!answered_before && link->shared->tls == NULL &&
-        suspects_tls_mismatch(link))
-        text = HF_REDIS_CLOSED_SILENTLY;
-    (void)snprintf(why, sizeof why, "%s%.200s", what, text);
-    hf_redis_link_close(link);
-    link->user.down(link->user.arg, link, status, why);
-}
-
-static void on_later(uv_idle_t *later)
-{
-    struct hf_redis_link *link = later->data;
-
-    (void)uv_idle_stop(later);
-    hf_leased_engine_enter(link->shared->engine);
-    if (link->open)
-        hf_redis_link_down(link, link->why_status, "", link->why);
-    hf_leased_engine_leave(link->shared->engine);
-}
-
-/* Report .why from the loop. */
-static void fail_later(struct hf_redis_link *link)
-{
-    (void)uv_idle_start(&link->later, on_later);
-}
-
-/* ------------------------------------------------------ expected replies -- */
-
-bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
-                     struct hf_store_call *call)
-{
-    struct hf_redis_expected_reply *expected = hf_alloc(sizeof *expected);
-
-    if (expected == NULL) {
-        link->why_status = HF_EUNREACHABLE;
-        (void)snprintf(link->why, sizeof link->why, "out of memory");
-        link->calls.out.failed = true; /* the replies could not be told apart */
-        return false;
-    }
-    expected->what = what;
-    expected->call = call;
-    if (link->last != NULL)
-        link->last->next = expected;
-    else
-        link->first = expected;
-    link->last = expected;
-    return true;
-}
-
 /* ----------------------------------------------------------------- calls -- */
 
 /* One of the replies that ${call} waits for has come; the last one answers
@@ -250,7 +138,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     if (answer == NULL) {
         link->why_status = HF_EUNREACHABLE;
         (void)snprintf(link->why, sizeof link->why, "out of memory");
-        fail_later(link);
+        hf_redis_link_fail_later(link);
         return;
     }
     call->store_data = answer;
@@ -275,7 +163,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
         expected = true;
     }
     if (!expected) /* the link goes down and will not find this call */
-        drop_answer(call);
+        hf_redis_answer_drop(call);
 }
 
 void hf_redis_link_call_after_asking(struct hf_redis_link *link,
@@ -335,7 +223,7 @@ static void open_connections(struct hf_redis_link *link)
     if (!open_connection(link, &link->calls) ||
         (link->tls != HF_REDIS_TLS_PROBING &&
          !open_connection(link, &link->notices)))
-        fail_later(link);
+        hf_redis_link_fail_later(link);
 }
 
 static void send_tls_probe(struct hf_redis_link *link)
@@ -355,7 +243,7 @@ static void handle_tls_probe_reply(struct hf_redis_link *link)
     }
     hf_redis_handshake_begin(link);
     if (!open_connection(link, &link->notices))
-        fail_later(link);
+        hf_redis_link_fail_later(link);
 }
 
 /* The server speaks TLS on a connection without it. */
@@ -387,22 +275,15 @@ const char *hf_redis_link_awaited(const struct hf_redis_link *link)
 static void on_call_reply(struct hf_redis_link *link,
                           const struct redisReply *reply)
 {
-    struct hf_redis_expected_reply *expected = link->first;
     struct hf_store_call *call;
     enum hf_redis_reply_kind what;
 
-    if (expected == NULL) {
+    if (!hf_redis_expected_take(link, &what, &call)) {
         hf_redis_link_down(link, HF_EUNREACHABLE, "it says unasked: ",
                            reply->type == REDIS_REPLY_ERROR ? reply->str
                                                             : "something");
         return;
     }
-    what = expected->what;
-    call = expected->call;
-    link->first = expected->next;
-    if (link->first == NULL)
-        link->last = NULL;
-    hf_free(expected);
     if (what == HF_REDIS_REPLY_TLS_PROBE)
         handle_tls_probe_reply(link);
     else if (what == HF_REDIS_REPLY_SCRIPT)
@@ -564,7 +445,7 @@ void hf_redis_link_flush(struct hf_redis_link *link)
 {
     if (link->open && (!flush_connection(link, &link->calls) ||
                        !flush_connection(link, &link->notices)))
-        fail_later(link);
+        hf_redis_link_fail_later(link);
 }
 
 void hf_redis_link_after_fork(struct hf_redis_link *link)

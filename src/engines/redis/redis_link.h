@@ -160,21 +160,35 @@ void hf_redis_link_free(struct hf_redis_link *link);
 
 /* --------------------------------------------------- shared by its files -- */
 
-/* Expect a reply of kind ${what} behind all others, for ${call} if it is not
- * NULL. False if memory runs out; the link then goes down. */
+/* expected_reply.c: expect a reply of kind ${what} behind all others, for
+ * ${call} if it is not NULL.  False if memory runs out; the link then goes
+ * down. */
 bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
                      struct hf_store_call *call);
 
-/* End the link and call down().  The reason is ${what} followed by ${text}. */
+/* The reply that comes now: take it off the list, and set ${what} and ${call},
+ * which may be NULL.  False if no reply is expected. */
+bool hf_redis_expected_take(struct hf_redis_link *link,
+                            enum hf_redis_reply_kind *what,
+                            struct hf_store_call **call);
+
+/* Expect nothing any more, and free the answers of the calls that wait. */
+void hf_redis_expected_clear(struct hf_redis_link *link);
+
+/* link_down.c: end the link and call down().  The reason is ${what} followed by
+ * ${text}. */
 void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
                         const char *what, const char *text);
 
-/* The same for the error ${reply}. */
+/* The same from the loop, for the reason .why. */
+void hf_redis_link_fail_later(struct hf_redis_link *link);
+
+/* handshake.c: the same as hf_redis_link_down() for the error ${reply}. */
 void hf_redis_link_refused(struct hf_redis_link *link, const char *what,
                            const struct redisReply *reply);
 
-/* handshake.c: begin the handshake on .calls, handle a reply of it, and
- * subscribe on .notices. */
+/* Begin the handshake on .calls, handle a reply of it, and subscribe on
+ * .notices. */
 void hf_redis_handshake_begin(struct hf_redis_link *link);
 void hf_redis_handshake_reply(struct hf_redis_link *link,
                               enum hf_redis_reply_kind what,

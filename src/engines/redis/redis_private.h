@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the store share.  redis_store.c has the interface to the
- * leased client, cluster_node.c the servers, slot_map.c which of them has which
- * hash slot, routed_call.c single calls, and fan_out.c calls about all queues,
- * which are several routed calls.
+ * What the files of the store share.  redis_store.c has the functions for the
+ * leased client, store_events.c what the links and the loop report,
+ * routed_call.c the calls on their way, fan_out.c the answers to a call about
+ * all queues, slot_map.c which server has which hash slot, cluster_node.c the
+ * servers, and store_wakeup.c the clock and the timer.  Each calls only those
+ * behind it.
  *
  * A server that is not a node of a Redis Cluster is the only node, and calls go
  * to it directly.
@@ -104,6 +106,11 @@ struct hf_redis_routed_calls {
 struct hf_store {
     struct hf_redis_link_shared shared;
     struct hf_redis_config config;
+    /* Set by store_events.c: what the links of the nodes call, with the node as
+     * .arg; and what .later and .timer call. */
+    struct hf_redis_link_user link_user;
+    uv_idle_cb on_later;
+    uv_timer_cb on_timer;
     uv_idle_t later;  /* answers calls that have failed, from the loop */
     uv_timer_t timer; /* timeouts of nodes, and their next attempts */
     unsigned handles; /* open or closing; the last frees the memory */
@@ -130,31 +137,31 @@ struct hf_store {
     struct hf_redis_routed_calls failed;
 };
 
-/* ----------------------------------------------------------------- store -- */
+/* ---------------------------------------------------------------- events -- */
+
+/* Set .link_user, .on_later and .on_timer. */
+void hf_redis_store_init_events(struct hf_store *store);
+
+/* End the link without a report; no call is under way after that. */
+void hf_redis_store_disconnect(struct hf_store *store);
+
+/* --------------------------------------------------------------- wake-up -- */
 
 /* CLOCK_BOOTTIME in milliseconds. */
 uint64_t hf_redis_store_now_ms(const struct hf_store *store);
 
-/* End the link and report it.  ${status} and ${why} as in hf_leased_down(). */
-void hf_redis_store_down(struct hf_store *store, hf_status status,
-                         const char *why);
-
-/* The same from the loop, because memory ran out. */
-void hf_redis_store_out_of_memory(struct hf_store *store);
+/* How long a node may take to answer, or to be up.  It is shorter than the
+ * leased client's timeout, so that a dead node does not end the whole link. */
+uint64_t hf_redis_node_timeout_ms(const struct hf_store *store);
 
 /* Answer the calls that have failed, from the loop. */
 void hf_redis_store_answer_later(struct hf_store *store);
 
+/* End the link and report it, from the loop, because memory ran out. */
+void hf_redis_store_out_of_memory(struct hf_store *store);
+
 /* Check the timeouts at ${at_ms} or sooner. */
 void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms);
-
-/* Report that calls can be made now. */
-void hf_redis_store_up(struct hf_store *store, bool clustered,
-                       uint64_t server_ms);
-
-/* How long a node may take to answer, or to be up.  It is shorter than the
- * leased client's timeout, so that a dead node does not end the whole link. */
-uint64_t hf_redis_node_timeout_ms(const struct hf_store *store);
 
 /* ----------------------------------------------------------------- nodes -- */
 
@@ -209,8 +216,9 @@ void hf_redis_slot_map_refresh(struct hf_store *store);
 /* Give up the node that has not answered CLUSTER SLOTS in time. */
 void hf_redis_slot_map_expire(struct hf_store *store);
 
-/* Replace the map by ${reply}, which ${node} sent.  False if that is malformed
- * or memory runs out; the old map stays then. */
+/* Replace the map by ${reply}, which ${node} sent, and trust the nodes that it
+ * names.  False if that is malformed or memory runs out; the old map stays
+ * then. */
 bool hf_redis_slot_map_read(struct hf_store *store, struct hf_redis_node *node,
                             const struct redisReply *reply);
 
@@ -222,6 +230,11 @@ void hf_redis_routed_call_begin(struct hf_store *store,
                                 struct hf_store_call *user_call,
                                 const struct hf_store_ticket_set *set,
                                 struct hf_redis_fan_out *fan_out);
+
+/* Carry out a call about all queues of the session: one routed call for each
+ * ticket set, and one answer for all (fan-out). */
+void hf_redis_routed_calls_begin(struct hf_store *store,
+                                 struct hf_store_call *user_call);
 
 /* Its node answered, or redirected it. */
 void hf_redis_routed_call_answered(struct hf_store *store,
@@ -261,11 +274,17 @@ void hf_redis_routed_calls_clear(struct hf_store *store);
 
 /* --------------------------------------------------------------- fan-out -- */
 
-/* Carry out a call about all queues of the session. */
-void hf_redis_fan_out_begin(struct hf_store *store, struct hf_store_call *call);
+/* Begin to collect the answers to ${call}, which is about all queues of the
+ * session.  NULL if memory runs out. */
+struct hf_redis_fan_out *hf_redis_fan_out_new(struct hf_store *store,
+                                              struct hf_store_call *call);
 
 /* One more routed call belongs to it. */
 void hf_redis_fan_out_add(struct hf_redis_fan_out *fan_out);
+
+/* All its routed calls were begun.  Frees it if memory has sufficed for none.
+ */
+void hf_redis_fan_out_begun(struct hf_redis_fan_out *fan_out);
 
 /* ${routed}, which belongs to it, was answered.  The last one answers the
  * call. */

@@ -44,11 +44,4 @@ struct hf_store *hf_redis_quorum_store_new(
     struct hf_engine *engine, const struct hf_redis_quorum_config *config,
     const struct hf_random *random, struct hf_error *error);
 
-/* open.c: the credentials of one server, and a warning if there are none. */
-hf_status hf_redis_get_credentials(struct hf_redis_config *config,
-                                   const struct hf_url *url,
-                                   struct hf_error *error);
-void hf_redis_warn_unlisted(const struct hf_redis_config *config,
-                            const struct hf_engine_host *host);
-
 #endif

@@ -506,3 +506,11 @@ void hf_redis_answer_free(struct hf_redis_answer *answer)
     hf_free(answer->unknown);
     hf_free(answer);
 }
+
+void hf_redis_answer_drop(struct hf_store_call *call)
+{
+    if (call == NULL || call->store_data == NULL)
+        return;
+    hf_redis_answer_free(call->store_data);
+    call->store_data = NULL;
+}

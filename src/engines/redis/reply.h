@@ -41,6 +41,10 @@ void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
 /* Frees ${answer} itself too. */
 void hf_redis_answer_free(struct hf_redis_answer *answer);
 
+/* Free the answer that .store_data of ${call} points to.  Does nothing if there
+ * is none, or ${call} is NULL. */
+void hf_redis_answer_drop(struct hf_store_call *call);
+
 /* What an error of the server means. */
 struct hf_redis_error {
     enum hf_failure failure; /* of a call that cannot have been carried out */

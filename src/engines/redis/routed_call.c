@@ -194,6 +194,23 @@ void hf_redis_routed_call_begin(struct hf_store *store,
     route_by_map(store, routed);
 }
 
+void hf_redis_routed_calls_begin(struct hf_store *store,
+                                 struct hf_store_call *user_call)
+{
+    struct hf_redis_fan_out *fan_out = hf_redis_fan_out_new(store, user_call);
+
+    if (fan_out == NULL) {
+        hf_redis_store_out_of_memory(store);
+        return;
+    }
+    if (user_call->ticket_set_count == 0)
+        hf_redis_routed_call_begin(store, user_call, NULL, fan_out);
+    for (size_t i = 0; i < user_call->ticket_set_count; i++)
+        hf_redis_routed_call_begin(store, user_call, &user_call->ticket_sets[i],
+                                   fan_out);
+    hf_redis_fan_out_begun(fan_out);
+}
+
 /* --------------------------------------------------------------- answers -- */
 
 /* Must the answer be kept from the client?  Tickets in a hash slot that the

@@ -117,8 +117,6 @@ bool hf_redis_slot_map_read(struct hf_store *store, struct hf_redis_node *node,
     if (valid) {
         store->slot_map->owners = *owners;
         hf_redis_nodes_trust_by_map(store);
-        hf_redis_routed_calls_reroute(store);
-        hf_redis_nodes_prune(store);
     }
     hf_free(owners);
     return valid;
