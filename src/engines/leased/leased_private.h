@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a leased client share.  leased_session.c has the session
- * and its link, calls.c the calls under way, renewal.c the renewals,
- * leased_tickets.c our tickets, ticket_watches.c and queue_watches.c the
- * watches, poll.c the polls for lost notices, and leased_requests.c the
- * requests that take one call. */
+/* What the files of a leased client share.  leased.c is the interface,
+ * leased_session.c has the session and its link, leased_requests.c the requests
+ * that take one call, renewal.c the renewals, watch_request.c the beginning of
+ * a ticket watch, poll.c the polls for lost notices, queue_watches.c and
+ * ticket_watches.c the watches, leased_tickets.c our tickets, calls.c the calls
+ * under way, queue_table.c the queues, and core_events.c the events to the
+ * core. Each calls only those behind it; a renewal reaches the session by
+ * pointers. */
 #ifndef HF_ENGINES_LEASED_LEASED_PRIVATE_H
 #define HF_ENGINES_LEASED_LEASED_PRIVATE_H
 
@@ -16,6 +19,7 @@
 #include "engines/leased/queue_watches.h"
 #include "engines/leased/renewal.h"
 #include "engines/leased/ticket_watches.h"
+#include "engines/leased/watch_request.h"
 
 /* The whole state of a client; only the functions of these files change it. */
 struct hf_leased {
@@ -64,21 +68,9 @@ void hf_leased_fail_no_memory(struct hf_leased *leased,
 
 /* -------------------------------------------------------------- requests -- */
 
-/* The name of the queue that ${request} is about.  The queue of a barrier's
- * flags is the lock's name with '/' appended; it is put together in
- * ${flag_queue}. */
-#define HF_LEASED_FLAG_QUEUE_BYTES (HF_NAME_BYTES + 2)
-const char *hf_leased_queue_of(const struct hf_request *request,
-                               char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES]);
-
 /* Begin ENQUEUE LIST REMOVE DOWNGRADE REVOKE DESCRIBE and the requests about
  * flags: each takes one call of the store. */
 void hf_leased_begin_request(struct hf_leased *leased,
                              struct hf_request *request);
-
-/* The ticket is not in the queue any more: update our own ticket, and notify
- * those that watch it. */
-void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
-                           const struct hf_ticket_id *id);
 
 #endif

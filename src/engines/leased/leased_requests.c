@@ -284,21 +284,6 @@ static void abandon(struct hf_leased *leased, const struct hf_request *request)
         ticket->abandoned = true;
 }
 
-const char *hf_leased_queue_of(const struct hf_request *request,
-                               char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES])
-{
-    bool of_flags = (request->kind == HF_REQUEST_SET_FLAG ||
-                     request->kind == HF_REQUEST_CLEAR_FLAG ||
-                     request->kind == HF_REQUEST_WATCH_QUEUE) &&
-                    request->ticket_kind == HF_TICKET_BARRIER;
-
-    if (!of_flags)
-        return request->queue;
-    (void)snprintf(flag_queue, HF_LEASED_FLAG_QUEUE_BYTES, "%s/",
-                   request->queue);
-    return flag_queue;
-}
-
 void hf_leased_begin_request(struct hf_leased *leased,
                              struct hf_request *request)
 {
@@ -333,27 +318,4 @@ void hf_leased_begin_request(struct hf_leased *leased,
     if (request->kind == HF_REQUEST_LIST && is_unsure(leased, &request->ticket))
         hf_leased_renew(leased);
     hf_leased_call_begin(leased, call, request_kind->answered);
-}
-
-void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
-                           const struct hf_ticket_id *id)
-{
-    struct hf_leased_queue *queue =
-        hf_leased_queue_find(&leased->queue_table, queue_name);
-    struct hf_leased_ticket *ticket = hf_leased_ticket_find(leased, id);
-
-    if (queue == NULL)
-        return;
-    queue->references++;
-    /* While its ENQUEUE is not answered, the ticket may appear again.  While
-     * its owner does not watch it, no renewal may prove anything to the
-     * owner. */
-    if (ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT) {
-        if (ticket->abandoned || hf_leased_owner_watches(ticket))
-            hf_leased_ticket_remove(leased, ticket);
-        else
-            ticket->loss_unreported = true;
-    }
-    hf_leased_watches_gone(leased, queue->name, id, 0);
-    hf_leased_queue_unref(&leased->queue_table, queue);
 }

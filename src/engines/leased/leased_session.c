@@ -39,28 +39,7 @@ static void move(struct hf_leased *leased, enum hf_leased_session_state state)
     hf_state_machine_move(&table, &leased->session.state, state);
 }
 
-bool hf_leased_session_usable(const struct hf_leased_session *session)
-{
-    return session->state == HF_LEASED_UP;
-}
-
 /* ---------------------------------------------------------------- clocks -- */
-
-void hf_leased_session_set_server_clock(struct hf_leased *leased,
-                                        uint64_t server_ms)
-{
-    leased->session.server_ms = server_ms;
-    leased->session.server_clock_at_ms = leased->now_ms;
-}
-
-uint64_t hf_leased_session_not_after_ms(const struct hf_leased *leased)
-{
-    const struct hf_leased_session *session = &leased->session;
-    uint64_t since_ms = leased->now_ms - session->server_clock_at_ms;
-
-    return hf_after_ms(hf_after_ms(session->server_ms, since_ms),
-                       leased->config.ttl_ms);
-}
 
 /* The margin allows for clocks that run at different rates. */
 static uint64_t lost_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
@@ -134,20 +113,6 @@ static void begin_session(struct hf_leased *leased)
                    hf_random_next(&leased->config.random));
     session->was_connected = false;
     session->lost_at_ms = HF_FOREVER;
-}
-
-void hf_leased_session_begin(struct hf_leased *leased)
-{
-    size_t servers = leased->config.servers;
-
-    leased->session.state = HF_LEASED_WAITING;
-    leased->renewal.at_ms = HF_FOREVER;
-    hf_reconnect_backoff_init(&leased->session.attempts,
-                              leased->config.reconnect,
-                              servers > 0 ? servers : 1);
-    leased->config.reconnect = NULL; /* borrowed until now */
-    begin_session(leased);
-    open_link(leased);
 }
 
 /* The attempt is only scheduled, because a store may be reporting the end of
@@ -250,7 +215,7 @@ static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
     hf_leased_notify(leased, &event);
 }
 
-bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
+static bool renewed(struct hf_leased *leased, uint64_t sent_at_ms)
 {
     struct hf_leased_session *session = &leased->session;
 
@@ -262,7 +227,7 @@ bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
     return false;
 }
 
-void hf_leased_session_confirm(struct hf_leased *leased)
+static void proved_nothing(struct hf_leased *leased)
 {
     if (leased->session.state != HF_LEASED_CONFIRMING)
         return;
@@ -272,8 +237,8 @@ void hf_leased_session_confirm(struct hf_leased *leased)
     confirm_link(leased, leased->session.anchor_ms);
 }
 
-void hf_leased_session_not_renewed(struct hf_leased *leased,
-                                   const struct hf_store_answer *answer)
+static void not_renewed(struct hf_leased *leased,
+                        const struct hf_store_answer *answer)
 {
     if (leased->session.state == HF_LEASED_CONFIRMING) {
         hf_leased_session_link_lost(leased, answer->status, "%s", answer->text);
@@ -284,6 +249,12 @@ void hf_leased_session_not_renewed(struct hf_leased *leased,
                          "%s: the tickets could not be renewed: %s",
                          leased->config.server_address, answer->text);
 }
+
+static const struct hf_leased_renewal_user renewal_user = {
+    .renewed = renewed,
+    .proved_nothing = proved_nothing,
+    .not_renewed = not_renewed,
+};
 
 /* ------------------------------------------------------------- link down -- */
 
@@ -425,6 +396,23 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
     move(leased, HF_LEASED_ENDING);
     leased->renewal.at_ms = HF_FOREVER;
     hf_leased_call_begin(leased, close, session_close_answered);
+}
+
+/* ----------------------------------------------------------------- begin -- */
+
+void hf_leased_session_begin(struct hf_leased *leased)
+{
+    size_t servers = leased->config.servers;
+
+    leased->session.state = HF_LEASED_WAITING;
+    leased->renewal.user = &renewal_user;
+    leased->renewal.at_ms = HF_FOREVER;
+    hf_reconnect_backoff_init(&leased->session.attempts,
+                              leased->config.reconnect,
+                              servers > 0 ? servers : 1);
+    leased->config.reconnect = NULL; /* borrowed until now */
+    begin_session(leased);
+    open_link(leased);
 }
 
 /* ------------------------------------------------------------------ time -- */

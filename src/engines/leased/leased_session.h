@@ -75,24 +75,17 @@ void hf_leased_session_begin(struct hf_leased *leased);
 void hf_leased_session_connect(struct hf_leased *leased);
 
 /* Can requests be carried out? */
-bool hf_leased_session_usable(const struct hf_leased_session *session);
+static inline bool
+hf_leased_session_usable(const struct hf_leased_session *session)
+{
+    return session->state == HF_LEASED_UP;
+}
 
 /* The store has made the link: begin the first RENEW over it. */
 void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms);
 
-/* A renewal whose first piece was sent at ${sent_at_ms} was answered in full:
- * the session is proven.  False if CONNECTED has told the core already. */
-bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms);
-/* A renewal failed as ${answer} says. */
-void hf_leased_session_not_renewed(struct hf_leased *leased,
-                                   const struct hf_store_answer *answer);
-
-/* A renewal was answered that proves nothing new, because a ticket was lost. A
- * link that waits for its first RENEW is usable all the same: what was proven
- * before still holds. */
-void hf_leased_session_confirm(struct hf_leased *leased);
-
-/* The server's clock showed ${server_ms} at some instant up to now. */
+/* server_clock.c: the server's clock showed ${server_ms} at some instant up to
+ * now. */
 void hf_leased_session_set_server_clock(struct hf_leased *leased,
                                         uint64_t server_ms);
 

@@ -9,35 +9,8 @@
 #include "core/time_math.h"
 #include "engines/leased/leased_private.h"
 
-/* The longest time that a lost notice can go unnoticed. */
-#define POLL_MAX_MS UINT64_C(5000)
-
-/* Poll this much later than a lease ends, so that the ticket has expired by
- * then. */
-#define EXPIRY_SLACK_MS 5
-
 /* After a failed poll the next one comes 1/16 of a ttl later. */
 #define RETRY_TTL_SHARE 16
-
-static uint64_t poll_ms(const struct hf_leased *leased)
-{
-    return hf_min_ms(leased->config.ttl_ms / 2, POLL_MAX_MS);
-}
-
-void hf_leased_poll_plan(struct hf_leased *leased,
-                         struct hf_leased_queue *queue,
-                         const struct hf_store_answer *answer)
-{
-    uint64_t in_ms = poll_ms(leased);
-
-    if (queue->watches == NULL && queue->queue_watches == NULL)
-        return;
-    for (size_t i = 0; i < answer->count; i++)
-        in_ms = hf_min_ms(in_ms, hf_after_ms(answer->leases[i].expires_in_ms,
-                                             EXPIRY_SLACK_MS));
-    hf_leased_queue_poll_by(&leased->queue_table, queue,
-                            hf_after_ms(leased->now_ms, in_ms));
-}
 
 /* --------------------------------------------------------------- answers -- */
 
@@ -55,8 +28,8 @@ static const struct hf_ticket *find_ticket(const struct hf_store_answer *answer,
 static void failed(struct hf_leased *leased, struct hf_leased_call *call,
                    const struct hf_store_answer *answer)
 {
-    uint64_t soon_ms =
-        hf_max_ms(leased->config.ttl_ms / RETRY_TTL_SHARE, EXPIRY_SLACK_MS);
+    uint64_t soon_ms = hf_max_ms(leased->config.ttl_ms / RETRY_TTL_SHARE,
+                                 HF_LEASED_EXPIRY_SLACK_MS);
 
     if (answer != NULL) /* a new link polls everything anyway */
         hf_leased_queue_poll_by(&leased->queue_table, call->queue,
@@ -164,12 +137,6 @@ static size_t count_polled(const struct hf_leased *leased,
     return count;
 }
 
-static void poll_later(struct hf_leased *leased, struct hf_leased_queue *queue)
-{
-    hf_leased_queue_poll_by(&leased->queue_table, queue,
-                            hf_after_ms(leased->now_ms, poll_ms(leased)));
-}
-
 static bool has_participant_watch(const struct hf_leased_queue *queue)
 {
     const struct hf_leased_queue_watch *queue_watch = queue->queue_watches;
@@ -188,7 +155,7 @@ static void relist_participants(struct hf_leased *leased,
         hf_leased_call_new(leased, HF_STORE_LIST, queue->name, NULL);
 
     if (call == NULL) {
-        poll_later(leased, queue);
+        hf_leased_poll_later(leased, queue);
         return;
     }
     call->store_call.ticket_kind = HF_TICKET_PARTICIPANT;
@@ -205,7 +172,7 @@ static void poll_tickets(struct hf_leased *leased,
 
     call = exists_call_new(leased, queue->name, count);
     if (call == NULL) {
-        poll_later(leased, queue);
+        hf_leased_poll_later(leased, queue);
         return;
     }
     for (watch = queue->watches; watch != NULL; watch = watch->next) {

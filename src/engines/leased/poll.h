@@ -15,17 +15,25 @@
 struct hf_leased;
 struct hf_leased_watch;
 
+/* Poll this much later than a lease ends, so that the ticket has expired by
+ * then. */
+#define HF_LEASED_EXPIRY_SLACK_MS 5
+
 /* Poll for the ticket of ${watch} now, to answer its WATCH.  False if memory
  * runs out. */
 bool hf_leased_poll_for(struct hf_leased *leased,
                         struct hf_leased_watch *watch);
 
-/* Plan the next poll of ${queue}, whose tickets ${answer} has just shown: when
- * the first of their leases may have expired, or after the usual interval if
- * that is sooner. */
+/* poll_plan.c: plan the next poll of ${queue}, whose tickets ${answer} has just
+ * shown: when the first of their leases may have expired, or after the usual
+ * interval if that is sooner. */
 void hf_leased_poll_plan(struct hf_leased *leased,
                          struct hf_leased_queue *queue,
                          const struct hf_store_answer *answer);
+
+/* Plan the next poll of ${queue} after the usual interval. */
+void hf_leased_poll_later(struct hf_leased *leased,
+                          struct hf_leased_queue *queue);
 
 /* Poll every queue in which anything is watched. */
 void hf_leased_poll_all(struct hf_leased *leased);

@@ -3,13 +3,13 @@
 #include "engines/leased/queue_table.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <holdfast/holdfast.h>
 
 #include "core/memory.h"
 #include "core/time_math.h"
-#include "engines/leased/ticket_watches.h"
 
 static int compare(const void *name, const struct hf_tree_node *node)
 {
@@ -19,9 +19,11 @@ static int compare(const void *name, const struct hf_tree_node *node)
     return strcmp(name, queue->name);
 }
 
-void hf_leased_queue_table_init(struct hf_leased_queue_table *table)
+void hf_leased_queue_table_init(struct hf_leased_queue_table *table,
+                                hf_tree_compare *compare_watches)
 {
     *table = (struct hf_leased_queue_table){.names = {.compare = compare},
+                                            .compare_watches = compare_watches,
                                             .poll_at_ms = HF_FOREVER};
 }
 
@@ -33,14 +35,15 @@ hf_leased_queue_find(const struct hf_leased_queue_table *table,
 }
 
 /* A queue without references; NULL if memory runs out. */
-static struct hf_leased_queue *queue_new(const char *name)
+static struct hf_leased_queue *
+queue_new(const struct hf_leased_queue_table *table, const char *name)
 {
     struct hf_leased_queue *queue = hf_alloc(sizeof *queue);
 
     if (queue == NULL)
         return NULL;
     queue->poll_at_ms = HF_FOREVER;
-    hf_leased_watch_tree_init(&queue->watch_tree);
+    queue->watch_tree.compare = table->compare_watches;
     queue->name = hf_strdup(name);
     if (queue->name == NULL) {
         hf_free(queue);
@@ -66,7 +69,7 @@ struct hf_leased_queue *hf_leased_queue_ref(struct hf_leased_queue_table *table,
     struct hf_leased_queue *queue = hf_leased_queue_find(table, name);
 
     if (queue == NULL) {
-        if ((queue = queue_new(name)) == NULL)
+        if ((queue = queue_new(table, name)) == NULL)
             return NULL;
         add(table, queue);
     }
@@ -107,4 +110,19 @@ struct hf_leased_queue *
 hf_leased_queue_next(const struct hf_leased_queue *queue)
 {
     return queue->next;
+}
+
+const char *hf_leased_queue_of(const struct hf_request *request,
+                               char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES])
+{
+    bool of_flags = (request->kind == HF_REQUEST_SET_FLAG ||
+                     request->kind == HF_REQUEST_CLEAR_FLAG ||
+                     request->kind == HF_REQUEST_WATCH_QUEUE) &&
+                    request->ticket_kind == HF_TICKET_BARRIER;
+
+    if (!of_flags)
+        return request->queue;
+    (void)snprintf(flag_queue, HF_LEASED_FLAG_QUEUE_BYTES, "%s/",
+                   request->queue);
+    return flag_queue;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/engine.h"
 #include "core/tree.h"
 
 struct hf_leased_ticket;
@@ -35,14 +36,17 @@ struct hf_leased_queue {
 /* The table of queues, and what is counted over all of them. */
 struct hf_leased_queue_table {
     struct hf_tree names;
-    struct hf_leased_queue *first; /* all queues, newest first */
-    size_t ticket_count;           /* our own tickets in all queues */
-    uint64_t last_watch_number;    /* of the last ticket watch in any queue */
+    hf_tree_compare *compare_watches; /* of each .watch_tree */
+    struct hf_leased_queue *first;    /* all queues, newest first */
+    size_t ticket_count;              /* our own tickets in all queues */
+    uint64_t last_watch_number; /* of the last ticket watch in any queue */
     /* No queue has to be polled before this. */
     uint64_t poll_at_ms;
 };
 
-void hf_leased_queue_table_init(struct hf_leased_queue_table *table);
+/* ${compare_watches} is the order of the watches of a queue. */
+void hf_leased_queue_table_init(struct hf_leased_queue_table *table,
+                                hf_tree_compare *compare_watches);
 
 /* Returns the queue ${name}, or NULL.  Adds no reference. */
 struct hf_leased_queue *
@@ -67,5 +71,12 @@ struct hf_leased_queue *
 hf_leased_queue_first(const struct hf_leased_queue_table *table);
 struct hf_leased_queue *
 hf_leased_queue_next(const struct hf_leased_queue *queue);
+
+/* The name of the queue that ${request} is about.  The queue of a barrier's
+ * flags is the lock's name with '/' appended; it is put together in
+ * ${flag_queue}. */
+#define HF_LEASED_FLAG_QUEUE_BYTES (HF_NAME_BYTES + 2)
+const char *hf_leased_queue_of(const struct hf_request *request,
+                               char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES]);
 
 #endif

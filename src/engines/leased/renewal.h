@@ -23,8 +23,26 @@
 
 struct hf_leased_ticket_sets;
 
+struct hf_leased;
+
+/* What a renewal tells the session. */
+struct hf_leased_renewal_user {
+    /* The renewal whose first piece was sent at ${sent_at_ms} was answered in
+     * full: the session is proven.  False if CONNECTED has told the core
+     * already. */
+    bool (*renewed)(struct hf_leased *leased, uint64_t sent_at_ms);
+    /* It was answered and proves nothing new, because a ticket was lost.  A
+     * link that waits for its first RENEW is usable all the same: what was
+     * proven before still holds. */
+    void (*proved_nothing)(struct hf_leased *leased);
+    /* It failed as ${answer} says. */
+    void (*not_renewed)(struct hf_leased *leased,
+                        const struct hf_store_answer *answer);
+};
+
 /* When to renew, and the renewal under way. */
 struct hf_leased_renewal {
+    const struct hf_leased_renewal_user *user; /* set by leased_session.c */
     bool under_way;
     /* when the next one is due; HF_FOREVER while there is no link or one is
      * under way */

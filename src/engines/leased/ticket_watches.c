@@ -17,7 +17,7 @@ struct watch_key {
     uint64_t number;
 };
 
-static int compare(const void *a, const struct hf_tree_node *node)
+int hf_leased_watch_compare(const void *a, const struct hf_tree_node *node)
 {
     const struct hf_leased_watch *watch =
         (const struct hf_leased_watch *)(const void *)node;
@@ -28,11 +28,6 @@ static int compare(const void *a, const struct hf_tree_node *node)
         return order;
     return (watch_key->number > watch->number) -
            (watch_key->number < watch->number);
-}
-
-void hf_leased_watch_tree_init(struct hf_tree *watched)
-{
-    *watched = (struct hf_tree){.compare = compare};
 }
 
 static struct watch_key key_of(const struct hf_leased_watch *watch)
@@ -53,9 +48,8 @@ static struct hf_leased_watch *watch_after(const struct hf_leased_queue *queue,
     return watch != NULL && hf_ticket_id_equal(&watch->id, id) ? watch : NULL;
 }
 
-/* A watch for ${request}, linked to its queue.  NULL if memory runs out. */
-static struct hf_leased_watch *watch_new(struct hf_leased *leased,
-                                         struct hf_request *request)
+struct hf_leased_watch *hf_leased_watch_new(struct hf_leased *leased,
+                                            struct hf_request *request)
 {
     struct hf_leased_watch *watch = hf_alloc(sizeof *watch);
     struct hf_leased_queue *queue;
@@ -84,7 +78,8 @@ static struct hf_leased_watch *watch_new(struct hf_leased *leased,
     return watch;
 }
 
-static void watch_free(struct hf_leased *leased, struct hf_leased_watch *watch)
+void hf_leased_watch_forget(struct hf_leased *leased,
+                            struct hf_leased_watch *watch)
 {
     const struct watch_key watch_key = key_of(watch);
 
@@ -97,28 +92,23 @@ static void watch_free(struct hf_leased *leased, struct hf_leased_watch *watch)
     hf_free(watch);
 }
 
-void hf_leased_watch_forget(struct hf_leased *leased,
-                            struct hf_leased_watch *watch)
-{
-    watch_free(leased, watch);
-}
-
 /* ---------------------------------------------------------------- events -- */
 
 /* The receiver of an event may make any request and may forget watches.  So
  * each of the following functions looks for the next watch by its number. */
 
-static void notify_gone(struct hf_leased *leased, struct hf_leased_watch *watch)
+void hf_leased_watch_notify_gone(struct hf_leased *leased,
+                                 struct hf_leased_watch *watch)
 {
     struct hf_event event = {.kind = HF_EVENT_GONE};
 
     event.as.answer.request = watch->request;
-    watch_free(leased, watch);
+    hf_leased_watch_forget(leased, watch);
     hf_leased_notify(leased, &event);
 }
 
-static void notify_watching(struct hf_leased *leased,
-                            struct hf_leased_watch *watch)
+void hf_leased_watch_notify_watching(struct hf_leased *leased,
+                                     struct hf_leased_watch *watch)
 {
     struct hf_event event = {.kind = HF_EVENT_WATCHING};
 
@@ -144,7 +134,7 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
     while ((watch = watch_after(queue, &gone, number)) != NULL) {
         number = watch->number;
         if (kind == 0 || watch->kind == kind)
-            notify_gone(leased, watch);
+            hf_leased_watch_notify_gone(leased, watch);
     }
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
@@ -165,15 +155,13 @@ void hf_leased_watches_found(struct hf_leased *leased,
     while ((watch = watch_after(queue, id, number)) != NULL) {
         number = watch->number;
         if (!watch->watching)
-            notify_watching(leased, watch);
+            hf_leased_watch_notify_watching(leased, watch);
     }
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
-/* Send REVOKED to the watches of our ticket that have not reported this request
- * to release yet. */
-static void notify_revoked(struct hf_leased *leased,
-                           struct hf_leased_ticket *ticket)
+void hf_leased_watches_notify_revoked(struct hf_leased *leased,
+                                      struct hf_leased_ticket *ticket)
 {
     struct hf_leased_queue *queue = ticket->queue;
     const struct hf_ticket_id id = ticket->id;
@@ -203,7 +191,7 @@ void hf_leased_watches_revoked(struct hf_leased *leased,
     if (ticket == NULL || ticket->revoked >= revoked)
         return;
     ticket->revoked = revoked;
-    notify_revoked(leased, ticket);
+    hf_leased_watches_notify_revoked(leased, ticket);
 }
 
 bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
@@ -214,6 +202,29 @@ bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
     while (watch != NULL && watch->request->own_ticket != ticket->owner)
         watch = watch_after(ticket->queue, &ticket->id, watch->number);
     return watch != NULL;
+}
+
+void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
+                           const struct hf_ticket_id *id)
+{
+    struct hf_leased_queue *queue =
+        hf_leased_queue_find(&leased->queue_table, queue_name);
+    struct hf_leased_ticket *ticket = hf_leased_ticket_find(leased, id);
+
+    if (queue == NULL)
+        return;
+    queue->references++;
+    /* While its ENQUEUE is not answered, the ticket may appear again.  While
+     * its owner does not watch it, no renewal may prove anything to the
+     * owner. */
+    if (ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT) {
+        if (ticket->abandoned || hf_leased_owner_watches(ticket))
+            hf_leased_ticket_remove(leased, ticket);
+        else
+            ticket->loss_unreported = true;
+    }
+    hf_leased_watches_gone(leased, queue->name, id, 0);
+    hf_leased_queue_unref(&leased->queue_table, queue);
 }
 
 /* Fail the watches of ${id} that wait for the poll ${call}. */
@@ -231,7 +242,7 @@ static void fail_watches(struct hf_leased *leased,
         number = watch->number;
         if (watch->watching || watch->call_number != call->number)
             continue;
-        watch_free(leased, watch);
+        hf_leased_watch_forget(leased, watch);
         hf_leased_fail_with_answer(leased, request, answer);
     }
 }
@@ -244,46 +255,6 @@ void hf_leased_watches_fail(struct hf_leased *leased,
         fail_watches(leased, call, &call->store_call.tickets[i], answer);
 }
 
-/* ----------------------------------------------------------- new watches -- */
-
-/* Is it our ticket, and was it at the server by the last answer? */
-static bool is_present(const struct hf_leased_ticket *ticket)
-{
-    return ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT;
-}
-
-void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
-{
-    struct hf_leased_ticket *ticket =
-        hf_leased_ticket_find(leased, &request->ticket);
-    struct hf_leased_watch *watch = watch_new(leased, request);
-
-    if (watch == NULL) {
-        hf_leased_fail_no_memory(leased, request);
-        return;
-    }
-    if (!is_present(ticket)) {
-        if (!hf_leased_poll_for(leased, watch)) {
-            watch_free(leased, watch);
-            hf_leased_fail_no_memory(leased, request);
-        }
-        return;
-    }
-    if (ticket->loss_unreported) {
-        hf_leased_ticket_remove(leased, ticket);
-        notify_gone(leased, watch);
-        return;
-    }
-    if (watch->kind == HF_TICKET_WRITE && ticket->kind == HF_TICKET_READ) {
-        notify_gone(leased, watch);
-        return;
-    }
-    notify_watching(leased, watch);
-    ticket = hf_leased_ticket_find(leased, &request->ticket);
-    if (ticket != NULL)
-        notify_revoked(leased, ticket);
-}
-
 void hf_leased_watches_clear(struct hf_leased *leased)
 {
     struct hf_leased_queue *queue, *after;
@@ -293,7 +264,7 @@ void hf_leased_watches_clear(struct hf_leased *leased)
         after = hf_leased_queue_next(queue);
         queue->references++;
         while (queue->watches != NULL)
-            watch_free(leased, queue->watches);
+            hf_leased_watch_forget(leased, queue->watches);
         hf_leased_queue_unref(&leased->queue_table, queue);
     }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ticket watches: report that a ticket has gone, or that its owner is asked to
- * release it.  A watch of another session's ticket begins with a poll for it.
- * A watch of our own ticket needs none, because renewals cover it. */
+ * release it. */
 #ifndef HF_ENGINES_LEASED_TICKET_WATCHES_H
 #define HF_ENGINES_LEASED_TICKET_WATCHES_H
 
@@ -32,11 +31,20 @@ struct hf_leased_watch {
     struct hf_leased_watch **previous_next;
 };
 
-/* Prepare the tree of a queue's watches, by ticket and number. */
-void hf_leased_watch_tree_init(struct hf_tree *watched);
+/* The order of the watches of a queue: by ticket, and then by number. */
+int hf_leased_watch_compare(const void *key, const struct hf_tree_node *node);
 
-/* Begin HF_REQUEST_WATCH: WATCHING or GONE. */
-void hf_leased_watch(struct hf_leased *leased, struct hf_request *request);
+/* A watch for ${request}, linked to its queue.  NULL if memory runs out. */
+struct hf_leased_watch *hf_leased_watch_new(struct hf_leased *leased,
+                                            struct hf_request *request);
+
+/* Send WATCHING. */
+void hf_leased_watch_notify_watching(struct hf_leased *leased,
+                                     struct hf_leased_watch *watch);
+
+/* Send GONE, and end the watch. */
+void hf_leased_watch_notify_gone(struct hf_leased *leased,
+                                 struct hf_leased_watch *watch);
 
 /* End the watch without an event. */
 void hf_leased_watch_forget(struct hf_leased *leased,
@@ -47,6 +55,11 @@ void hf_leased_watch_forget(struct hf_leased *leased,
 void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind);
+
+/* The ticket is not in the queue any more: update our own ticket, and notify
+ * those that watch it. */
+void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
+                           const struct hf_ticket_id *id);
 
 /* Does the owner watch ${ticket}?  Watches of waiters behind it do not count,
  * because their events do not tell the owner. */
@@ -63,6 +76,11 @@ void hf_leased_watches_found(struct hf_leased *leased,
  * it. */
 void hf_leased_watches_revoked(struct hf_leased *leased,
                                const struct hf_ticket_id *id, uint32_t revoked);
+
+/* Send REVOKED to the watches of our ticket that have not reported this request
+ * to release yet. */
+void hf_leased_watches_notify_revoked(struct hf_leased *leased,
+                                      struct hf_leased_ticket *ticket);
 
 /* The poll ${call} has failed: so do the watches that waited for it. */
 void hf_leased_watches_fail(struct hf_leased *leased,
