@@ -16,17 +16,6 @@
 
 #include "monitor/monitor_private.h"
 
-void hf_monitor_try_close_loop(struct hf_monitor *m)
-{
-    if (m->loop_closed || !m->ended || m->sleepers > 0 ||
-        m->borrowed_loop.handles > 0 ||
-        (m->background.started && !m->background.finished))
-        return;
-    m->ops->leave_loop(m->owner);
-    hf_loop_close(&m->loop);
-    m->loop_closed = true;
-}
-
 /* Is there no poller that runs callbacks?  Then the thread that closes runs
  * them. */
 static bool closer_runs_callbacks(const struct hf_monitor *m)
@@ -42,15 +31,6 @@ static void answer_close(struct hf_monitor *m)
     if (m->close_waiter != NULL)
         hf_waiter_answer(m, m->close_waiter, HF_OK);
     m->close_waiter = NULL;
-}
-
-void hf_monitor_closed(struct hf_monitor *m)
-{
-    /* Behind all callbacks that are queued; only what they add comes after
-     * it. */
-    hf_monitor_queue(m, &m->close_callback);
-    if (closer_runs_callbacks(m))
-        answer_close(m);
 }
 
 /* All callbacks have run: notify the user, stop the background thread, and
@@ -70,17 +50,37 @@ static void end_monitor(struct hf_monitor *m)
     hf_monitor_try_close_loop(m);
 }
 
+/* Begin to take our handles off the borrowed loop, on the thread that runs it.
+ * hf_monitor_borrowed_loop_closed() ends it, and its caller drops the
+ * reference. */
+static void close_borrowed_loop(struct hf_monitor *m)
+{
+    hf_monitor_reference(m);
+    hf_borrowed_loop_close(&m->borrowed_loop);
+}
+
 /* Callbacks that the callbacks before have added run first. */
-void hf_monitor_run_close(void *arg)
+static void run_close(void *arg)
 {
     struct hf_monitor *m = arg;
 
     if (m->callback_queue.first != NULL)
         hf_monitor_queue(m, &m->close_callback);
     else if (m->borrowed_loop.handles > 0)
-        hf_monitor_close_borrowed_loop(m);
+        close_borrowed_loop(m);
     else
         end_monitor(m);
+}
+
+void hf_monitor_closed(struct hf_monitor *m)
+{
+    m->close_callback.run = run_close;
+    m->close_callback.arg = m;
+    /* Behind all callbacks that are queued; only what they add comes after
+     * it. */
+    hf_monitor_queue(m, &m->close_callback);
+    if (closer_runs_callbacks(m))
+        answer_close(m);
 }
 
 void hf_monitor_borrowed_loop_closed(struct hf_monitor *m)
@@ -169,7 +169,7 @@ void hf_monitor_abandon(struct hf_monitor *m, bool opened)
     } else if (m->borrowed_loop.handles > 0) {
         /* Freed when the loop has closed the handles. */
         m->close_is_awaited = false;
-        hf_monitor_close_borrowed_loop(m);
+        close_borrowed_loop(m);
         hf_monitor_unlock(m);
         hf_monitor_restore_cancel();
     } else {

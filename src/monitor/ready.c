@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processing what is ready: the loop is run, and the owner does what is due.
+ * And the only place where a thread sleeps on the loop.
+ */
+#include <assert.h>
+#include <poll.h>
+
+#include "core/time_math.h"
+#include "monitor/monitor_private.h"
+
+/* How often the loop is run before other threads get the lock.  What is left
+ * wakes the next sleep at once. */
+#define LOOP_RUNS_MAX 16
+
+/* The same while callbacks wait for this thread: enough runs to tell the kernel
+ * what was asked for.  With more, answers that keep coming would delay the
+ * first callback until the last of many answers. */
+#define LOOP_RUNS_WITH_CALLBACKS 2
+
+/* How often the loop may be run now. */
+static int max_runs(const struct hf_monitor *m)
+{
+    bool waiting = m->callback_queue.runner == HF_RUNNER_THREAD &&
+                   m->callback_queue.first != NULL;
+
+    return waiting ? LOOP_RUNS_WITH_CALLBACKS : LOOP_RUNS_MAX;
+}
+
+/* Run the loop, if it is created, until nothing is left or it was run often
+ * enough. */
+static void run_loop(struct hf_monitor *m)
+{
+    int runs = 0;
+
+    if (!m->loop.made)
+        return;
+    while (hf_loop_run(&m->loop, &m->events) && ++runs < max_runs(m))
+        ;
+}
+
+bool hf_monitor_run_due(struct hf_monitor *m)
+{
+    bool due = m->ops->due_at_ms(m->owner) <= hf_now_ms();
+
+    if (due)
+        m->ops->run_due(m->owner);
+    return due;
+}
+
+/* What is due is done after the loop was run, because an answer that has
+ * arrived may make it needless. */
+void hf_monitor_run_ready(struct hf_monitor *m)
+{
+    if (m->loop_closed)
+        return;
+    run_loop(m);
+    if (hf_monitor_run_due(m))
+        run_loop(m); /* send what .run_due asked for */
+    hf_loop_arm(&m->loop, m->ops->due_at_ms(m->owner));
+}
+
+/* The only place where a thread sleeps on the loop.  It reads the timeout of
+ * the loop first, because uv_backend_timeout() needs the lock. */
+void hf_monitor_sleep(struct hf_monitor *m, int fd)
+{
+    struct pollfd fds[2] = {
+        {.fd = uv_backend_fd(&m->loop.uv), .events = POLLIN},
+        {.fd = fd, .events = POLLIN},
+    };
+    int timeout_ms = uv_backend_timeout(&m->loop.uv);
+
+    assert(m->loop.made);
+    m->sleepers++;
+    hf_monitor_unlock(m);
+    /* EINTR and ENOMEM need no care: the caller checks its state in any
+     * case. */
+    (void)poll(fds, 2, timeout_ms);
+    hf_monitor_lock(m);
+    m->sleepers--;
+}
