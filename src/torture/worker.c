@@ -98,12 +98,26 @@ static void choose_lock_names(struct worker_state *worker,
     }
 }
 
+static struct hf_workload *new_workload(enum hf_workload_kind kind)
+{
+    switch (kind) {
+    case HF_WORKLOAD_ELECTION:
+        return hf_workload_new_election();
+    case HF_WORKLOAD_TOOL:
+        return hf_workload_new_tool();
+    case HF_WORKLOAD_REENTRANT:
+        return hf_workload_new_reentrant();
+    default:
+        return hf_workload_new_lock(kind);
+    }
+}
+
 /* Make the workload of ${kind} and open it. */
 static hf_status open_workload(struct worker_state *worker,
                                enum hf_workload_kind kind,
                                struct hf_error *error)
 {
-    struct hf_workload *workload = hf_workload_new(kind);
+    struct hf_workload *workload = new_workload(kind);
 
     if (workload == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for a workload");

@@ -24,20 +24,6 @@
 #define LONG_HOLD_ONE_IN 16
 #define LONG_HOLD_LOGS 8
 
-struct hf_workload *hf_workload_new(enum hf_workload_kind kind)
-{
-    switch (kind) {
-    case HF_WORKLOAD_ELECTION:
-        return hf_workload_new_election();
-    case HF_WORKLOAD_TOOL:
-        return hf_workload_new_tool();
-    case HF_WORKLOAD_REENTRANT:
-        return hf_workload_new_reentrant();
-    default:
-        return hf_workload_new_lock(kind);
-    }
-}
-
 void hf_workload_free(struct hf_workload *workload)
 {
     hf_free(workload);

@@ -92,17 +92,14 @@ struct hf_workload_ops {
     void (*close)(struct hf_workload *workload);
 };
 
-/* A new workload of ${kind} in IDLE, to be given names and resources of locks
- * before .open().  NULL if there is no memory.  hf_workload_free() it after
- * .close(). */
-struct hf_workload *hf_workload_new(enum hf_workload_kind kind);
-void hf_workload_free(struct hf_workload *workload);
-
-/* The kinds.  Each is a struct that begins with its struct hf_workload. */
+/* The kinds.  Each is a struct that begins with its struct hf_workload.  A new
+ * one is in IDLE, and is given names and resources of locks before .open().
+ * NULL if there is no memory.  hf_workload_free() it after .close(). */
 struct hf_workload *hf_workload_new_lock(enum hf_workload_kind kind);
 struct hf_workload *hf_workload_new_election(void);
 struct hf_workload *hf_workload_new_tool(void);
 struct hf_workload *hf_workload_new_reentrant(void);
+void hf_workload_free(struct hf_workload *workload);
 
 /* ----------------------------------------------------------------- events --
  */

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """No two files of a library call each other, directly or by way of others.
 
-    test_call_cycles.py libhf_core.a libhf_host.a ...
+    test_call_cycles.py libhf_core.a a.c.o,b.c.o,... ...
 
-The calls are read off the objects of each library: a file calls another one if
+Each argument is one library: an archive, or all its objects with a comma between
+them.  The calls are read off the objects: a file calls another one if
 it needs a symbol that the other one defines.  A call through a table of
 functions does not count, because that is how a file reaches the files above it.
 
@@ -12,6 +13,7 @@ Prints each circle and what closes it, and fails if there is one.
 """
 
 import collections
+import os
 import subprocess
 import sys
 
@@ -19,11 +21,12 @@ import sys
 def symbols(library):
     """({symbol: the file that defines it}, {file: the symbols it needs})."""
     defined, needed = {}, collections.defaultdict(set)
-    text = subprocess.run(["nm", "-A", library], check=True,
+    text = subprocess.run(["nm", "-A", *library.split(",")], check=True,
                           capture_output=True, text=True).stdout
     for line in text.splitlines():
         place, *fields = line.split()
-        file = place.split(":")[1].removesuffix(".o").removesuffix(".c")
+        path = place.split(":")[-2]
+        file = os.path.basename(path).removesuffix(".o").removesuffix(".c")
         kind, name = fields[-2:] if len(fields) > 1 else (fields[0], "")
         if kind == "U":
             needed[file].add(name)
@@ -67,7 +70,9 @@ def inside(library):
             if file in below.get(other, ()):
                 print(f"{file}.c calls {other}.c, which leads back to it: "
                       f"{', '.join(sorted(names))}")
-    print(f"{library}: {len(graph)} files, {len(found)} of them in a circle")
+    print(f"{os.path.relpath(library.split(',')[0])}"
+          f"{' ...' if ',' in library else ''}: "
+          f"{len(graph)} files, {len(found)} of them in a circle")
     return len(found)
 
 
