@@ -212,9 +212,8 @@ struct hf_store_call {
      * Unused by EXISTS and by a LIST without .watches_queue. */
     uint64_t not_after_ms;
     const struct hf_store_quorum_args *quorum; /* NULL: a single server */
-    /* For the store's use while it has the call; NULL and 0 before. */
+    /* For the store's use while it has the call; NULL before. */
     void *store_data;
-    size_t store_count;
 };
 
 /* Does the call change anything at the server? */

@@ -129,7 +129,6 @@ void hf_quorum_request_send_one(struct hf_quorum *quorum,
     }
     server_call->call = *call;
     server_call->call.store_data = NULL;
-    server_call->call.store_count = 0;
     server_call->call.not_after_ms = not_after_ms(quorum, server);
     server_call->args = *args;
     server_call->call.quorum = &server_call->args;
