@@ -8,10 +8,6 @@
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
-/* How often nodes may vanish between listing and deleting them before the
- * request gives up. */
-#define DELETES_MAX 8
-
 /* From this number on the node of an empty queue is deleted with its last
  * ticket, so that the counter starts again long before it ends.  Containers go
  * by themselves, but only after a minute without tickets. */
@@ -28,7 +24,8 @@ static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
     bool gone = req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE;
 
     if (req->error == HF_ZK_NO_NODE && (req->several || req->listed) &&
-        req->attempts++ < DELETES_MAX && hf_zk_session_usable(&zk->session)) {
+        req->attempts++ < HF_ZK_ATTEMPTS_MAX &&
+        hf_zk_session_usable(&zk->session)) {
         search(zk, req);
         return;
     }

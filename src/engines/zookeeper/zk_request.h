@@ -14,8 +14,9 @@
 #define HF_ZK_REQUEST_CALLS (2 + HF_ZK_TIES_MAX)
 
 /* How often a step is repeated because a node vanishes in between, for example
- * a parent after we created it.  A container is deleted when it is empty, by a
- * timer of a minute, so even one repetition is rare. */
+ * a parent after we created it, or a ticket after we listed it.  A container is
+ * deleted when it is empty, by a timer of a minute, so even one repetition is
+ * rare. */
 #define HF_ZK_ATTEMPTS_MAX 8
 
 struct detailed_list;
