@@ -84,9 +84,10 @@ enum hf_zk_error {
     /* Made by the client: the connection ended before the answer came.  The
      * request may have taken effect, or may take effect later. */
     HF_ZK_DISCONNECTED = 1,
-    /* Made by the client: the answer does not fit the request, or there was no
-     * memory to read it. */
+    /* Made by the client: the answer does not fit the request. */
     HF_ZK_MALFORMED = 2,
+    /* Made by the client: there was no memory for what the answer says. */
+    HF_ZK_OUT_OF_MEMORY = 3,
 };
 /* clang-format on */
 

@@ -50,6 +50,8 @@ static bool insists(struct zk_fixture *f, struct zk_fake_server *h,
         return true;
     assert_true(heap_failed());
     assert_non_null(strstr(reported, "FAILED "));
+    /* The server is not to blame. */
+    assert_int_not_equal(f->status, HF_EPROTOCOL);
     return false;
 }
 

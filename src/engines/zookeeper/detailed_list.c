@@ -209,7 +209,7 @@ static void take_in(struct detailed_list *list, struct list_entry *entry,
     struct hf_zk_stat stat = hf_zk_get_stat(body);
 
     if (body->failed || !make_room(list)) {
-        list->error = HF_ZK_MALFORMED;
+        list->error = body->failed ? HF_ZK_MALFORMED : HF_ZK_OUT_OF_MEMORY;
         return;
     }
     entry->there = true;
@@ -321,8 +321,8 @@ static void children_listed(void *user, struct hf_zk_call *call,
     req->list_error =
         req->sync_error != HF_ZK_OK ? req->sync_error : reply->error;
     if (req->list_error == HF_ZK_OK && !take_names(list, &body))
-        req->list_error = HF_ZK_MALFORMED;
-    else if (body.failed)
+        req->list_error = HF_ZK_OUT_OF_MEMORY;
+    if (body.failed)
         req->list_error = HF_ZK_MALFORMED;
     hf_zk_request_answered(zk, req);
 }

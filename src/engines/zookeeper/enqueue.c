@@ -87,10 +87,10 @@ static bool read_path(const struct hf_zk_request *req,
 }
 
 /* Remember the ticket under the names that the server gave its ${count} nodes.
- * False if the answer makes no sense or there is no memory. */
-static bool take_names(struct hf_zk *zk, struct hf_zk_request *req,
-                       const struct hf_jute_piece *paths, uint32_t count,
-                       int64_t czxid)
+ * HF_ZK_MALFORMED if the answer makes no sense. */
+static enum hf_zk_error take_names(struct hf_zk *zk, struct hf_zk_request *req,
+                                   const struct hf_jute_piece *paths,
+                                   uint32_t count, int64_t czxid)
 {
     struct hf_jute_piece first, name;
     struct hf_zk_node node;
@@ -98,15 +98,17 @@ static bool take_names(struct hf_zk *zk, struct hf_zk_request *req,
 
     if (!read_path(req, paths[0], &first, &node) ||
         hf_zk_own_ticket_find(zk, &node.id) != NULL)
-        return false;
+        return HF_ZK_MALFORMED;
     sequence = (uint32_t)node.sequence;
     for (uint32_t i = 1; i < count; i++) {
         if (!read_path(req, paths[i], &name, &node) ||
             (uint32_t)node.sequence != sequence + i)
-            return false;
+            return HF_ZK_MALFORMED;
     }
     return hf_zk_own_ticket_add(zk, req->queue, first.bytes, first.count, count,
-                                czxid) != NULL;
+                                czxid) != NULL
+               ? HF_ZK_OK
+               : HF_ZK_OUT_OF_MEMORY;
 }
 
 /* The answer to the create of a single node. */
@@ -120,10 +122,10 @@ static void ticket_answered(void *user, struct hf_zk_call *call,
     int64_t czxid = hf_zk_get_stat(&body).czxid;
 
     req->error = reply->error;
-    if (reply->error == HF_ZK_OK &&
-        (body.failed || !take_names(zk, req, &path, 1, czxid)))
-        req->error = HF_ZK_MALFORMED; /* The node exists, so the core must
-                                         search for it. */
+    /* After a failure here the node exists, so the core must search for it. */
+    if (reply->error == HF_ZK_OK)
+        req->error = body.failed ? HF_ZK_MALFORMED
+                                 : take_names(zk, req, &path, 1, czxid);
     hf_zk_request_answered(zk, req);
 }
 
@@ -145,9 +147,9 @@ static void lease_answered(void *user, struct hf_zk_call *call,
     }
     if (req->error == HF_ZK_OK) {
         hf_zk_call_committed(&zk->session, call);
-        if (reply->zxid <= 0 ||
-            !take_names(zk, req, paths, weight, reply->zxid))
-            req->error = HF_ZK_MALFORMED;
+        req->error = reply->zxid <= 0
+                         ? HF_ZK_MALFORMED
+                         : take_names(zk, req, paths, weight, reply->zxid);
     }
     hf_zk_request_answered(zk, req);
 }

@@ -167,7 +167,7 @@ static void own_node_answered(void *user, struct hf_zk_call *call,
         else if (hf_zk_own_ticket_add(zk, req->queue, name, strlen(name),
                                       hf_zk_queue_weight(zk, req->queue, id),
                                       stat.czxid) == NULL)
-            req->error = HF_ZK_MALFORMED;
+            req->error = HF_ZK_OUT_OF_MEMORY;
         else
             set_czxid(req->queue, index, stat.czxid);
     }

@@ -94,30 +94,33 @@ static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
     }
 }
 
-/* Replace the queue's children by those in ${body}.  False, with nothing
- * changed, if it cannot be read or there is no memory. */
-static bool replace_list(struct hf_zk *zk, struct hf_zk_queue *queue,
-                         struct hf_jute_reader *body)
+/* Replace the queue's children by those in ${body}.  Nothing is changed if it
+ * cannot be read or there is no memory. */
+static enum hf_zk_error replace_list(struct hf_zk *zk,
+                                     struct hf_zk_queue *queue,
+                                     struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
     size_t count = hf_jute_get_count(body, HF_ZK_CHILD_LEAST_BYTES);
     struct hf_zk_child *children = hf_alloc((count + 1) * sizeof *children);
     char *names = hf_alloc(bytes + 1);
+    enum hf_zk_error error = HF_ZK_OUT_OF_MEMORY;
 
     if (children == NULL || names == NULL)
         goto keep;
     count = take_children(zk, queue, body, count, children, names);
+    error = HF_ZK_MALFORMED;
     if (body->failed)
         goto keep;
     hf_zk_children_set(queue, children, count, names);
     note_downgraded(zk, queue);
     queue->listed_on = zk->session.connection_number;
     hf_zk_children_compact(queue);
-    return true;
+    return HF_ZK_OK;
 keep:
     hf_free(children);
     hf_free(names);
-    return false;
+    return error;
 }
 
 enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
@@ -125,8 +128,8 @@ enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
                                        enum hf_zk_error error,
                                        struct hf_jute_reader *body)
 {
-    if (error == HF_ZK_OK && !replace_list(zk, queue, body))
-        return HF_ZK_MALFORMED;
+    if (error == HF_ZK_OK)
+        return replace_list(zk, queue, body);
     if (error == HF_ZK_NO_NODE) {
         hf_zk_children_set(queue, NULL, 0, NULL);
         queue->first_live = 0;

@@ -11,8 +11,8 @@
 #define HF_ZK_CHILD_LEAST_BYTES 4
 
 /* Take in the answer to a getChildren and return ${error}; NoNode counts as an
- * empty list.  HF_ZK_MALFORMED, with nothing changed, if it makes no sense or
- * there is no memory. */
+ * empty list.  With nothing changed, HF_ZK_MALFORMED if it makes no sense, or
+ * HF_ZK_OUT_OF_MEMORY. */
 enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
                                        struct hf_zk_queue *queue,
                                        enum hf_zk_error error,

@@ -77,7 +77,7 @@ static void children_listed(void *user, struct hf_zk_call *call,
     if (req->request != NULL && is_listed(req) && !size_differs(req) &&
         !hf_zk_watches_join_queue(zk, req->request, req->queue,
                                   req->list_error == HF_ZK_OK))
-        req->list_error = HF_ZK_MALFORMED; /* out of memory, as for the list */
+        req->list_error = HF_ZK_OUT_OF_MEMORY;
     hf_zk_request_answered(zk, req);
 }
 

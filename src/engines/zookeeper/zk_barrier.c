@@ -181,7 +181,7 @@ static void node_read(void *user, struct hf_zk_call *call,
         (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE) &&
         !hf_zk_watches_join_queue(zk, req->request, req->queue,
                                   req->error == HF_ZK_OK))
-        req->error = HF_ZK_MALFORMED; /* out of memory */
+        req->error = HF_ZK_OUT_OF_MEMORY;
     hf_zk_request_answered(zk, req);
 }
 

@@ -143,6 +143,9 @@ void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
     else if (error == HF_ZK_MALFORMED)
         hf_zk_fail(zk, request, failure, HF_EPROTOCOL,
                    "cannot %s %s: the answer makes no sense", what, path);
+    else if (error == HF_ZK_OUT_OF_MEMORY)
+        hf_zk_fail(zk, request, failure, HF_ENOMEM,
+                   "cannot %s %s: out of memory", what, path);
     else
         hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
                    "cannot %s %s: %s (%d)%s", what, path, error_text(error),
