@@ -6,10 +6,6 @@
 #include "core/retry.h"
 #include "core/time_math.h"
 
-#define LEAST_TIMEOUT_MS 500
-#define FIRST_TIMEOUT_MS UINT64_C(2000)
-#define DOUBLINGS_MAX 20
-
 /* A policy without pauses would spin. */
 #define LEAST_PAUSE_MS 1
 
@@ -111,33 +107,4 @@ bool hf_reconnect_backoff_is_final(const struct hf_reconnect_backoff *backoff)
     return backoff->status == HF_EPROTOCOL &&
            backoff->same_status >=
                backoff->servers * HF_RECONNECT_PROTOCOL_ROUNDS;
-}
-
-uint64_t hf_connect_timeout_ms(uint64_t session_ms, size_t servers,
-                               size_t unanswered)
-{
-    size_t rounds = unanswered / servers;
-    uint64_t share_ms = session_ms / (2 * (uint64_t)servers);
-
-    if (rounds < DOUBLINGS_MAX)
-        share_ms = hf_min_ms(share_ms, FIRST_TIMEOUT_MS << rounds);
-    return hf_max_ms(share_ms, LEAST_TIMEOUT_MS);
-}
-
-/* The FNV-1a hash.  Two texts with the same hash cost one line of the log. */
-static uint64_t fnv1a(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-    return hash;
-}
-
-bool hf_log_text_changed(uint64_t *digest, const char *text)
-{
-    uint64_t before = *digest;
-
-    *digest = fnv1a(text);
-    return *digest != before;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When to try to connect again, for engines whose sessions outlive connections.
+ * When to try to connect again, for engines whose sessions outlive connections:
+ * the arithmetic of connectivity.h.
  *
  * The attempts that have failed in a row make up *rounds*: a round is one
  * attempt at each server.  Within a round the next server is tried at once.
  * After a round the user's policy (struct hf_reconnect) says whether there is
  * another round, and after which pause.
  *
- * Nothing here reads a clock or keeps a timer: the engine passes the time
+ * Nothing here reads a clock or keeps a timer: the caller passes the time
  * (CLOCK_BOOTTIME in ms) and waits until the returned instant.
  */
 #ifndef HF_CORE_RECONNECT_BACKOFF_H
@@ -21,14 +22,6 @@
 
 #include "core/random.h"
 #include "core/reconnect_policy.h"
-
-/* A connection that stayed up this long counts as a success and resets the
- * backoff. */
-#define HF_RECONNECT_STEADY_MS 1000
-
-/* How long an engine waits for the answer to the request that ends its session.
- */
-#define HF_CLOSE_TIMEOUT_MS 1000
 
 /* The state of the backoff of one engine. */
 struct hf_reconnect_backoff {
@@ -73,18 +66,5 @@ hf_reconnect_backoff_status(const struct hf_reconnect_backoff *backoff);
  */
 bool hf_reconnect_backoff_is_final(const struct hf_reconnect_backoff *backoff);
 #define HF_RECONNECT_PROTOCOL_ROUNDS 3
-
-/* The timeout of one attempt to connect, after ${unanswered} attempts in a row
- * that got no answer: each of ${servers} can be tried twice within a session of
- * ${session_ms}, but no attempt is shorter than a busy server may need.  The
- * first ones are shorter, because a server that is starting may leave a
- * connection open that it will never answer, as ZooKeeper 3.8 does, and serve
- * the next one. */
-uint64_t hf_connect_timeout_ms(uint64_t session_ms, size_t servers,
-                               size_t unanswered);
-
-/* Is ${text} different from the text of the call before?  Then it is worth a
- * line of the log.  ${digest} is 0 before the first call. */
-bool hf_log_text_changed(uint64_t *digest, const char *text);
 
 #endif

@@ -13,96 +13,37 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/reconnect_backoff.h"
-#include "core/state_machine.h"
 #include "core/time_math.h"
 #include "zookeeper/zk_session_private.h"
 
-#define TO(state) (1u << HF_ZK_##state)
-
-/* The states and their legal successors; hf_state_machine_move() checks each
- * move. */
-static const struct hf_state_machine_state states[] = {
-    [HF_ZK_IDLE] = {"IDLE", TO(CONNECTING) | TO(CLOSED)},
-    [HF_ZK_WAITING] = {"WAITING", TO(CONNECTING) | TO(CLOSED)},
-    [HF_ZK_CONNECTING] = {"CONNECTING", TO(CONNECTING) | TO(HANDSHAKING) |
-                                            TO(WAITING) | TO(IDLE) |
-                                            TO(CLOSED)},
-    [HF_ZK_HANDSHAKING] = {"HANDSHAKING", TO(UP) | TO(CONNECTING) |
-                                              TO(WAITING) | TO(IDLE) |
-                                              TO(CLOSED)},
-    [HF_ZK_UP] = {"UP", TO(CONNECTING) | TO(WAITING) | TO(IDLE) | TO(CLOSING) |
-                            TO(CLOSED)},
-    [HF_ZK_CLOSING] = {"CLOSING", TO(CLOSED)},
-    [HF_ZK_CLOSED] = {"CLOSED", 0},
-};
-
-static const struct hf_state_machine table = {"connection", states,
-                                              sizeof states / sizeof states[0]};
-
-/* The only place that changes .state. */
-static void move(struct hf_zk_session *session, enum hf_zk_session_state state)
-{
-    hf_state_machine_move(&table, &session->state, state);
-}
-
 bool hf_zk_session_usable(const struct hf_zk_session *session)
 {
-    return session->state == HF_ZK_UP;
+    return hf_connectivity_is_up(&session->connectivity);
 }
 
 bool hf_zk_session_wants_connection(const struct hf_zk_session *session)
 {
-    return session->state != HF_ZK_IDLE && session->state != HF_ZK_WAITING &&
-           session->state != HF_ZK_CLOSED;
+    return hf_connectivity_has_connection(&session->connectivity);
 }
 
 /* ------------------------------------------------------------- attempts -- */
 
-/* How long one attempt may take, from the TCP connection to the accepted
- * handshake. */
-static uint64_t connect_timeout_ms(const struct hf_zk_session *session)
-{
-    return hf_connect_timeout_ms(session->config->timeout_ms,
-                                 session->config->server_count,
-                                 session->silent_attempts);
-}
-
-/* Begin an attempt at the next server of the list, as a new connection. */
+/* Begin an attempt at the next server of the list, as a new connection.  It may
+ * take one timeout, from the TCP connection to the accepted handshake. */
 static void connect_to_next_server(struct hf_zk_session *session)
 {
     session->server = (session->server + 1) % session->config->server_count;
     session->connection_number++;
-    session->until_ms =
-        hf_after_ms(session->now_ms, connect_timeout_ms(session));
-    move(session, HF_ZK_CONNECTING);
+    hf_connectivity_connecting(&session->connectivity, session->now_ms);
 }
 
-/* Begin the next attempt at ${at_ms}: now if that has passed, never if it is
- * HF_FOREVER. */
-static void connect_at(struct hf_zk_session *session, uint64_t at_ms)
+/* Begin the next attempt without a tick of its own, if the server to try is due
+ * at once. */
+static void connect_if_due(struct hf_zk_session *session)
 {
-    if (at_ms <= session->now_ms) {
+    if (hf_connectivity_due(&session->connectivity, session->now_ms) ==
+        HF_CONNECTIVITY_CONNECT)
         connect_to_next_server(session);
-        return;
-    }
-    session->until_ms = at_ms;
-    move(session, at_ms == HF_FOREVER ? HF_ZK_IDLE : HF_ZK_WAITING);
-}
-
-/* When the next attempt is due by the reconnect policy.  ${steady}: the
- * connection that ended had lasted long enough not to count as a failed
- * attempt. */
-static uint64_t next_attempt_ms(struct hf_zk_session *session, bool steady,
-                                hf_status status)
-{
-    struct hf_reconnect_backoff *backoff = &session->backoff;
-
-    if (steady)
-        return hf_reconnect_backoff_lost(backoff, session->now_ms,
-                                         &session->config->random);
-    return hf_reconnect_backoff_failed(backoff, status, session->now_ms,
-                                       &session->config->random);
 }
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -111,17 +52,21 @@ void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
                          const struct hf_zk_log *log, uint64_t now_ms)
 {
+    const struct hf_connectivity_config connectivity = {
+        .policy = &config->reconnect,
+        .servers = config->server_count,
+        .session_ms = config->timeout_ms,
+        .share_servers = config->server_count};
+
     assert(config->server_count > 0);
     *session = (struct hf_zk_session){.config = config,
                                       .log = *log,
                                       .now_ms = now_ms,
-                                      .state = HF_ZK_WAITING,
                                       .least_granted_ms = HF_FOREVER,
                                       .server = config->server_count - 1};
     hf_zk_window_init(&session->window, config->window);
     hf_zk_watch_set_init(&session->watches);
-    hf_reconnect_backoff_init(&session->backoff, &config->reconnect,
-                              config->server_count);
+    hf_connectivity_init(&session->connectivity, &connectivity);
     connect_to_next_server(session);
 }
 
@@ -139,7 +84,7 @@ static void fail_pending(struct hf_zk_session *session)
 
 void hf_zk_session_free(struct hf_zk_session *session)
 {
-    session->state = HF_ZK_CLOSED;
+    hf_connectivity_closed(&session->connectivity);
     fail_pending(session);
     hf_zk_wire_free(&session->wire);
 }
@@ -147,36 +92,33 @@ void hf_zk_session_free(struct hf_zk_session *session)
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)
 {
     session->now_ms = now_ms;
-    if (session->state != HF_ZK_IDLE)
-        return;
-    hf_reconnect_backoff_reset(&session->backoff);
-    connect_to_next_server(session);
+    if (hf_connectivity_resume(&session->connectivity, now_ms))
+        connect_to_next_server(session);
 }
 
 /* ----------------------------------------------------- connection errors -- */
 
 /* Notify the listeners why there is no connection, and log the text if it is
- * new for this server.  A final error is logged at a lower level, because it
- * is also the error text of the operations that it ends. */
+ * new for this server. */
 static void notify_connection_error(struct hf_zk_session *session,
                                     const char *why)
 {
     const struct hf_zk_server *server =
         &session->config->servers[session->server];
-    char text[sizeof session->connection_error];
+    struct hf_connectivity *connectivity = &session->connectivity;
+    struct hf_zk_connection_error connection_error = {
+        connectivity->error, hf_connectivity_status(connectivity),
+        hf_connectivity_is_final(connectivity)};
+    char text[sizeof connectivity->error];
     const char *format =
         strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
-    bool final = hf_reconnect_backoff_is_final(&session->backoff);
-    enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
-    struct hf_zk_connection_error connection_error = {
-        session->connection_error,
-        hf_reconnect_backoff_status(&session->backoff), final};
 
     snprintf(text, sizeof text, format, server->host, (unsigned)server->port,
              why);
-    if (hf_log_text_changed(&session->logged_digests[session->server], text))
-        session->log.line(session->log.user, level, "%s", text);
-    memcpy(session->connection_error, text, sizeof text);
+    if (hf_connectivity_set_error(connectivity, session->server, text))
+        session->log.line(session->log.user,
+                          hf_connectivity_error_level(connectivity), "%s",
+                          text);
     HF_ZK_NOTIFY(&session->listeners, connection_error,
                  (listener->user, &connection_error));
 }
@@ -185,10 +127,11 @@ static void notify_connection_error(struct hf_zk_session *session,
  * this last, because a listener may call hf_zk_session_reconnect(). */
 static void notify_gave_up(struct hf_zk_session *session)
 {
-    const struct hf_reconnect_backoff *backoff = &session->backoff;
-    uint64_t elapsed_ms = session->now_ms - backoff->first_at_ms;
-    uint32_t retries = backoff->retries;
+    uint64_t elapsed_ms;
+    uint32_t retries;
 
+    hf_connectivity_gave_up_after(&session->connectivity, session->now_ms,
+                                  &retries, &elapsed_ms);
     HF_ZK_NOTIFY(&session->listeners, gave_up,
                  (listener->user, retries, elapsed_ms));
 }
@@ -211,8 +154,8 @@ static uint64_t least_timeout_ms(const struct hf_zk_session *session)
  * connection. */
 static void note_closed_in_handshake(struct hf_zk_session *session)
 {
-    if (session->state == HF_ZK_HANDSHAKING && !session->config->tls &&
-        session->least_granted_ms == HF_FOREVER &&
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
+        !session->config->tls && session->least_granted_ms == HF_FOREVER &&
         session->tls_probe[session->server] == HF_ZK_TLS_UNPROBED)
         session->tls_probe[session->server] = HF_ZK_TLS_PROBE_NEXT;
 }
@@ -230,7 +173,7 @@ static void send_tls_probe(struct hf_zk_session *session)
     hf_jute_put_byte(out, 2);
     hf_jute_put_byte(out, 1); /* a warning, */
     hf_jute_put_byte(out, 0); /* close_notify */
-    move(session, HF_ZK_HANDSHAKING);
+    hf_connectivity_handshaking(&session->connectivity);
 }
 
 /* The TCP connection is there: send the ConnectRequest, or the TLS probe if
@@ -240,7 +183,7 @@ static void send_connect_request(struct hf_zk_session *session)
     struct hf_jute_writer *out = &session->wire.out;
     size_t begin;
 
-    assert(session->state == HF_ZK_CONNECTING);
+    assert(session->connectivity.state == HF_CONNECTIVITY_CONNECTING);
     if (session->tls_probe[session->server] == HF_ZK_TLS_PROBE_NEXT) {
         send_tls_probe(session);
         return;
@@ -258,7 +201,7 @@ static void send_connect_request(struct hf_zk_session *session)
                                      locks */
     hf_jute_end_frame(out, begin);
     session->connect_sent_at_ms = session->now_ms;
-    move(session, HF_ZK_HANDSHAKING);
+    hf_connectivity_handshaking(&session->connectivity);
     if (session->id == 0)
         return;
     HF_ZK_NOTIFY(&session->listeners, resuming,
@@ -325,15 +268,11 @@ static void notify_up(struct hf_zk_session *session, bool resumed)
  * credentials and SetWatches, and notify the listeners. */
 static void session_accepted(struct hf_zk_session *session, bool resumed)
 {
-    session->up_at_ms = session->now_ms;
-    session->silent_attempts = 0;
-    session->connection_error[0] = '\0';
-    memset(session->logged_digests, 0, sizeof session->logged_digests);
     hf_zk_proof_begin(&session->proof, session->timeout_ms,
                       session->config->tick_ms, session->config->strict_proof,
                       session->connect_sent_at_ms, session->now_ms);
     session->proven_anchor_ms = accepted_anchor_ms(session, resumed);
-    move(session, HF_ZK_UP);
+    hf_connectivity_up(&session->connectivity, session->now_ms);
     hf_zk_session_answered(session, session->connect_sent_at_ms);
     if (session->config->auth[0] != '\0')
         hf_zk_wire_auth(&session->wire, session->config->auth, session->now_ms);
@@ -355,7 +294,7 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
     bool resumed;
     int64_t id;
 
-    assert(session->state == HF_ZK_HANDSHAKING);
+    assert(session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING);
     (void)hf_jute_get_int(frame); /* protocol version */
     timeout_ms = hf_jute_get_int(frame);
     id = hf_jute_get_long(frame);
@@ -412,7 +351,7 @@ static void forget_session(struct hf_zk_session *session)
  * last notification. */
 static void closed(struct hf_zk_session *session)
 {
-    move(session, HF_ZK_CLOSED);
+    hf_connectivity_closed(&session->connectivity);
     fail_pending(session);
     HF_ZK_NOTIFY(&session->listeners, closed, (listener->user));
     hf_zk_notifications_end(&session->listeners);
@@ -448,32 +387,30 @@ static void close_if_requested(struct hf_zk_session *session)
 static void disconnect(struct hf_zk_session *session, hf_status status,
                        const char *format, va_list args)
 {
-    bool was_up = session->state == HF_ZK_UP;
-    char why[sizeof session->connection_error];
-    uint64_t next_ms;
+    bool was_up = hf_zk_session_usable(session);
+    char why[HF_ERROR_TEXT_BYTES];
 
     assert(hf_zk_session_wants_connection(session));
-    if (session->state == HF_ZK_CLOSING) {
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSING) {
         closed(session);
         return;
     }
     (void)vsnprintf(why, sizeof why, format, args);
     session->disconnecting = true;
-    if (session->state == HF_ZK_HANDSHAKING && session->id != 0)
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
+        session->id != 0)
         session->timeout_ms =
             hf_min_ms(session->timeout_ms, least_timeout_ms(session));
-    next_ms = next_attempt_ms(session,
-                              was_up && session->now_ms - session->up_at_ms >=
-                                            HF_RECONNECT_STEADY_MS,
-                              status);
+    hf_connectivity_disconnected(&session->connectivity, status,
+                                 session->now_ms, &session->config->random);
     notify_connection_error(session, why);
-    connect_at(session, next_ms);
+    connect_if_due(session);
     if (was_up) {
         HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
         fail_pending(session);
     }
     close_if_requested(session);
-    if (session->state == HF_ZK_IDLE)
+    if (session->connectivity.state == HF_CONNECTIVITY_IDLE)
         notify_gave_up(session);
 }
 
@@ -505,18 +442,22 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     char why[HF_ERROR_TEXT_BYTES];
     va_list args;
 
-    assert(session->id != 0 && session->state != HF_ZK_CLOSED);
+    assert(session->id != 0 &&
+           session->connectivity.state != HF_CONNECTIVITY_CLOSED);
     va_start(args, format);
     (void)vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    if (session->state == HF_ZK_CLOSING) {
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSING) {
         closed(session);
         return;
     }
     session->disconnecting = true;
     forget_session(session);
-    if (session->state == HF_ZK_HANDSHAKING || session->state == HF_ZK_UP)
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING ||
+        session->connectivity.state == HF_CONNECTIVITY_UP) {
+        hf_connectivity_restart(&session->connectivity, session->now_ms);
         connect_to_next_server(session);
+    }
     fail_pending(session);
     HF_ZK_NOTIFY(&session->listeners, lost, (listener->user, why));
     close_if_requested(session);
@@ -586,7 +527,8 @@ static void close_answered(void *user, struct hf_zk_call *call,
     (void)user;
     /* HF_ZK_DISCONNECTED comes from a function that completes the close
      * itself. */
-    if (reply->error != HF_ZK_DISCONNECTED && session->state == HF_ZK_CLOSING)
+    if (reply->error != HF_ZK_DISCONNECTED &&
+        session->connectivity.state == HF_CONNECTIVITY_CLOSING)
         closed(session);
 }
 
@@ -598,7 +540,7 @@ void hf_zk_session_close(struct hf_zk_session *session)
     session->close_requested = true;
     if (session->disconnecting)
         return;
-    if (session->state != HF_ZK_UP) {
+    if (!hf_zk_session_usable(session)) {
         close_without_request(session);
         return;
     }
@@ -606,8 +548,7 @@ void hf_zk_session_close(struct hf_zk_session *session)
     session->close_call.owner = session;
     hf_zk_call_end(session, hf_zk_call_begin(session, &session->close_call,
                                              HF_ZK_CLOSE_SESSION));
-    session->until_ms = hf_after_ms(session->now_ms, HF_CLOSE_TIMEOUT_MS);
-    move(session, HF_ZK_CLOSING);
+    hf_connectivity_closing(&session->connectivity, session->now_ms);
 }
 
 /* ------------------------------------------------------------------ time -- */
@@ -642,13 +583,12 @@ static void keep_alive(struct hf_zk_session *session)
 /* An attempt, or the close request, got no answer in time. */
 static void connect_timed_out(struct hf_zk_session *session)
 {
-    uint64_t timeout_ms = connect_timeout_ms(session);
+    uint64_t timeout_ms = hf_connectivity_timed_out(&session->connectivity);
     const char *missing = "answer";
 
-    if (session->state == HF_ZK_CONNECTING)
+    if (session->connectivity.state == HF_CONNECTIVITY_CONNECTING)
         missing =
             session->config->tls ? "connection through TLS" : "connection";
-    session->silent_attempts++;
     hf_zk_session_disconnect(session, "no %s within %" PRIu64 " ms", missing,
                              timeout_ms);
 }
@@ -656,30 +596,31 @@ static void connect_timed_out(struct hf_zk_session *session)
 /* Do what is due at .now_ms: lose the session, ping, connect, or time out. */
 static void tick(struct hf_zk_session *session)
 {
-    if (session->state == HF_ZK_CLOSED)
+    enum hf_connectivity_action due;
+
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
         return; /* ended by the drop for lack of memory */
     if (session->id != 0 && session->now_ms >= session->alive_until_ms)
         hf_zk_session_lose(session,
                            "the server has not answered for %" PRIu64
                            " ms, the timeout of the session",
                            session->timeout_ms);
-    if (session->state == HF_ZK_UP)
+    due = hf_connectivity_due(&session->connectivity, session->now_ms);
+    if (hf_zk_session_usable(session))
         keep_alive(session);
-    else if (session->state == HF_ZK_CLOSED ||
-             session->now_ms < session->until_ms)
-        return;
-    else if (session->state == HF_ZK_WAITING)
+    else if (due == HF_CONNECTIVITY_CONNECT)
         connect_to_next_server(session);
-    else
+    else if (due == HF_CONNECTIVITY_GIVE_UP)
         connect_timed_out(session);
 }
 
 void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
 {
     session->now_ms = now_ms;
-    if (session->state == HF_ZK_CLOSED)
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
         return;
-    if (session->wire.out.failed && session->state >= HF_ZK_HANDSHAKING)
+    if (session->wire.out.failed &&
+        session->connectivity.state >= HF_CONNECTIVITY_HANDSHAKING)
         hf_zk_session_disconnect(session, "out of memory");
     tick(session);
 }
@@ -688,14 +629,14 @@ void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
  * of the session. */
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
 {
-    uint64_t at_ms = session->until_ms;
+    uint64_t at_ms = hf_connectivity_wake_at_ms(&session->connectivity);
 
     if (session->wire.out.failed && hf_zk_session_wants_connection(session) &&
-        session->state != HF_ZK_CONNECTING)
+        session->connectivity.state != HF_CONNECTIVITY_CONNECTING)
         return session->now_ms;
-    if (session->state == HF_ZK_CLOSED)
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
         return HF_FOREVER;
-    if (session->state == HF_ZK_UP) {
+    if (hf_zk_session_usable(session)) {
         at_ms =
             hf_after_ms(session->wire.received_at_ms, dead_after_ms(session));
         if (session->wire.pings < HF_ZK_PINGS_MAX)
@@ -730,7 +671,7 @@ void hf_zk_session_connection_up(struct hf_zk_session *session, uint64_t number,
 {
     session->now_ms = now_ms;
     if (hf_zk_session_is_current(session, number) &&
-        session->state == HF_ZK_CONNECTING)
+        session->connectivity.state == HF_CONNECTIVITY_CONNECTING)
         send_connect_request(session);
 }
 
@@ -758,7 +699,7 @@ void hf_zk_session_connection_down(struct hf_zk_session *session,
         return;
     if (why != NULL) {
         hf_zk_session_disconnect_as(session, status, "%s", why);
-    } else if (session->state != HF_ZK_UP) {
+    } else if (!hf_zk_session_usable(session)) {
         note_closed_in_handshake(session);
         hf_zk_session_disconnect(session,
                                  "closed by the server without a session; %s",
@@ -771,8 +712,9 @@ void hf_zk_session_connection_down(struct hf_zk_session *session,
 const void *hf_zk_session_output(const struct hf_zk_session *session,
                                  size_t *count)
 {
-    bool open = session->state == HF_ZK_HANDSHAKING ||
-                session->state == HF_ZK_UP || session->state == HF_ZK_CLOSING;
+    bool open = session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING ||
+                hf_zk_session_usable(session) ||
+                session->connectivity.state == HF_CONNECTIVITY_CLOSING;
 
     *count = open && !session->wire.out.failed ? session->wire.out.used : 0;
     return session->wire.out.bytes;

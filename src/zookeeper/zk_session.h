@@ -29,8 +29,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/connectivity.h"
 #include "core/random.h"
-#include "core/reconnect_backoff.h"
 #include "core/reconnect_policy.h"
 #include "zookeeper/call_window.h"
 #include "zookeeper/listeners.h"
@@ -38,7 +38,7 @@
 #include "zookeeper/watch_set.h"
 #include "zookeeper/zk_wire.h"
 
-#define HF_ZK_SERVERS_MAX 32
+#define HF_ZK_SERVERS_MAX HF_CONNECTIVITY_SERVERS_MAX
 #define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 bytes and a NUL */
 #define HF_ZK_AUTH_BYTES 512
 
@@ -75,19 +75,6 @@ struct hf_zk_log {
         __attribute__((format(printf, 3, 4)));
 };
 
-/* The state of the connection, not of the session, which is there while .id is
- * not 0. */
-enum hf_zk_session_state {
-    HF_ZK_IDLE,        /* the reconnect policy gave up; waits for
-                          hf_zk_session_reconnect() */
-    HF_ZK_WAITING,     /* for the time of the next attempt */
-    HF_ZK_CONNECTING,  /* the transport is connecting */
-    HF_ZK_HANDSHAKING, /* connected; the ConnectRequest has been sent */
-    HF_ZK_UP,          /* the session is connected; calls can be made */
-    HF_ZK_CLOSING,     /* the close request has been sent */
-    HF_ZK_CLOSED,      /* final */
-};
-
 /* A server for TLS silently closes a connection that does not begin with TLS,
  * and so does a server without a quorum.  To distinguish them, each server that
  * does so is probed once, as long as there has never been a session: the next
@@ -114,7 +101,6 @@ struct hf_zk_session {
     struct hf_zk_proof proof;         /* of the current connection */
     uint64_t proven_anchor_ms;        /* the latest anchor that was proven and
                                          notified */
-    unsigned state;                   /* enum hf_zk_session_state */
     /* The session; .id is 0 while there is none. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
@@ -125,27 +111,18 @@ struct hf_zk_session {
     /* First clock: one timeout after the last answered request was sent.  From
      * this time on the client treats the session as lost. */
     uint64_t alive_until_ms;
-    /* The connection.  The number is a new one for each attempt. */
-    uint64_t connection_number;
-    size_t server; /* index of the current server */
+    /* The connection: its state and when it is made again, which is not the
+     * state of the session.  HANDSHAKING: the ConnectRequest has been sent. */
+    struct hf_connectivity connectivity;
+    uint64_t connection_number; /* a new one for each attempt */
+    size_t server;              /* index of the current server */
     enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX];
-    struct hf_reconnect_backoff backoff;
-    size_t silent_attempts;      /* attempts since the last session in which
-                                    nothing arrived */
-    uint64_t up_at_ms;           /* when the state became UP */
     uint64_t connect_sent_at_ms; /* when the ConnectRequest was sent */
-    uint64_t until_ms; /* WAITING: when the next attempt begins; CONNECTING,
-                          HANDSHAKING, CLOSING: when it times out */
     /* Closing. */
     bool close_requested;
     bool disconnecting; /* a loss is being notified; a close has to wait for
                            its end */
     struct hf_zk_call close_call; /* the close request */
-    /* The last error, with the server's name; "" while connected. */
-    char connection_error[HF_ERROR_TEXT_BYTES];
-    /* A digest of each server's last error since there was a session, so that
-     * a list of dead servers does not fill the log with the same lines. */
-    uint64_t logged_digests[HF_ZK_SERVERS_MAX];
 };
 
 /* Start a session.  ${config} must stay valid as long as the session; .random

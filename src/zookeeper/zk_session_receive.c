@@ -144,7 +144,7 @@ static void reject_frame(struct hf_zk_session *session, int32_t length)
 {
     if (length >= 0 && length <= HF_ZK_FRAME_MAX)
         hf_zk_session_disconnect(session, "out of memory");
-    else if (session->state != HF_ZK_HANDSHAKING)
+    else if (session->connectivity.state != HF_CONNECTIVITY_HANDSHAKING)
         hf_zk_session_disconnect(session,
                                  "a frame of %d bytes, expected at most %d",
                                  length, HF_ZK_FRAME_MAX);
@@ -179,7 +179,7 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
     int32_t length;
 
     if (!hf_zk_session_is_current(session, number) ||
-        session->state == HF_ZK_CONNECTING)
+        session->connectivity.state == HF_CONNECTIVITY_CONNECTING)
         return;
     session->now_ms = session->wire.received_at_ms = now_ms;
     if (!hf_zk_wire_receive(&session->wire, bytes, count, &length)) {
@@ -188,7 +188,7 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
     }
     while (hf_zk_session_is_current(session, number) &&
            hf_zk_wire_next_frame(&session->wire, &offset, &frame)) {
-        if (session->state == HF_ZK_HANDSHAKING)
+        if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING)
             hf_zk_session_connect_answered(session, &frame);
         else
             answer_received(session, &frame);

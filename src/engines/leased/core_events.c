@@ -52,11 +52,11 @@ static bool writes(enum hf_request_kind kind)
 static void fail_unanswered(struct hf_leased *leased,
                             struct hf_request *request)
 {
-    const char *connection_error = leased->session.connection_error;
+    const char *connection_error = leased->session.connectivity.error;
     char text[HF_ERROR_TEXT_BYTES];
 
     (void)snprintf(text, sizeof text,
-                   "the connection ended before the answer%s%s",
+                   "the connection ended before the answer%s%.351s",
                    connection_error[0] != '\0' ? ": " : "", connection_error);
     hf_leased_fail(leased, request,
                    writes(request->kind) ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY,

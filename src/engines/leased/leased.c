@@ -51,7 +51,7 @@ static void ignore_event(void *host, struct hf_event *event)
 void hf_leased_free(struct hf_leased *leased)
 {
     leased->host.event = ignore_event;
-    leased->session.state = HF_LEASED_ENDED;
+    hf_connectivity_closed(&leased->session.connectivity);
     if (leased->session.linked)
         leased->store_ops.disconnect(leased->store);
     leased->session.linked = false;
@@ -76,10 +76,10 @@ void hf_leased_connect(struct hf_leased *leased, uint64_t now_ms)
 /* Requests that come while there is no link are never sent. */
 static void fail_no_link(struct hf_leased *leased, struct hf_request *request)
 {
-    const char *connection_error = leased->session.connection_error;
+    const char *connection_error = leased->session.connectivity.error;
     char text[HF_ERROR_TEXT_BYTES];
 
-    (void)snprintf(text, sizeof text, "there is no connection%s%s",
+    (void)snprintf(text, sizeof text, "there is no connection%s%.351s",
                    connection_error[0] != '\0' ? ": " : "", connection_error);
     hf_leased_fail(leased, request, HF_FAILURE_RETRY, HF_EUNREACHABLE, text);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of the link and the session.  IDLE, WAITING and OPENING
- * lead to a link; CONFIRMING sends the first RENEW over it; UP carries out
- * requests; ENDING closes the session.  A session outlives its links, until one
- * ttl has passed without a proof. */
+/* The session and its link.  core/connectivity.h says when a link is made and
+ * given up; here is what the session does then.  HANDSHAKING sends the first
+ * RENEW over the link; UP carries out requests; CLOSING closes the session.  A
+ * session outlives its links, until one ttl has passed without a proof. */
 #include "engines/leased/leased_session.h"
 
 #include <assert.h>
@@ -11,33 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/reconnect_backoff.h"
 #include "core/session.h"
-#include "core/state_machine.h"
 #include "core/time_math.h"
 #include "engines/leased/leased_private.h"
 
-#define TO(state) (1u << HF_LEASED_##state)
-
-static const struct hf_state_machine_state states[] = {
-    [HF_LEASED_IDLE] = {"IDLE", TO(WAITING) | TO(ENDED)},
-    [HF_LEASED_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
-    [HF_LEASED_OPENING] = {"OPENING",
-                           TO(CONFIRMING) | TO(WAITING) | TO(IDLE) | TO(ENDED)},
-    [HF_LEASED_CONFIRMING] = {"CONFIRMING",
-                              TO(UP) | TO(WAITING) | TO(IDLE) | TO(ENDED)},
-    [HF_LEASED_UP] = {"UP", TO(WAITING) | TO(IDLE) | TO(ENDING) | TO(ENDED)},
-    [HF_LEASED_ENDING] = {"ENDING", TO(ENDED)},
-    [HF_LEASED_ENDED] = {"ENDED", 0},
-};
-
-static const struct hf_state_machine table = {"link", states,
-                                              sizeof states / sizeof states[0]};
-
-static void move(struct hf_leased *leased, enum hf_leased_session_state state)
-{
-    hf_state_machine_move(&table, &leased->session.state, state);
-}
+/* The store knows its servers and tries them in turn, so an attempt has half a
+ * session, and the errors of all servers are logged as of one. */
+#define SHARE_SERVERS 1
+#define SERVER 0
 
 /* ---------------------------------------------------------------- clocks -- */
 
@@ -51,44 +32,14 @@ static uint64_t lost_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
 
 /* ------------------------------------------------------------ connecting -- */
 
-static uint64_t attempt_timeout_ms(const struct hf_leased *leased)
-{
-    return hf_connect_timeout_ms(leased->config.ttl_ms, 1,
-                                 leased->session.silent_attempts);
-}
-
-/* Make the next attempt to connect at ${at_ms}; HF_FOREVER: the policy has
- * given up. */
-static void schedule_attempt(struct hf_leased *leased, uint64_t at_ms)
-{
-    leased->session.state_until_ms = at_ms;
-    move(leased, at_ms == HF_FOREVER ? HF_LEASED_IDLE : HF_LEASED_WAITING);
-}
-
-/* When the next attempt is due.  ${stable}: the link lasted so long that its
- * end is not a failed attempt and resets the backoff. */
-static uint64_t next_attempt_ms(struct hf_leased *leased, bool stable,
-                                hf_status status)
-{
-    struct hf_reconnect_backoff *attempts = &leased->session.attempts;
-
-    if (stable)
-        return hf_reconnect_backoff_lost(attempts, leased->now_ms,
-                                         &leased->config.random);
-    return hf_reconnect_backoff_failed(attempts, status, leased->now_ms,
-                                       &leased->config.random);
-}
-
 /* Begin an attempt to connect, with a timeout. */
 static void open_link(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
 
     assert(!session->linked);
-    session->state_until_ms =
-        hf_after_ms(leased->now_ms, attempt_timeout_ms(leased));
+    hf_connectivity_connecting(&session->connectivity, leased->now_ms);
     session->linked = true;
-    move(leased, HF_LEASED_OPENING);
     leased->store_ops.connect(leased->store, session->name);
 }
 
@@ -119,32 +70,25 @@ static void begin_session(struct hf_leased *leased)
  * its last link. */
 void hf_leased_session_connect(struct hf_leased *leased)
 {
-    if (leased->session.state != HF_LEASED_IDLE)
-        return;
-    hf_reconnect_backoff_reset(&leased->session.attempts);
-    schedule_attempt(leased, leased->now_ms);
+    (void)hf_connectivity_resume(&leased->session.connectivity, leased->now_ms);
 }
 
 /* Send why there is no link to the core, for the waiters, and log it if it is
- * new.  A final error ends the waits with this text, so the log has it at a
- * lower level. */
+ * new. */
 static void report_connection_error(struct hf_leased *leased, const char *why)
 {
-    struct hf_leased_session *session = &leased->session;
+    struct hf_connectivity *connectivity = &leased->session.connectivity;
     struct hf_event event = {.kind = HF_EVENT_CONNECTION_ERROR};
-    char text[sizeof session->connection_error];
-    bool final = hf_reconnect_backoff_is_final(&session->attempts);
-    enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
+    char text[HF_LEASED_CONNECTION_ERROR_BYTES];
 
     (void)snprintf(text, sizeof text, "%.120s: %s",
                    leased->config.server_address, why);
-    if (hf_log_text_changed(&session->logged, text))
-        leased->host.log(leased->host.host, level, "%s", text);
-    memcpy(session->connection_error, text, sizeof text);
-    event.as.connection_error.text = session->connection_error;
-    event.as.connection_error.status =
-        hf_reconnect_backoff_status(&session->attempts);
-    event.as.connection_error.final = final;
+    if (hf_connectivity_set_error(connectivity, SERVER, text))
+        leased->host.log(leased->host.host,
+                         hf_connectivity_error_level(connectivity), "%s", text);
+    event.as.connection_error.text = connectivity->error;
+    event.as.connection_error.status = hf_connectivity_status(connectivity);
+    event.as.connection_error.final = hf_connectivity_is_final(connectivity);
     hf_leased_notify(leased, &event);
 }
 
@@ -152,11 +96,11 @@ static void report_connection_error(struct hf_leased *leased, const char *why)
  * hf_leased_session_connect(). */
 static void notify_gave_up(struct hf_leased *leased)
 {
-    const struct hf_reconnect_backoff *attempts = &leased->session.attempts;
     struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
 
-    event.as.gave_up.retries = attempts->retries;
-    event.as.gave_up.elapsed_ms = leased->now_ms - attempts->first_at_ms;
+    hf_connectivity_gave_up_after(&leased->session.connectivity, leased->now_ms,
+                                  &event.as.gave_up.retries,
+                                  &event.as.gave_up.elapsed_ms);
     hf_leased_notify(leased, &event);
 }
 
@@ -164,9 +108,8 @@ static void notify_gave_up(struct hf_leased *leased)
 
 void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
 {
-    assert(leased->session.state == HF_LEASED_OPENING);
     hf_leased_session_set_server_clock(leased, server_ms);
-    move(leased, HF_LEASED_CONFIRMING);
+    hf_connectivity_handshaking(&leased->session.connectivity);
     hf_leased_renew(leased);
     if (!leased->renewal.under_way)
         hf_leased_session_link_lost(leased, HF_EUNREACHABLE, "out of memory");
@@ -205,11 +148,7 @@ static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
     event.as.connected.anchor_ms = anchor_ms;
     event.as.connected.resumed = session->was_connected;
     session->was_connected = true;
-    session->silent_attempts = 0;
-    session->connection_error[0] = '\0';
-    session->logged = 0;
-    session->up_at_ms = leased->now_ms;
-    move(leased, HF_LEASED_UP);
+    hf_connectivity_up(&session->connectivity, leased->now_ms);
     close_old_session(leased);
     hf_leased_poll_all(leased); /* notices may have been lost */
     hf_leased_notify(leased, &event);
@@ -221,7 +160,7 @@ static bool renewed(struct hf_leased *leased, uint64_t sent_at_ms)
 
     session->lost_at_ms = lost_at_ms(leased, sent_at_ms);
     session->anchor_ms = sent_at_ms;
-    if (session->state != HF_LEASED_CONFIRMING)
+    if (session->connectivity.state != HF_CONNECTIVITY_HANDSHAKING)
         return true;
     confirm_link(leased, sent_at_ms);
     return false;
@@ -229,7 +168,7 @@ static bool renewed(struct hf_leased *leased, uint64_t sent_at_ms)
 
 static void proved_nothing(struct hf_leased *leased)
 {
-    if (leased->session.state != HF_LEASED_CONFIRMING)
+    if (leased->session.connectivity.state != HF_CONNECTIVITY_HANDSHAKING)
         return;
     assert(
         /* a new session has no tickets to lose */
@@ -240,11 +179,12 @@ static void proved_nothing(struct hf_leased *leased)
 static void not_renewed(struct hf_leased *leased,
                         const struct hf_store_answer *answer)
 {
-    if (leased->session.state == HF_LEASED_CONFIRMING) {
+    if (leased->session.connectivity.state == HF_CONNECTIVITY_HANDSHAKING) {
         hf_leased_session_link_lost(leased, answer->status, "%s", answer->text);
         return;
     }
-    if (hf_log_text_changed(&leased->session.logged, answer->text))
+    if (hf_connectivity_text_changed(&leased->session.connectivity, SERVER,
+                                     answer->text))
         leased->host.log(leased->host.host, HF_LOG_WARNING,
                          "%s: the tickets could not be renewed: %s",
                          leased->config.server_address, answer->text);
@@ -273,7 +213,7 @@ static void finish_close(struct hf_leased *leased)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSED};
 
-    move(leased, HF_LEASED_ENDED);
+    hf_connectivity_closed(&leased->session.connectivity);
     disconnect_store(leased);
     clear(leased);
     event.as.answer.request = leased->session.end;
@@ -308,12 +248,11 @@ void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
 {
     struct hf_leased_session *session = &leased->session;
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
-    bool was_up = session->state == HF_LEASED_UP;
+    bool was_up = hf_leased_session_usable(session);
     char why[HF_LEASED_WHY_BYTES];
-    bool stable;
     va_list args;
 
-    if (session->state == HF_LEASED_ENDING) {
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSING) {
         finish_close(leased);
         return;
     }
@@ -322,15 +261,14 @@ void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
     va_end(args);
     session->notifying = true;
     disconnect_store(leased);
-    stable =
-        was_up && leased->now_ms - session->up_at_ms >= HF_RECONNECT_STEADY_MS;
-    schedule_attempt(leased, next_attempt_ms(leased, stable, status));
+    hf_connectivity_disconnected(&session->connectivity, status, leased->now_ms,
+                                 &leased->config.random);
     report_connection_error(leased, why);
     if (was_up)
         hf_leased_notify(leased, &event);
     hf_leased_calls_abort(leased);
     close_if_requested(leased);
-    if (session->state == HF_LEASED_IDLE)
+    if (session->connectivity.state == HF_CONNECTIVITY_IDLE)
         notify_gave_up(leased);
 }
 
@@ -354,8 +292,8 @@ static void lose_session(struct hf_leased *leased)
         hf_leased_call_free(leased, session->old_session_close);
     session->old_session_close = old_session_close;
     disconnect_store(leased);
-    if (session->state != HF_LEASED_WAITING && session->state != HF_LEASED_IDLE)
-        schedule_attempt(leased, leased->now_ms);
+    if (hf_connectivity_has_connection(&session->connectivity))
+        hf_connectivity_restart(&session->connectivity, leased->now_ms);
     begin_session(leased);
     clear(leased);
     event.as.answer.status = HF_ELOST;
@@ -373,7 +311,8 @@ static void session_close_answered(struct hf_leased *leased,
 {
     (void)call;
     /* NULL: the link ended, and the caller finishes the close. */
-    if (answer != NULL && leased->session.state == HF_LEASED_ENDING)
+    if (answer != NULL &&
+        leased->session.connectivity.state == HF_CONNECTIVITY_CLOSING)
         finish_close(leased);
 }
 
@@ -386,14 +325,13 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
     session->end = request;
     if (session->notifying)
         return;
-    if (session->state == HF_LEASED_UP)
+    if (hf_leased_session_usable(session))
         close = hf_leased_close_session_new(leased);
     if (close == NULL) {
         close_without_call(leased);
         return;
     }
-    session->state_until_ms = hf_after_ms(leased->now_ms, HF_CLOSE_TIMEOUT_MS);
-    move(leased, HF_LEASED_ENDING);
+    hf_connectivity_closing(&session->connectivity, leased->now_ms);
     leased->renewal.at_ms = HF_FOREVER;
     hf_leased_call_begin(leased, close, session_close_answered);
 }
@@ -402,14 +340,15 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
 
 void hf_leased_session_begin(struct hf_leased *leased)
 {
-    size_t servers = leased->config.servers;
+    const struct hf_connectivity_config connectivity = {
+        .policy = leased->config.reconnect,
+        .servers = leased->config.servers,
+        .session_ms = leased->config.ttl_ms,
+        .share_servers = SHARE_SERVERS};
 
-    leased->session.state = HF_LEASED_WAITING;
     leased->renewal.user = &renewal_user;
     leased->renewal.at_ms = HF_FOREVER;
-    hf_reconnect_backoff_init(&leased->session.attempts,
-                              leased->config.reconnect,
-                              servers > 0 ? servers : 1);
+    hf_connectivity_init(&leased->session.connectivity, &connectivity);
     leased->config.reconnect = NULL; /* borrowed until now */
     begin_session(leased);
     open_link(leased);
@@ -433,12 +372,12 @@ static void tick_up(struct hf_leased *leased)
 /* An attempt to connect, or to close, took too long. */
 static void time_out(struct hf_leased *leased)
 {
-    uint64_t timeout_ms = attempt_timeout_ms(leased);
+    uint64_t timeout_ms =
+        hf_connectivity_timed_out(&leased->session.connectivity);
     const char *awaited = NULL;
 
     if (leased->store_ops.awaited != NULL)
         awaited = leased->store_ops.awaited(leased->store);
-    leased->session.silent_attempts++;
     hf_leased_session_link_lost(
         leased, HF_EUNREACHABLE, "no %s within %" PRIu64 " ms",
         awaited != NULL ? awaited : "connection", timeout_ms);
@@ -447,34 +386,33 @@ static void time_out(struct hf_leased *leased)
 void hf_leased_session_tick(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
+    enum hf_connectivity_action due;
 
     if (leased->now_ms >= session->lost_at_ms &&
-        session->state < HF_LEASED_ENDING)
+        session->connectivity.state < HF_CONNECTIVITY_CLOSING)
         lose_session(leased);
-    if (session->state == HF_LEASED_UP)
+    due = hf_connectivity_due(&session->connectivity, leased->now_ms);
+    if (hf_leased_session_usable(session))
         tick_up(leased);
-    else if (session->state == HF_LEASED_ENDED ||
-             leased->now_ms < session->state_until_ms)
-        return;
-    else if (session->state == HF_LEASED_WAITING)
+    else if (due == HF_CONNECTIVITY_CONNECT)
         open_link(leased);
-    else
+    else if (due == HF_CONNECTIVITY_GIVE_UP)
         time_out(leased);
 }
 
 uint64_t hf_leased_session_wake_at_ms(const struct hf_leased *leased)
 {
     const struct hf_leased_session *session = &leased->session;
-    uint64_t at_ms = session->state_until_ms;
+    uint64_t at_ms = hf_connectivity_wake_at_ms(&session->connectivity);
 
-    if (session->state == HF_LEASED_ENDED)
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
         return HF_FOREVER;
-    if (session->state == HF_LEASED_UP) {
+    if (hf_leased_session_usable(session)) {
         at_ms = hf_min_ms(hf_leased_calls_deadline_ms(leased),
                           leased->renewal.at_ms);
         at_ms = hf_min_ms(at_ms, leased->queue_table.poll_at_ms);
     }
-    if (session->state != HF_LEASED_ENDING)
+    if (session->connectivity.state != HF_CONNECTIVITY_CLOSING)
         at_ms = hf_min_ms(at_ms, session->lost_at_ms);
     return at_ms;
 }

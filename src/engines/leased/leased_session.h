@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/connectivity.h"
 #include "core/engine.h"
-#include "core/reconnect_backoff.h"
 #include "engines/leased/calls.h"
 
 /* Sizes of "ADDRESS: message" and of the message alone.  Both fit into an error
@@ -18,22 +18,12 @@
 #define HF_LEASED_CONNECTION_ERROR_BYTES 352
 #define HF_LEASED_WHY_BYTES 224
 
-/* States of the link and the session. */
-enum hf_leased_session_state {
-    HF_LEASED_IDLE,    /* the policy gave up; hf_leased_connect() goes on */
-    HF_LEASED_WAITING, /* for the next attempt to connect */
-    HF_LEASED_OPENING, /* the store makes a link */
-    /* there is a link; the first RENEW over it is under way */
-    HF_LEASED_CONFIRMING,
-    HF_LEASED_UP,
-    HF_LEASED_ENDING, /* CLOSE_SESSION is under way */
-    /* CLOSED was sent; nothing happens any more. */
-    HF_LEASED_ENDED,
-};
-
-/* The session and its link; leased_session.c moves its state. */
+/* The session and its link. */
 struct hf_leased_session {
-    unsigned state; /* enum hf_leased_session_state */
+    /* The state of the link, and when it is made again.  HANDSHAKING: the first
+     * RENEW over it is under way; CLOSING: CLOSE_SESSION is; CLOSED: CLOSED was
+     * sent, and nothing happens any more. */
+    struct hf_connectivity connectivity;
     /* Random, and new after each loss. */
     char name[HF_STORE_SESSION_BYTES];
     bool linked;        /* the store has a link or makes one */
@@ -42,14 +32,6 @@ struct hf_leased_session {
      * HF_FOREVER until the first proof. */
     uint64_t lost_at_ms;
     uint64_t anchor_ms; /* when the last RENEW that proved something was sent */
-    /* WAITING: when the next attempt begins.  OPENING, CONFIRMING, ENDING: when
-     * we give up. */
-    uint64_t state_until_ms;
-    /* When the link came up; a link that stays long resets the backoff. */
-    uint64_t up_at_ms;
-    /* attempts in a row in which the server sent nothing */
-    size_t silent_attempts;
-    struct hf_reconnect_backoff attempts;
     /* What the server's clock showed last, in milliseconds since 1970, and when
      * by our clock. */
     uint64_t server_ms;
@@ -61,9 +43,6 @@ struct hf_leased_session {
     struct hf_request *end;
     /* events about the end of a link are being sent: END waits */
     bool notifying;
-    /* why there is no link, or "" */
-    char connection_error[HF_LEASED_CONNECTION_ERROR_BYTES];
-    uint64_t logged; /* digest of the last text that was logged */
 };
 
 struct hf_leased;
@@ -78,7 +57,7 @@ void hf_leased_session_connect(struct hf_leased *leased);
 static inline bool
 hf_leased_session_usable(const struct hf_leased_session *session)
 {
-    return session->state == HF_LEASED_UP;
+    return hf_connectivity_is_up(&session->connectivity);
 }
 
 /* The store has made the link: begin the first RENEW over it. */

@@ -228,11 +228,11 @@ static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
         renewal->lost_unseen = true;
     confirm_unsure(leased, call, answer);
     apply_renewal(leased, answer);
-    if (leased->session.state == HF_LEASED_ENDED)
+    if (leased->session.connectivity.state == HF_CONNECTIVITY_CLOSED)
         end(leased); /* a receiver of an event closed the session */
     else if (hf_leased_ticket_sets_done(renewal->sets))
         complete(leased);
-    else if (leased->session.state == HF_LEASED_ENDING)
+    else if (leased->session.connectivity.state == HF_CONNECTIVITY_CLOSING)
         stop(leased); /* nothing is sent behind a CLOSE_SESSION */
     else if (!send_piece(leased))
         fail(leased, &no_memory);

@@ -138,8 +138,8 @@ void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
     if (error == HF_ZK_DISCONNECTED)
         hf_zk_fail(zk, request, failure, HF_EUNREACHABLE,
                    "the connection ended before the answer%s%s",
-                   zk->session.connection_error[0] != '\0' ? ": " : "",
-                   zk->session.connection_error);
+                   zk->session.connectivity.error[0] != '\0' ? ": " : "",
+                   zk->session.connectivity.error);
     else if (error == HF_ZK_MALFORMED)
         hf_zk_fail(zk, request, failure, HF_EPROTOCOL,
                    "cannot %s %s: the answer makes no sense", what, path);

@@ -151,8 +151,8 @@ void hf_zk_submit(struct hf_zk *zk, struct hf_request *request, uint64_t now_ms)
     } else if (!hf_zk_session_usable(&zk->session)) {
         hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
                    "there is no connection%s%s",
-                   zk->session.connection_error[0] != '\0' ? ": " : "",
-                   zk->session.connection_error);
+                   zk->session.connectivity.error[0] != '\0' ? ": " : "",
+                   zk->session.connectivity.error);
     } else {
         enter(zk, request);
     }
@@ -295,7 +295,7 @@ static void begin(void *user, void *work)
 static void refused(void *user, void *work)
 {
     const struct hf_zk *zk = user;
-    const char *connection_error = zk->session.connection_error;
+    const char *connection_error = zk->session.connectivity.error;
 
     hf_zk_fail(user, work, HF_FAILURE_RETRY, HF_EUNREACHABLE,
                "the connection ended before the request was sent%s%s",

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine of a connection by itself: its states, the instants at which
+ * something is due, and the error that says why there is no connection. */
+#include <string.h>
+
+#include "cmocka/runner.h"
+
+#include <holdfast/holdfast.h>
+
+#include "core/connectivity.h"
+
+#define START_MS 5000
+#define SESSION_MS 12000
+
+struct connectivity_fixture {
+    struct hf_connectivity connectivity;
+    struct hf_random random;
+    uint64_t now_ms;
+};
+
+static void begin_shared(struct connectivity_fixture *fixture,
+                         const struct hf_reconnect *policy, size_t servers,
+                         size_t share_servers)
+{
+    const struct hf_connectivity_config config = {.policy = policy,
+                                                  .servers = servers,
+                                                  .session_ms = SESSION_MS,
+                                                  .share_servers =
+                                                      share_servers};
+
+    memset(fixture, 0, sizeof *fixture);
+    hf_random_seed(&fixture->random, 1);
+    fixture->now_ms = START_MS;
+    hf_connectivity_init(&fixture->connectivity, &config);
+}
+
+static void begin(struct connectivity_fixture *fixture,
+                  const struct hf_reconnect *policy, size_t servers)
+{
+    begin_shared(fixture, policy, servers, servers);
+}
+
+static enum hf_connectivity_action
+due(const struct connectivity_fixture *fixture)
+{
+    return hf_connectivity_due(&fixture->connectivity, fixture->now_ms);
+}
+
+static uint64_t wake_in_ms(const struct connectivity_fixture *fixture)
+{
+    uint64_t at_ms = hf_connectivity_wake_at_ms(&fixture->connectivity);
+
+    return at_ms == HF_FOREVER       ? HF_FOREVER
+           : at_ms > fixture->now_ms ? at_ms - fixture->now_ms
+                                     : 0;
+}
+
+/* Let the time pass until something is due. */
+static void sleep_until_due(struct connectivity_fixture *fixture)
+{
+    fixture->now_ms += wake_in_ms(fixture);
+}
+
+static void connecting(struct connectivity_fixture *fixture)
+{
+    assert_int_equal(due(fixture), HF_CONNECTIVITY_CONNECT);
+    hf_connectivity_connecting(&fixture->connectivity, fixture->now_ms);
+    assert_int_equal(due(fixture), HF_CONNECTIVITY_NOTHING);
+}
+
+static void up(struct connectivity_fixture *fixture)
+{
+    hf_connectivity_handshaking(&fixture->connectivity);
+    hf_connectivity_up(&fixture->connectivity, fixture->now_ms);
+}
+
+static void disconnected(struct connectivity_fixture *fixture, hf_status status)
+{
+    hf_connectivity_disconnected(&fixture->connectivity, status,
+                                 fixture->now_ms, &fixture->random);
+}
+
+static void an_attempt_is_due_at_once(void **state)
+{
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, NULL, 1);
+    assert_false(hf_connectivity_has_connection(&fixture.connectivity));
+    assert_int_equal(wake_in_ms(&fixture), 0);
+    connecting(&fixture);
+    assert_true(hf_connectivity_has_connection(&fixture.connectivity));
+    assert_false(hf_connectivity_is_up(&fixture.connectivity));
+}
+
+static void nothing_is_due_while_it_is_up(void **state)
+{
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, NULL, 1);
+    connecting(&fixture);
+    up(&fixture);
+    assert_true(hf_connectivity_is_up(&fixture.connectivity));
+    fixture.now_ms += 1000000;
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_NOTHING);
+    assert_true(wake_in_ms(&fixture) == HF_FOREVER);
+}
+
+static void a_silent_attempt_is_given_up(void **state)
+{
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, NULL, 1);
+    connecting(&fixture);
+    assert_int_equal(wake_in_ms(&fixture), 2000);
+    fixture.now_ms += 1500;
+    hf_connectivity_handshaking(&fixture.connectivity); /* no new timeout */
+    assert_int_equal(wake_in_ms(&fixture), 500);
+    fixture.now_ms += 499;
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_NOTHING);
+    fixture.now_ms++;
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_GIVE_UP);
+    assert_int_equal(hf_connectivity_timed_out(&fixture.connectivity), 2000);
+    disconnected(&fixture, HF_EUNREACHABLE);
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_NOTHING);
+    assert_in_range(wake_in_ms(&fixture), 25, 50);
+}
+
+/* Each server gets a part of the session, and silent rounds get twice as much
+ * as the round before, up to that part. */
+static void silent_rounds_make_attempts_longer(void **state)
+{
+    static const uint64_t expected[] = {2000, 4000, 6000, 6000};
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin_shared(&fixture, NULL, 3, 1);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        sleep_until_due(&fixture);
+        connecting(&fixture);
+        assert_int_equal(wake_in_ms(&fixture), expected[i]);
+        sleep_until_due(&fixture);
+        assert_int_equal(hf_connectivity_timed_out(&fixture.connectivity),
+                         expected[i]);
+        disconnected(&fixture, HF_EUNREACHABLE);
+    }
+    sleep_until_due(&fixture);
+    connecting(&fixture);
+    up(&fixture);
+    disconnected(&fixture, HF_EUNREACHABLE);
+    sleep_until_due(&fixture);
+    connecting(&fixture);
+    assert_int_equal(wake_in_ms(&fixture), 2000); /* it was not silent */
+
+    begin(&fixture, NULL, 20);
+    connecting(&fixture);
+    assert_int_equal(wake_in_ms(&fixture), 500); /* and not 300 */
+}
+
+static void a_steady_connection_resets_the_backoff(void **state)
+{
+    const struct hf_reconnect policy = {700, 0, 1, HF_FOREVER, NULL, NULL};
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, &policy, 1);
+    for (int i = 0; i < 3; i++) {
+        sleep_until_due(&fixture);
+        connecting(&fixture);
+        up(&fixture);
+        fixture.now_ms += HF_CONNECTIVITY_STEADY_MS;
+        disconnected(&fixture, HF_EUNREACHABLE);
+        assert_in_range(wake_in_ms(&fixture), 25, 50);
+    }
+    /* One that ends too soon is a failed attempt. */
+    sleep_until_due(&fixture);
+    connecting(&fixture);
+    up(&fixture);
+    fixture.now_ms += HF_CONNECTIVITY_STEADY_MS - 1;
+    disconnected(&fixture, HF_EUNREACHABLE);
+    assert_int_equal(wake_in_ms(&fixture), 700);
+}
+
+static void it_is_idle_when_the_policy_gave_up(void **state)
+{
+    const struct hf_reconnect policy = {700, 0, 1, HF_FOREVER, NULL, NULL};
+    struct connectivity_fixture fixture;
+    uint64_t elapsed_ms;
+    uint32_t retries;
+
+    (void)state;
+    begin(&fixture, &policy, 1);
+    assert_false(hf_connectivity_resume(&fixture.connectivity, fixture.now_ms));
+    for (int i = 0; i < 2; i++) {
+        sleep_until_due(&fixture);
+        connecting(&fixture);
+        disconnected(&fixture, HF_EUNREACHABLE);
+    }
+    assert_int_equal(fixture.connectivity.state, HF_CONNECTIVITY_IDLE);
+    assert_true(wake_in_ms(&fixture) == HF_FOREVER);
+    hf_connectivity_gave_up_after(&fixture.connectivity, fixture.now_ms,
+                                  &retries, &elapsed_ms);
+    assert_int_equal(retries, 1);
+    assert_int_equal(elapsed_ms, 700);
+    assert_true(hf_connectivity_resume(&fixture.connectivity, fixture.now_ms));
+    connecting(&fixture);
+    disconnected(&fixture, HF_EUNREACHABLE);
+    assert_int_equal(wake_in_ms(&fixture), 700); /* the policy begins anew */
+}
+
+static void a_restart_is_no_failed_attempt(void **state)
+{
+    const struct hf_reconnect policy = {700, 0, 0, HF_FOREVER, NULL, NULL};
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, &policy, 1);
+    for (int i = 0; i < 3; i++) {
+        connecting(&fixture);
+        up(&fixture);
+        hf_connectivity_restart(&fixture.connectivity, fixture.now_ms);
+    }
+    connecting(&fixture);
+    hf_connectivity_restart(&fixture.connectivity, fixture.now_ms);
+    connecting(&fixture);
+    disconnected(&fixture, HF_EUNREACHABLE);
+    assert_int_equal(fixture.connectivity.state, HF_CONNECTIVITY_IDLE);
+}
+
+static void a_close_takes_no_longer_than_its_timeout(void **state)
+{
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, NULL, 1);
+    connecting(&fixture);
+    up(&fixture);
+    hf_connectivity_closing(&fixture.connectivity, fixture.now_ms);
+    assert_true(hf_connectivity_has_connection(&fixture.connectivity));
+    assert_int_equal(wake_in_ms(&fixture), HF_CLOSE_TIMEOUT_MS);
+    sleep_until_due(&fixture);
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_GIVE_UP);
+    hf_connectivity_closed(&fixture.connectivity);
+    assert_false(hf_connectivity_has_connection(&fixture.connectivity));
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_NOTHING);
+    assert_true(wake_in_ms(&fixture) == HF_FOREVER);
+    hf_connectivity_closed(&fixture.connectivity); /* again, by a free */
+}
+
+static void the_same_error_of_a_server_is_logged_once(void **state)
+{
+    struct connectivity_fixture fixture;
+    struct hf_connectivity *connectivity = &fixture.connectivity;
+
+    (void)state;
+    begin(&fixture, NULL, 2);
+    assert_string_equal(connectivity->error, "");
+    assert_true(hf_connectivity_set_error(connectivity, 0, "a: refused"));
+    assert_true(hf_connectivity_set_error(connectivity, 1, "b: refused"));
+    assert_false(hf_connectivity_set_error(connectivity, 0, "a: refused"));
+    assert_false(hf_connectivity_set_error(connectivity, 1, "b: refused"));
+    assert_string_equal(connectivity->error, "b: refused");
+    assert_true(hf_connectivity_set_error(connectivity, 0, "a: no answer"));
+    connecting(&fixture);
+    up(&fixture);
+    assert_string_equal(connectivity->error, "");
+    assert_true(hf_connectivity_set_error(connectivity, 0, "a: no answer"));
+}
+
+static void a_final_error_is_logged_at_a_lower_level(void **state)
+{
+    struct connectivity_fixture fixture;
+    struct hf_connectivity *connectivity = &fixture.connectivity;
+
+    (void)state;
+    begin(&fixture, NULL, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_false(hf_connectivity_is_final(connectivity));
+        assert_int_equal(hf_connectivity_error_level(connectivity),
+                         HF_LOG_WARNING);
+        sleep_until_due(&fixture);
+        connecting(&fixture);
+        disconnected(&fixture, HF_EDENIED);
+    }
+    assert_true(hf_connectivity_is_final(connectivity));
+    assert_int_equal(hf_connectivity_status(connectivity), HF_EDENIED);
+    assert_int_equal(hf_connectivity_error_level(connectivity), HF_LOG_INFO);
+}
+
+static void instants_do_not_overflow(void **state)
+{
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, NULL, 1);
+    fixture.now_ms = HF_FOREVER - 10;
+    connecting(&fixture);
+    assert_true(wake_in_ms(&fixture) == HF_FOREVER);
+}
+
+TEST_FILE(connectivity)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_attempt_is_due_at_once),
+        cmocka_unit_test(nothing_is_due_while_it_is_up),
+        cmocka_unit_test(a_silent_attempt_is_given_up),
+        cmocka_unit_test(silent_rounds_make_attempts_longer),
+        cmocka_unit_test(a_steady_connection_resets_the_backoff),
+        cmocka_unit_test(it_is_idle_when_the_policy_gave_up),
+        cmocka_unit_test(a_restart_is_no_failed_attempt),
+        cmocka_unit_test(a_close_takes_no_longer_than_its_timeout),
+        cmocka_unit_test(the_same_error_of_a_server_is_logged_once),
+        cmocka_unit_test(a_final_error_is_logged_at_a_lower_level),
+        cmocka_unit_test(instants_do_not_overflow),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}
