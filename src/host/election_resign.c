@@ -67,14 +67,11 @@ hf_status hf_election_resign(struct hf_election *e)
         return status;
     status = begin_resign(e, &waiter, no_done, call);
     if (status == HF_OK) {
-        status = hf_monitor_wait(&client->monitor, &waiter);
-        error = e->outcome;
-        if (!waiter.done) {
+        status = hf_monitor_wait(&client->monitor, &waiter, &error);
+        if (waiter.done)
+            error = e->outcome;
+        else
             e->waiter = NULL; /* it goes on, and its end is not reported */
-            hf_error_set(&error, status,
-                         "no descriptors to wait with; raise the limit on "
-                         "open files");
-        }
         if (status != HF_OK)
             hf_lock_fail(e->lock, call, &error);
     }

@@ -235,15 +235,14 @@ static const struct hf_op_ops op_ops = {
 static hf_status await_end(struct hf_election_wait *wait,
                            struct hf_error *error)
 {
-    hf_status status = hf_monitor_wait(&wait->op.client->monitor, wait->waiter);
+    hf_status status =
+        hf_monitor_wait(&wait->op.client->monitor, wait->waiter, error);
 
-    *error = wait->outcome;
     if (wait->waiter->done)
-        return status;
-    remove_wait(wait);
-    return hf_error_set(error, status,
-                        "no descriptors to wait with; raise the limit on "
-                        "open files");
+        *error = wait->outcome;
+    else
+        remove_wait(wait);
+    return status;
 }
 
 /* The wait is on the stack, so it must be out of every list when this

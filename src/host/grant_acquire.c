@@ -151,7 +151,7 @@ static hf_status begin_acquire(const struct acquire_args *args,
 static hf_status await_grant(struct hf_grant *grant, struct hf_waiter *waiter,
                              struct hf_error *error)
 {
-    hf_status status = hf_monitor_wait(&grant->client->monitor, waiter);
+    hf_status status = hf_monitor_wait(&grant->client->monitor, waiter, error);
 
     if (!waiter->done) {
         hf_grant_cancel(grant);
@@ -159,9 +159,7 @@ static hf_status await_grant(struct hf_grant *grant, struct hf_waiter *waiter,
             grant->waiter = NULL; /* its end drops the reference */
         else
             hf_grant_dereference(grant);
-        return hf_error_set(error, status,
-                            "no descriptors to wait with; raise the limit on "
-                            "open files");
+        return status;
     }
     if (status != HF_OK) {
         hf_error_set(error, status, "%s",

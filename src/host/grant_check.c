@@ -113,13 +113,10 @@ static hf_status await_proof(const struct hf_grant *grant,
                             "cannot wait for it; call it on another thread, "
                             "or wait until hf_grant_safe_until_ms() moves");
     client->checks = &check;
-    status = hf_monitor_wait(&client->monitor, &check.waiter);
-    if (check.waiter.done)
-        return HF_OK;
-    remove_check(client, &check);
-    return hf_error_set(error, status,
-                        "no descriptors to wait with; raise the limit on open "
-                        "files");
+    status = hf_monitor_wait(&client->monitor, &check.waiter, error);
+    if (!check.waiter.done)
+        remove_check(client, &check);
+    return status;
 }
 
 /* What hf_grant_check() does, but for remembering a failure. */

@@ -11,7 +11,8 @@
 #include "host/grant.h"
 
 /* A call that waits until the session is proven or ${grant} is lost, on the
- * stack of its caller. */
+ * stack of its caller.  hf_grant_check() has no twin that starts it, so there
+ * is no operation to wait for: one proof answers all checks of a client. */
 struct hf_grant_check {
     struct hf_waiter waiter;
     const struct hf_grant *grant;

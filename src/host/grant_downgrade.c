@@ -138,19 +138,18 @@ static hf_status await_downgrade(struct hf_grant *grant,
                                  struct hf_waiter *waiter,
                                  struct hf_error *error)
 {
-    hf_status status = hf_monitor_wait(&grant->client->monitor, waiter);
+    hf_status status = hf_monitor_wait(&grant->client->monitor, waiter, error);
 
-    if (!waiter->done)
+    if (!waiter->done) {
         /* It goes on, and its end is not reported. */
         grant->downgrade->waiter = NULL;
+        return status;
+    }
     if (status == HF_OK)
         return HF_OK;
     if (status == HF_ELOST)
         return hf_grant_explain_loss(grant, error);
-    return hf_error_set(error, status, "%s",
-                        waiter->done ? downgrade_message(grant, status)
-                                     : "no descriptors to wait with; raise the "
-                                       "limit on open files");
+    return hf_error_set(error, status, "%s", downgrade_message(grant, status));
 }
 
 /* Blocking, without remembering a failure: the caller has a handle of its own

@@ -44,11 +44,11 @@ hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)
     (void)hf_monitor_enter(&client->monitor);
     grant->waiter = &waiter;
     step_release(grant);
-    status = hf_monitor_wait(&client->monitor, &waiter);
-    if (status != HF_OK) {
+    status = hf_monitor_wait(&client->monitor, &waiter, error);
+    if (status != HF_OK && waiter.done)
         hf_grant_explain_release(grant, status, error);
+    if (status != HF_OK)
         hf_lock_fail(grant->lock, "hf_grant_release", error);
-    }
     if (waiter.done)
         hf_grant_dereference(grant);
     else

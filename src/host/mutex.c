@@ -6,6 +6,9 @@
  *
  * The records of the owners are in reentrant.c; only the owner itself changes
  * its count, so counting takes no lock.
+ *
+ * The calls have no twins that are started, because the owner is the calling
+ * thread, which a callback is not.
  */
 #include <stddef.h>
 

@@ -45,13 +45,11 @@ static hf_status await_queue_op(struct hf_queue_op *queue_op,
                                 struct hf_error *error)
 {
     hf_status status =
-        hf_monitor_wait(&queue_op->lock->client->monitor, waiter);
+        hf_monitor_wait(&queue_op->lock->client->monitor, waiter, error);
 
     if (!waiter->done) {
         queue_op->waiter = NULL; /* it goes on; its end drops the reference */
-        return hf_error_set(error, status,
-                            "no descriptors to wait with; raise the limit on "
-                            "open files");
+        return status;
     }
     *error = queue_op->outcome;
     if (tickets != NULL) {

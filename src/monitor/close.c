@@ -98,14 +98,17 @@ static void begin_close(struct hf_monitor *m)
     m->ops->close(m->owner);
 }
 
-/* Wait for the end, run the callbacks if no poller does, join the background
+/* The waiting part of a close that blocks, which begins as one that is started.
+ * It does more than wait, because after it no thread is left for the rest: wait
+ * for the end, run the callbacks if no poller does, join the background
  * thread, and drop the reference of the owner's handle.  With the lock, which
  * it releases.  HF_EFORKED in the child of a callback that forked. */
 static hf_status await_end(struct hf_monitor *m, struct hf_waiter *waiter)
 {
+    struct hf_error ignored;
     bool join;
 
-    (void)hf_monitor_wait(m, waiter);
+    (void)hf_monitor_wait(m, waiter, &ignored);
     /* hf_monitor_wait() cannot fail: an owner that needs a loop for it has
      * one. */
     assert(waiter->done);

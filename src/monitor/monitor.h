@@ -223,9 +223,12 @@ hf_status hf_monitor_may_block(const struct hf_monitor *monitor,
 void hf_waiter_answer(struct hf_monitor *monitor, struct hf_waiter *waiter,
                       hf_status status);
 /* Wait until ${waiter} is answered, and return that status.  With the lock,
- * which is released while the thread sleeps.  HF_ELIMIT, with .done false, if
- * there is neither a descriptor to poll with nor a poller. */
-hf_status hf_monitor_wait(struct hf_monitor *monitor, struct hf_waiter *waiter);
+ * which is released while the thread sleeps.  HF_ELIMIT, and its text in
+ * ${error}, with .done false, if there is neither a descriptor to poll with nor
+ * a poller.  What was waited for then goes on, and the caller takes ${waiter}
+ * out of it. */
+hf_status hf_monitor_wait(struct hf_monitor *monitor, struct hf_waiter *waiter,
+                          struct hf_error *error);
 
 /* A callback runs whose object is about to be freed: wait until the thread that
  * runs it answers ${*waiter}, which is set meanwhile.  Returns at once where

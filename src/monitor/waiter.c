@@ -121,7 +121,8 @@ static void poll_once(struct hf_monitor *m, struct hf_waiter *waiter)
 /* Each turn either sleeps until it is this caller's turn, or polls once.
  * hf_monitor_run_ready() comes before each check, because it may answer this
  * waiter. */
-hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter)
+hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter,
+                          struct hf_error *error)
 {
     hf_status status = HF_OK;
 
@@ -137,7 +138,9 @@ hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter)
         } else if (others_poll(m)) {
             pthread_cond_wait(&waiter->wake, &m->lock);
         } else {
-            status = HF_ELIMIT;
+            status = hf_error_set(error, HF_ELIMIT,
+                                  "no descriptors to wait with; raise the "
+                                  "limit on open files");
             break;
         }
     }
@@ -153,7 +156,7 @@ void hf_monitor_await_callback(struct hf_monitor *m, struct hf_waiter **waiter)
     if (hf_monitor_may_block(m, &ignored) != HF_OK)
         return;
     *waiter = &waiter_here;
-    (void)hf_monitor_wait(m, &waiter_here);
+    (void)hf_monitor_wait(m, &waiter_here, &ignored);
     if (!waiter_here.done)
         hf_callback_queue_await(&m->callback_queue,
                                 &m->lock); /* no descriptor to wait with */

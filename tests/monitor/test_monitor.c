@@ -287,13 +287,14 @@ static void a_wait_ends_with_what_is_due(void **state)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_waiter waiter = {.done = false};
+    struct hf_error error;
     uint64_t due;
 
     (void)state;
     enter(box);
     due = box->due_at_ms = hf_now_ms() + 30;
     box->waiter = &waiter;
-    assert_int_equal(hf_monitor_wait(&box->monitor, &waiter), HF_OK);
+    assert_int_equal(hf_monitor_wait(&box->monitor, &waiter, &error), HF_OK);
     assert_true(hf_now_ms() >= due);
     leave(box);
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
@@ -304,10 +305,11 @@ static void *wait_for_it(void *arg)
 {
     struct monitored_box *box = arg;
     struct hf_waiter waiter = {.done = false};
+    struct hf_error error;
 
     enter(box);
     box->waiter = &waiter;
-    assert_int_equal(hf_monitor_wait(&box->monitor, &waiter), HF_OK);
+    assert_int_equal(hf_monitor_wait(&box->monitor, &waiter, &error), HF_OK);
     assert_true(box->full);
     leave(box);
     return NULL;
