@@ -129,8 +129,10 @@ static hf_status fail_state(struct hf_double_barrier *barrier, const char *call)
     return hf_lock_fail(barrier->lock, call, &error);
 }
 
-hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
-                                 const char *call, struct hf_error *error)
+/* Remember that ${call} failed with ${error}, and return its status; HF_EFORKED
+ * in a child.  Without the lock. */
+static hf_status fail(struct hf_double_barrier *barrier, const char *call,
+                      struct hf_error *error)
 {
     struct hf_client *client = barrier->lock->client;
 
@@ -268,7 +270,7 @@ hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
         *op = NULL;
     if (enter == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
-        status = hf_double_barrier_fail(barrier, call, &error);
+        status = fail(barrier, call, &error);
         goto drop;
     }
     *enter = (struct enter_call){barrier, done, false};

@@ -37,11 +37,6 @@ hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
                                   enum hf_double_barrier_state from,
                                   enum hf_double_barrier_state to);
 
-/* Remember that ${call} failed with ${error}, and return its status; HF_EFORKED
- * in a child.  Without the lock. */
-hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
-                                 const char *call, struct hf_error *error);
-
 /* The operation has ended: the party is INSIDE with ${grant} or, if that is
  * NULL, OUTSIDE.  Without the lock. */
 void hf_double_barrier_end(struct hf_double_barrier *barrier,

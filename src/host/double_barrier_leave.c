@@ -8,9 +8,10 @@
  * - If it was removed first, wait for the others without it.
  *
  * The rule is in the core, and the recipe that of Curator's
- * DistributedDoubleBarrier.  hf_double_barrier_leave() runs the steps in the
- * calling thread.  hf_double_barrier_leave_start() runs each of them from the
- * callback of the one before.
+ * DistributedDoubleBarrier.  A step is begun where the end of the one before is
+ * carried out, with the lock, and not in a callback of the user.  So a leave
+ * goes on where no thread runs callbacks, and hf_double_barrier_leave() is
+ * hf_double_barrier_leave_start() and a wait for the end.
  */
 #include <stddef.h>
 
@@ -26,7 +27,30 @@
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
 
-/* ---------------------------------------------------------------- steps -- */
+/* A leave, from its beginning until its end was reported.  Under the client's
+ * lock. */
+struct leave {
+    struct hf_lock *lock;         /* the barrier's; one reference */
+    struct hf_grant *grant;       /* ours, until the step that releases it */
+    struct hf_op op;              /* the user's operation handle */
+    struct hf_queue_op *wait;     /* the wait that is under way, or NULL */
+    struct hf_queue_op_args args; /* of the first wait */
+    uint64_t deadline_at_ms;      /* by hf_now_ms(); HF_FOREVER: none */
+    bool cancelled;
+    bool waits_after_removal; /* our ticket is removed first */
+    struct hf_error outcome;
+    /* The call that waits, or NULL. */
+    struct hf_waiter *waiter;
+    /* The barrier whose state the callback changes; NULL: no callback, because
+     * the caller waits or has given that up. */
+    struct hf_double_barrier *barrier;
+    struct hf_done done;
+    struct hf_callback done_callback;
+    /* Its own until the end was reported, and that of the user's handle. */
+    unsigned references;
+};
+
+/* ------------------------------------------------------------ arguments -- */
 
 /* The arguments of the first wait.  ${grant} is not released yet, so its ticket
  * is still in the queue. */
@@ -42,6 +66,7 @@ static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
         .only_try = wait_ms == 0,
         .wait_ms = HF_FOREVER,
         .keeps_ticket = true,
+        .is_step = true,
     };
 
     if (deadline_at_ms != HF_FOREVER)
@@ -61,101 +86,38 @@ static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
     return args;
 }
 
-/* Clear the ready flag, so that the next round does not find it.  A failure
- * does no harm, because a flag of an earlier generation lets no party in. */
-static void clear_ready_flag(struct hf_lock *lock, const char *call)
+/* ------------------------------------------------- beginning and handle -- */
+
+/* A leave with one reference, its own; NULL if out of memory.  With the
+ * lock. */
+static struct leave *new_leave(struct hf_double_barrier *barrier,
+                               uint64_t wait_ms)
 {
-    const struct hf_queue_op_args args = {.kind = HF_REQUEST_CLEAR_FLAG,
-                                          .flag_kind = HF_TICKET_READY,
-                                          .wait_ms = CLEAR_READY_MS};
+    struct hf_client *client = barrier->lock->client;
+    struct leave *leave = hf_alloc(sizeof(*leave));
 
-    (void)!hf_queue_op_start(lock, call, args, NULL, no_done, NULL);
-}
-
-/* Our ticket could not be removed, for the reason ${why}.  If the client is
- * being closed, that is the reason to report, because the close removes the
- * ticket with the session. */
-static void prefer_close(struct hf_client *client, struct hf_error *why)
-{
-    if (hf_monitor_enter(&client->monitor) != HF_OK) {
-        (void)hf_fork_check(&client->monitor.fork, why);
-        return;
-    }
-    if (client->monitor.closing)
-        hf_error_set(why, HF_ECLOSED, "the client was closed");
-    hf_monitor_leave(&client->monitor);
-}
-
-/* ------------------------------------------------------------- blocking -- */
-
-/* Run the steps, and wait for each of them. */
-static hf_status leave_blocking(struct hf_double_barrier *barrier,
-                                const char *call, uint64_t wait_ms)
-{
-    struct hf_grant *grant = barrier->grant;
-    uint64_t deadline_at_ms =
+    if (leave == NULL)
+        return NULL;
+    leave->lock = barrier->lock;
+    leave->grant = barrier->grant;
+    leave->op.client = client;
+    leave->deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    struct hf_queue_op_args args = leave_args(grant, wait_ms, deadline_at_ms);
-    hf_status status = hf_queue_op_run(barrier->lock, call, args, NULL, NULL);
-    struct hf_error why;
-
-    if (hf_grant_release_for(grant, &why) != HF_OK) {
-        prefer_close(barrier->lock->client, &why);
-        return hf_double_barrier_fail(barrier, call, &why);
-    }
-    if (status == HF_EBUSY)
-        status = hf_queue_op_run(barrier->lock, call,
-                                 wait_args(args, deadline_at_ms), NULL, NULL);
-    if (status == HF_OK)
-        clear_ready_flag(barrier->lock, call);
-    return status;
+    leave->args = leave_args(barrier->grant, wait_ms, leave->deadline_at_ms);
+    leave->references = 1;
+    hf_lock_reference(leave->lock);
+    hf_monitor_reference(&client->monitor);
+    return leave;
 }
 
-/* Whether it may block is checked before the state changes, because a refused
- * call must leave the party inside. */
-hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
-                                  uint64_t wait_ms)
-{
-    static const char call[] = "hf_double_barrier_leave";
-    struct hf_error error;
-    hf_status status = hf_lock_may_block(barrier->lock, call, &error);
-
-    if (status == HF_OK)
-        status = hf_double_barrier_begin(
-            barrier, call, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
-    if (status != HF_OK)
-        return status;
-    status = leave_blocking(barrier, call, wait_ms);
-    hf_double_barrier_end(barrier, NULL);
-    return status;
-}
-
-/* -------------------------------------------------------------- started -- */
-
-/* A leave that was started.  Under the client's lock. */
-struct leave {
-    struct hf_double_barrier *barrier; /* until the end */
-    struct hf_op op;                   /* the user's operation handle */
-    struct hf_op *step;                /* the wait that is under way, or NULL */
-    struct hf_done done;
-    struct hf_queue_op_args args; /* of the first wait */
-    uint64_t deadline_at_ms;      /* by hf_now_ms(); HF_FOREVER: none */
-    bool cancelled;
-    bool waits_after_removal; /* our ticket is removed first */
-    struct hf_error outcome;
-    /* Its own until the end, and that of the user's handle. */
-    unsigned references;
-};
-
-static const char start_call[] = "hf_double_barrier_leave_start";
-
-/* Drop a reference.  With the client's lock. */
+/* Drop a reference.  With the lock. */
 static void dereference_leave(struct leave *leave)
 {
     struct hf_client *client = leave->op.client;
 
     if (--leave->references > 0)
         return;
+    hf_lock_dereference(leave->lock);
     hf_free(leave);
     hf_monitor_dereference(&client->monitor);
 }
@@ -173,8 +135,8 @@ static void cancel_op(struct hf_op *op)
     struct leave *leave = of_op(op);
 
     leave->cancelled = true;
-    if (leave->step != NULL)
-        leave->step->ops->cancel(leave->step);
+    if (leave->wait != NULL)
+        leave->wait->op.ops->cancel(&leave->wait->op);
 }
 
 static void dereference_op(struct hf_op *op)
@@ -187,96 +149,109 @@ static const struct hf_op_ops op_ops = {
     .dereference = dereference_op,
 };
 
-/* Drop the reference that ${leave} has of itself.  Without the client's
- * lock. */
-static void drop_own_reference(struct leave *leave)
-{
-    struct hf_client *client = leave->op.client;
+/* -------------------------------------------------------------- the end -- */
 
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
-        return;
-    /* Keep the client until the lock is released. */
-    hf_monitor_reference(&client->monitor);
-    dereference_leave(leave);
-    hf_monitor_leave(&client->monitor);
-    hf_monitor_release(&client->monitor);
+/* Clear the ready flag, so that the next round does not find it.  A failure
+ * does no harm, because a flag of an earlier generation lets no party in. */
+static void clear_ready_flag(struct leave *leave)
+{
+    const struct hf_queue_op_args args = {.kind = HF_REQUEST_CLEAR_FLAG,
+                                          .flag_kind = HF_TICKET_READY,
+                                          .wait_ms = CLEAR_READY_MS};
+    struct hf_queue_op *queue_op;
+    struct hf_error ignored;
+
+    (void)hf_queue_op_begin(leave->lock, &args, NULL, no_done, &queue_op,
+                            &ignored);
 }
 
-/* The last step has ended: change the state first, so that the user may enter
- * again in the callback. */
+/* Change the state first, so that the user may enter again in the callback.
+ * Without the lock. */
+static void report_end(void *arg, const struct hf_result *result)
+{
+    struct leave *leave = arg;
+
+    hf_double_barrier_end(leave->barrier, NULL);
+    if (leave->done.fn != NULL)
+        leave->done.fn(leave->done.arg, result);
+    if (leave->done.drop != NULL)
+        leave->done.drop(leave->done.arg);
+}
+
+/* The .run of the callback. */
+static void run_done(void *arg)
+{
+    struct leave *leave = arg;
+    const struct hf_done done = {report_end, leave, NULL};
+    const struct hf_result result = {.status = leave->outcome.status,
+                                     .text = leave->outcome.text};
+
+    hf_client_call_done(leave->op.client, &done, &result);
+    dereference_leave(leave);
+}
+
+/* The last step has ended: answer the caller that waits, or queue the
+ * callback. */
 static void finish_leave(struct leave *leave)
 {
-    struct hf_error outcome = leave->outcome;
-    struct hf_result result = {.status = outcome.status, .text = ""};
-    struct hf_done done = leave->done;
+    struct hf_monitor *monitor = &leave->op.client->monitor;
 
-    if (outcome.status == HF_OK)
-        clear_ready_flag(leave->barrier->lock, start_call);
+    if (leave->outcome.status == HF_OK)
+        clear_ready_flag(leave);
+    if (leave->waiter != NULL)
+        hf_waiter_answer(monitor, leave->waiter, leave->outcome.status);
+    else if (leave->barrier != NULL)
+        hf_monitor_queue(monitor, &leave->done_callback);
     else
-        result.text = outcome.text;
-    hf_double_barrier_end(leave->barrier, NULL);
-    if (done.fn != NULL)
-        done.fn(done.arg, &result);
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    drop_own_reference(leave);
+        dereference_leave(leave); /* no caller waits for it any more */
 }
 
-/* A wait has ended with ${result}: remember that, and free its handle. */
-static void finish_step(struct leave *leave, const struct hf_result *result)
-{
-    struct hf_op *step;
+/* ---------------------------------------------------------------- steps -- */
 
-    if (hf_monitor_enter(&leave->op.client->monitor) != HF_OK)
-        return;
+/* A step has ended with ${result}. */
+static void set_outcome(struct leave *leave, const struct hf_result *result)
+{
     leave->outcome = (struct hf_error){.status = HF_OK};
     if (result->status != HF_OK)
         hf_error_set(&leave->outcome, result->status, "%s", result->text);
-    step = leave->step;
-    leave->step = NULL;
-    hf_monitor_leave(&leave->op.client->monitor);
-    hf_op_free(step);
 }
 
 /* The wait for the others has ended. */
 static void others_left(void *arg, const struct hf_result *result)
 {
-    finish_step(arg, result);
-    finish_leave(arg);
+    struct leave *leave = arg;
+
+    leave->wait = NULL;
+    set_outcome(leave, result);
+    finish_leave(leave);
 }
 
-/* Begin the wait without our ticket.  The lock is held all the time, so that a
- * cancel is either seen here or finds a step to cancel. */
+/* Begin the wait without our ticket.  After HF_OK it may have ended, and
+ * ${leave} with it. */
 static hf_status wait_for_others(struct leave *leave)
 {
-    struct hf_queue_op_args args =
+    const struct hf_queue_op_args args =
         wait_args(leave->args, leave->deadline_at_ms);
     const struct hf_done done = {others_left, leave, NULL};
-    struct hf_error *outcome = &leave->outcome;
-    struct hf_queue_op *queue_op = NULL;
-    hf_status status = hf_monitor_enter(&leave->op.client->monitor);
 
-    if (status != HF_OK)
-        return hf_error_set(outcome, status, "%s", hf_status_text(status));
     if (leave->cancelled)
-        status = hf_error_set(outcome, HF_ECANCELLED, "the wait was cancelled");
-    else
-        status = hf_queue_op_begin(leave->barrier->lock, &args, NULL, done,
-                                   &queue_op, outcome);
-    if (queue_op != NULL)
-        leave->step = hf_queue_op_handle(queue_op);
-    hf_monitor_leave(&leave->op.client->monitor);
-    return status;
+        return hf_error_set(&leave->outcome, HF_ECANCELLED,
+                            "the wait was cancelled");
+    return hf_queue_op_begin(leave->lock, &args, NULL, done, &leave->wait,
+                             &leave->outcome);
 }
 
-/* The release has ended: go on to the wait for the others, if there is one. */
+/* The release has ended: go on to the wait for the others, if there is one.  If
+ * the ticket could not be removed because the client is being closed, that is
+ * the reason to report: the close removes the ticket with the session. */
 static void ticket_removed(void *arg, const struct hf_result *result)
 {
     struct leave *leave = arg;
 
     if (result->status != HF_OK) {
-        hf_error_set(&leave->outcome, result->status, "%s", result->text);
-        prefer_close(leave->op.client, &leave->outcome);
+        set_outcome(leave, result);
+        if (leave->op.client->monitor.closing)
+            hf_error_set(&leave->outcome, HF_ECLOSED, "the client was closed");
     } else if (leave->waits_after_removal && wait_for_others(leave) == HF_OK) {
         return;
     }
@@ -288,66 +263,130 @@ static void first_wait_ended(void *arg, const struct hf_result *result)
 {
     struct leave *leave = arg;
     const struct hf_done done = {ticket_removed, leave, NULL};
-    struct hf_grant *grant = leave->barrier->grant;
 
-    finish_step(leave, result);
+    leave->wait = NULL;
+    set_outcome(leave, result);
     leave->waits_after_removal = result->status == HF_EBUSY;
-    if (hf_grant_release_start(grant, done) == HF_OK)
-        return;
-    hf_grant_error(grant, &leave->outcome);
-    prefer_close(leave->op.client, &leave->outcome);
-    finish_leave(leave);
+    hf_grant_release_step(leave->grant, done);
 }
 
-/* A leave with one reference, its own; NULL if out of memory. */
-static struct leave *new_leave(struct hf_double_barrier *barrier,
-                               uint64_t wait_ms, struct hf_done done)
+/* Begin the first wait.  After HF_OK it may have ended. */
+static hf_status begin_leave(struct leave *leave, struct hf_error *error)
 {
-    struct leave *leave = hf_alloc(sizeof(*leave));
+    const struct hf_queue_op_args args = leave->args;
+    const struct hf_done done = {first_wait_ended, leave, NULL};
 
-    if (leave == NULL)
-        return NULL;
-    leave->barrier = barrier;
-    leave->op = (struct hf_op){&op_ops, barrier->lock->client};
-    leave->done = done;
-    leave->deadline_at_ms =
-        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    leave->args = leave_args(barrier->grant, wait_ms, leave->deadline_at_ms);
-    leave->references = 1;
-    return leave;
+    return hf_queue_op_begin(leave->lock, &args, NULL, done, &leave->wait,
+                             error);
 }
 
-/* The leave could not be begun: release the grant without reporting it, and be
- * outside. */
-static void abandon_barrier(struct hf_double_barrier *barrier)
+/* The leave could not be begun: release the grant without reporting it.
+ * Without the lock. */
+static void abandon_grant(struct hf_double_barrier *barrier)
 {
     (void)!hf_grant_release_start(barrier->grant, no_done);
-    hf_double_barrier_end(barrier, NULL);
 }
 
-/* Set ${op}, and begin the first wait. */
-static hf_status begin_leave(struct leave *leave, struct hf_op **op)
-{
-    const struct hf_done done = {first_wait_ended, leave, NULL};
-    hf_status status = hf_monitor_enter(&leave->op.client->monitor);
+/* ------------------------------------------------------------- blocking -- */
 
+/* Wait for the end of ${leave}, and drop its own reference.  A caller that
+ * cannot wait ends the waits, and the ticket is removed all the same. */
+static hf_status await_leave(struct leave *leave, struct hf_waiter *waiter,
+                             struct hf_error *error)
+{
+    hf_status status =
+        hf_monitor_wait(&leave->op.client->monitor, waiter, error);
+
+    if (waiter->done) {
+        *error = leave->outcome;
+        dereference_leave(leave);
+        return status;
+    }
+    cancel_op(&leave->op);
+    if (waiter->done)
+        dereference_leave(leave);
+    else
+        leave->waiter = NULL; /* its end drops the reference */
+    return status;
+}
+
+/* Begin ${leave} and wait for its end.  A first wait that cannot be begun has
+ * ended with that. */
+static hf_status begin_and_wait(struct leave *leave, struct hf_error *error)
+{
+    struct hf_waiter waiter = {.done = false};
+
+    leave->waiter = &waiter;
+    if (begin_leave(leave, error) != HF_OK) {
+        const struct hf_result result = {.status = error->status,
+                                         .text = error->text};
+
+        first_wait_ended(leave, &result);
+    }
+    return await_leave(leave, &waiter, error);
+}
+
+/* Whether it may block is checked before the state changes, because a refused
+ * call must leave the party inside. */
+hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
+                                  uint64_t wait_ms)
+{
+    static const char call[] = "hf_double_barrier_leave";
+    struct hf_client *client = barrier->lock->client;
+    struct leave *leave;
+    struct hf_error error;
+    hf_status status = hf_lock_may_block(barrier->lock, call, &error);
+
+    if (status == HF_OK)
+        status = hf_double_barrier_begin(
+            barrier, call, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
+    if (status == HF_OK)
+        status = hf_monitor_enter(&client->monitor);
     if (status != HF_OK)
         return status;
-    hf_monitor_reference(&leave->op.client->monitor);
+    if ((leave = new_leave(barrier, wait_ms)) != NULL)
+        status = begin_and_wait(leave, &error);
+    else
+        status = hf_error_set(&error, HF_ENOMEM, "out of memory");
+    if (status != HF_OK)
+        hf_lock_fail(barrier->lock, call, &error);
+    hf_monitor_leave(&client->monitor);
+    if (leave == NULL)
+        abandon_grant(barrier);
+    hf_double_barrier_end(barrier, NULL);
+    return status;
+}
+
+/* -------------------------------------------------------------- started -- */
+
+/* Begin a leave for ${done}.  With the lock. */
+static hf_status start_leave(struct hf_double_barrier *barrier,
+                             uint64_t wait_ms, struct hf_done done,
+                             struct hf_op **op, struct hf_error *error)
+{
+    struct hf_monitor *monitor = &barrier->lock->client->monitor;
+    struct leave *leave;
+    hf_status status;
+
+    if (!monitor->closing &&
+        (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
+        return status;
+    if ((leave = new_leave(barrier, wait_ms)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    leave->op.ops = &op_ops;
+    leave->barrier = barrier;
+    leave->done = done;
+    leave->done_callback = (struct hf_callback){.run = run_done, .arg = leave};
+    if ((status = begin_leave(leave, error)) != HF_OK) {
+        dereference_leave(leave);
+        return status;
+    }
+    /* Its own reference lasts until the callback has run. */
     if (op != NULL) {
         leave->references++;
         *op = &leave->op;
     }
-    hf_monitor_leave(&leave->op.client->monitor);
-    status = hf_queue_op_start(leave->barrier->lock, start_call, leave->args,
-                               NULL, done, &leave->step);
-    if (status == HF_OK)
-        return HF_OK;
-    if (op != NULL) {
-        hf_op_free(*op);
-        *op = NULL;
-    }
-    return status;
+    return HF_OK;
 }
 
 /* From the change of the state on the party will be outside in any case, also
@@ -356,27 +395,27 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                         uint64_t wait_ms, struct hf_done done,
                                         struct hf_op **op)
 {
-    struct leave *leave;
-    struct hf_error why;
+    static const char call[] = "hf_double_barrier_leave_start";
+    struct hf_client *client = barrier->lock->client;
+    struct hf_error error;
     hf_status status;
 
     if (op != NULL)
         *op = NULL;
-    status =
-        hf_double_barrier_begin(barrier, start_call, HF_DOUBLE_BARRIER_INSIDE,
-                                HF_DOUBLE_BARRIER_LEAVING);
+    status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_INSIDE,
+                                     HF_DOUBLE_BARRIER_LEAVING);
     if (status != HF_OK)
         goto drop;
-    if ((leave = new_leave(barrier, wait_ms, done)) == NULL) {
-        status = hf_error_set(&why, HF_ENOMEM, "out of memory");
-        (void)hf_double_barrier_fail(barrier, start_call, &why);
-        goto abandon_barrier;
-    }
-    if ((status = begin_leave(leave, op)) == HF_OK)
+    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
+        goto drop;
+    status = start_leave(barrier, wait_ms, done, op, &error);
+    if (status != HF_OK)
+        hf_lock_fail(barrier->lock, call, &error);
+    hf_monitor_leave(&client->monitor);
+    if (status == HF_OK)
         return HF_OK;
-    drop_own_reference(leave);
-abandon_barrier:
-    abandon_barrier(barrier);
+    abandon_grant(barrier);
+    hf_double_barrier_end(barrier, NULL);
 drop:
     if (done.drop != NULL)
         done.drop(done.arg);

@@ -52,6 +52,9 @@ struct hf_grant {
     bool granted;
     bool lost;
     bool released; /* a release was called */
+    /* The release is a step of another operation of ours: .done.fn is called
+     * where its end is carried out, with the lock, and not by a callback. */
+    bool release_is_step;
     /* Its loss, or the last call that failed. */
     struct hf_last_error last_error;
     /* Of several locks the one that was lost. */
@@ -154,6 +157,10 @@ hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *call,
 hf_status hf_grant_downgrade_for(struct hf_grant *grant,
                                  struct hf_error *error);
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
+
+/* Begin the release as a step of another operation, ${done}.fn, which is called
+ * with the lock, perhaps at once.  The grant is then gone. */
+void hf_grant_release_step(struct hf_grant *grant, struct hf_done done);
 
 /* Begin the release if it is granted, or else end the wait.  Only its election
  * receives the end. */

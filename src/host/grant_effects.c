@@ -12,8 +12,21 @@
 #include "host/grant_check.h"
 #include "host/semaphore_limit.h"
 
+/* The release was a step of another operation: go on with that. */
+static void end_step(struct hf_grant *grant)
+{
+    struct hf_error why = {.text = ""};
+    const struct hf_result result = {.status = grant->done_status,
+                                     .text = why.text};
+
+    if (result.status != HF_OK)
+        hf_grant_explain_release(grant, result.status, &why);
+    grant->done.fn(grant->done.arg, &result);
+    hf_grant_dereference(grant);
+}
+
 /* The acquire or the release has ended with ${status}: answer the call that
- * waits for it, or queue the callback. */
+ * waits for it or the operation that it is a step of, or queue the callback. */
 static void complete(struct hf_grant *grant, hf_status status)
 {
     struct hf_waiter *waiter = grant->waiter;
@@ -24,6 +37,8 @@ static void complete(struct hf_grant *grant, hf_status status)
         return; /* the election receives every effect itself */
     if (waiter != NULL)
         hf_waiter_answer(&grant->client->monitor, waiter, status);
+    else if (grant->release_is_step)
+        end_step(grant);
     else if (grant->done.fn != NULL || grant->done.drop != NULL)
         hf_grant_queue_callback(grant, &grant->done_callback);
     else

@@ -31,6 +31,17 @@ void hf_grant_release_or_cancel(struct hf_grant *grant)
         hf_grant_cancel(grant);
 }
 
+/* The end may come from inside the step, and drops the reference of the
+ * caller. */
+void hf_grant_release_step(struct hf_grant *grant, struct hf_done done)
+{
+    grant->done = done;
+    grant->release_is_step = true;
+    hf_grant_reference(grant);
+    step_release(grant);
+    hf_grant_dereference(grant);
+}
+
 /* The grant stays alive until the core has answered, also if this thread cannot
  * wait for that. */
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)

@@ -7,8 +7,8 @@
  * The records of the owners are in reentrant.c; only the owner itself changes
  * its count, so counting takes no lock.
  *
- * The calls have no twins that are started, because the owner is the calling
- * thread, which a callback is not.
+ * The calls have no twins that are started, because the caller is the owner,
+ * usually by its thread, and a callback may run on another thread.
  */
 #include <stddef.h>
 

@@ -185,7 +185,7 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
     *queue_op = NULL;
     if (client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
-    if (done.fn != NULL &&
+    if (done.fn != NULL && !args->is_step &&
         (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
         return status;
     if ((*queue_op = new_queue_op(lock, args)) == NULL)
@@ -201,7 +201,18 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
 
 /* ----------------------------------------------------------- the answer -- */
 
-/* Answer the operation: the caller that waits, or the callback. */
+/* It was a step of another operation: go on with that. */
+static void end_step(struct hf_queue_op *queue_op)
+{
+    const struct hf_result result = {.status = queue_op->outcome.status,
+                                     .text = queue_op->outcome.text};
+
+    queue_op->done.fn(queue_op->done.arg, &result);
+    hf_queue_op_dereference(queue_op);
+}
+
+/* Answer the operation: the caller that waits, the operation that this one is a
+ * step of, or the callback. */
 static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
                          const char *text)
 {
@@ -220,6 +231,8 @@ static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
     }
     if (waiter != NULL)
         hf_waiter_answer(&client->monitor, waiter, status);
+    else if (queue_op->args.is_step)
+        end_step(queue_op);
     else if (queue_op->done.fn != NULL || queue_op->done.drop != NULL)
         hf_monitor_queue(&client->monitor, &queue_op->done_callback);
     else

@@ -41,6 +41,11 @@ struct hf_queue_op_args {
      * hf_operation. */
     enum hf_ticket_kind flag_kind;
     uint64_t wait_ms; /* at most, in milliseconds */
+    /* It is a step of another operation of ours: .done.fn is called where the
+     * answer is carried out, with the lock, and not by a callback.  It may
+     * begin the next step.  The step may end before hf_queue_op_begin()
+     * returns. */
+    bool is_step;
 };
 
 /* All fields under the client's lock. */
@@ -80,7 +85,7 @@ hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
                             struct hf_done done, struct hf_op **op);
 
 /* Begin ${args}.  ${waiter} or ${done} gets the end, and has one reference
- * until then.  With the lock.
+ * until then.  ${queue_op} is set before anything can end.  With the lock.
  *   Fails     HF_ECLOSED HF_ELIMIT HF_ENOMEM; ${done} then still is the
  *             caller's. */
 hf_status hf_queue_op_begin(struct hf_lock *lock,
