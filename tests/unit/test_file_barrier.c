@@ -165,6 +165,63 @@ static void a_root_that_is_gone_is_made_again(void **state)
     client_close(a);
 }
 
+static struct hf_engine *open_list_only(struct conformance_fixture *fixture,
+                                        const struct hf_engine_host *host)
+{
+    struct hf_engine_host list_only = *host;
+
+    list_only.list_only = true;
+    return conformance_file.open(fixture, &list_only);
+}
+
+/* A client that only looks makes no root; any request that needs one does. */
+static void a_missing_root_is_made_by_who_needs_it(void **state)
+{
+    struct conformance_fixture list_only = conformance_file;
+    struct engine_client *client;
+
+    (void)state;
+    list_only.open = open_list_only;
+    client = client_open(&list_only);
+    assert_int_equal(count_files(conformance_file_root()), 0);
+    flag(client, HF_REQUEST_CLEAR_FLAG);
+    assert_int_equal(count_files(conformance_file_root()), 0);
+    flag(client, HF_REQUEST_SET_FLAG);
+    (void)look(client, true);
+    flag(client, HF_REQUEST_CLEAR_FLAG);
+    client_close(client);
+}
+
+static void a_missing_root_is_made_by_who_watches(void **state)
+{
+    struct conformance_fixture list_only = conformance_file;
+    struct engine_client *a, *client;
+
+    (void)state;
+    list_only.open = open_list_only;
+    client = client_open(&list_only);
+    a = client_open(&conformance_file);
+    flag(a, HF_REQUEST_SET_FLAG);
+    (void)look(client, true);
+    flag(a, HF_REQUEST_CLEAR_FLAG);
+    client_close(client);
+    client_close(a);
+}
+
+static void a_missing_root_is_made_by_an_enqueue(void **state)
+{
+    struct conformance_fixture list_only = conformance_file;
+    struct engine_client *client;
+
+    (void)state;
+    list_only.open = open_list_only;
+    client = client_open(&list_only);
+    assert_int_equal(
+        client_enqueue(client, "q", fresh_id(), HF_TICKET_MUTEX, "me")->answer,
+        HF_EVENT_ENQUEUED);
+    client_close(client);
+}
+
 static void a_flag_for_all_users(void **state)
 {
     struct engine_client *a;
@@ -333,6 +390,9 @@ TEST_FILE(file_barrier)
         FILE_TEST(a_flag_stays_when_a_queue_runs_empty),
         FILE_TEST(a_flag_that_was_moved_away_is_down),
         FILE_TEST(a_root_that_is_gone_is_made_again),
+        FILE_TEST(a_missing_root_is_made_by_who_needs_it),
+        FILE_TEST(a_missing_root_is_made_by_who_watches),
+        FILE_TEST(a_missing_root_is_made_by_an_enqueue),
         FILE_TEST(a_flag_for_all_users),
         FILE_TEST(what_is_no_flag_is_refused),
         FILE_TEST(a_barrier_is_watched_without_inotify),

@@ -212,6 +212,39 @@ static void watch_ticket(struct hf_engine *engine, struct hf_request *request)
         hf_engine_watch_other(engine, request);
 }
 
+/* Does the request need the root directory?  Without one no ticket is there, so
+ * a list is empty, and there is nothing to remove. */
+static bool needs_root_dir(const struct hf_request *request)
+{
+    switch (request->kind) {
+    case HF_REQUEST_ENQUEUE:
+    case HF_REQUEST_SET_FLAG:
+    case HF_REQUEST_NEW_GENERATION:
+        return true;
+    case HF_REQUEST_CLEAR_FLAG:
+        return request->ticket_kind == HF_TICKET_READY;
+    case HF_REQUEST_WATCH_QUEUE:
+        return request->ticket_kind == HF_TICKET_BARRIER;
+    default:
+        return false;
+    }
+}
+
+/* Make the root directory for a client that only looked and found none.  False
+ * if that fails, and with it the request. */
+static bool make_root_dir(struct hf_engine *engine, struct hf_request *request)
+{
+    struct hf_error error;
+
+    if (hf_root_dir_open(&engine->settings, &engine->descriptors,
+                         &engine->root_dir, &error) != HF_OK) {
+        hf_engine_fail_by_status(engine, request, &error);
+        return false;
+    }
+    hf_inotify_watch_root(engine);
+    return true;
+}
+
 /* hf_engine_ops.request: a session that has ended, or is about to, takes none.
  */
 static void handle_request(struct hf_engine *engine, struct hf_request *request)
@@ -220,6 +253,9 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
         refuse_ended(engine, request);
         return;
     }
+    if (engine->root_dir == NULL && needs_root_dir(request) &&
+        !make_root_dir(engine, request))
+        return;
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
         hf_engine_enqueue(engine, request);
