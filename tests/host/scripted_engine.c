@@ -233,7 +233,7 @@ static void clear_flag(struct hf_engine *engine, struct hf_request *request)
 static void add_participant(struct hf_engine *engine,
                             const struct hf_ticket_id *id)
 {
-    insert_ticket(engine, id, HF_TICKET_PARTICIPANT, "stranger",
+    insert_ticket(engine, id, HF_TICKET_PARTICIPANT, "other",
                   engine->ticket_count);
     notify_changed(engine);
 }
@@ -458,7 +458,7 @@ static void execute_command(struct hf_engine *engine, char command)
         engine->lazy = true;
         break;
     case SCRIPTED_BLOCK:
-        insert_ticket(engine, &other_client, HF_TICKET_MUTEX, "stranger", 0);
+        insert_ticket(engine, &other_client, HF_TICKET_MUTEX, "other", 0);
         break;
     case SCRIPTED_UNBLOCK:
         remove_ticket(engine, &other_client);

@@ -35,7 +35,7 @@ void case_fail(const struct shutdown_case *test_case, const char *file,
     _exit(1);
 }
 
-/* -------------------------------------------------------------- switches -- */
+/* ----------------------------------------------------------------- steps -- */
 
 static bool is_closed(void *arg)
 {

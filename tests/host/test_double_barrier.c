@@ -185,7 +185,7 @@ static void assert_seen(struct double_barrier_fixture *f, const char *expected)
     for (size_t i = 0; (view = hf_tickets_at(operation.tickets, i)) != NULL;
          i++) {
         assert_int_equal(view->kind, HF_KIND_PARTICIPANT);
-        assert_true(view->own || strcmp(view->owner, "stranger") == 0);
+        assert_true(view->own || strcmp(view->owner, "other") == 0);
         seen[i] = view->holds ? 'i' : 'w';
     }
     hf_tickets_free(operation.tickets);

@@ -333,7 +333,7 @@ EACH_ALLOCATION_FAILS(each_fails_with_callbacks, all_fail_with_callbacks,
                       starting)
 EACH_ALLOCATION_FAILS(each_fails_while_counting, all_fail_while_counting,
                       counting)
-EACH_ALLOCATION_FAILS(each_fails_while_standing, all_fail_while_standing,
+EACH_ALLOCATION_FAILS(each_fails_while_campaigning, all_fail_while_campaigning,
                       campaigning)
 EACH_ALLOCATION_FAILS(each_fails_at_a_barrier, all_fail_at_a_barrier,
                       blocking_barrier)
@@ -355,8 +355,8 @@ TEST_FILE(memory)
         cmocka_unit_test(all_fail_with_callbacks),
         cmocka_unit_test(each_fails_while_counting),
         cmocka_unit_test(all_fail_while_counting),
-        cmocka_unit_test(each_fails_while_standing),
-        cmocka_unit_test(all_fail_while_standing),
+        cmocka_unit_test(each_fails_while_campaigning),
+        cmocka_unit_test(all_fail_while_campaigning),
         cmocka_unit_test(each_fails_at_a_barrier),
         cmocka_unit_test(all_fail_at_a_barrier),
         cmocka_unit_test(it_is_too_late_for_another),

@@ -326,7 +326,7 @@ static bool is_released(void *arg)
     return atomic_load(&callback_record->outcome->ended) > 0;
 }
 
-static void a_holder_lets_go(enum way way)
+static void a_holder_releases_when_asked(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second, released = {.ended = 0};
@@ -483,7 +483,7 @@ static void too_many_take_over(enum way way)
     X(a_holder_is_evicted)                                                     \
     X(a_waiter_is_evicted)                                                     \
     X(a_client_evicts_its_own_ticket)                                          \
-    X(a_holder_lets_go)                                                        \
+    X(a_holder_releases_when_asked)                                            \
     X(a_holder_finishes_first)                                                 \
     X(a_waiter_is_notified_with_its_grant)                                     \
     X(the_next_holder_is_asked)                                                \
