@@ -9,8 +9,8 @@
  *                       another client
  *   queue COUNT         acquire once, and begin to COUNT times more; returns
  *                       before they are all in the queue
- *   drain               release; a waiter that is granted the lock releases at
- * once; the same samples
+ *   drain               release; each waiter that is granted releases at once;
+ *                       the same samples
  */
 #include <pthread.h>
 #include <semaphore.h>

@@ -155,13 +155,13 @@ void hf_command_summary(char **argv, char text[HF_COMMAND_SUMMARY_BYTES])
     /* One byte more than fits, so that a text that was cut is too long for
      * is_valid_text(). */
     char rest[HF_COMMAND_SUMMARY_BYTES + 1] = "";
-    char whole[HF_COMMAND_SUMMARY_BYTES + 1];
+    char joined[HF_COMMAND_SUMMARY_BYTES + 1];
 
     text[0] = '\0';
     if (!is_valid_text(base))
         return;
     if (interpreter != NULL)
         describe_script(interpreter, argv, rest, sizeof rest);
-    (void)snprintf(whole, sizeof whole, "%s%s", base, rest);
-    strcpy(text, is_valid_text(whole) ? whole : base);
+    (void)snprintf(joined, sizeof joined, "%s%s", base, rest);
+    strcpy(text, is_valid_text(joined) ? joined : base);
 }

@@ -2,7 +2,7 @@
 #include "cli/exit_status.h"
 
 /* By status and not by class (hf_status_class()): classes say what a program
- * can do about a failure, exit statuses tell people and scripts what happened.
+ * can do about a failure, exit statuses show people and scripts what happened.
  */
 int hf_exit_status(hf_status status)
 {

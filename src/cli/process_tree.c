@@ -91,7 +91,7 @@ static bool read_children(pid_t parent, struct hf_process_list *list)
 /* ------------------------------------------------------------ the scan -- */
 
 /* Add ${pid} with its parent.  A process that is gone meanwhile, or hidden
- * from us, is nobody's child as far as we can tell.  False if there is no
+ * from us, is nobody's child as far as we can see.  False if there is no
  * memory, or /proc fails in another way. */
 static bool add_with_parent(pid_t pid, struct hf_process_list *list)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All tickets of one name.  Nothing tells whether a name is used as a lock
+ * All tickets of one name.  Nothing shows whether a name is used as a lock
  * with one queue, as a semaphore or as a double barrier, so all three are
  * looked up.
  */

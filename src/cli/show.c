@@ -73,7 +73,8 @@ static const struct hf_command show_command = {
         "is at the double barrier of that name.\n",
     .notes =
         "QUEUED is how long the ticket has been in the queue, with '~' where\n"
-        "only the clocks of two machines tell; a holder has held the lock for\n"
+        "it rests on the clocks of two machines; a holder has held the lock "
+        "for\n"
         "at most as long.  The exit status is 0, also if nobody is there,\n"
         "unless --held asks; else as of 'holdfast run'.  See\n"
         "holdfast-show(1).\n",

@@ -10,7 +10,7 @@
 #include "cli/show.h"
 
 enum column {
-    PLACE,
+    POSITION,
     STATE,
     KIND,
     PERMITS,
@@ -61,7 +61,7 @@ static void fill_held(const struct hf_ticket_view *view, const char *queued,
 static void fill_row(struct row *row, const struct hf_ticket_view *view,
                      size_t index, uint64_t utc_ms)
 {
-    (void)snprintf(row->cells[PLACE], HF_FORMAT_BYTES, "%zu", index + 1);
+    (void)snprintf(row->cells[POSITION], HF_FORMAT_BYTES, "%zu", index + 1);
     strcpy(row->cells[STATE], hf_format_state(view));
     strcpy(row->cells[KIND], hf_format_kind(view->kind));
     strcpy(row->cells[PERMITS], "-");

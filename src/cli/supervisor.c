@@ -48,7 +48,7 @@
 
 /* ------------------------------------------------------------- command -- */
 
-/* Tell the launcher that the command was stopped by signal ${number}. */
+/* Report to the launcher that the command was stopped by signal ${number}. */
 static void report_stop(struct hf_supervisor *supervisor, int number)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_STOPPED};

@@ -72,8 +72,9 @@ struct hf_supervisor {
  * set. */
 bool hf_supervisor_open(struct hf_supervisor *supervisor);
 
-/* Make the command's ${environment}, with what it is told of the locks; needs
- * a grant.  False if there is no memory.  Free it with hf_environment_free().
+/* Make the command's ${environment}, with the names and tokens of the
+ * locks; needs a grant.  False if there is no memory.  Free it with
+ * hf_environment_free().
  */
 bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
                                struct hf_environment *environment);

@@ -248,7 +248,7 @@ bool hf_supervisor_share_tickets(struct hf_supervisor *supervisor)
         return true;
     hf_error_set(&supervisor->failure, HF_ELIMIT,
                  "'%.200s' was granted, but the process that should know "
-                 "cannot be told: %s; end some of what is running",
+                 "cannot be notified: %s; end some of what is running",
                  supervisor->run->options->label, strerror(errno));
     return false;
 }

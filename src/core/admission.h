@@ -31,9 +31,9 @@
 /* The meaning of a queue for a ticket in it. */
 enum hf_admission_answer {
     HF_ADMITTED,   /* nothing blocks it */
-    HF_WAIT_FOR,   /* .before does */
+    HF_WAIT_FOR,   /* .nearest does */
     HF_MISSING,    /* it is not in the queue */
-    HF_WRONG_KIND, /* a ticket ahead, .before, belongs to another kind of
+    HF_WRONG_KIND, /* a ticket ahead, .nearest, belongs to another kind of
                       lock */
 };
 

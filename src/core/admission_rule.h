@@ -3,11 +3,10 @@
  * The rule by which a ticket of ours is admitted, by its kind: a row of the
  * table in admission_rule.c.
  *
- *     mutex, read,     is enqueued at once; waits for single tickets ahead
+ *     mutex, read,     enqueued at once; waits for single tickets ahead
  *     write, election
- *     lease            is enqueued when there is room, and waits for the queue
- * to change participant      of a double barrier: is enqueued at once, and
- * waits for the queue to change
+ *     lease            enqueued when there is room; waits for the queue
+ *     participant      enqueued at once; waits for the queue
  *
  * Which tickets block which is in admission.h, and who may enter a double
  * barrier in double_barrier_rule.h.

@@ -5,8 +5,8 @@
  * used by the sessions of src/zookeeper and of src/engines/leased.
  *
  * The idea is that of Open vSwitch's lib/reconnect.c: one machine knows the
- * state and the instants, and its owner, which has the socket, tells it what
- * happened and asks it what to do.  Nothing here reads a clock, keeps a timer
+ * state and the instants, and its owner, which has the socket, reports what
+ * happened and asks what to do.  Nothing here reads a clock, keeps a timer
  * or touches a connection.  The owner passes the time (CLOCK_BOOTTIME in ms):
  *
  *     hf_connectivity_due()          CONNECT: begin an attempt, and call

@@ -150,7 +150,7 @@ static bool children_can_be_freed(const struct hf_acquisition *parent)
  * break the order in which locks are taken.  Those before it could be kept;
  * they are released as well, so that nobody waits for them meanwhile. restart()
  * follows as soon as no ticket of this round can be in a queue.  Nothing was
- * granted, so the user is told nothing but the new position, once there is one.
+ * granted, so the user is notified only of the new position, once there is one.
  */
 static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
 {

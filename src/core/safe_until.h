@@ -4,9 +4,8 @@
  * each session, however many grants depend on it, and one flag for each grant
  * of the user, which says whether the word is about that grant.
  *
- *     The reader loads the word first and the flag second.
- *     The core clears the flags of a session before it stores a value of
- * another.
+ *   The reader loads the word first and the flag second.
+ *   The core clears the flags of a session before it stores a value of another.
  *
  * So a reader that has loaded a value of another session finds its flag
  * cleared, and a reader that finds the flag set has loaded a value of the

@@ -5,8 +5,8 @@
  *
  *     deadlines  when a wait has to end, or its end to be reported
  *     requests   when a request is due; used only while the session is usable,
- * so that nothing changes here when that begins or stops proofs     entries
- * that wait only for a proof of the session
+ *                so that nothing changes here when that begins or stops
+ *     proofs     entries that wait only for a proof of the session
  *
  * An instant is kept in these heaps and nowhere else, and one function computes
  * it from the object.  Each function that changes an object touches its entry,

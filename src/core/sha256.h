@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4): to tell long names apart, not for secrets. */
+/* SHA-256 (FIPS 180-4): to distinguish long names, not for secrets. */
 #ifndef HF_CORE_SHA256_H
 #define HF_CORE_SHA256_H
 

@@ -94,7 +94,7 @@ static bool find_origin(struct origin *origin)
     return find_base(origin->base, info.dli_fname, "");
 }
 
-/* May every user write to ${directory}?  Also true if that cannot be told. */
+/* May every user write to ${directory}?  Also true if that is not known. */
 static bool is_world_writable(const char *directory)
 {
     struct stat status;

@@ -3,7 +3,7 @@
  * The grants of each owner in one client.
  *
  * A ticket that waits says what its owner holds meanwhile (holds=), so that a
- * reader of queues can tell who waits for whom.  The text is written when the
+ * reader of queues sees who waits for whom.  The text is written when the
  * ticket is enqueued.  It stays true while the ticket waits, because what an
  * owner holds does not change while it waits; and by the ids of the tickets a
  * reader sees what is out of date.

@@ -35,7 +35,7 @@ _Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit=") +
                "a payload has room for everything");
 
 /* How many digits of a ticket's id holds= has.  A reader looks the ticket up in
- * the queue of that name, where these tell it from all others. */
+ * the queue of that name, where these distinguish it from all others. */
 #define HOLD_ID_DIGITS 8
 
 /* What is the same for all tickets of the process, encoded. */

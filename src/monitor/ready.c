@@ -13,7 +13,7 @@
  * wakes the next sleep at once. */
 #define LOOP_RUNS_MAX 16
 
-/* The same while callbacks wait for this thread: enough runs to tell the kernel
+/* The same while callbacks wait for this thread: enough runs to pass the kernel
  * what was asked for.  With more, answers that keep coming would delay the
  * first callback until the last of many answers. */
 #define LOOP_RUNS_WITH_CALLBACKS 2

@@ -42,9 +42,9 @@ static const struct {
 
 static const struct {
     const char *name;
-    unsigned needs;    /* keys that must be there */
-    unsigned may;      /* keys that may be there; no others may */
-    bool whole_client; /* the event has "-" for LOCK */
+    unsigned needs;     /* keys that must be there */
+    unsigned may;       /* keys that may be there; no others may */
+    bool entire_client; /* the event has "-" for LOCK */
 } types[] = {
     [HF_HISTORY_WANT] = {"want", KEY_KIND, KEY_PERMITS | KEY_LIMIT, false},
     [HF_HISTORY_QUEUED] = {"queued", 0, 0, false},
@@ -212,13 +212,13 @@ static hf_status take_lock(char **rest, struct hf_history_event *event,
                            struct hf_error *error)
 {
     const char *text = next_word(rest);
-    bool whole_client = types[event->type].whole_client;
+    bool entire_client = types[event->type].entire_client;
 
-    if (text == NULL || whole_client != (strcmp(text, "-") == 0))
+    if (text == NULL || entire_client != (strcmp(text, "-") == 0))
         return refuse(error, "lock", text,
-                      whole_client ? "'-': the whole client is meant"
-                                   : "its name");
-    event->lock = whole_client ? NULL : text;
+                      entire_client ? "'-': the whole client is meant"
+                                    : "its name");
+    event->lock = entire_client ? NULL : text;
     return HF_OK;
 }
 

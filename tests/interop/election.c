@@ -8,8 +8,9 @@
  *         "ID TOKEN NUMBER" to DIRECTORY/log, and resign.
  *     election stand KIND URL NAME ID
  *         Stand, print "elected" and "deposed" at each callback until the end
- * of standard input; then resign. election named KIND URL NAME ID The same; ID
- * alone is the text of its ticket.
+ *         of standard input; then resign.
+ *     election named KIND URL NAME ID
+ *         The same; ID alone is the text of its ticket.
  *
  * Each prints "ready" first.  KIND is election or mutex.
  */

@@ -142,7 +142,8 @@ static void a_wait_ends_in_time(void **state)
     assert_non_null(strstr(s.operation.text, "still up"));
 }
 
-/* The engine has a request that is not answered, and gets the request to drop it. */
+/* The engine has a request that is not answered, and gets the request to drop
+ * it. */
 static void a_wait_can_be_cancelled_at_any_time(void **state)
 {
     struct operation_fixture s;

@@ -130,7 +130,7 @@ static void a_silent_attempt_is_given_up(void **state)
 
 /* Each server gets a part of the session, and silent rounds get twice as much
  * as the round before, up to that part. */
-static void silent_rounds_make_attempts_longer(void **state)
+static void silent_attempts_make_the_next_longer(void **state)
 {
     static const uint64_t expected[] = {2000, 4000, 6000, 6000};
     struct connectivity_fixture fixture;
@@ -306,7 +306,7 @@ TEST_FILE(connectivity)
         cmocka_unit_test(an_attempt_is_due_at_once),
         cmocka_unit_test(nothing_is_due_while_it_is_up),
         cmocka_unit_test(a_silent_attempt_is_given_up),
-        cmocka_unit_test(silent_rounds_make_attempts_longer),
+        cmocka_unit_test(silent_attempts_make_the_next_longer),
         cmocka_unit_test(a_steady_connection_resets_the_backoff),
         cmocka_unit_test(it_is_idle_when_the_policy_gave_up),
         cmocka_unit_test(a_restart_is_no_failed_attempt),

@@ -233,8 +233,8 @@ static hf_status watch_all(struct hf_file_queue_watch *watch,
         hf_dir_cache_ticket_gone(&watch->engine->dir_cache, watch->dir_name);
     if (status == HF_ELIMIT)
         (void)hf_error_set(error, HF_ELIMIT,
-                           "%zu tickets stand in %s, and to hear of one that "
-                           "goes takes a descriptor for each; raise this "
+                           "%zu tickets are in %s, and the watch of each takes "
+                           "a descriptor; raise this "
                            "process's limit of descriptors (ulimit -n) or the "
                            "system's (sysctl fs.file-max)",
                            count, hf_quote(queue, strlen(queue)).text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of the core that take one call of the store, and what the answers
- * mean for our own tickets.  A list is also news about those: a ticket of ours
- * that the server does not list any more was lost. */
+ * mean for our own tickets.  A list also shows losses: a ticket of ours that
+ * the server does not list any more was lost. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ static bool contains(const struct hf_store_answer *answer,
 
 /* The list does not have ${ticket}, so the server has lost it.  An owner that
  * watches it receives GONE by a notice or a poll.  An owner that asked for this
- * list reads it there.  Any other owner is told when it watches. */
+ * list reads it there.  Any other owner is notified when it watches. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_call *call,
                           struct hf_leased_ticket *ticket)

@@ -32,8 +32,8 @@ struct hf_leased_ticket {
     enum hf_leased_ticket_state state;
     /* PRESENT, but the server has lost it, and its owner does not know yet */
     bool loss_unreported;
-    /* the owner no longer relies on it: it asked for the removal, or was told
-     * that the ticket is not the write ticket that it expected */
+    /* the owner no longer relies on it: it asked for the removal, or got the
+     * answer that the ticket is not the write ticket that it expected */
     bool abandoned;
     enum hf_ticket_kind kind;
     const struct hf_own_ticket *owner; /* only compared; the core's */

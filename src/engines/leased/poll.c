@@ -111,7 +111,7 @@ bool hf_leased_poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
     return true;
 }
 
-/* Renewals tell about our own tickets, so these need no poll. */
+/* Renewals show what happens to our own tickets, so these need no poll. */
 static bool needs_poll(const struct hf_leased *leased,
                        const struct hf_leased_watch *watch)
 {

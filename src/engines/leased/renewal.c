@@ -222,7 +222,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
         fail(leased, answer);
         return;
     }
-    /* Losses are reported before the proof.  An owner that can only be told
+    /* Losses are reported before the proof.  An owner that can only be notified
      * later gets no proof from this renewal. */
     if (loses_ticket_unseen(leased, answer))
         renewal->lost_unseen = true;

@@ -25,11 +25,11 @@ struct hf_leased_ticket_sets;
 
 struct hf_leased;
 
-/* What a renewal tells the session. */
+/* What a renewal reports to the session. */
 struct hf_leased_renewal_user {
     /* The renewal whose first piece was sent at ${sent_at_ms} was answered in
-     * full: the session is proven.  False if CONNECTED has told the core
-     * already. */
+     * full: the session is proven.  False if the core knows that already from
+     * CONNECTED. */
     bool (*renewed)(struct hf_leased *leased, uint64_t sent_at_ms);
     /* It was answered and proves nothing new, because a ticket was lost.  A
      * link that waits for its first RENEW is usable all the same: what was

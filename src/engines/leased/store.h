@@ -156,7 +156,7 @@ struct hf_store_ticket_set {
 /* The step that a call takes at one of several servers which agree on an order
  * (engines/quorum).  A ticket's number is *proposed* at the servers and then
  * *committed*.  Every number that a queue gives out is greater than all numbers
- * that it gave out or was told before. */
+ * that it gave out or received before. */
 enum hf_store_quorum_step {
     HF_STORE_NO_STEP,
     /* ENQUEUE: put the ticket in as proposed, with a number of the server's, or
@@ -174,7 +174,7 @@ enum hf_store_quorum_step {
 
 struct hf_store_quorum_args {
     enum hf_store_quorum_step step;
-    /* ENQUEUE, LIST: the queue is told this number.  REVOKE: raise .revoked to
+    /* ENQUEUE, LIST: the queue receives this number.  REVOKE: raise .revoked to
      * this, instead of by one. */
     uint64_t number;
     /* RENEW: one number for each ticket of the sets, in order: commit the

@@ -62,7 +62,7 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
                            const struct hf_ticket_id *id);
 
 /* Does the owner watch ${ticket}?  Watches of waiters behind it do not count,
- * because their events do not tell the owner. */
+ * because their events do not reach the owner. */
 bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket);
 
 /* The ticket ${id} is there and of ${kind}: answer the watches that wait for a

@@ -104,7 +104,7 @@ static void next_host(struct hf_store *store)
     store->host_index = (store->host_index + 1) % store->config.host_count;
 }
 
-/* End the connection and tell the leased client. */
+/* End the connection and report it to the leased client. */
 static void report_down(struct hf_store *store, hf_status status,
                         const char *why)
 {

@@ -14,20 +14,20 @@
  * servers:
  *
  *  1. PROPOSE at all servers: each puts the ticket into its queue, with a
- *     number greater than all that it ever gave out or was told.  When a
+ *     number greater than all that it ever gave out or received.  When a
  *     majority has answered, the greatest of their numbers becomes the ticket's
  *     number.
- *  2. COMMIT at all servers with that number: each is told the number and
+ *  2. COMMIT at all servers with that number: each receives the number and
  *     answers with its queue.  When a majority has committed, the ticket's
- *     place in the queue is final, and its number is its token.
+ *     position in the queue is final, and its number is its token.
  *
  * Why no ticket is passed over: let A be the ticket with the lower number and B
  * the other.  A was proposed at a majority.  B sees the queues of a majority,
  * so one server is in both.  If that server got the proposal of A before the
- * commit of B, B sees A in its queue.  If it came after, that server had been
- * told the number of B and proposed a greater one for A, which contradicts the
- * lower number.  To hold for every list and not only for the first, each LIST
- * tells the servers the number of the lister's ticket.
+ * commit of B, B sees A in its queue.  If it came after, that server had
+ * received the number of B and proposed a greater one for A, which contradicts
+ * the lower number.  To hold for every list and not only for the first, each
+ * LIST sends the servers the number of the lister's ticket.
  *
  * A ticket that is only proposed may get any number from the least of its
  * proposals on, so a list has it with the least.

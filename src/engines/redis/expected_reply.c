@@ -21,7 +21,7 @@ bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
     if (expected == NULL) {
         link->why_status = HF_EUNREACHABLE;
         (void)snprintf(link->why, sizeof link->why, "out of memory");
-        link->calls.out.failed = true; /* the replies could not be told apart */
+        link->calls.out.failed = true; /* a reply would have no call */
         return false;
     }
     expected->what = what;
