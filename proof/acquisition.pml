@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An acquisition and its ticket in force: what the core does with one event
- * (src/core/acquisition*.c, own_ticket*.c).  As there, handlers note what is
- * wanted and pump() asks for it when it can be asked.  One step is one
- * hf_core_step().
+ * An acquisition and its current ticket: the handlers of the core and its
+ * pump (src/core/acquisition*.c, own_ticket*.c).
+ *
+ * The idea is that of the code: a handler only notes what is wanted, and
+ * pump() requests it as soon as it can be requested.  One step of the model
+ * is one hf_core_step(): an event, its handler, the pump.
  */
 
 /* ------------------------------------------------------------- the grant -- */
 
-/* Whoever has asked to be a reader writes no more. */
+/* A writer that has requested a downgrade writes no more. */
 #define SHARES(a) (!acq[a].writes || acq[a].downgrading)
 #define CONFLICT(b, a) (!(SHARES(b) && SHARES(a)))
 
-/* Who is told GRANTED: the invariants of a grant, by the engine's own order and
- * by what others were promised. */
+/* The core reports GRANTED.  Check the invariants of a grant by the order that
+ * the engine keeps, and by the safe-until of the other holders. */
 inline check_grant(a)
 {
     x = 0;
@@ -22,17 +24,17 @@ inline check_grant(a)
         :: v != a && QUEUE(v) == QUEUE(a) && acq[v].phase == HELD &&
            CONFLICT(v, a) ->
             if
-            :: promise[CLIENT(v)] ->
+            :: safe_until[CLIENT(v)] ->
                 x++
-            :: !promise[CLIENT(v)] && session[CLIENT(v)] != CRASHED ->
-                BREAKS(broken_loss) /* he believes that he holds it */
+            :: !safe_until[CLIENT(v)] && session[CLIENT(v)] != CRASHED ->
+                BREAKS(broken_loss) /* its user believes that it holds */
             :: else
             fi
         :: else
         fi
     }
-    if /* nobody else has it, and its own ticket keeps others from it */
-    :: x >= ROOM(a) || place[acq[a].ticket] == 0 ->
+    if /* too many holders have safe-until left, or it is not queued */
+    :: x >= PERMITS(a) || position[acq[a].ticket] == 0 ->
         BREAKS(broken_exclusion)
     :: else
     fi;
@@ -41,34 +43,34 @@ inline check_grant(a)
         BREAKS(broken_token)
     :: else
     fi;
-    /* Nobody who conflicts is ahead, now or ever: so tokens, which are places,
-     * rise between grants that conflict. */
+    /* No conflicting ticket is ahead.  So tokens, which are positions here,
+     * rise between conflicting grants. */
     x = 0;
     for (v : 0 .. TICKETS - 1) {
         if
-        :: SAME_QUEUE(v, acq[a].ticket) && place[v] > 0 &&
-           place[v] < place[acq[a].ticket] &&
+        :: SAME_QUEUE(v, acq[a].ticket) && position[v] > 0 &&
+           position[v] < position[acq[a].ticket] &&
            !(reads[v] && reads[acq[a].ticket]) ->
             x++
         :: else
         fi
     }
     if
-    :: x >= ROOM(a) ->
+    :: x >= PERMITS(a) ->
         BREAKS(broken_order)
     :: else
     fi;
     x = 0
 }
 
-inline forget_place(a)
+inline forget_position(a)
 {
     acq[a].blocking = 0;
-    acq[a].before = 0;
-    acq[a].beyond = 0;
+    acq[a].nearest = 0;
+    acq[a].second = 0;
     acq[a].gone_admits = false;
-    acq[a].watch_before = UNWATCHED;
-    acq[a].watch_beyond = UNWATCHED;
+    acq[a].watch_nearest = UNWATCHED;
+    acq[a].watch_second = UNWATCHED;
     acq[a].admissible = false;
     acq[a].stale = false;
     acq[a].list_wanted = false
@@ -80,11 +82,11 @@ inline admit(a)
     acq[a].blocking = 0;
     if
     :: MAY_ADMIT(CLIENT(a)) ->
-        forget_place(a);
+        forget_position(a);
         acq[a].phase = HELD;
         check_grant(a)
     :: else -> /* proven() admits it, or lists again */
-        acq[a].admissible = !MUST_LOOK(a)
+        acq[a].admissible = !NEEDS_ROOM(a)
     fi
 }
 
@@ -94,33 +96,34 @@ inline lose(a, ticket_lives)
     acq[a].phase = LOST;
     if
     :: ticket_lives ->
-        WITHDRAW(acq[a].ticket)
+        BEGIN_REMOVAL(acq[a].ticket)
     :: else
     fi
 }
 
-/* ------------------------------------------------------------- the place -- */
+/* ---------------------------------------------------------- the position -- */
 
-/* Watches are of tickets: one that stays in sight keeps its watch, and the end
- * of one that does not means nothing any more (hf_ticket_watches_update()). */
-inline take_place(a)
+/* A watch belongs to a ticket.  If the new list shows a ticket that is watched
+ * already, its watch stays.  The end of any other watch has no meaning any
+ * more (hf_ticket_watches_update()). */
+inline set_position(a)
 {
-    v = (acq[a].seen_before == 0 -> UNWATCHED :
-         (acq[a].seen_before == acq[a].before -> acq[a].watch_before :
-          (acq[a].seen_before == acq[a].beyond -> acq[a].watch_beyond :
+    v = (acq[a].seen_nearest == 0 -> UNWATCHED :
+         (acq[a].seen_nearest == acq[a].nearest -> acq[a].watch_nearest :
+          (acq[a].seen_nearest == acq[a].second -> acq[a].watch_second :
            UNWATCHED)));
-    w = (acq[a].seen_beyond == 0 -> UNWATCHED :
-         (acq[a].seen_beyond == acq[a].beyond -> acq[a].watch_beyond :
-          (acq[a].seen_beyond == acq[a].before -> acq[a].watch_before :
+    w = (acq[a].seen_second == 0 -> UNWATCHED :
+         (acq[a].seen_second == acq[a].second -> acq[a].watch_second :
+          (acq[a].seen_second == acq[a].nearest -> acq[a].watch_nearest :
            UNWATCHED)));
     acq[a].blocking = acq[a].seen_blocking;
-    acq[a].before = acq[a].seen_before;
-    acq[a].beyond = acq[a].seen_beyond;
+    acq[a].nearest = acq[a].seen_nearest;
+    acq[a].second = acq[a].seen_second;
     acq[a].gone_admits = acq[a].seen_gone_admits;
-    acq[a].watch_before = v;
-    acq[a].watch_beyond = w;
+    acq[a].watch_nearest = v;
+    acq[a].watch_second = w;
     acq[a].admissible = false;
-    acq[a].stale = false; /* answers come only while UP */
+    acq[a].stale = false; /* answers come only while CONNECTED */
     w = 0
 }
 
@@ -129,21 +132,21 @@ inline decide(a)
 {
     if
     :: acq[a].seen ->
-        take_place(a);
+        set_position(a);
         if
         :: acq[a].blocking == 0 ->
             admit(a)
         :: else
         fi
     :: else -> /* hf_own_ticket_remove_unlisted(), evicted() */
-        WITHDRAW(acq[a].ticket);
-        forget_place(a);
+        BEGIN_REMOVAL(acq[a].ticket);
+        forget_position(a);
         acq[a].phase = PAUSED
     fi
 }
 
 /* hf_own_ticket_joined() */
-inline placed(a)
+inline joined(a)
 {
     acq[a].phase = QUEUED;
 #ifdef TOKEN_KEPT
@@ -155,7 +158,7 @@ inline placed(a)
 }
 
 /* hf_own_ticket_ahead_gone() */
-inline one_less(a)
+inline ahead_gone(a)
 {
     assert(acq[a].blocking > 0);
     acq[a].blocking--;
@@ -182,28 +185,28 @@ inline one_less(a)
 #define FORGETS_GONE(a) (false)
 #endif
 
-/* gone() in own_ticket_requests.c, of .before and of .beyond */
-inline gone_before(a)
+/* gone() in own_ticket_requests.c, for .nearest and for .second */
+inline nearest_gone(a)
 {
     if
     :: FORGETS_GONE(a) ->
-        acq[a].watch_before = DEAF
+        acq[a].watch_nearest = FORGOTTEN
     :: else ->
-        acq[a].before = 0;
-        acq[a].watch_before = UNWATCHED;
-        one_less(a)
+        acq[a].nearest = 0;
+        acq[a].watch_nearest = UNWATCHED;
+        ahead_gone(a)
     fi
 }
 
-inline gone_beyond(a)
+inline second_gone(a)
 {
     if
     :: FORGETS_GONE(a) ->
-        acq[a].watch_beyond = DEAF
+        acq[a].watch_second = FORGOTTEN
     :: else ->
-        acq[a].beyond = 0;
-        acq[a].watch_beyond = UNWATCHED;
-        one_less(a)
+        acq[a].second = 0;
+        acq[a].watch_second = UNWATCHED;
+        ahead_gone(a)
     fi
 }
 
@@ -214,8 +217,8 @@ inline forget_answer(a)
     acq[a].ask = NOTHING;
     acq[a].seen = false;
     acq[a].seen_blocking = 0;
-    acq[a].seen_before = 0;
-    acq[a].seen_beyond = 0;
+    acq[a].seen_nearest = 0;
+    acq[a].seen_second = 0;
     acq[a].seen_gone_admits = false
 }
 
@@ -224,10 +227,10 @@ inline enqueued(a)
 {
     if
     :: acq[a].phase == ENQUEUING ->
-        placed(a)
-    :: else -> /* given up meanwhile */
+        joined(a)
+    :: else -> /* the wait was given up meanwhile */
 #ifndef CANCEL_KEEPS_TICKET
-        WITHDRAW(acq[a].ticket)
+        BEGIN_REMOVAL(acq[a].ticket)
 #else
         skip
 #endif
@@ -235,7 +238,7 @@ inline enqueued(a)
     forget_answer(a)
 }
 
-/* enqueue_failed(), UNSURE */
+/* enqueue_failed(): it may have taken effect, so the state is UNSURE */
 inline enqueue_unsure(a)
 {
     if
@@ -248,24 +251,26 @@ inline enqueue_unsure(a)
 #endif
     :: else ->
 #ifndef UNANSWERED_FORGOTTEN
-        WITHDRAW(acq[a].ticket) /* hf_own_ticket_remove_unanswered(), now */
+        /* hf_own_ticket_remove_unanswered(), at once */
+        BEGIN_REMOVAL(acq[a].ticket)
 #else
         skip
 #endif
     fi
 }
 
-/* listed(), searched() */
+/* listed(), search_done(), confirm() */
 inline listed(a)
 {
     if
     :: acq[a].list_wanted -> /* out of date already */
         skip
     :: !acq[a].list_wanted && acq[a].phase == UNSURE && acq[a].seen ->
-        placed(a)
+        joined(a)
     :: !acq[a].list_wanted && acq[a].phase == UNSURE && !acq[a].seen ->
 #ifndef UNANSWERED_FORGOTTEN
-        removal[acq[a].ticket] = WAITING; /* hf_own_ticket_remove_unanswered() */
+        /* hf_own_ticket_remove_unanswered(), later */
+        removal[acq[a].ticket] = WAITING;
 #endif
         acq[a].phase = PAUSED
     :: !acq[a].list_wanted && acq[a].phase == QUEUED ->
@@ -314,7 +319,7 @@ inline proven(a)
 #endif
 }
 
-/* ----------------------------------------------------------------- ends -- */
+/* --------------------------------------------------------------- the end -- */
 
 /* hf_acquisition_give_up() */
 inline give_up(a)
@@ -322,20 +327,20 @@ inline give_up(a)
     if
     :: acq[a].phase == UNSURE ->
 #ifndef UNANSWERED_FORGOTTEN
-        WITHDRAW(acq[a].ticket)
+        BEGIN_REMOVAL(acq[a].ticket)
 #else
         skip
 #endif
     :: acq[a].phase == QUEUED ->
 #ifndef CANCEL_KEEPS_TICKET
-        WITHDRAW(acq[a].ticket)
+        BEGIN_REMOVAL(acq[a].ticket)
 #else
         skip
 #endif
     :: else
     fi;
-    forget_place(a);
-    acq[a].phase = WITHDRAWING
+    forget_position(a);
+    acq[a].phase = GIVING_UP
 }
 
 /* hf_acquisition_release() */
@@ -343,28 +348,29 @@ inline release(a)
 {
     if
     :: acq[a].phase == HELD ->
-        WITHDRAW(acq[a].ticket)
+        BEGIN_REMOVAL(acq[a].ticket)
     :: else
     fi;
     acq[a].downgrading = false;
     acq[a].phase = RELEASING
 }
 
-/* hf_acquisition_finish(): DONE when nothing of it can be, or appear, in the
- * queue; but for what goes with a session that is over. */
-inline settle(a)
+/* hf_acquisition_finish(): DONE when none of its tickets is in the queue or
+ * can still appear there, except those that end with a session that is over.
+ */
+inline finish(a)
 {
     if
-    :: (acq[a].phase == RELEASING || acq[a].phase == WITHDRAWING) &&
+    :: (acq[a].phase == RELEASING || acq[a].phase == GIVING_UP) &&
        acq[a].ask == NOTHING && !REMOVING_ANY(a) ->
         if
-        :: acq[a].phase == WITHDRAWING && !acq[a].cancelled ->
+        :: acq[a].phase == GIVING_UP && !acq[a].cancelled ->
             BREAKS(broken_wait)
         :: else
         fi;
         for (u : a * ATTEMPTS .. a * ATTEMPTS + ATTEMPTS - 1) {
             if
-            :: (place[u] > 0 || late[u]) && !orphan[u] ->
+            :: (position[u] > 0 || late[u]) && !orphan[u] ->
                 BREAKS(broken_leak)
             :: else
             fi
@@ -384,9 +390,9 @@ inline settle(a)
     fi
 }
 
-/* ----------------------------------------------------------------- pump -- */
+/* -------------------------------------------------------------- the pump -- */
 
-/* hf_own_ticket_enqueue(): an id of its own for each try. */
+/* hf_own_ticket_enqueue(): each attempt has an id of its own. */
 inline enqueue(a)
 {
     assert(acq[a].attempts < ATTEMPTS);
@@ -407,15 +413,15 @@ inline enqueue(a)
 inline pump(a)
 {
     if
-    :: session[CLIENT(a)] == UP ->
+    :: session[CLIENT(a)] == CONNECTED ->
         if
-        :: acq[a].phase == PAUSED && MUST_LOOK(a) ->
-            acq[a].phase = LOOKING
+        :: acq[a].phase == PAUSED && NEEDS_ROOM(a) ->
+            acq[a].phase = AWAITING_ROOM
         :: else
         fi;
         if
         :: ((acq[a].phase == PAUSED) ||
-            (acq[a].phase == LOOKING && ROOM_SEEN(a))) &&
+            (acq[a].phase == AWAITING_ROOM && ROOM_SEEN(a))) &&
            acq[a].ask == NOTHING ->
             enqueue(a)
         :: (acq[a].phase == QUEUED || acq[a].phase == UNSURE) &&
@@ -428,25 +434,25 @@ inline pump(a)
         :: else
         fi;
         if
-        :: acq[a].phase == QUEUED && acq[a].before != 0 &&
-           acq[a].watch_before == UNWATCHED && !WATCHES_OWN_ONLY ->
-            acq[a].watch_before = ASKED
+        :: acq[a].phase == QUEUED && acq[a].nearest != 0 &&
+           acq[a].watch_nearest == UNWATCHED && !WATCHES_OWN_ONLY ->
+            acq[a].watch_nearest = ASKED
         :: else
         fi;
         if
-        :: acq[a].phase == QUEUED && acq[a].beyond != 0 &&
-           acq[a].watch_beyond == UNWATCHED ->
-            acq[a].watch_beyond = ASKED
+        :: acq[a].phase == QUEUED && acq[a].second != 0 &&
+           acq[a].watch_second == UNWATCHED ->
+            acq[a].watch_second = ASKED
         :: else
         fi
     :: else
     fi;
-    if /* its owner was told, and lets go */
-    :: acq[a].phase == LOST && OWNER_LETS_GO(a) ->
+    if /* the user was notified, and releases it */
+    :: acq[a].phase == LOST && USER_RELEASES(a) ->
         release(a)
     :: else
     fi;
     pump_queue_watch(a);
     pump_removals(a);
-    settle(a)
+    finish(a)
 }

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cohort (src/core/cohort.c): the first client's MEMBERS want one mutex, and
- * one ticket of it stands for them all.  The second client is an ordinary
- * contender beside them.
+ * A cohort (src/core/cohort.c, after Dice, Marathe and Shavit): WAITERS of
+ * the first client want one mutex, and one ticket serves them all.  The
+ * second client is an ordinary contender for the same mutex.
+ *
+ * cohort_waiters.pml has what the cohort does at the end of a step.
  */
 #define CLIENTS 2
 #ifndef ATTEMPTS
 #define ATTEMPTS 3
 #endif
-#ifndef MEMBERS
-#define MEMBERS 3
+#ifndef WAITERS
+#define WAITERS 3
 #endif
 #ifndef HANDOFFS
 #define HANDOFFS 1 /* .handoffs of struct hf_mutex_opts */
 #endif
-#ifndef ASKED_FOR
-#define ASKED_FOR 1 /* how often somebody asks the cohort to let go */
+#ifndef REVOKES
+#define REVOKES 1 /* how often somebody asks the cohort to release its ticket */
 #endif
-#define PER 2 /* HF_COHORT_TICKETS; the second client needs one */
+#define PER_CLIENT 2 /* HF_COHORT_TICKETS; the second client needs one */
 #define OUTSIDER 2
 #define QUEUE(a) 0
 #define WRITES(a) (true)
@@ -27,45 +29,47 @@
 
 #define SHARED_BY_PERMITS(a) (false)
 #define PERMITS_AHEAD(a) 0
-#define LIMIT_SEEN 1
-#define ROOM(a) 1
-#define MUST_LOOK(a) (false)
+#define LIMIT_IN_FORCE 1
+#define PERMITS(a) 1
+#define NEEDS_ROOM(a) (false)
 #define ROOM_SEEN(a) (true)
-#define OWNER_LETS_GO(a) (a == OUTSIDER)
+#define USER_RELEASES(a) (a == OUTSIDER)
 #define IS_WANTED(a) (a == OUTSIDER)
-#define CHANGED_IN(queue) skip
-#define IS_OUT(a)                                                              \
+#define NOTIFY_CHANGED(queue) skip
+#define IS_FINISHED(a)                                                         \
     (session[CLIENT(a)] == CRASHED ||                                          \
      (a == OUTSIDER -> acq[a].phase == DONE :                                  \
-                       (a > OUTSIDER || (MEMBERS_OUT && IS_OVER(a)))))
-#define CLIENT_IS_OUT(c)                                                       \
-    (c == 0 -> IS_OUT(0) && IS_OUT(1) : IS_OUT(OUTSIDER))
+                       (a > OUTSIDER || (WAITERS_FINISHED && CAN_BE_FREED(a)))))
+#define CLIENT_IS_FINISHED(c)                                                  \
+    (c == 0 -> IS_FINISHED(0) && IS_FINISHED(1) : IS_FINISHED(OUTSIDER))
 
-byte member[MEMBERS]; /* IDLE, PAUSED, HELD, RELEASING, WITHDRAWING or DONE */
-byte awaits[MEMBERS]; /* which ticket's end it hears of, from 1; 0: none */
-byte ticket_in_use;   /* from 1; 0: none */
-byte grants;          /* to members, on that ticket */
-bool asked;           /* that ticket should go */
-byte asks = ASKED_FOR;
+/* Each is IDLE, PAUSED, HELD, RELEASING, GIVING_UP or DONE. */
+byte waiter[WAITERS];
+byte awaited_ticket[WAITERS]; /* it ends with this one, from 1; 0: none */
+byte ticket_in_use;           /* from 1; 0: none */
+byte grants;                  /* to waiters, on that ticket */
+bool revoked;                 /* somebody asked for the release of it */
+byte revokes_left = REVOKES;
 
 #define NO_HOLDER                                                              \
-    (member[0] != HELD && member[1] != HELD && member[MEMBERS - 1] != HELD)
+    (waiter[0] != HELD && waiter[1] != HELD && waiter[WAITERS - 1] != HELD)
 #define NOBODY_WAITS                                                           \
-    (member[0] != PAUSED && member[1] != PAUSED &&                             \
-     member[MEMBERS - 1] != PAUSED)
-#define MEMBERS_OUT                                                            \
-    (member[0] == DONE && member[1] == DONE && member[MEMBERS - 1] == DONE)
-#define IS_OVER(a) (acq[a].phase == IDLE || acq[a].phase == DONE)
+    (waiter[0] != PAUSED && waiter[1] != PAUSED &&                             \
+     waiter[WAITERS - 1] != PAUSED)
+#define WAITERS_FINISHED                                                       \
+    (waiter[0] == DONE && waiter[1] == DONE && waiter[WAITERS - 1] == DONE)
+#define CAN_BE_FREED(a) (acq[a].phase == IDLE || acq[a].phase == DONE)
 
 inline pump_queue_watch(a) { skip }
 inline fail_queue_watch(a) { skip }
 inline forget_queue_watch(a) { skip }
 
 #include "session_state.pml"
-#include "members.pml"
-#include "world.pml"
+#include "cohort_waiters.pml"
+#include "common_checks.pml"
 
-/* Members want it one after the other: others are these with other names. */
+/* The waiters begin one after the other.  Other orders are the same histories
+ * with other numbers. */
 proctype thread(byte m)
 {
 end:
@@ -73,41 +77,42 @@ end:
     :: atomic {
         if
         :: d_step {
-            RUNS(0) && member[m] == IDLE &&
-                (m == 0 || member[(m > 0 -> m - 1 : 0)] != IDLE);
-            member[m] = PAUSED
+            RUNS(0) && waiter[m] == IDLE &&
+                (m == 0 || waiter[(m > 0 -> m - 1 : 0)] != IDLE);
+            waiter[m] = PAUSED
         }
         :: d_step {
-            RUNS(0) && member[m] == HELD;
-            member[m] = RELEASING
+            RUNS(0) && waiter[m] == HELD;
+            waiter[m] = RELEASING
         }
         :: d_step {
-            RUNS(0) && member[m] == PAUSED && cancels > 0;
-            cancels--;
-            member[m] = WITHDRAWING
+            RUNS(0) && waiter[m] == PAUSED && cancels_left > 0;
+            cancels_left--;
+            waiter[m] = GIVING_UP
         }
         fi;
         d_step {
-            after(0)
+            end_of_step(0)
         }
     }
     od
 }
 
-/* Somebody asks whoever has the ticket to let go; told to who waits, too. */
-proctype asker()
+/* Somebody asks for the release of the ticket.  The cohort is notified also
+ * while no waiter holds it. */
+proctype revoker()
 {
 end:
     do
     :: atomic {
         d_step {
-            asks > 0 && RUNS(0) && ticket_in_use > 0 &&
+            revokes_left > 0 && RUNS(0) && ticket_in_use > 0 &&
                 acq[ticket_in_use - 1].phase == HELD;
-            asks--;
-            asked = true
+            revokes_left--;
+            revoked = true
         }
         d_step {
-            after(0)
+            end_of_step(0)
         }
     }
     od
@@ -119,12 +124,12 @@ init
         prepare()
     }
     atomic {
-        start();
-        for (u : 0 .. MEMBERS - 1) {
+        run_processes();
+        for (u : 0 .. WAITERS - 1) {
             run thread(u)
         }
         u = 0;
-        run asker()
+        run revoker()
     }
-    everyone_is_out()
+    wait_until_all_finished()
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to an acquisition and to its tickets: events, each with its
- * handler and the pump (hf_own_ticket_answered(), and the user's events of
+/* The events of an acquisition and of its tickets.  Each is followed by its
+ * handler and by the pump (hf_own_ticket_answered(), and the user's events in
  * core.c). */
 
 #define RUNS(a) (session[CLIENT(a)] != CRASHED)
-#define HEARS(a) (session[CLIENT(a)] == UP)
-/* The engine takes up what it asks. */
-#define REACHES(a) (HEARS(a) && alive[CLIENT(a)])
+#define RECEIVES(a) (session[CLIENT(a)] == CONNECTED)
+/* Its requests reach the engine. */
+#define REACHES(a) (RECEIVES(a) && alive[CLIENT(a)])
 
-/* Its events, from the engine and from its owner. */
+/* The events of an acquisition, from the engine and from its user. */
 proctype contender(byte a)
 {
-end: /* what has to end is asked by init */
+end: /* init checks that everything ends */
     do
     :: atomic {
         if
@@ -20,93 +20,94 @@ end: /* what has to end is asked by init */
             acq[a].phase = PAUSED
         }
         :: d_step {
-            HEARS(a) && acq[a].ask == ENQUEUE_ANSWERED;
+            RECEIVES(a) && acq[a].ask == ENQUEUE_ANSWERED;
             enqueued(a)
         }
         :: d_step {
-            HEARS(a) && acq[a].ask == LIST_ANSWERED;
+            RECEIVES(a) && acq[a].ask == LIST_ANSWERED;
             listed(a)
         }
         :: d_step {
-            HEARS(a) && acq[a].ask == DOWNGRADE_ANSWERED;
+            RECEIVES(a) && acq[a].ask == DOWNGRADE_ANSWERED;
             downgraded(a)
         }
         :: d_step {
-            HEARS(a) && acq[a].watch_before == FIRED;
-            gone_before(a)
+            RECEIVES(a) && acq[a].watch_nearest == FIRED;
+            nearest_gone(a)
         }
         :: d_step {
-            HEARS(a) && acq[a].watch_beyond == FIRED;
-            gone_beyond(a)
+            RECEIVES(a) && acq[a].watch_second == FIRED;
+            second_gone(a)
         }
         :: d_step {
-            RUNS(a) && acq[a].phase == HELD && OWNER_LETS_GO(a);
+            RUNS(a) && acq[a].phase == HELD && USER_RELEASES(a);
             release(a)
         }
         :: d_step {
-            RUNS(a) && IS_WAITING(a) && OWNER_LETS_GO(a) && cancels > 0;
-            cancels--;
+            RUNS(a) && IS_WAITING(a) && USER_RELEASES(a) && cancels_left > 0;
+            cancels_left--;
             acq[a].cancelled = true;
             give_up(a)
         }
         :: d_step {
             RUNS(a) && acq[a].phase == HELD && acq[a].writes &&
-                !acq[a].downgrading && downgrades > 0;
-            downgrades--;
+                !acq[a].downgrading && downgrades_left > 0;
+            downgrades_left--;
             acq[a].downgrading = true
         }
         fi;
         d_step {
             pump(a);
-            after(CLIENT(a))
+            end_of_step(CLIENT(a))
         }
     }
     od
 }
 
-/* The removal of one ticket: its answer, and when one that waits is asked for.
- * That is once a list shows the ticket (hf_removals_find()), or when the ticket
- * can appear no more (hf_removal_pump()). */
-proctype fate(byte t)
+/* The events of one ticket: the answer to its removal, and the end of a
+ * removal's wait.  A removal waits until a list shows the ticket
+ * (hf_removals_find()) or until the ticket can no longer appear
+ * (hf_removal_pump()). */
+proctype ticket_events(byte t)
 {
 end:
     do
     :: atomic {
         if
         :: d_step {
-            HEARS(OWNER(t)) &&
+            RECEIVES(OWNER(t)) &&
                 (removal[t] == FOUND || removal[t] == NOT_FOUND);
             removal_done(t)
         }
         :: d_step {
             RUNS(OWNER(t)) && removal[t] == WAITING &&
-                (place[t] > 0 || !late[t]);
-            WITHDRAW(t)
+                (position[t] > 0 || !late[t]);
+            BEGIN_REMOVAL(t)
         }
         fi;
         d_step {
             pump(OWNER(t));
-            after(CLIENT(OWNER(t)))
+            end_of_step(CLIENT(OWNER(t)))
         }
     }
-    :: d_step { /* the engine: it takes effect */
+    :: d_step { /* the engine: the removal takes effect */
         REACHES(OWNER(t)) && removal[t] == SENT;
-        removal[t] = (place[t] > 0 -> FOUND : NOT_FOUND);
+        removal[t] = (position[t] > 0 -> FOUND : NOT_FOUND);
         remove(t)
     }
-    :: d_step { /* what was on its way on a link that was cut arrives */
+    :: d_step { /* an enqueue arrives late, from a link that was cut */
         late[t] && MAY_BE_SERVED(OWNER(t));
         late[t] = false;
         served[OWNER(t)] = true;
         append(t)
     }
-    :: d_step { /* or never does */
+    :: d_step { /* or it never arrives */
         late[t];
         late[t] = false;
         orphan[t] = false
     }
-    :: d_step { /* the session ends that its client had given up */
-        orphan[t] && place[t] > 0;
+    :: d_step { /* a session ends that its client has given up */
+        orphan[t] && position[t] > 0;
         remove(t);
         orphan[t] = false
     }

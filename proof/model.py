@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check the models of the acquisition protocol with spin, all of them or those
-that are named; see proof/README.md and docs/proof.md.
+"""Check the model of the acquisition protocol with spin, in every configuration
+or in those that are named; see proof/README.md and docs/proof.md.
 
-    model.py [--quick | --list | MODEL...]   every property holds in each model
-    model.py --mutations [--quick | MUTATION...]   each breaks its property
+    model.py [--quick | --list | CONFIGURATION...]
+        check that every property holds in each configuration
+    model.py --mutations [--quick | --list | MUTATION...]
+        check that each mutation breaks its property
 
-The status is 1 if a property is broken that should hold, or holds that should
-be broken; and 77, as of a skipped test, where spin is not installed."""
+The status is 1 if a property is broken that should hold, or if a mutation does
+not break its property.  It is 77, as for a skipped test, if spin is not
+installed."""
 
 import argparse
 import os
@@ -23,62 +26,63 @@ import machine  # noqa: E402
 
 SKIPPED = 77
 
-# Of each model: whether it takes seconds only, what it is, its file and its
-# options.  A mishap is a cut connection, a crash, or a safe_until that passes,
-# with all that follows from it: a lost session, a late create, a search.
-MODELS = {
-    "mutex-2": (True, "2 want a mutex, a mishap", "mutex",
+# {name: (whether it takes only seconds, what it is, its file, its options)}.  A
+# fault is a connection that is cut, a crash, or a safe-until that passes, with
+# everything that follows: a lost session, a late create, a search.
+CONFIGURATIONS = {
+    "mutex-2": (True, "2 want a mutex, a fault", "mutex",
                 "-DCLIENTS=2 -DATTEMPTS=3"),
     "mutex-2-ends": (True, "the same: every history ends", "mutex",
                      "-DCLIENTS=2 -DATTEMPTS=3"),
-    "mutex-3": (True, "3 want a mutex, a mishap", "mutex",
+    "mutex-3": (True, "3 want a mutex, a fault", "mutex",
                 "-DCLIENTS=3 -DATTEMPTS=3"),
     "rw-3": (True, "2 writers and a reader, a writer may become a reader, "
              "a crash", "rw",
-             "-DCLIENTS=3 -DATTEMPTS=2 -DDOWNGRADES=1 -DMISHAP=CRASH"),
-    "semaphore-2": (True, "2 want the one permit there is, a mishap",
+             "-DCLIENTS=3 -DATTEMPTS=2 -DDOWNGRADES=1 -DFAULT=CRASH"),
+    "semaphore-2": (True, "2 want the only permit, a fault",
                     "semaphore", "-DCLIENTS=2 -DLIMIT=1 -DATTEMPTS=3"),
     "semaphore-2-ends": (True, "the same: every history ends", "semaphore",
                          "-DCLIENTS=2 -DLIMIT=1 -DATTEMPTS=3"),
     "semaphore-3": (True, "3 want one of 2 permits, a crash", "semaphore",
-                    "-DCLIENTS=3 -DATTEMPTS=2 -DMISHAP=CRASH"),
+                    "-DCLIENTS=3 -DATTEMPTS=2 -DFAULT=CRASH"),
     "cohort-3": (True, "3 threads behind one ticket, another process, a "
-                 "request to let go", "cohort", "-DMISHAPS=0"),
+                 "request to release", "cohort", "-DFAULTS=0"),
     "cohort-3-ends": (True, "the same: every history ends", "cohort",
-                      "-DMISHAPS=0"),
+                      "-DFAULTS=0"),
     "safe-until": (True, "2 grants and an election are read, sessions are lost",
                    "safe_until", ""),
-    "mutex-2-two": (False, "2 want a mutex, 2 mishaps", "mutex",
-                    "-DCLIENTS=2 -DATTEMPTS=5 -DMISHAPS=2"),
+    "mutex-2-two": (False, "2 want a mutex, 2 faults", "mutex",
+                    "-DCLIENTS=2 -DATTEMPTS=5 -DFAULTS=2"),
     "mutex-2-two-ends": (False, "the same: every history ends", "mutex",
-                         "-DCLIENTS=2 -DATTEMPTS=5 -DMISHAPS=2"),
-    "mutex-3-cancel": (False, "3 want a mutex, one may give up, a mishap",
+                         "-DCLIENTS=2 -DATTEMPTS=5 -DFAULTS=2"),
+    "mutex-3-cancel": (False, "3 want a mutex, one may give up, a fault",
                        "mutex", "-DCLIENTS=3 -DATTEMPTS=3 -DCANCELS=1"),
     "mutex-3-twice": (False, "3 want a mutex twice each, a crash", "mutex",
-                      "-DCLIENTS=3 -DATTEMPTS=2 -DROUNDS=2 -DMISHAP=CRASH"),
+                      "-DCLIENTS=3 -DATTEMPTS=2 -DROUNDS=2 -DFAULT=CRASH"),
     "rw-3-any": (False, "2 writers and a reader, a writer may become a "
-                 "reader, a mishap", "rw",
+                 "reader, a fault", "rw",
                  "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"),
-    "rw-4": (False, "2 writers and 2 readers, a mishap", "rw",
+    "rw-4": (False, "2 writers and 2 readers, a fault", "rw",
              "-DATTEMPTS=3"),
     "rw-4-downgrade": (False, "2 writers and 2 readers, a writer may become "
                        "a reader, a crash", "rw",
-                       "-DATTEMPTS=2 -DDOWNGRADES=1 -DMISHAP=CRASH"),
-    "semaphore-3-any": (False, "3 want one of 2 permits, a mishap",
+                       "-DATTEMPTS=2 -DDOWNGRADES=1 -DFAULT=CRASH"),
+    "semaphore-3-any": (False, "3 want one of 2 permits, a fault",
                         "semaphore", "-DCLIENTS=3 -DATTEMPTS=3"),
     "semaphore-4": (False, "4 want one of 2 permits, a crash", "semaphore",
-                    "-DCLIENTS=4 -DATTEMPTS=2 -DMISHAP=CRASH"),
+                    "-DCLIENTS=4 -DATTEMPTS=2 -DFAULT=CRASH"),
     "cohort-2-any": (False, "2 threads behind one ticket, another process, a "
-                     "mishap", "cohort",
-                     "-DMEMBERS=2 -DASKED_FOR=0 -DATTEMPTS=4"),
+                     "fault", "cohort",
+                     "-DWAITERS=2 -DREVOKES=0 -DATTEMPTS=4"),
 }
 
-# Each mutation, with the property that breaks first and the model in which.
-# Those that are mutations of the code too have the same names.
+# {name: (file, options, the property that breaks first, what is done wrong)}.
+# Each is broken in the smallest configuration that is known to show it.  A
+# mutation of the code that makes the same mistake has the same name.
 TWO = "-DCLIENTS=2 -DATTEMPTS=4"
 THREE = "-DCLIENTS=3 -DATTEMPTS=3"
 DOWNGRADE = "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"
-SMALL_COHORT = "-DMEMBERS=2 -DASKED_FOR=0 -DATTEMPTS=4"
+SMALL_COHORT = "-DWAITERS=2 -DREVOKES=0 -DATTEMPTS=4"
 MUTATIONS = {
     "ADMIT_ON_ANY_GONE": ("mutex", THREE, "order",
                           "any watched ticket that goes admits"),
@@ -86,23 +90,23 @@ MUTATIONS = {
                            "a writer behind a write ticket does not list"),
     "READ_PASSES_WRITE": ("rw", "-DCLIENTS=2 -DWRITERS=1 -DATTEMPTS=3",
                           "order", "a reader waits for nobody"),
-    "SAFE_FROM_ANSWER": ("mutex", "-DCLIENTS=2 -DATTEMPTS=5 -DMISHAPS=2",
+    "SAFE_FROM_ANSWER": ("mutex", "-DCLIENTS=2 -DATTEMPTS=5 -DFAULTS=2",
                          "exclusion",
                          "safe-until counts from a proof's answer"),
     "RESUME_LENGTHENS": ("mutex", TWO, "exclusion",
-                         "an unanswered resume does not cap the promise"),
+                         "an unanswered resume does not cap safe-until"),
     "ADMIT_EXPIRED": ("mutex", TWO, "exclusion",
                       "safe-until is not looked at when admitting"),
-    "LEASES_NOT_COUNTED": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0",
+    "LEASES_NOT_COUNTED": ("semaphore", "-DCLIENTS=3 -DFAULTS=0",
                            "order",
                            "there is always room for another lease"),
-    "ONE_LEASE_TOO_MANY": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0",
+    "ONE_LEASE_TOO_MANY": ("semaphore", "-DCLIENTS=3 -DFAULTS=0",
                            "order",
                            "there is room for one permit more than there is"),
-    "COHORT_SHARES": ("cohort", "-DMISHAPS=0", "exclusion",
-                      "a ticket serves the next member before its release"),
-    "OLD_SNAPSHOT": ("mutex", TWO + " -DMISHAPS=0", "order",
-                     "an enqueue reads the queue before it has its place"),
+    "COHORT_SHARES": ("cohort", "-DFAULTS=0", "exclusion",
+                      "a ticket serves the next waiter before its release"),
+    "OLD_SNAPSHOT": ("mutex", TWO + " -DFAULTS=0", "order",
+                     "an enqueue reads the queue before it has its position"),
     "DOWNGRADE_GAP": ("rw", DOWNGRADE, "exclusion",
                       "a downgrade deletes first and then creates"),
     "TOKEN_KEPT": ("mutex", TWO, "token",
@@ -111,49 +115,49 @@ MUTATIONS = {
                        "the ticket ahead of the watched one is not counted"),
     "ORDER_AS_TEXT": ("mutex", TWO, "order",
                       "tickets are ordered by their names"),
-    "COHORT_BARGES": ("cohort", "-DMISHAPS=0", "order",
-                      "the last member is granted first"),
-    "COHORT_UNBOUNDED": ("cohort", "-DMISHAPS=0", "order",
-                         "a ticket passes from member to member for ever"),
-    "COHORT_REVOKED_STAYS": ("cohort", "-DMISHAPS=0", "order",
-                             "a ticket that is asked for is handed on"),
+    "COHORT_BARGES": ("cohort", "-DFAULTS=0", "order",
+                      "the last waiter is granted first"),
+    "COHORT_UNBOUNDED": ("cohort", "-DFAULTS=0", "order",
+                         "a ticket passes from waiter to waiter for ever"),
+    "COHORT_REVOKED_STAYS": ("cohort", "-DFAULTS=0", "order",
+                             "a ticket that is to be released is passed on"),
     "GONE_FORGOTTEN": ("mutex", THREE, "progress",
                        "a GONE that comes during a list is dropped"),
     "WATCH_OWN_ONLY": ("mutex", TWO, "progress",
-                       "a waiter does not watch the one before"),
+                       "a waiter does not watch the ticket before its own"),
     "NO_LIST_AFTER_GONE": ("mutex", THREE, "progress",
                            "a GONE that does not admit is not followed up"),
     "PROOF_NOT_NOTIFIED": ("mutex", TWO, "progress",
-                           "who waits for a proof is not woken by it"),
+                           "a ticket that waits for a proof does not see it"),
     "WATCH_NOT_LOOKED": ("mutex", TWO, "progress",
-                         "a watch is armed without a second look"),
+                         "a watch is set without a second list"),
     "ZK_NOT_RESUMED": ("mutex", TWO, "progress",
                        "watches end with their connection"),
-    "QUEUE_WATCHED_ONCE": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0", "progress",
-                           "who waits for room does not look again"),
+    "QUEUE_WATCHED_ONCE": ("semaphore", "-DCLIENTS=3 -DFAULTS=0", "progress",
+                           "a lease that waits for room does not list again"),
     "SEARCH_SKIPPED": ("mutex", TWO, "progress",
                        "a ticket without an answer is not looked for"),
     "UNANSWERED_FORGOTTEN": ("mutex", TWO, "progress",
                              "an id that got no answer is not remembered"),
     "COHORT_KEEPS_TICKET": ("cohort",
-                            "-DMISHAPS=0 -DHANDOFFS=3 -DASKED_FOR=0",
+                            "-DFAULTS=0 -DHANDOFFS=3 -DREVOKES=0",
                             "progress", "the ticket stays when nobody needs it"),
     "MULTI_LOCK_KEEPS_CHILD": ("semaphore", "-DCLIENTS=2 -DATTEMPTS=3", "progress",
-                          "a multi-lock that is given up keeps its children"),
-    "CANCEL_KEEPS_TICKET": ("mutex", TWO + " -DCANCELS=1 -DMISHAPS=0", "leak",
+                          "a multi-lock that gives up keeps its children"),
+    "CANCEL_KEEPS_TICKET": ("mutex", TWO + " -DCANCELS=1 -DFAULTS=0", "leak",
                             "a cancelled wait leaves its ticket"),
     "REMOVAL_NOT_RETRIED": ("mutex", TWO, "leak",
-                            "a removal that failed is not repeated"),
+                            "a REMOVE that failed is not repeated"),
     "WATCH_FIRST": ("mutex", THREE, "herd",
                     "a waiter watches the head of the queue"),
     "LOST_NOT_NOTIFIED": ("mutex", TWO, "loss",
-                          "safe-until passes in silence"),
+                          "safe-until passes without a notification"),
     "FLAG_FIRST": ("safe_until", "", "loss",
                    "a reader loads the flag of its grant before the word"),
     "STORE_BEFORE_CLEAR": ("safe_until", "", "loss",
                            "a session's value is stored before flags go"),
     "ELECTION_NOT_COMPARED": ("safe_until", "", "loss",
-                              "a value of before a leadership began is its"),
+                              "a value from before a leadership counts as its"),
     "COHORT_LOSS_NOT_NOTIFIED": ("cohort", SMALL_COHORT, "loss",
                            "the waiter that holds a lost ticket is not notified"),
     "SUSPENDED_ENDS": ("mutex", TWO, "wait",
@@ -161,9 +165,9 @@ MUTATIONS = {
     "LOST_SESSION_ENDS": ("mutex", TWO, "wait",
                           "a waiter gives up when its session is lost"),
     "COHORT_LOSS_ENDS": ("cohort", SMALL_COHORT, "wait",
-                         "who waits behind a ticket that is lost gives up"),
+                         "waiters of a ticket that is lost give up"),
 }
-# One or two of each property and each model, for every day.
+# The quick ones: one or two of each property and of each file.
 SAMPLE = ("ADMIT_EXPIRED", "OLD_SNAPSHOT", "GONE_ADMITS_WRITER",
           "ONE_LEASE_TOO_MANY", "COHORT_SHARES", "TOKEN_KEPT",
           "GONE_SKIPS_ONE", "GONE_FORGOTTEN", "SEARCH_SKIPPED",
@@ -175,8 +179,9 @@ INVARIANTS = {"exclusion": 1, "token": 2, "order": 3, "progress": 4,
 
 
 class Run:
-    """One run of a model: made by spin, compiled and explored.  .broken is the
-    name of the property that does not hold, or None."""
+    """One run of a configuration: spin makes a program, which is compiled and
+    explores every state.  .broken is the name of the property that does not
+    hold, or None."""
 
     def __init__(self, file, flags, ends=False, optimise="-O2"):
         self.flags = flags.split()
@@ -186,12 +191,12 @@ class Run:
             if name.endswith(".pml"):
                 shutil.copy(os.path.join(HERE, name), self.directory)
         self.call("spin", "-a", *self.flags, self.file)
-        # Cycles are looked for with the one test, all the rest with the other.
+        # -DNP searches for cycles, -DSAFETY for everything else.
         search = ["-DNP"] if ends else ["-DSAFETY"]
         self.call(os.environ.get("CC", "cc"), optimise, "-w", "-DCOLLAPSE",
                   "-DMEMLIM=16000", *search, "-o", "pan", "pan.c")
         self.out = self.call("./pan", "-m20000", *(["-l"] if ends else []))
-        self.broken = self.judge()
+        self.broken = self.broken_property()
 
     def __enter__(self):
         return self
@@ -207,7 +212,7 @@ class Run:
             sys.exit("model: %s failed:\n%s" % (" ".join(command), done.stdout))
         return done.stdout
 
-    def judge(self):
+    def broken_property(self):
         named = re.search(r"assertion violated\s+!\(broken_(\w+)\)", self.out)
         if named:
             return named.group(1)
@@ -234,16 +239,16 @@ class Run:
         trail = self.call("spin", "-t", "-p", *self.flags, self.file)
         steps = [re.sub(r"\s+\(state \d+\)\s*", " ", line.strip())
                  for line in trail.splitlines() if "proc " in line]
-        dull = re.compile(r"sub-seq|\[DO\]|\[IF\]|goto|\[[uvwxy] = |D_STEP|"
-                          r"\[else\]|valid end state|:init:|seen_|\[break\]")
-        return [step for step in steps if not dull.search(step)]
+        omitted = re.compile(r"sub-seq|\[DO\]|\[IF\]|goto|\[[uvwxy] = |D_STEP|"
+                             r"\[else\]|valid end state|:init:|seen_|\[break\]")
+        return [step for step in steps if not omitted.search(step)]
 
 
 def check(names):
     bad = 0
     for name in names:
-        quick, what, file, flags = MODELS[name]
-        # A small model is explored before a compiler has optimised it.
+        quick, what, file, flags = CONFIGURATIONS[name]
+        # A small one is explored sooner than a compiler optimises it.
         with Run(file, flags, ends=name.endswith("-ends"),
                  optimise="-O0" if quick else "-O2") as run:
             print("%-16s %s  %s" % (name, run.figures(),
@@ -273,28 +278,30 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev model",
                                      description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME",
-                        help="a model, or with --mutations a mutation")
+                        help="a configuration, or with --mutations a "
+                        "mutation")
     parser.add_argument("--quick", action="store_true",
-                        help="only models that take seconds, or a sample of "
-                        "the mutations")
+                        help="only configurations that take seconds, or "
+                        "some of the mutations")
     parser.add_argument("--mutations", action="store_true",
-                        help="show that each mutation breaks something")
+                        help="check that each mutation breaks its property")
     parser.add_argument("--list", action="store_true",
-                        help="say what there is")
+                        help="list the configurations or the mutations")
     options = parser.parse_args()
-    table = MUTATIONS if options.mutations else MODELS
+    table = MUTATIONS if options.mutations else CONFIGURATIONS
     unknown = [name for name in options.names if name not in table]
     if unknown:
-        parser.error("no %s; there are %s" % (unknown[0], " ".join(table)))
+        parser.error("%s is not known; known are %s"
+                     % (unknown[0], " ".join(table)))
     if options.list:
         for name, row in table.items():
             print("%-20s %s" % (name, row[3] if options.mutations else row[1]))
         return 0
     if shutil.which("spin") is None:
-        print("model: no spin here; apt-get install spin")
+        print("model: spin is not installed; run apt-get install spin")
         return SKIPPED
     quick = SAMPLE if options.mutations else [
-        name for name, row in MODELS.items() if row[0]]
+        name for name, row in CONFIGURATIONS.items() if row[0]]
     names = options.names or (quick if options.quick else table)
     return 1 if (check_mutations if options.mutations else check)(names) else 0
 

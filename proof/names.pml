@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names, and what there is.  A world defines before it includes this:
+ * The names of all states, and everything that an acquisition keeps.
  *
- *   CLIENTS, PER           clients, and acquisitions that each may have
+ * A configuration defines before it includes this file:
+ *
+ *   CLIENTS, PER_CLIENT    clients, and acquisitions of each
  *   ATTEMPTS               tickets that an acquisition may take in all
- *   QUEUE(a), WRITES(a)    its queue; does it want to write, or else read?
- *   MISHAPS, CANCELS       how much may go wrong, and who may give up
+ *   QUEUE(a), WRITES(a)    its queue; does it want to write, or else to read?
+ *   FAULTS, CANCELS        how many faults, and how many waits are cancelled
  */
-#define ACQUISITIONS (CLIENTS * PER)
+#define ACQUISITIONS (CLIENTS * PER_CLIENT)
 #define TICKETS (ACQUISITIONS * ATTEMPTS)
-#define CLIENT(a) ((a) / PER)
+#define CLIENT(a) ((a) / PER_CLIENT)
 #define OWNER(t) ((t) / ATTEMPTS)
 
-#ifndef MISHAPS
-#define MISHAPS 1
+#ifndef FAULTS
+#define FAULTS 1
 #endif
-/* What may go wrong, one of these each time. */
-#define CUT 1   /* a link breaks, and with it what was under way on it */
-#define CRASH 2 /* a client is no more */
-#define LAPSE 4 /* a promise runs out though the link is up */
-#ifndef MISHAP
-#define MISHAP (CUT | CRASH | LAPSE)
+/* The kinds of fault.  Each fault is one of those in FAULT. */
+#define CUT 1    /* a link breaks, and with it the requests under way on it */
+#define CRASH 2  /* a client ends without notice */
+#define EXPIRY 4 /* safe-until passes while the link is up */
+#ifndef FAULT
+#define FAULT (CUT | CRASH | EXPIRY)
 #endif
 #ifndef CANCELS
 #define CANCELS 0
@@ -28,7 +30,7 @@
 #ifndef DOWNGRADES
 #define DOWNGRADES 0
 #endif
-/* Who is of one kind with the contender before it, and may be taken for it. */
+/* Does it behave as the contender before it, so that the two may be swapped? */
 #ifndef ALIKE
 #define ALIKE(a) (false)
 #endif
@@ -36,32 +38,33 @@
 #define QUEUES 1
 #endif
 
-/* A ticket as a list shows it: 0 is none.  A writer that has become a reader
- * is another one to whoever watches it (struct hf_watched_ticket). */
+/* A ticket as a list shows it; 0: none.  A writer that has become a reader
+ * counts as another ticket for its watches (struct hf_watched_ticket). */
 #define AS_READER 128
 #define SHOWN(t) ((t) + 1 + (reads[t] -> AS_READER : 0))
 #define TICKET_OF(shown) (((shown) & 127) - 1)
 #define SHOWN_READS(shown) ((shown) >= AS_READER)
 
 /* enum hf_acquisition_state.  While that is WAITING: enum hf_own_ticket_state
- * of the ticket in force, and PAUSED if there is none. */
+ * of the current ticket.  PAUSED: WAITING without a ticket.  AWAITING_ROOM:
+ * the ticket of a lease that is not enqueued before there is room. */
 #define IDLE 0
 #define PAUSED 1
-#define LOOKING 2
+#define AWAITING_ROOM 2
 #define ENQUEUING 3
 #define UNSURE 4
 #define QUEUED 5
 #define HELD 6
 #define LOST 7
 #define RELEASING 8
-#define WITHDRAWING 9
+#define GIVING_UP 9
 #define DONE 10
 #define IS_WAITING(a) (acq[a].phase >= PAUSED && acq[a].phase <= QUEUED)
 
-/* A request on its way: .ask of the ticket in force, one at a time. */
+/* The request under way for the current ticket, .ask: one at a time. */
 #define NOTHING 0
 #define ENQUEUE_SENT 1
-#define ENQUEUE_ANSWERED 2 /* it took effect, the answer is on its way */
+#define ENQUEUE_ANSWERED 2 /* it took effect, and the answer is under way */
 #define LIST_SENT 3
 #define LIST_ANSWERED 4
 #define DOWNGRADE_SENT 5
@@ -71,29 +74,29 @@
 #define UNWATCHED 0
 #define ASKED 1
 #define WATCHING 2
-#define FIRED 3    /* GONE, or CHANGED, is on its way */
-#define ANSWERED 4 /* of a queue: LISTED is on its way */
-#define DEAF 5     /* the engine has forgotten it */
+#define FIRED 3     /* GONE, or CHANGED, is under way */
+#define ANSWERED 4  /* of a queue: LISTED is under way */
+#define FORGOTTEN 5 /* the engine has lost it, and no event will come */
 
-/* enum hf_removal_state, by ticket */
+/* enum hf_removal_state, for each ticket */
 #define NONE 0
 #define WAITING 1
 #define DUE 2
 #define SENT 3  /* HF_REMOVAL_ASKED */
-#define FOUND 4 /* the answer is on its way */
+#define FOUND 4 /* the answer is under way */
 #define NOT_FOUND 5
 
-/* enum hf_state, of a client */
-#define NO_SESSION 0 /* CONNECTING, LOST */
-#define UP 1         /* CONNECTED */
-#define DOWN 2       /* SUSPENDED */
+/* enum hf_state, for each client */
+#define NO_SESSION 0 /* HF_STATE_CONNECTING and HF_STATE_LOST */
+#define CONNECTED 1  /* HF_STATE_CONNECTED */
+#define SUSPENDED 2  /* HF_STATE_SUSPENDED */
 #define CRASHED 3    /* there is no client any more */
 
 typedef Acquisition {
     unsigned phase : 4;
     unsigned ask : 3;
     unsigned attempts : 3;
-    unsigned rounds : 2; /* how often it is wanted again */
+    unsigned rounds : 2; /* how often the user wants it again */
     byte ticket;
     byte token;
     bool list_wanted;
@@ -102,30 +105,31 @@ typedef Acquisition {
     bool cancelled;
     bool downgrading;
     bool writes;
-    /* QUEUED: the place */
+    /* QUEUED: the position, as of the last list */
     unsigned blocking : 4;
-    byte before;
-    byte beyond;
+    byte nearest;
+    byte second;
     bool gone_admits;
-    unsigned watch_before : 3;
-    unsigned watch_beyond : 3;
-    /* the answer that is on its way */
+    unsigned watch_nearest : 3;
+    unsigned watch_second : 3;
+    /* what the answer under way says */
     bool seen; /* it shows our ticket */
     unsigned seen_blocking : 4;
-    byte seen_before;
-    byte seen_beyond;
+    byte seen_nearest;
+    byte seen_second;
     bool seen_gone_admits
 };
 
 Acquisition acq[ACQUISITIONS];
-byte spare; /* mishaps that may still happen */
 
-/* What is broken, by name: pan prints the assertion. */
-byte cancels, downgrades; /* that may still happen */
+/* What may still happen. */
+byte faults_left;
+byte cancels_left, downgrades_left;
 
+/* A property that is broken, by name: pan prints the assertion. */
 bool broken_exclusion, broken_order, broken_token, broken_leak, broken_loss,
     broken_herd, broken_wait;
 #define BREAKS(property) property = true; assert(!property)
 
-/* Loops, within one step: of no meaning between two. */
+/* Variables of loops within one step.  They mean nothing between two steps. */
 hidden byte u, v, w, x, y;

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worlds in which an acquisition is its owner's own. */
+/* Configurations in which each acquisition is the user's own: it is not a
+ * child of a multi-lock, and no cohort shares it.  What other configurations
+ * need beyond that does nothing here. */
 #define SHARED_BY_PERMITS(a) (false)
 #define PERMITS_AHEAD(a) 0
-#define LIMIT_SEEN 1
-#define ROOM(a) 1
-#define MUST_LOOK(a) (false)
+#define LIMIT_IN_FORCE 1
+#define PERMITS(a) 1
+#define NEEDS_ROOM(a) (false)
 #define ROOM_SEEN(a) (true)
-#define OWNER_LETS_GO(a) (true)
+#define USER_RELEASES(a) (true)
 #define IS_WANTED(a) (true)
-#define CHANGED_IN(queue) skip
-#define IS_OUT(a) (acq[a].phase == DONE || session[CLIENT(a)] == CRASHED)
-#define CLIENT_IS_OUT(c) (acq[c].phase == DONE)
+#define NOTIFY_CHANGED(queue) skip
+#define IS_FINISHED(a) (acq[a].phase == DONE || session[CLIENT(a)] == CRASHED)
+#define CLIENT_IS_FINISHED(c) (acq[c].phase == DONE)
 
-inline after(c) { skip }
+inline end_of_step(c) { skip }
 inline pump_queue_watch(a) { skip }
 inline fail_queue_watch(a) { skip }
 inline forget_queue_watch(a) { skip }
 
-#include "world.pml"
+#include "common_checks.pml"
 
 init
 {
@@ -25,7 +27,7 @@ init
         prepare()
     }
     atomic {
-        start()
+        run_processes()
     }
-    everyone_is_out()
+    wait_until_all_finished()
 }

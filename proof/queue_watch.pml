@@ -1,47 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watch of a queue (src/core/queue_watch.c): what the leases look like, and
- * the event that one has gone since. */
-byte look[CLIENTS];        /* UNWATCHED, ASKED, ANSWERED or WATCHING */
-bool look_room[CLIENTS];   /* the answer on its way, and then .room */
-bool look_changed[CLIENTS]; /* CHANGED is on its way, behind that */
+/*
+ * The watch of the queue of leases (src/core/queue_watch.c).
+ *
+ * The idea: the answer shows whether there is room now.  If a lease goes
+ * after that, one event CHANGED says so, and the waiter watches again.
+ */
+byte queue_watch_state[CLIENTS];   /* UNWATCHED, ASKED, ANSWERED or WATCHING */
+bool queue_watch_room[CLIENTS];    /* in the answer, and then .has_room */
+bool queue_watch_changed[CLIENTS]; /* CHANGED is under way, behind the answer */
 
 /* hf_own_ticket_wants_queue_watch() */
 #define WANTS_QUEUE_WATCH(a)                                                   \
     (IS_LEASE(a) &&                                                            \
-     ((acq[a].phase == LOOKING && !ROOM_SEEN(a)) ||                            \
+     ((acq[a].phase == AWAITING_ROOM && !ROOM_SEEN(a)) ||                      \
       (acq[a].phase == QUEUED && acq[a].blocking > 0)))
-#define MUST_LOOK(a) IS_LEASE(a)
-#define ROOM_SEEN(a) (look_room[CLIENT(a)] && look[CLIENT(a)] == WATCHING)
+#define NEEDS_ROOM(a) IS_LEASE(a)
+#define ROOM_SEEN(a)                                                           \
+    (queue_watch_room[CLIENT(a)] && queue_watch_state[CLIENT(a)] == WATCHING)
 
-/* hf_admission_has_room(), or for a lease that is there its own place. */
+/* hf_admission_has_room().  For a lease that is in the queue its own position
+ * decides. */
 #define HAS_ROOM(a)                                                            \
-    (acq[a].phase == QUEUED -> PERMITS_AHEAD(a) < LIMIT_SEEN :                 \
-                               count[1] < LIMIT_SEEN)
+    (acq[a].phase == QUEUED -> PERMITS_AHEAD(a) < LIMIT_IN_FORCE :             \
+                               queue_length[1] < LIMIT_IN_FORCE)
 
-#define CHANGED_IN(queue) tell_queue_watches(queue)
-inline tell_queue_watches(queue)
+#define NOTIFY_CHANGED(queue) notify_queue_watches(queue)
+inline notify_queue_watches(queue)
 {
     for (v : 0 .. CLIENTS - 1) {
-        look_changed[v] = look_changed[v] ||
+        queue_watch_changed[v] = queue_watch_changed[v] ||
                           (queue == 1 && alive[v] &&
-                           (look[v] == ANSWERED || look[v] == WATCHING))
+                           (queue_watch_state[v] == ANSWERED ||
+                            queue_watch_state[v] == WATCHING))
     }
 }
 
 inline end_queue_watch(c)
 {
-    look[c] = UNWATCHED;
-    look_room[c] = false;
-    look_changed[c] = false
+    queue_watch_state[c] = UNWATCHED;
+    queue_watch_room[c] = false;
+    queue_watch_changed[c] = false
 }
 
 /* pump_queue_watch() */
 inline pump_queue_watch(a)
 {
     if
-    :: WANTS_QUEUE_WATCH(a) && look[CLIENT(a)] == UNWATCHED &&
-       session[CLIENT(a)] == UP ->
-        look[CLIENT(a)] = ASKED
+    :: WANTS_QUEUE_WATCH(a) && queue_watch_state[CLIENT(a)] == UNWATCHED &&
+       session[CLIENT(a)] == CONNECTED ->
+        queue_watch_state[CLIENT(a)] = ASKED
     :: IS_LEASE(a) && !WANTS_QUEUE_WATCH(a) ->
         end_queue_watch(CLIENT(a))
     :: else
@@ -53,23 +60,25 @@ inline forget_queue_watch(a)
     end_queue_watch(CLIENT(a))
 }
 
-/* What was not answered is asked again; the rest survives the link. */
+/* The link is cut.  A request without an answer is repeated; a watch survives
+ * the link. */
 inline fail_queue_watch(a)
 {
     if
-    :: look[CLIENT(a)] == ASKED || look[CLIENT(a)] == ANSWERED ->
+    :: queue_watch_state[CLIENT(a)] == ASKED ||
+       queue_watch_state[CLIENT(a)] == ANSWERED ->
         end_queue_watch(CLIENT(a))
     :: else
     fi
 }
 
-/* hf_own_ticket_queue_listed(): LOOKING, the pump enters; QUEUED, this is the list to
- * decide by. */
-inline looked(c)
+/* hf_own_ticket_queue_listed(): while AWAITING_ROOM the pump enqueues; while
+ * QUEUED the lease is decided by this list. */
+inline queue_listed(c)
 {
-    look[c] = WATCHING;
+    queue_watch_state[c] = WATCHING;
     if
-    :: acq[LEASE(c)].phase == QUEUED && look_room[c] ->
+    :: acq[LEASE(c)].phase == QUEUED && queue_watch_room[c] ->
         admit(LEASE(c))
     :: else
     fi

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the watch of a queue hears, and what the engine does for it. */
+/* The events of a queue watch, and what the engine does for it. */
 
 proctype queue_watch(byte c)
 {
@@ -8,13 +8,14 @@ end:
     :: atomic {
         if
         :: d_step {
-            session[c] == UP && look[c] == ANSWERED;
-            looked(c)
+            session[c] == CONNECTED && queue_watch_state[c] == ANSWERED;
+            queue_listed(c)
         }
         :: d_step {
-            session[c] == UP && look[c] == WATCHING && look_changed[c];
+            session[c] == CONNECTED && queue_watch_state[c] == WATCHING &&
+                queue_watch_changed[c];
 #ifdef QUEUE_WATCHED_ONCE
-            look_changed[c] = false
+            queue_watch_changed[c] = false
 #else
             end_queue_watch(c)
 #endif
@@ -22,13 +23,13 @@ end:
         fi;
         d_step {
             pump(LEASE(c));
-            after(c)
+            end_of_step(c)
         }
     }
-    :: d_step { /* the engine: LISTED, and CHANGED once a lease goes */
-        session[c] == UP && alive[c] && look[c] == ASKED;
-        look_room[c] = HAS_ROOM(LEASE(c));
-        look[c] = ANSWERED
+    :: d_step { /* the engine: LISTED now, and CHANGED when a lease goes */
+        session[c] == CONNECTED && alive[c] && queue_watch_state[c] == ASKED;
+        queue_watch_room[c] = HAS_ROOM(LEASE(c));
+        queue_watch_state[c] = ANSWERED
     }
     od
 }

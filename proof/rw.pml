@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A read/write lock: clients with one acquisition each, of which the first
- * WRITERS write. */
+/* A read/write lock: each client has one acquisition, and the first WRITERS of
+ * them write. */
 #ifndef CLIENTS
 #define CLIENTS 4
 #endif
@@ -10,7 +10,7 @@
 #ifndef ATTEMPTS
 #define ATTEMPTS 2
 #endif
-#define PER 1
+#define PER_CLIENT 1
 #define QUEUE(a) 0
 #define WRITES(a) ((a) < WRITERS)
 #define HAS_READERS (true)

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Safe-until as readers have it (src/core/safe_until.h): one word for the
- * session of a client, one flag for each grant, and readers that may be
- * interrupted between any two loads, as long as it takes for sessions to be lost
- * and to begin.  Each load and each store is a step of its own.
+ * How readers read safe-until (src/core/safe_until.h), a configuration of its
+ * own.
  *
- * An era is what one loss ends: a session, or the time until safe-until passed
- * in it and a proof came after that.  The word stands for the era that its value
- * is of; 0 is no value.  Two grants follow one another, in one era or in two: a
- * user has a handle of each, and an election is one handle of both, with the
- * token of the one by which it leads.
+ * There is one word for the session of a client and one flag for each grant.
+ * A reader may be interrupted between any two loads, for so long that
+ * sessions are lost and begin meanwhile.  Each load and each store is a step
+ * of its own.
+ *
+ * An era ends with a loss.  It is a session, or the time in a session until
+ * safe-until passes; if a proof comes after that, another era begins.  The
+ * word holds the number of the era that its value belongs to; 0: no value.
+ * Two grants follow one another, in one era or in two.  A user has a handle
+ * of each.  An election is one handle of both, with the token of the grant by
+ * which it leads.
  */
 #define GRANTS 2
 #define ERAS 3
 #define NOBODY 255
 
 byte era = 1;
-byte word = 1;         /* whose value it has */
+byte word = 1;         /* the era that its value belongs to */
 bool flag[GRANTS];     /* .valid of the acquisition */
-bool granted[GRANTS];  /* and the user has heard of it */
-byte era_of[GRANTS];   /* which the grant belongs to */
-byte leader = NOBODY;  /* by which grant: the election's token */
+bool granted[GRANTS];  /* and the user was notified of it */
+byte era_of[GRANTS];   /* the era that the grant belongs to */
+byte leader = NOBODY;  /* the grant by which it leads: the election's token */
 bool valid;            /* of the election: the flag of that grant */
-byte next;             /* grant to be made */
+byte next;             /* the next grant */
 
 bool broken_loss;
 
@@ -36,7 +40,7 @@ inline clear_flag(g)
     fi
 }
 
-/* lose_all(), one flag after the other */
+/* lose_all(): one flag after the other */
 inline clear_flags()
 {
     for (g : 0 .. GRANTS - 1) {
@@ -50,14 +54,14 @@ inline begin_era()
     word = era
 }
 
-/* What hf_core_step() and the effects that follow it write, in their order. */
+/* The stores of hf_core_step() and of the effects that follow it, in order. */
 active proctype core()
 {
     byte g;
 
 end:
     do
-    :: next < GRANTS && leader == NOBODY -> /* admit, tell, lead() */
+    :: next < GRANTS && leader == NOBODY -> /* admit, notify, start_leading() */
         era_of[next] = era;
         flag[next] = true;
         granted[next] = true;
@@ -76,15 +80,15 @@ end:
         fi;
         begin_era();
 #endif
-        valid = false;   /* lead_no_more() */
+        valid = false;   /* stop_leading() */
         leader = NOBODY
-    :: leader != NOBODY -> /* a release: the word goes on */
+    :: leader != NOBODY -> /* a release: the word stays */
         clear_flag(leader);
         leader = NOBODY
     od
 }
 
-/* hf_grant_safe_until_ms(), by one who was told of the grant */
+/* hf_grant_safe_until_ms(), called by a user who was notified of the grant */
 proctype reader(byte g)
 {
     byte value;
@@ -109,19 +113,19 @@ end:
 /* hf_election_safe_until_ms(), at any time */
 active proctype elector()
 {
-    byte before, value, after;
+    byte leader_before, value, leader_after;
     bool is_valid;
 
-    before = leader;
+    leader_before = leader;
     value = word;
     is_valid = valid;
-    after = leader;
+    leader_after = leader;
 #ifdef ELECTION_NOT_COMPARED
-    before = after;
+    leader_before = leader_after;
 #endif
     if
-    :: is_valid && before != NOBODY && before == after ->
-        broken_loss = value != 0 && value != era_of[before]
+    :: is_valid && leader_before != NOBODY && leader_before == leader_after ->
+        broken_loss = value != 0 && value != era_of[leader_before]
     :: else
     fi;
     assert(!broken_loss)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A semaphore: clients with two acquisitions each, that are one to their owner
- * (src/core/multi_lock.c): a mutex, the gate, whose holder alone may enter the
- * queue of leases, once it has seen room there; it is let go with the lease.
+ * A semaphore: each client has a multi-lock of two acquisitions
+ * (src/core/multi_lock.c).
+ *
+ * The first child is the entry mutex.  Only its holder may enter the queue of
+ * leases, and only after it has seen room there.  The entry mutex is released
+ * when the lease is granted.
  */
 #ifndef CLIENTS
 #define CLIENTS 4
@@ -10,22 +13,22 @@
 #ifndef ATTEMPTS
 #define ATTEMPTS 2
 #endif
-#define PER 2
+#define PER_CLIENT 2
 #define QUEUES 2
 #ifndef LIMIT
 #define LIMIT 2
 #endif
 #if defined(LEASES_NOT_COUNTED)
-#define LIMIT_SEEN 99
+#define LIMIT_IN_FORCE 99
 #elif defined(ONE_LEASE_TOO_MANY)
-#define LIMIT_SEEN (LIMIT + 1)
+#define LIMIT_IN_FORCE (LIMIT + 1)
 #else
-#define LIMIT_SEEN LIMIT
+#define LIMIT_IN_FORCE LIMIT
 #endif
-#define GATE(c) ((c) * PER)
-#define LEASE(c) ((c) * PER + 1)
-#define IS_LEASE(a) ((a) % PER == 1)
-#define QUEUE(a) ((a) % PER)
+#define ENTRY_MUTEX(c) ((c) * PER_CLIENT)
+#define LEASE(c) ((c) * PER_CLIENT + 1)
+#define IS_LEASE(a) ((a) % PER_CLIENT == 1)
+#define QUEUE(a) ((a) % PER_CLIENT)
 #define WRITES(a) (true)
 #define HAS_READERS (false)
 #define ALIKE(a) (a > 1 && !IS_LEASE(a))
@@ -33,45 +36,46 @@
 #include "names.pml"
 
 #define SHARED_BY_PERMITS(a) IS_LEASE(a)
-#define PERMITS_AHEAD(a) (place[acq[a].ticket] - 1)
-#define ROOM(a) (IS_LEASE(a) -> LIMIT : 1)
-#define OWNER_LETS_GO(a) (false) /* the whole does */
+#define PERMITS_AHEAD(a) (position[acq[a].ticket] - 1)
+#define PERMITS(a) (IS_LEASE(a) -> LIMIT : 1)
+#define USER_RELEASES(a) (false) /* the parent does */
 #define IS_WANTED(a) (false)
-#define CLIENT_IS_OUT(c) (whole[c] == DONE)
-#define IS_OUT(a) (whole[CLIENT(a)] == DONE || session[CLIENT(a)] == CRASHED)
+#define CLIENT_IS_FINISHED(c) (parent[c] == DONE)
+#define IS_FINISHED(a)                                                         \
+    (parent[CLIENT(a)] == DONE || session[CLIENT(a)] == CRASHED)
 
-byte whole[CLIENTS];
-byte at[CLIENTS]; /* so many parts were taken */
-bool undoing[CLIENTS];
+byte parent[CLIENTS];
+byte current[CLIENTS]; /* the number of children that were granted */
+bool rolling_back[CLIENTS];
 
 #include "queue_watch.pml"
-#include "bundle.pml"
-#include "world.pml"
+#include "multi_lock.pml"
+#include "common_checks.pml"
 #include "queue_watch_events.pml"
 
-/* The owner's own events. */
-proctype owner(byte c)
+/* The events that the user causes. */
+proctype user(byte c)
 {
 end:
     do
     :: atomic {
         if
         :: d_step {
-            session[c] != CRASHED && whole[c] == IDLE;
-            whole[c] = PAUSED
+            session[c] != CRASHED && parent[c] == IDLE;
+            parent[c] = PAUSED
         }
         :: d_step {
-            session[c] != CRASHED && whole[c] == HELD;
-            whole[c] = RELEASING
+            session[c] != CRASHED && parent[c] == HELD;
+            parent[c] = RELEASING
         }
         :: d_step {
-            session[c] != CRASHED && whole[c] == PAUSED && cancels > 0;
-            cancels--;
-            whole[c] = WITHDRAWING
+            session[c] != CRASHED && parent[c] == PAUSED && cancels_left > 0;
+            cancels_left--;
+            parent[c] = GIVING_UP
         }
         fi;
         d_step {
-            after(c)
+            end_of_step(c)
         }
     }
     od
@@ -83,12 +87,12 @@ init
         prepare()
     }
     atomic {
-        start();
+        run_processes();
         for (u : 0 .. CLIENTS - 1) {
-            run owner(u);
+            run user(u);
             run queue_watch(u)
         }
         u = 0
     }
-    everyone_is_out()
+    wait_until_all_finished()
 }

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine takes up the requests of one acquisition, in any order among
- * them: no less than any engine does. */
+/* The engine processes the requests of one acquisition, in any order.  Every
+ * real engine keeps at least this much order, so the model has all its
+ * histories. */
 
-#ifdef WATCH_NOT_LOOKED /* armed, and not looked whether it is still there */
+#ifdef WATCH_NOT_LOOKED /* set, without a look whether it is still there */
 #define IS_THERE(t, shown) (true)
 #else
-#define IS_THERE(t, shown) (place[t] > 0 && reads[t] == SHOWN_READS(shown))
+#define IS_THERE(t, shown) (position[t] > 0 && reads[t] == SHOWN_READS(shown))
 #endif
 
-/* WATCH: armed, or GONE at once. */
+/* WATCH: set, or GONE at once. */
 #define ARMED(shown) (IS_THERE(TICKET_OF(shown), shown) -> WATCHING : FIRED)
 
 proctype service(byte a)
 {
 end:
     do
-#ifdef OLD_SNAPSHOT /* the queue is read before the ticket has its place */
+#ifdef OLD_SNAPSHOT /* the queue is read before the ticket has its position */
     :: d_step {
         REACHES(a) && acq[a].ask == ENQUEUE_SENT && !acq[a].seen &&
             MAY_BE_SERVED(a);
-        place[acq[a].ticket] = count[QUEUE(a)] + 1;
+        position[acq[a].ticket] = queue_length[QUEUE(a)] + 1;
         snapshot(a);
-        place[acq[a].ticket] = 0
+        position[acq[a].ticket] = 0
     }
     :: d_step {
         REACHES(a) && acq[a].ask == ENQUEUE_SENT && acq[a].seen;
@@ -46,19 +47,19 @@ end:
         acq[a].ask = LIST_ANSWERED
     }
     :: d_step {
-        REACHES(a) && acq[a].watch_before == ASKED;
-        acq[a].watch_before = ARMED(acq[a].before)
+        REACHES(a) && acq[a].watch_nearest == ASKED;
+        acq[a].watch_nearest = ARMED(acq[a].nearest)
     }
     :: d_step {
-        REACHES(a) && acq[a].watch_beyond == ASKED;
-        acq[a].watch_beyond = ARMED(acq[a].beyond)
+        REACHES(a) && acq[a].watch_second == ASKED;
+        acq[a].watch_second = ARMED(acq[a].second)
     }
-    :: d_step { /* at one instant, in its place; once */
+    :: d_step { /* atomically, in the same position, and once */
         REACHES(a) && acq[a].ask == DOWNGRADE_SENT;
         acq[a].ask = DOWNGRADE_ANSWERED;
         if
-        :: place[acq[a].ticket] > 0 && !reads[acq[a].ticket] ->
-#ifdef DOWNGRADE_GAP /* deleted, and then created anew */
+        :: position[acq[a].ticket] > 0 && !reads[acq[a].ticket] ->
+#ifdef DOWNGRADE_GAP /* deleted, and then created again */
             u = acq[a].ticket;
             remove(u);
             append(u);

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to a session (src/core/session.c, and the events of core.c). */
+/* The events of a session (src/core/session.c, and its events in core.c):
+ * links that are cut, sessions that are lost, safe-until that passes, proofs,
+ * crashes. */
 
-/* needs_proof() in acquisition_limits.c */
+/* needs_proof() in acquisition_deadline.c */
 #define NEEDS_PROOF_1(a)                                                       \
     (acq[a].phase == HELD || acq[a].phase == ENQUEUING ||                      \
      (acq[a].phase == QUEUED && acq[a].blocking <= 1))
 #define NEEDS_PROOF(c)                                                         \
-    (NEEDS_PROOF_1(c * PER) || NEEDS_PROOF_1(c * PER + PER - 1))
+    (NEEDS_PROOF_1(c * PER_CLIENT) ||                                          \
+     NEEDS_PROOF_1(c * PER_CLIENT + PER_CLIENT - 1))
 
-/* The engine has forgotten its watches. */
-inline deafen(a)
+/* The engine has lost its watches. */
+inline forget_watches(a)
 {
-    acq[a].watch_before =
-        (acq[a].watch_before == WATCHING -> DEAF : acq[a].watch_before);
-    acq[a].watch_beyond =
-        (acq[a].watch_beyond == WATCHING -> DEAF : acq[a].watch_beyond)
+    acq[a].watch_nearest =
+        (acq[a].watch_nearest == WATCHING -> FORGOTTEN : acq[a].watch_nearest);
+    acq[a].watch_second =
+        (acq[a].watch_second == WATCHING -> FORGOTTEN : acq[a].watch_second)
 }
 
-/* Whatever was asked on this link and not answered: FAILED. */
-inline fail_asked(a)
+/* Requests on this link that have no answer yet end with FAILED. */
+inline fail_requests(a)
 {
     if
     :: acq[a].ask == ENQUEUE_SENT || acq[a].ask == ENQUEUE_ANSWERED ->
@@ -30,12 +33,12 @@ inline fail_asked(a)
     :: else
     fi;
     forget_answer(a);
-    acq[a].watch_before =
-        (acq[a].watch_before == ASKED -> UNWATCHED : acq[a].watch_before);
-    acq[a].watch_beyond =
-        (acq[a].watch_beyond == ASKED -> UNWATCHED : acq[a].watch_beyond);
+    acq[a].watch_nearest =
+        (acq[a].watch_nearest == ASKED -> UNWATCHED : acq[a].watch_nearest);
+    acq[a].watch_second =
+        (acq[a].watch_second == ASKED -> UNWATCHED : acq[a].watch_second);
 #ifdef ZK_NOT_RESUMED /* watches end with their connection */
-    deafen(a);
+    forget_watches(a);
 #endif
     fail_queue_watch(a);
     for (v : a * ATTEMPTS .. a * ATTEMPTS + ATTEMPTS - 1) {
@@ -46,10 +49,10 @@ inline fail_asked(a)
 /* suspended(): the link is down. */
 inline suspended(c)
 {
-    session[c] = DOWN;
+    session[c] = SUSPENDED;
     proof[c] = NOTHING;
-    for (y : c * PER .. c * PER + PER - 1) {
-        fail_asked(y);
+    for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
+        fail_requests(y);
         acq[y].stale = acq[y].phase == QUEUED;
 #ifdef SUSPENDED_ENDS
         if
@@ -62,37 +65,37 @@ inline suspended(c)
     y = 0
 }
 
-/* connected(), to the same session or to a new one. */
+/* connected(): to the same session or to a new one. */
 inline connected(c)
 {
-    session[c] = UP;
-    for (y : c * PER .. c * PER + PER - 1) {
+    session[c] = CONNECTED;
+    for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
         acq[y].stale = acq[y].phase == QUEUED;
         acq[y].list_wanted = acq[y].list_wanted || acq[y].phase == QUEUED
     };
     y = 0
 }
 
-/* session_over(): its tickets go with it, some time. */
+/* session_over(): the tickets of the session go at some later time. */
 inline session_over(c)
 {
     session[c] = NO_SESSION;
-    promise[c] = false;
+    safe_until[c] = false;
     lease[c] = false;
     proof[c] = NOTHING;
-    for (y : c * PER .. c * PER + PER - 1) {
+    for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
         if
         :: acq[y].phase == HELD ->
             lose(y, false)
         :: else
         fi;
-        fail_asked(y);
+        fail_requests(y);
         for (v : y * ATTEMPTS .. y * ATTEMPTS + ATTEMPTS - 1) {
             removal[v] = NONE;
             late[v] = late[v] && (alive[c] || orphan[v]);
-            orphan[v] = orphan[v] || place[v] > 0 || late[v]
+            orphan[v] = orphan[v] || position[v] > 0 || late[v]
         }
-        forget_place(y);
+        forget_position(y);
         forget_queue_watch(y);
         if
         :: IS_WAITING(y) ->
@@ -111,8 +114,8 @@ inline session_over(c)
 inline expired(c)
 {
     lease[c] = false;
-    promise[c] = false;
-    for (y : c * PER .. c * PER + PER - 1) {
+    safe_until[c] = false;
+    for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
         if
         :: acq[y].phase == HELD && session[c] == CRASHED ->
             acq[y].phase = DONE
@@ -126,14 +129,14 @@ inline expired(c)
     y = 0
 }
 
-/* The other side ends it: every ticket of it goes at one instant. */
+/* The engine ends the session: all its tickets go at one instant. */
 inline end_session(c)
 {
     alive[c] = false;
-    for (y : c * PER .. c * PER + PER - 1) {
-        deafen(y)
+    for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
+        forget_watches(y)
     }
-    for (u : c * PER * ATTEMPTS .. (c + 1) * PER * ATTEMPTS - 1) {
+    for (u : c * PER_CLIENT * ATTEMPTS .. (c + 1) * PER_CLIENT * ATTEMPTS - 1) {
         if
         :: !orphan[u] ->
             late[u] = false;
@@ -148,14 +151,14 @@ inline crashed(c)
 {
     session[c] = CRASHED;
     proof[c] = NOTHING;
-    for (y : c * PER .. c * PER + PER - 1) {
+    for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
         if
         :: acq[y].ask == ENQUEUE_SENT ->
             late[acq[y].ticket] = alive[c]
         :: else
         fi;
         forget_answer(y);
-        forget_place(y);
+        forget_position(y);
         forget_queue_watch(y);
         acq[y].phase = (acq[y].phase == HELD -> HELD : DONE);
         for (v : y * ATTEMPTS .. y * ATTEMPTS + ATTEMPTS - 1) {
@@ -166,7 +169,8 @@ inline crashed(c)
     y = 0
 }
 
-#define MAY_FAIL(c, how) (spare > 0 && !CLIENT_IS_OUT(c) && (MISHAP & how))
+#define MAY_FAIL(c, how)                                                       \
+    (faults_left > 0 && !CLIENT_IS_FINISHED(c) && (FAULT & how))
 
 proctype client(byte c)
 {
@@ -175,73 +179,73 @@ end:
     :: atomic {
         if
         :: d_step {
-            session[c] == UP && MAY_FAIL(c, CUT);
-            spare--;
+            session[c] == CONNECTED && MAY_FAIL(c, CUT);
+            faults_left--;
             suspended(c)
         }
-        :: d_step { /* while UP: a proof is too slow, or the process */
-            session[c] == UP && (lease[c] || promise[c]) &&
-                MAY_FAIL(c, LAPSE);
-            spare--;
+        :: d_step { /* the proof is too slow, or the process is */
+            session[c] == CONNECTED && (lease[c] || safe_until[c]) &&
+                MAY_FAIL(c, EXPIRY);
+            faults_left--;
             expired(c)
         }
         :: d_step {
-            (session[c] == DOWN || session[c] == CRASHED) &&
-                (lease[c] || promise[c]);
+            (session[c] == SUSPENDED || session[c] == CRASHED) &&
+                (lease[c] || safe_until[c]);
             expired(c)
         }
-        :: d_step { /* told by the other side, or by our own clock */
-            (session[c] == UP && !alive[c]) ||
-                (session[c] == DOWN && (!alive[c] || !promise[c]));
+        :: d_step { /* the engine says so, or our own clock does */
+            (session[c] == CONNECTED && !alive[c]) ||
+                (session[c] == SUSPENDED && (!alive[c] || !safe_until[c]));
             session_over(c)
         }
 #ifdef RESUME_LENGTHENS
-        :: d_step { /* hf_session_resuming(), without its cap: the other side
-                       counts anew, with less than is promised */
-            session[c] == DOWN && alive[c] && lease[c] && promise[c];
+        :: d_step { /* hf_session_resuming() without its cap: the engine
+                       begins a new lease that is shorter than safe-until */
+            session[c] == SUSPENDED && alive[c] && lease[c] && safe_until[c];
             lease[c] = false
         }
 #endif
         :: d_step {
-            session[c] == DOWN && alive[c];
+            session[c] == SUSPENDED && alive[c];
             connected(c)
         }
         :: d_step {
             session[c] == NO_SESSION;
             alive[c] = true;
             lease[c] = true;
-            promise[c] = true;
+            safe_until[c] = true;
             connected(c)
         }
         :: d_step { /* hf_session_proven(): counted from the sending */
-            session[c] == UP && proof[c] == ANSWERED;
+            session[c] == CONNECTED && proof[c] == ANSWERED;
             proof[c] = NOTHING;
 #ifdef SAFE_FROM_ANSWER
-            promise[c] = true;
+            safe_until[c] = true;
 #else
-            promise[c] = lease[c];
+            safe_until[c] = lease[c];
 #endif
-            for (y : c * PER .. c * PER + PER - 1) {
+            for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
                 proven(y)
             }
             y = 0
         }
         fi;
-        d_step { /* those who are told first have been told */
+        d_step { /* every loss was reported before this */
             if
             :: session[c] != CRASHED ->
-                for (y : c * PER .. c * PER + PER - 1) {
+                for (y : c * PER_CLIENT .. c * PER_CLIENT + PER_CLIENT - 1) {
                     pump(y)
                 }
                 y = 0;
-                after(c)
+                end_of_step(c)
             :: else
             fi
         }
     }
     :: d_step {
         session[c] != CRASHED && MAY_FAIL(c, CRASH);
-        spare--;
+        faults_left--;
         crashed(c)
     }
     :: d_step {
@@ -249,12 +253,12 @@ end:
         end_session(c)
     }
     :: d_step { /* hf_session_want_proof() */
-        session[c] == UP && !promise[c] && proof[c] == NOTHING &&
+        session[c] == CONNECTED && !safe_until[c] && proof[c] == NOTHING &&
             NEEDS_PROOF(c);
         proof[c] = ASKED
     }
     :: d_step {
-        session[c] == UP && alive[c] && proof[c] == ASKED;
+        session[c] == CONNECTED && alive[c] && proof[c] == ASKED;
         lease[c] = true;
         proof[c] = ANSWERED
     }
