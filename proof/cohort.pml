@@ -70,25 +70,25 @@ inline forget_queue_watch(a) { skip }
 
 /* The waiters begin one after the other.  Other orders are the same histories
  * with other numbers. */
-proctype thread(byte m)
+proctype thread(byte i)
 {
 end:
     do
     :: atomic {
         if
         :: d_step {
-            RUNS(0) && waiter[m] == IDLE &&
-                (m == 0 || waiter[(m > 0 -> m - 1 : 0)] != IDLE);
-            waiter[m] = PAUSED
+            RUNS(0) && waiter[i] == IDLE &&
+                (i == 0 || waiter[(i > 0 -> i - 1 : 0)] != IDLE);
+            waiter[i] = PAUSED
         }
         :: d_step {
-            RUNS(0) && waiter[m] == HELD;
-            waiter[m] = RELEASING
+            RUNS(0) && waiter[i] == HELD;
+            waiter[i] = RELEASING
         }
         :: d_step {
-            RUNS(0) && waiter[m] == PAUSED && cancels_left > 0;
+            RUNS(0) && waiter[i] == PAUSED && cancels_left > 0;
             cancels_left--;
-            waiter[m] = GIVING_UP
+            waiter[i] = GIVING_UP
         }
         fi;
         d_step {

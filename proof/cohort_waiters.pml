@@ -97,10 +97,10 @@ inline remove_ticket()
 #define MAY_GRANT NO_HOLDER
 #endif
 #ifdef COHORT_BARGES
-#define IS_NEXT(m) (waiter[m] == PAUSED && (m == WAITERS - 1 ||                \
-                    waiter[(m < WAITERS - 1 -> m + 1 : 0)] != PAUSED))
+#define IS_NEXT(i) (waiter[i] == PAUSED && (i == WAITERS - 1 ||                \
+                    waiter[(i < WAITERS - 1 -> i + 1 : 0)] != PAUSED))
 #else
-#define IS_NEXT(m) (waiter[m] == PAUSED)
+#define IS_NEXT(i) (waiter[i] == PAUSED)
 #endif
 
 /* grant(): at once and without a request, while the session may admit. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations in which each acquisition is the user's own: it is not a
- * child of a multi-lock, and no cohort shares it.  What other configurations
- * need beyond that does nothing here. */
+ * child of a multi-lock, and no cohort shares it.  The hooks of the other
+ * configurations do nothing here. */
 #define SHARED_BY_PERMITS(a) (false)
 #define PERMITS_AHEAD(a) 0
 #define LIMIT_IN_FORCE 1
