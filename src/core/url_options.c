@@ -16,9 +16,16 @@ static hf_status refuse(const struct hf_url *url, const char *key,
     char known[HF_ERROR_TEXT_BYTES / 2] = "";
     size_t used = 0;
 
-    for (size_t i = 0; i < row_count && used < sizeof known; i++)
+    for (size_t i = 0; i < row_count; i++) {
+        size_t bytes = strlen(rows[i].key) + sizeof ", and others";
+
+        if (used + bytes > sizeof known) {
+            (void)snprintf(known + used, sizeof known - used, ", and others");
+            break;
+        }
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
                                  i > 0 ? ", " : "", rows[i].key);
+    }
     return hf_error_set(error, HF_EURL,
                         "%s: does not know the option \"%s\"; expected %s",
                         url->scheme, key, known);

@@ -122,6 +122,8 @@ void hf_jute_consume(struct hf_jute_writer *writer, size_t count)
 
 void hf_jute_free(struct hf_jute_writer *writer)
 {
+    if (writer->bytes != NULL)
+        explicit_bzero(writer->bytes, writer->size); /* credentials */
     hf_free(writer->bytes);
     *writer = (struct hf_jute_writer){0};
 }

@@ -408,6 +408,7 @@ hf_status hf_pg_config_parse(struct hf_pg_config *config,
 
 void hf_pg_config_free(struct hf_pg_config *config)
 {
+    explicit_bzero(config->memory, MEMORY_BYTES); /* it may have a password */
     hf_free(config->memory);
     config->memory = NULL;
 }

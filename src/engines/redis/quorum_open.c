@@ -169,6 +169,7 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
                                       struct hf_error *error)
 {
     char *text = hf_strdup(url->inner);
+    size_t bytes = strlen(url->inner);
     hf_status status;
 
     config->count = 0;
@@ -183,7 +184,7 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
         status = check_distinct(config, error);
     if (status == HF_OK)
         status = check_rejoin(config, error);
-    explicit_bzero(text, strlen(text));
+    explicit_bzero(text, bytes); /* strsep() has cut it into servers */
     hf_free(text);
     return status;
 }

@@ -104,6 +104,8 @@ void hf_resp_drop(struct hf_resp *resp, size_t count)
 
 void hf_resp_free(struct hf_resp *resp)
 {
+    if (resp->bytes != NULL)
+        explicit_bzero(resp->bytes, resp->room); /* credentials */
     hf_free(resp->bytes);
     *resp = (struct hf_resp){0};
 }

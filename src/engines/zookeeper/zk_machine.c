@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "engines/zookeeper/zk_request.h"
@@ -347,6 +348,7 @@ void hf_zk_free(struct hf_zk *zk)
     hf_zk_watches_clear(zk);
     hf_zk_own_tickets_clear(zk);
     hf_zk_queues_free(&zk->queues);
+    explicit_bzero(&zk->config, sizeof zk->config); /* it may have a password */
     hf_free(zk);
 }
 
