@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the leased client on the loop.  Its timer is a timerfd of the engine
- * loop, because uv timers stop in suspend. */
+/* Runs the leased client and its store on the loop.  Both say when they want to
+ * be woken, and one timer serves both: the timerfd of the engine loop, because
+ * uv timers stop in suspend. */
 #include "engines/leased/leased_engine.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 
 uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
 {
@@ -22,16 +24,23 @@ uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
 static uint64_t end_turn(void *arg)
 {
     struct hf_engine *engine = arg;
+    uint64_t at_ms;
 
     engine->ops.flush(engine->store);
-    return hf_leased_wake_at_ms(engine->leased);
+    at_ms = hf_leased_wake_at_ms(engine->leased);
+    if (engine->ops.wake_at_ms == NULL)
+        return at_ms;
+    return hf_min_ms(at_ms, engine->ops.wake_at_ms(engine->store));
 }
 
-/* The timer is due. */
+/* The timer is due.  The store comes first, because it drops one silent server
+ * where the client would drop the link. */
 static void on_due(void *arg)
 {
     struct hf_engine *engine = arg;
 
+    if (engine->ops.tick != NULL)
+        engine->ops.tick(engine->store);
     hf_leased_tick(engine->leased, hf_leased_engine_now_ms(engine));
 }
 

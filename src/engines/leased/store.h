@@ -321,6 +321,13 @@ struct hf_store_ops {
 
     /* Send all calls that were made, in as few writes as possible. */
     void (*flush)(struct hf_store *store);
+    /* When .tick wants to be called, by CLOCK_BOOTTIME in ms; HF_FOREVER: not
+     * at all.  Asked after each .flush.  NULL, as .tick: the store has no
+     * deadlines of its own. */
+    uint64_t (*wake_at_ms)(const struct hf_store *store);
+    /* Do what is due.  Called from the loop, so it may report; it may be called
+     * before anything is due. */
+    void (*tick)(struct hf_store *store);
     /* In the child of a fork: close every descriptor and touch nothing else. */
     void (*after_fork)(struct hf_store *store);
     /* Called when there is no link; the store reports nothing any more.

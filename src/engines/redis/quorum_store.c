@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of a quorum of Redis servers: their links, a timer, and the calls
- * between them and engines/quorum. */
-#include <assert.h>
+/* The store of a quorum of Redis servers: their links, and the calls between
+ * them and engines/quorum. */
 #include <string.h>
-#include <uv.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -23,9 +21,6 @@ struct hf_store {
     size_t count;
     struct hf_redis_link *links[HF_QUORUM_SERVERS_MAX];
     struct server_ref server_refs[HF_QUORUM_SERVERS_MAX];
-    /* A uv timer, which stops in suspend.  So a server may be given up or tried
-     * again late, which does no harm. */
-    uv_timer_t timer;
 };
 
 static uint64_t now_ms(const struct hf_store *store)
@@ -40,28 +35,14 @@ static struct hf_leased *leased_of(const struct hf_store *store)
 
 /* ------------------------------------------------------------------ time -- */
 
-static void on_timer(uv_timer_t *timer)
+static uint64_t store_wake_at_ms(const struct hf_store *store)
 {
-    struct hf_store *store = timer->data;
-
-    hf_leased_engine_enter(store->shared.engine);
-    hf_quorum_tick(store->quorum, now_ms(store));
-    hf_leased_engine_leave(store->shared.engine);
+    return hf_quorum_wake_at_ms(store->quorum);
 }
 
-/* Set the timer to the next tick of the quorum. */
-static void arm(struct hf_store *store)
+static void store_tick(struct hf_store *store)
 {
-    uint64_t at_ms = hf_quorum_wake_at_ms(store->quorum);
-    uint64_t at = now_ms(store);
-
-    if (at_ms == HF_FOREVER) {
-        (void)uv_timer_stop(&store->timer);
-        return;
-    }
-    uv_update_time(store->shared.engine->loop);
-    (void)uv_timer_start(&store->timer, on_timer, at_ms > at ? at_ms - at : 0,
-                         0);
+    hf_quorum_tick(store->quorum, now_ms(store));
 }
 
 /* --------------------------------------------------- called by the links -- */
@@ -177,18 +158,12 @@ static void store_flush(struct hf_store *store)
 {
     for (size_t i = 0; i < store->count; i++)
         hf_redis_link_flush(store->links[i]);
-    arm(store);
 }
 
 static void store_after_fork(struct hf_store *store)
 {
     for (size_t i = 0; i < store->count; i++)
         hf_redis_link_after_fork(store->links[i]);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    hf_free(handle->data);
 }
 
 static void store_free(struct hf_store *store)
@@ -199,8 +174,7 @@ static void store_free(struct hf_store *store)
     hf_redis_link_shared_free(&store->shared);
     if (store->quorum != NULL)
         hf_quorum_free(store->quorum);
-    store->quorum = NULL;
-    uv_close((uv_handle_t *)&store->timer, on_closed);
+    hf_free(store);
 }
 
 const struct hf_store_ops hf_redis_quorum_store_ops = {
@@ -208,6 +182,8 @@ const struct hf_store_ops hf_redis_quorum_store_ops = {
     .disconnect = store_disconnect,
     .call = store_call,
     .flush = store_flush,
+    .wake_at_ms = store_wake_at_ms,
+    .tick = store_tick,
     .after_fork = store_after_fork,
     .free = store_free,
 };
@@ -269,8 +245,6 @@ struct hf_store *hf_redis_quorum_store_new(
         return NULL;
     }
     store->shared.warned_not_durable = true; /* rejoin= handles that */
-    (void)uv_timer_init(engine->loop, &store->timer);
-    store->timer.data = store;
     if (make_links(store, config) && make_quorum(store, config, random))
         return store;
     (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");

@@ -4,8 +4,8 @@
  * leased client, store_events.c what the links and the loop report,
  * routed_call.c the calls on their way, fan_out.c the answers to a call about
  * all queues, slot_map.c which server has which hash slot, cluster_node.c the
- * servers, and store_wakeup.c the clock and the timer.  Each calls only those
- * behind it.
+ * servers, and store_wakeup.c the clock and the next wake-up.  Each calls only
+ * those behind it.
  *
  * A server that is not a node of a Redis Cluster is the only node, and calls go
  * to it directly.
@@ -107,13 +107,11 @@ struct hf_store {
     struct hf_redis_link_shared shared;
     struct hf_redis_config config;
     /* Set by store_events.c: what the links of the nodes call, with the node as
-     * .arg; and what .later and .timer call. */
+     * .arg; and what .later calls. */
     struct hf_redis_link_user link_user;
     uv_idle_cb on_later;
-    uv_timer_cb on_timer;
-    uv_idle_t later;  /* answers calls that have failed, from the loop */
-    uv_timer_t timer; /* timeouts of nodes, and their next attempts */
-    unsigned handles; /* open or closing; the last frees the memory */
+    uv_idle_t later; /* answers calls that have failed, from the loop; the
+                        memory is freed when it is closed */
     struct hf_redis_node *nodes[HF_REDIS_NODES_MAX];
     size_t node_count;
     size_t connect_attempts; /* to connect; each takes another server */
@@ -130,7 +128,8 @@ struct hf_store {
     struct hf_redis_node
         *slot_map_source; /* node that CLUSTER SLOTS was sent to, or NULL */
     uint64_t slot_map_deadline_ms; /* when that node is given up */
-    uint64_t wake_at_ms;           /* when .timer is due, while it is active */
+    uint64_t wake_at_ms; /* when a timeout of a node, or its next attempt, may
+                            be due; HF_FOREVER: none */
     struct hf_redis_routed_calls
         buckets[HF_REDIS_ROUTED_CALL_BUCKETS]; /* calls by hash slot */
     /* Calls that .later will answer. */
@@ -139,7 +138,7 @@ struct hf_store {
 
 /* ---------------------------------------------------------------- events -- */
 
-/* Set .link_user, .on_later and .on_timer. */
+/* Set .link_user and .on_later. */
 void hf_redis_store_init_events(struct hf_store *store);
 
 /* End the link without a report; no call is under way after that. */

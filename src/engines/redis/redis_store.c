@@ -79,15 +79,27 @@ static void store_after_fork(struct hf_store *store)
         hf_redis_link_after_fork(store->nodes[i]->link);
 }
 
+static uint64_t store_wake_at_ms(const struct hf_store *store)
+{
+    return store->wake_at_ms;
+}
+
+/* Each of the three says again when it wants to be called next. */
+static void store_tick(struct hf_store *store)
+{
+    if (hf_redis_store_now_ms(store) < store->wake_at_ms)
+        return;
+    store->wake_at_ms = HF_FOREVER;
+    hf_redis_slot_map_expire(store);
+    hf_redis_routed_calls_expire(store);
+    hf_redis_nodes_retry(store);
+}
+
 /* ----------------------------------------------------- beginning and end -- */
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct hf_store *store = handle->data;
-
-    assert(store->handles > 0);
-    if (--store->handles == 0)
-        hf_free(store);
+    hf_free(handle->data);
 }
 
 static void store_free(struct hf_store *store)
@@ -98,7 +110,6 @@ static void store_free(struct hf_store *store)
     hf_free(store->slot_map);
     explicit_bzero(&store->config, sizeof store->config);
     uv_close((uv_handle_t *)&store->later, on_closed);
-    uv_close((uv_handle_t *)&store->timer, on_closed);
 }
 
 const struct hf_store_ops hf_redis_store_ops = {
@@ -107,6 +118,8 @@ const struct hf_store_ops hf_redis_store_ops = {
     .call = store_call,
     .awaited = store_awaited,
     .flush = store_flush,
+    .wake_at_ms = store_wake_at_ms,
+    .tick = store_tick,
     .after_fork = store_after_fork,
     .free = store_free,
 };
@@ -127,10 +140,9 @@ struct hf_store *hf_redis_store_new(struct hf_engine *engine,
         return NULL;
     }
     store->config = *config;
+    store->wake_at_ms = HF_FOREVER;
     hf_redis_store_init_events(store);
     (void)uv_idle_init(engine->loop, &store->later);
-    (void)uv_timer_init(engine->loop, &store->timer);
-    store->later.data = store->timer.data = store;
-    store->handles = 2;
+    store->later.data = store;
     return store;
 }

@@ -18,7 +18,7 @@ void hf_redis_store_disconnect(struct hf_store *store)
     store->linked = store->up = store->out_of_memory = false;
     store->slot_map_source = NULL;
     (void)uv_idle_stop(&store->later);
-    (void)uv_timer_stop(&store->timer);
+    store->wake_at_ms = HF_FOREVER;
 }
 
 /* Report that calls can be made now. */
@@ -54,20 +54,6 @@ static void on_later(uv_idle_t *later)
         report_down(store, HF_EUNREACHABLE, "out of memory");
     else
         hf_redis_routed_calls_answer_failed(store);
-    hf_leased_engine_leave(store->shared.engine);
-}
-
-/* A uv timer, which stops in suspend.  That is enough: the timeouts are
- * computed from CLOCK_BOOTTIME, and the leased client has a timer of that
- * clock. */
-static void on_timer(uv_timer_t *timer)
-{
-    struct hf_store *store = timer->data;
-
-    hf_leased_engine_enter(store->shared.engine);
-    hf_redis_slot_map_expire(store);
-    hf_redis_routed_calls_expire(store);
-    hf_redis_nodes_retry(store);
     hf_leased_engine_leave(store->shared.engine);
 }
 
@@ -297,5 +283,4 @@ void hf_redis_store_init_events(struct hf_store *store)
         .nodes = on_nodes,
     };
     store->on_later = on_later;
-    store->on_timer = on_timer;
 }

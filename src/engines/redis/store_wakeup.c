@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of the store, and when the loop calls it again: at once, because a
- * store must not report from inside a call, or when something times out. */
+/* The clock of the store, and when it is called again: from the loop at once,
+ * because a store must not report from inside a call, or by the timer of the
+ * engine when something times out. */
 #include "core/time_math.h"
 #include "engines/redis/redis_private.h"
 
@@ -29,13 +30,5 @@ void hf_redis_store_out_of_memory(struct hf_store *store)
 
 void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms)
 {
-    uint64_t now_ms = hf_redis_store_now_ms(store);
-
-    if (uv_is_active((uv_handle_t *)&store->timer) &&
-        store->wake_at_ms <= at_ms)
-        return;
-    store->wake_at_ms = at_ms;
-    uv_update_time(store->shared.engine->loop);
-    (void)uv_timer_start(&store->timer, store->on_timer,
-                         hf_max_ms(at_ms, now_ms) - now_ms + 1, 0);
+    store->wake_at_ms = hf_min_ms(store->wake_at_ms, at_ms);
 }
