@@ -20,7 +20,7 @@
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/ipc.h"
-#include "cli/termination.h"
+#include "cli/tree_termination.h"
 #include "cli/ui.h"
 
 /* How often to look when no timerfd could be made (no descriptor is free). */
@@ -367,14 +367,15 @@ static void terminate_tree(struct hf_launcher *launcher)
     uint64_t now_ms = hf_clock_now_ms(), step_at_ms = HF_FOREVER;
     uint64_t kill_at_ms = hf_clock_add(
         now_ms, hf_shared_page_grace_ms(run->page, run->options->grace_ms));
-    struct hf_termination termination;
+    struct hf_tree_termination termination;
 
     if (launcher->supervisor_hung)
         kill_at_ms = now_ms;
     else if (hf_shared_page_kill_at_ms(run->page) < kill_at_ms)
         kill_at_ms = hf_shared_page_kill_at_ms(run->page);
-    hf_termination_begin(&termination, kill_at_ms, &run->spared);
-    while (!hf_termination_step(&termination, hf_clock_now_ms(), &step_at_ms)) {
+    hf_tree_termination_begin(&termination, kill_at_ms, &run->spared);
+    while (!hf_tree_termination_step(&termination, hf_clock_now_ms(),
+                                     &step_at_ms)) {
         struct signalfd_siginfo infos[16];
 
         wait_until(launcher, polled, 2, step_at_ms);
@@ -382,7 +383,7 @@ static void terminate_tree(struct hf_launcher *launcher)
             continue; /* signals mean nothing any more: the command is being
                          ended */
     }
-    hf_termination_free(&termination);
+    hf_tree_termination_free(&termination);
 }
 
 /* The supervisor ended without an outcome.  Print what that means for the lock

@@ -136,7 +136,7 @@ static void reap(struct hf_supervisor *supervisor)
 }
 
 /* Is .command still the number of our child?  Not once it is reaped, which
- * hf_termination_step() does too, because then the number may be another
+ * hf_tree_termination_step() does too, because then the number may be another
  * process's. */
 static bool command_runs(const struct hf_supervisor *supervisor)
 {
@@ -359,8 +359,8 @@ static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
     uint64_t kill_at_ms = min_u64(hf_clock_add(now_ms, grace_ms),
                                   hf_shared_page_kill_at_ms(page));
 
-    hf_termination_begin(&supervisor->termination,
-                         supervisor->lost ? now_ms : kill_at_ms, NULL);
+    hf_tree_termination_begin(&supervisor->termination,
+                              supervisor->lost ? now_ms : kill_at_ms, NULL);
     atomic_store(&supervisor->run->page->phase, HF_RUN_TERMINATING);
     supervisor->state = HF_SUPERVISOR_TERMINATING;
 }
@@ -411,8 +411,8 @@ static uint64_t advance_terminating(struct hf_supervisor *supervisor,
     uint64_t step_at_ms = HF_FOREVER;
 
     if (supervisor->lost)
-        hf_termination_hasten(&supervisor->termination, now_ms);
-    if (hf_termination_step(&supervisor->termination, now_ms, &step_at_ms))
+        hf_tree_termination_hasten(&supervisor->termination, now_ms);
+    if (hf_tree_termination_step(&supervisor->termination, now_ms, &step_at_ms))
         ask_to_close_tickets(supervisor);
     return min_u64(check_at_ms, step_at_ms);
 }
@@ -525,7 +525,7 @@ static void run_loop(struct hf_supervisor *supervisor)
             break;
         wait_for_event(supervisor, at_ms);
     }
-    hf_termination_free(&supervisor->termination);
+    hf_tree_termination_free(&supervisor->termination);
 }
 
 /* ------------------------------------------------------------- outcome -- */

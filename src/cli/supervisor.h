@@ -16,7 +16,7 @@
 #include "cli/clock.h"
 #include "cli/environment.h"
 #include "cli/run.h"
-#include "cli/termination.h"
+#include "cli/tree_termination.h"
 
 enum hf_supervisor_state {
     HF_SUPERVISOR_WAITING,         /* the acquire is under way */
@@ -64,7 +64,7 @@ struct hf_supervisor {
     uint64_t launcher_check_at_ms;
     bool more_to_reap; /* reap() stopped at its limit: do not sleep */
     int exit_code;     /* of the command, as a shell gives it */
-    struct hf_termination termination;
+    struct hf_tree_termination termination;
     struct hf_alarm alarm;
 };
 

@@ -55,12 +55,12 @@ static void release(void *arg)
 
 void hf_leased_engine_enter(struct hf_engine *engine)
 {
-    hf_engine_loop_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->engine_loop);
 }
 
 void hf_leased_engine_leave(struct hf_engine *engine)
 {
-    hf_engine_loop_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->engine_loop);
 }
 
 /* ------------------------------------------------------------- beginning -- */
@@ -78,7 +78,7 @@ static hf_status prepare(struct hf_engine *engine, const char *description,
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptors for a loop; raise the limit on "
                             "open files");
-    return hf_engine_loop_open(&engine->turns, engine->loop, error);
+    return hf_engine_loop_open(&engine->engine_loop, engine->loop, error);
 }
 
 struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
@@ -94,7 +94,7 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
     }
     engine->host = *host;
     user.arg = engine;
-    hf_engine_loop_init(&engine->turns, &user);
+    hf_engine_loop_init(&engine->engine_loop, &user);
     if (prepare(engine, description, error) != HF_OK) {
         hf_leased_engine_free(engine);
         return NULL;
@@ -113,7 +113,7 @@ hf_status hf_leased_engine_start(struct hf_engine *engine,
                                    hf_leased_engine_now_ms(engine));
     if (engine->leased == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
-    hf_engine_loop_start(&engine->turns);
+    hf_engine_loop_start(&engine->engine_loop);
     return HF_OK;
 }
 
@@ -138,7 +138,7 @@ void hf_leased_engine_free(struct hf_engine *engine)
     if (engine->store != NULL)
         engine->ops.free(engine->store);
     engine->store = NULL;
-    hf_engine_loop_close(&engine->turns);
+    hf_engine_loop_close(&engine->engine_loop);
 }
 
 /* -------------------------------------------------------------- requests -- */
@@ -147,19 +147,19 @@ void hf_leased_engine_request(struct hf_engine *engine,
                               struct hf_request *request)
 {
     hf_leased_request(engine->leased, request, hf_leased_engine_now_ms(engine));
-    hf_engine_loop_run_soon(&engine->turns);
+    hf_engine_loop_run_soon(&engine->engine_loop);
 }
 
 void hf_leased_engine_forget(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_leased_forget(engine->leased, watch, hf_leased_engine_now_ms(engine));
-    hf_engine_loop_run_soon(&engine->turns);
+    hf_engine_loop_run_soon(&engine->engine_loop);
 }
 
 void hf_leased_engine_connect(struct hf_engine *engine)
 {
     hf_leased_connect(engine->leased, hf_leased_engine_now_ms(engine));
-    hf_engine_loop_run_soon(&engine->turns);
+    hf_engine_loop_run_soon(&engine->engine_loop);
 }
 
 const char *hf_leased_engine_describe(const struct hf_engine *engine)
@@ -171,5 +171,5 @@ void hf_leased_engine_after_fork(struct hf_engine *engine)
 {
     if (engine->store != NULL)
         engine->ops.after_fork(engine->store);
-    hf_engine_loop_after_fork(&engine->turns);
+    hf_engine_loop_after_fork(&engine->engine_loop);
 }

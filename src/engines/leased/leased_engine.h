@@ -36,7 +36,7 @@ struct hf_engine {
     struct hf_store *store;
     uv_loop_t *loop;
     /* the engine's memory is freed when this is closed */
-    struct hf_engine_loop turns;
+    struct hf_engine_loop engine_loop;
 };
 
 /* Make an engine without a client yet; ${host} and ${description} are copied.

@@ -128,10 +128,10 @@ static void on_up(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    hf_engine_loop_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->engine_loop);
     hf_zk_session_connection_up(hf_zk_session(engine->zk),
                                 engine->connection_number, now_ms(engine));
-    hf_engine_loop_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->engine_loop);
 }
 
 /* Bytes have arrived. */
@@ -139,10 +139,10 @@ static void on_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_engine *engine = arg;
 
-    hf_engine_loop_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->engine_loop);
     hf_zk_session_receive(hf_zk_session(engine->zk), engine->connection_number,
                           now_ms(engine), bytes, count);
-    hf_engine_loop_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->engine_loop);
 }
 
 /* The socket has room again; entering and leaving the loop calls drive(),
@@ -151,8 +151,8 @@ static void on_writable(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    hf_engine_loop_enter(&engine->turns);
-    hf_engine_loop_leave(&engine->turns);
+    hf_engine_loop_enter(&engine->engine_loop);
+    hf_engine_loop_leave(&engine->engine_loop);
 }
 
 /* The connection has ended or could not be made. */
@@ -160,9 +160,9 @@ static void on_down(void *arg, hf_status status, const char *why)
 {
     struct hf_engine *engine = arg;
 
-    hf_engine_loop_enter(&engine->turns);
+    hf_engine_loop_enter(&engine->engine_loop);
     report_down(engine, status, why);
-    hf_engine_loop_leave(&engine->turns);
+    hf_engine_loop_leave(&engine->engine_loop);
 }
 
 static const struct hf_connection_callbacks connection_callbacks = {
@@ -190,7 +190,7 @@ void hf_engine_init(struct hf_engine *engine, const struct hf_engine_host *host)
     const struct hf_engine_loop_ops user = {drive, on_due, release, engine};
 
     engine->host = *host;
-    hf_engine_loop_init(&engine->turns, &user);
+    hf_engine_loop_init(&engine->engine_loop, &user);
 }
 
 /* Frees whatever hf_engine_open() had made. */
@@ -202,5 +202,5 @@ void hf_engine_free(struct hf_engine *engine)
     if (engine->zk != NULL)
         hf_zk_free(engine->zk);
     engine->zk = NULL;
-    hf_engine_loop_close(&engine->turns);
+    hf_engine_loop_close(&engine->engine_loop);
 }

@@ -18,7 +18,7 @@ struct hf_engine {
     bool ending; /* HF_REQUEST_END was requested */
     uv_loop_t *loop;
     struct hf_engine_loop
-        turns; /* the memory is freed when its handles are closed */
+        engine_loop; /* the memory is freed when its handles are closed */
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: no TLS */
     struct hf_tls_context *context;

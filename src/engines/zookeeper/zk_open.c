@@ -120,8 +120,8 @@ static hf_status start_io(struct hf_engine *engine, struct hf_error *error)
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptors for a loop; raise the limit on "
                             "open files");
-    if ((status = hf_engine_loop_open(&engine->turns, engine->loop, error)) !=
-        HF_OK)
+    if ((status = hf_engine_loop_open(&engine->engine_loop, engine->loop,
+                                      error)) != HF_OK)
         return status;
     if ((engine->resolver = hf_resolver_new(engine->loop, &log)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for looking up names");
@@ -191,7 +191,7 @@ hf_status hf_engine_open(const struct hf_url *url,
         return status;
     }
     *engine = mine;
-    hf_engine_loop_start(&mine->turns);
+    hf_engine_loop_start(&mine->engine_loop);
     return HF_OK;
 free_memory:
     hf_free(config);

@@ -12,13 +12,13 @@ static void submit(struct hf_engine *engine, struct hf_request *request)
     if (request->kind == HF_REQUEST_END)
         engine->ending = true;
     hf_zk_submit(engine->zk, request, engine->host.now_ms(engine->host.host));
-    hf_engine_loop_run_soon(&engine->turns);
+    hf_engine_loop_run_soon(&engine->engine_loop);
 }
 
 static void forget(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_zk_forget(engine->zk, watch);
-    hf_engine_loop_run_soon(&engine->turns);
+    hf_engine_loop_run_soon(&engine->engine_loop);
 }
 
 /* Start connecting again after the engine gave up. */
@@ -26,7 +26,7 @@ static void reconnect(struct hf_engine *engine)
 {
     hf_zk_session_reconnect(hf_zk_session(engine->zk),
                             engine->host.now_ms(engine->host.host));
-    hf_engine_loop_run_soon(&engine->turns);
+    hf_engine_loop_run_soon(&engine->engine_loop);
 }
 
 static const char *describe(const struct hf_engine *engine)
@@ -39,7 +39,7 @@ static void after_fork(struct hf_engine *engine)
 {
     if (engine->connection != NULL)
         hf_connection_after_fork(engine->connection);
-    hf_engine_loop_after_fork(&engine->turns);
+    hf_engine_loop_after_fork(&engine->engine_loop);
 }
 
 /* There is no .hold, because a session lives by what its client sends, and no

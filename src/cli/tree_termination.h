@@ -7,15 +7,15 @@
  * a child of ours when the processes in between have died.  So the tree is
  * gone when there is no child left to wait for, and not before.
  */
-#ifndef HF_CLI_TERMINATION_H
-#define HF_CLI_TERMINATION_H
+#ifndef HF_CLI_TREE_TERMINATION_H
+#define HF_CLI_TREE_TERMINATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/process.h"
 
-struct hf_termination {
+struct hf_tree_termination {
     uint64_t kill_at_ms; /* send SIGKILL from then on */
     uint64_t
         pause_ms; /* wait this long for SIGCHLD before the next look; doubles */
@@ -30,19 +30,19 @@ struct hf_termination {
 /* Begin.  The first step sends SIGTERM to all, and SIGCONT so that those that
  * are stopped receive it; SIGKILL follows from ${kill_at_ms} on.  ${spared}
  * may be NULL; else it must live as long as ${termination}. */
-void hf_termination_begin(struct hf_termination *termination,
-                          uint64_t kill_at_ms,
-                          const struct hf_process_list *spared);
+void hf_tree_termination_begin(struct hf_tree_termination *termination,
+                               uint64_t kill_at_ms,
+                               const struct hf_process_list *spared);
 /* Free the lists; ${termination} may be all zero. */
-void hf_termination_free(struct hf_termination *termination);
+void hf_tree_termination_free(struct hf_tree_termination *termination);
 
 /* Send SIGKILL from ${kill_at_ms} on, if that is earlier than planned. */
-void hf_termination_hasten(struct hf_termination *termination,
-                           uint64_t kill_at_ms);
+void hf_tree_termination_hasten(struct hf_tree_termination *termination,
+                                uint64_t kill_at_ms);
 
 /* Signal and reap what there is.  True if nothing is left.  Else call again on
  * SIGCHLD, and at ${step_at_ms} at the latest. */
-bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
-                         uint64_t *step_at_ms);
+bool hf_tree_termination_step(struct hf_tree_termination *termination,
+                              uint64_t now_ms, uint64_t *step_at_ms);
 
 #endif
