@@ -203,7 +203,7 @@ def own_kind(name):
     ZooKeeper are lazy."""
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
               "leased " if name.startswith("LEASED_") else "")
-    double_barrier = re.match(r"(ZK_|LEASED_)?MEMBER_", name)
+    double_barrier = re.match(r"(ZK_|LEASED_)?(PARTICIPANT|GENERATION)_", name)
     return engine + ("double-barrier seed" if double_barrier else "seed")
 
 
