@@ -254,8 +254,10 @@ static bool must_be_found(const struct hf_operation *operation)
            operation->kind == HF_REQUEST_REVOKE;
 }
 
-/* The core has an answer for one operation.  It is the answer to all if there
- * is nothing left to ask. */
+/* The core has answered for one queue.  A call may be about several, because a
+ * lock has one queue and a semaphore two, and a revocation of every holder is
+ * one operation for each of them.  If this answer decides the call, end it;
+ * else operation_finished() begins the next operation. */
 static void operation_answered(struct hf_queue_op *queue_op)
 {
     const struct hf_operation *operation = &queue_op->operation;

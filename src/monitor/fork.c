@@ -64,9 +64,10 @@ static void in_parent(void)
 }
 
 /* In the child.  Only async-signal-safe calls, because other threads may have
- * held any lock but ours.  The parent's entries are forgotten.  Their locks are
- * released for the sake of a callback that forked, from which the child may
- * return. */
+ * held any lock but ours.  Every monitor and client of the parent is marked
+ * as the parent's and forgotten.  Their mutexes are released, because a
+ * callback may have forked, and the child returns from it through code that
+ * unlocks. */
 static void in_child(void)
 {
     struct hf_fork_entry *entry;

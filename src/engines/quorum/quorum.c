@@ -403,7 +403,10 @@ static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
     return request;
 }
 
-/* Each request is answered here, so this ends. */
+/* The timer step of the requests: one whose time is over is answered with what
+ * the servers have said so far, and one that this engine does not have is
+ * refused, here and not inside the call that made it.  Each is answered, so
+ * this ends. */
 static void tick_requests(struct hf_quorum *quorum)
 {
     struct hf_quorum_request *request;

@@ -85,6 +85,9 @@ static void handle_wait_reply(struct hf_redis_link *link,
         hf_redis_link_refused(link, "", reply);
 }
 
+/* The reply to TIME, which is sent for a call about no queue, because such a
+ * call has no script that reports the server's clock.  Any other reply is a
+ * failure of the call. */
 static void handle_time_reply(struct hf_redis_link *link,
                               struct hf_store_call *call,
                               const struct redisReply *reply)

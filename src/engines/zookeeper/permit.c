@@ -94,6 +94,9 @@ void hf_zk_permit_name(const struct hf_ticket_id *id, uint32_t nth,
     hf_zk_node_format_hex(&permit, name);
 }
 
+/* The id of the ticket is that of its first permit, so the tag (the six bits
+ * that count the permits) goes into .sequence.  A permit that kazoo made has
+ * the tag of a first one. */
 bool hf_zk_permit_parse(const char *name, size_t bytes, struct hf_zk_node *node)
 {
     if (!hf_zk_node_parse_hex(name, bytes, &node->id))

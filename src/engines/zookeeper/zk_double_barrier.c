@@ -247,8 +247,10 @@ static void participants_listed(struct hf_zk *zk, struct hf_zk_request *req)
         send_set(zk, req, own_index);
 }
 
-/* List the participants and read the barrier node; the transaction follows
- * when both are known. */
+/* NEW_GENERATION: our participant has counted enough others, so the barrier is
+ * to open for all of them.  The ready node must be set while that many are
+ * there, so this lists the participants and reads the ready node first; a
+ * transaction that checks both sets it (send_set()). */
 void hf_zk_new_generation(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
