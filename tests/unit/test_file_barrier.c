@@ -168,14 +168,15 @@ static void a_root_that_is_gone_is_made_again(void **state)
 static struct hf_engine *open_list_only(struct conformance_fixture *fixture,
                                         const struct hf_engine_host *host)
 {
-    struct hf_engine_host list_only = *host;
+    static struct hf_engine_host list_only; /* open() copies it */
 
+    list_only = *host;
     list_only.list_only = true;
     return conformance_file.open(fixture, &list_only);
 }
 
 /* A client that only looks makes no root; any request that needs one does. */
-static void a_missing_root_is_made_by_who_needs_it(void **state)
+static void a_missing_root_is_made_when_a_request_needs_it(void **state)
 {
     struct conformance_fixture list_only = conformance_file;
     struct engine_client *client;
@@ -390,7 +391,7 @@ TEST_FILE(file_barrier)
         FILE_TEST(a_flag_stays_when_a_queue_runs_empty),
         FILE_TEST(a_flag_that_was_moved_away_is_down),
         FILE_TEST(a_root_that_is_gone_is_made_again),
-        FILE_TEST(a_missing_root_is_made_by_who_needs_it),
+        FILE_TEST(a_missing_root_is_made_when_a_request_needs_it),
         FILE_TEST(a_missing_root_is_made_by_who_watches),
         FILE_TEST(a_missing_root_is_made_by_an_enqueue),
         FILE_TEST(a_flag_for_all_users),
