@@ -12,6 +12,7 @@ static hf_status parse(const char *text, struct hf_redis_config *config,
     struct hf_url url;
     hf_status status = hf_url_parse(text, &url, error);
 
+    memset(config, 0, sizeof *config);
     if (status != HF_OK)
         return status;
     status = hf_redis_config_parse(config, &url, error);
