@@ -41,10 +41,10 @@ enum hf_kind {
 struct hf_lock_opts {
     size_t size; /* set by HF_LOCK_OPTS_INIT */
     enum hf_kind kind;
-    /* Of a semaphore, else 1.  Each handle goes by its own .limit: pass the
-     * same everywhere.  A handle that waits behind a ticket with another limit
-     * logs a warning, once, and the text of HF_ETIMEDOUT or HF_EBUSY has
-     * both. */
+    /* Of a semaphore; both are 1 for other kinds.  Each handle uses its own
+     * .limit, so pass the same everywhere.  A handle that waits behind a ticket
+     * with another limit logs a warning, once, and the text of HF_ETIMEDOUT or
+     * HF_EBUSY has both. */
     uint32_t permits;
     uint32_t limit;
 };

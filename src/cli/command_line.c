@@ -31,7 +31,7 @@
 static const struct hf_option_row help_row = {
     .letter = 'h', .name = "help", .help = "this text"};
 
-/* What is being read. */
+/* The state of reading one command line. */
 struct reading {
     const struct hf_command *command;
     struct hf_command_line line;

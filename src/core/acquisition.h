@@ -196,7 +196,7 @@ struct hf_acquisition {
         struct hf_multi_lock *multi_lock;
         struct hf_acquisition_waiter waiter;
     };
-    /* Who wants it, set by the core, and the data of that. */
+    /* The listener of this acquisition and its data; set by the core. */
     const struct hf_acquisition_listener *listener;
     union {
         struct hf_acquisition_user user;

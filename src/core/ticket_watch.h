@@ -31,7 +31,7 @@ struct hf_ticket_watch {
     struct hf_effect effect;
 };
 
-/* What is to be watched.  A read ticket that was a write ticket counts as
+/* The ticket to watch.  A read ticket that was a write ticket counts as
  * another one, because the end of the write ticket is not its end. */
 struct hf_watched_ticket {
     struct hf_ticket_id id;

@@ -29,8 +29,8 @@ static void leave(struct engine_client *client, const char *queue,
     assert_true(request->found);
 }
 
-/* The answer must be LISTED, with ${participants} and, if ${stamp} is not 0,
- * the generation of that token. */
+/* The answer must be LISTED, with ${participants} and, if ${make_generation} is
+ * not 0, the generation of that token. */
 static struct client_request *
 expect_participants(struct client_request *request, size_t participants,
                     uint64_t make_generation)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The credentials of a Redis server, for whoever opens an engine on it. */
+/* The credentials of a Redis server, for the functions that open an engine on
+ * it. */
 #ifndef HF_ENGINES_REDIS_CREDENTIALS_H
 #define HF_ENGINES_REDIS_CREDENTIALS_H
 
