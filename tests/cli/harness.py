@@ -34,6 +34,9 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 TOOL = os.environ["HOLDFAST"]
 HEARTBEAT = os.environ["HEARTBEAT"]
 
+REPORT_SIGNALS = ["/usr/bin/python3", os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "report_signals.py")]
+
 # The kernel kills the launcher when the test ends, whatever way; the supervisor
 # then ends the command.
 RUN = ["setpriv", "--pdeathsig", "KILL", "--", TOOL, "run"]

@@ -9,13 +9,8 @@ import signal
 import harness
 from harness import waiting
 
-# The command says which signals it got; a line each, in the order of arrival.
-REPORT = ("for s in HUP INT QUIT TERM USR1 USR2 ALRM; do"
-          " trap \"echo $s\" $s; done; echo ready;"
-          " while :; do read line; e=$?; [ \"$line\" = end ] && exit 9;"
-          " [ $e = 1 ] && exit 1; done")  # 1: no more input, not a signal
-
-# The same, each as often as it was sent, once the last has come.
+# A command that prints each of the signals it expects, as often as
+# it came, once the last has come.
 COUNT = """
 import signal, sys
 signals = {int(word) for word in sys.argv[1:]}
@@ -30,7 +25,7 @@ print(*got)
 
 class Running(harness.Case):
     def reporter(self, **options):
-        launcher = self.start("lock", "--", "bash", "-c", REPORT,
+        launcher = self.start("lock", "--", *harness.REPORT_SIGNALS,
                               stdin=harness.subprocess.PIPE, **options)
         waiting.read_line(launcher, "ready")
         return launcher

@@ -89,15 +89,15 @@ class Shell(harness.Case):
         self.shell.expect("status 130")
 
     def test_interrupt_reaches_the_command_once(self):
-        self.type("$T run lock -- bash -c 'trap \"echo caught\" INT; "
-                  "echo ready; read a; echo end'")
+        self.type("$T run lock -- %s; echo status $?" % " ".join(
+            harness.REPORT_SIGNALS))
         self.shell.expect("ready\r\n")
         self.shell.write("\x03")
-        self.shell.expect("caught")
-        self.shell.write("\n")
-        self.shell.expect("end")
+        self.shell.expect("INT\r\n")
+        self.shell.write("end\n")
+        self.shell.expect("end\r\nstatus 9")
         self.shell.expect(PROMPT)
-        self.assertEqual(self.shell.text.count("caught\r\n"), 1)
+        self.assertEqual(self.shell.text.count("INT\r\n"), 1)
 
     def test_quit(self):
         self.type("$T run lock -- sleep 1000")
