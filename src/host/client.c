@@ -58,7 +58,7 @@ hf_status hf_client_fail(struct hf_client *client, const char *call,
 
 enum hf_state hf_client_state(const struct hf_client *client)
 {
-    return (enum hf_state)atomic_load(&client->published);
+    return hf_state_listeners_state(&client->listeners);
 }
 
 void hf_client_describe(const struct hf_client *client, char *buffer,
@@ -79,6 +79,22 @@ void hf_client_error(const struct hf_client *client, struct hf_error *error)
     hf_monitor_lock(&locked->monitor);
     *error = client->error;
     pthread_mutex_unlock(&locked->monitor.lock);
+}
+
+/* ------------------------------------------------------------ callbacks -- */
+
+hf_status hf_client_add_listener(struct hf_client *client,
+                                 struct hf_on_state on_state,
+                                 struct hf_listener **listener)
+{
+    return hf_state_listeners_add(&client->listeners, "hf_client_add_listener",
+                                  on_state, listener, &client->error);
+}
+
+void hf_client_remove_listener(struct hf_client *client,
+                               struct hf_listener *listener)
+{
+    hf_state_listeners_remove(&client->listeners, listener);
 }
 
 int hf_client_fd(const struct hf_client *client)

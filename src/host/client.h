@@ -55,12 +55,8 @@ struct hf_client {
     /* The deadlines of these, in milliseconds of hf_now_ms(). */
     struct hf_heap election_deadlines;
 
-    struct hf_listener first_listener; /* the one of the client's options */
-    /* All of them, in the order in which they were added. */
-    struct hf_listener *listeners;
-    enum hf_state state; /* the last state that the core reported */
-    /* The same, for hf_client_state() in any thread. */
-    _Atomic unsigned published;
+    /* The last state that the core reported, and who is notified of it. */
+    struct hf_state_listeners listeners;
     struct hf_done close_done; /* of hf_client_close_start() */
 
     /* Texts of the last errors of locks and grants. */

@@ -22,7 +22,7 @@ void hf_client_close_ended(void *owner)
     struct hf_result result = {.status = HF_OK, .text = "", .grant = NULL};
 
     client->close_done = (struct hf_done){NULL, NULL, NULL};
-    hf_listeners_drop(client);
+    hf_state_listeners_drop(&client->listeners);
     hf_monitor_unlock(&client->monitor);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
@@ -68,9 +68,6 @@ hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
 
 void hf_client_abandon(struct hf_client *client)
 {
-    /* The callbacks in the options still belong to the caller. */
-    hf_callback_queue_remove(&client->monitor.callback_queue,
-                             &client->first_listener.callback);
-    client->listeners = NULL;
+    hf_state_listeners_abandon(&client->listeners);
     hf_monitor_abandon(&client->monitor, client->engine != NULL);
 }

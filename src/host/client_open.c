@@ -147,7 +147,8 @@ static hf_status init_client(struct hf_client *client,
         runner = HF_RUNNER_DISPATCH;
     client->ops = ops;
     client->carry_out = hf_effects_carry_out;
-    hf_listeners_init(client, opts->on_state);
+    hf_state_listeners_init(&client->listeners, &client->monitor,
+                            opts->on_state);
     client->reconnect = opts->reconnect;
     hf_core_init(&client->core, &config, hf_now_ms());
     /* The last step, because a fork may use the client from here on. */

@@ -14,16 +14,12 @@
 #include "host/queue_op.h"
 #include "host/state_listener.h"
 
-/* The session has another state: publish it, log it, and notify the listeners.
- * CLOSED is the end that the monitor waits for. */
+/* The session has another state: notify the listeners.  CLOSED is the end that
+ * the monitor waits for. */
 static void notify_state(struct hf_client *client, enum hf_state state)
 {
-    client->state = state;
-    atomic_store(&client->published, (unsigned)client->state);
-    hf_log_write(&client->monitor.log, HF_LOG_INFO, "the session is %s",
-                 hf_state_name(client->state));
-    hf_listeners_notify(client);
-    if (client->state == HF_STATE_CLOSED)
+    hf_state_listeners_notify(&client->listeners, state);
+    if (state == HF_STATE_CLOSED)
         hf_monitor_closed(&client->monitor);
 }
 

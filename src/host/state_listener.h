@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listeners are notified of the states of a client.  Each has a callback of its
- * own, so a slow one does not delay the others more than its turn takes.  The
- * callback reports the state that is true when it runs, and before that a LOST
- * that was not reported yet.
+ * The state of a session, as its user sees it: the last one, and the listeners
+ * that are notified of each.  A handle that has a session embeds one of these;
+ * nothing here knows the handle, only its monitor.
+ *
+ * Each listener has a callback of its own, so a slow one does not delay the
+ * others more than its turn takes.  The callback reports the state that is true
+ * when it runs, and before that a LOST that was not reported yet.
  */
 #ifndef HF_HOST_STATE_LISTENER_H
 #define HF_HOST_STATE_LISTENER_H
 
 #include <holdfast/client.h>
 
-#include "monitor/callback_queue.h"
+#include "monitor/monitor.h"
 
-struct hf_client;
-struct hf_waiter;
+struct hf_state_listeners;
 
-/* All fields under the client's lock. */
+/* All fields under the monitor's lock. */
 struct hf_listener {
-    struct hf_client *client;
+    struct hf_state_listeners *listeners; /* set once */
     struct hf_on_state on_state; /* .fn is NULL: only .drop is called */
     struct hf_callback callback;
     bool lost_pending; /* a LOST was not reported yet */
@@ -25,19 +27,57 @@ struct hf_listener {
     bool removed;      /* by the user, perhaps while .notifying */
     /* The removal that waits until .fn has returned. */
     struct hf_waiter *remove_waiter;
-    struct hf_listener *next; /* in the client's list, unless .removed */
+    struct hf_listener *next; /* in the list, unless .removed */
 };
 
-/* All with the client's lock. */
+/* All fields under the monitor's lock, where nothing else is said. */
+struct hf_state_listeners {
+    struct hf_monitor *monitor; /* set once */
+    /* All of them, in the order in which they were added. */
+    struct hf_listener *first;
+    struct hf_listener of_options; /* the one of the handle's options */
+    /* The last state that was reported.  Written with the lock; any thread
+     * reads it. */
+    _Atomic unsigned state;
+};
 
-/* The first listener of ${client}: that of its options. */
-void hf_listeners_init(struct hf_client *client, struct hf_on_state on_state);
+/* Initialise ${listeners}, which are zeroed: the state is CONNECTING, and
+ * ${on_state}, that of the handle's options, is the first listener.  Before
+ * another thread knows the handle; ${monitor} need not be initialised yet. */
+void hf_state_listeners_init(struct hf_state_listeners *listeners,
+                             struct hf_monitor *monitor,
+                             struct hf_on_state on_state);
 
-/* The state of ${client} has changed: queue the callbacks. */
-void hf_listeners_notify(struct hf_client *client);
+/* The session is ${state} now: publish it, log it, and queue the callbacks.
+ * With the lock. */
+void hf_state_listeners_notify(struct hf_state_listeners *listeners,
+                               enum hf_state state);
 
-/* At the end of the client: call .drop of each and free it.  Releases the lock
- * meanwhile. */
-void hf_listeners_drop(struct hf_client *client);
+/* At the end of the handle: call .drop of each and free it.  With the lock,
+ * which is released meanwhile. */
+void hf_state_listeners_drop(struct hf_state_listeners *listeners);
+
+/* The open has failed: notify the listener of the options no more, and do not
+ * call its .drop, because it still belongs to the caller.  With the lock. */
+void hf_state_listeners_abandon(struct hf_state_listeners *listeners);
+
+/* --------------------------------------------------------- public calls -- */
+
+/* What the public calls of a handle consist of.  All without the lock. */
+
+/* The last state that was reported.  Any thread. */
+enum hf_state
+hf_state_listeners_state(const struct hf_state_listeners *listeners);
+
+/* Add a listener, as hf_client_add_listener().  A failure is written to
+ * ${last_error}, the last error of the handle, as "${call}: ...". */
+hf_status hf_state_listeners_add(struct hf_state_listeners *listeners,
+                                 const char *call, struct hf_on_state on_state,
+                                 struct hf_listener **listener,
+                                 struct hf_error *last_error);
+
+/* Remove ${listener}, as hf_client_remove_listener(). */
+void hf_state_listeners_remove(struct hf_state_listeners *listeners,
+                               struct hf_listener *listener);
 
 #endif
