@@ -86,40 +86,18 @@ static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
     return args;
 }
 
-/* ------------------------------------------------- beginning and handle -- */
-
-/* A leave with one reference, its own; NULL if out of memory.  With the
- * lock. */
-static struct leave *new_leave(struct hf_double_barrier *barrier,
-                               uint64_t wait_ms)
-{
-    struct hf_client *client = barrier->lock->client;
-    struct leave *leave = hf_alloc(sizeof(*leave));
-
-    if (leave == NULL)
-        return NULL;
-    leave->lock = barrier->lock;
-    leave->grant = barrier->grant;
-    leave->op.client = client;
-    leave->deadline_at_ms =
-        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
-    leave->args = leave_args(barrier->grant, wait_ms, leave->deadline_at_ms);
-    leave->references = 1;
-    hf_lock_reference(leave->lock);
-    hf_monitor_reference(&client->monitor);
-    return leave;
-}
+/* ------------------------------------------------- handle and beginning -- */
 
 /* Drop a reference.  With the lock. */
 static void dereference_leave(struct leave *leave)
 {
-    struct hf_client *client = leave->op.client;
+    struct hf_monitor *monitor = leave->op.monitor;
 
     if (--leave->references > 0)
         return;
     hf_lock_dereference(leave->lock);
     hf_free(leave);
-    hf_monitor_dereference(&client->monitor);
+    hf_monitor_dereference(monitor);
 }
 
 /* The leave whose handle is ${op}. */
@@ -148,6 +126,28 @@ static const struct hf_op_ops op_ops = {
     .cancel = cancel_op,
     .dereference = dereference_op,
 };
+
+/* A leave with one reference, its own; NULL if out of memory.  With the
+ * lock. */
+static struct leave *new_leave(struct hf_double_barrier *barrier,
+                               uint64_t wait_ms)
+{
+    struct hf_client *client = barrier->lock->client;
+    struct leave *leave = hf_alloc(sizeof(*leave));
+
+    if (leave == NULL)
+        return NULL;
+    leave->lock = barrier->lock;
+    leave->grant = barrier->grant;
+    leave->op = (struct hf_op){&op_ops, &client->monitor};
+    leave->deadline_at_ms =
+        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
+    leave->args = leave_args(barrier->grant, wait_ms, leave->deadline_at_ms);
+    leave->references = 1;
+    hf_lock_reference(leave->lock);
+    hf_monitor_reference(&client->monitor);
+    return leave;
+}
 
 /* -------------------------------------------------------------- the end -- */
 
@@ -186,7 +186,7 @@ static void run_done(void *arg)
     const struct hf_result result = {.status = leave->outcome.status,
                                      .text = leave->outcome.text};
 
-    hf_client_call_done(leave->op.client, &done, &result);
+    hf_client_call_done(leave->lock->client, &done, &result);
     dereference_leave(leave);
 }
 
@@ -194,7 +194,7 @@ static void run_done(void *arg)
  * callback. */
 static void finish_leave(struct leave *leave)
 {
-    struct hf_monitor *monitor = &leave->op.client->monitor;
+    struct hf_monitor *monitor = leave->op.monitor;
 
     if (leave->outcome.status == HF_OK)
         clear_ready_flag(leave);
@@ -250,7 +250,7 @@ static void ticket_removed(void *arg, const struct hf_result *result)
 
     if (result->status != HF_OK) {
         set_outcome(leave, result);
-        if (leave->op.client->monitor.closing)
+        if (leave->op.monitor->closing)
             hf_error_set(&leave->outcome, HF_ECLOSED, "the client was closed");
     } else if (leave->waits_after_removal && wait_for_others(leave) == HF_OK) {
         return;
@@ -294,8 +294,7 @@ static void abandon_grant(struct hf_double_barrier *barrier)
 static hf_status await_leave(struct leave *leave, struct hf_waiter *waiter,
                              struct hf_error *error)
 {
-    hf_status status =
-        hf_monitor_wait(&leave->op.client->monitor, waiter, error);
+    hf_status status = hf_monitor_wait(leave->op.monitor, waiter, error);
 
     if (waiter->done) {
         *error = leave->outcome;
@@ -373,7 +372,6 @@ static hf_status start_leave(struct hf_double_barrier *barrier,
         return status;
     if ((leave = new_leave(barrier, wait_ms)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    leave->op.ops = &op_ops;
     leave->barrier = barrier;
     leave->done = done;
     leave->done_callback = (struct hf_callback){.run = run_done, .arg = leave};

@@ -21,7 +21,7 @@
 /* Drop a reference of a wait that was started. */
 static void dereference_wait(struct hf_election_wait *wait)
 {
-    struct hf_client *client = wait->op.client;
+    struct hf_client *client = wait->client;
 
     assert(wait->references > 0);
     if (--wait->references > 0)
@@ -33,7 +33,7 @@ static void dereference_wait(struct hf_election_wait *wait)
 /* Take ${wait} out of the client's list and heap. */
 static void remove_wait(struct hf_election_wait *wait)
 {
-    struct hf_election_wait **link = &wait->op.client->election_waits;
+    struct hf_election_wait **link = &wait->client->election_waits;
 
     while (*link != wait)
         link = &(*link)->next;
@@ -49,12 +49,12 @@ static void end_wait(struct hf_election_wait *wait, const struct hf_error *why)
     wait->ended = true;
     wait->outcome = *why;
     if (wait->waiter != NULL) {
-        hf_waiter_answer(&wait->op.client->monitor, wait->waiter, why->status);
+        hf_waiter_answer(&wait->client->monitor, wait->waiter, why->status);
         return;
     }
-    wait->op.client->pending--;
+    wait->client->pending--;
     if (wait->done.fn != NULL || wait->done.drop != NULL)
-        hf_monitor_queue(&wait->op.client->monitor, &wait->done_callback);
+        hf_monitor_queue(&wait->client->monitor, &wait->done_callback);
     else
         dereference_wait(wait);
 }
@@ -182,7 +182,7 @@ static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
     struct hf_client *client = e->client;
     uint64_t at_ms;
 
-    wait->op.client = client;
+    wait->client = client;
     wait->election = e;
     wait->only_try = wait_ms == 0;
     wait->started_at_ms = hf_now_ms();
@@ -236,7 +236,7 @@ static hf_status await_end(struct hf_election_wait *wait,
                            struct hf_error *error)
 {
     hf_status status =
-        hf_monitor_wait(&wait->op.client->monitor, wait->waiter, error);
+        hf_monitor_wait(&wait->client->monitor, wait->waiter, error);
 
     if (wait->waiter->done)
         *error = wait->outcome;
@@ -276,7 +276,7 @@ hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
 static void run_done(void *arg)
 {
     struct hf_election_wait *wait = arg;
-    struct hf_client *client = wait->op.client;
+    struct hf_client *client = wait->client;
     struct hf_done done = wait->done;
     struct hf_result result = {.status = wait->outcome.status,
                                .text = wait->outcome.text};
@@ -303,7 +303,7 @@ static hf_status start_wait(struct hf_election *e, uint64_t wait_ms,
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     hf_monitor_reference(&client->monitor);
     wait->references = 1; /* the callback's */
-    wait->op.ops = &op_ops;
+    wait->op = (struct hf_op){&op_ops, &client->monitor};
     wait->done = done;
     wait->done_callback = (struct hf_callback){.run = run_done, .arg = wait};
     if (op != NULL) {

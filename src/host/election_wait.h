@@ -17,9 +17,10 @@
 struct hf_election_wait {
     /* The election; not used any more once the wait has ended. */
     struct hf_election *election;
-    struct hf_op op;     /* of a wait that was started; .client is always set */
-    unsigned references; /* of a wait that was started */
-    bool only_try;       /* end with HF_EBUSY if another candidate is ahead */
+    struct hf_client *client; /* the election's */
+    struct hf_op op;          /* of a wait that was started */
+    unsigned references;      /* of a wait that was started */
+    bool only_try; /* end with HF_EBUSY if another candidate is ahead */
     uint64_t started_at_ms; /* by hf_now_ms() */
     /* In the client's heap, if there is a deadline. */
     struct hf_heap_node deadline;

@@ -142,7 +142,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->client = locks[0]->client;
     grant->lock = locks[0];
     grant->references = 1;
-    grant->op = (struct hf_op){&op_ops, grant->client};
+    grant->op = (struct hf_op){&op_ops, &grant->client->monitor};
     grant->loss_fd = -1;
     grant->deferred.destroy = destroy_grant;
     hf_grant_set_callbacks(grant, done, opts);

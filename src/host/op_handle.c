@@ -6,27 +6,27 @@
 
 void hf_op_cancel(struct hf_op *op)
 {
-    struct hf_client *client = op->client;
+    struct hf_monitor *monitor = op->monitor;
 
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
+    if (hf_monitor_enter(monitor) != HF_OK)
         return;
     op->ops->cancel(op);
-    hf_monitor_leave(&client->monitor);
+    hf_monitor_leave(monitor);
 }
 
 void hf_op_free(struct hf_op *op)
 {
-    struct hf_client *client;
+    struct hf_monitor *monitor;
 
     if (op == NULL)
         return;
-    client = op->client;
-    if (hf_monitor_enter(&client->monitor) != HF_OK)
+    monitor = op->monitor;
+    if (hf_monitor_enter(monitor) != HF_OK)
         return;
-    /* Keep the client until the lock is released, because the operation may be
+    /* Keep the monitor until the lock is released, because the operation may be
      * the last that refers to it. */
-    hf_monitor_reference(&client->monitor);
+    hf_monitor_reference(monitor);
     op->ops->dereference(op);
-    hf_monitor_leave(&client->monitor);
-    hf_monitor_release(&client->monitor);
+    hf_monitor_leave(monitor);
+    hf_monitor_release(monitor);
 }

@@ -7,11 +7,11 @@
 #ifndef HF_HOST_OP_HANDLE_H
 #define HF_HOST_OP_HANDLE_H
 
-#include "host/client.h"
+#include <holdfast/client.h>
 
-struct hf_op;
+#include "monitor/monitor.h"
 
-/* What the object does for its handle.  Both with the client's lock. */
+/* What the object does for its handle.  Both with the monitor's lock. */
 struct hf_op_ops {
     /* End the wait, unless it has ended; for hf_op_cancel(). */
     void (*cancel)(struct hf_op *op);
@@ -23,7 +23,7 @@ struct hf_op_ops {
 /* Set once, when the operation is created. */
 struct hf_op {
     const struct hf_op_ops *ops;
-    struct hf_client *client;
+    struct hf_monitor *monitor; /* whose lock guards the object */
 };
 
 #endif

@@ -161,7 +161,7 @@ static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
         return NULL;
     queue_op->args = *args;
     queue_op->lock = lock;
-    queue_op->op = (struct hf_op){&op_ops, lock->client};
+    queue_op->op = (struct hf_op){&op_ops, &lock->client->monitor};
     queue_op->references = 2; /* see above */
     queue_op->deadline_at_ms = deadline_ms(args->wait_ms);
     choose_queues(queue_op);
