@@ -99,37 +99,11 @@ void hf_client_remove_listener(struct hf_client *client,
 
 int hf_client_fd(const struct hf_client *client)
 {
-    return hf_fork_is_child(&client->monitor.fork)
-               ? -1
-               : client->monitor.callback_queue.fd;
+    return hf_monitor_dispatch_fd(&client->monitor);
 }
 
-/* Run the callbacks that are queued now, in this thread. */
 hf_status hf_client_dispatch(struct hf_client *client)
 {
-    static const char call[] = "hf_client_dispatch";
-    struct hf_error error;
-    hf_status status;
-
-    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
-        return status;
-    if (client->monitor.callback_queue.runner != HF_RUNNER_DISPATCH)
-        status = hf_error_set(&error, HF_ESTATE,
-                              "the callbacks of this client run elsewhere; "
-                              "open it with HF_DELIVER_DISPATCH");
-    else if (hf_callback_inside())
-        status = hf_error_set(&error, HF_EREENTRANT,
-                              "it was called in a callback; those that wait "
-                              "run when that has returned");
-    if (status != HF_OK) {
-        hf_client_fail(client, call, &error);
-        hf_monitor_leave(&client->monitor);
-        return status;
-    }
-    /* A callback may close the client. */
-    hf_monitor_reference(&client->monitor);
-    hf_callback_queue_run(&client->monitor.callback_queue);
-    hf_monitor_leave(&client->monitor);
-    hf_monitor_release(&client->monitor);
-    return HF_OK;
+    return hf_monitor_dispatch(&client->monitor, "hf_client_dispatch",
+                               &client->error);
 }

@@ -28,8 +28,8 @@ struct hf_callback {
 
 /* Where callbacks run. */
 enum hf_callback_runner {
-    HF_RUNNER_THREAD,        /* on the background thread */
-    HF_RUNNER_DISPATCH,      /* in hf_client_dispatch(), which the user calls */
+    HF_RUNNER_THREAD,   /* on the background thread */
+    HF_RUNNER_DISPATCH, /* in hf_monitor_dispatch(), which the user calls */
     HF_RUNNER_BORROWED_LOOP, /* on a loop of the user's */
 };
 

@@ -211,6 +211,20 @@ void hf_monitor_defer_free(struct hf_monitor *monitor,
  * runs it.  With the lock. */
 void hf_monitor_queue(struct hf_monitor *monitor, struct hf_callback *callback);
 
+/* ------------------------------------------------------------- dispatch -- */
+
+/* A descriptor that is readable while callbacks are queued, if the user
+ * dispatches them; else -1, and in a child of a fork.  Without the lock. */
+int hf_monitor_dispatch_fd(const struct hf_monitor *monitor);
+
+/* Run the callbacks that are queued now, in this thread.  Without the lock.  A
+ * failure is also written to ${last_error}, which the lock guards, as
+ * "${call}: ...", but for HF_EFORKED.
+ *   Fails     HF_ESTATE if callbacks run elsewhere; HF_EREENTRANT HF_EFORKED.
+ */
+hf_status hf_monitor_dispatch(struct hf_monitor *monitor, const char *call,
+                              struct hf_error *last_error);
+
 /* -------------------------------------------------------------- waiting -- */
 
 /* May the calling thread wait here?  HF_EREENTRANT, and its text, in a callback

@@ -3,8 +3,8 @@
  * What the files of the monitor share with one another.  All functions are
  * called with the lock.
  *
- * Each of loop_poller.c, close.c, waiter.c, monitor.c, poller.c, ready.c,
- * lifetime.c and monitor_lock.c calls only those behind it.
+ * Each of dispatch.c, loop_poller.c, close.c, waiter.c, monitor.c, poller.c,
+ * ready.c, lifetime.c and monitor_lock.c calls only those behind it.
  */
 #ifndef HF_MONITOR_MONITOR_PRIVATE_H
 #define HF_MONITOR_MONITOR_PRIVATE_H

@@ -260,6 +260,7 @@ static void an_end_waits_for_the_owner(void **state)
 static void the_loop_stays_until_the_end(void **state)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
+    struct hf_error error;
 
     (void)state;
     enter(box);
@@ -273,9 +274,7 @@ static void the_loop_stays_until_the_end(void **state)
     hf_monitor_closed(&box->monitor);
     leave(box);
     assert_string_equal(seen.calls, "close");
-    enter(box);
-    hf_callback_queue_run(&box->monitor.callback_queue);
-    leave(box);
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
     assert_string_equal(seen.calls, "close ended leave_loop");
     hf_monitor_release(&box->monitor);
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
@@ -390,7 +389,9 @@ static void a_thread_drives_what_needs_it(void **state)
 static void a_user_may_run_callbacks(void **state)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
-    struct pollfd fd = {.fd = box->monitor.callback_queue.fd, .events = POLLIN};
+    struct pollfd fd = {.fd = hf_monitor_dispatch_fd(&box->monitor),
+                        .events = POLLIN};
+    struct hf_error error;
 
     (void)state;
     enter(box);
@@ -403,11 +404,25 @@ static void a_user_may_run_callbacks(void **state)
     leave(box);
     assert_int_equal(poll(&fd, 1, 0), 1);
     assert_int_equal(box->notified, 0);
-    enter(box);
-    hf_callback_queue_run(&box->monitor.callback_queue);
-    leave(box);
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
     assert_int_equal(box->notified, 1);
     assert_int_equal(poll(&fd, 1, 0), 0);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+static void callbacks_of_a_thread_are_not_dispatched(void **state)
+{
+    struct monitored_box *box = box_new(HF_RUNNER_THREAD);
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(hf_monitor_dispatch_fd(&box->monitor), -1);
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error),
+                     HF_ESTATE);
+    assert_int_equal(error.status, HF_ESTATE);
+    assert_string_equal(error.text, "call: the callbacks of this client run "
+                                    "elsewhere; open it with "
+                                    "HF_DELIVER_DISPATCH");
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
@@ -556,6 +571,7 @@ TEST_FILE(monitor)
         cmocka_unit_test(a_callback_may_not_wait),
         cmocka_unit_test(a_thread_drives_what_needs_it),
         cmocka_unit_test(a_user_may_run_callbacks),
+        cmocka_unit_test(callbacks_of_a_thread_are_not_dispatched),
         cmocka_unit_test(a_borrowed_loop_drives),
         cmocka_unit_test(an_end_runs_callbacks_first),
         cmocka_unit_test(objects_are_destroyed_without_the_lock),

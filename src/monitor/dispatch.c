@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Callbacks that the user runs where it wants (HF_RUNNER_DISPATCH): it polls a
+ * descriptor, and calls a function when that is readable.
+ */
+#include "monitor/monitor_private.h"
+
+#include "core/error.h"
+
+int hf_monitor_dispatch_fd(const struct hf_monitor *m)
+{
+    return hf_fork_is_child(&m->fork) ? -1 : m->callback_queue.fd;
+}
+
+/* May the calling thread run callbacks now? */
+static hf_status check_may_dispatch(const struct hf_monitor *m,
+                                    struct hf_error *error)
+{
+    if (m->callback_queue.runner != HF_RUNNER_DISPATCH)
+        return hf_error_set(error, HF_ESTATE,
+                            "the callbacks of this client run elsewhere; "
+                            "open it with HF_DELIVER_DISPATCH");
+    if (hf_callback_inside())
+        return hf_error_set(error, HF_EREENTRANT,
+                            "it was called in a callback; those that wait "
+                            "run when that has returned");
+    return HF_OK;
+}
+
+hf_status hf_monitor_dispatch(struct hf_monitor *m, const char *call,
+                              struct hf_error *last_error)
+{
+    hf_status status;
+
+    if ((status = hf_monitor_enter(m)) != HF_OK)
+        return status;
+    if ((status = check_may_dispatch(m, last_error)) != HF_OK) {
+        hf_error_prefix(last_error, call);
+        hf_monitor_leave(m);
+        return status;
+    }
+    /* A callback may close the owner's handle. */
+    hf_monitor_reference(m);
+    hf_callback_queue_run(&m->callback_queue);
+    hf_monitor_leave(m);
+    hf_monitor_release(m);
+    return HF_OK;
+}
