@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client: stepping its core, remembering failures, and the calls that only
- * read it.
+ * A client: stepping its core, remembering failures, and the public calls that
+ * only read it, or that its listeners and its monitor carry out.
  */
 #include "host/client.h"
 
@@ -33,17 +33,6 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     client->monitor.events++;
     hf_core_step(&client->core, event);
     carry_out_effects(client);
-}
-
-void hf_client_call_done(struct hf_client *client, const struct hf_done *done,
-                         const struct hf_result *result)
-{
-    hf_monitor_unlock(&client->monitor);
-    if (done->fn != NULL)
-        done->fn(done->arg, result);
-    if (done->drop != NULL)
-        done->drop(done->arg);
-    hf_monitor_lock(&client->monitor);
 }
 
 hf_status hf_client_fail(struct hf_client *client, const char *call,

@@ -69,11 +69,6 @@ struct hf_client {
  * the effects then follow when that one is carried out. */
 void hf_client_step(struct hf_client *client, struct hf_event *event);
 
-/* Call .fn of ${done} with ${result}, and then its .drop.  Only from the .run
- * of a callback, with the lock, which is released meanwhile. */
-void hf_client_call_done(struct hf_client *client, const struct hf_done *done,
-                         const struct hf_result *result);
-
 /* Remember ${error} as "${call}: ..." for hf_client_error(), and return its
  * status.  With the lock. */
 hf_status hf_client_fail(struct hf_client *client, const char *call,

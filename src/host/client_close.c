@@ -5,6 +5,7 @@
 #include "host/client_close.h"
 
 #include "host/client.h"
+#include "host/done.h"
 #include "host/open_common.h"
 
 void hf_client_close_begin(void *owner)
@@ -23,12 +24,7 @@ void hf_client_close_ended(void *owner)
 
     client->close_done = (struct hf_done){NULL, NULL, NULL};
     hf_state_listeners_drop(&client->listeners);
-    hf_monitor_unlock(&client->monitor);
-    if (done.fn != NULL)
-        done.fn(done.arg, &result);
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    hf_monitor_lock(&client->monitor);
+    hf_done_call(&client->monitor, &done, &result);
 }
 
 /* Where it may not block, the failure is remembered and the client stays

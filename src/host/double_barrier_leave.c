@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/time_math.h"
+#include "host/done.h"
 #include "host/double_barrier.h"
 #include "host/queue_op.h"
 
@@ -186,7 +187,7 @@ static void run_done(void *arg)
     const struct hf_result result = {.status = leave->outcome.status,
                                      .text = leave->outcome.text};
 
-    hf_client_call_done(leave->lock->client, &done, &result);
+    hf_done_call(leave->op.monitor, &done, &result);
     dereference_leave(leave);
 }
 

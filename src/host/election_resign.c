@@ -6,6 +6,7 @@
  */
 #include "core/error.h"
 #include "host/candidacy.h"
+#include "host/done.h"
 #include "host/election.h"
 #include "host/election_events.h"
 #include "host/election_wait.h"
@@ -20,7 +21,7 @@ static void run_resign_done(void *arg)
     struct hf_result result = {.status = outcome.status, .text = outcome.text};
 
     e->done = (struct hf_done){NULL, NULL, NULL};
-    hf_client_call_done(client, &done, &result);
+    hf_done_call(&client->monitor, &done, &result);
     hf_election_dereference(e);
 }
 

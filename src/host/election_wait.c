@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/time_math.h"
+#include "host/done.h"
 
 /* -------------------------------------------------------------- endings -- */
 
@@ -281,7 +282,7 @@ static void run_done(void *arg)
     struct hf_result result = {.status = wait->outcome.status,
                                .text = wait->outcome.text};
 
-    hf_client_call_done(client, &done, &result);
+    hf_done_call(&client->monitor, &done, &result);
     dereference_wait(wait);
 }
 

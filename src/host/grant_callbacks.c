@@ -8,6 +8,7 @@
  * holds a reference to the grant until then.
  */
 #include "core/error.h"
+#include "host/done.h"
 #include "host/grant.h"
 
 /* ----------------------------------------------------------------- runs -- */
@@ -39,7 +40,7 @@ static void run_done(void *arg)
     if (grant->done_status != HF_OK)
         explain_end(grant, &why);
     grant->done = (struct hf_done){NULL, NULL, NULL};
-    hf_client_call_done(client, &done, &result);
+    hf_done_call(&client->monitor, &done, &result);
     /* A grant that was granted is the user's from here on.  Otherwise the
      * reference was that of the operation. */
     if (result.grant == NULL)

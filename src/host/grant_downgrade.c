@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/multi_lock.h"
+#include "host/done.h"
 #include "host/grant.h"
 
 /* A downgrade, from its beginning until its end is reported. */
@@ -58,7 +59,7 @@ static void run_downgrade_done(void *arg)
     (void)snprintf(text, sizeof(text), "%s",
                    downgrade_message(grant, result.status));
     free_downgrade(grant);
-    hf_client_call_done(client, &done, &result);
+    hf_done_call(&client->monitor, &done, &result);
     hf_grant_dereference(grant);
 }
 

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/time_math.h"
+#include "host/done.h"
 
 /* The operation that ${operation} of the core is part of. */
 static struct hf_queue_op *of_operation(struct hf_operation *operation)
@@ -54,7 +55,7 @@ static void run_done(void *arg)
                                .tickets = queue_op->tickets};
 
     queue_op->tickets = NULL;
-    hf_client_call_done(client, &done, &result);
+    hf_done_call(&client->monitor, &done, &result);
     hf_queue_op_dereference(queue_op);
 }
 

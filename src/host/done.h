@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reporting the end of an operation to its user (struct hf_done).
+ */
+#ifndef HF_HOST_DONE_H
+#define HF_HOST_DONE_H
+
+#include <holdfast/client.h>
+
+#include "monitor/monitor.h"
+
+/* Call .fn of ${done} with ${result}, and then its .drop; either may be NULL.
+ * Only from the .run of a callback, or from .ended of the monitor, with the
+ * lock, which is released meanwhile. */
+void hf_done_call(struct hf_monitor *monitor, const struct hf_done *done,
+                  const struct hf_result *result);
+
+#endif
