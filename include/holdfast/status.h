@@ -66,7 +66,7 @@ extern "C" {
       "the engine answered something that makes no sense")                     \
     X(HF_EBUG, 24, HF_CLASS_BUG, HF_RETRY_NEVER, "a fault in holdfast itself") \
     X(HF_EGONE, 25, HF_CLASS_GONE, HF_RETRY_NEVER,                             \
-      "the ticket is not in the queue")                                        \
+      "what was named is not there")                                           \
     X(HF_EDEADLK, 26, HF_CLASS_CONTENDED, HF_RETRY_LATER,                      \
       "the wait is part of a deadlock")                                        \
     X(HF_EEXISTS, 27, HF_CLASS_CONFLICT, HF_RETRY_NEVER,                       \
