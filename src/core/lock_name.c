@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/path_character.h"
 #include "core/quote.h"
 #include "core/utf8.h"
 
@@ -105,21 +106,6 @@ static bool looks_like_ticket(struct name_span span)
 
 /* ----------------------------------------------------------- characters -- */
 
-/* Why ZooKeeper refuses the character ${code}.  It counts in UTF-16, so the
- * exclusion of surrogates excludes everything above U+FFFF as well. */
-const char *hf_lock_name_why_refused(uint32_t code)
-{
-    if (hf_utf8_control(code))
-        return "a control character";
-    if (code >= 0xE000 && code <= 0xF8FF)
-        return "a character of the private use area, which ZooKeeper refuses";
-    if (code >= 0xFFF0 && code <= 0xFFFF)
-        return "a character of the specials block, which ZooKeeper refuses";
-    if (code > 0xFFFF)
-        return "a character above U+FFFF, which ZooKeeper refuses";
-    return NULL;
-}
-
 /* Is every character of ${name} valid UTF-8 and allowed? */
 static hf_status check_characters(struct name_span name, struct hf_error *error)
 {
@@ -136,7 +122,7 @@ static hf_status check_characters(struct name_span name, struct hf_error *error)
                                 "expected UTF-8 text",
                                 hf_quote(name.text, name.bytes).text,
                                 (unsigned char)name.text[at], at);
-        why = hf_lock_name_why_refused(code);
+        why = hf_path_character_why_refused(code);
         if (why != NULL)
             return hf_error_set(
                 error, HF_ENAME,

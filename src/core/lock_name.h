@@ -10,8 +10,4 @@
 hf_status hf_lock_name_check(const char *name, const char **canonical,
                              struct hf_error *error);
 
-/* Why ZooKeeper's PathUtils refuses the character, as a text such as "a control
- * character"; NULL: it does not. */
-const char *hf_lock_name_why_refused(uint32_t code);
-
 #endif

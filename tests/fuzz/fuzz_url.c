@@ -76,16 +76,16 @@ static void check_config(const struct hf_url *url)
         MUST(strstr(error.text, "expected") != NULL);
         return;
     }
-    MUST(config.session.server_count > 0 &&
-         config.session.server_count <= HF_ZK_SERVERS_MAX);
-    for (size_t i = 0; i < config.session.server_count; i++) {
-        MUST(config.session.servers[i].host[0] != '\0');
-        MUST(config.session.servers[i].port != 0);
+    MUST(config.url.session.server_count > 0 &&
+         config.url.session.server_count <= HF_ZK_SERVERS_MAX);
+    for (size_t i = 0; i < config.url.session.server_count; i++) {
+        MUST(config.url.session.servers[i].host[0] != '\0');
+        MUST(config.url.session.servers[i].port != 0);
     }
-    MUST(config.chroot[0] == '\0' || config.chroot[0] == '/');
-    MUST(config.session.timeout_ms >= 1000 &&
-         config.session.timeout_ms <= 600000);
-    MUST((config.session.auth[0] != '\0') == (url->user != NULL));
+    MUST(config.url.chroot[0] == '\0' || config.url.chroot[0] == '/');
+    MUST(config.url.session.timeout_ms >= 1000 &&
+         config.url.session.timeout_ms <= 600000);
+    MUST((config.url.session.auth[0] != '\0') == (url->user != NULL));
 }
 
 static void try_text(const char *text)

@@ -250,7 +250,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     p.honest = zk_program_next(&p) & 1;
     p.lingers = bytes % 4 >= 2;
     zk_fixture_init(&p.f);
-    p.f.config.session.window = bytes / 4 % 4; /* 0: no limit */
+    p.f.config.url.session.window = bytes / 4 % 4; /* 0: no limit */
     p.f.event_hook = program_on_event;
     zk_fake_begin(&p.f, &p.server);
     p.server.no_containers = p.honest && bytes % 2 == 1;

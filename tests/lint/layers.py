@@ -27,7 +27,9 @@ LAYERS = {
                 "core/utf8.h", "thread/thread.h"},
     "zookeeper": {"core/connectivity.h", "core/reconnect_backoff.h", "core/error.h", "core/time_math.h",
                   "core/state_machine.h", "core/memory.h", "core/random.h",
-                  "core/reconnect_policy.h", "core/tree.h", "core/url.h"},
+                  "core/reconnect_policy.h", "core/tree.h", "core/url.h",
+                  "core/url_options.h", "core/pem_files.h", "core/quote.h",
+                  "core/utf8.h", "core/path_character.h"},
 }
 
 # Files of the core that see nothing of an acquisition, and its headers.

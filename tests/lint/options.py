@@ -18,9 +18,24 @@ ENGINES = {
     "engine-quorum.md": ["src/engines/redis/quorum_open.c"],
     "engine-postgres.md": ["src/engines/postgres/config.c"],
 }
-# What stands for rows in a table: the files that define these name the keys.
-MACROS = {"HF_RECONNECT_OPTION": ["retry"],
-          "HF_PEM_OPTIONS": ["ca", "cert", "key"]}
+# What stands for rows or for a key in a table, and the file that defines it.
+MACROS = {"HF_RECONNECT_OPTION": "src/core/reconnect_policy.h",
+          "HF_PEM_OPTIONS": "src/core/pem_files.h",
+          "HF_ZK_URL_OPTIONS": "src/zookeeper/zk_url.h"}
+
+
+def defined(macro):
+    """The keys that ${macro} stands for."""
+    text = (ROOT / MACROS[macro]).read_text(encoding="utf-8")
+    body = re.search(r"^#define %s\b((?:.*\\\n)*.*)" % macro, text, re.M)[1]
+    one_key = re.fullmatch(r'\s*"(\w+)"\s*', body)
+    return {one_key[1]} if one_key else in_rows(body)
+
+
+def in_rows(text):
+    """The keys that the rows ${text} have."""
+    keys = set(re.findall(r'\.key = "(\w+)"', text))
+    return keys.union(*(defined(macro) for macro in MACROS if macro in text))
 
 
 def in_code(paths):
@@ -28,11 +43,7 @@ def in_code(paths):
     for path in paths:
         text = (ROOT / path).read_text(encoding="utf-8")
         table = text[text.index("struct hf_url_option_row rows[]"):]
-        table = table[:table.index("\n};")]
-        keys.update(re.findall(r'\.key = "(\w+)"', table))
-        for macro, named in MACROS.items():
-            if macro in table:
-                keys.update(named)
+        keys |= in_rows(table[:table.index("\n};")])
     return keys
 
 

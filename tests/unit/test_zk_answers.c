@@ -104,7 +104,7 @@ static void refused_credentials_are_named(void **state)
 
     (void)state;
     zk_fixture_init(&f);
-    strcpy(f.config.session.auth, "user:secret");
+    strcpy(f.config.url.session.auth, "user:secret");
     assert_true(zk_fixture_open(&f));
     link_up(&f);
     (void)zk_fixture_sent(&f);

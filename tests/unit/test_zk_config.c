@@ -51,22 +51,22 @@ static void usual_values(void **state)
 
     (void)state;
     assert_good("zk://h", &config);
-    assert_int_equal(config.session.server_count, 1);
-    assert_string_equal(config.session.servers[0].host, "h");
-    assert_int_equal(config.session.servers[0].port, 2181);
-    assert_string_equal(config.chroot, "");
-    assert_string_equal(config.session.auth, "");
-    assert_int_equal(config.session.timeout_ms, 10000);
-    assert_int_equal(config.session.tick_ms, 0);
+    assert_int_equal(config.url.session.server_count, 1);
+    assert_string_equal(config.url.session.servers[0].host, "h");
+    assert_int_equal(config.url.session.servers[0].port, 2181);
+    assert_string_equal(config.url.chroot, "");
+    assert_string_equal(config.url.session.auth, "");
+    assert_int_equal(config.url.session.timeout_ms, 10000);
+    assert_int_equal(config.url.session.tick_ms, 0);
     assert_int_equal(config.token_floor, 0);
-    assert_false(config.session.private_nodes);
-    assert_false(config.session.strict_proof);
-    assert_false(config.session.lazy_proof);
-    assert_false(config.session.tls);
+    assert_false(config.url.session.private_nodes);
+    assert_false(config.url.session.strict_proof);
+    assert_false(config.url.session.lazy_proof);
+    assert_false(config.url.session.tls);
     assert_good("zks://h", &config);
-    assert_true(config.session.tls);
-    assert_int_equal(config.session.servers[0].port, 2281);
-    assert_string_equal(config.files.ca, "");
+    assert_true(config.url.session.tls);
+    assert_int_equal(config.url.session.servers[0].port, 2281);
+    assert_string_equal(config.url.files.ca, "");
 }
 
 static void servers_are_taken_apart(void **state)
@@ -92,18 +92,18 @@ static void servers_are_taken_apart(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_good(rows[i].text, &config);
-        assert_int_equal(config.session.server_count, 1);
-        assert_string_equal(config.session.servers[0].host, rows[i].host);
-        assert_int_equal(config.session.servers[0].port, rows[i].port);
+        assert_int_equal(config.url.session.server_count, 1);
+        assert_string_equal(config.url.session.servers[0].host, rows[i].host);
+        assert_int_equal(config.url.session.servers[0].port, rows[i].port);
     }
     assert_good("zk://a,b:7,[::1]:8,c/x", &config);
-    assert_int_equal(config.session.server_count, 4);
-    assert_string_equal(config.session.servers[1].host, "b");
-    assert_int_equal(config.session.servers[1].port, 7);
-    assert_string_equal(config.session.servers[2].host, "::1");
-    assert_int_equal(config.session.servers[2].port, 8);
-    assert_string_equal(config.session.servers[3].host, "c");
-    assert_int_equal(config.session.servers[3].port, 2181);
+    assert_int_equal(config.url.session.server_count, 4);
+    assert_string_equal(config.url.session.servers[1].host, "b");
+    assert_int_equal(config.url.session.servers[1].port, 7);
+    assert_string_equal(config.url.session.servers[2].host, "::1");
+    assert_int_equal(config.url.session.servers[2].port, 8);
+    assert_string_equal(config.url.session.servers[3].host, "c");
+    assert_int_equal(config.url.session.servers[3].port, 2181);
 }
 
 static void wrong_servers_are_called_by_their_number(void **state)
@@ -170,7 +170,7 @@ static void many_servers(void **state)
     for (int i = 1; i < HF_ZK_SERVERS_MAX; i++)
         strcat(text, ",h");
     assert_good(text, &config);
-    assert_int_equal(config.session.server_count, HF_ZK_SERVERS_MAX);
+    assert_int_equal(config.url.session.server_count, HF_ZK_SERVERS_MAX);
     strcat(text, ",h");
     assert_refused(text, "more than 32 servers");
 }
@@ -207,7 +207,7 @@ static void chroots(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_good(good[i].text, &config);
-        assert_string_equal(config.chroot, good[i].chroot);
+        assert_string_equal(config.url.chroot, good[i].chroot);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_refused(bad[i].text, bad[i].part);
@@ -215,7 +215,7 @@ static void chroots(void **state)
     memcpy(text, "zk://h/", 7);
     text[6 + HF_ZK_CHROOT_BYTES - 1] = '\0';
     assert_good(text, &config);
-    assert_int_equal(strlen(config.chroot), HF_ZK_CHROOT_BYTES - 1);
+    assert_int_equal(strlen(config.url.chroot), HF_ZK_CHROOT_BYTES - 1);
     text[6 + HF_ZK_CHROOT_BYTES - 1] = 'a';
     text[6 + HF_ZK_CHROOT_BYTES] = '\0';
     assert_refused(text, "1024 bytes");
@@ -230,28 +230,28 @@ static void options_are_taken(void **state)
                 "&token_floor=42"
                 "&layout=curator&acl=creator&auth_file=/etc/holdfast.auth",
                 &config);
-    assert_int_equal(config.session.timeout_ms, 1000);
-    assert_int_equal(config.session.timeout_floor_ms, 4000);
-    assert_int_equal(config.session.tick_ms, 2000);
-    assert_true(config.session.strict_proof);
-    assert_false(config.session.lazy_proof);
+    assert_int_equal(config.url.session.timeout_ms, 1000);
+    assert_int_equal(config.url.session.timeout_floor_ms, 4000);
+    assert_int_equal(config.url.session.tick_ms, 2000);
+    assert_true(config.url.session.strict_proof);
+    assert_false(config.url.session.lazy_proof);
     assert_int_equal(config.token_floor, 42);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
-    assert_true(config.session.private_nodes);
+    assert_true(config.url.session.private_nodes);
     assert_good("zk://h?timeout=10m&token_floor=9223372036854775807", &config);
-    assert_int_equal(config.session.timeout_ms, 600000);
+    assert_int_equal(config.url.session.timeout_ms, 600000);
     assert_true(config.token_floor == INT64_MAX);
     assert_good("zk://h?proof=lazy", &config);
-    assert_true(config.session.lazy_proof);
-    assert_false(config.session.strict_proof);
+    assert_true(config.url.session.lazy_proof);
+    assert_false(config.url.session.strict_proof);
     assert_good("zk://h?proof=eager", &config);
-    assert_false(config.session.lazy_proof);
-    assert_false(config.session.strict_proof);
+    assert_false(config.url.session.lazy_proof);
+    assert_false(config.url.session.strict_proof);
     assert_good("zks://h?ca=/ca.pem&cert=/cert.pem&key=/key.pem", &config);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
-    assert_string_equal(config.files.ca, "/ca.pem");
-    assert_string_equal(config.files.cert, "/cert.pem");
-    assert_string_equal(config.files.key, "/key.pem");
+    assert_string_equal(config.url.files.ca, "/ca.pem");
+    assert_string_equal(config.url.files.cert, "/cert.pem");
+    assert_string_equal(config.url.files.key, "/key.pem");
 }
 
 static void layouts_are_taken(void **state)
@@ -316,16 +316,16 @@ static void credentials(void **state)
 
     (void)state;
     assert_good("zk://u:" PASSWORD "@h", &config);
-    assert_string_equal(config.session.auth, "u:" PASSWORD);
-    assert_true(config.session.private_nodes);
+    assert_string_equal(config.url.session.auth, "u:" PASSWORD);
+    assert_true(config.url.session.private_nodes);
     assert_good("zk://u:a%3A%40b@h?acl=open", &config);
-    assert_string_equal(config.session.auth, "u:a:@b");
-    assert_false(config.session.private_nodes);
+    assert_string_equal(config.url.session.auth, "u:a:@b");
+    assert_false(config.url.session.private_nodes);
     assert_good("zk://h?auth_file=/f", &config);
-    assert_string_equal(config.session.auth, "");
-    assert_true(config.session.private_nodes);
+    assert_string_equal(config.url.session.auth, "");
+    assert_true(config.url.session.private_nodes);
     assert_good("zk://h?auth_file=/f&acl=open", &config);
-    assert_false(config.session.private_nodes);
+    assert_false(config.url.session.private_nodes);
 }
 
 /* Whatever else is wrong with the URL, and wherever the password is. */
@@ -379,24 +379,24 @@ static void each_client_draws_its_own_order(void **state)
         bool seen[4] = {false, false, false, false};
 
         assert_good(url, &config);
-        hf_random_seed(&config.session.random, seed);
-        hf_zk_config_shuffle(&config);
+        hf_random_seed(&config.url.session.random, seed);
+        hf_zk_url_shuffle(&config.url);
         for (size_t i = 0; i < 4; i++) {
-            size_t which = (size_t)config.session.servers[i].port - 100;
+            size_t which = (size_t)config.url.session.servers[i].port - 100;
 
-            assert_int_equal(config.session.servers[i].host[1],
+            assert_int_equal(config.url.session.servers[i].host[1],
                              '0' + (int)which);
             assert_false(seen[which]);
             seen[which] = true;
         }
-        first[config.session.servers[0].port - 100] = true;
+        first[config.url.session.servers[0].port - 100] = true;
     }
     for (size_t i = 0; i < 4; i++)
         assert_true(first[i]);
     assert_good("zk://h", &config);
-    hf_random_seed(&config.session.random, 1);
-    hf_zk_config_shuffle(&config);
-    assert_string_equal(config.session.servers[0].host, "h");
+    hf_random_seed(&config.url.session.random, 1);
+    hf_zk_url_shuffle(&config.url);
+    assert_string_equal(config.url.session.servers[0].host, "h");
 }
 
 TEST_FILE(zk_config)

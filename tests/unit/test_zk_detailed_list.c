@@ -51,7 +51,8 @@ static void a_denied_read_says_what_to_check(void **state)
 
     (void)state;
     zk_fixture_init(&f);
-    (void)snprintf(f.config.session.auth, sizeof f.config.session.auth, "u:p");
+    (void)snprintf(f.config.url.session.auth, sizeof f.config.url.session.auth,
+                   "u:p");
     assert_true(zk_fixture_open(&f));
     link_up(&f);
     accept_session(&f);

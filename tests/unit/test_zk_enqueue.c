@@ -58,9 +58,9 @@ static void kinds_and_layouts_and_chroots_and_floors(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_init(&f);
-        strcpy(f.config.chroot, "/apps/x");
+        strcpy(f.config.url.chroot, "/apps/x");
         f.config.token_floor = 1000;
-        f.config.session.private_nodes = true;
+        f.config.url.session.private_nodes = true;
         f.config.layout = rows[i].layout;
         f.kind = rows[i].kind;
         assert_true(zk_fixture_open(&f));
@@ -517,7 +517,7 @@ static void a_chroot_is_not_made(void **state)
 
     (void)state;
     zk_fixture_init(&f);
-    strcpy(f.config.chroot, "/apps");
+    strcpy(f.config.url.chroot, "/apps");
     f.queue = "x/q";
     assert_true(zk_fixture_open(&f));
     link_up(&f);

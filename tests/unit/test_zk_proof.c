@@ -361,7 +361,7 @@ static void strict_proofs_in_the_fixture(void **state)
 
     (void)state;
     zk_fixture_init(&f);
-    f.config.session.strict_proof = true;
+    f.config.url.session.strict_proof = true;
     assert_true(zk_fixture_open(&f));
     link_up(&f);
     accept_session(&f);

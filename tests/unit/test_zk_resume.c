@@ -14,7 +14,7 @@
 static void open_with(struct zk_fixture *f, uint64_t floor_ms)
 {
     zk_fixture_init(f);
-    f->config.session.timeout_floor_ms = floor_ms;
+    f->config.url.session.timeout_floor_ms = floor_ms;
     assert_true(zk_fixture_open(f));
     link_up(f);
 }

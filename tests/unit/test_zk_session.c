@@ -11,11 +11,11 @@ static void open_with(struct zk_fixture *f, size_t servers)
 {
     zk_fixture_init(f);
     for (size_t i = 0; i < servers; i++) {
-        snprintf(f->config.session.servers[i].host, HF_ZK_HOST_BYTES, "h%zu",
-                 i + 1);
-        f->config.session.servers[i].port = (uint16_t)(2181 + i);
+        snprintf(f->config.url.session.servers[i].host, HF_ZK_HOST_BYTES,
+                 "h%zu", i + 1);
+        f->config.url.session.servers[i].port = (uint16_t)(2181 + i);
     }
-    f->config.session.server_count = servers;
+    f->config.url.session.server_count = servers;
     assert_true(zk_fixture_open(f));
 }
 
@@ -115,7 +115,7 @@ static void a_server_that_closes_instead_is_explained(void **state)
     zk_fixture_close(&f);
 
     zk_fixture_init(&f);
-    f.config.session.tls = true;
+    f.config.url.session.tls = true;
     assert_true(zk_fixture_open(&f));
     link_up(&f);
     link_down(&f, NULL);
@@ -521,7 +521,7 @@ static void only_a_steady_connection_resets_the_pauses(void **state)
 static void open_with_policy(struct zk_fixture *f, uint32_t retries)
 {
     zk_fixture_init(f);
-    f->config.session.reconnect = (struct hf_reconnect){
+    f->config.url.session.reconnect = (struct hf_reconnect){
         .pause_ms = 5000, .retries = retries, .elapsed_ms = HF_FOREVER};
     assert_true(zk_fixture_open(f));
 }
@@ -631,7 +631,7 @@ static void connection_error_is_logged_when_it_is_new(void **state)
     assert_int_equal(f.log_lines, 4);
     zk_fixture_close(&f);
     zk_fixture_init(&f);
-    strcpy(f.config.session.servers[0].host, "2001:db8::7");
+    strcpy(f.config.url.session.servers[0].host, "2001:db8::7");
     assert_true(zk_fixture_open(&f));
     link_down(&f, "refused");
     assert_string_equal(f.text, "[2001:db8::7]:2181: refused");

@@ -539,7 +539,7 @@ static void watches_are_set_again_before_all_else(void **state)
 
     (void)state;
     queue_known(&f);
-    strcpy(f.config.session.auth, "");
+    strcpy(f.config.url.session.auth, "");
     ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
     ask(&f, HF_REQUEST_WATCH, "y");

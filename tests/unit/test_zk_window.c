@@ -14,7 +14,7 @@
 static void connected(struct zk_fixture *f, unsigned window)
 {
     zk_fixture_init(f);
-    f->config.session.window = window;
+    f->config.url.session.window = window;
     assert_true(zk_fixture_open(f));
     link_up(f);
     accept_session(f);

@@ -289,13 +289,13 @@ void zk_fixture_init(struct zk_fixture *f)
 {
     heap_install();
     memset(f, 0, sizeof *f);
-    strcpy(f->config.session.servers[0].host, "h1");
-    f->config.session.servers[0].port = 2181;
-    f->config.session.server_count = 1;
-    f->config.session.timeout_ms = ZK_FIXTURE_TIMEOUT_MS;
-    f->config.session.reconnect = hf_reconnect_default;
+    strcpy(f->config.url.session.servers[0].host, "h1");
+    f->config.url.session.servers[0].port = 2181;
+    f->config.url.session.server_count = 1;
+    f->config.url.session.timeout_ms = ZK_FIXTURE_TIMEOUT_MS;
+    f->config.url.session.reconnect = hf_reconnect_default;
     f->config.layout = zk_fixture_layout;
-    hf_random_seed(&f->config.session.random, 1);
+    hf_random_seed(&f->config.url.session.random, 1);
     f->now_ms = ZK_FIXTURE_START_MS;
     f->queue = "q";
     f->payload = "me";

@@ -82,14 +82,14 @@ static void shorten(const struct zk_fixture *f, const char *path, char *text,
         [HF_TICKET_WRITE] = "/w",      [HF_TICKET_LEASE] = "/l",
         [HF_TICKET_ELECTION] = "/e",   [HF_TICKET_EXCLUSIVE] = "",
         [HF_TICKET_PARTICIPANT] = "/m"};
-    size_t chroot = strlen(f->config.chroot);
+    size_t chroot = strlen(f->config.url.chroot);
     struct hf_zk_node node;
     const char *slash;
     char name[16];
     bool whole;
 
-    ZK_FIXTURE_MUST(strncmp(path, f->config.chroot, chroot) == 0);
-    if (strcmp(path, f->config.chroot) == 0 || path[chroot + 1] == '\0') {
+    ZK_FIXTURE_MUST(strncmp(path, f->config.url.chroot, chroot) == 0);
+    if (strcmp(path, f->config.url.chroot) == 0 || path[chroot + 1] == '\0') {
         snprintf(text, bytes, "/");
         return;
     }
@@ -117,7 +117,7 @@ static void read_acl(struct zk_fixture *f, struct hf_jute_reader *frame)
     ZK_FIXTURE_MUST(hf_jute_get_int(frame) == HF_ZK_PERMISSIONS_ALL);
     scheme = hf_jute_get_buffer(frame);
     ZK_FIXTURE_MUST(scheme.count ==
-                    (f->config.session.private_nodes ? 4u : 5u));
+                    (f->config.url.session.private_nodes ? 4u : 5u));
     (void)hf_jute_get_buffer(frame);
 }
 

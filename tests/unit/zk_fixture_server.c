@@ -382,13 +382,13 @@ void event(struct zk_fixture *f, int32_t type, const char *ticket)
 
     ZK_FIXTURE_MUST(slash != NULL);
     if (slash[1] == '\0') {
-        snprintf(path, sizeof path, "%s/%.*s", f->config.chroot,
+        snprintf(path, sizeof path, "%s/%.*s", f->config.url.chroot,
                  (int)(slash - ticket), ticket);
         event_at(f, type, path);
         return;
     }
     zk_fixture_node(f, slash + 1, node, sizeof node);
-    snprintf(path, sizeof path, "%s/%.*s/%s", f->config.chroot,
+    snprintf(path, sizeof path, "%s/%.*s/%s", f->config.url.chroot,
              (int)(slash - ticket), ticket, node);
     event_at(f, type, path);
 }

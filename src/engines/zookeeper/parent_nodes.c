@@ -48,7 +48,7 @@ static size_t count_parents(const struct hf_zk *zk,
 {
     size_t count = 0;
 
-    for (size_t at = strlen(zk->config.chroot); at < req->parents_bytes;
+    for (size_t at = strlen(zk->config.url.chroot); at < req->parents_bytes;
          count++)
         at = next_component_end(req->queue->path, at);
     return count;
@@ -94,7 +94,7 @@ static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
 bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
                           size_t bytes)
 {
-    size_t at = strlen(zk->config.chroot);
+    size_t at = strlen(zk->config.url.chroot);
     size_t count;
 
     req->parents_bytes = bytes;
@@ -144,13 +144,13 @@ static void fail_no_chroot(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_FATAL, HF_EDIR,
                "the node %s, which the URL has for a root, does not exist; "
                "create it, or correct the URL",
-               zk->config.chroot);
+               zk->config.url.chroot);
 }
 
 /* Fail with what kept a parent from being created. */
 static void fail_parent(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    size_t bytes = strlen(zk->config.chroot);
+    size_t bytes = strlen(zk->config.url.chroot);
 
     for (size_t level = 0; level < req->parent_level; level++)
         bytes = next_component_end(req->queue->path, bytes);

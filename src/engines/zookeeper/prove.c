@@ -44,8 +44,8 @@ static void put_checks(struct hf_zk *zk)
         count++;
     }
     if (!any)
-        hf_zk_multi_check(&zk->session, zk->config.chroot[0] != '\0'
-                                            ? zk->config.chroot
+        hf_zk_multi_check(&zk->session, zk->config.url.chroot[0] != '\0'
+                                            ? zk->config.url.chroot
                                             : "/");
     move_checked_last(zk, count);
 }
@@ -67,7 +67,7 @@ static void checked(void *user, struct hf_zk_call *call,
     event.as.answer.request = hf_zk_request_end(zk, req);
     if (error != HF_ZK_OK)
         hf_zk_fail_with_error(zk, event.as.answer.request, error,
-                              "check tickets below", zk->config.chroot);
+                              "check tickets below", zk->config.url.chroot);
     else if (!passed)
         hf_zk_fail(zk, event.as.answer.request, HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "a ticket that was to be checked is gone");

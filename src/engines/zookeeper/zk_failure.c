@@ -98,7 +98,7 @@ bool hf_zk_is_unsure(enum hf_zk_error error)
 /* What to do about a fatal error, to be appended to its text. */
 static const char *advice(const struct hf_zk *zk, hf_status fatal)
 {
-    if (fatal == HF_EDENIED && zk->config.session.auth[0] == '\0')
+    if (fatal == HF_EDENIED && zk->config.url.session.auth[0] == '\0')
         return "; see the node's access list: we have no credentials";
     if (fatal == HF_EDENIED)
         return "; see the node's access list, and whether our user and "

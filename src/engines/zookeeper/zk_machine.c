@@ -235,7 +235,7 @@ static void up(void *user, bool resumed)
     event.as.connected.timeout_ms = zk->session.timeout_ms;
     event.as.connected.anchor_ms = zk->session.proven_anchor_ms;
     event.as.connected.resumed = resumed;
-    event.as.connected.lazy = zk->config.session.lazy_proof;
+    event.as.connected.lazy = zk->config.url.session.lazy_proof;
     hf_zk_notify(zk, &event);
 }
 
@@ -329,7 +329,7 @@ struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
                                            .lost = lost,
                                            .closed = closed,
                                            .proven = proven};
-    hf_zk_session_begin(&zk->session, &zk->config.session, &log, now_ms);
+    hf_zk_session_begin(&zk->session, &zk->config.url.session, &log, now_ms);
     hf_zk_listeners_add(&zk->session.listeners, &zk->listener);
     return zk;
 }

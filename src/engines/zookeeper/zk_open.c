@@ -23,19 +23,19 @@ static hf_status read_auth_file(struct hf_zk_config *config,
                                 bool *for_other_servers, struct hf_error *error)
 {
     const struct hf_auth_wanted wanted = {
-        url, "digest", config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT};
+        url, "digest", config->url.session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT};
     struct hf_auth auth;
     hf_status status = hf_auth_find(&wanted, &auth, error);
 
     *for_other_servers = auth.for_other_servers;
     if (status == HF_OK && auth.password[0] != '\0' &&
-        !hf_zk_config_authenticate(config, auth.user, auth.password))
+        !hf_zk_url_authenticate(&config->url, auth.user, auth.password))
         status = hf_error_set(error, HF_EURL,
                               "the file of credentials %s has a line without "
                               "a user, or with a ':' in it, or that is too "
                               "long; expected a USER and a PASSWORD of at most "
                               "%zu bytes together",
-                              auth.path, sizeof config->session.auth - 2);
+                              auth.path, sizeof config->url.session.auth - 2);
     explicit_bzero(&auth, sizeof auth);
     return status;
 }
@@ -52,8 +52,9 @@ static hf_status get_credentials(struct hf_zk_config *config,
     if (status != HF_OK)
         return status;
     if (hf_url_option(url, "acl") == NULL)
-        config->session.private_nodes = config->session.auth[0] != '\0';
-    if (config->session.private_nodes && config->session.auth[0] == '\0')
+        config->url.session.private_nodes = config->url.session.auth[0] != '\0';
+    if (config->url.session.private_nodes &&
+        config->url.session.auth[0] == '\0')
         return hf_error_set(error, HF_EURL,
                             "acl=creator makes nodes for whoever has the "
                             "credentials, and there are none; expected "
@@ -70,10 +71,10 @@ static hf_status get_credentials(struct hf_zk_config *config,
 /* Seed the random numbers of the session. */
 static hf_status get_random(struct hf_zk_config *config, struct hf_error *error)
 {
-    uint64_t *s = config->session.random.s;
+    uint64_t *s = config->url.session.random.s;
 
-    if (getrandom(s, sizeof(config->session.random.s), 0) !=
-        (ssize_t)sizeof(config->session.random.s))
+    if (getrandom(s, sizeof(config->url.session.random.s), 0) !=
+        (ssize_t)sizeof(config->url.session.random.s))
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
                             hf_errno_text(errno));
@@ -86,9 +87,9 @@ static hf_status describe_servers(struct hf_engine *engine,
                                   const struct hf_zk_config *config,
                                   struct hf_error *error)
 {
-    size_t room = sizeof("zks://") + strlen(config->chroot) +
-                  config->session.server_count * (HF_ZK_HOST_BYTES + 10);
-    const struct hf_zk_server *server = config->session.servers;
+    size_t room = sizeof("zks://") + strlen(config->url.chroot) +
+                  config->url.session.server_count * (HF_ZK_HOST_BYTES + 10);
+    const struct hf_zk_server *server = config->url.session.servers;
     bool colons;
     size_t at;
 
@@ -96,8 +97,8 @@ static hf_status describe_servers(struct hf_engine *engine,
     if (engine->description == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     at = (size_t)snprintf(engine->description, room, "%s://",
-                          config->session.tls ? "zks" : "zk");
-    for (size_t i = 0; i < config->session.server_count; i++, server++) {
+                          config->url.session.tls ? "zks" : "zk");
+    for (size_t i = 0; i < config->url.session.server_count; i++, server++) {
         colons = strchr(server->host, ':') != NULL;
         at +=
             (size_t)snprintf(engine->description + at, room - at, "%s%s%s%s:%u",
@@ -105,7 +106,7 @@ static hf_status describe_servers(struct hf_engine *engine,
                              colons ? "]" : "", (unsigned)server->port);
     }
     at += (size_t)snprintf(engine->description + at, room - at, "%s",
-                           config->chroot);
+                           config->url.chroot);
     assert(at < room);
     return HF_OK;
 }
@@ -133,7 +134,7 @@ static hf_status start_machine(struct hf_engine *engine,
                                struct hf_zk_config *config,
                                struct hf_error *error)
 {
-    hf_zk_config_shuffle(config);
+    hf_zk_url_shuffle(&config->url);
     engine->zk = hf_zk_new(config, &engine->host,
                            engine->host.now_ms(engine->host.host));
     if (engine->zk == NULL)
@@ -150,15 +151,15 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
 
     if (status == HF_OK)
         status = hf_reconnect_choose(url, engine->host.reconnect,
-                                     &config->session.reconnect, error);
+                                     &config->url.session.reconnect, error);
     if (status == HF_OK)
         status = get_credentials(config, url, &engine->host, error);
     if (status == HF_OK)
         status = get_random(config, error);
     if (status == HF_OK)
         status = describe_servers(engine, config, error);
-    if (status == HF_OK && config->session.tls)
-        status = hf_tls_context_get(&engine->host, &config->files, "zk",
+    if (status == HF_OK && config->url.session.tls)
+        status = hf_tls_context_get(&engine->host, &config->url.files, "zk",
                                     &engine->tls, &engine->context, error);
     if (status == HF_OK)
         status = start_io(engine, error);

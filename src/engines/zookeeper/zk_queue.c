@@ -27,7 +27,7 @@ static struct hf_zk_queue *add_queue(struct hf_zk *zk, const char *name)
 {
     char path[HF_ZK_QUEUE_PATH_BYTES];
     bool permits =
-        hf_zk_queue_path(zk->config.layout, zk->config.chroot, name, path);
+        hf_zk_queue_path(zk->config.layout, zk->config.url.chroot, name, path);
     size_t path_bytes = strlen(path) + 1;
     size_t name_bytes = strlen(name) + 1;
     struct hf_zk_queue *queue =

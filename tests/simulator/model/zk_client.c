@@ -259,24 +259,24 @@ static void configure(struct hf_sim *sim, struct hf_zk_config *config)
     const struct hf_sim_ensemble *ensemble = &sim->config.ensemble;
 
     memset(config, 0, sizeof *config);
-    config->session.server_count = sim->zk->count;
+    config->url.session.server_count = sim->zk->count;
     for (unsigned i = 0; i < sim->zk->count; i++) {
-        snprintf(config->session.servers[i].host,
-                 sizeof config->session.servers[i].host, "s%u", i + 1);
-        config->session.servers[i].port = HF_ZK_PORT;
+        snprintf(config->url.session.servers[i].host,
+                 sizeof config->url.session.servers[i].host, "s%u", i + 1);
+        config->url.session.servers[i].port = HF_ZK_PORT;
     }
-    config->session.timeout_ms = sim->config.timeout_ms;
-    config->session.reconnect = hf_reconnect_default;
+    config->url.session.timeout_ms = sim->config.timeout_ms;
+    config->url.session.reconnect = hf_reconnect_default;
     if (sim->config.reconnect != NULL)
-        config->session.reconnect = *sim->config.reconnect;
-    config->session.timeout_floor_ms = ensemble->timeout_floor_ms;
-    config->session.tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
-    config->session.lazy_proof = ensemble->lazy_proof;
-    config->session.strict_proof = ensemble->strict_proof;
+        config->url.session.reconnect = *sim->config.reconnect;
+    config->url.session.timeout_floor_ms = ensemble->timeout_floor_ms;
+    config->url.session.tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
+    config->url.session.lazy_proof = ensemble->lazy_proof;
+    config->url.session.strict_proof = ensemble->strict_proof;
     config->layout = ensemble->layout;
-    config->session.window = ensemble->window;
-    hf_random_seed(&config->session.random, hf_random_next(&sim->random));
-    hf_zk_config_shuffle(config);
+    config->url.session.window = ensemble->window;
+    hf_random_seed(&config->url.session.random, hf_random_next(&sim->random));
+    hf_zk_url_shuffle(&config->url);
 }
 
 /* Start the process, or start it anew because its clock was set. */

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing a URL.  Error texts name a server by its position and never quote
+ * it, because in "zk://user:password", which has no host, the password stands
+ * where a port is expected. */
+#include "zookeeper/zk_url.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "zookeeper/zk_path.h"
+
+#define TIMEOUT_MS 10000
+
+struct url_span {
+    const char *from;
+    const char *end;
+};
+
+static size_t bytes_of(struct url_span span)
+{
+    return (size_t)(span.end - span.from);
+}
+
+/* Does ${span} consist of ${characters} only? */
+static bool is_made_of(struct url_span span, const char *characters)
+{
+    for (const char *at = span.from; at < span.end; at++)
+        if (strchr(characters, *at) == NULL)
+            return false;
+    return true;
+}
+
+/* --------------------------------------------------------------- servers -- */
+
+#define DIGITS "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* Read a port from 1 to 65535. */
+static bool take_port(struct url_span text, uint16_t *port)
+{
+    unsigned number = 0;
+
+    if (bytes_of(text) == 0 || bytes_of(text) > 5 || !is_made_of(text, DIGITS))
+        return false;
+    for (const char *at = text.from; at < text.end; at++)
+        number = number * 10 + (unsigned)(*at - '0');
+    *port = (uint16_t)number;
+    return number >= 1 && number <= UINT16_MAX;
+}
+
+/* Is ${text}, which was in brackets, an IPv6 address, perhaps with a "%zone"?
+ */
+static bool is_ipv6(struct url_span text)
+{
+    const char *percent = memchr(text.from, '%', bytes_of(text));
+    struct url_span address = {text.from, percent != NULL ? percent : text.end};
+    struct in6_addr parsed;
+    char copy[INET6_ADDRSTRLEN];
+
+    if (bytes_of(address) >= sizeof(copy) ||
+        (percent != NULL &&
+         (percent + 1 == text.end ||
+          !is_made_of((struct url_span){percent + 1, text.end},
+                      DIGITS LETTERS "._-"))))
+        return false;
+    memcpy(copy, address.from, bytes_of(address));
+    copy[bytes_of(address)] = '\0';
+    return inet_pton(AF_INET6, copy, &parsed) == 1;
+}
+
+/* Can ${text} be a host name or an IPv4 address? */
+static bool is_name(struct url_span text)
+{
+    return is_made_of(text, DIGITS LETTERS "._-") && text.from[0] != '-' &&
+           text.from[0] != '.';
+}
+
+/* Split ${text} into a host without brackets and the rest.  Returns what is
+ * wrong with it, or NULL. */
+static const char *cut_host(struct url_span text, struct url_span *host,
+                            struct url_span *rest)
+{
+    const char *end;
+    bool bracketed = bytes_of(text) > 0 && text.from[0] == '[';
+
+    end = memchr(text.from, bracketed ? ']' : ':', bytes_of(text));
+    if (bracketed && end == NULL)
+        return "has a '[' without its ']'";
+    *host =
+        (struct url_span){text.from + bracketed, end != NULL ? end : text.end};
+    *rest = (struct url_span){host->end + bracketed, text.end};
+    if (!bracketed && bytes_of(*rest) > 1 &&
+        memchr(rest->from + 1, ':', bytes_of(*rest) - 1) != NULL)
+        return "has more than one ':', which an IPv6 address may have inside "
+               "brackets only";
+    if (bytes_of(*host) == 0)
+        return "is empty";
+    if (bytes_of(*host) >= HF_ZK_HOST_BYTES)
+        return "is too long for a host";
+    if (bracketed ? !is_ipv6(*host) : !is_name(*host))
+        return bracketed ? "has no IPv6 address inside its brackets"
+                         : "has characters that no host name has";
+    return NULL;
+}
+
+/* Read HOST or HOST:PORT into ${server}.  Returns what is wrong with it, or
+ * NULL. */
+static const char *take_server(struct url_span text, uint16_t usual_port,
+                               struct hf_zk_server *server)
+{
+    struct url_span host, rest;
+    const char *fault = cut_host(text, &host, &rest);
+
+    if (fault != NULL)
+        return fault;
+    memcpy(server->host, host.from, bytes_of(host));
+    server->host[bytes_of(host)] = '\0';
+    server->port = usual_port;
+    if (bytes_of(rest) == 0)
+        return NULL;
+    if (rest.from[0] != ':')
+        return "goes on behind its ']'";
+    rest.from++;
+    return take_port(rest, &server->port) ? NULL : "has no valid port";
+}
+
+/* Read the comma-separated servers of the URL. */
+static hf_status take_servers(struct hf_zk_url_config *config, const char *text,
+                              struct hf_error *error)
+{
+    uint16_t port = config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
+    struct url_span rest = {text, text + strlen(text)};
+    const char *comma, *fault;
+
+    /* An escaped '@' gets past the URL parser's check for a misplaced
+     * password. */
+    if (strchr(text, '@') != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "the servers of the URL have an escaped '@' among "
+                            "them; expected USER:PASSWORD@HOST with a plain "
+                            "one");
+    do {
+        if (config->session.server_count == HF_ZK_SERVERS_MAX)
+            return hf_error_set(error, HF_EURL,
+                                "the URL has more than %d servers; expected "
+                                "fewer, a few of them are enough",
+                                HF_ZK_SERVERS_MAX);
+        comma = memchr(rest.from, ',', bytes_of(rest));
+        fault = take_server(
+            (struct url_span){rest.from, comma != NULL ? comma : rest.end},
+            port, &config->session.servers[config->session.server_count++]);
+        if (fault != NULL)
+            return hf_error_set(error, HF_EURL,
+                                "server %zu of the URL %s; expected HOST or "
+                                "HOST:PORT or [IPV6]:PORT, with a port from 1 "
+                                "to 65535",
+                                config->session.server_count, fault);
+        if (comma != NULL)
+            rest.from = comma + 1;
+    } while (comma != NULL);
+    return HF_OK;
+}
+
+/* ---------------------------------------------------------------- chroot -- */
+
+/* Read the path of the URL as the chroot. */
+static hf_status take_chroot(struct hf_zk_url_config *config, const char *path,
+                             struct hf_error *error)
+{
+    size_t bytes = strlen(path);
+    const char *fault;
+
+    if (bytes <= 1) /* "/" means no chroot */
+        return HF_OK;
+    if (bytes >= sizeof(config->chroot))
+        return hf_error_set(error, HF_EURL,
+                            "the path of the URL has %zu bytes; expected at "
+                            "most %zu",
+                            bytes, sizeof(config->chroot) - 1);
+    if ((fault = hf_zk_path_why_refused(path)) != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "the path %s of the URL has %s; expected a path "
+                            "that ZooKeeper takes, such as /locks",
+                            hf_quote(path, bytes).text, fault);
+    memcpy(config->chroot, path, bytes + 1);
+    return HF_OK;
+}
+
+/* ----------------------------------------------------------- credentials -- */
+
+bool hf_zk_url_authenticate(struct hf_zk_url_config *config, const char *user,
+                            const char *password)
+{
+    size_t user_bytes = strlen(user);
+    size_t password_bytes = strlen(password);
+
+    if (user_bytes == 0 || strchr(user, ':') != NULL || password_bytes == 0 ||
+        user_bytes + 1 + password_bytes >= sizeof(config->session.auth))
+        return false;
+    memcpy(config->session.auth, user, user_bytes);
+    config->session.auth[user_bytes] = ':';
+    memcpy(config->session.auth + user_bytes + 1, password, password_bytes + 1);
+    return true;
+}
+
+/* Read USER:PASSWORD of the URL. */
+static hf_status take_auth(struct hf_zk_url_config *config,
+                           const struct hf_url *url, struct hf_error *error)
+{
+    if (url->user == NULL)
+        return HF_OK;
+    if (hf_url_option(url, "auth_file") != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "the URL has both a user and auth_file=; expected "
+                            "one of them");
+    if (url->password == NULL ||
+        !hf_zk_url_authenticate(config, url->user, url->password))
+        return hf_error_set(error, HF_EURL,
+                            "the URL has an '@' but not a user and a password "
+                            "in front of it; expected USER:PASSWORD@ with a "
+                            "user without ':', at most %zu bytes together",
+                            sizeof(config->session.auth) - 2);
+    return HF_OK;
+}
+
+/* --------------------------------------------------------------- options -- */
+
+const char *const hf_zk_acl_choices[] = {"open", "creator", NULL};
+
+static bool has_credentials(const struct hf_url *url)
+{
+    return url->user != NULL || hf_url_option(url, "auth_file") != NULL;
+}
+
+/* Read all options, with the defaults of those that are known here. */
+static hf_status take_options(struct hf_zk_url_config *config,
+                              const struct hf_url *url,
+                              const struct hf_url_option_row *rows,
+                              size_t row_count, void *values,
+                              struct hf_error *error)
+{
+    struct hf_zk_url_options *options = values;
+    struct hf_zk_session_config *session = &config->session;
+    hf_status status;
+
+    assert(row_count > HF_PEM_OPTION_COUNT);
+    *options = (struct hf_zk_url_options){.timeout_ms = TIMEOUT_MS,
+                                          .acl = HF_ZK_ACL_BY_CREDENTIALS};
+    status = hf_url_options_read(
+        url, rows, row_count - (session->tls ? 0 : HF_PEM_OPTION_COUNT), values,
+        error);
+    if (status != HF_OK)
+        return status;
+    session->timeout_ms = options->timeout_ms;
+    session->private_nodes =
+        options->acl == HF_ZK_ACL_CREATOR ||
+        (options->acl == HF_ZK_ACL_BY_CREDENTIALS && has_credentials(url));
+    config->files = options->files;
+    return hf_pem_files_check(&config->files, error);
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+/* The parts of the URL are read in order, and the first fault is reported. */
+hf_status hf_zk_url_parse(struct hf_zk_url_config *config,
+                          const struct hf_url *url,
+                          const struct hf_url_option_row *rows,
+                          size_t row_count, void *values,
+                          struct hf_error *error)
+{
+    hf_status status;
+
+    *config = (struct hf_zk_url_config){
+        .session = {.tls = strcmp(url->scheme, "zks") == 0,
+                    .reconnect = hf_reconnect_default}};
+    if (url->authority == NULL || url->authority[0] == '\0')
+        return hf_error_set(error, HF_EURL,
+                            "the URL names no server; expected something like "
+                            "\"%s://host1:%d,host2:%d/locks\"",
+                            url->scheme,
+                            config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT,
+                            config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT);
+    status = take_servers(config, url->authority, error);
+    if (status == HF_OK)
+        status = take_chroot(config, url->path, error);
+    if (status == HF_OK)
+        status = take_options(config, url, rows, row_count, values, error);
+    if (status == HF_OK)
+        status = take_auth(config, url, error);
+    assert(status != HF_OK || config->session.server_count > 0);
+    return status;
+}
+
+/* The Fisher-Yates shuffle. */
+void hf_zk_url_shuffle(struct hf_zk_url_config *config)
+{
+    struct hf_zk_server moved;
+
+    for (size_t left = config->session.server_count; left > 1; left--) {
+        size_t chosen = (size_t)hf_random_below(&config->session.random, left);
+
+        moved = config->session.servers[chosen];
+        config->session.servers[chosen] = config->session.servers[left - 1];
+        config->session.servers[left - 1] = moved;
+    }
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every user of a session reads from a URL:
+ *
+ *     zk://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT?timeout=10s
+ *
+ * and zks:// for TLS.  A user has options of its own besides those of
+ * HF_ZK_URL_OPTIONS; all of them are rows of one table.  Nothing here does I/O.
+ */
+#ifndef HF_ZOOKEEPER_ZK_URL_H
+#define HF_ZOOKEEPER_ZK_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+#include "core/pem_files.h"
+#include "core/reconnect_policy.h"
+#include "core/url.h"
+#include "core/url_options.h"
+#include "zookeeper/zk_session.h"
+
+#define HF_ZK_CHROOT_BYTES 1024
+
+/* Default ports. */
+#define HF_ZK_PORT 2181
+#define HF_ZK_PORT_TLS 2281
+
+/* The range of timeout= and of other options about the session timeout. */
+#define HF_ZK_TIMEOUT_MIN_MS 1000
+#define HF_ZK_TIMEOUT_MAX_MS 600000
+
+/* The configuration that a URL describes. */
+struct hf_zk_url_config {
+    struct hf_zk_session_config session; /* .private_nodes is set by
+                                            acl=creator */
+    char chroot[HF_ZK_CHROOT_BYTES];     /* "" or "/a/b" */
+    struct hf_pem_files files;           /* certificates and keys for TLS */
+};
+
+/* The values of the options that all users have, before hf_zk_url_parse()
+ * spreads them over the configuration. */
+struct hf_zk_url_options {
+    uint64_t timeout_ms;
+    int acl; /* enum hf_zk_acl_option */
+    struct hf_pem_files files;
+};
+
+/* The values of acl=; hf_zk_acl_choices has their names. */
+enum hf_zk_acl_option {
+    HF_ZK_ACL_OPEN,
+    HF_ZK_ACL_CREATOR,
+    HF_ZK_ACL_BY_CREDENTIALS, /* not given: creator if there are credentials */
+};
+extern const char *const hf_zk_acl_choices[];
+
+/* The rows of these options in a user's table, with which it begins; it ends
+ * with HF_PEM_OPTIONS(${type}, ${options}.files).  ${type} is the user's struct
+ * of values, and ${options} its struct hf_zk_url_options.  hf_auth_find() reads
+ * auth_file=, hf_reconnect_choose() reads HF_RECONNECT_OPTION. */
+#define HF_ZK_URL_OPTIONS(type, options)                                       \
+    {.key = "timeout",                                                         \
+     .read = hf_url_read_duration,                                             \
+     .offset = offsetof(type, options.timeout_ms),                             \
+     .min = HF_ZK_TIMEOUT_MIN_MS,                                              \
+     .max = HF_ZK_TIMEOUT_MAX_MS,                                              \
+     .help = "the session timeout to ask the server for"},                     \
+        {.key = "acl",                                                         \
+         .read = hf_url_read_choice,                                           \
+         .offset = offsetof(type, options.acl),                                \
+         .choices = hf_zk_acl_choices,                                         \
+         .help = "who may change the nodes that we make"},                     \
+        {.key = "auth_file"},                                                  \
+    {                                                                          \
+        .key = HF_RECONNECT_OPTION                                             \
+    }
+
+/* Fill in ${config} from ${url}, including .auth from its user and password,
+ * but not .random of the session.  ${rows} is the user's table, and ${values}
+ * its struct of values, whose first field is a struct hf_zk_url_options; it has
+ * the defaults of the user's own options.  HF_EURL with a text that names the
+ * offending part and never a password. */
+hf_status hf_zk_url_parse(struct hf_zk_url_config *config,
+                          const struct hf_url *url,
+                          const struct hf_url_option_row *rows,
+                          size_t row_count, void *values,
+                          struct hf_error *error);
+
+/* Set .auth.  False if ${user} or ${password} is empty, ${user} contains ':',
+ * or both are too long. */
+bool hf_zk_url_authenticate(struct hf_zk_url_config *config, const char *user,
+                            const char *password);
+
+/* Put the servers in a random order, with the session's .random, so that
+ * clients spread over the servers. */
+void hf_zk_url_shuffle(struct hf_zk_url_config *config);
+
+#endif
