@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The function table by which the host uses the engine.  zk_open.c opens it,
- * engine_io.c drives it, and requests go to zk_machine.h. */
+ * zookeeper_io/zk_io.c drives it, and requests go to zk_machine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
-#include "engines/zookeeper/engine_io.h"
+#include "engines/zookeeper/zk_open.h"
 
 /* Each of these runs the engine loop once afterwards, to send what was
  * written. */
 static void submit(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_END)
-        engine->ending = true;
+        engine->io.ending = true;
     hf_zk_submit(engine->zk, request, engine->host.now_ms(engine->host.host));
-    hf_engine_loop_run_soon(&engine->engine_loop);
+    hf_zk_io_run_soon(&engine->io);
 }
 
 static void forget(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_zk_forget(engine->zk, watch);
-    hf_engine_loop_run_soon(&engine->engine_loop);
+    hf_zk_io_run_soon(&engine->io);
 }
 
 /* Start connecting again after the engine gave up. */
@@ -26,7 +26,7 @@ static void reconnect(struct hf_engine *engine)
 {
     hf_zk_session_reconnect(hf_zk_session(engine->zk),
                             engine->host.now_ms(engine->host.host));
-    hf_engine_loop_run_soon(&engine->engine_loop);
+    hf_zk_io_run_soon(&engine->io);
 }
 
 static const char *describe(const struct hf_engine *engine)
@@ -37,9 +37,7 @@ static const char *describe(const struct hf_engine *engine)
 /* In the child of a fork: close descriptors only. */
 static void after_fork(struct hf_engine *engine)
 {
-    if (engine->connection != NULL)
-        hf_connection_after_fork(engine->connection);
-    hf_engine_loop_after_fork(&engine->engine_loop);
+    hf_zk_io_after_fork(&engine->io);
 }
 
 /* There is no .hold, because a session lives by what its client sends, and no

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drives a session of zookeeper/zk_session.h on a libuv loop: opens the
+ * connection that the session wants, passes bytes in both directions, and
+ * passes time.  The user of the session makes calls and is notified by its
+ * listeners; after its calls it has hf_zk_io_run_soon() send what they wrote.
+ * So the calls of one loop iteration leave in one write.
+ *
+ *     hf_zk_io_init(io, &host, &user);
+ *     hf_zk_io_open(io, files, error);         it has what a connection needs
+ *     ... begin the session
+ *     hf_zk_io_start(io, session);
+ *     ... make calls, and hf_zk_io_run_soon(io)
+ *     ... close the session, with .ending set
+ *     ... free the session
+ *     hf_zk_io_close(io);                      .closed follows
+ *
+ * Everything here is used with the client's lock held, by any thread that calls
+ * in or runs the loop.
+ */
+#ifndef HF_ZOOKEEPER_IO_ZK_IO_H
+#define HF_ZOOKEEPER_IO_ZK_IO_H
+
+#include <uv.h>
+
+#include "core/engine.h"
+#include "core/pem_files.h"
+#include "engine_loop/engine_loop.h"
+#include "transport/connection.h"
+#include "zookeeper/zk_session.h"
+
+struct hf_zk_io_user {
+    /* The loop has closed the handles: the memory can be freed. */
+    void (*closed)(void *arg);
+    void *arg;
+};
+
+/* Embedded in its user.  Only zk_io.c uses the fields, except for .ending. */
+struct hf_zk_io {
+    /* Set by the user when it closes the session: a connection is then closed
+     * after what it has taken was sent, and not abruptly. */
+    bool ending;
+    struct hf_zk_io_user user;
+    const struct hf_engine_host *host;
+    struct hf_zk_session *session; /* NULL: not started, or closed */
+    uv_loop_t *loop;
+    struct hf_engine_loop engine_loop; /* the memory is freed when its handles
+                                          are closed */
+    struct hf_resolver *resolver;
+    const struct hf_tls_ops *tls; /* NULL: no TLS */
+    struct hf_tls_context *context;
+    struct hf_connection *connection; /* NULL: none */
+    uint64_t connection_number; /* the session's number of .connection, or of
+                                   the last one */
+};
+
+/* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms, .loop,
+ * .tls, .log and .host are used; it must stay valid until hf_zk_io_close().
+ * ${user} is copied. */
+void hf_zk_io_init(struct hf_zk_io *io, const struct hf_engine_host *host,
+                   const struct hf_zk_io_user *user);
+
+/* Create what connections need: TLS with ${files} (NULL: no TLS), handles on
+ * the loop, and lookups of names.  HF_EUNSUPPORTED, HF_EURL, HF_EDENIED,
+ * HF_ELIMIT, HF_ENOMEM.  On failure too hf_zk_io_close() must follow. */
+hf_status hf_zk_io_open(struct hf_zk_io *io, const struct hf_pem_files *files,
+                        struct hf_error *error);
+
+/* Begin to drive ${session}, which must stay valid until hf_zk_io_close() is
+ * about to be called. */
+void hf_zk_io_start(struct hf_zk_io *io, struct hf_zk_session *session);
+
+/* The session was called: have what it wants done before the loop sleeps.  Not
+ * needed from within a notification. */
+void hf_zk_io_run_soon(struct hf_zk_io *io);
+
+/* Close the connection and the handles.  The session may have been freed
+ * before.  .closed follows when the loop has closed the handles, or from within
+ * if there are none, so the call should be the user's last. */
+void hf_zk_io_close(struct hf_zk_io *io);
+
+/* In the child of a fork: close descriptors and touch nothing else. */
+void hf_zk_io_after_fork(struct hf_zk_io *io);
+
+#endif
