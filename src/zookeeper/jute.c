@@ -86,6 +86,11 @@ void hf_jute_put_buffer(struct hf_jute_writer *writer, const void *bytes,
         memcpy(to, bytes, count);
 }
 
+void hf_jute_put_null(struct hf_jute_writer *writer)
+{
+    hf_jute_put_int(writer, -1);
+}
+
 void hf_jute_put_string(struct hf_jute_writer *writer, const char *text)
 {
     hf_jute_put_buffer(writer, text, strlen(text));

@@ -8,15 +8,15 @@ struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
 
     /* The order of org.apache.zookeeper.data.Stat in zookeeper.jute. */
     stat.czxid = hf_jute_get_long(reader);
-    (void)hf_jute_get_long(reader); /* mzxid */
+    stat.mzxid = hf_jute_get_long(reader);
     stat.ctime = hf_jute_get_long(reader);
-    (void)hf_jute_get_long(reader); /* mtime */
+    stat.mtime = hf_jute_get_long(reader);
     stat.version = hf_jute_get_int(reader);
-    (void)hf_jute_get_int(reader); /* cversion */
-    (void)hf_jute_get_int(reader); /* aversion */
+    stat.cversion = hf_jute_get_int(reader);
+    stat.aversion = hf_jute_get_int(reader);
     stat.owner = hf_jute_get_long(reader);
-    (void)hf_jute_get_int(reader); /* dataLength */
+    stat.data_bytes = hf_jute_get_int(reader);
     stat.children = hf_jute_get_int(reader);
-    (void)hf_jute_get_long(reader); /* pzxid */
+    stat.pzxid = hf_jute_get_long(reader);
     return stat;
 }

@@ -6,22 +6,36 @@
 
 #include "zookeeper/jute.h"
 
-/* The type of a request: ZooDefs.OpCode. */
+/* The type of a request: ZooDefs.OpCode of ZooKeeper 3.9, without those that
+ * only servers use, and without SASL. */
 enum hf_zk_opcode {
     HF_ZK_CREATE = 1,
     HF_ZK_DELETE = 2,
     HF_ZK_EXISTS = 3,
     HF_ZK_GET_DATA = 4,
     HF_ZK_SET_DATA = 5,
+    HF_ZK_GET_ACL = 6,
+    HF_ZK_SET_ACL = 7,
     HF_ZK_GET_CHILDREN = 8,
     HF_ZK_SYNC = 9,
     HF_ZK_PING = 11,
-    HF_ZK_CHECK = 13,
+    HF_ZK_GET_CHILDREN2 = 12, /* answered with the node's Stat, too */
+    HF_ZK_CHECK = 13,         /* only within a multi */
     HF_ZK_MULTI = 14,
     HF_ZK_CREATE2 = 15,
+    HF_ZK_RECONFIG = 16,
+    HF_ZK_CHECK_WATCHES = 17,
+    HF_ZK_REMOVE_WATCHES = 18,
     HF_ZK_CREATE_CONTAINER = 19,
+    HF_ZK_CREATE_TTL = 21,
+    HF_ZK_MULTI_READ = 22,
     HF_ZK_AUTH = 100,
     HF_ZK_SET_WATCHES = 101,
+    HF_ZK_GET_EPHEMERALS = 103,
+    HF_ZK_GET_ALL_CHILDREN_NUMBER = 104,
+    HF_ZK_SET_WATCHES2 = 105,
+    HF_ZK_ADD_WATCH = 106,
+    HF_ZK_WHO_AM_I = 107,
     HF_ZK_CLOSE_SESSION = -11,
     HF_ZK_ERROR_RESULT = -1, /* the type of a failed result within the answer
                                 to a multi */
@@ -56,11 +70,17 @@ enum hf_zk_event_type {
 #define HF_ZK_ERROR_TABLE(X)                                                   \
     X(SYSTEM_ERROR, -1, "a fault of the server")                               \
     X(INCONSISTENCY, -2, "an inconsistency in the server")                     \
+    X(DATA_INCONSISTENCY, -3, "an inconsistency in the server's data")         \
     X(CONNECTION_LOSS, -4, "the server lost its own connection")               \
     X(MARSHALLING, -5, "the server could not read the request")                \
     X(UNIMPLEMENTED, -6, "unknown to the server")                              \
     X(OPERATION_TIMEOUT, -7, "the server ran out of time")                     \
     X(BAD_ARGUMENTS, -8, "bad arguments")                                      \
+    X(UNKNOWN_SESSION, -12, "the server does not know the session")            \
+    X(NEW_CONFIG_NO_QUORUM, -13,                                               \
+      "no quorum of the new configuration has the leader's data")              \
+    X(RECONFIG_IN_PROGRESS, -14, "another reconfiguration is in progress")     \
+    X(API_ERROR, -100, "the server found a mistake in the request")            \
     X(NO_NODE, -101, "no such node")                                           \
     X(NO_AUTH, -102, "no permission")                                          \
     X(BAD_VERSION, -103, "another version")                                    \
@@ -68,10 +88,17 @@ enum hf_zk_event_type {
     X(NODE_EXISTS, -110, "the node is there already")                          \
     X(NOT_EMPTY, -111, "the node has children")                                \
     X(SESSION_EXPIRED, -112, "the session has expired")                        \
+    X(INVALID_CALLBACK, -113, "the server found an invalid callback")          \
     X(INVALID_ACL, -114, "the server does not accept the access list")         \
     X(AUTH_FAILED, -115, "the server did not accept the credentials")          \
     X(SESSION_MOVED, -118, "the session has moved to another server")          \
     X(NOT_READ_ONLY, -119, "the server is read-only")                          \
+    X(EPHEMERAL_ON_LOCAL_SESSION, -120,                                        \
+      "the session is local to one server and cannot have ephemeral nodes")    \
+    X(NO_WATCHER, -121, "no such watch")                                       \
+    X(REQUEST_TIMEOUT, -122, "the server ran out of time for the request")     \
+    X(RECONFIG_DISABLED, -123, "the servers do not allow reconfiguration")     \
+    X(SASL_REQUIRED, -124, "the server expects SASL, which is not supported")  \
     X(QUOTA_EXCEEDED, -125, "the quota is used up")                            \
     X(THROTTLED, -127, "the server has too much to do")
 
@@ -94,14 +121,23 @@ enum hf_zk_error {
 #define HF_ZK_PASSWORD_BYTES 16
 #define HF_ZK_PERMISSIONS_ALL 31
 
-/* The fields of a node's Stat that the engine uses. */
+/* A node's Stat.  Times are UTC in milliseconds, by the clock of some server.
+ */
 struct hf_zk_stat {
-    int64_t czxid;    /* the transaction that created the node; the fencing
-                         token */
-    int64_t ctime;    /* UTC in milliseconds, by the clock of some server */
-    int64_t owner;    /* the session of an ephemeral node, otherwise 0 */
-    int32_t version;  /* counts the writes of the node's data */
-    int32_t children; /* how many */
+    int64_t czxid;      /* the transaction that created the node; the fencing
+                           token */
+    int64_t mzxid;      /* the one that last wrote its data */
+    int64_t pzxid;      /* the one that last created or deleted a child */
+    int64_t ctime;      /* when it was created */
+    int64_t mtime;      /* when its data were last written */
+    int64_t owner;      /* ephemeralOwner: the session of an ephemeral node; of
+                           others 0, or a number that says that it is a
+                           container or has a time to live */
+    int32_t version;    /* counts the writes of the node's data, */
+    int32_t cversion;   /* the creates and deletes of children, */
+    int32_t aversion;   /* and the writes of the access list */
+    int32_t data_bytes; /* dataLength */
+    int32_t children;   /* numChildren: how many */
 };
 #define HF_ZK_STAT_BYTES 68
 

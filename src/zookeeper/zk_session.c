@@ -469,9 +469,19 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
  * listed, because its body says whether it succeeded. */
 static bool commits(enum hf_zk_opcode opcode)
 {
-    return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
-           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE ||
-           opcode == HF_ZK_SET_DATA;
+    switch ((int)opcode) {
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+    case HF_ZK_CREATE_TTL:
+    case HF_ZK_DELETE:
+    case HF_ZK_SET_DATA:
+    case HF_ZK_SET_ACL:
+    case HF_ZK_RECONFIG:
+        return true;
+    default:
+        return false;
+    }
 }
 
 void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms)

@@ -584,6 +584,47 @@ static void a_write_is_reported_as_proven(void **state)
     end(&f);
 }
 
+/* A success of these is a transaction; of the others a read may be answered
+ * by a server that is cut off. */
+static void the_opcodes_that_write_prove(void **state)
+{
+    static const struct {
+        enum hf_zk_opcode opcode;
+        const char *events;
+    } rows[] = {
+        {HF_ZK_CREATE, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_CREATE2, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_CREATE_CONTAINER, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_CREATE_TTL, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_DELETE, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_SET_DATA, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_SET_ACL, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_RECONFIG, "PROVEN 2000; ANSWER 1: 0"},
+        {HF_ZK_MULTI, "ANSWER 1: 0"}, /* its body decides */
+        {HF_ZK_SYNC, "ANSWER 1: 0"},
+        {HF_ZK_GET_ACL, "ANSWER 1: 0"},
+        {HF_ZK_MULTI_READ, "ANSWER 1: 0"},
+        {HF_ZK_ADD_WATCH, "ANSWER 1: 0"},
+        {HF_ZK_REMOVE_WATCHES, "ANSWER 1: 0"},
+    };
+    struct listener_fixture f;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&f, 0);
+        set_time(&f, 2000);
+        hf_zk_send_sync(&f.session, call(&f, 0), "/");
+        answer(&f, 1, HF_ZK_OK);
+        expect_events(&f, "ANSWER 0: 0");
+        set_time(&f, 4600);
+        hf_zk_call_end(&f.session, hf_zk_call_begin(&f.session, call(&f, 1),
+                                                    rows[i].opcode));
+        answer(&f, 2, HF_ZK_OK);
+        expect_events(&f, rows[i].events);
+        end(&f);
+    }
+}
+
 static void a_cut_answers_calls_and_refuses_what_waits(void **state)
 {
     struct listener_fixture f;
@@ -684,6 +725,7 @@ TEST_FILE(zk_listener)
         cmocka_unit_test(a_notified_listener_may_remove_and_add_others),
         cmocka_unit_test(a_new_connection_has_each_path_set_again_once),
         cmocka_unit_test(a_write_is_reported_as_proven),
+        cmocka_unit_test(the_opcodes_that_write_prove),
         cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),
         cmocka_unit_test(what_waits_begins_by_turns_and_what_is_urgent_at_once),
         cmocka_unit_test(the_server_may_end_the_session),

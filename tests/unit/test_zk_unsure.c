@@ -26,6 +26,8 @@ static void what_errors_say_of_a_create(void **state)
         {HF_ZK_SYSTEM_ERROR, "FAILED ENQUEUE a UNSURE"},
         {HF_ZK_MARSHALLING, "FAILED ENQUEUE a UNSURE"},
         {HF_ZK_OPERATION_TIMEOUT, "FAILED ENQUEUE a UNSURE"},
+        {HF_ZK_REQUEST_TIMEOUT, "FAILED ENQUEUE a UNSURE"},
+        {HF_ZK_API_ERROR, "FAILED ENQUEUE a UNSURE"},
         {-4711, "FAILED ENQUEUE a UNSURE"},
         {INT32_MIN, "FAILED ENQUEUE a UNSURE"},
     };

@@ -22,6 +22,7 @@ static void each_type_has_its_bytes(void **state)
         0x00, 0x00, 0x00, 0x03, 'a',  0x00, 'b',        /* buffer */
         0x00, 0x00, 0x00, 0x02, 'o',  'k',              /* string */
         0x00, 0x00, 0x00, 0x00,                         /* "" */
+        0xff, 0xff, 0xff, 0xff,                         /* null */
     };
     struct hf_jute_writer writer = {0};
 
@@ -35,6 +36,7 @@ static void each_type_has_its_bytes(void **state)
     hf_jute_put_buffer(&writer, "a\0b", 3);
     hf_jute_put_string(&writer, "ok");
     hf_jute_put_string(&writer, "");
+    hf_jute_put_null(&writer);
     assert_int_equal(writer.used, sizeof expected);
     assert_memory_equal(writer.bytes, expected, sizeof expected);
     hf_jute_free(&writer);
@@ -195,6 +197,33 @@ static void a_writer_without_memory_says_so(void **state)
     assert_true(writer.used <= writer.size);
     heap_fail(0, false);
     hf_jute_free(&writer);
+}
+
+/* Each field has a byte that no other has, in the order of zookeeper.jute. */
+static void a_stat_has_its_fields(void **state)
+{
+    static const char bytes[HF_ZK_STAT_BYTES + 1] =
+        "\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3"
+        "\0\0\0\0\0\0\0\4\0\0\0\5\0\0\0\6\0\0\0\7"
+        "\x80\0\0\0\0\0\0\x08\0\0\0\x09\0\0\0\x0a"
+        "\0\0\0\0\0\0\0\x0b";
+    struct hf_jute_reader reader = reader_of(bytes, HF_ZK_STAT_BYTES);
+    struct hf_zk_stat stat = hf_zk_get_stat(&reader);
+
+    (void)state;
+    assert_false(reader.failed);
+    assert_int_equal(reader.left, 0);
+    assert_int_equal(stat.czxid, 1);
+    assert_int_equal(stat.mzxid, 2);
+    assert_int_equal(stat.ctime, 3);
+    assert_int_equal(stat.mtime, 4);
+    assert_int_equal(stat.version, 5);
+    assert_int_equal(stat.cversion, 6);
+    assert_int_equal(stat.aversion, 7);
+    assert_int_equal(stat.owner, INT64_MIN + 8);
+    assert_int_equal(stat.data_bytes, 9);
+    assert_int_equal(stat.children, 10);
+    assert_int_equal(stat.pzxid, 11);
 }
 
 /* ---------------------------------------------------------------- frames -- */
@@ -442,6 +471,7 @@ TEST_FILE(zk_wire)
         cmocka_unit_test(whoever_reads_past_the_end_gets_zeros),
         cmocka_unit_test(buffers_have_honest_lengths),
         cmocka_unit_test(counts_cannot_lie),
+        cmocka_unit_test(a_stat_has_its_fields),
         cmocka_unit_test(requests_have_their_bytes),
         cmocka_unit_test(frames_come_in_pieces),
         cmocka_unit_test(impossible_lengths_end_the_connection),
