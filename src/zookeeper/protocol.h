@@ -115,6 +115,9 @@ enum hf_zk_error {
     HF_ZK_MALFORMED = 2,
     /* Made by the client: there was no memory for what the answer says. */
     HF_ZK_OUT_OF_MEMORY = 3,
+    /* Made by the client: the answer says success and is longer than the
+     * session takes.  The request has been carried out. */
+    HF_ZK_ANSWER_TOO_LONG = 4,
 };
 /* clang-format on */
 

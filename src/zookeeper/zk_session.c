@@ -21,6 +21,13 @@ bool hf_zk_session_usable(const struct hf_zk_session *session)
     return hf_connectivity_is_up(&session->connectivity);
 }
 
+size_t hf_zk_session_answer_max(const struct hf_zk_session *session)
+{
+    return session->config->max_answer_bytes > 0
+               ? session->config->max_answer_bytes
+               : HF_ZK_FRAME_MAX;
+}
+
 bool hf_zk_session_wants_connection(const struct hf_zk_session *session)
 {
     return hf_connectivity_has_connection(&session->connectivity);
@@ -59,6 +66,9 @@ void hf_zk_session_begin(struct hf_zk_session *session,
         .share_servers = config->server_count};
 
     assert(config->server_count > 0);
+    assert(config->max_answer_bytes == 0 ||
+           (config->max_answer_bytes >= HF_ZK_HEADER_BYTES &&
+            config->max_answer_bytes <= HF_ZK_DROPPED_MAX));
     *session = (struct hf_zk_session){.config = config,
                                       .log = *log,
                                       .now_ms = now_ms,
@@ -272,6 +282,7 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
                       session->config->tick_ms, session->config->strict_proof,
                       session->connect_sent_at_ms, session->now_ms);
     session->proven_anchor_ms = accepted_anchor_ms(session, resumed);
+    session->wire.answer_max = hf_zk_session_answer_max(session);
     hf_connectivity_up(&session->connectivity, session->now_ms);
     hf_zk_session_answered(session, session->connect_sent_at_ms);
     if (session->config->auth[0] != '\0')

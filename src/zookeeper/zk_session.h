@@ -64,6 +64,9 @@ struct hf_zk_session_config {
                                 asked for */
     bool strict_proof;       /* option proof=strict, see proof.h */
     unsigned window;         /* calls in flight; 0: HF_ZK_WINDOW_CALLS */
+    size_t max_answer_bytes; /* a call whose answer is longer fails with
+                                HF_ZK_ANSWER_TOO_LONG; from HF_ZK_HEADER_BYTES
+                                to HF_ZK_DROPPED_MAX; 0: HF_ZK_FRAME_MAX */
     bool tls;                /* the transport uses TLS */
     struct hf_random random; /* must be seeded */
 };
@@ -143,6 +146,9 @@ void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
 
 /* True while calls can be made. */
 bool hf_zk_session_usable(const struct hf_zk_session *session);
+
+/* The longest answer that a call gets, in bytes. */
+size_t hf_zk_session_answer_max(const struct hf_zk_session *session);
 
 /* True while the driver should have a connection. */
 bool hf_zk_session_wants_connection(const struct hf_zk_session *session);

@@ -102,9 +102,10 @@ static void call_answered(struct hf_zk_session *session, int32_t xid,
                                  (int)reply->error);
 }
 
-/* Dispatch one frame by its xid. */
+/* Dispatch one frame by its xid.  ${too_long}: the record of a call's answer
+ * was dropped, so the call fails even if it has succeeded. */
 static void answer_received(struct hf_zk_session *session,
-                            struct hf_jute_reader *frame)
+                            struct hf_jute_reader *frame, bool too_long)
 {
     int32_t xid = hf_jute_get_int(frame);
     int64_t zxid = hf_jute_get_long(frame);
@@ -115,6 +116,8 @@ static void answer_received(struct hf_zk_session *session,
         hf_zk_session_disconnect(session, "an answer that makes no sense");
         return;
     }
+    if (too_long && error == HF_ZK_OK)
+        reply.error = HF_ZK_ANSWER_TOO_LONG;
     switch (xid) {
     case HF_ZK_XID_EVENT:
         event_received(session, frame);
@@ -137,17 +140,18 @@ static void answer_received(struct hf_zk_session *session,
     }
 }
 
-/* A frame with the length ${length} cannot be received: it is no frame of
- * ZooKeeper's, or there is no memory.  Drops the connection with a text that
- * names the likely cause, such as TLS. */
+/* A frame with the length ${length} cannot be received, because it is no frame
+ * of ZooKeeper's.  Drops the connection with a text that names the likely
+ * cause, such as TLS. */
 static void reject_frame(struct hf_zk_session *session, int32_t length)
 {
-    if (length >= 0 && length <= HF_ZK_FRAME_MAX)
-        hf_zk_session_disconnect(session, "out of memory");
-    else if (session->connectivity.state != HF_CONNECTIVITY_HANDSHAKING)
-        hf_zk_session_disconnect(session,
-                                 "a frame of %d bytes, expected at most %d",
-                                 length, HF_ZK_FRAME_MAX);
+    size_t most = session->wire.answer_max > HF_ZK_FRAME_MAX
+                      ? session->wire.answer_max
+                      : HF_ZK_FRAME_MAX;
+
+    if (session->connectivity.state != HF_CONNECTIVITY_HANDSHAKING)
+        hf_zk_session_disconnect(
+            session, "a frame of %d bytes, expected at most %zu", length, most);
     else if (length >> 24 == HF_ZK_TLS_ALERT >> 24)
         hf_zk_session_disconnect_as(
             session, HF_EURL,
@@ -155,6 +159,19 @@ static void reject_frame(struct hf_zk_session *session, int32_t length)
             "port, or the port for zk:");
     else
         hf_zk_session_disconnect_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
+}
+
+/* Handle one frame, which may end the connection or the session. */
+static void frame_received(struct hf_zk_session *session,
+                           struct hf_zk_frame *frame)
+{
+    if (frame->kind == HF_ZK_FRAME_INVALID)
+        reject_frame(session, frame->length);
+    else if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING)
+        hf_zk_session_connect_answered(session, &frame->bytes);
+    else
+        answer_received(session, &frame->bytes,
+                        frame->kind == HF_ZK_FRAME_TOO_LONG);
 }
 
 /* Begin waiting work for which answers have made room. */
@@ -169,29 +186,26 @@ static void begin_waiting_work(struct hf_zk_session *session)
         callbacks->begin(callbacks->user, work);
 }
 
-/* Any frame may end the connection or the session, so each iteration checks
- * whether the connection is still the current one. */
+/* Each iteration checks whether the connection is still the current one. */
 void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
                            uint64_t now_ms, const void *bytes, size_t count)
 {
-    struct hf_jute_reader frame;
+    struct hf_zk_frame frame;
     size_t offset = 0;
-    int32_t length;
 
     if (!hf_zk_session_is_current(session, number) ||
         session->connectivity.state == HF_CONNECTIVITY_CONNECTING)
         return;
     session->now_ms = session->wire.received_at_ms = now_ms;
-    if (!hf_zk_wire_receive(&session->wire, bytes, count, &length)) {
-        reject_frame(session, length);
+    if (!hf_zk_wire_receive(&session->wire, bytes, count)) {
+        hf_zk_session_disconnect(session, "out of memory");
         return;
     }
-    while (hf_zk_session_is_current(session, number) &&
-           hf_zk_wire_next_frame(&session->wire, &offset, &frame)) {
-        if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING)
-            hf_zk_session_connect_answered(session, &frame);
-        else
-            answer_received(session, &frame);
+    while (hf_zk_session_is_current(session, number)) {
+        frame = hf_zk_wire_next_frame(&session->wire, &offset);
+        if (frame.kind == HF_ZK_FRAME_NONE)
+            break;
+        frame_received(session, &frame);
     }
     if (!hf_zk_session_is_current(session, number))
         return;

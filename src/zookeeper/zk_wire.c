@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Output is one growing buffer; the driver sends from its front.  Input is
- * collected until a frame is complete. */
+ * collected until a frame is complete.  All complete frames are then taken and
+ * consumed at once, so each byte is moved a bounded number of times.  Of an
+ * answer that is too long only the header is kept: the bytes that follow are
+ * counted and not collected. */
 #include "zookeeper/zk_wire.h"
 
 #include <assert.h>
@@ -17,6 +20,8 @@ void hf_zk_wire_begin(struct hf_zk_wire *wire, uint64_t now_ms)
     wire->out.used = 0;
     wire->out.failed = false;
     wire->in_used = 0;
+    wire->answer_max = 0;
+    wire->to_drop = 0;
     wire->xid = 0;
     wire->pings = 0;
     wire->written_at_ms = wire->received_at_ms = now_ms;
@@ -115,42 +120,77 @@ static int32_t length_at(const struct hf_zk_wire *wire, size_t offset)
 }
 
 bool hf_zk_wire_receive(struct hf_zk_wire *wire, const void *bytes,
-                        size_t count, int32_t *length)
+                        size_t count)
 {
-    size_t offset = 0;
+    size_t dropped = count < wire->to_drop ? count : wire->to_drop;
 
-    *length = 0;
+    assert(wire->to_drop == 0 || wire->in_used == 0);
+    wire->to_drop -= dropped;
+    count -= dropped;
+    if (count == 0)
+        return true;
     if (!make_room(wire, count))
         return false;
-    memcpy(wire->in + wire->in_used, bytes, count);
+    memcpy(wire->in + wire->in_used, (const uint8_t *)bytes + dropped, count);
     wire->in_used += count;
-    while (wire->in_used - offset >= LENGTH_BYTES) {
-        *length = length_at(wire, offset);
-        if (*length < 0 || *length > HF_ZK_FRAME_MAX)
-            return false;
-        offset += LENGTH_BYTES + (size_t)*length;
-        if (offset > wire->in_used)
-            break;
-    }
     return true;
 }
 
-bool hf_zk_wire_next_frame(const struct hf_zk_wire *wire, size_t *offset,
-                           struct hf_jute_reader *frame)
+/* What the frame of ${length} bytes is, of which ${arrived} are there.  Only
+ * answers to calls have positive xids. */
+static enum hf_zk_frame_kind kind_of(const struct hf_zk_wire *wire,
+                                     int32_t length,
+                                     struct hf_jute_reader arrived)
 {
+    bool answers = wire->answer_max > 0;
+    size_t most = answers ? wire->answer_max : HF_ZK_FRAME_MAX;
+
+    if (length < 0 || length > (answers ? HF_ZK_DROPPED_MAX : HF_ZK_FRAME_MAX))
+        return HF_ZK_FRAME_INVALID;
+    if ((size_t)length > most) {
+        if (arrived.left < HF_ZK_HEADER_BYTES)
+            return HF_ZK_FRAME_NONE;
+        if (hf_jute_get_int(&arrived) > 0)
+            return HF_ZK_FRAME_TOO_LONG;
+        if (length > HF_ZK_FRAME_MAX)
+            return HF_ZK_FRAME_INVALID;
+    }
+    return arrived.left < (size_t)length ? HF_ZK_FRAME_NONE
+                                         : HF_ZK_FRAME_ENTIRE;
+}
+
+/* Take the header of the answer ${frame}, and drop the bytes behind it: those
+ * that have arrived, by moving ${offset}, and those to come. */
+static void drop_answer(struct hf_zk_wire *wire, struct hf_zk_frame *frame,
+                        size_t *offset)
+{
+    size_t length = (size_t)frame->length;
+    size_t arrived = frame->bytes.left < length ? frame->bytes.left : length;
+
+    frame->bytes.left = HF_ZK_HEADER_BYTES;
+    wire->to_drop = length - arrived;
+    *offset += LENGTH_BYTES + arrived;
+}
+
+struct hf_zk_frame hf_zk_wire_next_frame(struct hf_zk_wire *wire,
+                                         size_t *offset)
+{
+    struct hf_zk_frame frame = {.kind = HF_ZK_FRAME_NONE};
     size_t left = wire->in_used - *offset;
-    size_t length;
 
     if (left < LENGTH_BYTES)
-        return false;
-    length = (size_t)length_at(wire, *offset);
-    if (left - LENGTH_BYTES < length)
-        return false;
-    frame->bytes = wire->in + *offset + LENGTH_BYTES;
-    frame->left = length;
-    frame->failed = false;
-    *offset += LENGTH_BYTES + length;
-    return true;
+        return frame;
+    frame.length = length_at(wire, *offset);
+    frame.bytes.bytes = wire->in + *offset + LENGTH_BYTES;
+    frame.bytes.left = left - LENGTH_BYTES;
+    frame.kind = kind_of(wire, frame.length, frame.bytes);
+    if (frame.kind == HF_ZK_FRAME_TOO_LONG)
+        drop_answer(wire, &frame, offset);
+    if (frame.kind == HF_ZK_FRAME_ENTIRE) {
+        frame.bytes.left = (size_t)frame.length;
+        *offset += LENGTH_BYTES + frame.bytes.left;
+    }
+    return frame;
 }
 
 void hf_zk_wire_consume(struct hf_zk_wire *wire, size_t offset)

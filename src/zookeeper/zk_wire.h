@@ -14,9 +14,16 @@
 
 struct hf_zk_call;
 
-/* A longer reply ends the connection.  This is enough for about 200,000
- * tickets in one queue. */
+/* The longest frame that answers no call, and by default the longest answer.
+ * That is enough for about 200,000 tickets in one queue. */
 #define HF_ZK_FRAME_MAX (16 << 20)
+
+/* An answer that is too long is read and dropped up to this length.  A longer
+ * frame is taken for no frame of ZooKeeper's. */
+#define HF_ZK_DROPPED_MAX (1 << 30)
+
+/* An answer begins with a header of this length: xid, zxid and error. */
+#define HF_ZK_HEADER_BYTES 16
 
 /* The answer to a call; valid only during the callback. */
 struct hf_zk_reply {
@@ -55,7 +62,10 @@ struct hf_zk_wire {
     uint8_t *in;               /* bytes received and not consumed */
     size_t in_used;
     size_t in_size;
-    int32_t xid; /* of the last call; the first one is 1 */
+    size_t answer_max; /* the longest answer; 0 until the handshake is
+                          answered */
+    size_t to_drop;    /* bytes to come of an answer that is too long */
+    int32_t xid;       /* of the last call; the first one is 1 */
     struct hf_zk_call *first;
     struct hf_zk_call *last;
     unsigned calls;                     /* calls in flight */
@@ -85,16 +95,30 @@ void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *auth,
 /* Give ${call} its xid and append it to the calls in flight. */
 void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call);
 
-/* Append ${count} received bytes.  False for lack of memory, or if a frame is
- * longer than HF_ZK_FRAME_MAX or negative; its length is then in ${length}. */
+/* Append ${count} received bytes, without those of an answer that is too long.
+ * False for lack of memory. */
 bool hf_zk_wire_receive(struct hf_zk_wire *wire, const void *bytes,
-                        size_t count, int32_t *length);
+                        size_t count);
 
-/* Set ${frame} to the next complete frame at ${offset} and move ${offset}
- * behind it.  False if there is none.  The frame is valid until bytes are
- * received or consumed. */
-bool hf_zk_wire_next_frame(const struct hf_zk_wire *wire, size_t *offset,
-                           struct hf_jute_reader *frame);
+enum hf_zk_frame_kind {
+    HF_ZK_FRAME_NONE,     /* no frame: more bytes are needed */
+    HF_ZK_FRAME_ENTIRE,   /* a frame */
+    HF_ZK_FRAME_TOO_LONG, /* the header of an answer that is longer than
+                             .answer_max; the rest is dropped */
+    HF_ZK_FRAME_INVALID,  /* .length is that of no frame that can be received */
+};
+
+struct hf_zk_frame {
+    enum hf_zk_frame_kind kind;
+    int32_t length;              /* as the server says; not of NONE */
+    struct hf_jute_reader bytes; /* of ENTIRE and TOO_LONG; valid until bytes
+                                    are received or consumed */
+};
+
+/* The frame at ${offset}, which is moved behind it.  An answer to a call may
+ * have .answer_max bytes, and any other frame HF_ZK_FRAME_MAX. */
+struct hf_zk_frame hf_zk_wire_next_frame(struct hf_zk_wire *wire,
+                                         size_t *offset);
 
 /* Remove the first ${offset} bytes of the input. */
 void hf_zk_wire_consume(struct hf_zk_wire *wire, size_t offset);

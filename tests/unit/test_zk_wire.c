@@ -334,7 +334,7 @@ static void impossible_lengths_end_the_connection(void **state)
                              "16777216"},
         {"\x80\0\0\0", "h1:2181: a frame of -2147483648 bytes, expected at "
                        "most 16777216"},
-        {"\x01\0\0\x01", "h1:2181: a frame of 16777217 bytes, expected at "
+        {"\x40\0\0\x01", "h1:2181: a frame of 1073741825 bytes, expected at "
                          "most 16777216"},
         {"\x7f\xff\xff\xff", "h1:2181: a frame of 2147483647 bytes, expected "
                              "at most 16777216"},
@@ -462,6 +462,160 @@ static void the_greatest_frame_is_taken(void **state)
     zk_fixture_close(&f);
 }
 
+/* ------------------------------------------------ answers that are long -- */
+
+#define ANSWER_MAX 60
+
+/* A session whose answers may have ANSWER_MAX bytes. */
+static void connected_with_a_limit(struct zk_fixture *f)
+{
+    zk_fixture_init(f);
+    f->config.url.session.max_answer_bytes = ANSWER_MAX;
+    assert_true(zk_fixture_open(f));
+    link_up(f);
+    accept_session(f);
+    (void)zk_fixture_sent(f);
+    (void)zk_fixture_events(f);
+}
+
+/* Write a frame with ${count} bytes behind its length, whose record is zeros,
+ * and return its length. */
+static size_t put_frame(uint8_t *bytes, int32_t xid, int32_t error,
+                        size_t count)
+{
+    struct hf_jute_writer writer = {0};
+
+    hf_jute_put_int(&writer, (int32_t)count);
+    hf_jute_put_int(&writer, xid);
+    hf_jute_put_long(&writer, 9);
+    hf_jute_put_int(&writer, error);
+    memset(bytes, 0, 4 + count);
+    memcpy(bytes, writer.bytes, writer.used);
+    hf_jute_free(&writer);
+    return 4 + count;
+}
+
+/* The first answer is too long, the others are as long as they may be.  They
+ * arrive in pieces of ${chunk} bytes. */
+static void a_long_answer_in_pieces(size_t chunk)
+{
+    uint8_t bytes[4 * ANSWER_MAX];
+    struct zk_fixture f;
+    size_t used = 0;
+
+    connected_with_a_limit(&f);
+    ask(&f, HF_REQUEST_LIST, "a");
+    f.queue = "r";
+    ask(&f, HF_REQUEST_LIST, "b");
+    assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q | SYNC r; LIST r");
+    done(&f);
+    for (size_t i = 0; i < 3; i++) {
+        used += put_frame(bytes + used, f.first->xid, 0,
+                          i == 0 ? ANSWER_MAX + 1 : ANSWER_MAX);
+        zk_fixture_drop_call(&f);
+    }
+    f.chunk = chunk;
+    receive(&f, bytes, used);
+    assert_string_equal(zk_fixture_events(&f),
+                        "FAILED LIST a RETRY; LISTED b:");
+    assert_int_equal(f.status, HF_ELIMIT);
+    assert_string_equal(f.text,
+                        "cannot list /q: the answer is too long, expected at "
+                        "most 60 bytes; see how many nodes are there");
+    f.chunk = 0;
+    ask(&f, HF_REQUEST_LIST, "c");
+    done(&f);
+    children(&f, "");
+    assert_string_equal(zk_fixture_events(&f), "LISTED c:");
+    zk_fixture_close(&f);
+}
+
+static void a_long_answer_fails_its_call_alone(void **state)
+{
+    (void)state;
+    for (size_t chunk = 0; chunk < 4 * ANSWER_MAX; chunk++)
+        a_long_answer_in_pieces(chunk);
+}
+
+/* What the server refused did not happen, however long the answer is. */
+static void a_long_answer_keeps_its_error(void **state)
+{
+    uint8_t bytes[2 * ANSWER_MAX];
+    struct zk_fixture f;
+
+    (void)state;
+    connected_with_a_limit(&f);
+    ask(&f, HF_REQUEST_LIST, "a");
+    done(&f);
+    receive(&f, bytes,
+            put_frame(bytes, f.first->xid, HF_ZK_NO_AUTH, ANSWER_MAX + 1));
+    assert_string_equal(zk_fixture_events(&f), "FAILED LIST a FATAL");
+    assert_true(f.up);
+    zk_fixture_close(&f);
+}
+
+static void a_long_answer_to_no_call_ends_the_connection(void **state)
+{
+    uint8_t bytes[2 * ANSWER_MAX];
+    struct zk_fixture f;
+
+    (void)state;
+    connected_with_a_limit(&f);
+    receive(&f, bytes, put_frame(bytes, 17, 0, ANSWER_MAX + 1));
+    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
+    assert_string_equal(f.text, "h1:2181: an answer to request 17, which is "
+                                "not the next one");
+    zk_fixture_close(&f);
+}
+
+/* The limit is one of answers; the path of a node may be longer. */
+static void an_event_may_be_longer_than_an_answer(void **state)
+{
+    char path[2 * ANSWER_MAX];
+    uint8_t bytes[20];
+    struct zk_fixture f;
+
+    (void)state;
+    connected_with_a_limit(&f);
+    memset(path, 'x', sizeof path);
+    path[0] = '/';
+    path[sizeof path - 1] = '\0';
+    event_at(&f, HF_ZK_NODE_DELETED, path);
+    assert_true(f.up);
+    put_frame(bytes, HF_ZK_XID_EVENT, 0, 16);
+    bytes[0] = 1; /* the length of a frame that is too long for an event, too */
+    receive(&f, bytes, sizeof bytes);
+    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
+    assert_string_equal(f.text, "h1:2181: a frame of 16777232 bytes, expected "
+                                "at most 16777216");
+    zk_fixture_close(&f);
+}
+
+/* An answer of 64 MiB takes no more memory than a piece of it. */
+static void a_long_answer_is_not_collected(void **state)
+{
+    static uint8_t piece[65536];
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    ask(&f, HF_REQUEST_LIST, "a");
+    done(&f);
+    (void)put_frame(piece, f.first->xid, 0, sizeof piece - 4);
+    piece[0] = 4; /* 64 MiB, and almost a piece */
+    receive(&f, piece, sizeof piece);
+    zk_fixture_drop_call(&f);
+    assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
+    for (size_t i = 0; i < (64 << 20) / sizeof piece; i++)
+        receive(&f, piece, sizeof piece);
+    assert_true(hf_zk_session(f.zk)->wire.in_size <= sizeof piece);
+    ask(&f, HF_REQUEST_LIST, "b");
+    done(&f);
+    children(&f, "");
+    assert_string_equal(zk_fixture_events(&f), "LISTED b:");
+    zk_fixture_close(&f);
+}
+
 TEST_FILE(zk_wire)
 {
     static const struct CMUnitTest tests[] = {
@@ -479,6 +633,11 @@ TEST_FILE(zk_wire)
         cmocka_unit_test(truncated_records_end_the_connection),
         cmocka_unit_test(lists_that_lie),
         cmocka_unit_test(the_greatest_frame_is_taken),
+        cmocka_unit_test(a_long_answer_fails_its_call_alone),
+        cmocka_unit_test(a_long_answer_keeps_its_error),
+        cmocka_unit_test(a_long_answer_to_no_call_ends_the_connection),
+        cmocka_unit_test(an_event_may_be_longer_than_an_answer),
+        cmocka_unit_test(a_long_answer_is_not_collected),
         cmocka_unit_test(a_writer_without_memory_says_so),
     };
     struct zk_fixture f;

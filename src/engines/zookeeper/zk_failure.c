@@ -146,6 +146,11 @@ void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
     else if (error == HF_ZK_OUT_OF_MEMORY)
         hf_zk_fail(zk, request, failure, HF_ENOMEM,
                    "cannot %s %s: out of memory", what, path);
+    else if (error == HF_ZK_ANSWER_TOO_LONG)
+        hf_zk_fail(zk, request, failure, HF_ELIMIT,
+                   "cannot %s %s: the answer is too long, expected at most "
+                   "%zu bytes; see how many nodes are there",
+                   what, path, hf_zk_session_answer_max(&zk->session));
     else
         hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
                    "cannot %s %s: %s (%d)%s", what, path, error_text(error),
