@@ -117,20 +117,49 @@ uint64_t hf_connectivity_timed_out(struct hf_connectivity *connectivity)
     return timeout_ms;
 }
 
+/* Has the connection been up long enough to be a success? */
+static bool is_steady(const struct hf_connectivity *connectivity,
+                      uint64_t now_ms)
+{
+    return hf_connectivity_is_up(connectivity) &&
+           now_ms - connectivity->up_at_ms >= HF_CONNECTIVITY_STEADY_MS;
+}
+
+/* Wait for the next attempt, which is due at ${at_ms}; HF_FOREVER: there is
+ * none. */
+static void wait_until(struct hf_connectivity *connectivity, uint64_t at_ms)
+{
+    connectivity->until_ms = at_ms;
+    move(connectivity,
+         at_ms == HF_FOREVER ? HF_CONNECTIVITY_IDLE : HF_CONNECTIVITY_WAITING);
+}
+
 void hf_connectivity_disconnected(struct hf_connectivity *connectivity,
                                   hf_status status, uint64_t now_ms,
                                   struct hf_random *random)
 {
     struct hf_reconnect_backoff *backoff = &connectivity->backoff;
-    bool steady = hf_connectivity_is_up(connectivity) &&
-                  now_ms - connectivity->up_at_ms >= HF_CONNECTIVITY_STEADY_MS;
 
-    connectivity->until_ms =
-        steady ? hf_reconnect_backoff_lost(backoff, now_ms, random)
-               : hf_reconnect_backoff_failed(backoff, status, now_ms, random);
-    move(connectivity, connectivity->until_ms == HF_FOREVER
-                           ? HF_CONNECTIVITY_IDLE
-                           : HF_CONNECTIVITY_WAITING);
+    wait_until(
+        connectivity,
+        is_steady(connectivity, now_ms)
+            ? hf_reconnect_backoff_lost(backoff, now_ms, random)
+            : hf_reconnect_backoff_failed(backoff, status, now_ms, random));
+}
+
+void hf_connectivity_refused(struct hf_connectivity *connectivity,
+                             hf_status status, uint64_t now_ms,
+                             struct hf_random *random)
+{
+    struct hf_reconnect_backoff *backoff = &connectivity->backoff;
+    uint64_t at_ms;
+
+    assert(hf_connectivity_is_up(connectivity));
+    if (is_steady(connectivity, now_ms))
+        hf_reconnect_backoff_reset(backoff);
+    at_ms = hf_reconnect_backoff_failed(backoff, status, now_ms, random);
+    wait_until(connectivity,
+               hf_connectivity_is_final(connectivity) ? HF_FOREVER : at_ms);
 }
 
 void hf_connectivity_restart(struct hf_connectivity *connectivity,

@@ -123,6 +123,15 @@ void hf_connectivity_disconnected(struct hf_connectivity *connectivity,
                                   hf_status status, uint64_t now_ms,
                                   struct hf_random *random);
 
+/* As hf_connectivity_disconnected(), because the server refuses what is sent
+ * once the connection is up, such as credentials.  That is a failed attempt,
+ * however long the connection was up.  If the error is final now, no further
+ * attempt is made (IDLE), although the policy may allow some: it would be
+ * accepted and refused again.  UP. */
+void hf_connectivity_refused(struct hf_connectivity *connectivity,
+                             hf_status status, uint64_t now_ms,
+                             struct hf_random *random);
+
 /* The connection is given up without having failed, because the session that
  * it carried is over: the next attempt is due at once.  CONNECTING, HANDSHAKING
  * or UP. */

@@ -189,7 +189,7 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
                         struct hf_error *why)
 {
     session->gave_up = true;
-    if (hf_session_refused(session))
+    if (session->connection_error_final)
         explain_refused(session, engine_name, why);
     else
         hf_error_set(why, unreachable_status(session),

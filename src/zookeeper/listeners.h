@@ -38,8 +38,9 @@ struct hf_zk_listener {
      * each, before .suspended. */
     void (*connection_error)(
         void *user, const struct hf_zk_connection_error *connection_error);
-    /* The reconnect policy allows no further attempt.  ${retries}: attempts in
-     * a row that failed; ${elapsed_ms}: time since the first of them. */
+    /* The reconnect policy allows no further attempt, or all servers refuse the
+     * credentials, which .connection_error has said.  ${retries}: attempts in a
+     * row that failed; ${elapsed_ms}: time since the first of them. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
     /* A ConnectRequest that resumes the session is sent now.  The server will
      * grant a timeout of at least ${least_timeout_ms}. */

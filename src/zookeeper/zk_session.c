@@ -76,6 +76,7 @@ void hf_zk_session_begin(struct hf_zk_session *session,
                                       .server = config->server_count - 1};
     hf_zk_window_init(&session->window, config->window);
     hf_zk_watch_set_init(&session->watches);
+    hf_zk_credentials_init(&session->credentials, config->auth);
     hf_connectivity_init(&session->connectivity, &connectivity);
     connect_to_next_server(session);
 }
@@ -96,6 +97,8 @@ void hf_zk_session_free(struct hf_zk_session *session)
 {
     hf_connectivity_closed(&session->connectivity);
     fail_pending(session);
+    hf_zk_credentials_end(&session->credentials);
+    hf_zk_credentials_free(&session->credentials);
     hf_zk_wire_free(&session->wire);
 }
 
@@ -104,6 +107,27 @@ void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)
     session->now_ms = now_ms;
     if (hf_connectivity_resume(&session->connectivity, now_ms))
         connect_to_next_server(session);
+}
+
+hf_status hf_zk_session_add_credential(struct hf_zk_session *session,
+                                       const char *scheme, const void *bytes,
+                                       size_t count,
+                                       hf_zk_credential_answered *answered,
+                                       void *user)
+{
+    struct hf_zk_credential *credential;
+
+    assert(!session->close_requested);
+    credential =
+        hf_zk_credentials_add(&session->credentials, scheme, bytes, count);
+    if (credential == NULL)
+        return HF_ENOMEM;
+    credential->answered = answered;
+    credential->user = user;
+    if (hf_zk_session_usable(session))
+        hf_zk_credentials_send(&session->credentials, credential,
+                               &session->wire, session->now_ms);
+    return HF_OK;
 }
 
 /* ----------------------------------------------------- connection errors -- */
@@ -285,8 +309,8 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
     session->wire.answer_max = hf_zk_session_answer_max(session);
     hf_connectivity_up(&session->connectivity, session->now_ms);
     hf_zk_session_answered(session, session->connect_sent_at_ms);
-    if (session->config->auth[0] != '\0')
-        hf_zk_wire_auth(&session->wire, session->config->auth, session->now_ms);
+    hf_zk_credentials_send_all(&session->credentials, &session->wire,
+                               session->now_ms);
     /* Before any other request, because its answer could already show what
      * these watches would report. */
     if (resumed)
@@ -364,6 +388,7 @@ static void closed(struct hf_zk_session *session)
 {
     hf_connectivity_closed(&session->connectivity);
     fail_pending(session);
+    hf_zk_credentials_end(&session->credentials);
     HF_ZK_NOTIFY(&session->listeners, closed, (listener->user));
     hf_zk_notifications_end(&session->listeners);
 }
@@ -394,9 +419,9 @@ static void close_if_requested(struct hf_zk_session *session)
 
 /* The connection is of no use any more: report why, schedule the next attempt,
  * notify .suspended and fail all calls.  While closing it completes the close
- * instead. */
-static void disconnect(struct hf_zk_session *session, hf_status status,
-                       const char *format, va_list args)
+ * instead.  ${refused}: the server does not accept the credentials. */
+static void disconnect(struct hf_zk_session *session, bool refused,
+                       hf_status status, const char *format, va_list args)
 {
     bool was_up = hf_zk_session_usable(session);
     char why[HF_ERROR_TEXT_BYTES];
@@ -412,8 +437,12 @@ static void disconnect(struct hf_zk_session *session, hf_status status,
         session->id != 0)
         session->timeout_ms =
             hf_min_ms(session->timeout_ms, least_timeout_ms(session));
-    hf_connectivity_disconnected(&session->connectivity, status,
-                                 session->now_ms, &session->config->random);
+    if (refused)
+        hf_connectivity_refused(&session->connectivity, status, session->now_ms,
+                                &session->config->random);
+    else
+        hf_connectivity_disconnected(&session->connectivity, status,
+                                     session->now_ms, &session->config->random);
     notify_connection_error(session, why);
     connect_if_due(session);
     if (was_up) {
@@ -431,7 +460,17 @@ void hf_zk_session_disconnect_as(struct hf_zk_session *session,
     va_list args;
 
     va_start(args, format);
-    disconnect(session, status, format, args);
+    disconnect(session, false, status, format, args);
+    va_end(args);
+}
+
+void hf_zk_session_refused(struct hf_zk_session *session, const char *format,
+                           ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    disconnect(session, true, HF_EDENIED, format, args);
     va_end(args);
 }
 
@@ -441,7 +480,7 @@ void hf_zk_session_disconnect(struct hf_zk_session *session, const char *format,
     va_list args;
 
     va_start(args, format);
-    disconnect(session, HF_EUNREACHABLE, format, args);
+    disconnect(session, false, HF_EUNREACHABLE, format, args);
     va_end(args);
 }
 

@@ -36,6 +36,7 @@
 #include "zookeeper/listeners.h"
 #include "zookeeper/proof.h"
 #include "zookeeper/watch_set.h"
+#include "zookeeper/zk_credentials.h"
 #include "zookeeper/zk_wire.h"
 
 #define HF_ZK_SERVERS_MAX HF_CONNECTIVITY_SERVERS_MAX
@@ -100,10 +101,11 @@ struct hf_zk_session {
     uint64_t now_ms;                  /* the time of the call in progress */
     struct hf_zk_wire wire;           /* of the current connection */
     struct hf_zk_window window;       /* limits the calls in flight */
-    struct hf_zk_watch_set watches;   /* their owners add and remove watchers */
-    struct hf_zk_proof proof;         /* of the current connection */
-    uint64_t proven_anchor_ms;        /* the latest anchor that was proven and
-                                         notified */
+    struct hf_zk_credentials credentials;
+    struct hf_zk_watch_set watches; /* their owners add and remove watchers */
+    struct hf_zk_proof proof;       /* of the current connection */
+    uint64_t proven_anchor_ms;      /* the latest anchor that was proven and
+                                       notified */
     /* The session; .id is 0 while there is none. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
@@ -135,12 +137,31 @@ void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
                          const struct hf_zk_log *log, uint64_t now_ms);
 
+/* Add a credential of the scheme ${scheme}, such as "digest", whose ${count}
+ * bytes are copied.  It is sent at once if the session is usable, and on each
+ * connection from then on, behind those that were added before and before
+ * SetWatches.  ${answered}, which may be NULL, is called with ${user} when a
+ * server answers it for the first time; if a connection ends before that, the
+ * next one brings the answer.  HF_ENOMEM: nothing was added, and ${answered} is
+ * not called.  Must not be called after hf_zk_session_close().
+ *
+ * A server that refuses a credential then closes the connection.  If
+ * ${answered} waits for the answer, the credential is removed before
+ * ${answered} is called, and the session goes on without it.  Otherwise the
+ * refusal ends the connection with HF_EDENIED.  After each server in turn has
+ * done so that is final, and .gave_up of the listeners follows. */
+hf_status hf_zk_session_add_credential(struct hf_zk_session *session,
+                                       const char *scheme, const void *bytes,
+                                       size_t count,
+                                       hf_zk_credential_answered *answered,
+                                       void *user);
+
 /* Free everything.  Calls in flight are answered with HF_ZK_DISCONNECTED and
  * waiting work is refused, but no listener is notified.  Must not be called
  * from a notification. */
 void hf_zk_session_free(struct hf_zk_session *session);
 
-/* Start connecting again after the policy gave up; does nothing in other
+/* Start connecting again after .gave_up of the listeners; does nothing in other
  * states. */
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
 

@@ -33,6 +33,10 @@ void hf_zk_session_disconnect_as(struct hf_zk_session *session,
                                  hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* As hf_zk_session_disconnect(), because the server has refused credentials. */
+void hf_zk_session_refused(struct hf_zk_session *session, const char *format,
+                           ...) __attribute__((format(printf, 2, 3)));
+
 /* The session has ended: forget it, fail all calls and notify .lost.  Its
  * ephemeral nodes are gone or will be deleted by the servers. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)

@@ -33,14 +33,60 @@ static void ping_answered(struct hf_zk_session *session)
                                  "an answer to a ping that was not sent");
 }
 
-/* The answer to the credentials.  A refusal ends the connection. */
+/* Somebody waits for the answer to ${credential}, which was refused: the
+ * session goes on without it.  The server closes the connection. */
+static void added_credential_refused(struct hf_zk_session *session,
+                                     struct hf_zk_credential *credential,
+                                     enum hf_zk_error error)
+{
+    hf_zk_credential_answered *answered = credential->answered;
+    uint64_t number = session->connection_number;
+    void *user = credential->user;
+
+    hf_zk_credentials_remove(&session->credentials, credential);
+    answered(user, error);
+    if (hf_zk_session_is_current(session, number))
+        hf_zk_session_disconnect(
+            session, "the server did not accept an added credential (%d)",
+            (int)error);
+}
+
+/* ${credential} was refused, without which the session is not as its user wants
+ * it. */
+static void credential_refused(struct hf_zk_session *session,
+                               const struct hf_zk_credential *credential,
+                               enum hf_zk_error error)
+{
+    if (credential == &session->credentials.of_url)
+        hf_zk_session_refused(session,
+                              "the server did not accept the credentials of "
+                              "the URL (%d)",
+                              (int)error);
+    else
+        hf_zk_session_refused(session,
+                              "the server did not accept the credentials of "
+                              "the scheme \"%.32s\" (%d)",
+                              credential->scheme, (int)error);
+}
+
+/* The answer to the oldest credential that was sent.  A refusal ends the
+ * connection. */
 static void auth_answered(struct hf_zk_session *session, enum hf_zk_error error)
 {
-    if (error != HF_ZK_OK)
+    struct hf_zk_credential *credential = session->credentials.unanswered;
+
+    if (credential == NULL) {
         hf_zk_session_disconnect(session,
-                                 "the server did not accept the credentials of "
-                                 "the URL (%d)",
-                                 (int)error);
+                                 "an answer to credentials that were not sent");
+        return;
+    }
+    session->credentials.unanswered = credential->next;
+    if (error == HF_ZK_OK)
+        hf_zk_credential_notify(credential, error);
+    else if (credential->answered != NULL)
+        added_credential_refused(session, credential, error);
+    else
+        credential_refused(session, credential, error);
 }
 
 /* True for errors about the session or the server itself, after which the

@@ -66,14 +66,15 @@ bool hf_zk_wire_ping_answered(struct hf_zk_wire *wire, uint64_t *sent_at_ms)
     return true;
 }
 
-void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *auth, uint64_t now_ms)
+void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *scheme,
+                     const void *bytes, size_t count, uint64_t now_ms)
 {
     size_t begin =
         hf_zk_wire_begin_request(wire, HF_ZK_XID_AUTH, HF_ZK_AUTH, now_ms);
 
     hf_jute_put_int(&wire->out, 0);
-    hf_jute_put_string(&wire->out, "digest");
-    hf_jute_put_string(&wire->out, auth);
+    hf_jute_put_string(&wire->out, scheme);
+    hf_jute_put_buffer(&wire->out, bytes, count);
     hf_jute_end_frame(&wire->out, begin);
 }
 

@@ -89,8 +89,8 @@ size_t hf_zk_wire_begin_request(struct hf_zk_wire *wire, int32_t xid,
  * false if none is unanswered. */
 void hf_zk_wire_ping(struct hf_zk_wire *wire, uint64_t now_ms);
 bool hf_zk_wire_ping_answered(struct hf_zk_wire *wire, uint64_t *sent_at_ms);
-void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *auth,
-                     uint64_t now_ms);
+void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *scheme,
+                     const void *bytes, size_t count, uint64_t now_ms);
 
 /* Give ${call} its xid and append it to the calls in flight. */
 void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call);

@@ -289,6 +289,34 @@ static void a_final_error_is_logged_at_a_lower_level(void **state)
     assert_int_equal(hf_connectivity_error_level(connectivity), HF_LOG_INFO);
 }
 
+/* A refusal counts even if the connection was up for long, unlike one that was
+ * lost; nothing from before that time counts. */
+static void no_attempt_follows_the_refusal_of_all_servers(void **state)
+{
+    struct connectivity_fixture fixture;
+    struct hf_connectivity *connectivity = &fixture.connectivity;
+
+    (void)state;
+    begin(&fixture, NULL, 2);
+    connecting(&fixture);
+    disconnected(&fixture, HF_EDENIED);
+    for (int i = 0; i < 2; i++) {
+        assert_false(hf_connectivity_is_final(connectivity));
+        sleep_until_due(&fixture);
+        connecting(&fixture);
+        up(&fixture);
+        fixture.now_ms += i == 0 ? HF_CONNECTIVITY_STEADY_MS : 1;
+        hf_connectivity_refused(connectivity, HF_EDENIED, fixture.now_ms,
+                                &fixture.random);
+    }
+    assert_true(hf_connectivity_is_final(connectivity));
+    assert_true(wake_in_ms(&fixture) == HF_FOREVER);
+    assert_false(hf_connectivity_has_connection(connectivity));
+    assert_true(hf_connectivity_resume(connectivity, fixture.now_ms));
+    assert_false(hf_connectivity_is_final(connectivity));
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_CONNECT);
+}
+
 static void instants_do_not_overflow(void **state)
 {
     struct connectivity_fixture fixture;
@@ -313,6 +341,7 @@ TEST_FILE(connectivity)
         cmocka_unit_test(a_close_takes_no_longer_than_its_timeout),
         cmocka_unit_test(the_same_error_of_a_server_is_logged_once),
         cmocka_unit_test(a_final_error_is_logged_at_a_lower_level),
+        cmocka_unit_test(no_attempt_follows_the_refusal_of_all_servers),
         cmocka_unit_test(instants_do_not_overflow),
     };
 

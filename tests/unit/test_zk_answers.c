@@ -5,6 +5,7 @@
 
 #include "cmocka/runner.h"
 #include "engines/zookeeper/zk_private.h" /* to have ids wrap */
+#include "heap/heap.h"
 #include "zk_fixture.h"
 
 /* ---------------------------------------------------- answers that are not */
@@ -112,10 +113,15 @@ static void refused_credentials_are_named(void **state)
     assert_string_equal(zk_fixture_sent(&f), "AUTH user:secret");
     header(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
     assert_string_equal(zk_fixture_events(&f),
-                        "CONNECTED 10000 1000; SUSPENDED");
+                        "CONNECTED 10000 1000; SUSPENDED; GAVE_UP 1 0");
     assert_string_equal(f.text, "h1:2181: the server did not accept the "
                                 "credentials of the URL (-115)");
-    wake(&f);
+    assert_int_equal(f.error_status, HF_EDENIED);
+    assert_true(f.error_final);
+    assert_null(f.server);
+    /* Somebody needs the servers again. */
+    hf_zk_session_reconnect(hf_zk_session(f.zk), f.now_ms);
+    zk_fixture_process(&f);
     link_up(&f);
     (void)zk_fixture_sent(&f);
     accept_session(&f);
@@ -124,6 +130,61 @@ static void refused_credentials_are_named(void **state)
     (void)zk_fixture_events(&f);
     assert_true(f.up);
     zk_fixture_close(&f);
+}
+
+/* The session ends by itself when its timeout is over. */
+static void a_refused_session_is_lost_in_time(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_init(&f);
+    strcpy(f.config.url.session.auth, "user:secret");
+    assert_true(zk_fixture_open(&f));
+    link_up(&f);
+    accept_session(&f);
+    header(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
+    (void)zk_fixture_events(&f);
+    wake(&f);
+    assert_int_equal(f.now_ms, ZK_FIXTURE_START_MS + ZK_FIXTURE_TIMEOUT_MS);
+    assert_string_equal(zk_fixture_events(&f), "LOST");
+    assert_null(f.server);
+    zk_fixture_close(&f);
+}
+
+static void an_unasked_answer_to_credentials_ends_the_connection(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    header(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
+    assert_string_equal(f.text, "h1:2181: an answer to credentials that were "
+                                "not sent");
+    zk_fixture_close(&f);
+}
+
+static void a_credential_without_memory_is_not_added(void **state)
+{
+    struct hf_zk_session *session;
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    session = hf_zk_session(f.zk);
+    heap_fail(1, false);
+    assert_int_equal(
+        hf_zk_session_add_credential(session, "digest", "a:b", 3, NULL, NULL),
+        HF_ENOMEM);
+    heap_fail(0, false);
+    assert_null(session->credentials.first);
+    assert_int_equal(
+        hf_zk_session_add_credential(session, "digest", "a:b", 3, NULL, NULL),
+        HF_OK);
+    zk_fixture_process(&f);
+    assert_string_equal(zk_fixture_sent(&f), "AUTH a:b");
+    zk_fixture_close(&f); /* which checks that it was freed */
 }
 
 static void watches_that_are_not_set_again_end_the_connection(void **state)
@@ -224,6 +285,9 @@ TEST_FILE(zk_answers)
         cmocka_unit_test(errors_of_the_connection_end_it),
         cmocka_unit_test(an_expired_session_is_lost_at_once),
         cmocka_unit_test(refused_credentials_are_named),
+        cmocka_unit_test(a_refused_session_is_lost_in_time),
+        cmocka_unit_test(an_unasked_answer_to_credentials_ends_the_connection),
+        cmocka_unit_test(a_credential_without_memory_is_not_added),
         cmocka_unit_test(watches_that_are_not_set_again_end_the_connection),
         cmocka_unit_test(requests_without_a_connection_fail_at_once),
         cmocka_unit_test(a_cut_answers_everything),

@@ -282,14 +282,16 @@ static void listen(struct listener_fixture *f, struct test_listener *l,
     hf_zk_listeners_add(&f->session.listeners, &l->listener);
 }
 
-static void begin(struct listener_fixture *f, unsigned window)
+/* A session that wants its first connection, to one of ${servers}. */
+static void begin_unconnected(struct listener_fixture *f, unsigned window,
+                              size_t servers)
 {
     struct hf_zk_log log = {f, on_log};
 
     *f = (struct listener_fixture){.now_ms = 1000};
     f->config = (struct hf_zk_session_config){
-        .servers = {{"h", 2181}},
-        .server_count = 1,
+        .servers = {{"h", 2181}, {"i", 2181}},
+        .server_count = servers,
         .reconnect = hf_reconnect_default,
         .timeout_ms = TIMEOUT_MS,
         .window = window,
@@ -298,9 +300,24 @@ static void begin(struct listener_fixture *f, unsigned window)
     f->worker = (struct hf_zk_window_callbacks){f, on_begin, on_refused};
     hf_zk_session_begin(&f->session, &f->config, &log, f->now_ms);
     listen(f, &f->listener, "");
+}
+
+static void begin(struct listener_fixture *f, unsigned window)
+{
+    begin_unconnected(f, window, 1);
     link_up(f);
     accept_handshake(f, ID);
     expect_events(f, "UP");
+}
+
+/* Connect once more, when that is due. */
+static void connect_again(struct listener_fixture *f)
+{
+    f->now_ms = hf_zk_session_wake_at_ms(&f->session);
+    hf_zk_session_tick(&f->session, f->now_ms);
+    link_up(f);
+    f->expect_events[0] = '\0';
+    accept_handshake(f, ID);
 }
 
 static void end(struct listener_fixture *f)
@@ -668,6 +685,197 @@ static void what_waits_begins_by_turns_and_what_is_urgent_at_once(void **state)
     end(&f);
 }
 
+/* ----------------------------------------------------------- credentials -- */
+
+static void on_credential(void *user, enum hf_zk_error error)
+{
+    fire_event(user, "CREDENTIAL %d", (int)error);
+}
+
+static void add_credential(struct listener_fixture *f, const char *scheme,
+                           const char *bytes, bool waits)
+{
+    assert_int_equal(
+        hf_zk_session_add_credential(&f->session, scheme, bytes, strlen(bytes),
+                                     waits ? on_credential : NULL, f),
+        HF_OK);
+}
+
+/* The frames that are to be sent: credentials and others, which are "-". */
+static void expect_sent(struct listener_fixture *f, const char *expected)
+{
+    struct hf_jute_piece scheme, bytes;
+    struct hf_jute_reader out = {0};
+    char text[256] = "";
+    int32_t length;
+    size_t used = 0;
+
+    out.bytes = hf_zk_session_output(&f->session, &out.left);
+    while (out.left > 0) {
+        length = hf_jute_get_int(&out);
+        if (hf_jute_get_int(&out) != HF_ZK_XID_AUTH) {
+            used += (size_t)snprintf(text + used, sizeof text - used, " -");
+            out.bytes += length - 4;
+            out.left -= (size_t)length - 4;
+            continue;
+        }
+        assert_int_equal(hf_jute_get_int(&out), HF_ZK_AUTH);
+        assert_int_equal(hf_jute_get_int(&out), 0);
+        scheme = hf_jute_get_buffer(&out);
+        bytes = hf_jute_get_buffer(&out);
+        used += (size_t)snprintf(text + used, sizeof text - used, " %.*s=%.*s",
+                                 (int)scheme.count, scheme.bytes,
+                                 (int)bytes.count, bytes.bytes);
+    }
+    assert_false(out.failed);
+    assert_string_equal(text, expected);
+    if (text[0] != '\0')
+        send_out(f);
+}
+
+static void credentials_are_sent_on_each_connection(void **state)
+{
+    struct listener_fixture f;
+    struct test_watcher w;
+
+    (void)state;
+    begin_unconnected(&f, 0, 1);
+    add_credential(&f, "digest", "a:1", true);
+    add_credential(&f, "x", "", false);
+    link_up(&f);
+    accept_handshake(&f, ID);
+    expect_sent(&f, " digest=a:1 x=");
+    add_credential(&f, "ip", "b", true); /* while two are unanswered */
+    expect_sent(&f, " ip=b");
+    watch(&f, &w, "w", "/w");
+    expect_events(&f, "UP");
+    for (int i = 0; i < 3; i++)
+        answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(&f, "CREDENTIAL 0; CREDENTIAL 0");
+    add_credential(&f, "ip", "c", true); /* while none is */
+    expect_sent(&f, " ip=c");
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(&f, "CREDENTIAL 0");
+    cut(&f);
+    connect_again(&f);
+    expect_sent(&f, " digest=a:1 x= ip=b ip=c -"); /* SetWatches */
+    f.expect_events[0] = '\0';
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(&f, ""); /* only the first answer was waited for */
+    end(&f);
+}
+
+static void a_credential_of_the_url_is_sent_first(void **state)
+{
+    struct hf_zk_log log = {NULL, on_log};
+    struct listener_fixture f;
+
+    (void)state;
+    begin_unconnected(&f, 0, 1);
+    hf_zk_session_free(&f.session);
+    (void)snprintf(f.config.auth, sizeof f.config.auth, "u:p");
+    hf_zk_session_begin(&f.session, &f.config, &log, f.now_ms);
+    add_credential(&f, "digest", "a:1", false);
+    link_up(&f);
+    accept_handshake(&f, ID);
+    expect_sent(&f, " digest=u:p digest=a:1");
+    end(&f);
+}
+
+/* The one that adds it waits until a server has answered. */
+static void an_answer_may_come_on_a_later_connection(void **state)
+{
+    struct listener_fixture f;
+
+    (void)state;
+    begin(&f, 0);
+    add_credential(&f, "digest", "a:1", true);
+    expect_sent(&f, " digest=a:1");
+    cut(&f);
+    f.expect_events[0] = '\0';
+    connect_again(&f);
+    expect_events(&f, "RESUMED");
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(&f, "CREDENTIAL 0");
+    end(&f);
+}
+
+static void an_added_credential_that_is_refused_is_removed(void **state)
+{
+    struct listener_fixture f;
+
+    (void)state;
+    begin(&f, 0);
+    add_credential(&f, "digest", "a:1", true);
+    add_credential(&f, "no", "b", true);
+    add_credential(&f, "no", "c", true);
+    send_out(&f);
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
+    expect_events(&f, "CREDENTIAL 0; CREDENTIAL -115; ERROR h:2181: the server "
+                      "did not accept an added credential (-115); SUSPENDED");
+    connect_again(&f);
+    expect_events(&f, "RESUMED");
+    expect_sent(&f, " digest=a:1 no=c");
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED); /* now the last one */
+    f.expect_events[0] = '\0';
+    connect_again(&f);
+    add_credential(&f, "digest", "d", true);
+    expect_sent(&f, " digest=a:1 digest=d");
+    f.expect_events[0] = '\0';
+    hf_zk_session_free(&f.session);
+    expect_events(&f, "CREDENTIAL 1");
+    hf_jute_free(&f.server);
+}
+
+/* It was accepted before, so nobody waits for an answer. */
+static void a_refusal_by_all_servers_is_final(void **state)
+{
+    struct listener_fixture f;
+
+    (void)state;
+    begin_unconnected(&f, 0, 2);
+    add_credential(&f, "digest", "a:1", true);
+    link_up(&f);
+    accept_handshake(&f, ID);
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
+    expect_events(&f, "UP; CREDENTIAL 0");
+    set_time(&f, 3000);
+    cut(&f);
+    link_up(&f);
+    f.expect_events[0] = '\0';
+    accept_handshake(&f, ID);
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
+    expect_events(&f, "RESUMED; ERROR i:2181: the server did not accept the "
+                      "credentials of the scheme \"digest\" (-115); "
+                      "SUSPENDED");
+    connect_again(&f);
+    answer(&f, HF_ZK_XID_AUTH, HF_ZK_AUTH_FAILED);
+    expect_events(&f, "RESUMED; ERROR h:2181: the server did not accept the "
+                      "credentials of the scheme \"digest\" (-115); "
+                      "SUSPENDED; GAVE UP 1");
+    assert_int_equal(hf_zk_session_wake_at_ms(&f.session),
+                     f.session.alive_until_ms);
+    end(&f);
+}
+
+static void a_close_answers_what_waits_for_credentials(void **state)
+{
+    struct listener_fixture f;
+
+    (void)state;
+    begin(&f, 0);
+    add_credential(&f, "digest", "a:1", true);
+    hf_zk_session_close(&f.session);
+    send_out(&f);
+    answer(&f, 1, HF_ZK_OK);
+    expect_events(&f, "CREDENTIAL 1; CLOSED");
+    end(&f);
+}
+
+/* ------------------------------------------------------ the session ends -- */
+
 static void the_server_may_end_the_session(void **state)
 {
     struct listener_fixture f;
@@ -728,6 +936,12 @@ TEST_FILE(zk_listener)
         cmocka_unit_test(the_opcodes_that_write_prove),
         cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),
         cmocka_unit_test(what_waits_begins_by_turns_and_what_is_urgent_at_once),
+        cmocka_unit_test(credentials_are_sent_on_each_connection),
+        cmocka_unit_test(a_credential_of_the_url_is_sent_first),
+        cmocka_unit_test(an_answer_may_come_on_a_later_connection),
+        cmocka_unit_test(an_added_credential_that_is_refused_is_removed),
+        cmocka_unit_test(a_refusal_by_all_servers_is_final),
+        cmocka_unit_test(a_close_answers_what_waits_for_credentials),
         cmocka_unit_test(the_server_may_end_the_session),
         cmocka_unit_test(silence_for_a_timeout_ends_the_session),
         cmocka_unit_test(a_close_is_answered),
