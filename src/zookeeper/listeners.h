@@ -43,12 +43,14 @@ struct hf_zk_listener {
      * row that failed; ${elapsed_ms}: time since the first of them. */
     void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
     /* A ConnectRequest that resumes the session is sent now.  The server will
-     * grant a timeout of at least ${least_timeout_ms}. */
+     * grant a timeout of at least ${least_timeout_ms}.  Not called before the
+     * first .up. */
     void (*resuming)(void *user, uint64_t least_timeout_ms);
-    /* The session is connected.  ${resumed} is false for a new session.  Only
-     * the credentials, SetWatches and calls of earlier listeners have been
-     * sent on this connection.  If an earlier listener ended the connection,
-     * later ones get .suspended without .up. */
+    /* The session is connected.  ${resumed} is false for a new session, and
+     * true for one that was taken over from another client.  Only the
+     * credentials, SetWatches and calls of earlier listeners have been sent on
+     * this connection.  If an earlier listener ended the connection, later ones
+     * get .suspended without .up. */
     void (*up)(void *user, bool resumed);
     /* The connection has ended.  The calls in flight are answered with
      * HF_ZK_DISCONNECTED after this, and work that waits for the window is

@@ -55,6 +55,24 @@ static void connect_if_due(struct hf_zk_session *session)
 
 /* ----------------------------------------------------- beginning and end -- */
 
+/* Take over the session of another client that ${config} names.  Until the
+ * first answer the timeout to ask for, which it was granted, stands for the one
+ * in force, and the session counts as alive. */
+static void take_over(struct hf_zk_session *session,
+                      const struct hf_zk_session_config *config)
+{
+    session->id = config->id;
+    memcpy(session->password, config->password, sizeof session->password);
+    session->timeout_ms = config->timeout_ms;
+    session->alive_until_ms = HF_FOREVER;
+}
+
+/* True if no server has ever accepted a session of this client. */
+static bool never_accepted(const struct hf_zk_session *session)
+{
+    return session->least_granted_ms == HF_FOREVER;
+}
+
 void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
                          const struct hf_zk_log *log, uint64_t now_ms)
@@ -74,6 +92,8 @@ void hf_zk_session_begin(struct hf_zk_session *session,
                                       .now_ms = now_ms,
                                       .least_granted_ms = HF_FOREVER,
                                       .server = config->server_count - 1};
+    if (config->id != 0)
+        take_over(session, config);
     hf_zk_window_init(&session->window, config->window);
     hf_zk_watch_set_init(&session->watches);
     hf_zk_credentials_init(&session->credentials, config->auth);
@@ -100,6 +120,7 @@ void hf_zk_session_free(struct hf_zk_session *session)
     hf_zk_credentials_end(&session->credentials);
     hf_zk_credentials_free(&session->credentials);
     hf_zk_wire_free(&session->wire);
+    explicit_bzero(session->password, sizeof session->password);
 }
 
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)
@@ -189,7 +210,7 @@ static uint64_t least_timeout_ms(const struct hf_zk_session *session)
 static void note_closed_in_handshake(struct hf_zk_session *session)
 {
     if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
-        !session->config->tls && session->least_granted_ms == HF_FOREVER &&
+        !session->config->tls && never_accepted(session) &&
         session->tls_probe[session->server] == HF_ZK_TLS_UNPROBED)
         session->tls_probe[session->server] = HF_ZK_TLS_PROBE_NEXT;
 }
@@ -236,7 +257,7 @@ static void send_connect_request(struct hf_zk_session *session)
     hf_jute_end_frame(out, begin);
     session->connect_sent_at_ms = session->now_ms;
     hf_connectivity_handshaking(&session->connectivity);
-    if (session->id == 0)
+    if (session->id == 0 || never_accepted(session))
         return;
     HF_ZK_NOTIFY(&session->listeners, resuming,
                  (listener->user, least_timeout_ms(session)));
@@ -265,7 +286,8 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
     const struct hf_zk_server *server =
         &session->config->servers[session->server];
 
-    if (resumed && granted_ms < least_timeout_ms(session))
+    if (resumed && !never_accepted(session) &&
+        granted_ms < least_timeout_ms(session))
         session->log.line(
             session->log.user, HF_LOG_WARNING,
             "%s:%u: granted the session %" PRIu64 " ms, and at least %" PRIu64

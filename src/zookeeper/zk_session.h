@@ -58,6 +58,11 @@ struct hf_zk_session_config {
                                     "" */
     bool private_nodes;          /* created nodes are for this user only */
     struct hf_reconnect reconnect;
+    /* A session of another client, to be taken over by the first connection;
+     * .timeout_ms must be the one that it was granted.  .id 0: begin a new
+     * session. */
+    int64_t id;
+    uint8_t password[HF_ZK_PASSWORD_BYTES];
     uint64_t timeout_ms;       /* session timeout to ask for */
     uint64_t timeout_floor_ms; /* no server grants less than this; 0: unknown */
     uint64_t tick_ms;          /* the servers' tickTime; 0: unknown */
@@ -111,10 +116,12 @@ struct hf_zk_session {
     uint8_t password[HF_ZK_PASSWORD_BYTES];
     uint64_t timeout_ms;       /* the shortest timeout that may be in force */
     uint64_t least_granted_ms; /* the shortest ever granted to any session of
-                                  this client */
+                                  this client; HF_FOREVER: none was */
     int64_t zxid; /* all events up to this transaction have arrived */
     /* First clock: one timeout after the last answered request was sent.  From
-     * this time on the client treats the session as lost. */
+     * this time on the client treats the session as lost.  HF_FOREVER for a
+     * session of another client, until a server has answered: only the servers
+     * know when it ends. */
     uint64_t alive_until_ms;
     /* The connection: its state and when it is made again, which is not the
      * state of the session.  HANDSHAKING: the ConnectRequest has been sent. */
@@ -132,7 +139,10 @@ struct hf_zk_session {
 
 /* Start a session.  ${config} must stay valid as long as the session; .random
  * of it is drawn from.  ${log} is copied.  The first connection is wanted at
- * once. */
+ * once.  If the servers do not know the session ${config}->id any more, or
+ * its password is another, .lost of the listeners is called and a new session
+ * follows.  Until a server has accepted it, it proves nothing and .resuming is
+ * not called. */
 void hf_zk_session_begin(struct hf_zk_session *session,
                          struct hf_zk_session_config *config,
                          const struct hf_zk_log *log, uint64_t now_ms);

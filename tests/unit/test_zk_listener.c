@@ -43,7 +43,8 @@ struct listener_fixture {
     struct hf_zk_call calls[3];
     uint64_t connection_number;
     uint64_t now_ms;
-    int32_t xid; /* of the server's next answer */
+    int32_t xid;       /* of the server's next answer */
+    unsigned warnings; /* in the log */
     char expect_events[512];
 };
 
@@ -72,9 +73,10 @@ static void expect_events(struct listener_fixture *f, const char *expected)
 
 static void on_log(void *user, enum hf_log_level level, const char *format, ...)
 {
-    (void)user;
-    (void)level;
+    struct listener_fixture *f = user;
+
     (void)format;
+    f->warnings += level == HF_LOG_WARNING;
 }
 
 /* Note a callback of ${l}. */
@@ -767,8 +769,8 @@ static void credentials_are_sent_on_each_connection(void **state)
 
 static void a_credential_of_the_url_is_sent_first(void **state)
 {
-    struct hf_zk_log log = {NULL, on_log};
     struct listener_fixture f;
+    struct hf_zk_log log = {&f, on_log};
 
     (void)state;
     begin_unconnected(&f, 0, 1);
@@ -874,6 +876,120 @@ static void a_close_answers_what_waits_for_credentials(void **state)
     end(&f);
 }
 
+/* --------------------------------------------- a session of another client --
+ */
+
+/* Begin with the session ID, whose password accept_handshake() has, and send
+ * the first ConnectRequest. */
+static void begin_taking_over(struct listener_fixture *f, uint64_t timeout_ms)
+{
+    struct hf_zk_log log = {f, on_log};
+
+    begin_unconnected(f, 0, 1);
+    hf_zk_session_free(&f->session);
+    f->config.id = ID;
+    f->config.password[0] = 7;
+    f->config.timeout_ms = timeout_ms;
+    hf_zk_session_begin(&f->session, &f->config, &log, f->now_ms);
+    listen(f, &f->listener, "");
+}
+
+static void a_session_is_taken_over(void **state)
+{
+    struct hf_jute_piece password;
+    struct hf_jute_reader out = {0};
+    struct listener_fixture f;
+
+    (void)state;
+    begin_taking_over(&f, TIMEOUT_MS);
+    (void)hf_zk_session_wanted_server(&f.session, &f.connection_number);
+    hf_zk_session_connection_up(&f.session, f.connection_number, f.now_ms);
+    out.bytes = hf_zk_session_output(&f.session, &out.left);
+    (void)hf_jute_get_long(&out);                /* length and version */
+    assert_int_equal(hf_jute_get_long(&out), 0); /* zxid */
+    assert_int_equal(hf_jute_get_int(&out), TIMEOUT_MS);
+    assert_int_equal(hf_jute_get_long(&out), ID);
+    password = hf_jute_get_buffer(&out);
+    assert_int_equal(password.count, HF_ZK_PASSWORD_BYTES);
+    assert_memory_equal(password.bytes, f.config.password, password.count);
+    send_out(&f);
+    expect_events(&f, ""); /* not RESUMING */
+    accept_handshake(&f, ID);
+    expect_events(&f, "RESUMED");
+    assert_int_equal(f.warnings, 0);
+    assert_int_equal(f.session.proven_anchor_ms, 0);
+    assert_int_equal(f.session.alive_until_ms, 1000 + TIMEOUT_MS);
+    hf_zk_send_delete(&f.session, call(&f, 0), "/b");
+    answer(&f, 1, HF_ZK_OK);
+    expect_events(&f, "PROVEN 1000; ANSWER 0: 0"); /* by the write */
+    cut(&f);
+    f.expect_events[0] = '\0';
+    f.now_ms = hf_zk_session_wake_at_ms(&f.session);
+    hf_zk_session_tick(&f.session, f.now_ms);
+    link_up(&f);
+    expect_events(&f, "RESUMING 10000");
+    end(&f);
+}
+
+static void a_session_that_is_gone_is_lost(void **state)
+{
+    struct listener_fixture f;
+
+    (void)state;
+    begin_taking_over(&f, TIMEOUT_MS);
+    link_up(&f);
+    accept_handshake(&f, 0);
+    expect_events(&f, "LOST the server has ended the session");
+    link_up(&f);
+    accept_handshake(&f, ID + 1);
+    expect_events(&f, "UP");
+    assert_int_equal(f.session.id, ID + 1);
+    end(&f);
+}
+
+/* Nobody but a server knows when it ends. */
+static void a_session_is_not_lost_before_an_answer(void **state)
+{
+    struct listener_fixture f;
+
+    (void)state;
+    begin_taking_over(&f, TIMEOUT_MS);
+    while (f.now_ms < 100 * TIMEOUT_MS) {
+        if (hf_zk_session_wanted_server(&f.session, &f.connection_number) !=
+            NULL)
+            link_up(&f);
+        assert_true(hf_zk_session_wake_at_ms(&f.session) > f.now_ms);
+        f.now_ms = hf_zk_session_wake_at_ms(&f.session);
+        hf_zk_session_tick(&f.session, f.now_ms);
+        assert_null(strstr(f.expect_events, "LOST"));
+        f.expect_events[0] = '\0';
+    }
+    link_up(&f);
+    accept_handshake(&f, ID);
+    expect_events(&f, "RESUMED");
+    assert_int_equal(f.session.alive_until_ms, f.now_ms + TIMEOUT_MS);
+    end(&f);
+}
+
+/* Another server may still count the shorter timeout of the other client. */
+static void a_longer_timeout_than_the_sessions_does_not_count(void **state)
+{
+    struct listener_fixture f;
+
+    (void)state;
+    begin_taking_over(&f, TIMEOUT_MS - 1000);
+    link_up(&f);
+    accept_handshake(&f, ID);
+    assert_int_equal(f.session.timeout_ms, TIMEOUT_MS - 1000);
+    end(&f);
+    begin_taking_over(&f, TIMEOUT_MS + 1000);
+    link_up(&f);
+    accept_handshake(&f, ID);
+    assert_int_equal(f.session.timeout_ms, TIMEOUT_MS);
+    assert_int_equal(f.warnings, 0);
+    end(&f);
+}
+
 /* ------------------------------------------------------ the session ends -- */
 
 static void the_server_may_end_the_session(void **state)
@@ -942,6 +1058,10 @@ TEST_FILE(zk_listener)
         cmocka_unit_test(an_added_credential_that_is_refused_is_removed),
         cmocka_unit_test(a_refusal_by_all_servers_is_final),
         cmocka_unit_test(a_close_answers_what_waits_for_credentials),
+        cmocka_unit_test(a_session_is_taken_over),
+        cmocka_unit_test(a_session_that_is_gone_is_lost),
+        cmocka_unit_test(a_session_is_not_lost_before_an_answer),
+        cmocka_unit_test(a_longer_timeout_than_the_sessions_does_not_count),
         cmocka_unit_test(the_server_may_end_the_session),
         cmocka_unit_test(silence_for_a_timeout_ends_the_session),
         cmocka_unit_test(a_close_is_answered),
