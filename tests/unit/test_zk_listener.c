@@ -954,7 +954,7 @@ static void a_session_is_not_lost_before_an_answer(void **state)
 
     (void)state;
     begin_taking_over(&f, TIMEOUT_MS);
-    while (f.now_ms < 100 * TIMEOUT_MS) {
+    while (f.now_ms < UINT64_C(100) * TIMEOUT_MS) {
         if (hf_zk_session_wanted_server(&f.session, &f.connection_number) !=
             NULL)
             link_up(&f);

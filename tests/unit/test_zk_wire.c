@@ -533,7 +533,7 @@ static void a_long_answer_in_pieces(size_t chunk)
 static void a_long_answer_fails_its_call_alone(void **state)
 {
     (void)state;
-    for (size_t chunk = 0; chunk < 4 * ANSWER_MAX; chunk++)
+    for (size_t chunk = 0; chunk < (size_t)4 * ANSWER_MAX; chunk++)
         a_long_answer_in_pieces(chunk);
 }
 
